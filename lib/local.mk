@@ -1,0 +1,22 @@
+# libprb.la: everything, all symbols within reach, for libprobing, the tests and (later) the probe.
+# libprobing.so: the same archive; only what probing.h marks PRB_API is exported.
+include_HEADERS += %D%/probing.h
+noinst_LTLIBRARIES += libprb.la
+lib_LTLIBRARIES += libprobing.la
+
+libprb_la_SOURCES = %D%/probing.h
+libprb_la_LIBADD = $(ELF_LIBS) $(UNWIND_LIBS) $(SQLITE_LIBS) $(JANSSON_LIBS) -ldl -lm
+libprobing_la_SOURCES =
+libprobing_la_LIBADD = libprb.la
+libprobing_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
+
+include lib/base/local.mk
+include lib/mem/local.mk
+include lib/proc/local.mk
+include lib/arch/local.mk
+include lib/py/local.mk
+include lib/tensor/local.mk
+include lib/native/local.mk
+include lib/target/local.mk
+include lib/sql/local.mk
+include lib/table/local.mk

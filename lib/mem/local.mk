@@ -1,0 +1,1 @@
+libprb_la_SOURCES += %D%/mem.h %D%/view.h

@@ -1,0 +1,72 @@
+/*
+ * Target memory: one read interface, whatever the source.
+ *
+ * A source fills as many bytes of each range as it can, in order, and says how many: a short read is a fact, not
+ * an error.  The wrappers below turn it into an error where all bytes are needed.
+ *
+ * To add a source: a file mem/NAME.c with a constant struct prb_mem_ops and a prb_mem_NAME_new() declared here,
+ * its name in mem/local.mk, and a case in tests/unit/mem.c.
+ */
+#ifndef PRB_MEM_MEM_H
+#define PRB_MEM_MEM_H
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+/* len bytes wanted at addr, to buf; got: how many came, from the start of the range (0 … len). */
+struct prb_range {
+    prb_addr addr;
+    void *buf;
+    size_t len, got;
+};
+
+struct prb_mem;
+
+struct prb_mem_ops {
+    const char *name; /* "process", "core", … */
+    /* Set got of every range.  False only when the source itself is lost (GONE, PERMISSION), not for bad addresses. */
+    bool (*readv)(struct prb_mem *mem, struct prb_range *ranges, size_t count, struct prb_error *err);
+    void (*free)(struct prb_mem *mem);
+};
+
+/* First member of every source. */
+struct prb_mem {
+    const struct prb_mem_ops *ops;
+    uint64_t calls, bytes; /* how often and how much was read, for figures */
+};
+
+/* Read all ranges; true when every byte of every range came.  False with FAULT: got tells; other codes: source lost. */
+bool prb_mem_readv(struct prb_mem *mem, struct prb_range *ranges, size_t count, struct prb_error *err);
+/* Read len bytes, all or FAULT. */
+bool prb_mem_read(struct prb_mem *mem, prb_addr addr, void *buf, size_t len, struct prb_error *err);
+/* Read up to len bytes; returns how many came (0: none). */
+size_t prb_mem_read_some(struct prb_mem *mem, prb_addr addr, void *buf, size_t len);
+/* Little-endian words. */
+bool prb_mem_u64(struct prb_mem *mem, prb_addr addr, uint64_t *out, struct prb_error *err);
+bool prb_mem_u32(struct prb_mem *mem, prb_addr addr, uint32_t *out, struct prb_error *err);
+/* A NUL-terminated string of at most cap - 1 bytes, cut there. */
+bool prb_mem_string(struct prb_mem *mem, prb_addr addr, char *out, size_t cap, struct prb_error *err);
+
+void prb_mem_free(struct prb_mem *mem);
+PRB_DEFINE_AUTO_PTR(prb_mem, struct prb_mem, prb_mem_free)
+
+/* Another process: process_vm_readv, or /proc/PID/mem where the kernel lacks or forbids it (gVisor, seccomp). */
+struct prb_mem *prb_mem_process_new(pid_t pid, struct prb_error *err);
+/* This process, read through the kernel, so that a stale pointer is a short read. */
+struct prb_mem *prb_mem_self_new(struct prb_error *err);
+/* A function of the caller: returns how many bytes it put into buf (gdb's memory, later). */
+typedef size_t prb_mem_fn(void *context, prb_addr addr, void *buf, size_t len);
+struct prb_mem *prb_mem_callback_new(prb_mem_fn *read, void *context, struct prb_error *err);
+
+/* An ELF core file (and so a snapshot): see mem/core.h for what else it tells. */
+
+/*
+ * Wraps a source, which it does not own, and remembers every page that was read and what was in it when it was
+ * first read: what a snapshot is made of.
+ */
+struct prb_mem *prb_mem_record_new(struct prb_mem *inner, struct prb_error *err);
+/* The pages recorded, ascending: calls each(context, addr, data, len) for each run of adjacent pages; stops at false. */
+bool prb_mem_record_each(struct prb_mem *record,
+                         bool (*each)(void *context, prb_addr addr, const void *data, size_t len), void *context);
+
+#endif

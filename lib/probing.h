@@ -1,0 +1,264 @@
+/*
+ * probing.h: see inside a live Python process, a core file or a snapshot of one.
+ *
+ * The only installed header.  Handles are opaque; results are plain structs that own their strings and are freed as
+ * a whole.  Conventions: fallible functions return bool or a pointer (true, non-NULL: success), results come last
+ * and are written only on success, then the caller's struct prb_error, which may be NULL.  Returned const pointers
+ * are borrowed from the handle or result named beside them.  All strings are UTF-8.  Nothing here prints, exits, or
+ * runs code in the target; nothing stops the target unless an option says so.
+ * One handle serves one thread at a time; different handles are independent.
+ */
+#ifndef PROBING_H
+#define PROBING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PRB_API __attribute__((visibility("default")))
+#define PRB_MUST_CHECK __attribute__((warn_unused_result))
+
+/* An address in the target: never a pointer here. */
+typedef uint64_t prb_addr;
+
+/* ---- errors ---- */
+
+/* code, its name in output, exit status of the command line */
+#define PRB_CODES(CODE)                                                                            \
+    CODE(OK, "ok", 0)                                                                              \
+    CODE(USAGE, "usage", 2)              /* the call or command line is wrong */                   \
+    CODE(NOT_FOUND, "not found", 3)      /* no such process, file, table, thread */                \
+    CODE(NOT_PYTHON, "not python", 4)    /* a process, but no CPython in it */                     \
+    CODE(PERMISSION, "permission", 5)    /* the kernel refuses */                                  \
+    CODE(UNSUPPORTED, "unsupported", 6)  /* an interpreter or processor we do not know */          \
+    CODE(GONE, "gone", 7)                /* the target ended, or became another program */         \
+    CODE(CORRUPT, "corrupt", 8)          /* the target's bytes or a file contradict themselves */  \
+    CODE(QUERY, "query", 9)              /* wrong SQL */                                           \
+    CODE(FAULT, "fault", 10)             /* an address that cannot be read */                      \
+    CODE(IO, "io", 11)                   /* a file or system call failed */                        \
+    CODE(NOMEM, "out of memory", 12)                                                               \
+    CODE(TIMEOUT, "timeout", 13)         /* a bound was reached */                                 \
+    CODE(BUSY, "busy", 14)               /* somebody else holds it: another tracer */              \
+    CODE(INTERNAL, "internal", 70)       /* our mistake */
+
+enum prb_code {
+#define CODE(name, text, exit_code) PRB_##name,
+    PRB_CODES(CODE)
+#undef CODE
+};
+
+struct prb_error {
+    enum prb_code code;
+    int sys;          /* errno, or 0 */
+    prb_addr addr;    /* the address of a fault, or 0 */
+    char text[360];   /* what happened: one sentence, no final stop */
+    char remedy[360]; /* what the user can do, or "" */
+};
+
+PRB_API const char *prb_code_name(enum prb_code code);
+/* The command line's exit status for a code. */
+PRB_API int prb_code_exit(enum prb_code code);
+PRB_API const char *prb_version(void);
+
+/* ---- processes ---- */
+
+/* A Python process of this machine, as /proc shows it without attaching. */
+struct prb_process {
+    pid_t pid, ppid;       /* in the caller's pid namespace */
+    uid_t uid;
+    const char *name;      /* comm */
+    const char *command;   /* arguments joined by spaces */
+    const char *python;    /* version such as "3.11.7" or "3.11", NULL when not found without reading memory */
+    const char *executable;/* path as the process sees it, or NULL when it may not be read */
+    double started;        /* seconds since the epoch */
+    int threads;
+    int64_t rss;           /* bytes */
+    int rank, local_rank, world_size; /* from RANK, LOCAL_RANK, WORLD_SIZE or their likes in its environment; -1: unset */
+    bool has_probe;        /* libprobe.so is mapped */
+};
+
+struct prb_process_list {
+    struct prb_process *items; /* ascending pid */
+    size_t count;
+};
+
+/* All processes with a CPython inside that the caller may see.  Free with prb_process_list_free. */
+PRB_API struct prb_process_list *prb_process_list(struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_process_list_free(struct prb_process_list *list);
+
+/* ---- targets ---- */
+
+struct prb_target;
+
+enum prb_target_kind { PRB_TARGET_PROCESS, PRB_TARGET_CORE, PRB_TARGET_SNAPSHOT, PRB_TARGET_CALLBACK };
+
+struct prb_target_options {
+    const char *exe;     /* cores: the executable, when it is not where the core says */
+    const char *sysroot; /* cores: where the target's files lie, NULL for "/" */
+};
+
+/*
+ * Open a target.  spec: a pid; the path of a core or snapshot file; a unique part of a running Python's command line.
+ * options may be NULL.
+ * Errors: NOT_FOUND, NOT_PYTHON (names Python children), PERMISSION (says which rule refused), UNSUPPORTED, CORRUPT,
+ * USAGE (the part is not unique: lists the matches).  The remedy is filled.
+ */
+PRB_API struct prb_target *prb_target_open(const char *spec, const struct prb_target_options *options,
+                                           struct prb_error *err) PRB_MUST_CHECK;
+/* The same for a process; name part only (what -n means). */
+PRB_API struct prb_target *prb_target_open_pid(pid_t pid, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API struct prb_target *prb_target_open_name(const char *part, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_target_close(struct prb_target *target);
+
+struct prb_target_info {
+    enum prb_target_kind kind;
+    pid_t pid;           /* in the caller's pid namespace; of a core, as it was */
+    const char *command; /* arguments joined by spaces, or NULL */
+    const char *executable;
+    const char *python;  /* "3.11.7", with "+jit", "t" (free-threaded) marks: "3.14.0t" */
+    const char *layout;  /* one line: which offsets serve and how they were checked */
+    double time;         /* seconds since the epoch: when a core or snapshot was taken; 0 for a live one */
+};
+
+/* Borrowed from the target. */
+PRB_API const struct prb_target_info *prb_target_info(const struct prb_target *target);
+
+/* ---- stacks ---- */
+
+enum prb_frame_kind {
+    PRB_FRAME_PYTHON,
+    PRB_FRAME_NATIVE,
+    PRB_FRAME_BROKEN, /* not a frame: the walk ended here, name says why */
+};
+
+enum prb_gil_state { PRB_GIL_NONE, PRB_GIL_WAITING, PRB_GIL_HOLDING };
+
+struct prb_local {
+    const char *name;
+    const char *repr;  /* see prb_value_limits */
+    const char *type;  /* qualified name of its type, such as "torch.nn.parameter.Parameter" */
+    prb_addr addr;     /* the object; 0 when unset */
+    bool arg;          /* an argument of the function */
+};
+
+struct prb_frame {
+    enum prb_frame_kind kind;
+    const char *name;      /* co_name, or the demangled symbol, or "0x7f…" */
+    const char *qualname;  /* co_qualname (3.11+), else as name */
+    const char *filename;  /* co_filename, or the source file of native code, or NULL */
+    const char *short_filename; /* the same without the part that is a folder of sys.path, or NULL */
+    const char *module;    /* native: path of the mapped file; Python: NULL */
+    int line, column, end_line, end_column; /* current position; line 0: unknown; columns from 0 as co_positions(), -1: unknown */
+    int first_line;        /* of the function */
+    prb_addr addr;         /* of the frame object (Python) or the canonical frame address (native) */
+    prb_addr code;         /* of the code object, or the program counter (native) */
+    int instruction;       /* offset of the current instruction in its code, bytes; -1: unknown */
+    bool is_entry;         /* the outermost frame of one call of the evaluator from C */
+    bool is_shim_entry;    /* a shim frame stands above it (3.12+) */
+    bool guessed;          /* found among the stack's words, without unwind information */
+    struct prb_local *locals; /* NULL unless asked */
+    size_t local_count;
+};
+
+struct prb_thread {
+    int64_t interpreter;   /* id; -1: a native thread without Python */
+    uint64_t thread_id;    /* threading.get_ident(): the pthread's address; 0: none */
+    pid_t os_thread_id;    /* in the caller's pid namespace; 0: unknown */
+    const char *name;      /* threading.Thread.name, or the kernel's name for native threads, or NULL */
+    const char *comm;      /* the kernel's name, or NULL */
+    char os_state;         /* letter of /proc/PID/task/TID/stat, or 0 */
+    bool active;           /* running, or holding the GIL */
+    enum prb_gil_state gil;
+    bool gc;               /* collecting garbage now */
+    bool unstable;         /* two equal readings were not had: the stack may mix two moments */
+    bool has_python;       /* has a Python thread state */
+    struct prb_frame *frames; /* innermost first */
+    size_t frame_count;
+};
+
+struct prb_stacks {
+    double time;           /* seconds since the epoch */
+    struct prb_target_info target; /* strings belong to this result */
+    struct prb_thread *threads;
+    size_t thread_count;
+    uint64_t tries, rejected; /* readings of single threads, and how many of them did not agree */
+    double longest_stop;   /* seconds that one thread was stopped at the most; 0: none was */
+    const char *warning;   /* something that was left out, or NULL */
+};
+
+struct prb_stack_options {
+    bool native;            /* native frames, and threads without Python */
+    bool locals;
+    bool all_interpreters;  /* else the main one's threads only */
+    bool stop;              /* stop the Python threads while reading */
+    uint64_t only_thread;   /* os_thread_id or thread_id; 0: all */
+    bool source_lines;      /* native: file and line from debug information (slower) */
+    size_t repr_limit;      /* characters of one value; 0: the default, 4,096 */
+};
+
+/* options may be NULL.  A thread whose walk breaks gives the good frames and one of kind BROKEN.  Free with prb_stacks_free. */
+PRB_API struct prb_stacks *prb_stacks_take(struct prb_target *target, const struct prb_stack_options *options,
+                                           struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_stacks_free(struct prb_stacks *stacks);
+
+/* JSON text of schema share/probing/backtrace.schema.json; the caller frees it. */
+PRB_API char *prb_stacks_json(const struct prb_stacks *stacks, struct prb_error *err) PRB_MUST_CHECK;
+
+/* Threads with the same stack (same functions, files and lines of all frames, and kinds). */
+struct prb_stack_group {
+    const size_t *threads; /* indices into stacks->threads; the first serves as the example */
+    size_t count;
+};
+struct prb_stack_groups {
+    struct prb_stack_group *items; /* largest first */
+    size_t count;
+};
+PRB_API struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_stack_groups_free(struct prb_stack_groups *groups);
+
+/* ---- snapshots ---- */
+
+struct prb_snapshot_options {
+    bool native; /* with registers and stacks of all threads (each running one is stopped for its copy) */
+    bool locals; /* with what the locals' reprs need */
+};
+/* Write what decoding this target touches to path, an ELF core of kilobytes that every core reader opens.  *bytes_out: its size. */
+PRB_API bool prb_snapshot_write(struct prb_target *target, const char *path, const struct prb_snapshot_options *options,
+                                uint64_t *bytes_out, struct prb_error *err) PRB_MUST_CHECK;
+
+/* ---- SQL ---- */
+
+struct prb_db;
+
+enum prb_type { PRB_NULL_VALUE, PRB_INTEGER, PRB_REAL, PRB_TEXT, PRB_BLOB };
+
+struct prb_value {
+    enum prb_type type;
+    int64_t integer;
+    double real;
+    const char *text; /* text (NUL-terminated) or bytes; borrowed until the row callback returns */
+    size_t length;    /* bytes */
+};
+
+/* A connection to the tables of a target; target may be NULL (tables of the machine only), and must outlive it. */
+PRB_API struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_db_close(struct prb_db *db);
+
+/* One call for each row, and one with row NULL before the first, when the columns are known.  Return false to end early. */
+typedef bool prb_row_fn(void *context, size_t columns, const char *const *names, const struct prb_value *row);
+
+/* Run SQL: one or several statements, rows of each.  Errors: QUERY (SQLite's message and the position), or what reading gave. */
+PRB_API bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
+                          struct prb_error *err) PRB_MUST_CHECK;
+/* Show secrets in system.environment (off at first). */
+PRB_API void prb_db_reveal(struct prb_db *db, bool reveal);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

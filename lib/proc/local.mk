@@ -1,0 +1,1 @@
+libprb_la_SOURCES += %D%/proc.h %D%/elf.h

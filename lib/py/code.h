@@ -1,0 +1,43 @@
+/*
+ * Code objects: names, positions.  Read once, kept, and proven still the same when a new look begins (addresses are
+ * reused).
+ */
+#ifndef PRB_PY_CODE_H
+#define PRB_PY_CODE_H
+
+#include "py/py.h"
+
+struct prb_code {
+    prb_addr addr;
+    const char *name, *qualname, *filename; /* qualname: NULL where the version has none */
+    int first_line;
+    int argcount, posonlyargcount, kwonlyargcount;
+    uint32_t flags;            /* CO_VARARGS 4, CO_VARKEYWORDS 8 … (Include/cpython/code.h) */
+    const uint8_t *lines;      /* the line table's bytes */
+    size_t lines_len;
+    prb_addr bytecode;         /* address of the first instruction, 3.11+ */
+    uint64_t bytecode_len;     /* bytes; 0: not known */
+    const char **variables;    /* fast locals, then cells, then free variables, as in the frame's localsplus */
+    uint8_t *variable_kinds;   /* PRB_VARIABLE_* */
+    size_t variable_count;
+};
+enum { PRB_VARIABLE_LOCAL = 1, PRB_VARIABLE_CELL = 2, PRB_VARIABLE_FREE = 4, PRB_VARIABLE_HIDDEN = 8, PRB_VARIABLE_ARG = 16 };
+
+struct prb_position {
+    int line, column, end_line, end_column; /* line 0, column -1: unknown */
+};
+
+/* Names and line table, or also the variables.  Borrowed until prb_codes_clear.  CORRUPT when it is no code object. */
+const struct prb_code *prb_code_get(struct prb_py *py, prb_addr code, bool variables, struct prb_error *err);
+/* A new look at the target begins: entries are read again and compared before their next use. */
+void prb_codes_renew(struct prb_py *py);
+
+/*
+ * The position of an instruction (bytes from the start of the code; -1: not begun).
+ * Pure: works on the table's bytes alone, so that it can be fuzzed.  Columns in UTF-8 bytes, as co_positions() gives them.
+ * Source: Objects/lnotab_notes.txt, Objects/locations.md (3.11+: InternalDocs/code_objects.md), PEP 626, PEP 657.
+ */
+struct prb_position prb_line_lookup(enum prb_line_table kind, const uint8_t *table, size_t len, int first_line,
+                                    int instruction);
+
+#endif

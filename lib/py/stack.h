@@ -1,0 +1,66 @@
+/*
+ * Interpreters, threads and their Python frames: raw rows first (addresses and positions), names after.
+ *
+ * prb_sampler reads the frame chains of all threads twice and says whether the two readings agree (DESIGN 4.3); it
+ * keeps its views warm, so the next sample of the same threads is two system calls.
+ */
+#ifndef PRB_PY_STACK_H
+#define PRB_PY_STACK_H
+
+#include "py/code.h"
+#include "py/py.h"
+
+#define PRB_INTERPRETERS_MAX 4096
+#define PRB_THREADS_MAX 65536
+#define PRB_FRAMES_MAX 100000
+
+struct prb_interpreter {
+    prb_addr addr;
+    int64_t id;        /* 0: the main one */
+    bool gc;           /* collecting garbage */
+    prb_addr gil;      /* address of its GIL's struct; 0: not known */
+    prb_addr gil_holder; /* the thread state that holds it; 0: nobody */
+};
+
+/* A row of a frame chain, innermost first. */
+struct prb_raw_frame {
+    prb_addr frame;    /* the frame struct or object */
+    prb_addr code;     /* its code object; 0: a shim (it only bounds a call of the evaluator) */
+    int32_t instruction; /* of the current instruction in its code, bytes; -1: not begun */
+    uint8_t owner;     /* 0 up to 3.10 */
+    bool entry;        /* the outermost of one call of the evaluator */
+    prb_addr anchor;   /* entry frames: an address on the native stack that lies in the evaluator's frame; 0: none.
+                          Where trait anchor is FRAME_POINTER the frame's own address is what its evaluator spills. */
+};
+
+struct prb_raw_thread {
+    prb_addr tstate;
+    size_t interpreter;    /* index */
+    uint64_t thread_id;    /* pthread */
+    uint64_t native_id;    /* 3.11+, in the target's pid namespace; 0 before */
+    struct prb_raw_frame *frames;
+    size_t frame_count;
+    bool unstable;
+    bool broken;           /* the chain ends in error */
+    struct prb_error error;
+};
+
+struct prb_raw_stacks {
+    struct prb_interpreter *interpreters; /* main first */
+    size_t interpreter_count;
+    struct prb_raw_thread *threads;
+    size_t thread_count;
+    uint64_t tries, rejected;
+    bool finalizing;
+};
+
+struct prb_sampler;
+
+struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_error *err);
+void prb_sampler_free(struct prb_sampler *sampler);
+PRB_DEFINE_AUTO_PTR(prb_sampler, struct prb_sampler, prb_sampler_free)
+/* One sample of all threads.  The result is borrowed until the next call.  tries_max: readings of one thread before it
+ * is called unstable (0: a default); 1 reads once and proves nothing (stopped targets, cores). */
+const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err);
+
+#endif

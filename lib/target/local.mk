@@ -1,0 +1,1 @@
+libprb_la_SOURCES += %D%/target.h %D%/version.c

@@ -1,0 +1,5 @@
+/* The version of the library. */
+#include "config.h"
+#include "probing.h"
+
+const char *prb_version(void) { return PACKAGE_VERSION; }
