@@ -1,0 +1,8 @@
+# One C program for each file of the library that can be tested alone; cmocka.  To add one: its name here.
+UNIT_TESTS = tests/unit/base
+LDADD = libprb.la $(CMOCKA_LIBS)
+if HAVE_CMOCKA
+check_PROGRAMS += $(UNIT_TESTS)
+TESTS += $(UNIT_TESTS)
+endif
+EXTRA_DIST += tests/unit/unit.h
