@@ -1,1 +1,2 @@
-libprb_la_SOURCES += %D%/mem.h %D%/view.h
+libprb_la_SOURCES += %D%/mem.h %D%/mem.c %D%/callback.c %D%/process.c %D%/self.c
+libprb_la_SOURCES += %D%/view.h

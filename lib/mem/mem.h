@@ -37,6 +37,8 @@ struct prb_mem {
 
 /* Read all ranges; true when every byte of every range came.  False with FAULT: got tells; other codes: source lost. */
 bool prb_mem_readv(struct prb_mem *mem, struct prb_range *ranges, size_t count, struct prb_error *err);
+/* The same, with short reads left to the caller, who looks at got; false only when the source is lost. */
+bool prb_mem_readv_some(struct prb_mem *mem, struct prb_range *ranges, size_t count, struct prb_error *err);
 /* Read len bytes, all or FAULT. */
 bool prb_mem_read(struct prb_mem *mem, prb_addr addr, void *buf, size_t len, struct prb_error *err);
 /* Read up to len bytes; returns how many came (0: none). */
@@ -52,6 +54,8 @@ PRB_DEFINE_AUTO_PTR(prb_mem, struct prb_mem, prb_mem_free)
 
 /* Another process: process_vm_readv, or /proc/PID/mem where the kernel lacks or forbids it (gVisor, seccomp). */
 struct prb_mem *prb_mem_process_new(pid_t pid, struct prb_error *err);
+/* The fallback by itself. */
+struct prb_mem *prb_mem_process_file_new(pid_t pid, struct prb_error *err);
 /* This process, read through the kernel, so that a stale pointer is a short read. */
 struct prb_mem *prb_mem_self_new(struct prb_error *err);
 /* A function of the caller: returns how many bytes it put into buf (gdb's memory, later). */
