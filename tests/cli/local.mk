@@ -1,0 +1,1 @@
+PYTESTS += %D%/test_cli.py
