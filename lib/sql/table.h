@@ -2,7 +2,8 @@
  * A SQL table is one file in lib/table: one constant struct prb_table and a function that fills its rows.
  *
  * To add one:
- *   1. table/SCHEMA_NAME.c: columns with type, unit and doc, a fill function, `const struct prb_table prb_table_SCHEMA_NAME`.
+ *   1. table/SCHEMA_NAME.c: columns with type, unit and doc, a fill function, `const struct prb_table
+ *      prb_table_SCHEMA_NAME`.
  *   2. Its name in table/tables.def, its file in table/local.mk.
  *   3. A case in tests/live/test_tables.py.
  * The engine does the rest: virtual table, SHOW TABLES, DESCRIBE, documentation.
@@ -15,30 +16,39 @@
 struct prb_rows; /* the rows being made (sql/rows.h) */
 struct prb_db;
 
+/* What a statement needs of the stacks beyond the Python frames. */
+enum { PRB_NEED_LOCALS = 1, PRB_NEED_NATIVE = 2 };
+
 struct prb_column {
     const char *name;
     enum prb_type type;
     const char *unit; /* "bytes", "s", "count", "addr", "id", "ratio", or "" */
     const char *doc;
-    bool hidden;      /* an argument: WHERE column = value, or table(value) */
+    bool hidden;        /* an argument: WHERE column = value, or table(value); stands behind the others */
+    unsigned needs;     /* PRB_NEED_*: a statement that uses the column needs these */
+    unsigned asks;      /* PRB_NEED_*: a statement with a WHERE term on the column needs these … */
+    const char *unless; /* … unless the term is column = this text */
 };
 
 struct prb_table {
-    const char *schema, *name;
-    const char *doc;                   /* one sentence */
-    const struct prb_column *columns;  /* ends with name NULL */
+    const char *schema, *name;        /* schema "main": needs no qualifier */
+    const char *doc;                  /* one sentence */
+    const struct prb_column *columns; /* ends with name NULL; at most 63 */
     bool needs_target;
+    unsigned needs; /* PRB_NEED_*: of every statement that uses the table */
     /*
-     * Append the rows of this moment.  rows tells the arguments (prb_rows_argument) and the target.
+     * Append the rows of this moment.  rows tells the arguments and the target.
      * False: the query fails with err; a row that could only be read in part is a row with NULLs.
+     * Called at most once in a statement for the same arguments.
      */
     bool (*fill)(struct prb_rows *rows, struct prb_error *err);
 };
 
 /* ---- for fill functions ---- */
-struct prb_target *prb_rows_target(struct prb_rows *rows);
+struct prb_target *prb_rows_target(const struct prb_rows *rows); /* non-NULL where needs_target */
+struct prb_db *prb_rows_db(const struct prb_rows *rows);
 bool prb_rows_reveal(const struct prb_rows *rows);
-/* The value of a hidden column in WHERE, or NULL. */
+/* The value that WHERE gives a hidden column, or NULL. */
 const struct prb_value *prb_rows_argument(const struct prb_rows *rows, const char *column);
 /* Whether the statement uses the column (so that costly ones can be left NULL). */
 bool prb_rows_wants(const struct prb_rows *rows, const char *column);
@@ -48,7 +58,17 @@ void prb_row_null(struct prb_rows *rows);
 void prb_row_int(struct prb_rows *rows, int64_t value);
 void prb_row_real(struct prb_rows *rows, double value);
 void prb_row_text(struct prb_rows *rows, const char *text); /* NULL text is NULL */
-/* All stacks of this statement: taken once, whichever tables ask (one consistent view). */
-const struct prb_stacks *prb_rows_stacks(struct prb_rows *rows, bool native, bool locals, struct prb_error *err);
+void prb_row_textn(struct prb_rows *rows, const char *text, size_t len);
+
+/*
+ * All stacks of this statement, of all interpreters: taken once, whichever tables ask (one consistent view), with
+ * everything that any part of the statement needs (prb_rows_needs): a table leaves out what it did not ask for.
+ * Borrowed until the statement ends.
+ */
+const struct prb_stacks *prb_rows_stacks(struct prb_rows *rows, struct prb_error *err);
+/* PRB_NEED_* of the whole statement. */
+unsigned prb_rows_needs(const struct prb_rows *rows);
+/* Seconds since the epoch at which the statement began: what now() says. */
+double prb_rows_time(const struct prb_rows *rows);
 
 #endif
