@@ -78,6 +78,7 @@ struct prb_process {
     double started;        /* seconds since the epoch */
     int threads;
     int64_t rss;           /* bytes */
+    double cpu;            /* seconds of processor time used so far, user and system */
     int rank, local_rank, world_size; /* from RANK, LOCAL_RANK, WORLD_SIZE or their likes in its environment; -1: unset */
     bool has_probe;        /* libprobe.so is mapped */
 };
