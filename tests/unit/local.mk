@@ -1,5 +1,6 @@
 # One C program for each file of the library that can be tested alone; cmocka.  To add one: its name here.
 UNIT_TESTS = tests/unit/base
+UNIT_TESTS += tests/unit/arch
 LDADD = libprb.la $(CMOCKA_LIBS)
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)

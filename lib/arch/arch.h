@@ -1,0 +1,66 @@
+/*
+ * What differs between processors: one constant struct each.
+ *
+ * A struct prb_registers holds the general registers in the order of the arch's table below; the
+ * kernel's register set (PTRACE_GETREGSET with NT_PRSTATUS, and pr_reg of a core's NT_PRSTATUS
+ * note) is the same bytes in the kernel's order.
+ *
+ * To add a processor: arch/NAME.c with its constant struct, declared here, its name in
+ * arch/local.mk and in the list of arch.c, and a case in tests/unit/arch.c.
+ */
+#ifndef PRB_ARCH_ARCH_H
+#define PRB_ARCH_ARCH_H
+
+#include "proc/proc.h"
+
+struct prb_arch_register {
+    const char *name;
+    int dwarf;         /* its DWARF number; -1: it has none */
+    int unwind;        /* libunwind's number for a remote target of this processor; -1: none */
+    uint16_t position; /* word index in the kernel's register set */
+};
+
+#define PRB_CALL_MAX 8 /* bytes before a return address that tell a call */
+
+struct prb_arch {
+    const char *name;     /* as uname -m says */
+    uint16_t elf_machine; /* e_machine */
+    const struct prb_arch_register *registers;
+    size_t register_count; /* at most PRB_REG_MAX */
+    unsigned sp, pc, fp;   /* indices into registers */
+    size_t gregset_size;   /* bytes of elf_gregset_t */
+    /* Whether code, the PRB_CALL_MAX bytes that end where a return address points, ends in a call
+     * instruction. */
+    bool (*ends_in_call)(const uint8_t code[PRB_CALL_MAX]);
+    /* System calls that end in EINTR when their thread is stopped and goes on, though no signal
+     * handler ran: signal(7), "Interruption of system calls and library functions by stop signals".
+     * Ends with -1. */
+    const int *fragile_syscalls;
+};
+
+extern const struct prb_arch prb_arch_x86_64, prb_arch_aarch64;
+
+/* By e_machine; NULL: not known. */
+const struct prb_arch *prb_arch_find(uint16_t elf_machine);
+/* The processor this code was built for. */
+const struct prb_arch *prb_arch_host(void);
+
+/* From the kernel's register set.  CORRUPT when len is too short. */
+bool prb_arch_registers(const struct prb_arch *arch, const void *gregset, size_t len,
+                        struct prb_registers *out, struct prb_error *err);
+/* To the kernel's register set; words that have no place in prb_registers, or are not known, are 0.
+ */
+bool prb_arch_gregset(const struct prb_arch *arch, const struct prb_registers *registers, void *out,
+                      size_t len, struct prb_error *err);
+
+static inline bool prb_register_known(const struct prb_registers *registers, unsigned i)
+{
+    return i < PRB_REG_MAX && (registers->known >> i & 1);
+}
+static inline void prb_register_set(struct prb_registers *registers, unsigned i, uint64_t value)
+{
+    registers->value[i] = value;
+    registers->known |= UINT64_C(1) << i;
+}
+
+#endif
