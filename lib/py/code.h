@@ -7,7 +7,7 @@
 
 #include "py/py.h"
 
-struct prb_code {
+struct prb_code_object {
     prb_addr addr;
     const char *name, *qualname, *filename; /* qualname: NULL where the version has none */
     int first_line;
@@ -27,10 +27,13 @@ struct prb_position {
     int line, column, end_line, end_column; /* line 0, column -1: unknown */
 };
 
-/* Names and line table, or also the variables.  Borrowed until prb_codes_clear.  CORRUPT when it is no code object. */
-const struct prb_code *prb_code_get(struct prb_py *py, prb_addr code, bool variables, struct prb_error *err);
+/* Names and line table, or also the variables.  Borrowed until the runtime is freed.  CORRUPT when it is no code object. */
+const struct prb_code_object *prb_code_get(struct prb_py *py, prb_addr code, bool variables, struct prb_error *err);
+/* Where an instruction of this code stands in the source; instruction in bytes, -1: not begun. */
+struct prb_position prb_code_position(struct prb_py *py, const struct prb_code_object *code, int instruction);
 /* A new look at the target begins: entries are read again and compared before their next use. */
 void prb_codes_renew(struct prb_py *py);
+void prb_code_cache_free(struct prb_code_cache *cache);
 
 /*
  * The position of an instruction (bytes from the start of the code; -1: not begun).

@@ -21,7 +21,7 @@ struct prb_py {
     prb_addr gil_static;       /* ≤3.6 with symbols: see gil.c */
     prb_addr gil_static_end;
     struct prb_module *module; /* the file it lives in; NULL when found without */
-    bool jit;                  /* 3.13+: machine code of traces was seen */
+    prb_addr code_type;        /* PyCode_Type, once a code object was seen; else 0 */
     char origin[240];          /* "3.11.7 by Py_Version, table 3.11 checked on 2 threads" */
     struct prb_code_cache *codes; /* code objects read so far (code.h) */
 };

@@ -1,0 +1,96 @@
+/* Local variables: fast locals, cells and free variables of the frame, or the mapping of a module
+ * or class body. */
+#include "py/locals.h"
+
+#include <string.h>
+
+/* A reference in a frame: 3.14+ keeps small ints and marks in its low bits
+ * (Include/internal/pycore_stackref.h). */
+static bool untag(const struct prb_layout *layout, uint64_t word, struct prb_variable *out)
+{
+    if (!PRB_IS(layout, reference, TAGGED)) {
+        out->object = word;
+        return word != 0;
+    }
+    if ((word & 3) == 3) {
+        out->is_number = true;
+        out->number = (int64_t)word >> 2;
+        return true;
+    }
+    out->object = word & ~(uint64_t)3;
+    return out->object != 0;
+}
+
+/* A variable that closures share lives in a cell; unset ones are empty cells. */
+static bool open_cell(struct prb_objects *objects, struct prb_variable *variable)
+{
+    if (variable->is_number || prb_object_kind(objects, variable->object, NULL) != PRB_OBJ_CELL)
+        return true;
+    uint64_t inside = 0;
+    if (!PRB_FIELD_OF(prb_objects_py(objects), variable->object, cell, ref, &inside, NULL))
+        return true;
+    variable->object = inside;
+    return inside != 0;
+}
+
+static bool each_fast(struct prb_objects *objects, const struct prb_raw_frame *frame,
+                      const struct prb_code_object *code, prb_variable_fn *each, void *context,
+                      struct prb_error *err)
+{
+    struct prb_py *py = prb_objects_py(objects);
+    size_t count = code->variable_count < PRB_LOCALS_MAX ? code->variable_count : PRB_LOCALS_MAX;
+    PRB_AUTO_FREE uint64_t *words = calloc(count + 1, sizeof *words);
+    if (!words)
+        return prb_fail(err, PRB_NOMEM, "locals");
+    prb_addr at = frame->frame + (prb_addr)PRB_OFF(&py->layout, frame, localsplus);
+    if (!prb_mem_read(py->mem, at, words, count * sizeof *words, err))
+        return prb_error_prefix(err, "locals of %s", code->name);
+    for (size_t i = 0; i < count; i++) {
+        struct prb_variable variable = {.name = code->variables[i],
+                                        .arg = code->variable_kinds[i] & PRB_VARIABLE_ARG};
+        if (code->variable_kinds[i] & PRB_VARIABLE_HIDDEN)
+            continue;
+        if (!untag(&py->layout, words[i], &variable))
+            continue;
+        bool shared = code->variable_kinds[i] & (PRB_VARIABLE_CELL | PRB_VARIABLE_FREE);
+        if (shared && !open_cell(objects, &variable))
+            continue;
+        if (!each(context, &variable))
+            break;
+    }
+    return true;
+}
+
+struct mapping {
+    struct prb_objects *objects;
+    prb_variable_fn *each;
+    void *context;
+    size_t count;
+};
+
+static bool each_item(void *context, prb_addr key, prb_addr value)
+{
+    struct mapping *mapping = context;
+    PRB_AUTO(prb_buf) struct prb_buf name = {0};
+    if (!prb_object_str(mapping->objects, key, 256, &name, NULL) || !name.data ||
+        strncmp(name.data, "__", 2) == 0)
+        return true;
+    struct prb_variable variable = {.name = name.data, .object = value};
+    return mapping->each(mapping->context, &variable) && ++mapping->count < PRB_LOCALS_MAX;
+}
+
+bool prb_locals_each(struct prb_objects *objects, const struct prb_raw_frame *frame,
+                     const struct prb_code_object *code, prb_variable_fn *each, void *context,
+                     struct prb_error *err)
+{
+    enum { OPTIMIZED = 1 }; /* CO_OPTIMIZED: fast locals; without it names live in a mapping */
+    struct prb_py *py = prb_objects_py(objects);
+    uint64_t names = 0;
+    if (!each_fast(objects, frame, code, each, context, err))
+        return false;
+    if (code->flags & OPTIMIZED || !PRB_FIELD_OF(py, frame->frame, frame, locals, &names, NULL) ||
+        !names || prb_object_kind(objects, names, NULL) != PRB_OBJ_DICT)
+        return true;
+    struct mapping mapping = {objects, each, context, 0};
+    return prb_dict_each(objects, names, each_item, &mapping, err);
+}

@@ -1,0 +1,392 @@
+/*
+ * The sampler: all threads' frame chains, read twice and compared (DESIGN 4.3).
+ *
+ * Every thread has a view (mem/view.h).  A sample refreshes all views in common system calls, walks
+ * each, refreshes again; where the bytes are the same nothing needs a second walk, where they
+ * differ the second walk must give the same chain, or that thread is tried again.
+ */
+#include "py/stack.h"
+
+#include <string.h>
+
+#include "py/walk.h"
+
+struct slot {
+    struct prb_view *view;
+    struct prb_walk walk[2]; /* the last two readings */
+    int last;                /* which of them is the newest */
+    uint64_t seen;           /* sample number */
+    prb_addr tstate;
+};
+
+struct prb_sampler {
+    struct prb_py *py;
+    struct prb_view *lists; /* the interpreter structs */
+    struct slot **slots;    /* open addressing by thread state */
+    size_t capacity, used;
+    uint64_t number;
+    bool anchors;
+    struct prb_raw_stacks result;
+    size_t interpreter_cap, thread_cap;
+    struct slot **slot_of_thread; /* parallel to result.threads */
+    size_t slot_cap;
+    struct prb_view **batch;
+    size_t batch_cap;
+    bool *same;
+    size_t same_cap;
+};
+
+struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_error *err)
+{
+    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = calloc(1, sizeof *sampler);
+    if (!sampler)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
+    sampler->py = py;
+    sampler->capacity = 64;
+    sampler->slots = calloc(sampler->capacity, sizeof *sampler->slots);
+    sampler->lists = prb_view_new(py->mem, err);
+    if (!sampler->lists)
+        return NULL;
+    if (!sampler->slots)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
+    return PRB_STEAL(sampler);
+}
+
+static void slot_free(struct slot *slot)
+{
+    if (!slot)
+        return;
+    prb_view_free(slot->view);
+    prb_walk_deinit(&slot->walk[0]);
+    prb_walk_deinit(&slot->walk[1]);
+    free(slot);
+}
+
+void prb_sampler_free(struct prb_sampler *sampler)
+{
+    if (!sampler)
+        return;
+    for (size_t i = 0; sampler->slots && i < sampler->capacity; i++)
+        slot_free(sampler->slots[i]);
+    free(sampler->slots);
+    prb_view_free(sampler->lists);
+    free(sampler->result.interpreters);
+    free(sampler->result.threads);
+    free(sampler->slot_of_thread);
+    free(sampler->batch);
+    free(sampler->same);
+    free(sampler);
+}
+
+void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want) { sampler->anchors = want; }
+
+/* ---- slots ---- */
+
+static struct slot **slot_place(struct slot **slots, size_t capacity, prb_addr tstate)
+{
+    size_t i = (size_t)((tstate >> 4) * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
+    while (slots[i] && slots[i]->tstate != tstate)
+        i = (i + 1) & (capacity - 1);
+    return &slots[i];
+}
+
+/* Rehash into capacity places, leaving out the slots of threads that ended. */
+static bool rehash(struct prb_sampler *sampler, size_t capacity)
+{
+    struct slot **slots = calloc(capacity, sizeof *slots);
+    if (!slots)
+        return false;
+    sampler->used = 0;
+    for (size_t i = 0; i < sampler->capacity; i++) {
+        struct slot *slot = sampler->slots[i];
+        if (slot && slot->seen + 1 >= sampler->number) {
+            *slot_place(slots, capacity, slot->tstate) = slot;
+            sampler->used++;
+        } else {
+            slot_free(slot);
+        }
+    }
+    free(sampler->slots);
+    sampler->slots = slots;
+    sampler->capacity = capacity;
+    return true;
+}
+
+static struct slot *slot_for(struct prb_sampler *sampler, prb_addr tstate, struct prb_error *err)
+{
+    struct slot **place = slot_place(sampler->slots, sampler->capacity, tstate);
+    if (*place)
+        return *place;
+    if ((sampler->used + 1) * 2 > sampler->capacity) {
+        if (!rehash(sampler, sampler->capacity) || ((sampler->used + 1) * 2 > sampler->capacity &&
+                                                    !rehash(sampler, sampler->capacity * 2)))
+            return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
+        place = slot_place(sampler->slots, sampler->capacity, tstate);
+    }
+    struct slot *slot = calloc(1, sizeof *slot);
+    if (!slot || !(slot->view = prb_view_new(sampler->py->mem, err))) {
+        if (!slot)
+            prb_fail(err, PRB_NOMEM, "sampler");
+        free(slot);
+        return NULL;
+    }
+    slot->tstate = tstate;
+    sampler->used++;
+    return *place = slot;
+}
+
+/* ---- interpreters and threads ---- */
+
+static bool list_word(struct prb_sampler *sampler, prb_addr base, enum prb_field field,
+                      uint64_t *out)
+{
+    return prb_view_field(sampler->lists, &sampler->py->layout, base, field, out);
+}
+
+static void read_gil(struct prb_sampler *sampler, struct prb_interpreter *interp)
+{
+    struct prb_py *py = sampler->py;
+    const struct prb_layout *layout = &py->layout;
+    uint64_t word = 0, locked = 0;
+    if (PRB_IS(layout, gil, STATIC)) {
+        if (py->tstate_current && prb_view_u64(sampler->lists, py->tstate_current, &word))
+            interp->gil_holder = word;
+        interp->gil = py->gil_static;
+        return;
+    }
+    if (PRB_IS(layout, gil, RUNTIME))
+        interp->gil = py->runtime + (prb_addr)PRB_OFF(layout, runtime, gil);
+    else if (PRB_IS(layout, gil, INTERPRETER) &&
+             list_word(sampler, interp->addr, PRB_F_interp_gil, &word))
+        interp->gil = word;
+    if (interp->gil && list_word(sampler, interp->gil, PRB_F_gil_locked, &locked) &&
+        (int32_t)locked > 0 && list_word(sampler, interp->gil, PRB_F_gil_last_holder, &word))
+        interp->gil_holder = word;
+}
+
+static bool add_interpreter(struct prb_sampler *sampler, prb_addr addr, struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    struct prb_py *py = sampler->py;
+    if (!PRB_GROW(result->interpreters, result->interpreter_count, sampler->interpreter_cap))
+        return prb_fail(err, PRB_NOMEM, "interpreters");
+    struct prb_interpreter *interp = &result->interpreters[result->interpreter_count];
+    *interp = (struct prb_interpreter){.addr = addr};
+    uint64_t value = 0;
+    if (PRB_HAS(&py->layout, interp, id) && list_word(sampler, addr, PRB_F_interp_id, &value))
+        interp->id = (int64_t)value;
+    value = 0;
+    if (PRB_HAS(&py->layout, interp, gc_collecting))
+        list_word(sampler, addr, PRB_F_interp_gc_collecting, &value);
+    else if (PRB_HAS(&py->layout, runtime, gc_collecting))
+        list_word(sampler, py->runtime, PRB_F_runtime_gc_collecting, &value);
+    interp->gc = (uint32_t)value != 0;
+    read_gil(sampler, interp);
+    result->interpreter_count++;
+    return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct prb_interpreter *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static bool list_interpreters(struct prb_sampler *sampler, struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    result->interpreter_count = 0;
+    uint64_t interp = 0;
+    if (!prb_view_u64(sampler->lists, sampler->py->interpreters, &interp))
+        return prb_fail_addr(err, sampler->py->interpreters, "the interpreter list cannot be read");
+    while (interp) {
+        if (result->interpreter_count >= PRB_INTERPRETERS_MAX)
+            return prb_fail(err, PRB_CORRUPT, "more than %d interpreters", PRB_INTERPRETERS_MAX);
+        if (!add_interpreter(sampler, interp, err))
+            return false;
+        uint64_t next = 0;
+        if (!list_word(sampler, interp, PRB_F_interp_next, &next))
+            return prb_fail_addr(err, interp, "interpreter state cannot be read");
+        interp = next;
+    }
+    qsort(result->interpreters, result->interpreter_count, sizeof *result->interpreters, by_id);
+    return true;
+}
+
+static bool add_thread(struct prb_sampler *sampler, size_t interpreter, struct slot *slot,
+                       struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    if (!PRB_GROW(result->threads, result->thread_count, sampler->thread_cap) ||
+        !PRB_GROW(sampler->slot_of_thread, result->thread_count, sampler->slot_cap))
+        return prb_fail(err, PRB_NOMEM, "threads");
+    struct prb_raw_thread *thread = &result->threads[result->thread_count];
+    *thread = (struct prb_raw_thread){.tstate = slot->tstate, .interpreter = interpreter};
+    const struct prb_layout *layout = &sampler->py->layout;
+    prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_thread_id, &thread->thread_id);
+    if (PRB_HAS(layout, thread, native_thread_id))
+        prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_native_thread_id,
+                       &thread->native_id);
+    sampler->slot_of_thread[result->thread_count++] = slot;
+    return true;
+}
+
+/* The thread list of one interpreter, newest first as CPython keeps it.  A thread that ends while
+ * we walk cuts the list short; the next pass sees it whole. */
+static bool list_threads(struct prb_sampler *sampler, size_t interpreter, struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    const struct prb_layout *layout = &sampler->py->layout;
+    prb_addr interp = result->interpreters[interpreter].addr;
+    uint64_t tstate = 0, back = 0, next = 0;
+    if (!list_word(sampler, interp, PRB_F_interp_threads_head, &tstate))
+        return prb_fail_addr(err, interp, "interpreter state cannot be read");
+    while (tstate) {
+        if (result->thread_count >= PRB_THREADS_MAX)
+            return prb_fail(err, PRB_CORRUPT, "more than %d threads", PRB_THREADS_MAX);
+        struct slot *slot = slot_for(sampler, tstate, err);
+        if (!slot)
+            return false;
+        if (slot->seen == sampler->number && sampler->number)
+            break; /* a list that changed under us led back to where it was */
+        slot->seen = sampler->number;
+        if (!prb_view_field(slot->view, layout, tstate, PRB_F_thread_interp, &back) ||
+            back != interp || !prb_view_field(slot->view, layout, tstate, PRB_F_thread_next, &next))
+            break;
+        if (!add_thread(sampler, interpreter, slot, err))
+            return false;
+        tstate = next;
+    }
+    return true;
+}
+
+static bool list_all(struct prb_sampler *sampler, struct prb_error *err)
+{
+    sampler->number++;
+    sampler->result.thread_count = 0;
+    if (!list_interpreters(sampler, err))
+        return false;
+    for (size_t i = 0; i < sampler->result.interpreter_count; i++)
+        if (!list_threads(sampler, i, err))
+            return false;
+    return true;
+}
+
+/* ---- passes ---- */
+
+static bool batch_room(struct prb_sampler *sampler, size_t count, struct prb_error *err)
+{
+    while (sampler->batch_cap < count)
+        if (!PRB_GROW(sampler->batch, sampler->batch_cap, sampler->batch_cap))
+            return prb_fail(err, PRB_NOMEM, "sampler");
+    while (sampler->same_cap < count)
+        if (!PRB_GROW(sampler->same, sampler->same_cap, sampler->same_cap))
+            return prb_fail(err, PRB_NOMEM, "sampler");
+    return true;
+}
+
+/* Bring in what the threads of the last sample touched, all at once, before the lists are walked.
+ */
+static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
+{
+    size_t count = 0;
+    if (!batch_room(sampler, sampler->used + 1, err))
+        return false;
+    sampler->batch[count++] = sampler->lists;
+    for (size_t i = 0; i < sampler->capacity; i++)
+        if (sampler->slots[i] && sampler->slots[i]->seen == sampler->number)
+            sampler->batch[count++] = sampler->slots[i]->view;
+    return prb_view_refresh(sampler->batch, count, NULL, err);
+}
+
+static void walk_thread(struct prb_sampler *sampler, size_t i)
+{
+    struct slot *slot = sampler->slot_of_thread[i];
+    slot->last ^= 1;
+    prb_walk_thread(sampler->py, slot->view, slot->tstate, sampler->anchors,
+                    &slot->walk[slot->last]);
+}
+
+static void publish(struct prb_sampler *sampler, size_t i, bool unstable)
+{
+    struct slot *slot = sampler->slot_of_thread[i];
+    const struct prb_walk *walk = &slot->walk[slot->last];
+    struct prb_raw_thread *thread = &sampler->result.threads[i];
+    thread->frames = walk->frames;
+    thread->frame_count = walk->count;
+    thread->broken = walk->broken;
+    thread->error = walk->error;
+    thread->unstable = unstable;
+}
+
+/* Read the open threads again; those whose readings agree are published.  Returns how many are
+ * still open. */
+static size_t settle(struct prb_sampler *sampler, size_t *open, size_t open_count,
+                     struct prb_error *err, bool *ok)
+{
+    for (size_t k = 0; k < open_count; k++)
+        sampler->batch[k] = sampler->slot_of_thread[open[k]]->view;
+    *ok = prb_view_refresh(sampler->batch, open_count, sampler->same, err);
+    size_t left = 0;
+    for (size_t k = 0; *ok && k < open_count; k++) {
+        struct slot *slot = sampler->slot_of_thread[open[k]];
+        sampler->result.tries++;
+        bool agree = sampler->same[k];
+        if (!agree) {
+            walk_thread(sampler, open[k]);
+            agree = prb_walk_equal(&slot->walk[0], &slot->walk[1]);
+        }
+        if (agree) {
+            publish(sampler, open[k], false);
+        } else {
+            sampler->result.rejected++;
+            open[left++] = open[k];
+        }
+    }
+    return left;
+}
+
+const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max,
+                                              struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    result->tries = result->rejected = 0;
+    bool ok = true;
+    if (!warm_up(sampler, err) || !list_all(sampler, err) ||
+        !batch_room(sampler, result->thread_count + 1, err))
+        return NULL;
+    PRB_AUTO_FREE size_t *open = calloc(result->thread_count + 1, sizeof *open);
+    if (!open)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
+    size_t open_count = result->thread_count;
+    for (size_t i = 0; i < open_count; i++) {
+        walk_thread(sampler, i);
+        open[i] = i;
+    }
+    if (tries_max != 1)
+        for (unsigned tries = 0; open_count && ok && tries < (tries_max ? tries_max : PRB_TRIES);
+             tries++)
+            open_count = settle(sampler, open, open_count, err, &ok);
+    if (!ok)
+        return NULL;
+    for (size_t k = 0; k < open_count; k++)
+        publish(sampler, open[k], tries_max != 1);
+    uint64_t finalizing = 0;
+    if (PRB_HAS(&sampler->py->layout, runtime, finalizing) && sampler->py->runtime)
+        list_word(sampler, sampler->py->runtime, PRB_F_runtime_finalizing, &finalizing);
+    result->finalizing = finalizing != 0;
+    return result;
+}
+
+bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_error *err)
+{
+    if (thread >= sampler->result.thread_count)
+        return prb_fail(err, PRB_INTERNAL, "thread %zu of %zu", thread,
+                        sampler->result.thread_count);
+    struct slot *slot = sampler->slot_of_thread[thread];
+    if (!prb_view_refresh(&slot->view, 1, NULL, err))
+        return false;
+    walk_thread(sampler, thread);
+    publish(sampler, thread, false);
+    return true;
+}
