@@ -26,8 +26,13 @@ const void *prb_view_get(struct prb_view *view, prb_addr addr, size_t len);
 bool prb_view_u64(struct prb_view *view, prb_addr addr, uint64_t *out);
 /* Say that [addr, addr + len) will be wanted, so that the next refresh or fetch brings it in the same call. */
 void prb_view_want(struct prb_view *view, prb_addr addr, size_t len);
-/* Read the spans touched since the last refresh again, several views (one for each thread) in common calls.
- * *same_out (may be NULL), count long: whether each view's bytes are what they were. */
+/*
+ * Read the spans touched since the last refresh again, several views (one for each thread, all of one source) in a
+ * common call.  *same_out (may be NULL), count long: whether the bytes that the last walk over each view touched (and
+ * those between, page by page) are what it saw; a difference may lie in bytes that mean nothing to the walk.
+ * With no walk since the last refresh, the same spans are read and compared again.  A page that two walks in a row did
+ * not touch is forgotten.  False only when the source is lost.
+ */
 bool prb_view_refresh(struct prb_view *const *views, size_t count, bool *same_out, struct prb_error *err);
 /* Forget everything. */
 void prb_view_clear(struct prb_view *view);
