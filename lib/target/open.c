@@ -1,0 +1,240 @@
+/*
+ * Opening a target by pid, file or a part of a command line; and saying well why it could not be.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "target/target.h"
+
+#define CHILDREN_NAMED 4
+
+static void runtimes_free(struct prb_target *target)
+{
+    for (size_t i = 0; target->runtimes && i < target->runtime_count; i++) {
+        prb_sampler_free(target->runtimes[i].sampler);
+        prb_objects_free(target->runtimes[i].objects);
+    }
+    free(target->runtimes);
+}
+
+void prb_target_close(struct prb_target *target)
+{
+    if (!target)
+        return;
+    prb_unwinder_free(target->unwinder);
+    runtimes_free(target);
+    prb_py_free(target->pys, target->runtime_count);
+    prb_modules_deinit(&target->modules);
+    prb_mem_free(target->recorder);
+    prb_proc_free(target->proc);
+    prb_arena_deinit(&target->arena);
+    free(target);
+}
+PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
+
+static bool runtimes_make(struct prb_target *target, struct prb_error *err)
+{
+    target->runtimes = calloc(target->runtime_count, sizeof *target->runtimes);
+    if (!target->runtimes)
+        return prb_fail(err, PRB_NOMEM, "target");
+    for (size_t i = 0; i < target->runtime_count; i++) {
+        struct prb_runtime *runtime = &target->runtimes[i];
+        runtime->py = &target->pys[i];
+        if (!(runtime->sampler = prb_sampler_new(runtime->py, err)) ||
+            !(runtime->objects = prb_objects_new(runtime->py, err)))
+            return false;
+    }
+    return true;
+}
+
+static const char *version_of(struct prb_target *target)
+{
+    const struct prb_py *py = &target->pys[0];
+    return prb_arena_printf(&target->arena, "%u.%u.%u%s", py->hexversion >> 24,
+                            py->hexversion >> 16 & 255, py->hexversion >> 8 & 255,
+                            py->layout.free_threaded ? "t" : "");
+}
+
+static void fill_info(struct prb_target *target)
+{
+    struct prb_target_info *info = &target->info;
+    struct prb_proc *proc = target->proc;
+    info->kind = prb_proc_live(proc)          ? PRB_TARGET_PROCESS
+                 : prb_proc_is_snapshot(proc) ? PRB_TARGET_SNAPSHOT
+                                              : PRB_TARGET_CORE;
+    info->pid = prb_proc_pid(proc);
+    info->command = prb_process_command(proc, &target->arena);
+    info->executable = target->modules.count ? target->modules.items[0].path : NULL;
+    info->python = version_of(target);
+    info->layout = target->pys[0].origin;
+    info->time = prb_proc_time(proc);
+}
+
+struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct prb_error *err)
+{
+    PRB_AUTO(prb_target) struct prb_target *target = calloc(1, sizeof *target);
+    if (!target) {
+        prb_proc_free(proc);
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "target"));
+    }
+    target->proc = proc;
+    if (!(target->mem = prb_proc_mem(proc, err)))
+        return NULL;
+    if (record) {
+        prb_proc_record(proc);
+        if (!(target->mem = target->recorder = prb_mem_record_new(target->mem, err)))
+            return NULL;
+    }
+    if (!prb_modules_init(&target->modules, proc, err) ||
+        !prb_py_find(&target->modules, target->mem, &target->pys, &target->runtime_count, err) ||
+        !runtimes_make(target, err))
+        return NULL;
+    fill_info(target);
+    return PRB_STEAL(target);
+}
+
+const struct prb_target_info *prb_target_info(const struct prb_target *target) { return &target->info; }
+
+struct prb_unwinder *prb_target_unwinder(struct prb_target *target, struct prb_error *err)
+{
+    if (!target->unwinder)
+        target->unwinder = prb_unwinder_new(&target->modules, target->mem, err);
+    return target->unwinder;
+}
+
+/* ---- not Python ---- */
+
+static bool descends_from(pid_t pid, pid_t ancestor, const struct prb_process_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].pid == pid)
+            return list->items[i].ppid == ancestor;
+    return false;
+}
+
+/* A launcher's or shell's pid is given often: its Python children are meant. */
+static void name_children(pid_t pid, struct prb_error *err)
+{
+    struct prb_process_list *list = prb_process_list(NULL);
+    if (!list || !err)
+        return;
+    char found[sizeof err->text / 2] = "";
+    size_t count = 0, used = 0;
+    pid_t first = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct prb_process *child = &list->items[i];
+        if (!descends_from(child->pid, pid, list))
+            continue;
+        if (!count++)
+            first = child->pid;
+        if (count <= CHILDREN_NAMED && used < sizeof found)
+            used += (size_t)snprintf(found + used, sizeof found - used, "%s%d (%.40s)", count > 1 ? ", " : "",
+                                     (int)child->pid, child->command);
+    }
+    prb_process_list_free(list);
+    if (!count) {
+        prb_error_remedy(err, "`probing list` shows the Python processes of this machine");
+        return;
+    }
+    size_t length = strlen(err->text);
+    snprintf(err->text + length, sizeof err->text - length, "; its Python child%s: %s%s",
+             count > 1 ? "ren are" : " is", found, count > CHILDREN_NAMED ? ", …" : "");
+    prb_error_remedy(err, "look at the child: probing %d backtrace", (int)first);
+}
+
+struct prb_target *prb_target_open_pid(pid_t pid, struct prb_error *err)
+{
+    struct prb_error own = {0};
+    if (!err)
+        err = &own;
+    struct prb_proc *proc = prb_proc_open(pid, err);
+    if (!proc)
+        return NULL;
+    struct prb_target *target = prb_target_over(proc, false, err);
+    if (!target && err->code == PRB_NOT_PYTHON)
+        name_children(pid, err);
+    return target;
+}
+
+/* ---- by name ---- */
+
+static bool matches(const struct prb_process *process, const char *part)
+{
+    return strstr(process->command, part) != NULL && process->pid != getppid();
+}
+
+static bool too_many(const struct prb_process_list *list, const char *part, size_t count, struct prb_error *err)
+{
+    char found[sizeof err->remedy - 60] = "";
+    size_t used = 0, shown = 0;
+    for (size_t i = 0; i < list->count && shown < 6; i++)
+        if (matches(&list->items[i], part) && used < sizeof found) {
+            used += (size_t)snprintf(found + used, sizeof found - used, "%s%d (%.30s)", shown ? ", " : "",
+                                     (int)list->items[i].pid, list->items[i].command);
+            shown++;
+        }
+    prb_fail(err, PRB_USAGE, "%zu Python processes have \"%.80s\" in their command line", count, part);
+    return prb_error_remedy(err, "give one pid: %s%s", found, count > shown ? ", …" : "");
+}
+
+struct prb_target *prb_target_open_name(const char *part, struct prb_error *err)
+{
+    struct prb_process_list *list = prb_process_list(err);
+    if (!list)
+        return NULL;
+    pid_t pid = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (matches(&list->items[i], part)) {
+            pid = list->items[i].pid;
+            count++;
+        }
+    if (count == 0) {
+        prb_fail(err, PRB_NOT_FOUND, "no Python process has \"%.80s\" in its command line", part);
+        prb_error_remedy(err, "`probing list` shows the Python processes of this machine");
+    } else if (count > 1) {
+        too_many(list, part, count, err);
+    }
+    prb_process_list_free(list);
+    return count == 1 ? prb_target_open_pid(pid, err) : NULL;
+}
+
+/* ---- by anything ---- */
+
+static bool all_digits(const char *text)
+{
+    size_t n = strspn(text, "0123456789");
+    return n > 0 && text[n] == '\0';
+}
+
+static struct prb_target *open_file(const char *path, const struct prb_target_options *options,
+                                    struct prb_error *err)
+{
+    if (!prb_proc_is_core(path)) {
+        prb_fail(err, PRB_USAGE, "%s is neither a core file nor a snapshot", path);
+        prb_error_remedy(err, "give a pid, a core file, a snapshot, or a part of a command line");
+        return NULL;
+    }
+    struct prb_proc *proc = prb_proc_open_core(path, options ? options->exe : NULL,
+                                               options ? options->sysroot : NULL, err);
+    return proc ? prb_target_over(proc, false, err) : NULL;
+}
+
+struct prb_target *prb_target_open(const char *spec, const struct prb_target_options *options,
+                                   struct prb_error *err)
+{
+    struct stat st;
+    if (all_digits(spec)) {
+        errno = 0;
+        long pid = strtol(spec, NULL, 10);
+        if (errno || pid <= 0 || pid > INT_MAX)
+            return PRB_NULL(prb_fail(err, PRB_USAGE, "%.40s is no process id", spec));
+        return prb_target_open_pid((pid_t)pid, err);
+    }
+    if (stat(spec, &st) == 0 && S_ISREG(st.st_mode))
+        return open_file(spec, options, err);
+    return prb_target_open_name(spec, err);
+}

@@ -1,0 +1,266 @@
+/*
+ * The Python processes of this machine, from /proc alone: nothing is attached to and no memory is read.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "target/target.h"
+
+/* ---- is it Python? ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "3.11" behind "python" or "libpython" in a file name. */
+static bool version_in_name(const char *name, char version[16])
+{
+    const char *at = strstr(name, "python");
+    if (!at)
+        return false;
+    version[0] = '\0';
+    at += strlen("python");
+    size_t n = 0;
+    while (n < 15 && (isdigit((unsigned char)at[n]) || (at[n] == '.' && isdigit((unsigned char)at[n + 1]))))
+        n++;
+    memcpy(version, at, n);
+    version[n] = '\0';
+    return true;
+}
+
+static bool executable_of(pid_t pid, char out[PATH_MAX])
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    ssize_t n = readlink(link, out, PATH_MAX - 1);
+    if (n <= 0)
+        return false;
+    out[n] = '\0';
+    char *deleted = strstr(out, " (deleted)");
+    if (deleted)
+        *deleted = '\0';
+    return true;
+}
+
+/* A mapped libpython, where the executable does not say it. */
+static bool mapped_python(struct prb_proc *proc, char version[16])
+{
+    const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
+    for (size_t i = 0; maps && i < maps->count; i++)
+        if (strncmp(base_name(maps->items[i].path), "libpython", 9) == 0)
+            return version_in_name(base_name(maps->items[i].path), version);
+    return false;
+}
+
+static bool is_python(struct prb_proc *proc, char version[16])
+{
+    char path[PATH_MAX];
+    bool known = executable_of(prb_proc_pid(proc), path);
+    if (known && version_in_name(base_name(path), version)) {
+        if (!version[0])
+            mapped_python(proc, version);
+        return true;
+    }
+    if (known)
+        return mapped_python(proc, version);
+    /* Not ours to look into: its own first argument is all there is. */
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    return prb_proc_text(proc, "cmdline", &text, NULL) && text.data &&
+           version_in_name(base_name(text.data), version);
+}
+
+bool prb_process_is_python(pid_t pid, char version[16])
+{
+    char unused[16];
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
+    return proc && is_python(proc, version ? version : unused);
+}
+
+/* ---- one process ---- */
+
+char *prb_process_command(struct prb_proc *proc, struct prb_arena *arena)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "cmdline", &text, NULL) || !text.len)
+        return NULL;
+    while (text.len && text.data[text.len - 1] == '\0')
+        text.len--;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] == '\0')
+            text.data[i] = ' ';
+        else if ((unsigned char)text.data[i] < ' ' || text.data[i] == 0x7f)
+            text.data[i] = '?';
+    }
+    return prb_arena_strndup(arena, text.data, text.len);
+}
+
+/* Fields of /proc/PID/stat behind the command's last parenthesis: 3 is the state; proc(5). */
+static bool stat_fields(struct prb_proc *proc, long long *values, size_t count)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "stat", &text, NULL) || !text.data)
+        return false;
+    const char *at = strrchr(text.data, ')');
+    if (!at || strlen(at) < 4)
+        return false;
+    at += 3; /* ") S" */
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        values[i] = strtoll(at, &end, 10);
+        if (end == at)
+            return false;
+        at = end;
+    }
+    return true;
+}
+
+static double boot_time(void)
+{
+    struct timespec now, up;
+    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(CLOCK_BOOTTIME, &up);
+    return (double)now.tv_sec - (double)up.tv_sec + 1e-9 * (double)(now.tv_nsec - up.tv_nsec);
+}
+
+static void fill_from_stat(struct prb_proc *proc, struct prb_process *process)
+{
+    enum { PPID = 0, THREADS = 16, STARTTIME = 18, RSS = 20, COUNT = 21 }; /* from field 4 */
+    long long values[COUNT];
+    if (!stat_fields(proc, values, COUNT))
+        return;
+    process->ppid = (pid_t)values[PPID];
+    process->threads = (int)values[THREADS];
+    process->started = boot_time() + (double)values[STARTTIME] / (double)sysconf(_SC_CLK_TCK);
+    process->rss = values[RSS] * sysconf(_SC_PAGESIZE);
+}
+
+static int environment_int(const struct prb_buf *environ, const char *const *names)
+{
+    for (; *names; names++) {
+        size_t n = strlen(*names);
+        for (size_t at = 0; at < environ->len; at += strlen(environ->data + at) + 1) {
+            const char *entry = environ->data + at;
+            char *end;
+            if (strncmp(entry, *names, n) != 0 || entry[n] != '=')
+                continue;
+            long value = strtol(entry + n + 1, &end, 10);
+            if (end != entry + n + 1 && !*end && value >= 0 && value <= INT_MAX)
+                return (int)value;
+        }
+    }
+    return -1;
+}
+
+/* What launchers set: torchrun, Open MPI, Slurm, MPICH. */
+static void fill_ranks(struct prb_proc *proc, struct prb_process *process)
+{
+    static const char *const rank[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", NULL};
+    static const char *const local[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
+                                        "MPI_LOCALRANKID", NULL};
+    static const char *const world[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE", NULL};
+    PRB_AUTO(prb_buf) struct prb_buf environ = {0};
+    process->rank = process->local_rank = process->world_size = -1;
+    if (!prb_proc_text(proc, "environ", &environ, NULL) || !environ.data)
+        return;
+    process->rank = environment_int(&environ, rank);
+    process->local_rank = environment_int(&environ, local);
+    process->world_size = environment_int(&environ, world);
+}
+
+static bool probe_mapped(struct prb_proc *proc)
+{
+    const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
+    for (size_t i = 0; maps && i < maps->count; i++)
+        if (strcmp(base_name(maps->items[i].path), "libprobe.so") == 0)
+            return true;
+    return false;
+}
+
+static char *comm_of(struct prb_proc *proc, struct prb_arena *arena)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "comm", &text, NULL) || !text.data)
+        return prb_arena_strdup(arena, "");
+    text.data[strcspn(text.data, "\n")] = '\0';
+    return prb_arena_strdup(arena, text.data);
+}
+
+static void describe(struct prb_proc *proc, const char *version, struct prb_arena *arena,
+                     struct prb_process *process)
+{
+    char path[PATH_MAX], folder[64];
+    struct stat st;
+    *process = (struct prb_process){.pid = prb_proc_pid(proc)};
+    snprintf(folder, sizeof folder, "/proc/%d", (int)process->pid);
+    process->uid = stat(folder, &st) == 0 ? st.st_uid : (uid_t)-1;
+    process->name = comm_of(proc, arena);
+    process->command = prb_process_command(proc, arena);
+    if (!process->command)
+        process->command = process->name;
+    process->python = version[0] ? prb_arena_strdup(arena, version) : NULL;
+    process->executable = executable_of(process->pid, path) ? prb_arena_strdup(arena, path) : NULL;
+    fill_from_stat(proc, process);
+    fill_ranks(proc, process);
+    process->has_probe = probe_mapped(proc);
+}
+
+/* ---- all processes ---- */
+
+struct list_box {
+    struct prb_process_list list; /* first */
+    struct prb_arena arena;
+    size_t cap;
+};
+
+void prb_process_list_free(struct prb_process_list *list)
+{
+    if (!list)
+        return;
+    struct list_box *box = (struct list_box *)list;
+    prb_arena_deinit(&box->arena);
+    free(box->list.items);
+    free(box);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct prb_process *x = a, *y = b;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static bool add(struct list_box *box, pid_t pid)
+{
+    char version[16];
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
+    if (!proc || !is_python(proc, version))
+        return true;
+    if (!PRB_GROW(box->list.items, box->list.count, box->cap))
+        return false;
+    describe(proc, version, &box->arena, &box->list.items[box->list.count++]);
+    return true;
+}
+
+struct prb_process_list *prb_process_list(struct prb_error *err)
+{
+    struct list_box *box = calloc(1, sizeof *box);
+    PRB_AUTO(dir) DIR *dir = opendir("/proc");
+    bool ok = box && dir;
+    for (struct dirent *entry; ok && (entry = readdir(dir));) {
+        pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)atoi(entry->d_name) : 0;
+        if (pid > 0 && pid != getpid())
+            ok = add(box, pid);
+    }
+    if (!ok) {
+        prb_process_list_free(box ? &box->list : NULL);
+        return PRB_NULL(prb_fail(err, dir ? PRB_NOMEM : PRB_IO, "the list of processes"));
+    }
+    if (box->list.count)
+        qsort(box->list.items, box->list.count, sizeof *box->list.items, by_pid);
+    return &box->list;
+}
