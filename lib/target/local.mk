@@ -1,1 +1,2 @@
-libprb_la_SOURCES += %D%/target.h %D%/version.c
+libprb_la_SOURCES += %D%/target.h %D%/version.c %D%/open.c %D%/processes.c %D%/threads.c \
+	%D%/stacks.c %D%/json.c %D%/group.c

@@ -96,7 +96,10 @@ struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct pr
     return PRB_STEAL(target);
 }
 
-const struct prb_target_info *prb_target_info(const struct prb_target *target) { return &target->info; }
+const struct prb_target_info *prb_target_info(const struct prb_target *target)
+{
+    return &target->info;
+}
 
 struct prb_unwinder *prb_target_unwinder(struct prb_target *target, struct prb_error *err)
 {
@@ -131,8 +134,8 @@ static void name_children(pid_t pid, struct prb_error *err)
         if (!count++)
             first = child->pid;
         if (count <= CHILDREN_NAMED && used < sizeof found)
-            used += (size_t)snprintf(found + used, sizeof found - used, "%s%d (%.40s)", count > 1 ? ", " : "",
-                                     (int)child->pid, child->command);
+            used += (size_t)snprintf(found + used, sizeof found - used, "%s%d (%.40s)",
+                                     count > 1 ? ", " : "", (int)child->pid, child->command);
     }
     prb_process_list_free(list);
     if (!count) {
@@ -166,17 +169,20 @@ static bool matches(const struct prb_process *process, const char *part)
     return strstr(process->command, part) != NULL && process->pid != getppid();
 }
 
-static bool too_many(const struct prb_process_list *list, const char *part, size_t count, struct prb_error *err)
+static bool too_many(const struct prb_process_list *list, const char *part, size_t count,
+                     struct prb_error *err)
 {
     char found[sizeof err->remedy - 60] = "";
     size_t used = 0, shown = 0;
     for (size_t i = 0; i < list->count && shown < 6; i++)
         if (matches(&list->items[i], part) && used < sizeof found) {
-            used += (size_t)snprintf(found + used, sizeof found - used, "%s%d (%.30s)", shown ? ", " : "",
-                                     (int)list->items[i].pid, list->items[i].command);
+            used += (size_t)snprintf(found + used, sizeof found - used, "%s%d (%.30s)",
+                                     shown ? ", " : "", (int)list->items[i].pid,
+                                     list->items[i].command);
             shown++;
         }
-    prb_fail(err, PRB_USAGE, "%zu Python processes have \"%.80s\" in their command line", count, part);
+    prb_fail(err, PRB_USAGE, "%zu Python processes have \"%.80s\" in their command line", count,
+             part);
     return prb_error_remedy(err, "give one pid: %s%s", found, count > shown ? ", …" : "");
 }
 

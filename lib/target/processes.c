@@ -1,5 +1,6 @@
 /*
- * The Python processes of this machine, from /proc alone: nothing is attached to and no memory is read.
+ * The Python processes of this machine, from /proc alone: nothing is attached to and no memory is
+ * read.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -27,7 +28,8 @@ static bool version_in_name(const char *name, char version[16])
     version[0] = '\0';
     at += strlen("python");
     size_t n = 0;
-    while (n < 15 && (isdigit((unsigned char)at[n]) || (at[n] == '.' && isdigit((unsigned char)at[n + 1]))))
+    while (n < 15 &&
+           (isdigit((unsigned char)at[n]) || (at[n] == '.' && isdigit((unsigned char)at[n + 1]))))
         n++;
     memcpy(version, at, n);
     version[n] = '\0';
@@ -160,10 +162,12 @@ static int environment_int(const struct prb_buf *environ, const char *const *nam
 /* What launchers set: torchrun, Open MPI, Slurm, MPICH. */
 static void fill_ranks(struct prb_proc *proc, struct prb_process *process)
 {
-    static const char *const rank[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", NULL};
+    static const char *const rank[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK",
+                                       NULL};
     static const char *const local[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
                                         "MPI_LOCALRANKID", NULL};
-    static const char *const world[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE", NULL};
+    static const char *const world[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS",
+                                        "PMI_SIZE", NULL};
     PRB_AUTO(prb_buf) struct prb_buf environ = {0};
     process->rank = process->local_rank = process->world_size = -1;
     if (!prb_proc_text(proc, "environ", &environ, NULL) || !environ.data)

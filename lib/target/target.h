@@ -20,16 +20,17 @@ struct prb_target {
     struct prb_target_info info;
     struct prb_arena arena; /* strings of info */
     struct prb_proc *proc;
-    struct prb_mem *mem; /* what decoding reads through; borrowed from proc, or recorder */
+    struct prb_mem *mem;      /* what decoding reads through; borrowed from proc, or recorder */
     struct prb_mem *recorder; /* while a snapshot is made; else NULL */
     struct prb_modules modules;
     struct prb_py *pys; /* most likely first */
     size_t runtime_count;
-    struct prb_runtime *runtimes; /* parallel to pys */
+    struct prb_runtime *runtimes;  /* parallel to pys */
     struct prb_unwinder *unwinder; /* made on first use */
 };
 
-/* Open over a process description, which is taken, also on failure.  recorder (may be NULL): read through it. */
+/* Open over a process description, which is taken, also on failure.  recorder (may be NULL): read
+ * through it. */
 struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct prb_error *err);
 
 /* The unwinder of the target, made on first use; borrowed. */
@@ -39,12 +40,14 @@ struct prb_unwinder *prb_target_unwinder(struct prb_target *target, struct prb_e
 
 /* Whether a process has CPython mapped, by names alone; *version (may be NULL) "3.11" or "". */
 bool prb_process_is_python(pid_t pid, char version[16]);
-/* Arguments joined by spaces, control characters as "?"; NULL when it has none or may not be read. */
+/* Arguments joined by spaces, control characters as "?"; NULL when it has none or may not be read.
+ */
 char *prb_process_command(struct prb_proc *proc, struct prb_arena *arena);
 
 /* ---- threads.c ---- */
 
-/* The kernel's side of Python threads: ids in the caller's namespace, names, what each waits for. */
+/* The kernel's side of Python threads: ids in the caller's namespace, names, what each waits for.
+ */
 struct prb_thread_facts {
     const struct prb_task *task; /* NULL: not found */
     const char *name;            /* threading.Thread.name, in arena; or NULL */
@@ -52,9 +55,12 @@ struct prb_thread_facts {
 /* facts: one for each thread of raw. */
 bool prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
                           const struct prb_raw_stacks *raw, const struct prb_tasks *tasks,
-                          struct prb_arena *arena, struct prb_thread_facts *facts, struct prb_error *err);
-/* Whether a task waits for the GIL of an interpreter: its system call is a futex inside the GIL's own condition. */
+                          struct prb_arena *arena, struct prb_thread_facts *facts,
+                          struct prb_error *err);
+/* Whether a task waits for the GIL of an interpreter: its system call is a futex inside the GIL's
+ * own condition. */
 bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtime *runtime,
-                              const struct prb_interpreter *interpreter, const struct prb_task *task);
+                              const struct prb_interpreter *interpreter,
+                              const struct prb_task *task);
 
 #endif

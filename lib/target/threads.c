@@ -1,0 +1,132 @@
+/*
+ * Threads as the kernel and as the user know them: OS thread ids, names, and who waits for the GIL.
+ */
+#include <string.h>
+
+#include "target/target.h"
+
+/* ---- names: threading._active, {ident: Thread} ---- */
+
+struct naming {
+    const struct prb_runtime *runtime;
+    const struct prb_raw_stacks *raw;
+    size_t interpreter;
+    struct prb_arena *arena;
+    struct prb_thread_facts *facts;
+};
+
+#define NAME_CHARACTERS 200
+
+static bool name_one(void *context, prb_addr key, prb_addr thread)
+{
+    struct naming *naming = context;
+    struct prb_objects *objects = naming->runtime->objects;
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    int64_t ident;
+    prb_addr name = 0;
+    if (!prb_object_int(objects, key, &ident, NULL) ||
+        !prb_attribute_get(objects, thread, "_name", &name, NULL) || !name ||
+        !prb_object_str(objects, name, NAME_CHARACTERS, &text, NULL))
+        return true;
+    for (size_t i = 0; i < naming->raw->thread_count; i++) {
+        const struct prb_raw_thread *raw = &naming->raw->threads[i];
+        if (raw->interpreter == naming->interpreter && raw->thread_id == (uint64_t)ident)
+            naming->facts[i].name = prb_arena_strdup(naming->arena, text.data ? text.data : "");
+    }
+    return true;
+}
+
+static void name_threads(const struct prb_runtime *runtime, const struct prb_raw_stacks *raw,
+                         struct prb_arena *arena, struct prb_thread_facts *facts)
+{
+    for (size_t i = 0; i < raw->interpreter_count; i++) {
+        struct naming naming = {runtime, raw, i, arena, facts};
+        prb_addr active = 0;
+        if (prb_module_get(runtime->objects, raw->interpreters[i].addr, "threading", "_active",
+                           &active, NULL) &&
+            active)
+            prb_dict_each(runtime->objects, active, name_one, &naming, NULL);
+    }
+}
+
+/* ---- OS thread ids ---- */
+
+static const struct prb_task *task_by_inner(const struct prb_tasks *tasks, uint64_t inner)
+{
+    for (size_t i = 0; i < tasks->count; i++)
+        if ((uint64_t)tasks->items[i].inner_tid == inner)
+            return &tasks->items[i];
+    return NULL;
+}
+
+/*
+ * Up to 3.10 Python keeps the pthread's address only; the thread's id stands in its struct pthread,
+ * at 0x2d0 in glibc on x86-64 (nptl/descr.h), elsewhere in other libraries.  Any task id of this
+ * process within is it: the words around are pointers and flags.
+ */
+static const struct prb_task *task_in_pthread(struct prb_mem *mem, const struct prb_tasks *tasks,
+                                              prb_addr pthread)
+{
+    enum { LIKELY = 0x2d0, WORDS = 512 };
+    uint32_t words[WORDS];
+    size_t got = prb_mem_read_some(mem, pthread, words, sizeof words) / sizeof *words;
+    const struct prb_task *task = got > LIKELY / 4 ? task_by_inner(tasks, words[LIKELY / 4]) : NULL;
+    for (size_t i = 0; !task && i < got; i++)
+        if (words[i] > 1)
+            task = task_by_inner(tasks, words[i]);
+    return task;
+}
+
+bool prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
+                          const struct prb_raw_stacks *raw, const struct prb_tasks *tasks,
+                          struct prb_arena *arena, struct prb_thread_facts *facts,
+                          struct prb_error *err)
+{
+    (void)err;
+    for (size_t i = 0; i < raw->thread_count; i++) {
+        const struct prb_raw_thread *thread = &raw->threads[i];
+        if (thread->native_id)
+            facts[i].task = task_by_inner(tasks, thread->native_id);
+        else if (thread->thread_id)
+            facts[i].task = task_in_pthread(target->mem, tasks, thread->thread_id);
+    }
+    name_threads(runtime, raw, arena, facts);
+    return true;
+}
+
+/* ---- waiting for the GIL ---- */
+
+/* take_gil() sleeps on the GIL's mutex or its cond (Python/ceval_gil.c); switch_cond is where
+ * drop_gil() waits for another to take it, which is no wish to have it. */
+static bool in_gil(const struct prb_runtime *runtime, const struct prb_interpreter *interpreter,
+                   prb_addr futex)
+{
+    const struct prb_layout *layout = &runtime->py->layout;
+    enum { COND_SIZE = 48 }; /* sizeof(pthread_cond_t) */
+    prb_addr gil = interpreter->gil;
+    if (!gil)
+        return false;
+    if (PRB_IS(layout, gil, STATIC))
+        return futex >= runtime->py->gil_static && futex < runtime->py->gil_static_end;
+    if (!PRB_HAS(layout, gil, cond) || !PRB_HAS(layout, gil, size))
+        return false;
+    if (futex < gil || futex >= gil + (prb_addr)PRB_OFF(layout, gil, size))
+        return false;
+    prb_addr other =
+        PRB_HAS(layout, gil, switch_cond) ? gil + (prb_addr)PRB_OFF(layout, gil, switch_cond) : 0;
+    return !other || futex < other || futex >= other + COND_SIZE;
+}
+
+bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtime *runtime,
+                              const struct prb_interpreter *interpreter,
+                              const struct prb_task *task)
+{
+#if defined(__x86_64__)
+    enum { FUTEX = 202 };
+#else
+    enum { FUTEX = 98 };
+#endif
+    struct prb_syscall call;
+    return task && prb_proc_syscall(target->proc, task->tid, &call, NULL) && !call.running &&
+           call.number == FUTEX && in_gil(runtime, interpreter, call.args[0]);
+}
