@@ -1,5 +1,5 @@
 # One C program for each file of the library that can be tested alone; cmocka.  To add one: its name here.
-UNIT_TESTS = tests/unit/base
+UNIT_TESTS = tests/unit/base tests/unit/line
 UNIT_TESTS += tests/unit/arch
 UNIT_TESTS += tests/unit/mem tests/unit/view
 LDADD = libprb.la $(CMOCKA_LIBS)
