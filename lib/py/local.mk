@@ -1,3 +1,3 @@
 libprb_la_SOURCES += %D%/py.h %D%/code.h %D%/object.h %D%/stack.h %D%/walk.h %D%/locals.h \
-	%D%/layout/fields.def %D%/layout/traits.def %D%/layout/layout.h \
 	%D%/py.c %D%/find.c %D%/code.c %D%/line.c %D%/walk.c %D%/stack.c %D%/locals.c
+include lib/py/layout/local.mk

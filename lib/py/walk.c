@@ -125,6 +125,8 @@ static void end_run(struct chain *chain, prb_addr shim)
         return;
     struct prb_raw_frame *last = &chain->walk->frames[chain->walk->count - 1];
     const struct prb_layout *layout = chain->shape.layout;
+    if (last->entry) /* the base frame of 3.15, below the outermost shim and owned alike */
+        return;
     last->entry = true;
     if (PRB_IS(layout, anchor, SHIM_ADDRESS)) {
         last->anchor = shim;
@@ -158,10 +160,6 @@ static bool take(struct chain *chain, prb_addr frame, prb_addr *next)
     prb_addr code = word_at(shape, head, PRB_F_frame_code, 8) & ~shape->tag_mask;
     int owner = (int)word_at(shape, head, PRB_F_frame_owner, 1);
     bool has_owner = PRB_HAS(layout, frame, owner);
-    if (has_owner && owner == PRB_NUM(layout, owner_sentinel)) {
-        *next = 0;
-        return true;
-    }
     if (has_owner && owner == PRB_NUM(layout, owner_interpreter)) {
         end_run(chain, frame);
         return true;
