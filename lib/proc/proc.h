@@ -91,6 +91,8 @@ bool prb_proc_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *
 /* Open the file behind a map as the target sees it: /proc/PID/map_files, then its root and path if device and inode
  * agree, then /proc/PID/exe; of a core: under its sysroot.  Returns a descriptor (close-on-exec), or -1. */
 int prb_proc_open_map(struct prb_proc *proc, const struct prb_map *map, struct prb_error *err);
+/* Open a path of the target's own file system: /proc/PID/root, or a core's sysroot.  -1 with errno when it cannot be. */
+int prb_proc_open_path(struct prb_proc *proc, const char *path);
 /* The memory of this process: its own for a core or snapshot, process_vm_readv for a live one.  Borrowed. */
 struct prb_mem *prb_proc_mem(struct prb_proc *proc, struct prb_error *err);
 /* Whether path is an ELF core or one of our snapshots (by its first bytes). */

@@ -1,0 +1,293 @@
+/*
+ * A living process, through a descriptor of its folder in /proc: when the process ends and its
+ * number is given to another, the descriptor answers ESRCH and never the other's texts.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#include "proc/source.h"
+
+/* Texts of /proc/PID are cut off here with an error: 16 MiB of maps are 160,000 lines. */
+#define TEXT_MAX (16u << 20)
+#define TEXT_STEP 16384
+
+/* What makes it the program it was: an exec changes the stack's place even when it runs the same
+ * file. */
+struct identity {
+    uint64_t starttime, startcode, startstack;
+    dev_t dev;
+    ino_t inode;
+};
+
+struct live {
+    struct prb_proc base;
+    int folder; /* /proc/PID */
+    struct identity identity;
+};
+
+static bool gone(const struct live *live, struct prb_error *err)
+{
+    return prb_fail(err, PRB_GONE, "process %d ended", (int)live->base.pid);
+}
+
+/* An errno of a file of /proc/PID. */
+static bool refused(const struct live *live, int sys, const char *name, struct prb_error *err)
+{
+    struct stat info;
+    if (sys == ESRCH || (sys == ENOENT && fstatat(live->folder, "stat", &info, 0) != 0))
+        return gone(live, err);
+    char what[96];
+    if (sys == EACCES || sys == EPERM) {
+        snprintf(what, sizeof what, "read /proc/%d/%s of", (int)live->base.pid, name);
+        return prb_permission_explain(err, live->base.pid, sys, what);
+    }
+    return prb_fail_sys(err, sys, "cannot read /proc/%d/%s", (int)live->base.pid, name);
+}
+
+static bool live_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
+                      struct prb_error *err)
+{
+    struct live *live = (struct live *)proc;
+    PRB_AUTO_FD int fd = openat(live->folder, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return refused(live, errno, name, err);
+    for (size_t total = 0;;) {
+        char *room = prb_buf_reserve(out, TEXT_STEP);
+        if (!room)
+            return prb_fail(err, PRB_NOMEM, "out of memory");
+        ssize_t n = read(fd, room, TEXT_STEP);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return refused(live, errno, name, err);
+        total += (size_t)n;
+        out->len += (size_t)n;
+        out->data[out->len] = '\0';
+        if (n == 0)
+            return true;
+        if (total > TEXT_MAX)
+            return prb_fail(err, PRB_CORRUPT, "/proc/%d/%s is longer than %u MiB", (int)proc->pid,
+                            name, TEXT_MAX >> 20);
+    }
+}
+
+static bool live_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err)
+{
+    struct live *live = (struct live *)proc;
+    int fd = openat(live->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return refused(live, errno, "task", err);
+    PRB_AUTO(dir) DIR *folder = fdopendir(fd);
+    if (!folder) {
+        close(fd);
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    }
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        if (entry->d_name[0] != '.')
+            prb_buf_addf(out, "%s\n", entry->d_name);
+    }
+    return true;
+}
+
+static bool identify(struct live *live, struct identity *out, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    struct prb_stat stat;
+    struct stat exe;
+    if (!live_text(&live->base, "stat", &text, err))
+        return false;
+    if (!prb_stat_parse(text.data, &stat))
+        return prb_fail(err, PRB_CORRUPT, "/proc/%d/stat makes no sense", (int)live->base.pid);
+    if (stat.state == 'Z' || stat.state == 'X')
+        return prb_fail(err, PRB_GONE, "process %d ended%s", (int)live->base.pid,
+                        stat.threads > 1 ? " its main thread; its other threads are out of reach"
+                                         : " (its parent has not collected it yet)");
+    struct identity now = {
+        .starttime = stat.starttime, .startcode = stat.startcode, .startstack = stat.startstack};
+    /* Without the right to see it, the rest must do. */
+    if (fstatat(live->folder, "exe", &exe, 0) == 0) {
+        now.dev = exe.st_dev;
+        now.inode = exe.st_ino;
+    }
+    *out = now;
+    return true;
+}
+
+static bool live_check(struct prb_proc *proc, struct prb_error *err)
+{
+    struct live *live = (struct live *)proc;
+    struct identity now, was = live->identity;
+    if (!identify(live, &now, err))
+        return false;
+    if (now.starttime != was.starttime)
+        return gone(live, err);
+    if (now.startcode != was.startcode || now.startstack != was.startstack || now.dev != was.dev ||
+        now.inode != was.inode)
+        return prb_fail(err, PRB_GONE, "process %d runs another program now (exec)",
+                        (int)proc->pid);
+    return true;
+}
+
+static bool live_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *out,
+                           struct prb_error *err)
+{
+    (void)out;
+    return prb_fail(err, PRB_UNSUPPORTED,
+                    "thread %d of process %d is alive: it has to be stopped for "
+                    "its registers",
+                    (int)tid, (int)proc->pid);
+}
+
+static struct prb_mem *live_mem_new(struct prb_proc *proc, struct prb_error *err)
+{
+    struct prb_error cause = {0};
+    struct prb_mem *mem = prb_mem_process_new(proc->pid, &cause);
+    if (!mem && cause.code == PRB_PERMISSION)
+        prb_permission_explain(err, proc->pid, cause.sys, "read the memory of");
+    else if (!mem && err)
+        *err = cause;
+    return mem;
+}
+
+/* ---- files ---- */
+
+int prb_open_below(int root, const char *path)
+{
+    while (*path == '/')
+        path++;
+    /* Not blocking: the path may name a pipe by now. */
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    struct open_how how = {.flags = (uint64_t)flags,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+        fd = openat(root, path, flags);
+    return fd;
+}
+
+static int live_open_path(struct prb_proc *proc, const char *path)
+{
+    struct live *live = (struct live *)proc;
+    PRB_AUTO_FD int root = openat(live->folder, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 ? -1 : prb_open_below(root, path);
+}
+
+/* Enough to hold the ELF header, program headers and, usually, the build id. */
+#define HEAD 4096
+
+/* Whether an open file is the one that is mapped: by device and inode, or, where a file system in
+ * layers shows others there (overlayfs, btrfs), by its first bytes. */
+static bool is_mapped_file(struct prb_proc *proc, int fd, const struct prb_map *map)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        return false;
+    if (info.st_ino == map->inode && major(info.st_dev) == map->dev_major &&
+        minor(info.st_dev) == map->dev_minor)
+        return true;
+    struct prb_mem *mem = prb_proc_mem(proc, NULL);
+    uint8_t in_file[HEAD], in_memory[HEAD];
+    if (map->offset || !mem)
+        return false;
+    ssize_t n = pread(fd, in_file, HEAD, 0);
+    return n > 0 && prb_mem_read_some(mem, map->start, in_memory, (size_t)n) == (size_t)n &&
+           memcmp(in_file, in_memory, (size_t)n) == 0;
+}
+
+static int live_open_map(struct prb_proc *proc, const struct prb_map *map, struct prb_error *err)
+{
+    struct live *live = (struct live *)proc;
+    if (map->inode == 0)
+        return prb_fail(err, PRB_NOT_FOUND, "no file is mapped at 0x%llx",
+                        (unsigned long long)map->start),
+               -1;
+    char name[64];
+    snprintf(name, sizeof name, "map_files/%llx-%llx", (unsigned long long)map->start,
+             (unsigned long long)map->end);
+    int fd = openat(live->folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0)
+        return fd;
+    PRB_AUTO_FD int by_path = live_open_path(proc, map->path);
+    if (by_path >= 0 && is_mapped_file(proc, by_path, map)) {
+        fd = by_path;
+        by_path = -1;
+        return fd;
+    }
+    PRB_AUTO_FD int exe = openat(live->folder, "exe", O_RDONLY | O_CLOEXEC);
+    if (exe >= 0 && is_mapped_file(proc, exe, map)) {
+        fd = exe;
+        exe = -1;
+        return fd;
+    }
+    prb_fail(err, PRB_NOT_FOUND, "the file %s that process %d maps is %s", map->path,
+             (int)proc->pid, map->deleted ? "deleted" : "not the one at that path");
+    prb_error_remedy(err,
+                     "Run probing as root: root can open files that are mapped but no longer at "
+                     "their path");
+    return -1;
+}
+
+static void live_free(struct prb_proc *proc)
+{
+    struct live *live = (struct live *)proc;
+    close(live->folder);
+    prb_proc_deinit(proc);
+    free(live);
+}
+
+const struct prb_proc_ops prb_proc_live_ops = {
+    .name = "process",
+    .text = live_text,
+    .tids = live_tids,
+    .check = live_check,
+    .registers = live_registers,
+    .open_map = live_open_map,
+    .open_path = live_open_path,
+    .mem_new = live_mem_new,
+    .free = live_free,
+};
+
+/* There is no such folder: is there no such process, or may we not see it? */
+static bool not_there(pid_t pid, int sys, struct prb_error *err)
+{
+    if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM)) {
+        prb_fail(err, PRB_PERMISSION,
+                 "process %d is hidden from you: /proc is mounted with hidepid, "
+                 "or shows another pid namespace",
+                 (int)pid);
+        return prb_error_remedy(err, "Run probing as root: sudo probing …");
+    }
+    if (sys != ENOENT)
+        return prb_fail_sys(err, sys, "cannot open /proc/%d", (int)pid);
+    prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid);
+    return prb_error_remedy(err, "`probing list` shows the Python processes that run now");
+}
+
+struct prb_proc *prb_proc_open(pid_t pid, struct prb_error *err)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return PRB_NULL(not_there(pid, errno, err));
+    PRB_AUTO_FREE struct live *live = calloc(1, sizeof *live);
+    if (!live) {
+        close(folder);
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    }
+    live->base = (struct prb_proc){.ops = &prb_proc_live_ops, .pid = pid, .inner = -1};
+    live->folder = folder;
+    if (!identify(live, &live->identity, err)) {
+        close(folder);
+        return NULL;
+    }
+    return &PRB_STEAL(live)->base;
+}

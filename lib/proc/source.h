@@ -1,0 +1,74 @@
+/*
+ * What stands behind struct prb_proc: a live process, or a core file.
+ * A source answers with the texts of proc(5); what they mean is read in one place, proc.c and
+ * maps.c.
+ */
+#ifndef PRB_PROC_SOURCE_H
+#define PRB_PROC_SOURCE_H
+
+#include "proc/proc.h"
+
+struct prb_proc_ops {
+    const char *name;
+    /* Append the text.  UNSUPPORTED: this source does not know it. */
+    bool (*text)(struct prb_proc *proc, const char *name, struct prb_buf *out,
+                 struct prb_error *err);
+    /* Append the thread ids, one a line. */
+    bool (*tids)(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err);
+    bool (*check)(struct prb_proc *proc, struct prb_error *err);
+    bool (*registers)(struct prb_proc *proc, pid_t tid, struct prb_registers *out,
+                      struct prb_error *err);
+    int (*open_map)(struct prb_proc *proc, const struct prb_map *map, struct prb_error *err);
+    /* Open a path of the target's file system; -1 when it cannot be. */
+    int (*open_path)(struct prb_proc *proc, const char *path);
+    struct prb_mem *(*mem_new)(struct prb_proc *proc, struct prb_error *err);
+    void (*free)(struct prb_proc *proc);
+};
+
+/* A text that was asked for, kept for a snapshot. */
+struct prb_proc_text {
+    char *name;
+    struct prb_buf text;
+};
+
+/* First member of every source. */
+struct prb_proc {
+    const struct prb_proc_ops *ops;
+    pid_t pid;
+    double time; /* when it was taken; 0: live */
+    bool snapshot;
+    bool recording;
+    struct prb_proc_text *texts;
+    size_t text_count, text_cap;
+    struct prb_mem *mem;
+    struct prb_maps maps;
+    bool maps_read;
+    int inner; /* whether it lives in another pid namespace: 0 no, 1 yes, -1 not yet known */
+};
+
+/* What every source frees with itself. */
+void prb_proc_deinit(struct prb_proc *proc);
+/* Keep a text under its name, in place of the one before. */
+bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len);
+const struct prb_proc_text *prb_proc_kept(const struct prb_proc *proc, const char *name);
+/* Open a path below a folder as if the folder were "/". */
+int prb_open_below(int root, const char *path);
+
+/* The fields of /proc/PID/stat that are used, proc_pid_stat(5). */
+struct prb_stat {
+    pid_t pid;
+    char comm[64];
+    char state;
+    uint64_t utime, stime, threads, starttime, startcode, startstack;
+};
+bool prb_stat_parse(const char *text, struct prb_stat *out);
+
+/*
+ * The kernel refused: say which of its rules did, and what to do.  sys: the errno; what: "read the
+ * memory of". Fills err (PERMISSION) and returns false.
+ */
+bool prb_permission_explain(struct prb_error *err, pid_t pid, int sys, const char *what);
+/* The sources. */
+extern const struct prb_proc_ops prb_proc_live_ops;
+
+#endif
