@@ -4,20 +4,23 @@
 
 #include <string.h>
 
-/* A reference in a frame: 3.14+ keeps small ints and marks in its low bits
- * (Include/internal/pycore_stackref.h). */
+/* A word of localsplus: an object, or (3.14+) a number or mark by its low bits (Include/internal/pycore_stackref.h). */
 static bool untag(const struct prb_layout *layout, uint64_t word, struct prb_variable *out)
 {
     if (!PRB_IS(layout, reference, TAGGED)) {
         out->object = word;
         return word != 0;
     }
-    if ((word & 3) == 3) {
+    uint64_t mask = (uint64_t)PRB_NUM(layout, reference_mask), tag = word & mask;
+    if (tag == (uint64_t)PRB_NUM(layout, reference_integer)) {
         out->is_number = true;
         out->number = (int64_t)word >> 2;
         return true;
     }
-    out->object = word & ~(uint64_t)3;
+    if (PRB_NUM(layout, reference_invalid) != PRB_NONE &&
+        tag == (uint64_t)PRB_NUM(layout, reference_invalid))
+        return false;
+    out->object = word & ~mask;
     return out->object != 0;
 }
 

@@ -52,7 +52,7 @@ static struct shape shape_of(const struct prb_layout *layout)
 {
     struct shape shape = {.layout = layout};
     shape.instr = (enum prb_instr)layout->trait[PRB_TRAIT_instr];
-    shape.tag_mask = PRB_IS(layout, reference, TAGGED) ? 3 : 0;
+    shape.tag_mask = PRB_IS(layout, reference, TAGGED) ? (uint64_t)PRB_NUM(layout, reference_mask) : 0;
     bool word = shape.instr == PRB_instr_PREV_INSTR || shape.instr == PRB_instr_INSTR_PTR;
     widen(&shape, PRB_F_frame_previous, 8);
     widen(&shape, PRB_F_frame_code, 8);
