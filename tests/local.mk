@@ -9,9 +9,11 @@ AM_TESTS_ENVIRONMENT = \
 PYTESTS =
 TEST_EXTENSIONS = .py
 PY_LOG_COMPILER = $(srcdir)/%D%/pytest.sh
-EXTRA_DIST += %D%/pytest.sh %D%/run
+EXTRA_DIST += %D%/pytest.sh %D%/run %D%/newer-pythons.sh
 
 include tests/unit/local.mk
 include tests/cli/local.mk
+include tests/targets/local.mk
+include tests/live/local.mk
 TESTS += $(PYTESTS)
 EXTRA_DIST += $(PYTESTS)

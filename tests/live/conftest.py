@@ -1,0 +1,59 @@
+"""Fixtures of the live tests: every interpreter found, and targets that run under it."""
+
+import os
+import shutil
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import pythons  # noqa: E402
+import target as target_module  # noqa: E402
+
+
+def pytest_generate_tests(metafunc):
+    if "python" in metafunc.fixturenames:
+        found = pythons.found()
+        metafunc.parametrize("python", found, ids=[python.id for python in found], scope="session")
+
+
+def pytest_report_header(config):
+    root = pythons.newer_root()
+    return ["interpreters: " + (", ".join(python.id for python in pythons.found()) or "none"),
+            "newer interpreters: " + (root or "none (tests/newer-pythons.sh DIR makes a root with them, "
+                                              "PROBING_NEWER_ROOT=DIR names it)")]
+
+
+@pytest.fixture(scope="session")
+def folders():
+    """Where the target programs lie, by root folder: ({root: folder on this side}, {root: as the target sees it})."""
+    made = {}
+
+    def of(python):
+        if python.root is None:
+            return target_module.TARGETS, target_module.TARGETS
+        if python.root not in made:
+            inner = "/tmp/probing-tests-{}".format(os.getpid())
+            made[python.root] = (target_module.copy_targets(python.root + inner), inner)
+        return made[python.root]
+
+    yield of
+    for outside, _ in made.values():
+        shutil.rmtree(outside, ignore_errors=True)
+
+
+@pytest.fixture
+def start(folders):
+    """start(python, program, *args): a target that is ready; ended with the test."""
+    started = []
+
+    def begin(python, program, *args, **options):
+        outside, inner = folders(python)
+        target = target_module.Target(python, program, args, folder=options.pop("folder", inner), **options)
+        started.append(target)
+        return target
+
+    yield begin
+    for target in started:
+        target.end()

@@ -1,0 +1,159 @@
+"""A running target program, what it told about itself, and `probing` looking at it."""
+
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+
+DEADLINE = 60  # seconds that anything here may take
+PROBING = os.environ.get("PROBING", "probing")
+SRCDIR = os.environ.get("SRCDIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+TARGETS = os.path.join(SRCDIR, "tests", "targets")
+
+
+def probing(*args, timeout=DEADLINE, check=True, **more):
+    """Run the command; with check, it must succeed and say nothing on standard error."""
+    done = subprocess.run([PROBING, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=timeout, encoding="utf-8", stdin=subprocess.DEVNULL, **more)
+    if check:
+        assert done.returncode == 0, "{}: {}\n{}".format(args, done.returncode, done.stderr)
+        assert not done.stderr, done.stderr
+    return done
+
+
+def backtrace(pid, *options):
+    return json.loads(probing("-t", pid, "backtrace", "--json", *options).stdout)
+
+
+def query(target, sql, *options):
+    """Rows of a statement, as dicts."""
+    return json.loads(probing("-t", target, "query", "-f", "json", *options, sql).stdout)
+
+
+def _children(pid):
+    with open("/proc/{0}/task/{0}/children".format(pid)) as listed:
+        return [int(word) for word in listed.read().split()]
+
+
+def _task_states(pid):
+    """{tid: (state letter, context switches)} of all tasks."""
+    states = {}
+    for tid in os.listdir("/proc/{}/task".format(pid)):
+        try:
+            with open("/proc/{}/task/{}/status".format(pid, tid)) as status:
+                lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+        except OSError:
+            continue
+        states[int(tid)] = (lines["State"][0], lines["voluntary_ctxt_switches"], lines["nonvoluntary_ctxt_switches"])
+    return states
+
+
+def inner_tids(pid):
+    """{thread id inside the target's pid namespace: the id here}."""
+    told = {}
+    for tid in os.listdir("/proc/{}/task".format(pid)):
+        with open("/proc/{}/task/{}/status".format(pid, tid)) as status:
+            inner = next(line.split()[-1] for line in status if line.startswith("NSpid:"))
+        told[int(inner)] = int(tid)
+    return told
+
+
+class Target:
+    def __init__(self, python, program, args=(), folder=TARGETS, variables=None, ready=True):
+        """Start folder/program (paths as the target sees them) and wait until it says that it is ready."""
+        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8", PYTHONIOENCODING="utf-8")
+        environment.pop("LD_LIBRARY_PATH", None)
+        environment.update(variables or {})
+        self.python = python
+        self.truth = []  # what its threads told, in order
+        self.notes = []  # lines that are no JSON
+        self.child = subprocess.Popen(python.command(os.path.join(folder, program), *map(str, args)),
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self.pid = self.child.pid
+        self._text = b""
+        try:
+            if ready:
+                self.wait_ready()
+        except BaseException:
+            self.end()
+            raise
+
+    def line(self, deadline=DEADLINE):
+        """The next line of its output; None at the end."""
+        until = time.monotonic() + deadline
+        output = self.child.stdout.fileno()
+        while b"\n" not in self._text:
+            assert select.select([output], [], [], max(0, until - time.monotonic()))[0], "the target says nothing"
+            data = os.read(output, 1 << 20)
+            if not data:
+                return None
+            self._text += data
+        line, self._text = self._text.split(b"\n", 1)
+        return line.decode()
+
+    def wait_ready(self):
+        while True:
+            line = self.line()
+            if line is None:
+                code = self.child.wait(DEADLINE)
+                if code == 77:
+                    import pytest
+
+                    pytest.skip("this interpreter has no such thing")
+                raise AssertionError("the target ended with status {}".format(code))
+            if line == "ready":
+                break
+            if line.startswith("{"):
+                self.truth.append(json.loads(line))
+            else:
+                self.notes.append(line)
+        if self.python.container:
+            self.pid = _children(self.child.pid)[0]
+
+    def settle(self, asleep=True):
+        """Until every thread sleeps in the kernel and stays there: what "ready" announced has happened."""
+        until = time.monotonic() + DEADLINE
+        last = None
+        while True:
+            states = _task_states(self.pid)
+            if states == last and all(state[0] == "S" for state in states.values()):
+                return self
+            assert time.monotonic() < until, "the target does not come to rest: {}".format(states)
+            last = states
+            select.select([], [], [], 0.002)  # the kernel has no event for this
+
+    def end(self):
+        self.child.kill()
+        if self.pid != self.child.pid:
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.child.wait(DEADLINE)
+        self.child.stdin.close()
+        self.child.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.end()
+        return False
+
+
+def die_with_parent():
+    """For preexec_fn: no test leaves a process behind."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def copy_targets(destination):
+    """The target programs, where an interpreter of another root can see them."""
+    os.makedirs(destination, exist_ok=True)
+    for name in os.listdir(TARGETS):
+        if name.endswith(".py"):
+            shutil.copy(os.path.join(TARGETS, name), destination)
+    return destination

@@ -1,0 +1,98 @@
+"""Known stacks: every program in every interpreter, names, lines and columns of all frames."""
+
+import os
+import shutil
+
+import pytest
+
+from compare import entry_of, python_frames, same
+from target import TARGETS, backtrace, inner_tids, probing, query
+
+# program: how many threads it has with Python frames
+PROGRAMS = {
+    "recursion.py": 1,
+    "generators.py": 1,
+    "coroutines.py": 1,
+    "comprehensions.py": 1,
+    "decorators.py": 1,
+    "callbacks.py": 1,
+    "executed.py": 1,
+    "positions.py": 1,
+    "threads.py": 5,
+    "names.py": 2,
+    "collecting.py": 1,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_stacks(start, python, program):
+    target = start(python, program).settle()
+    entries = backtrace(target.pid)
+    same(target, entries)
+    assert len(entries) == len(target.truth) == PROGRAMS[program]
+
+
+def test_many_threads(start, python):
+    target = start(python, "many_threads.py").settle()
+    entries = backtrace(target.pid)
+    same(target, entries)
+    assert len(entries) == 401
+
+
+def test_deep(start, python):
+    target = start(python, "deep.py").settle()
+    entries = backtrace(target.pid)
+    same(target, entries)
+    assert max(len(entry["frames"]) for entry in entries) > 5000
+
+
+def test_subinterpreters(start, python):
+    target = start(python, "subinterpreters.py").settle()
+    entries = backtrace(target.pid, "--all-interpreters")
+    same(target, entries)
+    assert {entry["interpreter"] for entry in entries} == {0, 1, 2}
+    assert {entry["interpreter"] for entry in backtrace(target.pid)} == {0}
+
+
+def test_file_name(start, python, folders, tmp_path):
+    """A file name beyond ASCII."""
+    outside, inner = folders(python)
+    if python.root is None:
+        outside = inner = str(tmp_path)
+    folder, name = "größe", "нейм 日本 💩.py"
+    os.makedirs(os.path.join(outside, folder), exist_ok=True)
+    for source, copy in (("names.py", name), ("oracle.py", "oracle.py")):
+        shutil.copy(os.path.join(TARGETS, source), os.path.join(outside, folder, copy))
+    target = start(python, name, folder=os.path.join(inner, folder)).settle()
+    entries = backtrace(target.pid)
+    same(target, entries)
+    assert any(frame["filename"].endswith(name) for entry in entries for frame in entry["frames"])
+    assert name in probing("-t", target.pid, "backtrace").stdout
+
+
+def test_text(start, python):
+    """The text names every thread and every function."""
+    target = start(python, "threads.py").settle()
+    text = probing("-t", target.pid, "backtrace").stdout
+    for truth in target.truth:
+        if truth["thread_name"]:
+            assert truth["thread_name"] in text
+        for frame in truth["frames"]:
+            assert frame["name"] in text and ":{}".format(frame["line"]) in text
+    for command in (["bt"], ["b"], ["backtrace", "--group"]):
+        assert "plain" in probing("-t", target.pid, *command).stdout
+    assert "plain" in probing(str(target.pid), "backtrace").stdout
+
+
+def test_sql(start, python):
+    """The same stacks as rows."""
+    target = start(python, "threads.py").settle()
+    here = inner_tids(target.pid)
+    rows = query(target.pid, "SELECT * FROM python.backtrace")
+    entries = backtrace(target.pid)
+    for truth in target.truth:
+        tid = here[truth["os_thread_id"]]
+        mine = [row for row in rows if row["os_thread_id"] == tid]
+        told = [(row["func"], row["file"], row["line"]) for row in sorted(mine, key=lambda row: row["depth"])]
+        frames = python_frames(entry_of(entries, tid))
+        assert told == [(frame["name"], frame["filename"], frame["line"]) for frame in frames]

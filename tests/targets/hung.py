@@ -1,0 +1,35 @@
+"""A native call that keeps the GIL, while other threads wait for it and one sleeps without wanting it."""
+
+import ctypes
+import sys
+import threading
+
+import oracle
+
+started = threading.Semaphore(0)
+process = ctypes.PyDLL(None)  # PyDLL: calls keep the GIL
+
+
+def computing():
+    started.release()
+    count = 0
+    while True: count += 1  # noqa: E701, one line whatever the moment
+
+
+def stuck():
+    oracle.next_line(sys._getframe(), 3, gil_state="holding")
+    process.write(1, b"ready\n", 6)
+    # No Python code runs from here on.
+    process.pause()
+
+
+def main():
+    for number in range(2):
+        threading.Thread(target=computing, name="computing {}".format(number), daemon=True).start()
+        started.acquire()
+    threading.Thread(target=oracle.park, name="asleep", daemon=True).start()
+    oracle.wait(1)
+    stuck()
+
+
+main()
