@@ -33,7 +33,13 @@ size_t prb_elf_build_id(struct prb_elf *elf, uint8_t out[64]);
 /* What to add to file addresses when the file's bytes at file_offset are mapped at addr. */
 bool prb_elf_bias(struct prb_elf *elf, prb_addr addr, uint64_t file_offset, uint64_t *bias_out);
 
-/* One file mapped in the target. */
+/* libelf's handle, for libdw; its file is mapped whole, so it has no descriptor. */
+struct Elf;
+struct Elf *prb_elf_handle(struct prb_elf *elf);
+/* The separate debug file that prb_modules_elf found for it below /usr/lib/debug of the target, or NULL. */
+struct prb_elf *prb_elf_debug(struct prb_elf *elf);
+
+/* One file with code mapped in the target. */
 struct prb_module {
     const char *path;      /* as the target sees it */
     prb_addr start, end;   /* first and last byte + 1 of all its maps */
@@ -47,9 +53,10 @@ struct prb_modules {
     struct prb_proc *proc;
     struct prb_module *items; /* ascending start; one file mapped twice is two modules */
     size_t count;
+    struct prb_arena arena;   /* paths and first maps: a refresh of proc's maps leaves them valid */
 };
 
-/* Group the maps of a process into modules; borrows proc and its maps. */
+/* Group the maps of a process into modules; borrows proc. */
 bool prb_modules_init(struct prb_modules *modules, struct prb_proc *proc, struct prb_error *err);
 void prb_modules_deinit(struct prb_modules *modules);
 PRB_DEFINE_AUTO(prb_modules, struct prb_modules, prb_modules_deinit)
