@@ -242,5 +242,12 @@ struct prb_target *prb_target_open(const char *spec, const struct prb_target_opt
     }
     if (stat(spec, &st) == 0 && S_ISREG(st.st_mode))
         return open_file(spec, options, err);
+    if (strchr(spec, '/') && errno == ENOENT && spec[strcspn(spec, " ")] == '\0') {
+        struct prb_target *target = prb_target_open_name(spec, err); /* a part of a path, maybe */
+        if (!target && err && err->code == PRB_NOT_FOUND)
+            prb_fail(err, PRB_NOT_FOUND,
+                     "no file %s, and no Python process with it in its command line", spec);
+        return target;
+    }
     return prb_target_open_name(spec, err);
 }

@@ -53,10 +53,9 @@ struct prb_thread_facts {
     const char *name;            /* threading.Thread.name, in arena; or NULL */
 };
 /* facts: one for each thread of raw. */
-bool prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
+void prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
                           const struct prb_raw_stacks *raw, const struct prb_tasks *tasks,
-                          struct prb_arena *arena, struct prb_thread_facts *facts,
-                          struct prb_error *err);
+                          struct prb_arena *arena, struct prb_thread_facts *facts);
 /* Whether a task waits for the GIL of an interpreter: its system call is a futex inside the GIL's
  * own condition. */
 bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtime *runtime,

@@ -77,12 +77,10 @@ static const struct prb_task *task_in_pthread(struct prb_mem *mem, const struct 
     return task;
 }
 
-bool prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
+void prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
                           const struct prb_raw_stacks *raw, const struct prb_tasks *tasks,
-                          struct prb_arena *arena, struct prb_thread_facts *facts,
-                          struct prb_error *err)
+                          struct prb_arena *arena, struct prb_thread_facts *facts)
 {
-    (void)err;
     for (size_t i = 0; i < raw->thread_count; i++) {
         const struct prb_raw_thread *thread = &raw->threads[i];
         if (thread->native_id)
@@ -91,7 +89,6 @@ bool prb_threads_identify(struct prb_target *target, const struct prb_runtime *r
             facts[i].task = task_in_pthread(target->mem, tasks, thread->thread_id);
     }
     name_threads(runtime, raw, arena, facts);
-    return true;
 }
 
 /* ---- waiting for the GIL ---- */

@@ -1,0 +1,57 @@
+/*
+ * One look at one runtime of a target: what the files that make prb_stacks share.
+ *   stacks.c  the look as a whole, and its Python threads
+ *   rows.c    a raw frame made into a row of probing.h: names, positions, locals
+ *   native.c  native frames, merged in, and threads without Python
+ */
+#ifndef PRB_TARGET_LOOK_H
+#define PRB_TARGET_LOOK_H
+
+#include "target/target.h"
+
+#define PRB_FOLDERS_MAX 256 /* of sys.path */
+
+struct prb_stacks_box {
+    struct prb_stacks stacks; /* first */
+    struct prb_arena arena;   /* everything the stacks point to, but their threads */
+    size_t thread_cap;
+};
+
+struct prb_look {
+    struct prb_target *target;
+    const struct prb_runtime *runtime;
+    const struct prb_stack_options *options;
+    const struct prb_raw_stacks *raw;
+    const struct prb_tasks *tasks;
+    bool *covered;                  /* tasks that have a Python thread, parallel to tasks */
+    struct prb_thread_facts *facts; /* parallel to raw->threads */
+    struct prb_stacks_box *box;
+    const char *folders[PRB_FOLDERS_MAX]; /* sys.path */
+    size_t folder_count;
+};
+
+/* rows.c */
+void prb_look_folders(struct prb_look *look);
+struct prb_frame prb_look_python_row(struct prb_look *look, const struct prb_raw_frame *raw);
+struct prb_frame prb_look_native_row(struct prb_look *look, const struct prb_native_frame *native);
+struct prb_frame prb_look_broken_row(struct prb_look *look, const struct prb_error *err);
+/* Room for count rows and a broken one. */
+struct prb_frame *prb_look_rows(struct prb_look *look, size_t count, struct prb_error *err);
+
+/* stacks.c: a thread to fill (not counted yet). */
+struct prb_thread *prb_look_thread(struct prb_look *look, struct prb_error *err);
+void prb_look_task(struct prb_look *look, const struct prb_task *task, struct prb_thread *thread);
+bool prb_look_wants(const struct prb_look *look, uint64_t thread_id, const struct prb_task *task);
+
+/* native.c: native stacks of the runtime's threads, taken all before any is named. */
+struct prb_native_look;
+struct prb_native_look *prb_native_look_take(struct prb_look *look, struct prb_error *err);
+void prb_native_look_free(struct prb_native_look *native);
+PRB_DEFINE_AUTO_PTR(prb_native_look, struct prb_native_look, prb_native_look_free)
+/* Rows of Python thread i, merged.  False with NOT_FOUND when its native stack could not be had. */
+bool prb_native_look_rows(struct prb_look *look, struct prb_native_look *native, size_t i,
+                          struct prb_thread *thread, struct prb_error *err);
+/* Threads without Python, behind the others. */
+bool prb_native_threads(struct prb_look *look, struct prb_error *err);
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * Native frames in a look: each thread's native stack is taken at one moment with its Python chain,
+ * all are named together, then each is merged (native/native.h).
+ */
+#include <string.h>
+
+#include "target/look.h"
+
+#define MOMENT_TRIES 4 /* takes of one thread until chain and native stack are of one moment */
+
+struct taken {
+    struct prb_thread_copy copy;
+    struct prb_native_stack stack;
+    bool have;
+    bool torn; /* the Python chain moved between its reading and the copy */
+};
+
+struct prb_native_look {
+    struct taken *items; /* parallel to raw->threads */
+    struct prb_native_stack *stacks;
+    size_t count;
+};
+
+void prb_native_look_free(struct prb_native_look *native)
+{
+    if (!native)
+        return;
+    for (size_t i = 0; native->items && i < native->count; i++)
+        prb_thread_copy_deinit(&native->items[i].copy);
+    free(native->items);
+    free(native->stacks);
+    free(native);
+}
+
+static struct prb_native_look *native_look_new(size_t count, struct prb_error *err)
+{
+    PRB_AUTO(prb_native_look) struct prb_native_look *native = calloc(1, sizeof *native);
+    if (native) {
+        native->items = calloc(count + 1, sizeof *native->items);
+        native->stacks = calloc(count + 1, sizeof *native->stacks);
+        native->count = count;
+    }
+    if (!native || !native->items || !native->stacks)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "native stacks"));
+    return PRB_STEAL(native);
+}
+
+static void note_stop(struct prb_look *look, const struct prb_thread_copy *copy)
+{
+    if (copy->stopped > look->box->stacks.longest_stop)
+        look->box->stacks.longest_stop = copy->stopped;
+}
+
+/* ---- Python threads ---- */
+
+struct moment {
+    struct prb_look *look;
+    size_t thread;
+    bool read; /* the chain was read while the thread was stopped */
+};
+
+static void read_chain(void *context)
+{
+    struct moment *moment = context;
+    moment->read = prb_sampler_again(moment->look->runtime->sampler, moment->thread, NULL);
+}
+
+static bool chain_moved(struct prb_look *look, size_t i)
+{
+    const struct prb_raw_thread *raw = &look->raw->threads[i];
+    size_t count = raw->frame_count;
+    PRB_AUTO_FREE struct prb_raw_frame *before = malloc((count + 1) * sizeof *before);
+    if (!before)
+        return true;
+    if (count)
+        memcpy(before, raw->frames, count * sizeof *before);
+    if (!prb_sampler_again(look->runtime->sampler, i, NULL) || raw->frame_count != count)
+        return true;
+    return count && memcmp(before, raw->frames, count * sizeof *before) != 0;
+}
+
+/* A stopped thread's chain is read while it is stopped; a blocked one's is read again after, and
+ * must be the same. */
+static void take_one(struct prb_look *look, size_t i, struct taken *taken)
+{
+    const struct prb_task *task = look->facts[i].task;
+    struct prb_unwinder *unwinder = look->target->unwinder;
+    struct moment moment = {look, i, false};
+    for (int tries = 0; tries < MOMENT_TRIES; tries++) {
+        prb_thread_copy_deinit(&taken->copy);
+        taken->copy = (struct prb_thread_copy){0};
+        moment.read = false;
+        taken->have = prb_thread_unwind(unwinder, look->target->proc, task->tid, true, read_chain,
+                                        &moment, &taken->copy, &taken->stack, NULL);
+        if (!taken->have)
+            return;
+        note_stop(look, &taken->copy);
+        taken->torn = !moment.read && prb_proc_live(look->target->proc) && chain_moved(look, i);
+        if (!taken->torn)
+            return;
+    }
+}
+
+struct prb_native_look *prb_native_look_take(struct prb_look *look, struct prb_error *err)
+{
+    struct prb_unwinder *unwinder = prb_target_unwinder(look->target, err);
+    size_t count = look->raw->thread_count, named = 0;
+    PRB_AUTO(prb_native_look)
+    struct prb_native_look *native = unwinder ? native_look_new(count, err) : NULL;
+    if (!native)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct prb_task *task = look->facts[i].task;
+        if (task && prb_look_wants(look, look->raw->threads[i].thread_id, task))
+            take_one(look, i, &native->items[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (native->items[i].have)
+            native->stacks[named++] = native->items[i].stack;
+    prb_unwinder_name(unwinder, native->stacks, named, look->options->source_lines);
+    return PRB_STEAL(native);
+}
+
+static void warn_unmerged(struct prb_look *look)
+{
+    look->box->stacks.warning = "some stacks could not be merged by their anchors: their native "
+                                "frames stand before the Python ones";
+}
+
+bool prb_native_look_rows(struct prb_look *look, struct prb_native_look *native, size_t i,
+                          struct prb_thread *thread, struct prb_error *err)
+{
+    struct taken *taken = &native->items[i];
+    const struct prb_raw_thread *raw = &look->raw->threads[i];
+    struct prb_merged_row *rows = NULL;
+    size_t count = 0;
+    bool sure = true;
+    if (!taken->have)
+        return prb_fail(err, PRB_NOT_FOUND, "no native stack");
+    if (!prb_merge(look->target->unwinder, look->runtime->py, &taken->copy, &taken->stack, &raw, 1,
+                   &rows, &count, &sure, err) ||
+        !(thread->frames = prb_look_rows(look, count, err)))
+        return false;
+    for (size_t k = 0; k < count; k++)
+        thread->frames[thread->frame_count++] = rows[k].python
+                                                    ? prb_look_python_row(look, rows[k].python)
+                                                    : prb_look_native_row(look, rows[k].native);
+    if (raw->broken)
+        thread->frames[thread->frame_count++] = prb_look_broken_row(look, &raw->error);
+    if (!sure)
+        warn_unmerged(look);
+    thread->unstable |= taken->torn;
+    return true;
+}
+
+/* ---- threads without Python ---- */
+
+static bool add_native_thread(struct prb_look *look, const struct prb_task *task,
+                              const struct prb_native_stack *stack, struct prb_error *err)
+{
+    struct prb_thread *thread = prb_look_thread(look, err);
+    if (!thread)
+        return false;
+    prb_look_task(look, task, thread);
+    thread->name = thread->comm;
+    if (!(thread->frames = prb_look_rows(look, stack->count, err)))
+        return false;
+    for (size_t i = 0; i < stack->count; i++)
+        thread->frames[thread->frame_count++] = prb_look_native_row(look, &stack->frames[i]);
+    look->box->stacks.thread_count++;
+    return true;
+}
+
+bool prb_native_threads(struct prb_look *look, struct prb_error *err)
+{
+    struct prb_unwinder *unwinder = prb_target_unwinder(look->target, err);
+    const struct prb_tasks *tasks = look->tasks;
+    PRB_AUTO_FREE struct prb_native_stack *stacks = calloc(tasks->count + 1, sizeof *stacks);
+    PRB_AUTO_FREE size_t *owners = calloc(tasks->count + 1, sizeof *owners);
+    size_t count = 0;
+    if (!unwinder)
+        return false;
+    if (!stacks || !owners)
+        return prb_fail(err, PRB_NOMEM, "native stacks");
+    for (size_t i = 0; i < tasks->count; i++) {
+        PRB_AUTO(prb_thread_copy) struct prb_thread_copy copy = {0};
+        if (look->covered[i] || !prb_look_wants(look, 0, &tasks->items[i]))
+            continue;
+        /* A thread that ended meanwhile is not there any more. */
+        if (!prb_thread_unwind(unwinder, look->target->proc, tasks->items[i].tid, true, NULL, NULL,
+                               &copy, &stacks[count], NULL))
+            continue;
+        note_stop(look, &copy);
+        owners[count++] = i;
+    }
+    prb_unwinder_name(unwinder, stacks, count, look->options->source_lines);
+    for (size_t i = 0; i < count; i++)
+        if (!add_native_thread(look, &tasks->items[owners[i]], &stacks[i], err))
+            return false;
+    return true;
+}

@@ -1,0 +1,192 @@
+/*
+ * Rows: a raw frame made into one of probing.h: names, positions, locals; all strings in the
+ * result's arena.
+ */
+#include <string.h>
+
+#include "py/locals.h"
+#include "target/look.h"
+
+/* ---- short file names ---- */
+
+static bool add_folder(void *context, prb_addr key, prb_addr value)
+{
+    (void)key;
+    struct prb_look *look = context;
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (prb_object_str(look->runtime->objects, value, 4096, &text, NULL) && text.len &&
+        text.data[0] == '/')
+        look->folders[look->folder_count++] = prb_arena_strdup(&look->box->arena, text.data);
+    return look->folder_count < PRB_FOLDERS_MAX;
+}
+
+void prb_look_folders(struct prb_look *look)
+{
+    struct prb_objects *objects = look->runtime->objects;
+    uint64_t sysdict;
+    prb_addr path = 0;
+    if (look->raw->interpreter_count &&
+        PRB_FIELD_OF(look->runtime->py, look->raw->interpreters[0].addr, interp, sysdict, &sysdict,
+                     NULL) &&
+        prb_dict_get(objects, sysdict, "path", &path, NULL) && path)
+        prb_sequence_each(objects, path, add_folder, look, NULL);
+}
+
+/* Without the longest folder of sys.path that it lies in; of others the last part. */
+static const char *shorten(const struct prb_look *look, const char *filename)
+{
+    size_t best = 0;
+    for (size_t i = 0; i < look->folder_count; i++) {
+        size_t n = strlen(look->folders[i]);
+        while (n > 1 && look->folders[i][n - 1] == '/')
+            n--;
+        if (n > best && strncmp(filename, look->folders[i], n) == 0 && filename[n] == '/')
+            best = n + 1;
+    }
+    if (!best) {
+        const char *slash = strrchr(filename, '/');
+        best = slash && slash[1] ? (size_t)(slash + 1 - filename) : 0;
+    }
+    return filename + best;
+}
+
+/* ---- locals ---- */
+
+struct collecting {
+    const struct prb_look *look;
+    struct prb_frame *frame;
+    size_t cap;
+};
+
+static const char *type_of(const struct prb_look *look, const struct prb_variable *variable)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (variable->is_number)
+        return "int";
+    if (!prb_object_type_name(look->runtime->objects, variable->object, &text, NULL) || !text.data)
+        return NULL;
+    return prb_arena_strdup(&look->box->arena, text.data);
+}
+
+static const char *repr_of(const struct prb_look *look, const struct prb_variable *variable)
+{
+    struct prb_arena *arena = &look->box->arena;
+    if (variable->is_number)
+        return prb_arena_printf(arena, "%lld", (long long)variable->number);
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    struct prb_repr_limits limits = {.characters = look->options->repr_limit};
+    struct prb_error err = {0};
+    if (!prb_object_repr(look->runtime->objects, variable->object, &limits, &text, &err))
+        return prb_arena_printf(arena, "<unreadable: %s>", err.text);
+    return prb_arena_strndup(arena, text.data ? text.data : "", text.len);
+}
+
+static bool collect(void *context, const struct prb_variable *variable)
+{
+    struct collecting *c = context;
+    struct prb_frame *frame = c->frame;
+    if (frame->local_count >= c->cap) {
+        size_t cap = c->cap ? c->cap * 2 : 16;
+        struct prb_local *grown = prb_arena_alloc(&c->look->box->arena, cap * sizeof *grown);
+        if (!grown)
+            return false;
+        memcpy(grown, frame->locals, frame->local_count * sizeof *grown);
+        frame->locals = grown;
+        c->cap = cap;
+    }
+    frame->locals[frame->local_count++] = (struct prb_local){
+        .name = prb_arena_strdup(&c->look->box->arena, variable->name),
+        .repr = repr_of(c->look, variable),
+        .type = type_of(c->look, variable),
+        .addr = variable->object,
+        .arg = variable->arg,
+    };
+    return true;
+}
+
+static void fill_locals(const struct prb_look *look, const struct prb_raw_frame *raw,
+                        const struct prb_code_object *code, struct prb_frame *frame)
+{
+    struct collecting collecting = {look, frame, 8};
+    frame->local_count = 0;
+    frame->locals = prb_arena_alloc(&look->box->arena, 8 * sizeof *frame->locals);
+    if (frame->locals)
+        prb_locals_each(look->runtime->objects, raw, code, collect, &collecting, NULL);
+}
+
+/* ---- rows ---- */
+
+struct prb_frame prb_look_broken_row(struct prb_look *look, const struct prb_error *err)
+{
+    return (struct prb_frame){
+        .kind = PRB_FRAME_BROKEN,
+        .name = prb_arena_strdup(&look->box->arena, err->text),
+        .column = -1,
+        .end_column = -1,
+        .instruction = -1,
+        .addr = err->addr,
+    };
+}
+
+struct prb_frame prb_look_python_row(struct prb_look *look, const struct prb_raw_frame *raw)
+{
+    struct prb_py *py = look->runtime->py;
+    struct prb_error err = {0};
+    const struct prb_code_object *code = prb_code_get(py, raw->code, look->options->locals, &err);
+    if (!code && look->options->locals)
+        code = prb_code_get(py, raw->code, false, &err);
+    if (!code)
+        return prb_look_broken_row(look, &err);
+    struct prb_position at = prb_code_position(py, code, raw->instruction);
+    struct prb_frame row = {
+        .kind = PRB_FRAME_PYTHON,
+        .name = prb_arena_strdup(&look->box->arena, code->name),
+        .filename = prb_arena_strdup(&look->box->arena, code->filename),
+        .line = at.line,
+        .column = at.column,
+        .end_line = at.end_line,
+        .end_column = at.end_column,
+        .first_line = code->first_line,
+        .addr = raw->frame,
+        .code = raw->code,
+        .instruction = raw->instruction,
+        .is_entry = raw->entry,
+        .is_shim_entry = raw->entry && PRB_IS(&py->layout, entry, SHIM),
+    };
+    row.qualname = code->qualname ? prb_arena_strdup(&look->box->arena, code->qualname) : row.name;
+    row.short_filename = row.filename ? shorten(look, row.filename) : NULL;
+    if (look->options->locals && code->variables)
+        fill_locals(look, raw, code, &row);
+    return row;
+}
+
+struct prb_frame prb_look_native_row(struct prb_look *look, const struct prb_native_frame *native)
+{
+    struct prb_arena *arena = &look->box->arena;
+    struct prb_frame row = {
+        .kind = PRB_FRAME_NATIVE,
+        .module = native->module ? prb_arena_strdup(arena, native->module->path) : NULL,
+        .line = native->line,
+        .end_line = native->line,
+        .column = -1,
+        .end_column = -1,
+        .addr = native->cfa,
+        .code = native->pc,
+        .instruction = -1,
+        .guessed = native->guessed,
+    };
+    row.name = native->symbol ? prb_arena_strdup(arena, native->symbol)
+                              : prb_arena_printf(arena, "%#llx", (unsigned long long)native->pc);
+    row.qualname = row.name;
+    row.filename = native->file ? prb_arena_strdup(arena, native->file) : NULL;
+    const char *path = row.filename ? row.filename : row.module;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    row.short_filename = slash ? slash + 1 : path;
+    return row;
+}
+
+struct prb_frame *prb_look_rows(struct prb_look *look, size_t count, struct prb_error *err)
+{
+    struct prb_frame *rows = prb_arena_alloc(&look->box->arena, (count + 1) * sizeof *rows);
+    return rows ? rows : PRB_NULL(prb_fail(err, PRB_NOMEM, "stacks"));
+}
