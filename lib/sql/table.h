@@ -1,9 +1,10 @@
 /*
- * A SQL table is one file in lib/table: one constant struct prb_table and a function that fills its rows.
+ * A SQL table is one file in lib/table: one constant struct prb_table and a function that fills its
+ * rows.
  *
  * To add one:
- *   1. table/SCHEMA_NAME.c: columns with type, unit and doc, a fill function, `const struct prb_table
- *      prb_table_SCHEMA_NAME`.
+ *   1. table/SCHEMA_NAME.c: columns with type, unit and doc, a fill function, `const struct
+ * prb_table prb_table_SCHEMA_NAME`.
  *   2. Its name in table/tables.def, its file in table/local.mk.
  *   3. A case in tests/live/test_tables.py.
  * The engine does the rest: virtual table, SHOW TABLES, DESCRIBE, documentation.
@@ -24,9 +25,9 @@ struct prb_column {
     enum prb_type type;
     const char *unit; /* "bytes", "s", "count", "addr", "id", "ratio", or "" */
     const char *doc;
-    bool hidden;        /* an argument: WHERE column = value, or table(value); stands behind the others */
-    unsigned needs;     /* PRB_NEED_*: a statement that uses the column needs these */
-    unsigned asks;      /* PRB_NEED_*: a statement with a WHERE term on the column needs these … */
+    bool hidden; /* an argument: WHERE column = value, or table(value); stands behind the others */
+    unsigned needs; /* PRB_NEED_*: a statement that uses the column needs these */
+    unsigned asks;  /* PRB_NEED_*: a statement with a WHERE term on the column needs these … */
     const char *unless; /* … unless the term is column = this text */
 };
 
@@ -61,9 +62,9 @@ void prb_row_text(struct prb_rows *rows, const char *text); /* NULL text is NULL
 void prb_row_textn(struct prb_rows *rows, const char *text, size_t len);
 
 /*
- * All stacks of this statement, of all interpreters: taken once, whichever tables ask (one consistent view), with
- * everything that any part of the statement needs (prb_rows_needs): a table leaves out what it did not ask for.
- * Borrowed until the statement ends.
+ * All stacks of this statement, of all interpreters: taken once, whichever tables ask (one
+ * consistent view), with everything that any part of the statement needs (prb_rows_needs): a table
+ * leaves out what it did not ask for. Borrowed until the statement ends.
  */
 const struct prb_stacks *prb_rows_stacks(struct prb_rows *rows, struct prb_error *err);
 /* PRB_NEED_* of the whole statement. */

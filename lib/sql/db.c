@@ -1,0 +1,343 @@
+/* The connection: SQLite in memory, read-only by authorizer, bounded by limits and a progress
+ * handler. */
+#include "sql/db.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sql/dialect.h"
+#include "sql/excerpt.h"
+
+/* ---- what statements may do ---- */
+
+/* Everything but reading is refused; refused says what was tried. */
+static const struct {
+    int action;
+    const char *what; /* NULL: allowed */
+} actions[] = {
+    {SQLITE_SELECT, NULL},
+    {SQLITE_READ, NULL},
+    {SQLITE_FUNCTION, NULL},
+    {SQLITE_RECURSIVE, NULL},
+    {SQLITE_INSERT, "INSERT"},
+    {SQLITE_UPDATE, "UPDATE"},
+    {SQLITE_DELETE, "DELETE"},
+    {SQLITE_PRAGMA, "PRAGMA"},
+    {SQLITE_ATTACH, "ATTACH"},
+    {SQLITE_DETACH, "DETACH"},
+    {SQLITE_TRANSACTION, "a transaction"},
+    {SQLITE_SAVEPOINT, "SAVEPOINT"},
+    {SQLITE_ANALYZE, "ANALYZE"},
+    {SQLITE_REINDEX, "REINDEX"},
+};
+
+static const char *const refused_functions[] = {"load_extension", "fts3_tokenizer"};
+
+static int authorize(void *context, int action, const char *a, const char *b, const char *c,
+                     const char *d)
+{
+    (void)a, (void)c, (void)d;
+    struct prb_db *db = context;
+    db->refused = "a change of the schema";
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+        if (actions[i].action == action)
+            db->refused = actions[i].what;
+    for (size_t i = 0; i < 2 && action == SQLITE_FUNCTION && b; i++)
+        if (strcasecmp(b, refused_functions[i]) == 0)
+            db->refused = refused_functions[i];
+    return db->refused ? SQLITE_DENY : SQLITE_OK;
+}
+
+void prb_db_authorize(struct prb_db *db) { sqlite3_set_authorizer(db->sqlite, authorize, db); }
+
+static const struct {
+    int limit, value;
+} limits[] = {
+    {SQLITE_LIMIT_LENGTH, 64 << 20},     {SQLITE_LIMIT_SQL_LENGTH, 2 * (int)PRB_SQL_MAX},
+    {SQLITE_LIMIT_COLUMN, 1000},         {SQLITE_LIMIT_EXPR_DEPTH, 200},
+    {SQLITE_LIMIT_COMPOUND_SELECT, 100}, {SQLITE_LIMIT_FUNCTION_ARG, 100},
+    {SQLITE_LIMIT_ATTACHED, 10},         {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+    {SQLITE_LIMIT_VARIABLE_NUMBER, 100}, {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+    {SQLITE_LIMIT_WORKER_THREADS, 0},    {SQLITE_LIMIT_VDBE_OP, 1000000},
+};
+
+static void harden(sqlite3 *sqlite)
+{
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        sqlite3_limit(sqlite, limits[i].limit, limits[i].value);
+    /* "x" is a name, never a text: a mistyped column must not become a constant. */
+    sqlite3_db_config(sqlite, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    sqlite3_db_config(sqlite, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+    sqlite3_db_config(sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(sqlite, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+}
+
+/* ---- opening ---- */
+
+struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_table *const *tables,
+                                  size_t count, struct prb_error *err)
+{
+    PRB_AUTO(prb_db) struct prb_db *db = calloc(1, sizeof *db);
+    if (!db)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    db->target = target;
+    db->tables = tables;
+    db->table_count = count;
+    prb_settings_default(&db->settings);
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY |
+                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+    int rc = sqlite3_open_v2(":memory:", &db->sqlite, flags, NULL);
+    if (rc != SQLITE_OK)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "cannot open SQLite: %s", sqlite3_errstr(rc)));
+    if (!prb_functions_register(db, err) || !prb_vtab_register(db, err))
+        return NULL;
+    harden(db->sqlite);
+    prb_db_authorize(db);
+    return PRB_STEAL(db);
+}
+
+void prb_db_close(struct prb_db *db)
+{
+    if (!db)
+        return;
+    sqlite3_close_v2(db->sqlite);
+    free(db);
+}
+
+void prb_db_reveal(struct prb_db *db, bool reveal) { db->settings.reveal_secrets = reveal; }
+
+int prb_db_find_table(const struct prb_db *db, const char *schema, const char *name)
+{
+    for (size_t i = 0; i < db->table_count; i++)
+        if (strcasecmp(db->tables[i]->name, name) == 0 &&
+            (!schema || !*schema || strcasecmp(db->tables[i]->schema, schema) == 0))
+            return (int)i;
+    return -1;
+}
+
+/* ---- running ---- */
+
+struct run {
+    struct prb_db *db;
+    const char *text; /* the user's */
+    size_t len;
+    prb_row_fn *each;
+    void *context;
+    bool ended; /* each said so */
+};
+
+PRB_DEFINE_AUTO_PTR(stmt, sqlite3_stmt, (void)sqlite3_finalize)
+
+static struct prb_value column_value(sqlite3_stmt *stmt, int column)
+{
+    struct prb_value value = {.type = PRB_NULL_VALUE};
+    switch (sqlite3_column_type(stmt, column)) {
+    case SQLITE_INTEGER:
+        value.type = PRB_INTEGER;
+        value.integer = sqlite3_column_int64(stmt, column);
+        break;
+    case SQLITE_FLOAT:
+        value.type = PRB_REAL;
+        value.real = sqlite3_column_double(stmt, column);
+        break;
+    case SQLITE_TEXT:
+        value.type = PRB_TEXT;
+        value.text = (const char *)sqlite3_column_text(stmt, column);
+        break;
+    case SQLITE_BLOB:
+        value.type = PRB_BLOB;
+        value.text = sqlite3_column_blob(stmt, column);
+        break;
+    }
+    if (value.type == PRB_TEXT || value.type == PRB_BLOB)
+        value.length = (size_t)sqlite3_column_bytes(stmt, column);
+    if (!value.text)
+        value.text = "";
+    return value;
+}
+
+static bool step_all(struct run *run, sqlite3_stmt *stmt, int *rc_out, struct prb_error *err)
+{
+    int columns = sqlite3_column_count(stmt);
+    PRB_AUTO_FREE const char **names = calloc((size_t)columns + 1, sizeof *names);
+    PRB_AUTO_FREE struct prb_value *row = calloc((size_t)columns + 1, sizeof *row);
+    if (!names || !row)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    for (int i = 0; i < columns; i++)
+        names[i] = sqlite3_column_name(stmt, i);
+    bool begun = false;
+    /* The first step may fail (a target that is gone): columns are told when rows, or none, are
+     * certain. */
+    while ((*rc_out = sqlite3_step(stmt)) == SQLITE_ROW || *rc_out == SQLITE_DONE) {
+        if (!begun && !run->each(run->context, (size_t)columns, names, NULL))
+            run->ended = true;
+        begun = true;
+        if (*rc_out == SQLITE_DONE || run->ended)
+            break;
+        for (int i = 0; i < columns; i++)
+            row[i] = column_value(stmt, i);
+        run->ended = !run->each(run->context, (size_t)columns, names, row);
+        if (run->ended)
+            break;
+    }
+    return true;
+}
+
+static bool run_in_view(struct run *run, const struct prb_statement *statement,
+                        struct prb_error *err)
+{
+    struct prb_db *db = run->db;
+    PRB_AUTO(stmt) sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v3(db->sqlite, statement->sql.data, (int)statement->sql.len, 0, &stmt,
+                                NULL);
+    if (rc != SQLITE_OK)
+        return prb_db_failure(db, rc, run->text, run->len, statement, err);
+    if (!stmt)
+        return true;
+    if (sqlite3_bind_parameter_count(stmt) > 0)
+        return prb_query_fail(
+            err, run->text, run->len, statement->offset,
+            "the statement has a parameter (such as ?1 or :name) without a value");
+    if (!sqlite3_stmt_readonly(stmt))
+        return prb_query_fail(err, run->text, run->len, statement->offset,
+                              "the statement would change something, and queries only read");
+    if (!step_all(run, stmt, &rc, err))
+        return false;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ||
+           prb_db_failure(db, rc, run->text, run->len, statement, err);
+}
+
+static bool run_sql(struct run *run, const struct prb_statement *statement, struct prb_error *err)
+{
+    if (!prb_view_begin(run->db, err))
+        return false;
+    bool good = run_in_view(run, statement, err);
+    prb_view_end(run->db);
+    return good;
+}
+
+/* SQL of our own for a statement; %Q as sqlite3_mprintf takes it. */
+static bool own_sql(struct prb_statement *statement, struct prb_error *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *sql = sqlite3_vmprintf(format, args);
+    va_end(args);
+    prb_buf_adds(&statement->sql, sql ? sql : "");
+    sqlite3_free(sql);
+    return (sql && prb_buf_ok(&statement->sql)) || prb_fail(err, PRB_NOMEM, "out of memory");
+}
+
+static bool describe(struct run *run, struct prb_statement *statement, struct prb_error *err)
+{
+    int index = prb_db_find_table(run->db, statement->schema, statement->name);
+    if (index < 0)
+        return prb_db_no_table(run->db, run->text, run->len, statement->name_offset,
+                               statement->schema, statement->name, err);
+    const struct prb_table *table = run->db->tables[index];
+    const char *columns = statement->kind == PRB_STATEMENT_DESCRIBE
+                              ? "SELECT column_name, data_type, unit, doc, is_argument FROM "
+                                "information_schema.columns"
+                              : "SELECT table_name, definition FROM information_schema.tables";
+    return own_sql(statement, err, "%s WHERE table_schema = %Q AND table_name = %Q", columns,
+                   table->schema, table->name) &&
+           run_sql(run, statement, err);
+}
+
+static bool find_setting(struct run *run, const struct prb_statement *statement, int *out,
+                         struct prb_error *err)
+{
+    *out = prb_settings_find(statement->name);
+    if (*out >= 0)
+        return true;
+    prb_query_fail(err, run->text, run->len, statement->name_offset, "no such setting: %s",
+                   statement->name);
+    const char *nearest = prb_settings_nearest(statement->name);
+    return nearest ? prb_error_remedy(err, "did you mean %s?", nearest)
+                   : prb_error_remedy(err, "SHOW ALL lists the settings");
+}
+
+static bool set(struct run *run, struct prb_statement *statement, struct prb_error *err)
+{
+    int index;
+    char must[100];
+    if (!find_setting(run, statement, &index, err))
+        return false;
+    if (prb_settings_set(&run->db->settings, (size_t)index, statement->value, must, sizeof must))
+        return true;
+    return prb_query_fail(err, run->text, run->len, statement->value_offset, "%s must be %s",
+                          statement->name, must);
+}
+
+static bool show_setting(struct run *run, struct prb_statement *statement, struct prb_error *err)
+{
+    int index;
+    return find_setting(run, statement, &index, err) &&
+           own_sql(statement, err,
+                   "SELECT name, value FROM information_schema.settings WHERE "
+                   "name = %Q",
+                   prb_settings_get(&run->db->settings, (size_t)index).name) &&
+           run_sql(run, statement, err);
+}
+
+static bool run_statement(struct run *run, struct prb_statement *statement, struct prb_error *err)
+{
+    switch (statement->kind) {
+    case PRB_STATEMENT_EMPTY:
+        return true;
+    case PRB_STATEMENT_QUERY:
+        return run_sql(run, statement, err);
+    case PRB_STATEMENT_SHOW_TABLES:
+        return own_sql(statement, err,
+                       "SELECT table_schema, table_name, doc FROM information_schema.tables WHERE "
+                       "table_schema <> 'information_schema'") &&
+               run_sql(run, statement, err);
+    case PRB_STATEMENT_DESCRIBE:
+    case PRB_STATEMENT_SHOW_CREATE:
+        return describe(run, statement, err);
+    case PRB_STATEMENT_SHOW_FUNCTIONS:
+        return own_sql(statement, err,
+                       "SELECT form, kind, doc FROM information_schema.functions") &&
+               run_sql(run, statement, err);
+    case PRB_STATEMENT_SHOW_SETTINGS:
+        return own_sql(statement, err,
+                       "SELECT name, value, unit, doc FROM "
+                       "information_schema.settings") &&
+               run_sql(run, statement, err);
+    case PRB_STATEMENT_SHOW_SETTING:
+        return show_setting(run, statement, err);
+    case PRB_STATEMENT_SET:
+        return set(run, statement, err);
+    }
+    return prb_fail(err, PRB_INTERNAL, "statement kind %d", (int)statement->kind);
+}
+
+static bool run_all(struct run *run, struct prb_error *err)
+{
+    size_t offset = 0;
+    bool any = false;
+    do {
+        PRB_AUTO(prb_statement) struct prb_statement statement = {0};
+        if (!prb_dialect_next(run->text, run->len, &offset, &statement, err) ||
+            !run_statement(run, &statement, err))
+            return false;
+        any = any || statement.kind != PRB_STATEMENT_EMPTY;
+    } while (offset < run->len && !run->ended);
+    if (any)
+        return true;
+    prb_fail(err, PRB_QUERY, "the SQL text is empty");
+    return prb_error_remedy(err, "try: SHOW TABLES");
+}
+
+bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
+                  struct prb_error *err)
+{
+    struct run run = {.db = db, .text = sql, .len = strlen(sql), .each = each, .context = context};
+    if (db->busy)
+        return prb_fail(err, PRB_BUSY, "this connection is running a query");
+    db->busy = true;
+    bool good = run_all(&run, err);
+    db->busy = false;
+    return good;
+}

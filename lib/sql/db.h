@@ -1,0 +1,103 @@
+/*
+ * A database connection inside the library: SQLite, the tables, the settings, and the view of the
+ * running statement.
+ */
+#ifndef PRB_SQL_DB_H
+#define PRB_SQL_DB_H
+
+#include <sqlite3.h>
+
+#include "base/buf.h"
+#include "sql/rows.h"
+#include "sql/table.h"
+
+/* What SET changes; see settings.c for names, bounds and docs. */
+struct prb_settings {
+    bool reveal_secrets;
+    bool native_lines;    /* file and line of native frames from debug information */
+    int64_t repr_limit;   /* characters */
+    double query_timeout; /* s */
+};
+
+/* What one statement saw: every table is filled once, the stacks are taken once. */
+struct prb_statement_view {
+    double time;           /* s since the epoch; 0: not asked yet */
+    unsigned needs;        /* PRB_NEED_* of all tables, known when the statement is prepared */
+    uint64_t *wanted;      /* for each table: its columns that the statement uses */
+    struct prb_rows *rows; /* made so far; freed when the statement has ended */
+    size_t row_sets;
+    struct prb_stacks *stacks; /* or NULL */
+    bool failed;               /* a fill function failed: error */
+    struct prb_error error;
+    double deadline; /* monotonic s; passed: timed_out */
+    bool timed_out;
+};
+
+struct prb_db {
+    sqlite3 *sqlite;
+    struct prb_target *target; /* borrowed, may be NULL */
+    const struct prb_table *const *tables;
+    size_t table_count;
+    struct prb_settings settings;
+    struct prb_statement_view view;
+    const char *refused; /* what the authorizer refused last, or NULL */
+    bool busy;           /* a query runs */
+    struct prb_stacks *(*take_stacks)(struct prb_target *target,
+                                      const struct prb_stack_options *options,
+                                      struct prb_error *err); /* prb_stacks_take, or a test's */
+};
+
+/* prb_db_open with other tables; tables is borrowed. */
+struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_table *const *tables,
+                                  size_t count, struct prb_error *err);
+PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
+
+/* Only reading is allowed from here on. */
+void prb_db_authorize(struct prb_db *db);
+/* Index of a table, the schema may be NULL or "" (then the first of that name); -1. */
+int prb_db_find_table(const struct prb_db *db, const char *schema, const char *name);
+
+/* view.c: the running statement's. */
+bool prb_view_begin(struct prb_db *db, struct prb_error *err);
+void prb_view_end(struct prb_db *db);
+double prb_db_time(struct prb_db *db);
+const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err);
+/* The rows of a table for these PRB_ARGUMENTS_MAX arguments (borrowed); owned by the view. */
+#define PRB_ROW_SETS_MAX 4096
+const struct prb_rows *prb_db_rows(struct prb_db *db, size_t table,
+                                   const struct prb_argument *arguments, struct prb_error *err);
+
+/* failure.c: why SQLite refused a statement, in the user's text, with a remedy.  Returns false. */
+struct prb_statement;
+bool prb_db_failure(struct prb_db *db, int rc, const char *text, size_t len,
+                    const struct prb_statement *statement, struct prb_error *err);
+bool prb_db_no_table(struct prb_db *db, const char *text, size_t len, size_t offset,
+                     const char *schema, const char *name, struct prb_error *err);
+
+/* vtab.c: the one module, and its tables in their schemas. */
+bool prb_vtab_register(struct prb_db *db, struct prb_error *err);
+/* functions.c, aggregate.c */
+bool prb_functions_register(struct prb_db *db, struct prb_error *err);
+struct prb_function_doc {
+    const char *form, *kind, *doc;
+};
+const struct prb_function_doc *prb_function_docs(size_t *count_out);
+bool prb_aggregates_register(sqlite3 *sqlite, struct prb_error *err);
+
+/* settings.c */
+struct prb_setting {
+    const char *name, *unit, *doc;
+    char value[64];
+};
+void prb_settings_default(struct prb_settings *settings);
+size_t prb_settings_count(void);
+struct prb_setting prb_settings_get(const struct prb_settings *settings, size_t index);
+/* Index, or -1. */
+int prb_settings_find(const char *name);
+/* The name that this one was meant to be, or NULL. */
+const char *prb_settings_nearest(const char *name);
+/* False: the value is none for it; must_out (cap bytes) says what it must be. */
+bool prb_settings_set(struct prb_settings *settings, size_t index, const char *value,
+                      char *must_out, size_t cap);
+
+#endif

@@ -1,0 +1,122 @@
+/* What one statement sees: rows of each table once, all stacks once, one time. */
+#include <string.h>
+#include <time.h>
+
+#include "sql/db.h"
+
+static double seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* SQLite's progress handler: other than 0 ends the statement. */
+static int past_deadline(void *context)
+{
+    struct prb_statement_view *view = &((struct prb_db *)context)->view;
+    view->timed_out = seconds(CLOCK_MONOTONIC) > view->deadline;
+    return view->timed_out;
+}
+
+#define PROGRESS_STEPS                                                                             \
+    4096 /* virtual machine instructions between two looks at the clock: some 50 µs */
+
+bool prb_view_begin(struct prb_db *db, struct prb_error *err)
+{
+    uint64_t *wanted = calloc(db->table_count + 1, sizeof *wanted);
+    if (!wanted)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    db->view = (struct prb_statement_view){
+        .wanted = wanted, .deadline = seconds(CLOCK_MONOTONIC) + db->settings.query_timeout};
+    db->refused = NULL;
+    sqlite3_progress_handler(db->sqlite, PROGRESS_STEPS, past_deadline, db);
+    return true;
+}
+
+void prb_view_end(struct prb_db *db)
+{
+    while (db->view.rows) {
+        struct prb_rows *next = db->view.rows->next;
+        prb_rows_free(db->view.rows);
+        db->view.rows = next;
+    }
+    free(db->view.wanted);
+    if (db->view.stacks)
+        prb_stacks_free(db->view.stacks);
+    db->view = (struct prb_statement_view){0};
+}
+
+double prb_db_time(struct prb_db *db)
+{
+    if (db->view.time == 0)
+        db->view.time = seconds(CLOCK_REALTIME);
+    return db->view.time;
+}
+
+const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err)
+{
+    if (!db->view.stacks) {
+        const struct prb_stack_options options = {
+            .native = db->view.needs & PRB_NEED_NATIVE,
+            .locals = db->view.needs & PRB_NEED_LOCALS,
+            .all_interpreters = true,
+            .source_lines = db->settings.native_lines,
+            .repr_limit = (size_t)db->settings.repr_limit,
+        };
+        db->view.stacks = db->take_stacks(db->target, &options, err);
+    }
+    return db->view.stacks;
+}
+
+static bool same_arguments(const struct prb_rows *rows, const struct prb_argument *arguments)
+{
+    for (size_t i = 0; i < PRB_ARGUMENTS_MAX; i++)
+        if (rows->arguments[i].given != arguments[i].given ||
+            (arguments[i].given &&
+             !prb_value_equal(&rows->arguments[i].value, &arguments[i].value)))
+            return false;
+    return true;
+}
+
+static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argument *arguments,
+                 struct prb_error *err)
+{
+    const struct prb_table *table = rows->table;
+    for (size_t i = 0; i < PRB_ARGUMENTS_MAX; i++) {
+        if (!arguments[i].given)
+            continue;
+        if (!prb_value_copy(&arguments[i].value, &rows->arguments[i].value))
+            return prb_fail(err, PRB_NOMEM, "out of memory");
+        rows->arguments[i].given = true;
+    }
+    if (table->needs_target && !db->target) {
+        prb_fail(err, PRB_USAGE, "%s.%s is a table of a process, and none is given", table->schema,
+                 table->name);
+        return prb_error_remedy(err, "name one: probing -t PID query …");
+    }
+    return table->fill(rows, err) && prb_rows_finish(rows, err);
+}
+
+const struct prb_rows *prb_db_rows(struct prb_db *db, size_t table,
+                                   const struct prb_argument *arguments, struct prb_error *err)
+{
+    for (struct prb_rows *rows = db->view.rows; rows; rows = rows->next)
+        if (rows->table == db->tables[table] && same_arguments(rows, arguments))
+            return rows;
+    if (db->view.row_sets >= PRB_ROW_SETS_MAX)
+        return PRB_NULL(prb_fail(err, PRB_QUERY, "%s.%s is asked with more than %d arguments",
+                                 db->tables[table]->schema, db->tables[table]->name,
+                                 PRB_ROW_SETS_MAX));
+    struct prb_rows *rows = prb_rows_new(db, db->tables[table], db->view.wanted[table]);
+    if (!rows)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    if (!fill(db, rows, arguments, err)) {
+        prb_rows_free(rows);
+        return NULL;
+    }
+    rows->next = db->view.rows;
+    db->view.rows = rows;
+    db->view.row_sets++;
+    return rows;
+}

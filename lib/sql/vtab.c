@@ -1,0 +1,304 @@
+/*
+ * The one sqlite3_module of all tables (https://sqlite.org/vtab.html).  The plan pushes down only
+ * `=` on arguments; while planning, it notes what the statement uses of each table; a cursor walks
+ * rows that the view made once.
+ */
+#include <string.h>
+
+#include "sql/db.h"
+
+struct table_of_sqlite {
+    sqlite3_vtab base; /* first */
+    struct prb_db *db;
+    size_t index; /* in db->tables */
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base; /* first */
+    const struct prb_rows *rows;
+    size_t row;
+};
+
+static const struct prb_table *table_of(const struct table_of_sqlite *vtab)
+{
+    return vtab->db->tables[vtab->index];
+}
+
+/* ---- declaration ---- */
+
+static int declare(sqlite3 *sqlite, const struct prb_table *table)
+{
+    PRB_AUTO(prb_buf) struct prb_buf sql = {0};
+    prb_buf_adds(&sql, "CREATE TABLE x(");
+    for (const struct prb_column *column = table->columns; column->name; column++)
+        prb_buf_addf(&sql, "%s\"%s\" %s%s", column == table->columns ? "" : ",", column->name,
+                     column->type == PRB_NULL_VALUE ? "" : prb_type_name(column->type),
+                     column->hidden ? " HIDDEN" : "");
+    prb_buf_addc(&sql, ')');
+    return prb_buf_ok(&sql) ? sqlite3_declare_vtab(sqlite, sql.data) : SQLITE_NOMEM;
+}
+
+/* CREATE VIRTUAL TABLE schema.name USING prb: argv[1] is the schema, argv[2] the name. */
+static int vtab_connect(sqlite3 *sqlite, void *context, int argc, const char *const *argv,
+                        sqlite3_vtab **out, char **message_out)
+{
+    (void)message_out;
+    struct prb_db *db = context;
+    int index = argc >= 3 ? prb_db_find_table(db, argv[1], argv[2]) : -1;
+    if (index < 0)
+        return SQLITE_ERROR;
+    int rc = declare(sqlite, db->tables[index]);
+    if (rc != SQLITE_OK)
+        return rc;
+    struct table_of_sqlite *vtab = sqlite3_malloc(sizeof *vtab);
+    if (!vtab)
+        return SQLITE_NOMEM;
+    *vtab = (struct table_of_sqlite){.db = db, .index = (size_t)index};
+    *out = &vtab->base;
+    return SQLITE_OK;
+}
+
+/* Other than xConnect, so that the module itself is no table. */
+static int vtab_create(sqlite3 *sqlite, void *context, int argc, const char *const *argv,
+                       sqlite3_vtab **out, char **message_out)
+{
+    return vtab_connect(sqlite, context, argc, argv, out, message_out);
+}
+
+static int vtab_disconnect(sqlite3_vtab *vtab)
+{
+    sqlite3_free(vtab);
+    return SQLITE_OK;
+}
+
+/* ---- planning ---- */
+
+/* Whether a term is column = the text that asks for nothing more. */
+static bool is_unless(sqlite3_index_info *info, int term, const char *unless)
+{
+    sqlite3_value *value = NULL;
+    if (!unless || info->aConstraint[term].op != SQLITE_INDEX_CONSTRAINT_EQ ||
+        sqlite3_vtab_rhs_value(info, term, &value) != SQLITE_OK || !value)
+        return false;
+    const char *text = (const char *)sqlite3_value_text(value);
+    return text && strcmp(text, unless) == 0;
+}
+
+static void note_needs(struct table_of_sqlite *vtab, sqlite3_index_info *info)
+{
+    const struct prb_table *table = table_of(vtab);
+    struct prb_statement_view *view = &vtab->db->view;
+    view->needs |= table->needs;
+    for (size_t i = 0; table->columns[i].name; i++)
+        if (info->colUsed >> i & 1)
+            view->needs |= table->columns[i].needs;
+    for (int term = 0; term < info->nConstraint; term++) {
+        int column = info->aConstraint[term].iColumn;
+        if (column >= 0 && table->columns[column].asks &&
+            !is_unless(info, term, table->columns[column].unless))
+            view->needs |= table->columns[column].asks;
+    }
+    if (view->wanted)
+        view->wanted[vtab->index] |= info->colUsed;
+}
+
+static int refuse_term(struct table_of_sqlite *vtab, const struct prb_column *column)
+{
+    vtab->base.zErrMsg = sqlite3_mprintf("%s is an argument: only %s = value can be asked",
+                                         column->name, column->name);
+    return SQLITE_ERROR;
+}
+
+static bool is_equal_term(unsigned char op)
+{
+    return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
+}
+
+static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    struct table_of_sqlite *vtab = (struct table_of_sqlite *)base;
+    const struct prb_table *table = table_of(vtab);
+    int first = (int)prb_table_visible(table), asked = 0, usable[PRB_ARGUMENTS_MAX] = {0};
+    note_needs(vtab, info);
+    for (int term = 0; term < info->nConstraint; term++) {
+        int argument = info->aConstraint[term].iColumn - first;
+        if (argument < 0 || argument >= PRB_ARGUMENTS_MAX)
+            continue;
+        if (!is_equal_term(info->aConstraint[term].op))
+            return refuse_term(vtab, &table->columns[first + argument]);
+        asked |= 1 << argument;
+        if (info->aConstraint[term].usable)
+            usable[argument] = term + 1;
+    }
+    int count = 0;
+    for (int argument = 0; argument < PRB_ARGUMENTS_MAX; argument++) {
+        if (!(asked >> argument & 1))
+            continue;
+        if (!usable[argument])
+            return SQLITE_CONSTRAINT; /* its value comes from a table that must be before this one
+                                       */
+        info->aConstraintUsage[usable[argument] - 1].argvIndex = ++count;
+        info->aConstraintUsage[usable[argument] - 1].omit = 1;
+    }
+    info->idxNum = asked;
+    info->estimatedRows = 1000;
+    info->estimatedCost = 1000;
+    return SQLITE_OK;
+}
+
+/* ---- reading ---- */
+
+static int cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
+{
+    (void)vtab;
+    struct cursor *cursor = sqlite3_malloc(sizeof *cursor);
+    if (!cursor)
+        return SQLITE_NOMEM;
+    *cursor = (struct cursor){0};
+    *out = &cursor->base;
+    return SQLITE_OK;
+}
+
+static int cursor_close(sqlite3_vtab_cursor *cursor)
+{
+    sqlite3_free(cursor);
+    return SQLITE_OK;
+}
+
+static struct prb_value value_from(sqlite3_value *value)
+{
+    switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER:
+        return (struct prb_value){.type = PRB_INTEGER, .integer = sqlite3_value_int64(value)};
+    case SQLITE_FLOAT:
+        return (struct prb_value){.type = PRB_REAL, .real = sqlite3_value_double(value)};
+    case SQLITE_TEXT:
+        return (struct prb_value){.type = PRB_TEXT,
+                                  .text = (const char *)sqlite3_value_text(value),
+                                  .length = (size_t)sqlite3_value_bytes(value)};
+    case SQLITE_BLOB:
+        return (struct prb_value){.type = PRB_BLOB,
+                                  .text = sqlite3_value_blob(value),
+                                  .length = (size_t)sqlite3_value_bytes(value)};
+    default:
+        return (struct prb_value){.type = PRB_NULL_VALUE};
+    }
+}
+
+static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int argc,
+                         sqlite3_value **argv)
+{
+    (void)plan_text;
+    struct cursor *cursor = (struct cursor *)base;
+    struct table_of_sqlite *vtab = (struct table_of_sqlite *)base->pVtab;
+    struct prb_statement_view *view = &vtab->db->view;
+    struct prb_argument arguments[PRB_ARGUMENTS_MAX] = {0};
+    int next = 0;
+    for (int i = 0; i < PRB_ARGUMENTS_MAX && next < argc; i++)
+        if (plan >> i & 1)
+            arguments[i] = (struct prb_argument){true, value_from(argv[next++])};
+    cursor->row = 0;
+    cursor->rows = prb_db_rows(vtab->db, vtab->index, arguments, &view->error);
+    view->failed = view->failed || !cursor->rows;
+    return cursor->rows ? SQLITE_OK : SQLITE_ERROR;
+}
+
+static int cursor_next(sqlite3_vtab_cursor *cursor)
+{
+    ((struct cursor *)cursor)->row++;
+    return SQLITE_OK;
+}
+
+static int cursor_eof(sqlite3_vtab_cursor *base)
+{
+    const struct cursor *cursor = (const struct cursor *)base;
+    return !cursor->rows || cursor->row >= cursor->rows->count;
+}
+
+static void give(sqlite3_context *context, const struct prb_value *value)
+{
+    switch (value->type) {
+    case PRB_INTEGER:
+        sqlite3_result_int64(context, value->integer);
+        break;
+    case PRB_REAL:
+        sqlite3_result_double(context, value->real);
+        break;
+    case PRB_TEXT: /* lives as long as the statement's view */
+        sqlite3_result_text64(context, value->text, value->length, SQLITE_STATIC, SQLITE_UTF8);
+        break;
+    case PRB_BLOB:
+        sqlite3_result_blob64(context, value->text, value->length, SQLITE_STATIC);
+        break;
+    default:
+        sqlite3_result_null(context);
+    }
+}
+
+static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+    const struct cursor *cursor = (const struct cursor *)base;
+    const struct prb_rows *rows = cursor->rows;
+    if ((size_t)column < rows->columns) {
+        struct prb_value value = prb_rows_value(rows, cursor->row, (size_t)column);
+        give(context, &value);
+        return SQLITE_OK;
+    }
+    const struct prb_argument *argument = &rows->arguments[(size_t)column - rows->columns];
+    if (argument->given)
+        give(context, &argument->value);
+    return SQLITE_OK;
+}
+
+static int cursor_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
+{
+    *out = (sqlite3_int64)((struct cursor *)cursor)->row;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+    .iVersion = 1,
+    .xCreate = vtab_create,
+    .xConnect = vtab_connect,
+    .xBestIndex = vtab_best_index,
+    .xDisconnect = vtab_disconnect,
+    .xDestroy = vtab_disconnect,
+    .xOpen = cursor_open,
+    .xClose = cursor_close,
+    .xFilter = cursor_filter,
+    .xNext = cursor_next,
+    .xEof = cursor_eof,
+    .xColumn = cursor_column,
+    .xRowid = cursor_rowid,
+};
+
+/* ---- registration ---- */
+
+static bool attach(struct prb_db *db, const char *schema, struct prb_error *err)
+{
+    if (strcmp(schema, "main") == 0 || sqlite3_db_filename(db->sqlite, schema))
+        return true;
+    char sql[128];
+    sqlite3_snprintf(sizeof sql, sql, "ATTACH ':memory:' AS \"%w\"", schema);
+    if (sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return prb_fail(err, PRB_INTERNAL, "%s", sqlite3_errmsg(db->sqlite));
+    return true;
+}
+
+bool prb_vtab_register(struct prb_db *db, struct prb_error *err)
+{
+    if (sqlite3_create_module_v2(db->sqlite, "prb", &module, db, NULL) != SQLITE_OK)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    for (size_t i = 0; i < db->table_count; i++) {
+        const struct prb_table *table = db->tables[i];
+        char sql[256];
+        if (!attach(db, table->schema, err))
+            return false;
+        sqlite3_snprintf(sizeof sql, sql, "CREATE VIRTUAL TABLE \"%w\".\"%w\" USING prb",
+                         table->schema, table->name);
+        if (sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK)
+            return prb_fail(err, PRB_INTERNAL, "%s.%s: %s", table->schema, table->name,
+                            sqlite3_errmsg(db->sqlite));
+    }
+    return true;
+}

@@ -1,0 +1,14 @@
+/* The list of all tables. */
+#ifndef PRB_TABLE_REGISTRY_H
+#define PRB_TABLE_REGISTRY_H
+
+#include "sql/table.h"
+
+#define TABLE(symbol) extern const struct prb_table prb_table_##symbol;
+#include "table/tables.def"
+#undef TABLE
+
+extern const struct prb_table *const prb_tables[];
+extern const size_t prb_table_count;
+
+#endif
