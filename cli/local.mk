@@ -1,3 +1,29 @@
+# The command line: main, the shared parts, one file a command (commands.def).  Links only what probing.h exports.
 bin_PROGRAMS += probing
-probing_SOURCES = %D%/main.c
-probing_LDADD = libprobing.la $(JANSSON_LIBS)
+probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.def %D%/options.c %D%/options.h %D%/target.c \
+	%D%/out.c %D%/out.h %D%/grid.c %D%/grid.h %D%/stacks.c %D%/stacks.h %D%/watch.c %D%/watch.h \
+	%D%/help.h %D%/man.c %D%/man.h \
+	%D%/backtrace.c %D%/completion.c %D%/debug.c %D%/help.c %D%/list.c %D%/query.c %D%/snapshot.c \
+	%D%/tables.c %D%/version.c
+probing_LDADD = libprobing.la $(JANSSON_LIBS) -lm
+
+# Printed by the program itself, so they say what the descriptors say.
+man_MANS = %D%/probing.1
+bashcompletiondir = $(datadir)/bash-completion/completions
+bashcompletion_DATA = %D%/completions/probing
+zshcompletiondir = $(datadir)/zsh/site-functions
+zshcompletion_DATA = %D%/completions/_probing
+fishcompletiondir = $(datadir)/fish/vendor_completions.d
+fishcompletion_DATA = %D%/completions/probing.fish
+PROBING_PRINTED = $(man_MANS) $(bashcompletion_DATA) $(zshcompletion_DATA) $(fishcompletion_DATA)
+CLEANFILES += $(PROBING_PRINTED)
+print_to = $(AM_V_GEN)$(MKDIR_P) $(@D) && ./probing$(EXEEXT)
+
+%D%/probing.1: probing$(EXEEXT)
+	$(print_to) help --man >$@.new && mv $@.new $@
+%D%/completions/probing: probing$(EXEEXT)
+	$(print_to) completion bash >$@.new && mv $@.new $@
+%D%/completions/_probing: probing$(EXEEXT)
+	$(print_to) completion zsh >$@.new && mv $@.new $@
+%D%/completions/probing.fish: probing$(EXEEXT)
+	$(print_to) completion fish >$@.new && mv $@.new $@

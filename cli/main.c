@@ -1,10 +1,231 @@
-/* probing: the command line. */
-#include <stdio.h>
+/* probing, the command line: finds target and command among the words, runs it, tells what went
+ * wrong. */
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
 
-#include "probing.h"
+#include "command.h"
+#include "options.h"
+#include "out.h"
 
-int main(void)
+const struct prb_command *const prb_commands[] = {
+#define COMMAND(name) &prb_command_##name,
+#include "commands.def"
+#undef COMMAND
+    NULL,
+};
+
+const struct prb_option prb_global_options[] = {
+    [PRB_GLOBAL_TARGET] = {'t', "target", "TARGET",
+                           "a pid, a core or snapshot file, or a unique part of a command line",
+                           NULL},
+    [PRB_GLOBAL_PID] = {'p', "pid", "PID", "a process by its number", NULL},
+    [PRB_GLOBAL_NAME] = {'n', "name", "TEXT", "the Python process whose command line contains TEXT",
+                         NULL},
+    [PRB_GLOBAL_EXE] = {0, "exe", "FILE",
+                        "the executable of a core, when it is not where the core says", NULL},
+    [PRB_GLOBAL_SYSROOT] = {0, "sysroot", "DIR", "where the files that a core refers to lie", NULL},
+    [PRB_GLOBAL_COLOR] = {0, "color", "WHEN",
+                          "colours: auto (on a terminal, unless NO_COLOR is set), always, never",
+                          "auto always never"},
+    [PRB_GLOBAL_VERBOSE] = {'v', "verbose", NULL, "tell more", NULL},
+    [PRB_GLOBAL_HELP] = {'h', "help", NULL, "help, of the command when one is given", NULL},
+    [PRB_GLOBAL_VERSION] = {'V', "version", NULL, "the version", NULL},
+    {0},
+};
+
+#define WORDS_MAX 64 /* names and aliases of all commands */
+#define ALIAS_MAX 24
+
+const struct prb_command *prb_command_find(const char *word)
 {
-    printf("probing %s\n", prb_version());
-    return 0;
+    for (const struct prb_command *const *at = prb_commands; *at; at++)
+        if (strcmp((*at)->name, word) == 0 || prb_word_in((*at)->aliases, word))
+            return *at;
+    return NULL;
+}
+
+const struct prb_command *prb_command_nearest(const char *word)
+{
+    char aliases[WORDS_MAX][ALIAS_MAX];
+    const char *words[WORDS_MAX];
+    size_t count = 0;
+    for (const struct prb_command *const *at = prb_commands; *at && count < WORDS_MAX; at++)
+        words[count++] = (*at)->name;
+    for (const struct prb_command *const *at = prb_commands; *at; at++) {
+        for (const char *alias = (*at)->aliases; *alias && count < WORDS_MAX;
+             alias += strspn(alias, " ")) {
+            size_t n = strcspn(alias, " ");
+            snprintf(aliases[count], ALIAS_MAX, "%.*s", (int)n, alias);
+            words[count] = aliases[count];
+            count++;
+            alias += n;
+        }
+    }
+    const char *near = prb_nearest(word, words, count);
+    return near ? prb_command_find(near) : NULL;
+}
+
+static void fail(struct prb_error *err, enum prb_code code, const char *remedy, const char *format,
+                 va_list arguments)
+{
+    if (!err)
+        return;
+    *err = (struct prb_error){.code = code};
+    vsnprintf(err->text, sizeof err->text, format, arguments);
+    snprintf(err->remedy, sizeof err->remedy, "%s", remedy);
+}
+
+bool prb_cli_fail(struct prb_error *err, enum prb_code code, const char *remedy, const char *format,
+                  ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(err, code, remedy, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool prb_usage(const struct prb_run *run, struct prb_error *err, const char *format, ...)
+{
+    char remedy[80];
+    va_list arguments;
+    snprintf(remedy, sizeof remedy, "`probing help %s` tells more", run->command->name);
+    va_start(arguments, format);
+    fail(err, PRB_USAGE, remedy, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool prb_unknown_command(const char *word, struct prb_error *err)
+{
+    const struct prb_command *near = prb_command_nearest(word);
+    char remedy[120];
+    snprintf(remedy, sizeof remedy,
+             near ? "did you mean `%s`?" : "`probing help` lists the commands",
+             near ? near->name : "");
+    return prb_cli_fail(err, PRB_USAGE, remedy, "unknown command \"%s\"", word);
+}
+
+/* Targets that options name; how often each was given is in the values, which hold only the last.
+ */
+static bool take_target_options(struct prb_run *run, struct prb_error *err)
+{
+    static const enum prb_global_option ways[] = {PRB_GLOBAL_TARGET, PRB_GLOBAL_PID,
+                                                  PRB_GLOBAL_NAME};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const struct prb_option_value *value = &run->globals[ways[i]];
+        if (value->count > 1)
+            return prb_cli_fail(err, PRB_USAGE, "give one target", "--%s was given %u times",
+                                prb_global_options[ways[i]].name, value->count);
+        if (value->count && !prb_wanted_target_add(&run->target, value->text, ways[i], err))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Options before the command, targets, the command.  A word that is no command is a target when it
+ * looks like one, or when the word after it is a command.
+ */
+static bool take_command(struct prb_run *run, struct prb_scan *scan, struct prb_error *err)
+{
+    const char *word;
+    bool ok;
+    while ((word = prb_scan_next(scan, &ok, err))) {
+        run->command = prb_command_find(word);
+        if (run->command)
+            return true;
+        bool named = *scan->words && prb_command_find(*scan->words);
+        if (!prb_word_is_target(word, !prb_run_has_target(run)) &&
+            !(named && !prb_run_has_target(run)))
+            return prb_unknown_command(word, err);
+        if (!prb_wanted_target_add(&run->target, word, PRB_GLOBAL_TARGET, err))
+            return false;
+    }
+    return ok;
+}
+
+/* The command's own options and arguments; global options where the command has none of that name.
+ */
+static bool take_arguments(struct prb_run *run, struct prb_scan *scan, struct prb_error *err)
+{
+    const struct prb_option_set sets[] = {{run->command->options, run->options}, *scan->sets};
+    const char *word;
+    bool ok;
+    scan->sets = sets;
+    scan->set_count = 2;
+    while ((word = prb_scan_next(scan, &ok, err)))
+        run->arguments[run->argument_count++] = word;
+    if (!ok) {
+        if (err && !err->remedy[0])
+            snprintf(err->remedy, sizeof err->remedy, "`probing help %s` lists the options",
+                     run->command->name);
+        return false;
+    }
+    if (run->globals[PRB_GLOBAL_HELP].count)
+        return true;
+    if (run->argument_count < run->command->arguments_min)
+        return prb_usage(run, err, "%s needs an argument: %s", run->command->name,
+                         run->command->arguments);
+    if (run->argument_count > run->command->arguments_max)
+        return prb_usage(run, err, "%s: one argument too many, \"%s\"", run->command->name,
+                         run->arguments[run->command->arguments_max]);
+    return true;
+}
+
+/* --help and --version are the commands help and version. */
+static void apply_globals(struct prb_run *run)
+{
+    const char *color = run->globals[PRB_GLOBAL_COLOR].text;
+    prb_out_color(color ? color : "auto");
+    run->verbose = run->globals[PRB_GLOBAL_VERBOSE].count > 0;
+    if (run->globals[PRB_GLOBAL_HELP].count) {
+        run->argument_count = run->command ? 1 : 0;
+        if (run->command)
+            run->arguments[0] = run->command->name;
+        run->command = &prb_command_help;
+    } else if (run->globals[PRB_GLOBAL_VERSION].count) {
+        run->command = &prb_command_version;
+    }
+}
+
+static bool run_words(struct prb_run *run, char **words, struct prb_error *err)
+{
+    const struct prb_option_set globals = {prb_global_options, run->globals};
+    struct prb_scan scan = {.words = words, .sets = &globals, .set_count = 1};
+    if (!take_command(run, &scan, err) || (run->command && !take_arguments(run, &scan, err)))
+        return false;
+    apply_globals(run);
+    if (!run->command && prb_run_has_target(run))
+        return prb_cli_fail(err, PRB_USAGE,
+                            "for its stacks: backtrace; `probing help` lists the commands",
+                            "no command was given for the target");
+    if (!run->command)
+        return prb_cli_fail(
+            err, PRB_USAGE,
+            "for a start: `probing list`, then `probing PID backtrace`; `probing help`",
+            "no command was given");
+    if (run->command != &prb_command_help && !take_target_options(run, err))
+        return false;
+    if (run->command->target == PRB_USES_NO_TARGET && prb_run_has_target(run) &&
+        run->command != &prb_command_help)
+        return prb_usage(run, err, "%s takes no target", run->command->name);
+    return run->command->run(run, err) && prb_out_finish(err);
+}
+
+int main(int argc, char **argv)
+{
+    struct prb_error err = {0};
+    struct prb_run run = {0};
+    signal(SIGPIPE,
+           SIG_DFL); /* `probing ... | head` ends quietly, even under a parent that ignores it */
+    run.arguments = calloc((size_t)argc + 2, sizeof *run.arguments);
+    bool ok = run.arguments ? run_words(&run, argv + (argc > 0), &err)
+                            : prb_cli_fail(&err, PRB_NOMEM, "", "out of memory");
+    if (!ok)
+        prb_out_error(&err);
+    prb_wanted_target_free(run.target);
+    free(run.arguments);
+    return ok ? 0 : prb_code_exit(err.code);
 }

@@ -1,0 +1,119 @@
+/*
+ * A subcommand of probing is one file: a constant descriptor and the function that runs it.
+ * Help, man page and shell completion are printed from the descriptors, and the parser reads them.
+ *
+ * To add one:
+ *   1. cli/NAME.c with `const struct prb_command prb_command_NAME`.
+ *   2. COMMAND(NAME) in cli/commands.def, the file in cli/local.mk.
+ *   3. A case in tests/cli/test_cli.py.
+ */
+#ifndef PRB_CLI_COMMAND_H
+#define PRB_CLI_COMMAND_H
+
+#include "base/cleanup.h"
+#include "probing.h"
+
+#define PRB_OPTIONS_MAX 16
+
+struct prb_option {
+    char letter;      /* short form, or 0 */
+    const char *name; /* long form */
+    const char
+        *argument; /* NULL: a flag; "[SECONDS]": may be left out, then given as --name=… only */
+    const char *help;    /* one line, lower case, no final stop */
+    const char *choices; /* allowed arguments, separated by spaces; NULL: any */
+};
+
+/* What the user gave for an option; at the index of the option in its table. */
+struct prb_option_value {
+    unsigned count;   /* how often */
+    const char *text; /* the last argument, or NULL */
+};
+
+enum prb_target_use { PRB_USES_NO_TARGET, PRB_USES_TARGET_IF_GIVEN, PRB_USES_TARGET };
+
+struct prb_command;
+
+/* One run of the command line: what a command gets. */
+struct prb_run {
+    const struct prb_command *command;
+    struct prb_option_value options[PRB_OPTIONS_MAX]; /* as command->options */
+    struct prb_option_value globals[PRB_OPTIONS_MAX]; /* as prb_global_options */
+    const char **arguments;
+    size_t argument_count;
+    struct prb_wanted_target *target;
+    bool verbose;
+};
+
+struct prb_command {
+    const char *name;
+    const char *aliases;   /* separated by spaces, or "" */
+    const char *summary;   /* one line, no final stop */
+    const char *arguments; /* as in the usage line: "[TID]", or "" */
+    size_t arguments_min, arguments_max;
+    enum prb_target_use target;
+    const char *description;          /* paragraphs, separated by empty lines */
+    const struct prb_option *options; /* ends with name NULL; NULL: none */
+    const char *examples;             /* lines "command  # what it does", or NULL */
+    /* Prints to standard output only once nothing can fail any more. */
+    bool (*run)(const struct prb_run *run, struct prb_error *err);
+};
+
+#define COMMAND(name) extern const struct prb_command prb_command_##name;
+#include "commands.def"
+#undef COMMAND
+/* All commands; ends with NULL. */
+extern const struct prb_command *const prb_commands[];
+/* By name or alias, or NULL. */
+const struct prb_command *prb_command_find(const char *word);
+/* The command whose name or alias is nearest to a misspelt word, or NULL. */
+const struct prb_command *prb_command_nearest(const char *word);
+
+/* Fill err with the nearest name as the remedy; false. */
+bool prb_unknown_command(const char *word, struct prb_error *err);
+
+enum prb_global_option {
+    PRB_GLOBAL_TARGET,
+    PRB_GLOBAL_PID,
+    PRB_GLOBAL_NAME,
+    PRB_GLOBAL_EXE,
+    PRB_GLOBAL_SYSROOT,
+    PRB_GLOBAL_COLOR,
+    PRB_GLOBAL_VERBOSE,
+    PRB_GLOBAL_HELP,
+    PRB_GLOBAL_VERSION,
+};
+extern const struct prb_option prb_global_options[];
+
+/* Fill err as USAGE, with "see probing help COMMAND" as the remedy; false. */
+bool prb_usage(const struct prb_run *run, struct prb_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Fill err; false.  The remedy may be "". */
+bool prb_cli_fail(struct prb_error *err, enum prb_code code, const char *remedy, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
+
+/* ---- targets (target.c) ---- */
+
+/* One word of the command line that names a target; how: PRB_GLOBAL_TARGET, _PID or _NAME. */
+bool prb_wanted_target_add(struct prb_wanted_target **wanted, const char *word,
+                           enum prb_global_option how, struct prb_error *err);
+void prb_wanted_target_free(struct prb_wanted_target *wanted);
+/* Whether a word is a target by its looks: pids, or, as the first one, a path or HOST:PORT. */
+bool prb_word_is_target(const char *word, bool first);
+/* Open what the user named; NULL with err. */
+struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err) PRB_MUST_CHECK;
+bool prb_run_has_target(const struct prb_run *run);
+PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
+PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
+
+/* ---- parts that commands share ---- */
+
+/* Backtrace's work with the given options (backtrace.c); debug --dump is the same. */
+bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *options,
+                   struct prb_error *err);
+/* Run SQL and print the rows in a format of "table json jsonl csv" (query.c). */
+bool prb_query_print(const struct prb_run *run, const char *sql, const char *format, bool reveal,
+                     struct prb_error *err);
+#define PRB_QUERY_FORMATS "table json jsonl csv"
+
+#endif

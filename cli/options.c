@@ -1,0 +1,197 @@
+/* Option tables against the words of the command line: see options.h.  Knows no command. */
+#include "options.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define WORD_MAX 40 /* longer words are not names with a slip */
+#define NAMES_MAX (2 * PRB_OPTIONS_MAX)
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Edits that turn a into b: insert, delete, replace, swap of neighbours. */
+static size_t edits(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    size_t rows[3][WORD_MAX + 1];
+    if (n > WORD_MAX || m > WORD_MAX)
+        return WORD_MAX;
+    for (size_t j = 0; j <= m; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = least(row[j], least(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], before[j - 2] + 1);
+        }
+    }
+    return rows[n % 3][m];
+}
+
+const char *prb_nearest(const char *word, const char *const *words, size_t count)
+{
+    const char *best = NULL;
+    size_t len = strlen(word),
+           fewest = len / 3 + 2; /* allow one slip in short words, more in long ones */
+    for (size_t i = 0; i < count; i++) {
+        bool begins = len >= 3 && strncmp(words[i], word, len) == 0;
+        size_t now = begins ? 0 : edits(word, words[i]);
+        if (now < fewest && (begins || now < strlen(words[i]))) {
+            best = words[i];
+            fewest = now;
+        }
+    }
+    return best;
+}
+
+static bool takes_argument(const struct prb_option *option) { return option->argument != NULL; }
+static bool may_omit(const struct prb_option *option) { return option->argument[0] == '['; }
+
+bool prb_word_in(const char *list, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *at = list; *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+        if (n == len && strncmp(at, word, n) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+static bool store(const struct prb_option_set *set, const struct prb_option *option,
+                  const char *text, struct prb_error *err)
+{
+    if (text && option->choices && !prb_word_in(option->choices, text))
+        return prb_cli_fail(err, PRB_USAGE, "", "--%s is one of: %s; not \"%s\"", option->name,
+                            option->choices, text);
+    struct prb_option_value *value = &set->values[option - set->options];
+    value->count++;
+    value->text = text;
+    return true;
+}
+
+static bool wrong_option(const struct prb_scan *scan, const char *name, size_t len,
+                         struct prb_error *err)
+{
+    const char *names[NAMES_MAX];
+    char word[WORD_MAX + 1];
+    size_t count = 0;
+    for (size_t s = 0; s < scan->set_count; s++)
+        for (const struct prb_option *o = scan->sets[s].options; o && o->name && count < NAMES_MAX;
+             o++)
+            names[count++] = o->name;
+    snprintf(word, sizeof word, "%.*s", (int)least(len, WORD_MAX), name);
+    const char *near = prb_nearest(word, names, count);
+    char remedy[120] = "";
+    if (near)
+        snprintf(remedy, sizeof remedy, "did you mean --%s?", near);
+    return prb_cli_fail(err, PRB_USAGE, remedy, "unknown option --%.*s", (int)len, name);
+}
+
+/* Exact name, or its unique beginning.  NULL with err. */
+static const struct prb_option *find_long(const struct prb_scan *scan, const char *name, size_t len,
+                                          const struct prb_option_set **set_out,
+                                          struct prb_error *err)
+{
+    const struct prb_option *found = NULL;
+    size_t matches = 0;
+    for (size_t s = 0; s < scan->set_count; s++) {
+        for (const struct prb_option *o = scan->sets[s].options; o && o->name; o++) {
+            if (strncmp(o->name, name, len) != 0)
+                continue;
+            bool exact = o->name[len] == '\0';
+            if (exact || ++matches == 1) {
+                found = o;
+                *set_out = &scan->sets[s];
+            }
+            if (exact)
+                return found;
+        }
+    }
+    if (matches == 1 && len > 0)
+        return found;
+    wrong_option(scan, name, len, err);
+    return NULL;
+}
+
+static bool long_option(struct prb_scan *scan, const char *word, struct prb_error *err)
+{
+    const char *name = word + 2, *equals = strchr(name, '=');
+    size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    const struct prb_option_set *set = NULL;
+    const struct prb_option *option = find_long(scan, name, len, &set, err);
+    if (!option)
+        return false;
+    const char *text = equals ? equals + 1 : NULL;
+    if (text && !takes_argument(option))
+        return prb_cli_fail(err, PRB_USAGE, "", "--%s takes no argument", option->name);
+    if (!text && takes_argument(option) && !may_omit(option)) {
+        if (!*scan->words)
+            return prb_cli_fail(err, PRB_USAGE, "", "--%s needs an argument: %s", option->name,
+                                option->argument);
+        text = *scan->words++;
+    }
+    return store(set, option, text, err);
+}
+
+static const struct prb_option *find_letter(const struct prb_scan *scan, char letter,
+                                            const struct prb_option_set **set_out)
+{
+    for (size_t s = 0; s < scan->set_count; s++) {
+        for (const struct prb_option *o = scan->sets[s].options; o && o->name; o++) {
+            *set_out = &scan->sets[s];
+            if (o->letter == letter)
+                return o;
+        }
+    }
+    return NULL;
+}
+
+/* "-abc", where the first that takes an argument takes the rest, or the next word. */
+static bool short_options(struct prb_scan *scan, const char *word, struct prb_error *err)
+{
+    for (const char *at = word + 1; *at; at++) {
+        const struct prb_option_set *set = NULL;
+        const struct prb_option *option = find_letter(scan, *at, &set);
+        if (!option)
+            return prb_cli_fail(err, PRB_USAGE, "", "unknown option -%c",
+                                isprint((unsigned char)*at) ? *at : '?');
+        const char *text = NULL;
+        if (takes_argument(option) && !may_omit(option)) {
+            text = at[1] ? at + 1 : *scan->words;
+            if (!text)
+                return prb_cli_fail(err, PRB_USAGE, "", "-%c needs an argument: %s", *at,
+                                    option->argument);
+            if (!at[1])
+                scan->words++;
+        }
+        if (!store(set, option, text, err))
+            return false;
+        if (text)
+            return true;
+    }
+    return true;
+}
+
+const char *prb_scan_next(struct prb_scan *scan, bool *ok, struct prb_error *err)
+{
+    *ok = true;
+    while (*scan->words) {
+        const char *word = *scan->words++;
+        if (scan->ended || word[0] != '-' || word[1] == '\0')
+            return word;
+        if (strcmp(word, "--") == 0)
+            scan->ended = true;
+        else if (!(word[1] == '-' ? long_option(scan, word, err)
+                                  : short_options(scan, word, err))) {
+            *ok = false;
+            return NULL;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,35 @@
+/* The parser of option tables: POSIX and GNU forms, options and arguments mixed, nearest name for a
+ * wrong one. */
+#ifndef PRB_CLI_OPTIONS_H
+#define PRB_CLI_OPTIONS_H
+
+#include "command.h"
+
+/* A table of options and where their values go. */
+struct prb_option_set {
+    const struct prb_option *options; /* ends with name NULL; may be NULL */
+    struct prb_option_value *values;
+};
+
+/* The words that are left; sets in order of preference. */
+struct prb_scan {
+    char **words; /* ends with NULL */
+    const struct prb_option_set *sets;
+    size_t set_count;
+    bool ended; /* "--" was seen: only arguments follow */
+};
+
+/*
+ * The next argument that is not an option, options on the way stored; NULL at the end (*ok true) or
+ * on a wrong option
+ * (*ok false, err filled).
+ */
+const char *prb_scan_next(struct prb_scan *scan, bool *ok, struct prb_error *err);
+
+/* Of count words the nearest to a misspelt one, or NULL when none is near. */
+const char *prb_nearest(const char *word, const char *const *words, size_t count);
+
+/* Whether word is one of a list separated by spaces. */
+bool prb_word_in(const char *list, const char *word);
+
+#endif

@@ -1,0 +1,171 @@
+/* Which target the user means: one pid, file or name; several get a list to choose from. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "command.h"
+
+#define TARGETS_MAX 64   /* as many are told apart; more are counted */
+#define COMMAND_SHOWN 40 /* bytes of a command line in a message */
+
+struct prb_wanted_target {
+    enum prb_global_option how;
+    const char *word; /* the first; of the command line */
+    pid_t pids[TARGETS_MAX];
+    size_t pid_count;
+    size_t count; /* different targets named */
+};
+
+static const char separators[] = " \t\n,";
+
+static bool is_pids(const char *word)
+{
+    return strpbrk(word, "0123456789") && word[strspn(word, "0123456789 \t\n,")] == '\0';
+}
+
+/* HOST:PORT, [V6]:PORT */
+static bool is_address(const char *word)
+{
+    const char *colon = strrchr(word, ':');
+    return colon && colon != word && colon[1] &&
+           colon[1 + strspn(colon + 1, "0123456789")] == '\0' && !strchr(word, '/');
+}
+
+bool prb_word_is_target(const char *word, bool first)
+{
+    return is_pids(word) ||
+           (first && (is_address(word) || strchr(word, '/') || access(word, F_OK) == 0));
+}
+
+static bool add_pid(struct prb_wanted_target *wanted, const char *digits, struct prb_error *err)
+{
+    errno = 0;
+    long number = strtol(digits, NULL, 10);
+    if (errno || number <= 0 || number > INT_MAX)
+        return prb_cli_fail(err, PRB_USAGE, "", "\"%.*s\" is no process id",
+                            (int)strcspn(digits, separators), digits);
+    for (size_t i = 0; i < wanted->pid_count; i++)
+        if (wanted->pids[i] == number)
+            return true;
+    if (wanted->pid_count < TARGETS_MAX)
+        wanted->pids[wanted->pid_count++] = (pid_t)number;
+    wanted->count++;
+    return true;
+}
+
+bool prb_wanted_target_add(struct prb_wanted_target **wanted, const char *word,
+                           enum prb_global_option how, struct prb_error *err)
+{
+    if (!*wanted && !(*wanted = calloc(1, sizeof **wanted)))
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    struct prb_wanted_target *one = *wanted;
+    if (!word[0] || word[strspn(word, separators)] == '\0')
+        return prb_cli_fail(err, PRB_USAGE,
+                            "pgrep found nothing? `probing list` shows the Python processes",
+                            "the target is empty");
+    if (how == PRB_GLOBAL_PID && !is_pids(word))
+        return prb_cli_fail(err, PRB_USAGE, "use -n for a part of the command line, -t for a file",
+                            "\"%s\" is no process id", word);
+    if (!one->word) {
+        one->word = word;
+        one->how = how == PRB_GLOBAL_TARGET && is_pids(word) ? PRB_GLOBAL_PID : how;
+    }
+    if (how == PRB_GLOBAL_NAME || !is_pids(word)) {
+        one->count++;
+        return true;
+    }
+    for (const char *at = word + strspn(word, separators); *at; at += strspn(at, separators)) {
+        if (!add_pid(one, at, err))
+            return false;
+        at += strcspn(at, separators);
+    }
+    return true;
+}
+
+void prb_wanted_target_free(struct prb_wanted_target *wanted) { free(wanted); }
+
+bool prb_run_has_target(const struct prb_run *run) { return run->target != NULL; }
+
+static const struct prb_process *listed(const struct prb_process_list *list, pid_t pid)
+{
+    for (size_t i = 0; list && i < list->count; i++)
+        if (list->items[i].pid == pid)
+            return &list->items[i];
+    return NULL;
+}
+
+/* "12 (rank 0, python train.py)"; a long command cut between characters. */
+static void describe(const struct prb_process *one, char *text, size_t size)
+{
+    const char *command = one->command ? one->command : one->name ? one->name : "";
+    size_t shown = strnlen(command, COMMAND_SHOWN);
+    while (command[shown] && shown && ((unsigned char)command[shown] & 0xc0) == 0x80)
+        shown--;
+    char rank[32] = "";
+    if (one->rank >= 0)
+        snprintf(rank, sizeof rank, "rank %d, ", one->rank);
+    snprintf(text, size, "%d (%s%.*s%s)", (int)one->pid, rank, (int)shown, command,
+             command[shown] ? "…" : "");
+}
+
+/* Say which of the many are Python, by rank and command, as far as the message holds. */
+static bool several(const struct prb_run *run, struct prb_error *err)
+{
+    const struct prb_wanted_target *wanted = run->target;
+    struct prb_process_list *list = prb_process_list(NULL);
+    char remedy[sizeof err->remedy] = "", text[2 * COMMAND_SHOWN + 80];
+    size_t python = 0, len = 0;
+    pid_t example = 0;
+    for (size_t i = 0; i < wanted->pid_count; i++) {
+        const struct prb_process *one = listed(list, wanted->pids[i]);
+        if (!one)
+            continue;
+        describe(one, text, sizeof text);
+        example = one->pid;
+        if (len + strlen(text) + 24 < sizeof remedy)
+            len += (size_t)sprintf(remedy + len, "%s%s", python ? ", " : "choose one: ", text);
+        else if (len && remedy[len - 1] != '.')
+            len += (size_t)sprintf(remedy + len, ", ...");
+        python++;
+    }
+    prb_process_list_free(list);
+    if (python == 1)
+        snprintf(remedy, sizeof remedy, "only %d of them is Python: probing %d %s", (int)example,
+                 (int)example, run->command->name);
+    else if (python == 0)
+        snprintf(remedy, sizeof remedy,
+                 "none of them is a Python process that you may see; see `probing list`");
+    return prb_cli_fail(err, PRB_USAGE, remedy, "%zu targets were given, and `%s` looks at one",
+                        wanted->count, run->command->name);
+}
+
+struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err)
+{
+    const struct prb_wanted_target *wanted = run->target;
+    const struct prb_target_options options = {
+        .exe = run->globals[PRB_GLOBAL_EXE].text,
+        .sysroot = run->globals[PRB_GLOBAL_SYSROOT].text,
+    };
+    if (!wanted) {
+        prb_cli_fail(err, PRB_USAGE, "`probing list` shows the Python processes",
+                     "%s needs a target: probing PID %s", run->command->name, run->command->name);
+        return NULL;
+    }
+    if (wanted->count > 1) {
+        several(run, err);
+        return NULL;
+    }
+    if (wanted->how == PRB_GLOBAL_PID)
+        return prb_target_open_pid(wanted->pids[0], err);
+    if (wanted->how == PRB_GLOBAL_NAME)
+        return prb_target_open_name(wanted->word, err);
+    if (is_address(wanted->word) && access(wanted->word, F_OK) != 0) {
+        prb_cli_fail(err, PRB_UNSUPPORTED, "on that machine use the process id: probing PID ...",
+                     "%s is an address, and this release looks at processes, cores and snapshots "
+                     "of this machine",
+                     wanted->word);
+        return NULL;
+    }
+    return prb_target_open(wanted->word, &options, err);
+}
