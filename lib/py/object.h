@@ -1,8 +1,9 @@
 /*
- * Objects of the target, read without running code: their types, their text, and the walk into containers.
+ * Objects of the target, read without running code: their types, their text, and the walk into
+ * containers.
  *
- * Bounded by the named limits below.  Reads go through a struct prb_objects, which caches types and pages of one look
- * at the target; make a new one (or clear it) for each look.
+ * Bounded by the named limits below.  Reads go through a struct prb_objects, which caches types and
+ * pages of one look at the target; make a new one (or clear it) for each look.
  */
 #ifndef PRB_PY_OBJECT_H
 #define PRB_PY_OBJECT_H
@@ -22,61 +23,96 @@ struct prb_py *prb_objects_py(struct prb_objects *objects);
 /* What an object is, by its type's flags and name. */
 enum prb_object_kind {
     PRB_OBJ_OTHER, /* an instance of some class */
-    PRB_OBJ_NONE, PRB_OBJ_BOOL, PRB_OBJ_INT, PRB_OBJ_FLOAT, PRB_OBJ_COMPLEX, PRB_OBJ_STR, PRB_OBJ_BYTES,
-    PRB_OBJ_BYTEARRAY, PRB_OBJ_TUPLE, PRB_OBJ_LIST, PRB_OBJ_DICT, PRB_OBJ_SET, PRB_OBJ_FROZENSET, PRB_OBJ_DEQUE,
-    PRB_OBJ_RANGE, PRB_OBJ_SLICE, PRB_OBJ_EXCEPTION, PRB_OBJ_MODULE, PRB_OBJ_FUNCTION, PRB_OBJ_BUILTIN,
-    PRB_OBJ_METHOD, PRB_OBJ_TYPE, PRB_OBJ_CELL, PRB_OBJ_GENERATOR, PRB_OBJ_COROUTINE, PRB_OBJ_ASYNC_GENERATOR,
-    PRB_OBJ_CODE, PRB_OBJ_NDARRAY, PRB_OBJ_TENSOR,
+    PRB_OBJ_NONE,
+    PRB_OBJ_BOOL,
+    PRB_OBJ_INT,
+    PRB_OBJ_FLOAT,
+    PRB_OBJ_COMPLEX,
+    PRB_OBJ_STR,
+    PRB_OBJ_BYTES,
+    PRB_OBJ_BYTEARRAY,
+    PRB_OBJ_TUPLE,
+    PRB_OBJ_LIST,
+    PRB_OBJ_DICT,
+    PRB_OBJ_SET,
+    PRB_OBJ_FROZENSET,
+    PRB_OBJ_DEQUE,
+    PRB_OBJ_RANGE,
+    PRB_OBJ_SLICE,
+    PRB_OBJ_EXCEPTION,
+    PRB_OBJ_MODULE,
+    PRB_OBJ_FUNCTION,
+    PRB_OBJ_BUILTIN,
+    PRB_OBJ_METHOD,
+    PRB_OBJ_TYPE,
+    PRB_OBJ_CELL,
+    PRB_OBJ_GENERATOR,
+    PRB_OBJ_COROUTINE,
+    PRB_OBJ_ASYNC_GENERATOR,
+    PRB_OBJ_CODE,
+    PRB_OBJ_NDARRAY,
+    PRB_OBJ_TENSOR,
 };
 
-enum prb_object_kind prb_object_kind(struct prb_objects *objects, prb_addr object, struct prb_error *err);
+/* PRB_OBJ_OTHER with err set when there is no object. */
+enum prb_object_kind prb_object_kind(struct prb_objects *objects, prb_addr object,
+                                     struct prb_error *err);
 /* "module.qualname" of its type ("int", "torch.Tensor", "__main__.Model"), appended to out. */
-bool prb_object_type_name(struct prb_objects *objects, prb_addr object, struct prb_buf *out, struct prb_error *err);
+bool prb_object_type_name(struct prb_objects *objects, prb_addr object, struct prb_buf *out,
+                          struct prb_error *err);
 
 struct prb_repr_limits {
-    size_t characters; /* of the whole text; cut with "…"; 0: PRB_REPR_CHARACTERS */
+    size_t characters; /* of the whole text, "…" included; 0: PRB_REPR_CHARACTERS */
     unsigned depth;    /* of containers in containers; 0: PRB_REPR_DEPTH */
     unsigned items;    /* of one container; 0: PRB_REPR_ITEMS */
 };
 #define PRB_REPR_CHARACTERS 4096
-#define PRB_REPR_DEPTH 6
-#define PRB_REPR_ITEMS 1000
+#define PRB_REPR_DEPTH 64   /* as deep as every Python's parser reads back */
+#define PRB_REPR_ITEMS 4096 /* more than that many characters can hold */
 
 /*
- * Append what repr(object) would print, as far as it can be told without running code.  Built-in scalars and containers
- * read back with ast.literal_eval unless cut; a cycle is "[...]" as Python prints it; instances are
- * "<module.Class attr=… at 0x…>", dataclasses "Class(field=…)", tensors "Tensor(shape=[2, 3], dtype=float32, device=cpu)".
- * Unreadable parts are marked "<unreadable>" in place; fails only when the object itself cannot be read.
+ * Append what repr(object) would print, as far as it can be told without running code.  Built-in
+ * scalars and containers read back with ast.literal_eval unless cut; a text that is cut, wherever,
+ * ends in "…" and no other does.  Ints of more than 9,247 digits are told by their leading digits
+ * in hexadecimal.  A cycle is "[...]" as Python prints it; instances are
+ * "<module.Class attr=…, attr=… at 0x…>", dataclasses "Class(field=…)", subclasses of builtins
+ * "Class(value)", cells their content, tensors "torch.Tensor(shape=(2, 3), dtype=float32,
+ * device=cpu)". Unreadable parts are marked "<unreadable>" in place; fails only when the object
+ * itself cannot be read.
  */
-bool prb_object_repr(struct prb_objects *objects, prb_addr object, const struct prb_repr_limits *limits,
-                     struct prb_buf *out, struct prb_error *err);
+bool prb_object_repr(struct prb_objects *objects, prb_addr object,
+                     const struct prb_repr_limits *limits, struct prb_buf *out,
+                     struct prb_error *err);
 
 /* The text of a str object in UTF-8 (lone surrogates as \udcxx), at most max characters. */
 bool prb_object_str(struct prb_objects *objects, prb_addr object, size_t max, struct prb_buf *out,
                     struct prb_error *err);
 /* The value of an int that fits; CORRUPT else. */
-bool prb_object_int(struct prb_objects *objects, prb_addr object, int64_t *out, struct prb_error *err);
+bool prb_object_int(struct prb_objects *objects, prb_addr object, int64_t *out,
+                    struct prb_error *err);
 
-/* Items of a dict in order: each(context, key, value); stops early when it returns false.  At most PRB_DICT_MAX. */
+/* Items of a dict in order: each(context, key, value); stops early when it returns false.  At most
+ * PRB_DICT_MAX. */
 #define PRB_DICT_MAX 1000000
 typedef bool prb_item_fn(void *context, prb_addr key, prb_addr value);
 bool prb_dict_each(struct prb_objects *objects, prb_addr dict, prb_item_fn *each, void *context,
                    struct prb_error *err);
 /* dict[name] for a str key; *out 0 when it is not there. */
-bool prb_dict_get(struct prb_objects *objects, prb_addr dict, const char *name, prb_addr *out, struct prb_error *err);
+bool prb_dict_get(struct prb_objects *objects, prb_addr dict, const char *name, prb_addr *out,
+                  struct prb_error *err);
 /* Items of a list, tuple, set, frozenset or deque: key is 0. */
-bool prb_sequence_each(struct prb_objects *objects, prb_addr sequence, prb_item_fn *each, void *context,
-                       struct prb_error *err);
-/* Attributes in the instance itself (__dict__, inline values, __slots__); key is the name's address, or 0 for slots (then
- * name is given). */
+bool prb_sequence_each(struct prb_objects *objects, prb_addr sequence, prb_item_fn *each,
+                       void *context, struct prb_error *err);
+/* Attributes in the instance itself (__slots__, then __dict__ or inline values); name is UTF-8,
+ * valid during the call. */
 typedef bool prb_attribute_fn(void *context, const char *name, prb_addr value);
-bool prb_attributes_each(struct prb_objects *objects, prb_addr object, prb_attribute_fn *each, void *context,
-                         struct prb_error *err);
+bool prb_attributes_each(struct prb_objects *objects, prb_addr object, prb_attribute_fn *each,
+                         void *context, struct prb_error *err);
 /* One attribute of the instance itself; *out 0 when it has none of that name. */
-bool prb_attribute_get(struct prb_objects *objects, prb_addr object, const char *name, prb_addr *out,
-                       struct prb_error *err);
+bool prb_attribute_get(struct prb_objects *objects, prb_addr object, const char *name,
+                       prb_addr *out, struct prb_error *err);
 /* sys.modules[name].__dict__[attribute]; *out 0 when there is none. */
-bool prb_module_get(struct prb_objects *objects, prb_addr interpreter, const char *module, const char *attribute,
-                    prb_addr *out, struct prb_error *err);
+bool prb_module_get(struct prb_objects *objects, prb_addr interpreter, const char *module,
+                    const char *attribute, prb_addr *out, struct prb_error *err);
 
 #endif

@@ -1,0 +1,150 @@
+/*
+ * The reader of objects: one look at the target through a page cache (mem/view.h) and a cache of
+ * types. Fields come from the layout; everything read is bounded by the limits of
+ * object_internal.h.
+ */
+#include <string.h>
+
+#include "py/object_internal.h"
+
+struct prb_objects *prb_objects_new(struct prb_py *py, struct prb_error *err)
+{
+    PRB_AUTO(prb_objects) struct prb_objects *objects = calloc(1, sizeof *objects);
+    if (!objects)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory to read objects with"));
+    objects->py = py;
+    objects->layout = &py->layout;
+    objects->view = prb_view_new(py->mem, err);
+    if (!objects->view)
+        return NULL;
+    return PRB_STEAL(objects);
+}
+
+void prb_objects_free(struct prb_objects *objects)
+{
+    if (!objects)
+        return;
+    if (objects->view)
+        prb_view_free(objects->view);
+    prb_arena_deinit(&objects->arena);
+    free(objects->types);
+    free(objects);
+}
+
+void prb_objects_clear(struct prb_objects *objects)
+{
+    prb_view_clear(objects->view);
+    prb_arena_deinit(&objects->arena);
+    if (objects->types)
+        memset(objects->types, 0, objects->type_cap * sizeof(struct prb_object_type *));
+    objects->type_count = 0;
+    objects->read = 0;
+    memset(objects->names, 0, sizeof objects->names);
+}
+
+struct prb_py *prb_objects_py(struct prb_objects *objects) { return objects->py; }
+
+/* ---- reading ---- */
+
+const void *prb_objects_get(struct prb_objects *objects, prb_addr addr, size_t len)
+{
+    if (!addr || !len || len > PRB_VIEW_MAX || addr > UINT64_MAX - len)
+        return NULL;
+    objects->read += len;
+    if (objects->read > PRB_CACHED_MAX) {
+        prb_view_clear(objects->view);
+        objects->read = len;
+    }
+    return prb_view_get(objects->view, addr, len);
+}
+
+static uint64_t little_endian(const uint8_t *bytes, unsigned width)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < width; i++)
+        value |= (uint64_t)bytes[i] << 8 * i;
+    return value;
+}
+
+bool prb_objects_field(struct prb_objects *objects, prb_addr addr, enum prb_field field,
+                       uint64_t *out)
+{
+    int32_t offset = objects->layout->offset[field];
+    unsigned width = prb_field_width(field);
+    if (offset == PRB_ABSENT || !width || !addr)
+        return false;
+    const uint8_t *bytes = prb_objects_get(objects, addr + (uint64_t)(int64_t)offset, width);
+    if (!bytes)
+        return false;
+    *out = little_endian(bytes, width);
+    return true;
+}
+
+bool prb_objects_words(struct prb_objects *objects, prb_addr addr, uint64_t *out, size_t count)
+{
+    const uint8_t *bytes =
+        count > PRB_VIEW_MAX / 8 ? NULL : prb_objects_get(objects, addr, count * 8);
+    if (!bytes)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        out[i] = little_endian(bytes + 8 * i, 8);
+    return true;
+}
+
+const char *prb_objects_cstring(struct prb_objects *objects, prb_addr addr, size_t max)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    while (text.len < max) {
+        size_t piece =
+            64 - addr % 64; /* never crosses a page: the string may end where memory does */
+        const char *bytes = prb_objects_get(objects, addr, piece);
+        if (!bytes)
+            return NULL;
+        size_t len = strnlen(bytes, piece);
+        prb_buf_add(&text, bytes, len < max - text.len ? len : max - text.len);
+        if (len < piece)
+            break;
+        addr += piece;
+    }
+    return prb_buf_ok(&text)
+               ? prb_arena_strndup(&objects->arena, text.data ? text.data : "", text.len)
+               : NULL;
+}
+
+#define HEAD_BYTES 64 /* of an object: enough to tell type, size and where the rest is */
+
+void prb_objects_want(struct prb_objects *objects, const uint64_t *addrs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (addrs[i] && addrs[i] <= UINT64_MAX - HEAD_BYTES)
+            prb_view_want(objects->view, addrs[i], HEAD_BYTES);
+}
+
+bool prb_objects_spend(struct prb_objects *objects, size_t n)
+{
+    if (objects->steps < n) {
+        objects->steps = 0;
+        return false;
+    }
+    objects->steps -= n;
+    return true;
+}
+
+/* ---- what an object is ---- */
+
+enum prb_object_kind prb_object_kind(struct prb_objects *objects, prb_addr object,
+                                     struct prb_error *err)
+{
+    struct prb_object_type *type = prb_type_of(objects, object, err);
+    return type ? type->kind : PRB_OBJ_OTHER;
+}
+
+bool prb_object_type_name(struct prb_objects *objects, prb_addr object, struct prb_buf *out,
+                          struct prb_error *err)
+{
+    struct prb_object_type *type = prb_type_of(objects, object, err);
+    if (!type)
+        return false;
+    prb_type_full_name(objects, type, out);
+    return true;
+}

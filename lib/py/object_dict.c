@@ -1,0 +1,165 @@
+/*
+ * Dicts: combined and split tables of every layout (traits dict_keys and instance), walked without
+ * hashing. A dict that changes meanwhile gives items of both moments; each read is bounded, none is
+ * trusted. Sources: Objects/dictobject.c, Objects/dict-common.h (3.6–3.10),
+ * Include/internal/pycore_dict.h (3.11+).
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "py/object_internal.h"
+
+/* A keys block, whatever its layout. */
+struct keys {
+    prb_addr entries;
+    uint64_t count;  /* entries in use, holes included */
+    unsigned stride; /* bytes of an entry */
+    unsigned key_at; /* offset of the key in it; the value follows */
+};
+
+enum { ENTRY_HASHED = 24, ENTRY_UNICODE = 16 };
+
+static unsigned index_width(uint64_t size)
+{
+    return size <= 0xff ? 1 : size <= 0xffff ? 2 : size <= 0xffffffff ? 4 : 8;
+}
+
+static bool keys_open(struct prb_objects *objects, prb_addr addr, struct keys *out)
+{
+    const struct prb_layout *layout = objects->layout;
+    uint64_t size, log2_bytes, kind = 0, index_bytes = 0;
+    if (PRB_IS(layout, dict_keys, INDEX_BY_LOG2)) {
+        if (!PRB_GET(objects, addr, dict_keys, log2_index_bytes, &log2_bytes) || log2_bytes > 40 ||
+            !PRB_GET(objects, addr, dict_keys, kind, &kind))
+            return false;
+        index_bytes = 1ull << log2_bytes;
+    } else {
+        if (!PRB_GET(objects, addr, dict_keys, size, &size) || size > 1ull << 40)
+            return false;
+        if (PRB_IS(layout, dict_keys, INDEX_BY_SIZE))
+            index_bytes = size * index_width(size);
+    }
+    out->entries = addr + (uint64_t)PRB_OFF(layout, dict_keys, indices) + index_bytes;
+    out->stride = kind ? ENTRY_UNICODE : ENTRY_HASHED;
+    out->key_at = kind ? 0 : 8;
+    if (PRB_IS(layout, dict_keys, HASH_TABLE))
+        out->count = size;
+    else if (!PRB_GET(objects, addr, dict_keys, nentries, &out->count))
+        return false;
+    return out->count <= 1ull << 40;
+}
+
+/* Entries come in pieces: enough for one read, few enough that a walk that ends early has not read
+ * much in vain. */
+enum { PIECE = 64 };
+
+/*
+ * values 0: the value stands in the entry, else values[i] belongs to entry i.  Each piece's keys
+ * and values are fetched together.
+ */
+static bool entries_each(struct prb_objects *objects, const struct keys *keys, prb_addr values,
+                         prb_item_fn *each, void *context, struct prb_error *err)
+{
+    for (uint64_t at = 0; at < keys->count; at += PIECE) {
+        size_t n = keys->count - at < PIECE ? (size_t)(keys->count - at) : PIECE;
+        uint64_t words[PIECE * 3], items[2 * PIECE];
+        size_t per_entry = keys->stride / 8, used = 0;
+        prb_addr addr = keys->entries + at * keys->stride;
+        if (!prb_objects_words(objects, addr, words, n * per_entry))
+            return prb_fail_addr(err, addr, "the entries of a dict cannot be read");
+        if (values && !prb_objects_words(objects, values + 8 * at, items, n))
+            return prb_fail_addr(err, values, "the values of a dict cannot be read");
+        if (at >= PRB_DICT_MAX || !prb_objects_spend(objects, n))
+            return prb_fail(err, PRB_CORRUPT, "a dict has too many entries");
+        uint64_t found[2 * PIECE];
+        for (size_t i = 0; i < n; i++) {
+            const uint64_t *entry = words + i * per_entry + keys->key_at / 8;
+            uint64_t value = values ? items[i] : entry[1];
+            if (entry[0] && value) {
+                found[used++] = entry[0];
+                found[used++] = value;
+            }
+        }
+        prb_objects_want(objects, found, used);
+        for (size_t i = 0; i < used; i += 2)
+            if (!each(context, found[i], found[i + 1]))
+                return true;
+    }
+    return true;
+}
+
+static bool walk_error(struct prb_error *err, prb_addr dict)
+{
+    return prb_fail_addr(err, dict, "there is no readable dict at 0x%" PRIx64, dict);
+}
+
+bool prb_shared_values_each(struct prb_objects *objects, prb_addr keys_addr, prb_addr values,
+                            prb_item_fn *each, void *context, struct prb_error *err)
+{
+    struct keys keys;
+    uint64_t capacity;
+    if (!keys_open(objects, keys_addr, &keys))
+        return walk_error(err, keys_addr);
+    if (PRB_GET(objects, values, dict_values, capacity, &capacity) && keys.count > capacity)
+        keys.count = capacity;
+    int32_t offset = PRB_OFF(objects->layout, dict_values, values);
+    return entries_each(objects, &keys, values + (uint64_t)(offset == PRB_ABSENT ? 0 : offset),
+                        each, context, err);
+}
+
+bool prb_dict_walk(struct prb_objects *objects, prb_addr dict, prb_item_fn *each, void *context,
+                   struct prb_error *err)
+{
+    uint64_t keys_addr, values;
+    struct keys keys;
+    if (!PRB_GET(objects, dict, dict, keys, &keys_addr) ||
+        !PRB_GET(objects, dict, dict, values, &values))
+        return walk_error(err, dict);
+    if (values)
+        return prb_shared_values_each(objects, keys_addr, values, each, context, err);
+    if (!keys_open(objects, keys_addr, &keys))
+        return walk_error(err, dict);
+    return entries_each(objects, &keys, 0, each, context, err);
+}
+
+bool prb_dict_each(struct prb_objects *objects, prb_addr dict, prb_item_fn *each, void *context,
+                   struct prb_error *err)
+{
+    struct prb_object_type *type = prb_type_of(objects, dict, err);
+    if (!type)
+        return false;
+    if (type->kind != PRB_OBJ_DICT)
+        return prb_fail(err, PRB_CORRUPT, "not a dict but a %s at 0x%" PRIx64, type->name, dict);
+    /* A walk of its own has its own steps; one inside another (a repr looking at a class) leaves
+     * those alone. */
+    size_t steps = objects->steps;
+    objects->steps = PRB_DICT_MAX;
+    bool good = prb_dict_walk(objects, dict, each, context, err);
+    objects->steps = steps;
+    return good;
+}
+
+struct wanted {
+    struct prb_objects *objects;
+    const char *name;
+    prb_addr value;
+};
+
+static bool match(void *context, prb_addr key, prb_addr value)
+{
+    struct wanted *wanted = context;
+    if (!prb_str_equals(wanted->objects, key, wanted->name))
+        return true;
+    wanted->value = value;
+    return false;
+}
+
+bool prb_dict_get(struct prb_objects *objects, prb_addr dict, const char *name, prb_addr *out,
+                  struct prb_error *err)
+{
+    struct wanted wanted = {.objects = objects, .name = name};
+    if (!prb_dict_each(objects, dict, match, &wanted, err))
+        return false;
+    *out = wanted.value;
+    return true;
+}

@@ -1,0 +1,222 @@
+/*
+ * Attributes that live in an instance: in its dict, in values beside its class's shared keys, in
+ * __slots__. Sources: _PyObject_GetDictPtr and _PyObject_ComputedDictPointer in Objects/object.c;
+ * Include/internal/pycore_object.h (3.11+); Objects/object_layout.md (3.13+).
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "py/object_internal.h"
+
+/* ---- where the attributes are ---- */
+
+/* Items of a variable-size object; an int's size hides in its tag. */
+static bool var_size(struct prb_objects *objects, prb_addr object,
+                     const struct prb_object_type *type, uint64_t *out)
+{
+    struct prb_int number;
+    int64_t size;
+    if (type->kind == PRB_OBJ_INT || type->kind == PRB_OBJ_BOOL) {
+        if (!prb_int_open(objects, object, &number, NULL))
+            return false;
+        *out = number.count;
+        return true;
+    }
+    if (!PRB_GET(objects, object, varobject, size, (uint64_t *)&size))
+        return false;
+    *out = size < 0 ? 0 - (uint64_t)size : (uint64_t)size;
+    return true;
+}
+
+/* tp_dictoffset: from the start, or, negative, from the end of the object. */
+static void dict_by_offset(struct prb_objects *objects, prb_addr object,
+                           const struct prb_object_type *type, struct prb_attribute_place *out)
+{
+    int64_t offset = type->dictoffset;
+    uint64_t items = 0;
+    if (offset < 0) {
+        if (type->itemsize && (!var_size(objects, object, type, &items) || items > UINT32_MAX))
+            return;
+        uint64_t end = (uint64_t)type->basicsize + items * (uint64_t)type->itemsize;
+        offset += (int64_t)((end + 7) & ~7ull);
+    }
+    if (offset < 16 || offset > INT64_MAX / 2 ||
+        !prb_objects_words(objects, object + (uint64_t)offset, &out->dict, 1))
+        out->dict = 0;
+}
+
+static prb_addr shared_keys(struct prb_objects *objects, const struct prb_object_type *type)
+{
+    uint64_t keys;
+    return PRB_GET(objects, type->addr, type, heap_cached_keys, &keys) ? keys : 0;
+}
+
+static bool word_near(struct prb_objects *objects, prb_addr object, int32_t distance, uint64_t *out)
+{
+    return distance != PRB_ABSENT &&
+           prb_objects_words(objects, object + (uint64_t)(int64_t)distance, out, 1);
+}
+
+static void inline_values(struct prb_objects *objects, prb_addr object,
+                          const struct prb_object_type *type, struct prb_attribute_place *out)
+{
+    uint64_t valid;
+    prb_addr values = object + (uint64_t)type->basicsize;
+    if (type->flags & PRB_TPFLAG_INLINE_VALUES &&
+        PRB_GET(objects, values, dict_values, valid, &valid) && valid)
+        out->values = values;
+}
+
+static void managed_dict(struct prb_objects *objects, prb_addr object,
+                         const struct prb_object_type *type, struct prb_attribute_place *out)
+{
+    const struct prb_layout *layout = objects->layout;
+    uint64_t word = 0, values;
+    if (!word_near(objects, object, PRB_OFF(layout, managed_dict, dict), &word))
+        return;
+    if (PRB_IS(layout, instance, DICT_OR_VALUES) && word & 1) {
+        out->values = word + 1; /* stored one below, to be told from a dict */
+        word = 0;
+    }
+    out->dict = word;
+    if (!word && PRB_IS(layout, instance, VALUES_AND_DICT) &&
+        word_near(objects, object, PRB_OFF(layout, managed_dict, values), &values))
+        out->values = values;
+    if (!word && PRB_IS(layout, instance, INLINE_VALUES))
+        inline_values(objects, object, type, out);
+    if (out->values)
+        out->keys = shared_keys(objects, type);
+}
+
+void prb_instance_open(struct prb_objects *objects, prb_addr object,
+                       const struct prb_object_type *type, struct prb_attribute_place *out)
+{
+    *out = (struct prb_attribute_place){0};
+    bool managed =
+        type->flags & PRB_TPFLAG_MANAGED_DICT && !PRB_IS(objects->layout, instance, DICT_OFFSET);
+    if (managed)
+        managed_dict(objects, object, type, out);
+    else if (type->dictoffset)
+        dict_by_offset(objects, object, type, out);
+}
+
+/* ---- all of them ---- */
+
+struct attributes {
+    struct prb_objects *objects;
+    prb_attribute_fn *each;
+    void *context;
+    bool ended;
+};
+
+enum { NAME_MAX_CHARACTERS = 256 };
+
+static bool give(void *context, prb_addr key, prb_addr value)
+{
+    struct attributes *attributes = context;
+    PRB_AUTO(prb_buf) struct prb_buf name = {0};
+    if (!prb_object_str(attributes->objects, key, NAME_MAX_CHARACTERS, &name, NULL))
+        return true; /* a key that is no name */
+    attributes->ended = !attributes->each(attributes->context, name.data ? name.data : "", value);
+    return !attributes->ended;
+}
+
+/* Slots of the class and its bases, the oldest first. */
+static bool slots_each(struct attributes *attributes, prb_addr object, struct prb_object_type *type)
+{
+    struct prb_object_type *chain[PRB_BASES_MAX];
+    size_t depth = 0;
+    for (struct prb_object_type *t = type; t && depth < PRB_BASES_MAX;
+         t = t->base ? prb_type_at(attributes->objects, t->base, NULL) : NULL)
+        chain[depth++] = t;
+    bool good = true;
+    while (depth-- && !attributes->ended) {
+        size_t count;
+        const struct prb_member *members =
+            prb_type_members(attributes->objects, chain[depth], &count);
+        for (size_t i = 0; i < count && !attributes->ended; i++) {
+            uint64_t value;
+            if (!prb_objects_words(attributes->objects, object + (uint64_t)members[i].offset,
+                                   &value, 1))
+                good = false;
+            else if (value)
+                attributes->ended = !attributes->each(attributes->context, members[i].name, value);
+        }
+    }
+    return good;
+}
+
+bool prb_attributes_walk(struct prb_objects *objects, prb_addr object, struct prb_object_type *type,
+                         prb_attribute_fn *each, void *context, struct prb_error *err)
+{
+    struct attributes attributes = {.objects = objects, .each = each, .context = context};
+    struct prb_attribute_place instance;
+    if (!slots_each(&attributes, object, type))
+        return prb_fail_addr(err, object, "the slots at 0x%" PRIx64 " cannot be read", object);
+    prb_instance_open(objects, object, type, &instance);
+    if (attributes.ended)
+        return true;
+    if (instance.dict)
+        return prb_dict_walk(objects, instance.dict, give, &attributes, err);
+    if (instance.values && instance.keys)
+        return prb_shared_values_each(objects, instance.keys, instance.values, give, &attributes,
+                                      err);
+    return true;
+}
+
+bool prb_attributes_each(struct prb_objects *objects, prb_addr object, prb_attribute_fn *each,
+                         void *context, struct prb_error *err)
+{
+    struct prb_object_type *type = prb_type_of(objects, object, err);
+    if (!type)
+        return false;
+    size_t steps = objects->steps;
+    objects->steps = PRB_DICT_MAX;
+    bool good = prb_attributes_walk(objects, object, type, each, context, err);
+    objects->steps = steps;
+    return good;
+}
+
+struct wanted {
+    const char *name;
+    prb_addr value;
+};
+
+static bool match(void *context, const char *name, prb_addr value)
+{
+    struct wanted *wanted = context;
+    if (strcmp(name, wanted->name))
+        return true;
+    wanted->value = value;
+    return false;
+}
+
+bool prb_attribute_get(struct prb_objects *objects, prb_addr object, const char *name,
+                       prb_addr *out, struct prb_error *err)
+{
+    struct wanted wanted = {.name = name};
+    if (!prb_attributes_each(objects, object, match, &wanted, err))
+        return false;
+    *out = wanted.value;
+    return true;
+}
+
+bool prb_module_get(struct prb_objects *objects, prb_addr interpreter, const char *module,
+                    const char *attribute, prb_addr *out, struct prb_error *err)
+{
+    uint64_t modules, dict;
+    prb_addr found;
+    if (!PRB_GET(objects, interpreter, interp, modules, &modules) || !modules)
+        return prb_fail_addr(err, interpreter, "sys.modules of the interpreter cannot be read");
+    if (!prb_dict_get(objects, modules, module, &found, err))
+        return false;
+    if (!found) {
+        *out = 0;
+        return true;
+    }
+    if (prb_object_kind(objects, found, NULL) != PRB_OBJ_MODULE)
+        return prb_attribute_get(objects, found, attribute, out, err);
+    if (!PRB_GET(objects, found, module, dict, &dict))
+        return prb_fail_addr(err, found, "module %s cannot be read", module);
+    return prb_dict_get(objects, dict, attribute, out, err);
+}

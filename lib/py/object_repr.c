@@ -1,0 +1,307 @@
+/*
+ * The text of an object: which writer serves which kind, scalars, and what keeps the walk finite.
+ * Text, depth, items and steps are bounded, so a hostile graph costs no more than a large one.
+ */
+#include <string.h>
+
+#include "py/object_internal.h"
+
+/* ---- bounds ---- */
+
+bool prb_repr_enter(struct prb_repr *repr, prb_addr object, const char *again)
+{
+    for (unsigned i = 0; i < repr->depth; i++)
+        if (repr->open[i] == object) {
+            prb_text_add(&repr->text, again);
+            return false;
+        }
+    if (repr->depth >= repr->depth_max) {
+        prb_text_add(&repr->text, PRB_CUT);
+        repr->text.cut = true;
+        return false;
+    }
+    repr->open[repr->depth++] = object;
+    return true;
+}
+
+void prb_repr_leave(struct prb_repr *repr) { repr->depth--; }
+
+bool prb_repr_item(struct prb_repr *repr, size_t *count)
+{
+    if (repr->text.full)
+        return false;
+    if (*count)
+        prb_text_add(&repr->text, ", ");
+    if (*count >= repr->items_max) {
+        prb_text_add(&repr->text, PRB_CUT);
+        repr->text.cut = true;
+        return false;
+    }
+    ++*count;
+    return true;
+}
+
+void prb_repr_walked(struct prb_repr *repr, bool good, size_t *count)
+{
+    if (good)
+        return;
+    if (*count)
+        prb_text_add(&repr->text, ", ");
+    ++*count;
+    bool ended = repr->objects->steps == 0;
+    prb_text_add(&repr->text, ended ? PRB_CUT : PRB_UNREADABLE);
+    repr->text.cut |= ended;
+}
+
+/* ---- names ---- */
+
+const char *prb_type_short_name(const struct prb_object_type *type)
+{
+    const char *dot = strrchr(type->name, '.');
+    return dot ? dot + 1 : type->name;
+}
+
+const char *prb_type_label(struct prb_objects *objects, struct prb_object_type *type)
+{
+    static const char quiet[] = "collections."; /* the one module whose reprs leave it out */
+    if (type->python)
+        return prb_type_qualname(objects, type);
+    return strncmp(type->name, quiet, sizeof quiet - 1) ? type->name
+                                                        : type->name + sizeof quiet - 1;
+}
+
+void prb_repr_short(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    const char *module = prb_type_module(repr->objects, type);
+    prb_text_add(&repr->text, "<");
+    if (strcmp(module, "builtins")) {
+        prb_text_add(&repr->text, module);
+        prb_text_add(&repr->text, ".");
+    }
+    prb_text_add(&repr->text, prb_type_qualname(repr->objects, type));
+    prb_text_addf(&repr->text, " object at 0x%llx>", (unsigned long long)object);
+}
+
+/* ---- scalars ---- */
+
+static void unless(struct prb_repr *repr, bool good)
+{
+    if (!good)
+        prb_text_add(&repr->text, PRB_UNREADABLE);
+}
+
+static void write_none(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    (void)object, (void)type;
+    prb_text_add(&repr->text, "None");
+}
+
+static void write_ellipsis(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    (void)object, (void)type;
+    prb_text_add(&repr->text, "Ellipsis");
+}
+
+static void write_not_implemented(struct prb_repr *repr, prb_addr object,
+                                  struct prb_object_type *type)
+{
+    (void)object, (void)type;
+    prb_text_add(&repr->text, "NotImplemented");
+}
+
+static void write_bool(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    (void)type;
+    struct prb_int number;
+    bool good = prb_int_open(repr->objects, object, &number, NULL);
+    prb_text_add(&repr->text, !good ? PRB_UNREADABLE : number.sign ? "True" : "False");
+}
+
+static void write_int(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    (void)type;
+    unless(repr, prb_int_write(repr->objects, object, &repr->text, NULL));
+}
+
+static bool get_double(struct prb_repr *repr, prb_addr object, enum prb_field field, double *out)
+{
+    uint64_t bits;
+    if (!prb_objects_field(repr->objects, object, field, &bits))
+        return false;
+    memcpy(out, &bits, sizeof *out);
+    return true;
+}
+
+static void write_float(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    (void)type;
+    double value;
+    char out[PRB_FLOAT_TEXT] = PRB_UNREADABLE;
+    if (get_double(repr, object, PRB_F_float_value, &value))
+        prb_float_format(value, true, out);
+    prb_text_add(&repr->text, out);
+}
+
+static void write_complex(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    (void)type;
+    double real, imag;
+    if (!get_double(repr, object, PRB_F_complex_real, &real) ||
+        !get_double(repr, object, PRB_F_complex_imag, &imag)) {
+        unless(repr, false);
+        return;
+    }
+    char first[PRB_FLOAT_TEXT], second[PRB_FLOAT_TEXT];
+    prb_float_format(real, false, first);
+    prb_float_format(imag, false, second);
+    if (!strcmp(first, "0"))
+        prb_text_addf(&repr->text, "%sj", second);
+    else
+        prb_text_addf(&repr->text, "(%s%s%sj)", first, second[0] == '-' ? "" : "+", second);
+}
+
+static void write_str(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    (void)type;
+    unless(repr, prb_str_write(repr->objects, object, &repr->text, NULL));
+}
+
+static void write_bytes(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    unless(repr, prb_bytes_write(repr->objects, object, type->kind, &repr->text, NULL));
+}
+
+static void write_bytearray(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    prb_text_add(&repr->text, prb_type_label(repr->objects, type));
+    prb_text_add(&repr->text, "(");
+    write_bytes(repr, object, type);
+    prb_text_add(&repr->text, ")");
+}
+
+/* ---- which writer ---- */
+
+/* subclass: another class of that kind is written "Name(...)" around it. */
+static const struct writer {
+    prb_repr_fn *write;
+    bool subclass;
+} writers[] = {
+    [PRB_OBJ_OTHER] = {prb_repr_instance, false},
+    [PRB_OBJ_NONE] = {write_none, false},
+    [PRB_OBJ_BOOL] = {write_bool, false},
+    [PRB_OBJ_INT] = {write_int, true},
+    [PRB_OBJ_FLOAT] = {write_float, true},
+    [PRB_OBJ_COMPLEX] = {write_complex, true},
+    [PRB_OBJ_STR] = {write_str, true},
+    [PRB_OBJ_BYTES] = {write_bytes, true},
+    [PRB_OBJ_BYTEARRAY] = {write_bytearray, false},
+    [PRB_OBJ_TUPLE] = {prb_repr_tuple, true},
+    [PRB_OBJ_LIST] = {prb_repr_list, true},
+    [PRB_OBJ_DICT] = {prb_repr_dict, true},
+    [PRB_OBJ_SET] = {prb_repr_set, false},
+    [PRB_OBJ_FROZENSET] = {prb_repr_set, false},
+    [PRB_OBJ_DEQUE] = {prb_repr_deque, false},
+    [PRB_OBJ_RANGE] = {prb_repr_range, false},
+    [PRB_OBJ_SLICE] = {prb_repr_slice, false},
+    [PRB_OBJ_EXCEPTION] = {prb_repr_exception, false},
+    [PRB_OBJ_MODULE] = {prb_repr_module, false},
+    [PRB_OBJ_FUNCTION] = {prb_repr_function, false},
+    [PRB_OBJ_BUILTIN] = {prb_repr_builtin, false},
+    [PRB_OBJ_METHOD] = {prb_repr_method, false},
+    [PRB_OBJ_TYPE] = {prb_repr_type, false},
+    [PRB_OBJ_CELL] = {prb_repr_cell, false},
+    [PRB_OBJ_GENERATOR] = {prb_repr_generator, false},
+    [PRB_OBJ_COROUTINE] = {prb_repr_generator, false},
+    [PRB_OBJ_ASYNC_GENERATOR] = {prb_repr_generator, false},
+    [PRB_OBJ_CODE] = {prb_repr_code, false},
+    [PRB_OBJ_NDARRAY] = {prb_repr_array, false},
+    [PRB_OBJ_TENSOR] = {prb_repr_array, false},
+};
+
+/* C types without a kind of their own. */
+static const struct {
+    const char *name;
+    prb_repr_fn *write;
+} special_writers[] = {
+    {"ellipsis", write_ellipsis},
+    {"NotImplementedType", write_not_implemented},
+    {"mappingproxy", prb_repr_proxy},
+    {"weakref", prb_repr_weakref},
+    {"weakref.ReferenceType", prb_repr_weakref}, /* 3.12+ */
+    {"torch.dtype", prb_repr_torch_constant},
+    {"torch.device", prb_repr_torch_constant},
+};
+
+static prb_repr_fn *form_writer(enum prb_class_form form)
+{
+    static prb_repr_fn *const by_form[] = {
+        [PRB_CLASS_PLAIN] = NULL,
+        [PRB_CLASS_DATACLASS] = prb_repr_dataclass,
+        [PRB_CLASS_NAMEDTUPLE] = prb_repr_namedtuple,
+        [PRB_CLASS_ENUM] = prb_repr_enum,
+    };
+    return by_form[form];
+}
+
+static struct writer choose(struct prb_repr *repr, struct prb_object_type *type)
+{
+    prb_repr_fn *by_form = form_writer(prb_type_form(repr->objects, type));
+    if (by_form)
+        return (struct writer){by_form, false};
+    if (type->kind != PRB_OBJ_OTHER)
+        return writers[type->kind];
+    for (size_t i = 0; i < sizeof special_writers / sizeof *special_writers; i++)
+        if (!type->python && !strcmp(special_writers[i].name, type->name))
+            return (struct writer){special_writers[i].write, false};
+    if (prb_is_array_scalar(repr->objects, type))
+        return (struct writer){prb_repr_array_scalar, false};
+    return writers[PRB_OBJ_OTHER];
+}
+
+static void write_value(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    struct writer writer = choose(repr, type);
+    bool wrapped = writer.subclass && !type->exact;
+    if (wrapped) {
+        prb_text_add(&repr->text, prb_type_label(repr->objects, type));
+        prb_text_add(&repr->text, "(");
+    }
+    writer.write(repr, object, type);
+    if (wrapped)
+        prb_text_add(&repr->text, ")");
+}
+
+void prb_repr_value(struct prb_repr *repr, prb_addr object)
+{
+    if (repr->text.full)
+        return;
+    struct prb_object_type *type = prb_type_of(repr->objects, object, NULL);
+    if (type)
+        write_value(repr, object, type);
+    else
+        prb_text_add(&repr->text, PRB_UNREADABLE);
+}
+
+bool prb_object_repr(struct prb_objects *objects, prb_addr object,
+                     const struct prb_repr_limits *limits, struct prb_buf *out,
+                     struct prb_error *err)
+{
+    struct prb_object_type *type = prb_type_of(objects, object, err);
+    if (!type)
+        return false;
+    static const struct prb_repr_limits defaults;
+    if (!limits)
+        limits = &defaults;
+    struct prb_repr repr = {
+        .objects = objects,
+        .depth_max = limits->depth ? limits->depth : PRB_REPR_DEPTH,
+        .items_max = limits->items ? limits->items : PRB_REPR_ITEMS,
+    };
+    if (repr.depth_max > PRB_REPR_DEPTH_MAX)
+        repr.depth_max = PRB_REPR_DEPTH_MAX;
+    prb_text_init(&repr.text, out, limits->characters ? limits->characters : PRB_REPR_CHARACTERS);
+    objects->steps = PRB_REPR_STEPS;
+    write_value(&repr, object, type);
+    prb_text_finish(&repr.text);
+    return prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "no memory for a text");
+}

@@ -1,0 +1,186 @@
+/*
+ * Types of the target, read once per look.  The kind of an object follows from the flags of its
+ * type where CPython has one, else from the name of the C type below it; a class's form (dataclass,
+ * enum, named tuple) from its dict.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "py/object_internal.h"
+
+/* ---- the cache ---- */
+
+#define TYPE_SLOTS 256 /* at first; a power of two */
+
+static size_t slot_of(const struct prb_objects *objects, prb_addr addr)
+{
+    size_t i = (size_t)((addr >> 4) * 0x9e3779b97f4a7c15u >> 20) & (objects->type_cap - 1);
+    while (objects->types[i] && objects->types[i]->addr != addr)
+        i = (i + 1) & (objects->type_cap - 1);
+    return i;
+}
+
+static bool cache_grow(struct prb_objects *objects)
+{
+    if (objects->type_cap && objects->type_count * 2 < objects->type_cap)
+        return true;
+    struct prb_object_type **old = objects->types;
+    size_t old_cap = objects->type_cap, cap = old_cap ? old_cap * 2 : TYPE_SLOTS;
+    struct prb_object_type **types = calloc(cap, sizeof *types);
+    if (!types)
+        return false;
+    objects->types = types;
+    objects->type_cap = cap;
+    for (size_t i = 0; i < old_cap; i++)
+        if (old[i])
+            types[slot_of(objects, old[i]->addr)] = old[i];
+    free(old);
+    return true;
+}
+
+/* ---- kinds ---- */
+
+/* Types without a flag of their own, by the name their C code gives them. */
+static const struct {
+    const char *name;
+    enum prb_object_kind kind;
+} named_kinds[] = {
+    {"NoneType", PRB_OBJ_NONE},
+    {"bool", PRB_OBJ_BOOL},
+    {"float", PRB_OBJ_FLOAT},
+    {"complex", PRB_OBJ_COMPLEX},
+    {"bytearray", PRB_OBJ_BYTEARRAY},
+    {"set", PRB_OBJ_SET},
+    {"frozenset", PRB_OBJ_FROZENSET},
+    {"collections.deque", PRB_OBJ_DEQUE},
+    {"range", PRB_OBJ_RANGE},
+    {"slice", PRB_OBJ_SLICE},
+    {"module", PRB_OBJ_MODULE},
+    {"function", PRB_OBJ_FUNCTION},
+    {"builtin_function_or_method", PRB_OBJ_BUILTIN},
+    {"method", PRB_OBJ_METHOD},
+    {"cell", PRB_OBJ_CELL},
+    {"generator", PRB_OBJ_GENERATOR},
+    {"coroutine", PRB_OBJ_COROUTINE},
+    {"async_generator", PRB_OBJ_ASYNC_GENERATOR},
+    {"code", PRB_OBJ_CODE},
+    {"numpy.ndarray", PRB_OBJ_NDARRAY},
+    {"torch._C.TensorBase", PRB_OBJ_TENSOR},
+    {"torch._C._TensorBase", PRB_OBJ_TENSOR}, /* until 2.1 */
+};
+
+/* Py_TPFLAGS_*_SUBCLASS, Include/object.h */
+static const struct {
+    unsigned bit;
+    enum prb_object_kind kind;
+} flagged_kinds[] = {
+    {24, PRB_OBJ_INT}, {25, PRB_OBJ_LIST}, {26, PRB_OBJ_TUPLE},     {27, PRB_OBJ_BYTES},
+    {28, PRB_OBJ_STR}, {29, PRB_OBJ_DICT}, {30, PRB_OBJ_EXCEPTION}, {31, PRB_OBJ_TYPE},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum prb_object_kind prb_kind_by_name(const char *name)
+{
+    for (size_t i = 0; i < COUNT(named_kinds); i++)
+        if (!strcmp(named_kinds[i].name, name))
+            return named_kinds[i].kind;
+    return PRB_OBJ_OTHER;
+}
+
+/* The C type that decides what an instance looks like: the type itself, or the first of its bases
+ * that is no class statement's.  Those have their module in tp_name when they live on the heap. */
+static bool is_python_class(uint64_t flags, const char *name)
+{
+    return flags & PRB_TPFLAG_HEAP && !strchr(name, '.');
+}
+
+static void set_kind(struct prb_objects *objects, struct prb_object_type *type)
+{
+    type->python = is_python_class(type->flags, type->name);
+    type->builtin = type->name;
+    type->exact = !type->python;
+    if (type->python) {
+        struct prb_object_type *base = type->base ? prb_type_at(objects, type->base, NULL) : NULL;
+        type->builtin = base ? base->builtin : "object";
+        type->kind = base ? base->kind : PRB_OBJ_OTHER;
+    } else {
+        type->kind = prb_kind_by_name(type->name);
+        /* Subclasses made in C, such as numpy.float64 and torch.Size. */
+        if (type->kind == PRB_OBJ_OTHER && type->base && strcmp(type->name, "object")) {
+            struct prb_object_type *base = prb_type_at(objects, type->base, NULL);
+            type->kind = base ? base->kind : PRB_OBJ_OTHER;
+            type->exact = type->kind == PRB_OBJ_OTHER;
+        }
+    }
+    for (size_t i = 0; i < COUNT(flagged_kinds) && type->kind != PRB_OBJ_BOOL; i++)
+        if (type->flags >> flagged_kinds[i].bit & 1) {
+            static const char *const exact_names[] = {"int", "list", "tuple", "bytes",
+                                                      "str", "dict", "",      "type"};
+            type->kind = flagged_kinds[i].kind;
+            type->exact = !strcmp(type->name, exact_names[i]) && !type->python;
+        }
+}
+
+/* ---- reading one ---- */
+
+static bool read_type(struct prb_objects *objects, prb_addr addr, struct prb_object_type *type)
+{
+    uint64_t name, metatype, meta_flags, basicsize, itemsize, dictoffset = 0;
+    type->addr = addr;
+    if (addr % 8 || !PRB_GET(objects, addr, object, type, &metatype) ||
+        !PRB_GET(objects, addr, type, flags, &type->flags) ||
+        !PRB_GET(objects, addr, type, name, &name) ||
+        !PRB_GET(objects, addr, type, basicsize, &basicsize) ||
+        !PRB_GET(objects, addr, type, itemsize, &itemsize) ||
+        !PRB_GET(objects, addr, type, base, &type->base) ||
+        !PRB_GET(objects, addr, type, dict, &type->dict))
+        return false;
+    (void)PRB_GET(objects, addr, type, dictoffset, &dictoffset);
+    if (metatype % 8 || !PRB_GET(objects, metatype, type, flags, &meta_flags) ||
+        !(meta_flags & PRB_TPFLAG_TYPE_SUBCLASS) || basicsize < 16 ||
+        basicsize > PRB_BASICSIZE_MAX || itemsize > PRB_BASICSIZE_MAX)
+        return false;
+    type->basicsize = (int64_t)basicsize;
+    type->itemsize = (int64_t)itemsize;
+    type->dictoffset = (int64_t)dictoffset;
+    type->name = prb_objects_cstring(objects, name, PRB_TYPE_NAME_MAX);
+    return type->name && *type->name;
+}
+
+struct prb_object_type *prb_type_at(struct prb_objects *objects, prb_addr addr,
+                                    struct prb_error *err)
+{
+    if (!cache_grow(objects))
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for types"));
+    struct prb_object_type *type = objects->types[slot_of(objects, addr)];
+    if (!type && addr) {
+        type = prb_arena_alloc(&objects->arena, sizeof *type);
+        if (!type)
+            return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for types"));
+        bool good = objects->type_depth < PRB_BASES_MAX && read_type(objects, addr, type);
+        if (!good)
+            type->name = NULL;
+        /* Known before its bases are, so that a cycle of bases ends. */
+        type->builtin = "object";
+        objects->types[slot_of(objects, addr)] = type;
+        objects->type_count++;
+        if (good) {
+            objects->type_depth++;
+            set_kind(objects, type);
+            objects->type_depth--;
+        }
+    }
+    if (!type || !type->name)
+        return PRB_NULL(prb_fail_addr(err, addr, "there is no type at 0x%" PRIx64, addr));
+    return type;
+}
+
+struct prb_object_type *prb_type_of(struct prb_objects *objects, prb_addr object,
+                                    struct prb_error *err)
+{
+    uint64_t type;
+    if (!object || object % 8 || !PRB_GET(objects, object, object, type, &type))
+        return PRB_NULL(prb_fail_addr(err, object, "there is no object at 0x%" PRIx64, object));
+    return prb_type_at(objects, type, err);
+}
