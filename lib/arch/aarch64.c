@@ -58,6 +58,9 @@ static bool ends_in_call(const uint8_t code[PRB_CALL_MAX])
            (word & 0xfefff800) == 0xd63f0800;
 }
 
+/* mov x8, #139; svc #0 */
+static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
+
 static const int fragile_syscalls[] = {
     22 /* epoll_pwait */, 441 /* epoll_pwait2 */, 193 /* semop */, 192 /* semtimedop */,
     137 /* rt_sigtimedwait */, 4 /* io_getevents */, 292 /* io_pgetevents */,
@@ -75,5 +78,7 @@ const struct prb_arch prb_arch_aarch64 = {
     .fp = 29,
     .gregset_size = 34 * sizeof(uint64_t),
     .ends_in_call = ends_in_call,
+    .signal_return = signal_return,
+    .signal_return_len = sizeof signal_return,
     .fragile_syscalls = fragile_syscalls,
 };

@@ -32,6 +32,9 @@ struct prb_arch {
     /* Whether code, the PRB_CALL_MAX bytes that end where a return address points, ends in a call
      * instruction. */
     bool (*ends_in_call)(const uint8_t code[PRB_CALL_MAX]);
+    /* The code that a signal handler returns to, which asks the kernel for rt_sigreturn. */
+    const uint8_t *signal_return;
+    size_t signal_return_len;
     /* System calls that end in EINTR when their thread is stopped and goes on, though no signal
      * handler ran: signal(7), "Interruption of system calls and library functions by stop signals".
      * Ends with -1. */

@@ -43,6 +43,9 @@ static bool ends_in_call(const uint8_t code[PRB_CALL_MAX])
     return false;
 }
 
+/* mov $15, %rax; syscall */
+static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
 static const int fragile_syscalls[] = {
     232 /* epoll_wait */, 281 /* epoll_pwait */, 441 /* epoll_pwait2 */, 65 /* semop */,
     220 /* semtimedop */, 128 /* rt_sigtimedwait */, 208 /* io_getevents */,
@@ -61,5 +64,7 @@ const struct prb_arch prb_arch_x86_64 = {
     .fp = 6,
     .gregset_size = 27 * sizeof(uint64_t),
     .ends_in_call = ends_in_call,
+    .signal_return = signal_return,
+    .signal_return_len = sizeof signal_return,
     .fragile_syscalls = fragile_syscalls,
 };

@@ -1,9 +1,11 @@
 /*
- * Native stacks: registers and stack bytes of a thread, unwound outside the target, and merged with its Python frames.
+ * Native stacks: registers and stack bytes of a thread, unwound outside the target, and merged with
+ * its Python frames.
  *
- * libunwind walks over our memory sources by its remote accessors, the same for processes, cores and snapshots.
- * A thread blocked in a system call is unwound from what /proc says of it where that suffices; any other is stopped alone,
- * only while its registers and stack bytes are copied (DESIGN 4.6).
+ * libunwind walks over our memory sources by its remote accessors, the same for processes, cores
+ * and snapshots. A thread blocked in a system call is unwound from what /proc says of it where that
+ * suffices; any other is stopped alone, only while its registers and stack bytes are copied
+ * (DESIGN 4.6).
  */
 #ifndef PRB_NATIVE_NATIVE_H
 #define PRB_NATIVE_NATIVE_H
@@ -13,29 +15,33 @@
 
 struct prb_native_frame {
     prb_addr pc;
-    prb_addr sp, cfa;          /* its part of the stack: [sp, cfa); cfa 0: not known (the last one of a broken walk) */
+    prb_addr sp, cfa; /* its part of the stack: [sp, cfa); cfa 0: not known (the last one of a
+                         broken walk) */
     struct prb_module *module; /* NULL: not in a file */
     const char *symbol;        /* demangled, or NULL; owned by the unwinder */
     const char *file;          /* source, or NULL */
     int line;
-    bool returning;            /* pc is where a call returns to: what runs is before it */
-    bool signal;               /* the kernel's frame under a signal handler */
-    bool guessed;              /* found among the stack's words, without unwind information */
+    bool returning; /* pc is where a call returns to: what runs is before it */
+    bool signal;    /* the kernel's frame under a signal handler */
+    bool guessed;   /* found among the stack's words, without unwind information */
 };
 
 struct prb_native_stack {
     struct prb_native_frame *frames; /* innermost first */
     size_t count;
-    const char *broken;   /* why the walk ended early, or NULL; owned by the unwinder */
+    const char *broken; /* why the walk ended early, or NULL; owned by the unwinder */
 };
 
 #define PRB_NATIVE_FRAMES_MAX 200000 /* two for each Python frame of a deep recursion, and more */
-#define PRB_STACK_COPY_MAX 262144    /* bytes of a thread's stack copied at once; what lies above is read later */
+#define PRB_STACK_COPY_MAX                                                                         \
+    262144 /* bytes of a thread's stack copied at once; what lies above is read later */
 
 struct prb_unwinder;
 
-/* modules and mem are borrowed.  UNSUPPORTED: libunwind was built for another processor than the target's. */
-struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_mem *mem, struct prb_error *err);
+/* modules and mem are borrowed.  UNSUPPORTED: libunwind was built for another processor than the
+ * target's. */
+struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_mem *mem,
+                                      struct prb_error *err);
 void prb_unwinder_free(struct prb_unwinder *unwinder);
 PRB_DEFINE_AUTO_PTR(prb_unwinder, struct prb_unwinder, prb_unwinder_free)
 
@@ -45,7 +51,7 @@ struct prb_thread_copy {
     prb_addr stack_start; /* address of stack[0] */
     uint8_t *stack;       /* from the stack pointer up; owned */
     size_t stack_len;
-    double stopped;       /* seconds it was stopped at the most; 0: it was not */
+    double stopped; /* seconds it was stopped at the most; 0: it was not */
 };
 void prb_thread_copy_deinit(struct prb_thread_copy *copy);
 PRB_DEFINE_AUTO(prb_thread_copy, struct prb_thread_copy, prb_thread_copy_deinit)
@@ -54,35 +60,43 @@ PRB_DEFINE_AUTO(prb_thread_copy, struct prb_thread_copy, prb_thread_copy_deinit)
 enum prb_stop_rule {
     PRB_STOP_NEVER,   /* BUSY when it runs */
     PRB_STOP_RUNNING, /* only when it runs */
-    PRB_STOP_USEFUL,  /* also when it is blocked in a system call that goes on as if nothing had been */
+    PRB_STOP_USEFUL, /* also when it is blocked in a system call that goes on as if nothing had been
+                      */
 };
 
-/* For what must be of the same moment, such as a view's refresh; called in another thread while the caller waits. */
+/* For what must be of the same moment, such as a view's refresh; called in another thread while the
+ * caller waits. */
 typedef void prb_during_stop_fn(void *context);
 
 /*
- * Take registers and stack bytes of a task.  Of a core or snapshot: what it holds.  Of a live process: of a thread that
- * is blocked or stopped already, what /proc tells (stack pointer and program counter only); of any other, all registers,
- * with the thread stopped for the copy (PTRACE_SEIZE, PTRACE_INTERRUPT) and nothing else.
- * Never stopped: threads that wait in a system call which would end in EINTR (struct prb_arch, fragile_syscalls).
- * Errors: GONE (it ended), BUSY (it runs, and another tracer holds it or rule forbids), TIMEOUT (it could not be stopped),
+ * Take registers and stack bytes of a task.  Of a core or snapshot: what it holds.  Of a live
+ * process: of a thread that is blocked or stopped already, what /proc tells (stack pointer and
+ * program counter only); of any other, all registers, with the thread stopped for the copy
+ * (PTRACE_SEIZE, PTRACE_INTERRUPT) and nothing else. Never stopped: threads that wait in a system
+ * call which would end in EINTR (struct prb_arch, fragile_syscalls). Errors: GONE (it ended), BUSY
+ * (it runs, and another tracer holds it or rule forbids), TIMEOUT (it could not be stopped),
  * PERMISSION.
  */
-bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid, enum prb_stop_rule rule,
-                          prb_during_stop_fn *during_stop, void *context, struct prb_thread_copy *out,
-                          struct prb_error *err);
+bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
+                          enum prb_stop_rule rule, prb_during_stop_fn *during_stop, void *context,
+                          struct prb_thread_copy *out, struct prb_error *err);
 /*
- * Unwind a copy.  *suffices_out false: registers that the copy lacks were needed, and the walk went on by guessing; stop
- * the thread and take it anew for a better one.  The frames are owned by the unwinder.
+ * Unwind a copy.  *suffices_out false: registers that the copy lacks were needed, and the walk went
+ * on by guessing; stop the thread and take it anew for a better one.  The frames are owned by the
+ * unwinder.
  */
-bool prb_unwind(struct prb_unwinder *unwinder, const struct prb_thread_copy *copy, struct prb_native_stack *out,
-                bool *suffices_out, struct prb_error *err);
-/* Both: take a task, unwind it, and when /proc did not suffice take and unwind it once more under PRB_STOP_USEFUL (may_stop). */
-bool prb_thread_unwind(struct prb_unwinder *unwinder, struct prb_proc *proc, pid_t tid, bool may_stop,
-                       prb_during_stop_fn *during_stop, void *context, struct prb_thread_copy *copy_out,
-                       struct prb_native_stack *stack_out, struct prb_error *err);
-/* Give symbols (and source lines when asked) to all frames of many stacks at once: one pass over each module. */
-void prb_unwinder_name(struct prb_unwinder *unwinder, struct prb_native_stack *stacks, size_t count, bool source_lines);
+bool prb_unwind(struct prb_unwinder *unwinder, const struct prb_thread_copy *copy,
+                struct prb_native_stack *out, bool *suffices_out, struct prb_error *err);
+/* Both: take a task, unwind it, and when /proc did not suffice take and unwind it once more under
+ * PRB_STOP_USEFUL (may_stop). */
+bool prb_thread_unwind(struct prb_unwinder *unwinder, struct prb_proc *proc, pid_t tid,
+                       bool may_stop, prb_during_stop_fn *during_stop, void *context,
+                       struct prb_thread_copy *copy_out, struct prb_native_stack *stack_out,
+                       struct prb_error *err);
+/* Give symbols (and source lines when asked) to all frames of many stacks at once: one pass over
+ * each module. */
+void prb_unwinder_name(struct prb_unwinder *unwinder, struct prb_native_stack *stacks, size_t count,
+                       bool source_lines);
 
 /* One row of a merged stack. */
 struct prb_merged_row {
@@ -91,13 +105,15 @@ struct prb_merged_row {
     const struct prb_raw_thread *thread; /* the Python frame's; NULL for a native one */
 };
 /*
- * Interleave by anchor (DESIGN 4.4).  python: the frames of one thread, of all its interpreters' thread states (several
- * raw threads with the same OS thread).  native: named already.  Shims, and frames of the interpreter's own machinery
- * (native/glue.def), are left out.  Returns the number of rows (into rows_out, owned by the unwinder's arena); *sure_out
- * false: some Python run found no anchor, so both stacks follow each other whole, nothing dropped.
+ * Interleave by anchor (DESIGN 4.4).  python: the frames of one thread, of all its interpreters'
+ * thread states (several raw threads with the same OS thread).  native: named already.  Shims, and
+ * frames of the interpreter's own machinery (native/glue.def), are left out.  Returns the number of
+ * rows (into rows_out, owned by the unwinder's arena); *sure_out false: some Python run found no
+ * anchor, so both stacks follow each other whole, nothing dropped.
  */
 bool prb_merge(struct prb_unwinder *unwinder, struct prb_py *py, const struct prb_thread_copy *copy,
-               const struct prb_native_stack *native, const struct prb_raw_thread *const *python, size_t python_count,
-               struct prb_merged_row **rows_out, size_t *count_out, bool *sure_out, struct prb_error *err);
+               const struct prb_native_stack *native, const struct prb_raw_thread *const *python,
+               size_t python_count, struct prb_merged_row **rows_out, size_t *count_out,
+               bool *sure_out, struct prb_error *err);
 
 #endif

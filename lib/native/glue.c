@@ -1,0 +1,51 @@
+/* The interpreter's call machinery by name: glue.def. */
+#include <string.h>
+
+#include "native/unwinder.h"
+
+struct name {
+    const char *text;
+    bool family, evaluator;
+};
+
+static const struct name names[] = {
+#define EVALUATOR(text) {text, false, true},
+#define NAME(text) {text, false, false},
+#define FAMILY(text) {text, true, false},
+#include "native/glue.def"
+#undef EVALUATOR
+#undef NAME
+#undef FAMILY
+};
+
+/* Length without a compiler's suffix. */
+static size_t plain_length(const char *symbol) { return strcspn(symbol, ".@"); }
+
+static bool matches(const struct name *name, const char *symbol, size_t len)
+{
+    size_t own = strlen(name->text);
+    return (name->family ? len >= own : len == own) && memcmp(symbol, name->text, own) == 0;
+}
+
+bool prb_glue_is(const char *symbol)
+{
+    size_t len = plain_length(symbol);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (matches(&names[i], symbol, len))
+            return true;
+    return false;
+}
+
+const char *prb_glue_evaluator(size_t i)
+{
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (names[k].evaluator && i-- == 0)
+            return names[k].text;
+    return NULL;
+}
+
+bool prb_glue_same(const char *symbol, const char *name)
+{
+    size_t len = plain_length(symbol);
+    return strlen(name) == len && memcmp(symbol, name, len) == 0;
+}

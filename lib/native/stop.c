@@ -1,0 +1,309 @@
+/*
+ * Registers and stack bytes of one thread, at one moment.
+ *
+ * A blocked thread need not be stopped: /proc/PID/task/TID/syscall tells its stack pointer and
+ * program counter, and the same answer before and after its stack was read proves that it did not
+ * move (proc(5)). A running one is seized, interrupted, copied and let go (ptrace(2)).  That
+ * happens in a thread of its own: when the target does not stop in time, only the tracer's end
+ * makes the kernel let go of it.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/procfs.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "arch/arch.h"
+#include "native/native.h"
+
+#define BLOCKED_TRIES 3       /* readings of a blocked thread that moves meanwhile */
+#define STOP_WAIT_NS 50000000 /* it did not stop: uninterruptible, or no processor for it */
+#define SPIN_NS 20000000      /* how long we poll for the stop, before we sleep */
+
+void prb_thread_copy_deinit(struct prb_thread_copy *copy)
+{
+    free(copy->stack);
+    copy->stack = NULL;
+    copy->stack_len = 0;
+}
+
+/* Stack bytes from sp up, into storage that is resident already. */
+static void read_stack(struct prb_mem *mem, prb_addr sp, struct prb_thread_copy *copy)
+{
+    copy->stack_start = sp;
+    copy->stack_len = prb_mem_read_some(mem, sp, copy->stack, PRB_STACK_COPY_MAX);
+}
+
+static bool reserve_stack(struct prb_thread_copy *copy, struct prb_error *err)
+{
+    copy->stack = malloc(PRB_STACK_COPY_MAX);
+    return copy->stack || prb_fail(err, PRB_NOMEM, "no memory for a stack");
+}
+
+/* Give back what was not used, and the copy to the caller. */
+static bool deliver(struct prb_thread_copy *copy, struct prb_thread_copy *out)
+{
+    uint8_t *fitting = realloc(copy->stack, copy->stack_len ? copy->stack_len : 1);
+    if (fitting)
+        copy->stack = fitting;
+    *out = *copy;
+    copy->stack = NULL;
+    return true;
+}
+
+/* ---- without stopping ---- */
+
+static bool same_call(const struct prb_syscall *a, const struct prb_syscall *b)
+{
+    return a->running == b->running && a->number == b->number && a->sp == b->sp && a->pc == b->pc &&
+           memcmp(a->args, b->args, sizeof a->args) == 0;
+}
+
+/* *blocked_out false: it runs (or moves too often) and nothing was copied. */
+static bool copy_blocked(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
+                         struct prb_thread_copy *copy, struct prb_syscall *call_out,
+                         bool *blocked_out, struct prb_error *err)
+{
+    const struct prb_arch *arch = prb_arch_host();
+    struct prb_syscall call, again;
+    *blocked_out = false;
+    if (!prb_proc_syscall(proc, tid, &call, err))
+        return false;
+    for (int try = 0; try < BLOCKED_TRIES && !call.running; try++) {
+        read_stack(mem, call.sp, copy);
+        if (!prb_proc_syscall(proc, tid, &again, err))
+            return false;
+        if (same_call(&call, &again)) {
+            copy->registers.known = 0;
+            prb_register_set(&copy->registers, arch->sp, call.sp);
+            prb_register_set(&copy->registers, arch->pc, call.pc);
+            *call_out = call;
+            *blocked_out = true;
+            return true;
+        }
+        call = again;
+    }
+    return true;
+}
+
+static bool is_fragile(const struct prb_syscall *call)
+{
+    for (const int *number = prb_arch_host()->fragile_syscalls; *number >= 0; number++)
+        if (call->number == *number)
+            return true;
+    return false;
+}
+
+/* Letter of /proc/PID/task/TID/stat; 0: not known. */
+static char task_state(struct prb_proc *proc, pid_t tid)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    char name[40];
+    snprintf(name, sizeof name, "task/%d/stat", (int)tid);
+    if (!prb_proc_text(proc, name, &text, NULL) || !text.data)
+        return 0;
+    const char *paren = strrchr(text.data, ')');
+    return paren && paren[1] == ' ' ? paren[2] : 0;
+}
+
+/* Who traces the task; 0: nobody. */
+static pid_t task_tracer(struct prb_proc *proc, pid_t tid)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    char name[40];
+    snprintf(name, sizeof name, "task/%d/status", (int)tid);
+    if (!prb_proc_text(proc, name, &text, NULL) || !text.data)
+        return 0;
+    const char *line = strstr(text.data, "\nTracerPid:");
+    return line ? (pid_t)strtol(line + strlen("\nTracerPid:"), NULL, 10) : 0;
+}
+
+/* ---- stopping ---- */
+
+struct stop {
+    struct prb_mem *mem;
+    pid_t tid;
+    prb_during_stop_fn *during;
+    void *context;
+    struct prb_thread_copy *copy;
+    struct prb_error err;
+    int sys;   /* errno of a PTRACE_SEIZE that was refused */
+    bool done; /* the copy is good */
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Wait for any stop or the end of the task.  *since_out: a moment when it was not stopped yet. */
+static bool await_stop(pid_t tid, int *status_out, int64_t *since_out)
+{
+    int64_t begin = now_ns(), last = begin;
+    while (last - begin < SPIN_NS) {
+        pid_t got = waitpid(tid, status_out, __WALL | WNOHANG);
+        *since_out = last;
+        if (got)
+            return got == tid;
+        last = now_ns();
+        /* It may wait for the processor that we hold. */
+        sched_yield();
+    }
+    int old;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
+    pid_t got;
+    do
+        got = waitpid(tid, status_out, __WALL);
+    while (got < 0 && errno == EINTR);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+    /* When it stopped is not known: we slept.  It could not run before either, so count from now.
+     */
+    *since_out = now_ns();
+    return got == tid;
+}
+
+static bool copy_stopped(struct stop *stop)
+{
+    const struct prb_arch *arch = prb_arch_host();
+    elf_gregset_t gregset;
+    struct iovec iov = {&gregset, sizeof gregset};
+    if (ptrace(PTRACE_GETREGSET, stop->tid, (void *)(uintptr_t)NT_PRSTATUS, &iov))
+        return prb_fail_sys(&stop->err, errno, "thread %d: its registers", (int)stop->tid);
+    if (!prb_arch_registers(arch, &gregset, iov.iov_len, &stop->copy->registers, &stop->err))
+        return false;
+    read_stack(stop->mem, stop->copy->registers.value[arch->sp], stop->copy);
+    if (stop->during)
+        stop->during(stop->context);
+    return true;
+}
+
+static bool interrupt_and_copy(struct stop *stop)
+{
+    int status = 0;
+    int64_t since = 0;
+    if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL))
+        return prb_fail_sys(&stop->err, errno, "thread %d", (int)stop->tid);
+    if (!await_stop(stop->tid, &status, &since) || !WIFSTOPPED(status))
+        return prb_fail(&stop->err, PRB_GONE, "thread %d ended", (int)stop->tid);
+    bool good = copy_stopped(stop);
+    /* A stop that carries no event is a signal on its way: pass it on.  Events, our interrupt and
+     * group-stop, end with nothing to deliver, and the kernel puts a group-stop back by itself. */
+    long signal = status >> 16 ? 0 : WSTOPSIG(status);
+    ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)signal);
+    stop->copy->stopped = (double)(now_ns() - since) * 1e-9;
+    return good;
+}
+
+static void *stop_main(void *argument)
+{
+    struct stop *stop = argument;
+    int old;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+    if (ptrace(PTRACE_SEIZE, stop->tid, NULL, NULL))
+        stop->sys = errno;
+    else
+        stop->done = interrupt_and_copy(stop);
+    return NULL;
+}
+
+static bool explain_refusal(struct prb_proc *proc, pid_t tid, int sys, struct prb_error *err)
+{
+    pid_t tracer = sys == EPERM ? task_tracer(proc, tid) : 0;
+    if (!tracer)
+        return prb_fail_sys(err, sys, "cannot stop thread %d", (int)tid);
+    prb_fail(err, PRB_BUSY, "thread %d is traced by process %d", (int)tid, (int)tracer);
+    return prb_error_remedy(err, "detach the debugger or strace that holds it");
+}
+
+static bool copy_by_stop(struct prb_proc *proc, struct stop *stop, struct prb_error *err)
+{
+    /* Page faults here, not while it is stopped. */
+    memset(stop->copy->stack, 0, PRB_STACK_COPY_MAX);
+    /* The caller's signal handlers have no business in our thread. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t tracer;
+    int failed = pthread_create(&tracer, NULL, stop_main, stop);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        return prb_fail_sys(err, failed, "cannot start a thread");
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += STOP_WAIT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_clockjoin_np(tracer, NULL, CLOCK_MONOTONIC, &until)) {
+        pthread_cancel(tracer);
+        void *result;
+        pthread_join(tracer, &result);
+        if (result == PTHREAD_CANCELED)
+            return prb_fail(err, PRB_TIMEOUT, "thread %d did not stop within %d ms", (int)stop->tid,
+                            STOP_WAIT_NS / 1000000);
+    }
+    if (stop->sys)
+        return explain_refusal(proc, stop->tid, stop->sys, err);
+    if (!stop->done && err)
+        *err = stop->err;
+    return stop->done;
+}
+
+/* ---- both ---- */
+
+static bool take_live(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
+                      enum prb_stop_rule rule, struct stop *stop, struct prb_error *err)
+{
+    bool blocked;
+    struct prb_syscall call;
+    if (!copy_blocked(proc, mem, tid, stop->copy, &call, &blocked, err))
+        return false;
+    if (blocked) {
+        char state = rule == PRB_STOP_USEFUL && !is_fragile(&call) ? task_state(proc, tid) : 'D';
+        /* Only an interruptible sleep stops at once; T and t are stopped already. */
+        if (state != 'S' && state != 'R')
+            return true;
+        struct prb_thread_copy told = *stop->copy;
+        if (copy_by_stop(proc, stop, NULL))
+            return true;
+        /* What /proc told is better than nothing. */
+        read_stack(mem, told.stack_start, &told);
+        *stop->copy = told;
+        return true;
+    }
+    if (rule == PRB_STOP_NEVER)
+        return prb_fail(err, PRB_BUSY, "thread %d is running", (int)tid);
+    return copy_by_stop(proc, stop, err);
+}
+
+static bool take_saved(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
+                       struct prb_thread_copy *copy, struct prb_error *err)
+{
+    unsigned sp = prb_arch_host()->sp;
+    if (!prb_proc_registers(proc, tid, &copy->registers, err))
+        return false;
+    if (prb_register_known(&copy->registers, sp))
+        read_stack(mem, copy->registers.value[sp], copy);
+    return true;
+}
+
+bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
+                          enum prb_stop_rule rule, prb_during_stop_fn *during_stop, void *context,
+                          struct prb_thread_copy *out, struct prb_error *err)
+{
+    PRB_AUTO(prb_thread_copy) struct prb_thread_copy copy = {0};
+    if (!reserve_stack(&copy, err))
+        return false;
+    struct stop stop = {
+        .mem = mem, .tid = tid, .during = during_stop, .context = context, .copy = &copy};
+    bool good = prb_proc_live(proc) ? take_live(proc, mem, tid, rule, &stop, err)
+                                    : take_saved(proc, mem, tid, &copy, err);
+    return good && deliver(&copy, out);
+}

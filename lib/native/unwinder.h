@@ -1,0 +1,86 @@
+/*
+ * The parts of an unwinder, inside lib/native: what it reads from (memory.c), where unwind tables
+ * are (tables.c), the walk (unwind.c), and names (symbol.c).
+ */
+#ifndef PRB_NATIVE_UNWINDER_H
+#define PRB_NATIVE_UNWINDER_H
+
+#define UNW_REMOTE_ONLY
+#include <libunwind.h>
+
+#include "arch/arch.h"
+#include "native/native.h"
+
+#define PRB_PAGE 4096
+#define PRB_PAGES 1024 /* of the page cache: 4 MiB at the most; a power of two */
+
+/* Pages of the target read so far; a newer page takes the place of an older one of the same slot.
+ */
+struct prb_pages {
+    struct prb_page {
+        prb_addr addr;
+        uint8_t *bytes; /* NULL: never used */
+        bool readable;
+    } items[PRB_PAGES];
+};
+
+/* Where the search table of .eh_frame_hdr lies in the target. */
+struct prb_unwind_table {
+    prb_addr start, end; /* of the code it is for */
+    bool tried;
+    prb_addr header; /* 0: it has none */
+    prb_addr entries;
+    uint64_t count;
+};
+
+#define PRB_PC_CACHE 1024 /* a power of two */
+
+/* What is known of one program counter. */
+struct prb_pc {
+    prb_addr pc;
+    bool known, executable, after_call, signal_return;
+};
+
+struct prb_unwinder {
+    struct prb_modules *modules;
+    struct prb_mem *mem;
+    const struct prb_arch *arch;
+    struct prb_arena arena;
+    struct prb_pages pages;
+    struct prb_unwind_table *tables; /* beside modules->items */
+    struct prb_unwind_table vdso;
+    struct prb_pc pcs[PRB_PC_CACHE];
+    unw_addr_space_t space;
+
+    /* of the walk now under way */
+    const struct prb_thread_copy *copy;
+    struct prb_registers registers; /* at the cursor's start */
+    bool lacking;                   /* a register was needed that is not known */
+    bool missing;                   /* code without unwind information */
+    unsigned reads;                 /* words read in this step */
+};
+
+#define PRB_STEP_READS_MAX 200000 /* words one step may read: a location expression can loop */
+
+/* ---- memory.c ---- */
+/* Up to len bytes at addr, of the stack's copy where it lies there, else of the page cache.  True:
+ * all of them. */
+bool prb_unwinder_read(struct prb_unwinder *u, prb_addr addr, void *out, size_t len);
+bool prb_unwinder_word(struct prb_unwinder *u, prb_addr addr, uint64_t *out);
+void prb_unwinder_pages_free(struct prb_unwinder *u);
+/* Executable, after a call, signal return: once for each program counter. */
+const struct prb_pc *prb_unwinder_pc(struct prb_unwinder *u, prb_addr pc);
+
+/* ---- tables.c ---- */
+/* The table for code at pc; NULL: there is none. */
+const struct prb_unwind_table *prb_unwind_table(struct prb_unwinder *u, prb_addr pc);
+
+/* ---- glue.c ---- */
+/* Whether a symbol is the interpreter's call machinery (glue.def). */
+bool prb_glue_is(const char *symbol);
+/* The evaluators' names, the newest first; NULL after the last. */
+const char *prb_glue_evaluator(size_t i);
+/* Whether a symbol is a function of that name or a part of it (.cold, .isra.0). */
+bool prb_glue_same(const char *symbol, const char *name);
+
+#endif
