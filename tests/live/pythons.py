@@ -12,10 +12,11 @@ import shutil
 import subprocess
 
 ABOUT = (
-    "import sys, sysconfig, json;"
-    "print(json.dumps([list(sys.version_info[:3]), sys.executable,"
-    " sysconfig.get_config_var('Py_ENABLE_SHARED') or 0, sysconfig.get_config_var('Py_GIL_DISABLED') or 0,"
-    " sys.implementation.name]))"
+    "import sys, sysconfig, json, os;"
+    "maps = '/proc/self/maps';"
+    "shared = os.path.exists(maps) and 'libpython' in open(maps).read();"
+    "print(json.dumps([list(sys.version_info[:3]), sys.executable, shared,"
+    " sysconfig.get_config_var('Py_GIL_DISABLED') or 0, sys.implementation.name]))"
 )
 
 

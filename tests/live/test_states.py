@@ -1,0 +1,157 @@
+"""States of processes and threads: who holds the GIL, collections, ends, other tracers, vanished files."""
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from compare import entry_of, inner_tids, python_frames, same
+from target import DEADLINE, Target, backtrace, probing
+
+ENDED = {3, 7}  # probing's status: no such process, gone
+
+
+def by_name(entries, name):
+    found = [entry for entry in entries if entry["thread_name"] == name]
+    assert len(found) == 1, [entry["thread_name"] for entry in entries]
+    return found[0]
+
+
+def test_hung(start, python):
+    """A native call that keeps the GIL: who holds it, who waits, who does neither."""
+    target = start(python, "hung.py").settle()
+    entries = backtrace(target.pid)
+    same(target, entries)
+    assert by_name(entries, "asleep")["gil_state"] == "none"
+    for number in range(2):
+        entry = by_name(entries, "computing {}".format(number))
+        assert entry["gil_state"] == "waiting" and not entry["owns_gil"]
+        assert python_frames(entry)[0]["name"] == "computing"
+    assert sum(entry["owns_gil"] for entry in entries) == 1
+    assert by_name(entries, "MainThread")["active"]
+
+
+def test_busy(start, python):
+    """A running thread: only stacks that can exist, and seen active."""
+    target = start(python, "busy.py")
+    chains = (["outer"], ["middle", "outer"], ["leaf", "middle", "outer"])
+    active = 0
+    for _ in range(10):
+        entries = backtrace(target.pid)
+        entry = by_name(entries, "busy")
+        names = [frame["name"] for frame in python_frames(entry)]
+        if not entry["unstable"]:
+            assert any(names[:len(chain)] == chain for chain in chains), names
+            assert names[-1] == "_bootstrap"
+        active += entry["active"]
+        assert not by_name(entries, "MainThread")["active"]
+        for frame in python_frames(entry)[:1]:
+            assert frame["line"] in range(8, 22)
+    assert active >= 8
+
+
+def test_hot(start, python):
+    """Within compiled code, where the version has a compiler."""
+    target = start(python, "hot.py").settle()
+    same(target, backtrace(target.pid))
+
+
+def test_churn(start, python):
+    """Threads are born and end while read: every answer is whole."""
+    target = start(python, "churn.py")
+    for _ in range(15):
+        entries = backtrace(target.pid)
+        main = python_frames(by_name(entries, "MainThread"))
+        assert [frame["name"] for frame in main][-2:] == ["main", "<module>"] or not main
+        for entry in entries:
+            assert not any(frame["kind"] == "broken" for frame in entry["frames"]) or entry["unstable"]
+
+
+def test_shutdown(start, python):
+    """Finalization, when no frame is left: no error, no invention."""
+    target = start(python, "shutdown.py").settle()
+    entries = backtrace(target.pid)
+    assert all(not python_frames(entry) for entry in entries)
+
+
+@pytest.mark.parametrize("how", ["exit", "exec"])
+def test_ends(start, python, how):
+    """The target ends, or becomes another program, at any moment: an answer, or one sentence and a status."""
+    for steps in (1000, 100000, 300000, 600000):
+        target = start(python, "ending.py", how, steps)
+        for _ in range(40):
+            done = probing("-t", target.pid, "backtrace", "--json", check=False)
+            assert done.returncode >= 0, "ended by signal {}".format(-done.returncode)
+            if done.returncode:
+                assert done.returncode in ENDED | {4}, done.stderr
+                assert not done.stdout and 0 < len(done.stderr.splitlines()) <= 4
+                break
+        target.end()
+
+
+def test_stopped(start, python):
+    """A process that is stopped is read all the same, and stays stopped."""
+    target = start(python, "recursion.py").settle()
+    os.kill(target.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, target.child.pid, os.WSTOPPED | os.WNOWAIT) if not python.container else None
+    same(target, backtrace(target.pid))
+    with open("/proc/{}/stat".format(target.pid)) as stat:
+        assert stat.read().rsplit(")", 1)[1].split()[0] in "T" or python.container
+
+
+def test_stop_option(start, python):
+    """--stop: the same stacks, and the target goes on afterwards."""
+    target = start(python, "threads.py").settle()
+    same(target, backtrace(target.pid, "--stop"))
+    target.settle()
+    same(target, backtrace(target.pid))
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_traced(start, python):
+    """Another tracer is attached: reading needs no tracing."""
+    target = start(python, "recursion.py").settle()
+    tracer = subprocess.Popen(["strace", "-qq", "-f", "-p", str(target.pid)], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + DEADLINE
+        while True:
+            with open("/proc/{}/status".format(target.pid)) as status:
+                if "TracerPid:\t{}\n".format(tracer.pid) in status.read():
+                    break
+            assert tracer.poll() is None and time.monotonic() < until
+            select.select([], [], [], 0.002)
+        same(target, backtrace(target.pid))
+    finally:
+        tracer.terminate()
+        tracer.wait(DEADLINE)
+
+
+def test_one_thread(start, python):
+    """Only the thread asked for, by its kernel id."""
+    target = start(python, "threads.py").settle()
+    here = inner_tids(target.pid)
+    truth = next(told for told in target.truth if told["thread_name"] == "first worker")
+    tid = here[truth["os_thread_id"]]
+    entries = backtrace(target.pid, "--thread", tid)
+    assert [entry["os_thread_id"] for entry in entries] == [tid]
+    assert entry_of(entries, tid)["thread_name"] == "first worker"
+
+
+def test_deleted_executable(python, tmp_path):
+    """The executable's file is gone: it is read through the process."""
+    if python.root or "static" not in python.how:
+        pytest.skip("needs an executable that holds its interpreter")
+    copy = tmp_path / "python-copy"
+    shutil.copy(os.path.realpath(python.executable), copy)
+    python = type(python)([], str(copy), python.version, "deleted")
+    with Target(python, "recursion.py", variables={"PYTHONHOME": "/usr"}) as target:
+        copy.unlink()
+        target.settle()
+        same(target, backtrace(target.pid))
+        native = backtrace(target.pid, "--native")
+        assert [f["name"] for f in python_frames(native[0])] == [f["name"] for f in target.truth[0]["frames"]]
