@@ -15,5 +15,6 @@ include tests/unit/local.mk
 include tests/cli/local.mk
 include tests/targets/local.mk
 include tests/live/local.mk
+include tests/bench/local.mk
 TESTS += $(PYTESTS)
 EXTRA_DIST += $(PYTESTS)

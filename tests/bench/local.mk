@@ -1,0 +1,8 @@
+# `make bench`: the figures of the README, beside the peers that are installed.  sample is also what test_torn.py uses.
+check_PROGRAMS += tests/bench/sample
+EXTRA_DIST += %D%/bench.py %D%/train.py
+
+.PHONY: bench
+bench: all tests/bench/sample
+	$(AM_V_GEN)$(AM_TESTS_ENVIRONMENT) $${PROBING_PYTEST:-$(PYTHON)} $(srcdir)/tests/bench/bench.py $(BENCHFLAGS)
+tests_bench_sample_LDADD = libprb.la

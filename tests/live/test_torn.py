@@ -1,0 +1,33 @@
+"""Torn stacks: two chains of functions run in turn; a stack with parts of both, or with a hole, cannot exist.
+
+PROBING_TORN_SAMPLES: how many samples for each program (the short form takes 4,000).
+"""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+SAMPLE = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "sample")
+SAMPLES = int(os.environ.get("PROBING_TORN_SAMPLES", "4000"))
+
+
+def sample(pid, *options):
+    done = subprocess.run([SAMPLE, str(pid), *map(str, options)], stdout=subprocess.PIPE, timeout=600, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("shape", ["own", "shared"])
+def test_torn(start, python, shape):
+    """At most 0.1 % impossible and 1 % dropped; without verification, plenty: the program can tell."""
+    if python.minor < (3, 8) or python.container:
+        pytest.skip("the bar is for 3.8 and newer, seen from outside")
+    target = start(python, "alternate.py", shape, 14)
+    told = sample(target.pid, "--samples", SAMPLES, "--rate", 10000)
+    assert told["samples"] == SAMPLES
+    assert told["impossible"] <= max(1, 0.001 * told["checked"]), told
+    assert told["unstable"] + told["broken"] <= 0.01 * told["thread_samples"], told
+    once = sample(target.pid, "--samples", 1000, "--rate", 10000, "--tries", 1)
+    if shape == "shared":
+        assert once["impossible"] + once["broken"] > 0.01 * once["thread_samples"], once
