@@ -17,6 +17,7 @@ struct slot {
     int last;                /* which of them is the newest */
     uint64_t seen;           /* sample number */
     prb_addr tstate;
+    bool moved, agreed; /* in this sample: two readings differed; the last two did not */
 };
 
 struct prb_sampler {
@@ -319,8 +320,9 @@ static void publish(struct prb_sampler *sampler, size_t i, bool unstable)
     thread->unstable = unstable;
 }
 
-/* Read the open threads again; those whose readings agree are published.  Returns how many are
- * still open. */
+/* Read the open threads again; those whose readings agree are published: at once, or twice running
+ * when they were seen to move, because two torn readings can be equal by chance.  A broken chain is
+ * never agreement, as a frame is broken while it is made.  Returns how many are still open. */
 static size_t settle(struct prb_sampler *sampler, size_t *open, size_t open_count,
                      struct prb_error *err, bool *ok)
 {
@@ -331,17 +333,19 @@ static size_t settle(struct prb_sampler *sampler, size_t *open, size_t open_coun
     for (size_t k = 0; *ok && k < open_count; k++) {
         struct slot *slot = sampler->slot_of_thread[open[k]];
         sampler->result.tries++;
-        bool agree = sampler->same[k];
-        if (!agree) {
+        bool agree = sampler->same[k] && !slot->walk[slot->last].broken;
+        if (!sampler->same[k]) {
             walk_thread(sampler, open[k]);
             agree = prb_walk_equal(&slot->walk[0], &slot->walk[1]);
         }
-        if (agree) {
+        if (agree && (!slot->moved || slot->agreed)) {
             publish(sampler, open[k], false);
-        } else {
-            sampler->result.rejected++;
-            open[left++] = open[k];
+            continue;
         }
+        sampler->result.rejected += !agree;
+        slot->moved |= !agree;
+        slot->agreed = agree;
+        open[left++] = open[k];
     }
     return left;
 }
@@ -361,6 +365,7 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
     size_t open_count = result->thread_count;
     for (size_t i = 0; i < open_count; i++) {
         walk_thread(sampler, i);
+        sampler->slot_of_thread[i]->moved = sampler->slot_of_thread[i]->agreed = false;
         open[i] = i;
     }
     if (tries_max != 1)
@@ -370,7 +375,7 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
     if (!ok)
         return NULL;
     for (size_t k = 0; k < open_count; k++)
-        publish(sampler, open[k], tries_max != 1);
+        publish(sampler, open[k], tries_max != 1 && sampler->slot_of_thread[open[k]]->moved);
     uint64_t finalizing = 0;
     if (PRB_HAS(&sampler->py->layout, runtime, finalizing) && sampler->py->runtime)
         list_word(sampler, sampler->py->runtime, PRB_F_runtime_finalizing, &finalizing);
