@@ -160,7 +160,7 @@ static int environment_int(const struct prb_buf *environ, const char *const *nam
 }
 
 /* What launchers set: torchrun, Open MPI, Slurm, MPICH. */
-static void fill_ranks(struct prb_proc *proc, struct prb_process *process)
+void prb_process_ranks(struct prb_proc *proc, struct prb_process *process)
 {
     static const char *const rank[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK",
                                        NULL};
@@ -210,7 +210,7 @@ static void describe(struct prb_proc *proc, const char *version, struct prb_aren
     process->python = version[0] ? prb_arena_strdup(arena, version) : NULL;
     process->executable = executable_of(process->pid, path) ? prb_arena_strdup(arena, path) : NULL;
     fill_from_stat(proc, process);
-    fill_ranks(proc, process);
+    prb_process_ranks(proc, process);
     process->has_probe = probe_mapped(proc);
 }
 

@@ -44,6 +44,9 @@ bool prb_process_is_python(pid_t pid, char version[16]);
  */
 char *prb_process_command(struct prb_proc *proc, struct prb_arena *arena);
 
+/* Fill rank, local_rank and world_size from its environment; -1: unset. */
+void prb_process_ranks(struct prb_proc *proc, struct prb_process *process);
+
 /* ---- threads.c ---- */
 
 /* The kernel's side of Python threads: ids in the caller's namespace, names, what each waits for.

@@ -1,0 +1,61 @@
+/* system.environment: the environment that the process was started with. */
+#include <string.h>
+
+#include "sql/table.h"
+#include "table/secret.h"
+#include "target/target.h"
+
+static const struct prb_column columns[] = {
+    {"name", PRB_TEXT, "", "of the variable"},
+    {"value", PRB_TEXT, "",
+     "*** where the name looks secret; SET probing.reveal_secrets = on shows it"},
+    {"masked", PRB_INTEGER, "", "1: the value, or the password of a URL in it, is not shown"},
+    {0},
+};
+
+static bool add_variable(struct prb_rows *rows, const char *name, const char *value,
+                         struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf shown = {0};
+    bool reveal = prb_rows_reveal(rows), secret = !reveal && *value && prb_secret_name(name);
+    bool masked = secret;
+    if (secret)
+        prb_buf_adds(&shown, PRB_MASK);
+    else if (reveal)
+        prb_buf_adds(&shown, value);
+    else
+        masked = prb_secret_mask_urls(value, &shown);
+    if (!prb_buf_ok(&shown))
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    prb_row_begin(rows);
+    prb_row_text(rows, name);
+    prb_row_text(rows, shown.data);
+    prb_row_int(rows, masked);
+    return true;
+}
+
+static bool fill(struct prb_rows *rows, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(prb_rows_target(rows)->proc, "environ", &text, err))
+        return false;
+    for (size_t at = 0; text.data && at < text.len;) {
+        char *entry = text.data + at, *equals = strchr(entry, '=');
+        at += strlen(entry) + 1;
+        if (!equals)
+            continue; /* what a process left that wrote over its environment */
+        *equals = '\0';
+        if (!add_variable(rows, entry, equals + 1, err))
+            return false;
+    }
+    return true;
+}
+
+const struct prb_table prb_table_system_environment = {
+    .schema = "system",
+    .name = "environment",
+    .doc = "the environment that the process was started with",
+    .columns = columns,
+    .needs_target = true,
+    .fill = fill,
+};
