@@ -10,12 +10,13 @@
 
 #define WATCH_SECONDS 1.0
 #define WATCH_LEAST 0.02
+#define TEXT_REPR 200 /* characters of a value as text, for eyes; JSON and -v have more */
 
 enum { NATIVE, LOCALS, ALL_INTERPRETERS, STOP, JSON, THREAD, GROUP, WATCH, LINES };
 
 static const struct prb_option options[] = {
     [NATIVE] = {0, "native", NULL, "native frames too, and threads without Python", NULL},
-    [LOCALS] = {'l', "locals", NULL, "the values of local variables", NULL},
+    [LOCALS] = {'l', "locals", NULL, "the values of local variables; -v shows longer ones", NULL},
     [ALL_INTERPRETERS] = {'a', "all-interpreters", NULL, "subinterpreters too", NULL},
     [STOP] = {0, "stop", NULL, "stop the Python threads while they are read", NULL},
     [JSON] = {'j', "json", NULL, "JSON, with every key of `py-spy dump --json`", NULL},
@@ -130,6 +131,7 @@ static bool run_backtrace(const struct prb_run *run, struct prb_error *err)
         .all_interpreters = run->options[ALL_INTERPRETERS].count,
         .stop = run->options[STOP].count,
         .source_lines = run->options[LINES].count,
+        .repr_limit = run->options[JSON].count || run->verbose ? 0 : TEXT_REPR,
     };
     const char *thread = run->options[THREAD].text;
     if (thread && run->argument_count)

@@ -207,16 +207,23 @@ bool prb_out_real(FILE *out, double value)
     return true;
 }
 
+/* A library message may have several lines, such as the SQL with a mark below. */
+static void print_lines(FILE *out, const char *text, const char *indent)
+{
+    for (const char *at = text; *at;) {
+        size_t n = strcspn(at, "\n");
+        fputs(indent, out);
+        prb_out_cut(out, at, n, 0);
+        fputc('\n', out);
+        indent = "  ";
+        at += n + (at[n] == '\n');
+    }
+}
+
 void prb_out_error(const struct prb_error *err)
 {
-    fputs("probing: ", stderr);
-    prb_out_text(stderr, err->text[0] ? err->text : prb_code_name(err->code));
-    fputc('\n', stderr);
-    if (err->remedy[0]) {
-        fputs("  ", stderr);
-        prb_out_text(stderr, err->remedy);
-        fputc('\n', stderr);
-    }
+    print_lines(stderr, err->text[0] ? err->text : prb_code_name(err->code), "probing: ");
+    print_lines(stderr, err->remedy, "  ");
 }
 
 void prb_out_note(const char *text)

@@ -9,8 +9,9 @@
 #include "command.h"
 #include "out.h"
 
-#define REPEATS_SHOWN 3 /* of equal frames in a row; deep recursion folds */
-#define NAMES_SHOWN 8   /* of the threads of a group */
+#define REPEATS_SHOWN 3  /* of equal frames in a row; deep recursion folds */
+#define NAME_COLUMNS 120 /* of a function; C++ templates run to thousands */
+#define NAMES_SHOWN 8    /* of the threads of a group */
 
 PRB_DEFINE_AUTO_PTR(prb_stack_groups, struct prb_stack_groups, prb_stack_groups_free)
 
@@ -148,7 +149,8 @@ static void print_frame(const struct prb_frame *frame, bool verbose, FILE *out)
         return;
     }
     prb_out_style(out, frame->kind == PRB_FRAME_PYTHON ? PRB_STYLE_FUNCTION : PRB_STYLE_SUBTLE);
-    prb_out_text(out, name ? name : "?");
+    name = name ? name : "?";
+    prb_out_cut(out, name, strlen(name), verbose ? 0 : NAME_COLUMNS);
     if (frame->kind == PRB_FRAME_PYTHON)
         prb_out_style(out, PRB_STYLE_PLAIN);
     print_place(frame, verbose, out);

@@ -132,11 +132,12 @@ static double boot_time(void)
 
 static void fill_from_stat(struct prb_proc *proc, struct prb_process *process)
 {
-    enum { PPID = 0, THREADS = 16, STARTTIME = 18, RSS = 20, COUNT = 21 }; /* from field 4 */
+    enum { PPID = 0, UTIME = 10, STIME = 11, THREADS = 16, STARTTIME = 18, RSS = 20, COUNT = 21 }; /* from field 4 */
     long long values[COUNT];
     if (!stat_fields(proc, values, COUNT))
         return;
     process->ppid = (pid_t)values[PPID];
+    process->cpu = (double)(values[UTIME] + values[STIME]) / (double)sysconf(_SC_CLK_TCK);
     process->threads = (int)values[THREADS];
     process->started = boot_time() + (double)values[STARTTIME] / (double)sysconf(_SC_CLK_TCK);
     process->rss = values[RSS] * sysconf(_SC_PAGESIZE);
