@@ -91,14 +91,13 @@ static void find_static_gil(struct prb_elf *elf, struct prb_py *py)
         py->gil_static_end = py->gil_static + COND_SIZE;
 }
 
-/* Where the state of the interpreter in this module lies: runtime, or (≤3.6) the list head alone.
- */
-static bool locate(struct prb_modules *modules, struct prb_module *module, struct prb_mem *mem,
-                   struct prb_py *py, const char **how, struct prb_error *err)
+/* Where the state of the interpreter in this module lies by what its file says: runtime, or (≤3.6)
+ * the list head alone. */
+static bool locate_by_file(struct prb_modules *modules, struct prb_module *module,
+                           struct prb_mem *mem, struct prb_py *py, const char **how,
+                           struct prb_error *err)
 {
     struct prb_elf *elf = prb_modules_elf(modules, module, err);
-    py->module = module;
-    py->mem = mem;
     uint64_t addr, size;
     if (elf && symbol_address(elf, module, "_PyRuntime", &py->runtime)) {
         *how = "symbol _PyRuntime";
@@ -117,10 +116,6 @@ static bool locate(struct prb_modules *modules, struct prb_module *module, struc
     if (elf && head_from_function(elf, module, mem, &py->interpreters)) {
         find_static_gil(elf, py);
         *how = "PyInterpreterState_Head";
-        return true;
-    }
-    if (scan_for_cookie(modules, module, mem, &py->runtime)) {
-        *how = "debug offsets cookie";
         return true;
     }
     return prb_fail(err, PRB_NOT_PYTHON, "no interpreter state in %s", module->path);
@@ -311,9 +306,11 @@ static bool settle(struct prb_modules *modules, struct prb_py *py, const char *l
 
 /* ---- all modules ---- */
 
+/* "libpython3.11.so.1.0", "python3.11"; not the many extensions called "….cpython-311-….so". */
 static bool named_python(const struct prb_module *module)
 {
-    return strstr(base_name(module->path), "python") != NULL;
+    const char *name = base_name(module->path);
+    return strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0;
 }
 
 static bool mapped_executable(const struct prb_modules *modules, const struct prb_module *module)
@@ -333,14 +330,26 @@ struct search {
     struct prb_error first; /* why the first located one was not taken */
 };
 
-static void look_into(struct search *search, struct prb_module *module)
+static bool locate(struct search *search, struct prb_module *module, bool scan, struct prb_py *py,
+                   const char **how, struct prb_error *err)
+{
+    py->module = module;
+    py->mem = search->mem;
+    if (!scan)
+        return locate_by_file(search->modules, module, search->mem, py, how, err);
+    *how = "debug offsets cookie";
+    return scan_for_cookie(search->modules, module, search->mem, &py->runtime) ||
+           prb_fail(err, PRB_NOT_PYTHON, "no interpreter state in %s", module->path);
+}
+
+static void look_into(struct search *search, struct prb_module *module, bool scan)
 {
     struct prb_py py = {0};
     struct prb_error err = {0};
     const char *located = NULL;
     if (search->count >= RUNTIMES_MAX)
         return;
-    if (!locate(search->modules, module, search->mem, &py, &located, &err)) {
+    if (!locate(search, module, scan, &py, &located, &err)) {
         if (err.code != PRB_NOT_PYTHON && err.code != PRB_CORRUPT && !search->first.code)
             search->first = err;
         return;
@@ -351,16 +360,19 @@ static void look_into(struct search *search, struct prb_module *module)
         search->first = err;
 }
 
-/* The first pass takes the files that are called python and the lowest mapping (the executable);
- * the second all others. */
+/* First the files that are called python and the lowest mapping (the executable), then all others,
+ * then the cookie in their data. */
 static void look_everywhere(struct search *search)
 {
-    for (int pass = 0; pass < 2 && search->count == 0; pass++)
+    enum { LIKELY, OTHERS, SCAN, PASSES };
+    for (int pass = 0; pass < PASSES && search->count == 0 && !search->first.code; pass++)
         for (size_t i = 0; i < search->modules->count; i++) {
             struct prb_module *module = &search->modules->items[i];
             bool likely = named_python(module) || i == 0;
-            if (likely == (pass == 0) && mapped_executable(search->modules, module))
-                look_into(search, module);
+            if (pass != SCAN && likely != (pass == LIKELY))
+                continue;
+            if (mapped_executable(search->modules, module))
+                look_into(search, module, pass == SCAN);
         }
 }
 
