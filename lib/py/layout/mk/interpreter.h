@@ -69,7 +69,6 @@ static void interp_fields(void)
 #endif
 #if PY_MINOR_VERSION >= 14
     AT(interp, code_object_generation, PyInterpreterState, _code_object_generation);
-    AT(interp, jit, PyInterpreterState, jit);
 #endif
 #if PY_MINOR_VERSION >= 15
     AT(interp, gc_frame, PyInterpreterState, gc.frame);

@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     traits_and_numbers();
     printf("/* CPython %s%s, x86-64: printed by mk/mk.c from %s.  Do not edit: make layouts. */\n",
            PY_VERSION, FREE_THREADED ? " free-threaded" : "",
-           argc > 1 ? argv[1] : "that interpreter's headers");
+           argc > 1 && *argv[1] ? argv[1] : "that interpreter's headers");
     printf("LAYOUT_BEGIN(3_%d%s, \"3.%d%s\", 3, %d, %d, %s)\n", PY_MINOR_VERSION,
            FREE_THREADED ? "t" : "", PY_MINOR_VERSION, FREE_THREADED ? "t" : "", PY_MINOR_VERSION,
            PY_MICRO_VERSION, FREE_THREADED ? "true" : "false");

@@ -184,7 +184,11 @@ struct mapping_proxy { /* Objects/descrobject.c: mappingproxyobject */
     PyObject ob_base;
     PyObject *mapping;
 };
+#if PY_MINOR_VERSION <= 4
+#define DEQUE_BLOCK_ITEMS 62
+#else
 #define DEQUE_BLOCK_ITEMS 64
+#endif
 struct deque_block { /* Modules/_collectionsmodule.c: BLOCK, BLOCKLEN */
     struct deque_block *leftlink;
     PyObject *data[DEQUE_BLOCK_ITEMS];
