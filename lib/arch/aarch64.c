@@ -76,6 +76,7 @@ const struct prb_arch prb_arch_aarch64 = {
     .sp = 31,
     .pc = 32,
     .fp = 29,
+    .return_address = 30,
     .gregset_size = 34 * sizeof(uint64_t),
     .ends_in_call = ends_in_call,
     .signal_return = signal_return,

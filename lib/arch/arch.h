@@ -26,9 +26,10 @@ struct prb_arch {
     const char *name;     /* as uname -m says */
     uint16_t elf_machine; /* e_machine */
     const struct prb_arch_register *registers;
-    size_t register_count; /* at most PRB_REG_MAX */
-    unsigned sp, pc, fp;   /* indices into registers */
-    size_t gregset_size;   /* bytes of elf_gregset_t */
+    size_t register_count;   /* at most PRB_REG_MAX */
+    unsigned sp, pc, fp;     /* indices into registers */
+    unsigned return_address; /* the register whose DWARF rule gives the caller's program counter */
+    size_t gregset_size;     /* bytes of elf_gregset_t */
     /* Whether code, the PRB_CALL_MAX bytes that end where a return address points, ends in a call
      * instruction. */
     bool (*ends_in_call)(const uint8_t code[PRB_CALL_MAX]);

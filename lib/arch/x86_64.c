@@ -62,6 +62,7 @@ const struct prb_arch prb_arch_x86_64 = {
     .sp = 7,
     .pc = 16,
     .fp = 6,
+    .return_address = 16,
     .gregset_size = 27 * sizeof(uint64_t),
     .ends_in_call = ends_in_call,
     .signal_return = signal_return,

@@ -26,7 +26,8 @@ static void collect(struct prb_unwinder *u, unw_cursor_t *cursor, struct prb_reg
     }
 }
 
-/* How many frames the walk goes on from registers, TRIAL_STEPS when it comes to its end. */
+/* How many frames the walk goes on from registers; TRIAL_STEPS when it comes to a declared end, or
+ * to more code without unwind information, which is no argument against the way there. */
 static unsigned trial(struct prb_unwinder *u, const struct prb_registers *registers)
 {
     unw_cursor_t cursor;
@@ -38,12 +39,13 @@ static unsigned trial(struct prb_unwinder *u, const struct prb_registers *regist
         bool signal = pc && prb_unwinder_pc(u, pc)->signal_return;
         switch (prb_walk_step(u, &cursor, from, signal, &pc, &sp)) {
         case PRB_STEP_END:
-            return TRIAL_STEPS;
+            return prb_walk_end_is_declared(u, &cursor) ? TRIAL_STEPS : 0;
         case PRB_STEP_FRAME:
             if (sp <= from || (!signal && !prb_unwinder_pc(u, pc)->after_call))
                 return 0;
             break;
         case PRB_STEP_MISSING:
+            return steps ? TRIAL_STEPS : 0;
         case PRB_STEP_LACKING:
             return steps;
         case PRB_STEP_BAD:

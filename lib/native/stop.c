@@ -22,9 +22,9 @@
 #include "arch/arch.h"
 #include "native/native.h"
 
-#define BLOCKED_TRIES 3       /* readings of a blocked thread that moves meanwhile */
-#define STOP_WAIT_NS 50000000 /* it did not stop: uninterruptible, or no processor for it */
-#define SPIN_NS 20000000      /* how long we poll for the stop, before we sleep */
+#define BLOCKED_TRIES 3         /* readings of a blocked thread that moves meanwhile */
+#define STOP_WAIT_NS 1000000000 /* it did not stop: uninterruptible, or no processor for it */
+#define SPIN_NS 50000           /* how long we poll for the stop, before we sleep */
 
 void prb_thread_copy_deinit(struct prb_thread_copy *copy)
 {
@@ -33,17 +33,27 @@ void prb_thread_copy_deinit(struct prb_thread_copy *copy)
     copy->stack_len = 0;
 }
 
-/* Stack bytes from sp up, into storage that is resident already. */
-static void read_stack(struct prb_mem *mem, prb_addr sp, struct prb_thread_copy *copy)
+/* Stack bytes from sp up: what most stacks need at first, the rest of a deeper one in a second
+ * read. */
+#define FIRST_BYTES 49152
+
+static bool reserve_stack(struct prb_thread_copy *copy, size_t bytes, struct prb_error *err)
 {
-    copy->stack_start = sp;
-    copy->stack_len = prb_mem_read_some(mem, sp, copy->stack, PRB_STACK_COPY_MAX);
+    uint8_t *grown = realloc(copy->stack, bytes);
+    if (!grown)
+        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
+    copy->stack = grown;
+    return true;
 }
 
-static bool reserve_stack(struct prb_thread_copy *copy, struct prb_error *err)
+/* copy->stack has room for PRB_STACK_COPY_MAX bytes if roomy, else for FIRST_BYTES. */
+static void read_stack(struct prb_mem *mem, prb_addr sp, bool roomy, struct prb_thread_copy *copy)
 {
-    copy->stack = malloc(PRB_STACK_COPY_MAX);
-    return copy->stack || prb_fail(err, PRB_NOMEM, "no memory for a stack");
+    copy->stack_start = sp;
+    copy->stack_len = prb_mem_read_some(mem, sp, copy->stack, FIRST_BYTES);
+    if (copy->stack_len == FIRST_BYTES && (roomy || reserve_stack(copy, PRB_STACK_COPY_MAX, NULL)))
+        copy->stack_len += prb_mem_read_some(mem, sp + FIRST_BYTES, copy->stack + FIRST_BYTES,
+                                             PRB_STACK_COPY_MAX - FIRST_BYTES);
 }
 
 /* Give back what was not used, and the copy to the caller. */
@@ -76,7 +86,7 @@ static bool copy_blocked(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
     if (!prb_proc_syscall(proc, tid, &call, err))
         return false;
     for (int try = 0; try < BLOCKED_TRIES && !call.running; try++) {
-        read_stack(mem, call.sp, copy);
+        read_stack(mem, call.sp, false, copy);
         if (!prb_proc_syscall(proc, tid, &again, err))
             return false;
         if (same_call(&call, &again)) {
@@ -147,27 +157,32 @@ static int64_t now_ns(void)
 /* Wait for any stop or the end of the task.  *since_out: a moment when it was not stopped yet. */
 static bool await_stop(pid_t tid, int *status_out, int64_t *since_out)
 {
-    int64_t begin = now_ns(), last = begin;
-    while (last - begin < SPIN_NS) {
-        pid_t got = waitpid(tid, status_out, __WALL | WNOHANG);
-        *since_out = last;
+    int64_t begin = now_ns();
+    pid_t got;
+    /* One that runs on another processor stops within microseconds. */
+    for (*since_out = begin; now_ns() - begin < SPIN_NS; *since_out = now_ns()) {
+        got = waitpid(tid, status_out, __WALL | WNOHANG);
         if (got)
             return got == tid;
-        last = now_ns();
-        /* It may wait for the processor that we hold. */
-        sched_yield();
     }
+    /* One that waits for a processor, perhaps for ours, stops when it gets it, and that wakes us.
+     */
     int old;
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
-    pid_t got;
     do
         got = waitpid(tid, status_out, __WALL);
     while (got < 0 && errno == EINTR);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-    /* When it stopped is not known: we slept.  It could not run before either, so count from now.
-     */
     *since_out = now_ns();
     return got == tid;
+}
+
+/* So that nobody takes the processor from us while the target is stopped.  Where it is not allowed,
+ * we do without. */
+static void hurry(void)
+{
+    struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 }
 
 static bool copy_stopped(struct stop *stop)
@@ -179,7 +194,7 @@ static bool copy_stopped(struct stop *stop)
         return prb_fail_sys(&stop->err, errno, "thread %d: its registers", (int)stop->tid);
     if (!prb_arch_registers(arch, &gregset, iov.iov_len, &stop->copy->registers, &stop->err))
         return false;
-    read_stack(stop->mem, stop->copy->registers.value[arch->sp], stop->copy);
+    read_stack(stop->mem, stop->copy->registers.value[arch->sp], true, stop->copy);
     if (stop->during)
         stop->during(stop->context);
     return true;
@@ -207,6 +222,7 @@ static void *stop_main(void *argument)
     struct stop *stop = argument;
     int old;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+    hurry();
     if (ptrace(PTRACE_SEIZE, stop->tid, NULL, NULL))
         stop->sys = errno;
     else
@@ -214,7 +230,7 @@ static void *stop_main(void *argument)
     return NULL;
 }
 
-bool prb_stop_refused(struct prb_proc *proc, pid_t tid, int sys, struct prb_error *err)
+static bool explain_refusal(struct prb_proc *proc, pid_t tid, int sys, struct prb_error *err)
 {
     pid_t tracer = sys == EPERM ? task_tracer(proc, tid) : 0;
     if (!tracer)
@@ -225,6 +241,8 @@ bool prb_stop_refused(struct prb_proc *proc, pid_t tid, int sys, struct prb_erro
 
 static bool copy_by_stop(struct prb_proc *proc, struct stop *stop, struct prb_error *err)
 {
+    if (!reserve_stack(stop->copy, PRB_STACK_COPY_MAX, err))
+        return false;
     /* Page faults here, not while it is stopped. */
     memset(stop->copy->stack, 0, PRB_STACK_COPY_MAX);
     /* The caller's signal handlers have no business in our thread. */
@@ -250,7 +268,7 @@ static bool copy_by_stop(struct prb_proc *proc, struct stop *stop, struct prb_er
                             STOP_WAIT_NS / 1000000);
     }
     if (stop->sys)
-        return prb_stop_refused(proc, stop->tid, stop->sys, err);
+        return explain_refusal(proc, stop->tid, stop->sys, err);
     if (!stop->done && err)
         *err = stop->err;
     return stop->done;
@@ -270,12 +288,12 @@ static bool take_live(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
         /* Only an interruptible sleep stops at once; T and t are stopped already. */
         if (state != 'S' && state != 'R')
             return true;
-        struct prb_thread_copy told = *stop->copy;
+        struct prb_registers told = stop->copy->registers;
         if (copy_by_stop(proc, stop, NULL))
             return true;
         /* What /proc told is better than nothing. */
-        read_stack(mem, told.stack_start, &told);
-        *stop->copy = told;
+        stop->copy->registers = told;
+        read_stack(mem, call.sp, false, stop->copy);
         return true;
     }
     if (rule == PRB_STOP_NEVER)
@@ -290,7 +308,7 @@ static bool take_saved(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
     if (!prb_proc_registers(proc, tid, &copy->registers, err))
         return false;
     if (prb_register_known(&copy->registers, sp))
-        read_stack(mem, copy->registers.value[sp], copy);
+        read_stack(mem, copy->registers.value[sp], false, copy);
     return true;
 }
 
@@ -299,7 +317,7 @@ bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
                           struct prb_thread_copy *out, struct prb_error *err)
 {
     PRB_AUTO(prb_thread_copy) struct prb_thread_copy copy = {0};
-    if (!reserve_stack(&copy, err))
+    if (!reserve_stack(&copy, FIRST_BYTES, err))
         return false;
     struct stop stop = {
         .mem = mem, .tid = tid, .during = during_stop, .context = context, .copy = &copy};

@@ -45,7 +45,8 @@ static const char *readable_name(struct prb_arena *arena, const char *name)
         if (text && status == 0)
             return prb_arena_strdup(arena, text);
     }
-    return prb_arena_strdup(arena, name);
+    /* Without the version that some symbol tables append (printf@@GLIBC_2.2.5). */
+    return prb_arena_strndup(arena, name, strcspn(name, "@"));
 }
 
 static int by_place(const void *a, const void *b)

@@ -176,6 +176,13 @@ enum prb_step prb_walk_step(struct prb_unwinder *u, unw_cursor_t *cursor, prb_ad
     return PRB_STEP_FRAME;
 }
 
+bool prb_walk_end_is_declared(struct prb_unwinder *u, unw_cursor_t *cursor)
+{
+    unw_save_loc_t where;
+    int number = u->arch->registers[u->arch->return_address].unwind;
+    return unw_get_save_loc(cursor, number, &where) == 0 && where.type == UNW_SLT_NONE;
+}
+
 /* ---- the walk ---- */
 
 struct walk {

@@ -19,6 +19,9 @@ bool prb_walk_start(struct prb_unwinder *u, const struct prb_registers *register
  * signal handler. */
 enum prb_step prb_walk_step(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp, bool signal,
                             prb_addr *pc_out, prb_addr *sp_out);
+/* After PRB_STEP_END: whether the unwind rules declare this frame the outermost, or a zero was
+ * merely met. */
+bool prb_walk_end_is_declared(struct prb_unwinder *u, unw_cursor_t *cursor);
 /* Find the caller of the frame at cursor among the words from sp upwards: its registers.  False:
  * nothing plausible. */
 bool prb_guess(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp,
