@@ -121,6 +121,13 @@ static bool give(void *context, prb_addr key, prb_addr value)
     return !attributes->ended;
 }
 
+/* Members that C types publish for their own use: __dict__, __doc__. */
+static bool is_special(const struct prb_object_type *type, const char *name)
+{
+    size_t len = strlen(name);
+    return !type->python && len > 4 && !strncmp(name, "__", 2) && !strcmp(name + len - 2, "__");
+}
+
 /* Slots of the class and its bases, the oldest first. */
 static bool slots_each(struct attributes *attributes, prb_addr object, struct prb_object_type *type)
 {
@@ -139,7 +146,7 @@ static bool slots_each(struct attributes *attributes, prb_addr object, struct pr
             if (!prb_objects_words(attributes->objects, object + (uint64_t)members[i].offset,
                                    &value, 1))
                 good = false;
-            else if (value)
+            else if (value && !is_special(chain[depth], members[i].name))
                 attributes->ended = !attributes->each(attributes->context, members[i].name, value);
         }
     }

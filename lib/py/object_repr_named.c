@@ -20,29 +20,63 @@ static void add_address(struct prb_repr *repr, prb_addr object)
     prb_text_addf(&repr->text, " at 0x%" PRIx64, object);
 }
 
+/* The classes of Lib/importlib/_bootstrap.py that load modules without a file. */
+static const struct {
+    const char *name, *origin;
+} loaders[] = {{"BuiltinImporter", " (built-in)"}, {"FrozenImporter", " (frozen)"}};
+
+static bool add_loader(struct prb_repr *repr, prb_addr loader)
+{
+    struct prb_object_type *type = loader ? prb_type_at(repr->objects, loader, NULL) : NULL;
+    for (size_t i = 0; type && i < sizeof loaders / sizeof *loaders; i++)
+        if (!strcmp(loaders[i].name, type->name)) {
+            prb_text_add(&repr->text, loaders[i].origin);
+            return true;
+        }
+    return false;
+}
+
+/* Where a module came from, as its spec says; false when it has none that tells. */
+static bool add_origin(struct prb_repr *repr, prb_addr spec)
+{
+    enum { ORIGIN, HAS_FILE, LOADER, COUNT };
+    static const char *const names[] = {"origin", "_set_fileattr", "loader", NULL};
+    struct prb_objects *objects = repr->objects;
+    prb_addr values[COUNT];
+    struct prb_int has_file;
+    struct prb_object_type *type = spec ? prb_type_of(objects, spec, NULL) : NULL;
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!type || !prb_pick_attributes(objects, spec, type, names, values))
+        return false;
+    if (!values[ORIGIN] || !values[HAS_FILE] ||
+        !prb_object_str(objects, values[ORIGIN], PRB_TYPE_NAME_MAX, &text, NULL) ||
+        !prb_int_open(objects, values[HAS_FILE], &has_file, NULL))
+        return add_loader(repr, values[LOADER]);
+    if (has_file.sign) {
+        prb_text_add(&repr->text, " from ");
+        prb_repr_value(repr, values[ORIGIN]);
+    } else {
+        prb_text_add(&repr->text, " (");
+        prb_text_add(&repr->text, text.data ? text.data : "");
+        prb_text_add(&repr->text, ")");
+    }
+    return true;
+}
+
 void prb_repr_module(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
 {
     enum { NAME, FILE_, SPEC, COUNT };
     static const char *const names[] = {"__name__", "__file__", "__spec__", NULL};
-    static const char *const spec_names[] = {"origin", NULL};
-    struct prb_objects *objects = repr->objects;
-    prb_addr values[COUNT] = {0}, origin = 0;
+    prb_addr values[COUNT] = {0};
     uint64_t dict;
     (void)type;
-    if (PRB_GET(objects, object, module, dict, &dict) && dict)
-        (void)prb_pick_items(objects, dict, names, values);
+    if (PRB_GET(repr->objects, object, module, dict, &dict) && dict)
+        (void)prb_pick_items(repr->objects, dict, names, values);
     prb_text_add(&repr->text, "<module ");
     prb_repr_value(repr, values[NAME]);
-    struct prb_object_type *spec = values[SPEC] ? prb_type_of(objects, values[SPEC], NULL) : NULL;
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (values[FILE_]) {
+    if (!add_origin(repr, values[SPEC]) && values[FILE_]) {
         prb_text_add(&repr->text, " from ");
         prb_repr_value(repr, values[FILE_]);
-    } else if (spec && prb_pick_attributes(objects, values[SPEC], spec, spec_names, &origin) &&
-               origin && prb_object_str(objects, origin, PRB_TYPE_NAME_MAX, &text, NULL)) {
-        prb_text_add(&repr->text, " (");
-        prb_text_add(&repr->text, text.data ? text.data : "");
-        prb_text_add(&repr->text, ")");
     }
     prb_text_add(&repr->text, ">");
 }

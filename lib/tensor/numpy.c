@@ -131,21 +131,32 @@ bool prb_ndarray_read(struct prb_objects *objects, prb_addr object, struct prb_a
 
 /* ---- scalars ---- */
 
-enum scalar { SIGNED, UNSIGNED, FLOATING, HALF, COMPLEX, BOOL };
+enum scalar { SIGNED, UNSIGNED, HALF, FLOATING, DOUBLE, COMPLEX, DOUBLE_COMPLEX, BOOL };
+enum { SCALAR_MAX = 16 }; /* bytes */
 
 static const struct {
     const char *name;
     enum scalar kind;
     unsigned size; /* bytes */
 } scalars[] = {
-    {"numpy.int8", SIGNED, 1},        {"numpy.int16", SIGNED, 2},
-    {"numpy.int32", SIGNED, 4},       {"numpy.int64", SIGNED, 8},
-    {"numpy.longlong", SIGNED, 8},    {"numpy.intc", SIGNED, 4},
-    {"numpy.uint8", UNSIGNED, 1},     {"numpy.uint16", UNSIGNED, 2},
-    {"numpy.uint32", UNSIGNED, 4},    {"numpy.uint64", UNSIGNED, 8},
-    {"numpy.ulonglong", UNSIGNED, 8}, {"numpy.uintc", UNSIGNED, 4},
-    {"numpy.float16", HALF, 2},       {"numpy.float32", FLOATING, 4},
-    {"numpy.complex64", COMPLEX, 8},  {"numpy.bool_", BOOL, 1},
+    {"numpy.int8", SIGNED, 1},
+    {"numpy.int16", SIGNED, 2},
+    {"numpy.int32", SIGNED, 4},
+    {"numpy.int64", SIGNED, 8},
+    {"numpy.longlong", SIGNED, 8},
+    {"numpy.intc", SIGNED, 4},
+    {"numpy.uint8", UNSIGNED, 1},
+    {"numpy.uint16", UNSIGNED, 2},
+    {"numpy.uint32", UNSIGNED, 4},
+    {"numpy.uint64", UNSIGNED, 8},
+    {"numpy.ulonglong", UNSIGNED, 8},
+    {"numpy.uintc", UNSIGNED, 4},
+    {"numpy.float16", HALF, 2},
+    {"numpy.float32", FLOATING, 4},
+    {"numpy.float64", DOUBLE, 8},
+    {"numpy.complex64", COMPLEX, 8},
+    {"numpy.complex128", DOUBLE_COMPLEX, 16},
+    {"numpy.bool_", BOOL, 1},
     {"numpy.bool", BOOL, 1},
 };
 
@@ -192,36 +203,62 @@ static void add_half(uint16_t half, struct prb_buf *out)
     prb_buf_adds(out, text);
 }
 
-static void add_scalar(enum scalar kind, unsigned size, const uint8_t *bytes, struct prb_buf *out)
+static void add_double(double value, bool point_zero, struct prb_buf *out)
+{
+    char text[PRB_FLOAT_TEXT];
+    prb_float_format(value, point_zero, text);
+    prb_buf_adds(out, text);
+}
+
+static void add_integer(enum scalar kind, unsigned size, const uint8_t *bytes, struct prb_buf *out)
 {
     uint64_t word = 0;
-    float parts[2];
     memcpy(&word, bytes, size);
-    memcpy(parts, bytes, size < 8 ? 4 : 8);
-    switch (kind) {
-    case SIGNED:
-        prb_buf_addf(out, "%" PRId64, (int64_t)(word << (64 - 8 * size)) >> (64 - 8 * size));
-        break;
-    case UNSIGNED:
+    unsigned unused = 64 - 8 * size;
+    if (kind == SIGNED)
+        prb_buf_addf(out, "%" PRId64, (int64_t)(word << unused) >> unused);
+    else if (kind == UNSIGNED)
         prb_buf_addf(out, "%" PRIu64, word);
-        break;
-    case BOOL:
+    else
         prb_buf_adds(out, word ? "True" : "False");
-        break;
-    case HALF:
-        add_half((uint16_t)word, out);
-        break;
-    case FLOATING:
-        add_float(parts[0], true, out);
-        break;
-    case COMPLEX:
-        add_float(parts[0], false, out);
-        if (!signbit(parts[1]))
+}
+
+static void add_complex(bool wide, const uint8_t *bytes, struct prb_buf *out)
+{
+    float narrow[2];
+    double parts[2];
+    memcpy(narrow, bytes, sizeof narrow);
+    memcpy(parts, bytes, sizeof parts);
+    for (int i = 0; i < 2; i++) {
+        if (i && !(wide ? signbit(parts[i]) : signbit(narrow[i])))
             prb_buf_addc(out, '+');
-        add_float(parts[1], false, out);
-        prb_buf_addc(out, 'j');
-        break;
+        if (wide)
+            add_double(parts[i], false, out);
+        else
+            add_float(narrow[i], false, out);
     }
+    prb_buf_addc(out, 'j');
+}
+
+static void add_scalar(enum scalar kind, unsigned size, const uint8_t bytes[SCALAR_MAX],
+                       struct prb_buf *out)
+{
+    uint16_t half;
+    float single;
+    double value;
+    memcpy(&half, bytes, sizeof half);
+    memcpy(&single, bytes, sizeof single);
+    memcpy(&value, bytes, sizeof value);
+    if (kind == HALF)
+        add_half(half, out);
+    else if (kind == FLOATING)
+        add_float(single, true, out);
+    else if (kind == DOUBLE)
+        add_double(value, true, out);
+    else if (kind == COMPLEX || kind == DOUBLE_COMPLEX)
+        add_complex(kind == DOUBLE_COMPLEX, bytes, out);
+    else
+        add_integer(kind, size, bytes, out);
 }
 
 bool prb_scalar_read(struct prb_objects *objects, prb_addr object, const char *type_name,
@@ -230,7 +267,7 @@ bool prb_scalar_read(struct prb_objects *objects, prb_addr object, const char *t
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
         if (strcmp(scalars[i].name, type_name))
             continue;
-        uint8_t bytes[8] = {0};
+        uint8_t bytes[SCALAR_MAX] = {0};
         if (!read_at(objects, body(objects, object), bytes, scalars[i].size))
             return prb_fail_addr(err, object, "the scalar at 0x%" PRIx64 " cannot be read", object);
         add_scalar(scalars[i].kind, scalars[i].size, bytes, out);

@@ -73,26 +73,27 @@ static const char *const devices[] = {
 
 /* ---- places ---- */
 
-/* c10::TensorImpl, the same from 1.13 to 2.13 */
+/* c10::TensorImpl from its sizes on, the same from 1.13 to 2.13 */
 enum {
-    IMPL_SIZES =
-        64, /* how many; then five sizes and five strides inline, or a pointer to 2n words */
-    IMPL_INLINE = 72,
-    IMPL_NUMEL = 160,
-    IMPL_DTYPE = 168,  /* uint16 */
-    IMPL_DEVICE = 170, /* int8 type, int8 index, bool known */
-    IMPL_READ = 176,
+    SIZES_COUNT = 0,
+    SIZES_INLINE = 8, /* five sizes and five strides, or a pointer to 2n words */
+    NUMEL = 96,
+    DTYPE = 104,  /* uint16 */
+    DEVICE = 106, /* int8 type, int8 index, bool known */
+    IMPL_READ = 112,
     INLINE_MAX = 5,
 };
 
-/* Where THPVariable keeps the pointer, from the end of the object's head. */
+/* What drifts: where THPVariable keeps the pointer, from the end of the object's head; where the
+ * sizes are. */
 static const struct {
-    uint8_t impl;
+    uint8_t impl, sizes;
     bool maybe_owned; /* c10::MaybeOwned: a flag before it; borrowed ones point to a Tensor that
                          points on */
 } places[] = {
-    {0, false}, /* 2.10+ */
-    {8, true},  /* until 2.9 */
+    {0, 56, false}, /* 2.13: one word counts both kinds of references */
+    {0, 64, false}, /* 2.10+ */
+    {8, 64, true},  /* until 2.9 */
 };
 
 static bool read_impl(struct prb_objects *objects, prb_addr body, size_t place,
@@ -107,7 +108,9 @@ static bool read_impl(struct prb_objects *objects, prb_addr body, size_t place,
         if ((uint8_t)flag && !prb_objects_words(objects, impl, &impl, 1))
             return false;
     }
-    const void *bytes = impl % 8 ? NULL : prb_objects_get(objects, impl, IMPL_READ);
+    if (!impl || impl % 8 || impl > UINT64_MAX - 4096)
+        return false;
+    const void *bytes = prb_objects_get(objects, impl + places[place].sizes, IMPL_READ);
     if (bytes)
         memcpy(out, bytes, IMPL_READ);
     return bytes != NULL;
@@ -122,27 +125,28 @@ static uint64_t word(const uint8_t *impl, unsigned at)
 
 static bool read_sizes(struct prb_objects *objects, const uint8_t *impl, struct prb_array *out)
 {
-    uint64_t dims = word(impl, IMPL_SIZES);
+    uint64_t dims = word(impl, SIZES_COUNT);
     if (dims > PRB_ARRAY_DIMS_MAX)
         return false;
     if (dims <= INLINE_MAX)
-        memcpy(out->shape, impl + IMPL_INLINE, 8 * dims);
-    else if (!prb_objects_words(objects, word(impl, IMPL_INLINE), (uint64_t *)out->shape, dims))
+        memcpy(out->shape, impl + SIZES_INLINE, 8 * dims);
+    else if (!prb_objects_words(objects, word(impl, SIZES_INLINE), (uint64_t *)out->shape, dims))
         return false;
     out->dims = (unsigned)dims;
     int64_t product = 1;
     for (unsigned i = 0; i < out->dims; i++)
         if (out->shape[i] < 0 || __builtin_mul_overflow(product, out->shape[i], &product))
             return false;
-    return product == (int64_t)word(impl, IMPL_NUMEL);
+    return product == (int64_t)word(impl, NUMEL);
 }
 
 static bool read_kinds(const uint8_t *impl, struct prb_array *out)
 {
     uint16_t dtype;
-    memcpy(&dtype, impl + IMPL_DTYPE, sizeof dtype);
-    int8_t device = (int8_t)impl[IMPL_DEVICE], index = (int8_t)impl[IMPL_DEVICE + 1];
-    if (dtype >= COUNT(dtypes) || device < 0 || (size_t)device >= COUNT(devices) || index < -1)
+    memcpy(&dtype, impl + DTYPE, sizeof dtype);
+    int8_t device = (int8_t)impl[DEVICE], index = (int8_t)impl[DEVICE + 1];
+    if (dtype >= COUNT(dtypes) || device < 0 || (size_t)device >= COUNT(devices) || index < -1 ||
+        impl[DEVICE + 2] != 1)
         return false;
     snprintf(out->dtype, sizeof out->dtype, "%s", dtypes[dtype]);
     if (index < 0)
