@@ -195,10 +195,6 @@ static bool run_in_view(struct run *run, const struct prb_statement *statement,
         return prb_db_failure(db, rc, run->text, run->len, statement, err);
     if (!stmt)
         return true;
-    if (sqlite3_bind_parameter_count(stmt) > 0)
-        return prb_query_fail(
-            err, run->text, run->len, statement->offset,
-            "the statement has a parameter (such as ?1 or :name) without a value");
     if (!sqlite3_stmt_readonly(stmt))
         return prb_query_fail(err, run->text, run->len, statement->offset,
                               "the statement would change something, and queries only read");

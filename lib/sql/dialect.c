@@ -140,6 +140,7 @@ bool prb_interval_parse(const char *text, size_t len, int64_t *out)
 {
     struct cursor c = {text, text + len};
     double sum = 0;
+    bool any = false;
     for (skip_spaces(&c); c.at < c.end; skip_spaces(&c)) {
         double sign = *c.at == '-' ? -1 : 1;
         c.at += *c.at == '-' || *c.at == '+';
@@ -153,9 +154,10 @@ bool prb_interval_parse(const char *text, size_t len, int64_t *out)
         int64_t one = unit_microseconds(unit, (size_t)(c.at - unit));
         if (!one)
             return false;
+        any = true;
         sum += sign * (double)digits / (double)scale * (double)one;
     }
-    if (sum > 9e18 || sum < -9e18 || len == 0)
+    if (sum > 9e18 || sum < -9e18 || !any)
         return false;
     *out = (int64_t)(sum + (sum < 0 ? -0.5 : 0.5));
     return true;
@@ -237,6 +239,9 @@ static const struct {
 static bool rewrite(struct parse *parse, struct prb_error *err)
 {
     for (size_t i = 0; i + 1 < parse->count; i++) {
+        if (parse->tokens[i].kind == PRB_TOKEN_VARIABLE)
+            return prb_query_fail(err, parse->text, parse->len, parse->tokens[i].offset,
+                                  "a parameter has no value here");
         bool dotted = (i && is_operator(parse, i - 1, ".")) || is_operator(parse, i + 1, ".");
         for (size_t r = 0; r < sizeof rewrites / sizeof *rewrites && !dotted; r++)
             if (is_word(parse, i, rewrites[r].word)) {

@@ -250,13 +250,13 @@ bool prb_db_failure(struct prb_db *db, int rc, const char *text, size_t len,
     }
     if ((rc & 0xff) == SQLITE_NOMEM)
         return prb_fail(err, PRB_NOMEM, "out of memory");
-    if (db->refused) {
-        prb_query_fail(err, text, len, find_name(&source, ""), "%s is refused: queries only read",
-                       db->refused);
-        return prb_error_remedy(err, "use SELECT, SHOW TABLES or DESCRIBE");
-    }
     char message[400];
     snprintf(message, sizeof message, "%s", sqlite3_errmsg(db->sqlite));
+    if (db->refused || strstr(message, "may not be modified")) {
+        prb_query_fail(err, text, len, find_name(&source, ""), "%s is refused: queries only read",
+                       db->refused ? db->refused : "a change of a table");
+        return prb_error_remedy(err, "use SELECT, SHOW TABLES or DESCRIBE");
+    }
     int place = sqlite3_error_offset(db->sqlite);
     const char *table = behind(message, "no such table: ");
     return table ? refuse_table(db, &source, table, err)

@@ -2,9 +2,9 @@
  * python.backtrace: a row for each frame of each thread.
  *
  * Native frames and threads without Python are shown when the statement asks for them:
- * python.backtrace(1), WHERE native = 1, or a WHERE term on frame_type other than frame_type =
+ * python.backtrace(1), WHERE with_native = 1, or a WHERE term on frame_type other than frame_type =
  * 'Python'.  One statement is one view, so they are then in every use of the table in it, but for
- * those with native = 0.  depth counts the rows shown.
+ * those with_native = 0.  depth counts the rows shown.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ static const struct prb_column columns[] = {
     {"unstable", PRB_INTEGER, "",
      "1: two equal readings were not had; the stack may mix two moments"},
     {"error", PRB_TEXT, "", "why the walk ended here"},
-    {"native", PRB_INTEGER, "", "1: with native frames; 0: without", .hidden = true,
+    {"with_native", PRB_INTEGER, "", "1: with native frames; 0: without", .hidden = true,
      .asks = PRB_NEED_NATIVE, .unless = "0"},
     {0},
 };
@@ -99,7 +99,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     const struct prb_stacks *stacks = prb_rows_stacks(rows, err);
     if (!stacks)
         return false;
-    const struct prb_value *argument = prb_rows_argument(rows, "native");
+    const struct prb_value *argument = prb_rows_argument(rows, "with_native");
     bool native = prb_rows_needs(rows) & PRB_NEED_NATIVE;
     if (argument && argument->type == PRB_INTEGER)
         native = argument->integer != 0;

@@ -3,6 +3,7 @@ UNIT_TESTS = tests/unit/base tests/unit/line
 UNIT_TESTS += tests/unit/arch
 UNIT_TESTS += tests/unit/mem tests/unit/view
 UNIT_TESTS += tests/unit/layout
+UNIT_TESTS += tests/unit/dialect tests/unit/sql
 LDADD = libprb.la $(CMOCKA_LIBS)
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)

@@ -1,0 +1,591 @@
+/* sql: the engine over tables made up here. */
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "sql/db.h"
+#include "target/look.h"
+
+/* ---- made-up tables ---- */
+
+static int fills; /* calls of the fill functions */
+static unsigned needs_seen;
+static bool costly_wanted;
+
+static const struct prb_column numbers_columns[] = {
+    {"n", PRB_INTEGER, "count", "the number"},
+    {"big", PRB_INTEGER, "", "64 bits"},
+    {"real", PRB_REAL, "", "n / 2"},
+    {"text", PRB_TEXT, "", "NULL for even ones"},
+    {"costly", PRB_TEXT, "", "needs locals", .needs = PRB_NEED_LOCALS},
+    {"kind", PRB_TEXT, "", "a or b", .asks = PRB_NEED_NATIVE, .unless = "a"},
+    {"up_to", PRB_INTEGER, "count", "how many", .hidden = true},
+    {"label", PRB_TEXT, "", "goes into text", .hidden = true},
+    {0},
+};
+
+static bool fill_numbers(struct prb_rows *rows, struct prb_error *err)
+{
+    (void)err;
+    const struct prb_value *up_to = prb_rows_argument(rows, "up_to");
+    const struct prb_value *label = prb_rows_argument(rows, "label");
+    fills++;
+    needs_seen = prb_rows_needs(rows);
+    costly_wanted = prb_rows_wants(rows, "costly");
+    for (int64_t i = 0; i < (up_to ? up_to->integer : 3); i++) {
+        prb_row_begin(rows);
+        prb_row_int(rows, i);
+        prb_row_int(rows, INT64_MAX - i);
+        prb_row_real(rows, (double)i / 2);
+        prb_row_text(rows, i % 2 ? (label ? label->text : "odd") : NULL);
+        prb_row_null(rows);
+        prb_row_textn(rows, "ab", 1);
+        prb_row_int(rows, 1); /* one cell more than there are columns */
+    }
+    return true;
+}
+
+static const struct prb_table numbers = {.schema = "fake",
+                                         .name = "numbers",
+                                         .doc = "some numbers",
+                                         .columns = numbers_columns,
+                                         .fill = fill_numbers};
+
+static const struct prb_column short_columns[] = {
+    {"a", PRB_INTEGER, "", "first"}, {"b", PRB_TEXT, "", "never filled"}, {0}};
+
+static bool fill_short(struct prb_rows *rows, struct prb_error *err)
+{
+    (void)err;
+    fills++;
+    prb_row_begin(rows);
+    prb_row_int(rows, 1);
+    prb_row_begin(rows);
+    return true;
+}
+
+static const struct prb_table short_rows = {.schema = "main",
+                                            .name = "short_rows",
+                                            .doc = "rows with missing cells",
+                                            .columns = short_columns,
+                                            .needs = PRB_NEED_LOCALS,
+                                            .fill = fill_short};
+
+static bool fill_broken(struct prb_rows *rows, struct prb_error *err)
+{
+    (void)rows;
+    prb_fail(err, PRB_GONE, "process 7 ended");
+    return prb_error_remedy(err, "look at another one");
+}
+
+static const struct prb_table broken = {.schema = "fake",
+                                        .name = "broken",
+                                        .doc = "cannot be read",
+                                        .columns = short_columns,
+                                        .fill = fill_broken};
+
+static const struct prb_table of_target = {.schema = "fake",
+                                           .name = "of_target",
+                                           .doc = "wants a target",
+                                           .columns = short_columns,
+                                           .needs_target = true,
+                                           .fill = fill_short};
+
+static bool fill_stacks(struct prb_rows *rows, struct prb_error *err)
+{
+    const struct prb_stacks *stacks = prb_rows_stacks(rows, err);
+    if (!stacks)
+        return false;
+    prb_row_begin(rows);
+    prb_row_real(rows, stacks->time);
+    return true;
+}
+
+static const struct prb_column time_columns[] = {{"time", PRB_REAL, "s", "of the stacks"}, {0}};
+static const struct prb_table stacks_a = {
+    .schema = "fake", .name = "stacks_a", .doc = "", .columns = time_columns, .fill = fill_stacks};
+static const struct prb_table stacks_b = {.schema = "fake",
+                                          .name = "stacks_b",
+                                          .doc = "",
+                                          .columns = time_columns,
+                                          .needs = PRB_NEED_NATIVE,
+                                          .fill = fill_stacks};
+
+static const struct prb_table *const tables[] = {&numbers,   &short_rows, &broken,
+                                                 &of_target, &stacks_a,   &stacks_b};
+
+static struct prb_db *open_db(void)
+{
+    struct prb_error err;
+    struct prb_db *db = prb_db_open_tables(NULL, tables, sizeof tables / sizeof *tables, &err);
+    if (!db)
+        fail_msg("%s", err.text);
+    fills = 0;
+    needs_seen = 0;
+    return db;
+}
+
+/* ---- rows as text ---- */
+
+static bool collect(void *context, size_t columns, const char *const *names,
+                    const struct prb_value *row)
+{
+    struct prb_buf *out = context;
+    for (size_t i = 0; i < columns; i++) {
+        prb_buf_adds(out, i ? "," : "");
+        if (!row)
+            prb_buf_adds(out, names[i]);
+        else if (row[i].type == PRB_INTEGER)
+            prb_buf_addf(out, "%lld", (long long)row[i].integer);
+        else if (row[i].type == PRB_REAL)
+            prb_buf_addf(out, "%.6g", row[i].real);
+        else if (row[i].type == PRB_TEXT)
+            prb_buf_addf(out, "'%s'", row[i].text);
+        else
+            prb_buf_adds(out, row[i].type == PRB_BLOB ? "blob" : "NULL");
+    }
+    prb_buf_addc(out, '|');
+    return true;
+}
+
+static void assert_rows(struct prb_db *db, const char *sql, const char *expected)
+{
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    struct prb_error err;
+    if (!prb_db_query(db, sql, collect, &out, &err))
+        fail_msg("%s: %s", sql, err.text);
+    const char *text = out.data ? out.data : "";
+    if (strcmp(text, expected) != 0)
+        fail_msg("%s: %s, not %s", sql, text, expected);
+}
+
+/* The rows without the names. */
+static void assert_values(struct prb_db *db, const char *sql, const char *expected)
+{
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    struct prb_error err;
+    if (!prb_db_query(db, sql, collect, &out, &err))
+        fail_msg("%s: %s", sql, err.text);
+    const char *text = out.data ? strchr(out.data, '|') + 1 : "";
+    if (strcmp(text, expected) != 0)
+        fail_msg("%s: %s, not %s", sql, text, expected);
+}
+
+static struct prb_error refused(struct prb_db *db, const char *sql)
+{
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    struct prb_error err = {0};
+    if (prb_db_query(db, sql, collect, &out, &err))
+        fail_msg("%s was not refused: %s", sql, out.data ? out.data : "");
+    assert_true(err.text[0] != '\0');
+    return err;
+}
+
+static void assert_refused(struct prb_db *db, const char *sql, const char *text, const char *remedy)
+{
+    struct prb_error err = refused(db, sql);
+    if (err.code != PRB_QUERY || !strstr(err.text, text) || !strstr(err.remedy, remedy))
+        fail_msg("%s: %s %s / %s", sql, prb_code_name(err.code), err.text, err.remedy);
+}
+
+/* ---- cases ---- */
+
+static void values_come_as_they_are(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    assert_rows(db, "SELECT * FROM fake.numbers",
+                "n,big,real,text,costly,kind|0,9223372036854775807,0,NULL,NULL,'a'|"
+                "1,9223372036854775806,0.5,'odd',NULL,'a'|2,9223372036854775805,1,NULL,NULL,'a'|");
+    assert_rows(db, "select a, b from short_rows", "a,b|1,NULL|NULL,NULL|");
+    assert_rows(db, "SELECT -9223372036854775808 AS x, x'0061' AS b, 7 / 2 AS d, 'a' || x'' AS t",
+                "x,b,d,t|-9223372036854775808,blob,3,'a'|");
+    assert_rows(db, "SELECT n FROM numbers WHERE 0", "n|");
+}
+
+static void arguments_are_pushed_down(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    assert_values(db, "SELECT count(*) FROM fake.numbers(10)", "10|");
+    assert_values(db, "SELECT count(*), max(up_to) FROM numbers WHERE up_to = 4", "4,4|");
+    assert_values(db, "SELECT text FROM numbers(2, 'it''s') WHERE text IS NOT NULL", "'it's'|");
+    assert_values(db, "SELECT count(*) FROM numbers WHERE up_to IN (1, 2, 4)", "7|");
+    /* The argument comes from another table: that one goes first. */
+    fills = 0;
+    assert_values(db,
+                  "SELECT a.n, count(b.n) FROM fake.numbers a JOIN fake.numbers b ON b.up_to = a.n "
+                  "GROUP BY a.n",
+                  "1,1|2,2|");
+    assert_int_equal(fills, 4); /* a, and b for 0, 1 and 2 */
+    assert_refused(db, "SELECT * FROM numbers WHERE up_to > 3", "only up_to = value", "");
+    assert_refused(db, "SELECT * FROM numbers(1, 2, 3)", "too many arguments", "");
+}
+
+static void a_table_is_filled_once_in_a_statement(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    assert_values(db,
+                  "SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.n <= (SELECT "
+                  "max(n) FROM numbers)",
+                  "27|");
+    assert_int_equal(fills, 1);
+    assert_values(db, "SELECT 1 FROM short_rows; SELECT 2 FROM short_rows", "1|1|2|2|2|");
+}
+
+static void needs_are_known_before_the_first_row(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    static const struct {
+        const char *sql;
+        unsigned needs;
+    } cases[] = {
+        {"SELECT n FROM numbers", 0},
+        {"SELECT * FROM numbers", PRB_NEED_LOCALS},
+        {"SELECT n FROM numbers WHERE costly IS NULL", PRB_NEED_LOCALS},
+        {"SELECT n FROM numbers ORDER BY costly", PRB_NEED_LOCALS},
+        {"SELECT n, kind FROM numbers", 0},
+        {"SELECT n FROM numbers WHERE kind = 'a'", 0},
+        {"SELECT n FROM numbers WHERE kind = 'b'", PRB_NEED_NATIVE},
+        {"SELECT n FROM numbers WHERE kind <> 'a'", PRB_NEED_NATIVE},
+        {"SELECT n FROM numbers WHERE kind IN ('a', 'b')", PRB_NEED_NATIVE},
+        {"SELECT n FROM numbers, short_rows", PRB_NEED_LOCALS},
+        {"SELECT n FROM numbers WHERE n = (SELECT max(a) FROM short_rows)", PRB_NEED_LOCALS},
+        {"SELECT n FROM numbers UNION ALL SELECT costly FROM numbers", PRB_NEED_LOCALS},
+        {"WITH x AS (SELECT n FROM numbers WHERE kind = 'b') SELECT numbers.n FROM numbers, x",
+         PRB_NEED_NATIVE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        PRB_AUTO(prb_buf) struct prb_buf out = {0};
+        struct prb_error err;
+        needs_seen = 0;
+        assert_ok(prb_db_query(db, cases[i].sql, collect, &out, &err), err);
+        if (needs_seen != cases[i].needs)
+            fail_msg("%s: needs %u, not %u", cases[i].sql, needs_seen, cases[i].needs);
+    }
+    assert_values(db, "SELECT count(costly) FROM numbers", "0|");
+    assert_true(costly_wanted);
+    assert_values(db, "SELECT count(n) FROM numbers", "3|");
+    assert_false(costly_wanted);
+}
+
+static int stacks_taken;
+static struct prb_stack_options options_seen;
+
+static struct prb_stacks *take_fake_stacks(struct prb_target *target,
+                                           const struct prb_stack_options *options,
+                                           struct prb_error *err)
+{
+    (void)target;
+    if (stacks_taken >= 100)
+        return PRB_NULL(prb_fail(err, PRB_GONE, "process 9 ended"));
+    stacks_taken++;
+    options_seen = *options;
+    /* Made as a look makes them, so that prb_stacks_free frees them. */
+    struct prb_stacks_box *box = calloc(1, sizeof *box);
+    assert_non_null(box);
+    box->stacks.time = stacks_taken;
+    return &box->stacks;
+}
+
+static void stacks_are_taken_once(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    db->take_stacks = take_fake_stacks;
+    stacks_taken = 0;
+    assert_values(db,
+                  "SELECT a.time, b.time, (SELECT time FROM stacks_a) FROM stacks_a a, stacks_b b",
+                  "1,1,1|");
+    assert_int_equal(stacks_taken, 1);
+    assert_true(options_seen.native && options_seen.all_interpreters && !options_seen.locals);
+    assert_values(db, "SET probing.repr_limit = 99; SELECT time FROM stacks_a", "2|");
+    assert_false(options_seen.native);
+    assert_int_equal(options_seen.repr_limit, 99);
+    stacks_taken = 100;
+    struct prb_error err = refused(db, "SELECT * FROM stacks_a");
+    assert_int_equal(err.code, PRB_GONE);
+}
+
+static void failures_of_a_table_are_the_query_s(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    struct prb_error err = refused(db, "SELECT * FROM broken");
+    assert_int_equal(err.code, PRB_GONE);
+    assert_string_equal(err.text, "process 7 ended");
+    assert_string_equal(err.remedy, "look at another one");
+    err = refused(db, "SELECT n FROM numbers WHERE n IN (SELECT a FROM broken)");
+    assert_int_equal(err.code, PRB_GONE);
+    err = refused(db, "SELECT * FROM of_target");
+    assert_int_equal(err.code, PRB_USAGE);
+    assert_rows(db, "SELECT 1 AS x", "x|1|");
+}
+
+static void only_reading(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    static const char *const statements[] = {
+        "INSERT INTO numbers(n) VALUES (1)",
+        "UPDATE numbers SET n = 1",
+        "DELETE FROM numbers",
+        "CREATE TABLE t(x)",
+        "CREATE TEMP TABLE t(x)",
+        "DROP TABLE fake.numbers",
+        "CREATE VIRTUAL TABLE t USING prb",
+        "ATTACH '/tmp/x' AS x",
+        "DETACH fake",
+        "PRAGMA writable_schema=1",
+        "VACUUM INTO '/tmp/x'",
+        "VACUUM",
+        "BEGIN",
+        "COMMIT",
+        "SAVEPOINT a",
+        "ANALYZE",
+        "REINDEX",
+        "CREATE VIEW v AS SELECT 1",
+        "ALTER TABLE numbers RENAME TO x",
+        "REPLACE INTO numbers(n) VALUES(1)",
+        "WITH x AS (SELECT 1) DELETE FROM numbers",
+        "WITH x AS (SELECT 1) INSERT INTO numbers(n) SELECT 1",
+        "EXPLAIN DELETE FROM numbers",
+        "SELECT * FROM pragma_database_list",
+        "EXPLAIN PRAGMA encoding",
+        "WITH x AS (SELECT 1) UPDATE sqlite_master SET sql = ''",
+    };
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        assert_refused(db, statements[i], "is refused: queries only read", "use SELECT");
+    assert_refused(db, "SELECT load_extension('x')", "", "");
+    assert_refused(db, "SELECT fts3_tokenizer('x')", "", "");
+    assert_refused(db, "SELECT * FROM prb", "no such table: prb", "tables: ");
+    assert_rows(db, "EXPLAIN QUERY PLAN SELECT 1; SELECT 2 AS x",
+                "id,parent,notused,detail|2,0,0,'SCAN CONSTANT ROW'|x|2|");
+}
+
+static void names_are_suggested(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    assert_refused(db, "SELECT * FROM fake.nubmers",
+                   "no such table: fake.nubmers (line 1, column 15)", "did you mean fake.numbers?");
+    assert_refused(db, "SELECT * FROM nubmers", "(line 1, column 15)",
+                   "did you mean fake.numbers?");
+    assert_refused(db, "SELECT * FROM system.numbers", "", "did you mean fake.numbers?");
+    assert_refused(db, "SELECT * FROM short_row", "", "did you mean short_rows?");
+    assert_refused(db, "SELECT * FROM memory_usage", "no such table: memory_usage",
+                   "tables: fake.numbers, short_rows, fake.broken");
+    assert_refused(db, "SELECT fake, txt\nFROM numbers",
+                   "no such column: ", "columns of fake.numbers: n, big");
+    assert_refused(db, "SELECT n, txt\nFROM numbers", "no such column: txt (line 1, column 11)",
+                   "did you mean text?");
+    assert_refused(db, "SELECT interval '5 minutes' + x.txt FROM numbers x",
+                   "no such column: x.txt (line 1, column 31)", "did you mean text?");
+    assert_refused(db, "SELECT * FROM numbers WHERE text = \"odd one\"", "no such column: odd one",
+                   "text stands in single quotes: 'odd one'");
+    assert_refused(db, "SELECT mediam(n) FROM numbers",
+                   "no such function: mediam (line 1, column 8)", "did you mean median()?");
+    assert_refused(db, "SELECT hour() FROM numbers", "wrong number of arguments to function hour()",
+                   "hour(t)");
+    assert_refused(db, "SELECT n FROM FROM numbers",
+                   "near \"FROM\": syntax error (line 1, column 15)", "");
+    assert_refused(db, "SELECT (1", "incomplete input", "");
+    assert_refused(db, "DESCRIBE fake.nubmers", "no such table: fake.nubmers (line 1, column 10)",
+                   "did you mean fake.numbers?");
+    assert_refused(db, "SELECT n FROM numbers a, numbers b",
+                   "ambiguous column name: n (line 1, column 8)", "");
+    assert_refused(db, "", "empty", "SHOW TABLES");
+    assert_refused(db, " ; -- nothing\n;", "empty", "SHOW TABLES");
+}
+
+static void settings(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    assert_rows(db, "SET probing.reveal_secrets = on", "");
+    assert_true(db->settings.reveal_secrets);
+    assert_rows(db, "SET PROBING.reveal_secrets TO 'off'; SET probing.query_timeout = 2.5", "");
+    assert_false(db->settings.reveal_secrets);
+    assert_true(db->settings.query_timeout == 2.5);
+    prb_db_reveal(db, true);
+    assert_true(db->settings.reveal_secrets);
+    assert_refused(db, "SET probing.repr_limit = lots",
+                   "probing.repr_limit must be a number from 16", "");
+    assert_refused(db, "SET probing.repr_limit = 1.5", "must be a number", "");
+    assert_refused(db, "SET probing.reveal_secrets = 2", "must be on or off (line 1, column 30)",
+                   "");
+    assert_refused(db, "SET probing.repr_limits = 20",
+                   "no such setting: probing.repr_limits (line 1, column 5)",
+                   "did you mean probing.repr_limit?");
+    assert_refused(db, "SET repr_limit = 20", "no such setting",
+                   "did you mean probing.repr_limit?");
+    assert_refused(db, "SHOW probing.nothing", "no such setting", "SHOW ALL");
+}
+
+static void statements_are_bounded(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    struct prb_error err =
+        refused(db, "SET probing.query_timeout = 0.05; WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL "
+                    "SELECT i + 1 FROM x) SELECT count(*) FROM x");
+    assert_int_equal(err.code, PRB_TIMEOUT);
+    assert_non_null(strstr(err.text, "50 ms"));
+    err = refused(db, "SELECT count(*) FROM numbers(100000) a, numbers(100000) b");
+    assert_int_equal(err.code, PRB_TIMEOUT);
+    assert_refused(db, "SELECT zeroblob(1000000000)", "too big", "");
+    assert_rows(db, "SELECT count(*) AS n FROM numbers", "n|3|");
+}
+
+static bool stop_at_two(void *context, size_t columns, const char *const *names,
+                        const struct prb_value *row)
+{
+    (void)columns, (void)names;
+    return !row || ++*(int *)context < 2;
+}
+
+struct nested {
+    struct prb_db *db;
+    enum prb_code code;
+};
+
+static bool query_inside(void *context, size_t columns, const char *const *names,
+                         const struct prb_value *row)
+{
+    (void)columns, (void)names, (void)row;
+    struct nested *nested = context;
+    struct prb_error err = {0};
+    assert_false(prb_db_query(nested->db, "SELECT 1", query_inside, nested, &err));
+    nested->code = err.code;
+    return false;
+}
+
+static void the_callback_ends_and_does_not_nest(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    struct prb_error err;
+    int rows = 0;
+    assert_ok(prb_db_query(db, "SELECT n FROM numbers(1000000); SELECT n FROM numbers", stop_at_two,
+                           &rows, &err),
+              err);
+    assert_int_equal(rows, 2);
+    struct nested nested = {.db = db};
+    assert_ok(prb_db_query(db, "SELECT 1", query_inside, &nested, &err), err);
+    assert_int_equal(nested.code, PRB_BUSY);
+    assert_rows(db, "SELECT 1 AS x", "x|1|");
+}
+
+static void times(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    static const struct {
+        const char *expression, *value;
+    } cases[] = {
+        {"hour(7200)", "2"},
+        {"hour(-1)", "23"},
+        {"minute(3599.9)", "59"},
+        {"second(61)", "1"},
+        {"day(0), month(0), year(0)", "1,1,1970"},
+        {"year(-0.5)", "1969"},
+        {"date_trunc('hour', 7300.5)", "7200"},
+        {"date_trunc('HOUR', -1)", "-3600"},
+        {"date_trunc('week', 345600 + 5)", "345600"},
+        {"from_unixtime(date_trunc('month', to_timestamp('2026-02-28T23:59:59Z')))",
+         "'2026-02-01 00:00:00.000'"},
+        {"from_unixtime(date_trunc('quarter', to_timestamp('2026-06-30')))",
+         "'2026-04-01 00:00:00.000'"},
+        {"from_unixtime(date_trunc('year', to_timestamp('2024-02-29')))",
+         "'2024-01-01 00:00:00.000'"},
+        {"date_trunc('millisecond', 1.23456)", "1.234"},
+        {"to_timestamp('1970-01-02 00:00')", "86400"},
+        {"to_timestamp('1970-01-01T01:00:00.25+01:00')", "0.25"},
+        {"to_timestamp('1969-12-31T23:00-0100')", "0"},
+        {"to_timestamp(5), to_timestamp('7.5')", "5,7.5"},
+        {"to_timestamp('yesterday'), to_timestamp('2026-13-01'), to_timestamp(NULL)",
+         "NULL,NULL,NULL"},
+        {"hour(NULL), hour('x'), hour(1e300), hour(-1e300)", "NULL,NULL,NULL,NULL"},
+        {"date_part('doy', 86400), date_part('dow', 0), date_part('epoch', 5)", "2,4,5"},
+        {"date_part('week', to_timestamp('2026-01-01'))", "1"},
+        {"extract(minute from 60)", "1"},
+        {"now() = now(), now() > 1.7e9, typeof(now())", "1,1,'real'"},
+        {"typeof(now() - interval '5 minutes'), now() - (now() - interval '5 min')", "'real',300"},
+        {"current_timestamp - now()", "0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char sql[300], expected[100];
+        snprintf(sql, sizeof sql, "SELECT %s", cases[i].expression);
+        snprintf(expected, sizeof expected, "%s|", cases[i].value);
+        assert_values(db, sql, expected);
+    }
+    assert_refused(db, "SELECT date_trunc('fortnight', 0)", "'fortnight' is no part of a time", "");
+    assert_refused(db, "SELECT date_trunc('dow', 0)", "date_trunc cuts to", "");
+}
+
+static void aggregates(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    assert_values(
+        db, "SELECT median(n), quantile(n, 0), quantile(n, 1), quantile(n, 0.25) FROM numbers(5)",
+        "2,0,4,1|");
+    assert_values(db, "SELECT median(n), quantile(n, 0.9) FROM numbers(2)", "0.5,0.9|");
+    assert_values(db, "SELECT median(n), stddev(n), stddev_pop(n), var(n) FROM numbers(0)",
+                  "NULL,NULL,NULL,NULL|");
+    assert_values(db, "SELECT median(text), stddev(costly) FROM numbers(1)", "NULL,NULL|");
+    assert_values(db, "SELECT stddev(n), stddev_pop(n), var(n) FROM numbers(1)", "NULL,0,NULL|");
+    assert_values(
+        db, "SELECT var(n), var_samp(n), variance(n), var_pop(n), stddev_samp(n) FROM numbers(4)",
+        "1.66667,1.66667,1.66667,1.25,1.29099|");
+    assert_values(db, "SELECT var_pop(n + 1e9) FROM numbers(4)", "1.25|");
+    assert_values(db, "SELECT n % 2, median(n) FROM numbers(5) GROUP BY 1", "0,2|1,2|");
+    assert_refused(db, "SELECT quantile(n, 2) FROM numbers", "p must be from 0 to 1", "");
+    assert_refused(db, "SELECT quantile(n, NULL) FROM numbers", "p must be from 0 to 1", "");
+}
+
+static void regular_expressions(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    assert_values(db, "SELECT 'forward_1' REGEXP '^for.*_[0-9]+$', 'x' REGEXP 'y', NULL REGEXP 'x'",
+                  "1,0,NULL|");
+    assert_values(db, "SELECT regexp_like('abc', 'b'), 5 REGEXP '^5$'", "1,1|");
+    assert_values(db, "SELECT 'aaa' REGEXP '^(a{3}|[]^x[:digit:]]+)$' AS a, 'a+' REGEXP 'a\\+'",
+                  "1,1|");
+    assert_values(db, "SELECT count(*) FROM numbers(1000) WHERE n REGEXP '^9+$'", "3|");
+    assert_refused(db, "SELECT 'x' REGEXP '('", "bad regular expression", "");
+    assert_refused(db, "SELECT 'x' REGEXP '(x)\\1'", "back references", "");
+    assert_refused(db, "SELECT 'x' REGEXP '((x{255}){255}){255}'", "repeats too much", "");
+    assert_refused(db, "SELECT 'x' REGEXP 'x{1,99999999999999999999}'", "repeats too much", "");
+    assert_refused(
+        db, "SELECT 'x' REGEXP '((((((((((((((((((((x)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+'",
+        "repeats too much", "");
+    assert_refused(db, "SELECT 'x' REGEXP printf('%.*c', 1001, 'x')", "longer than 1000", "");
+    assert_refused(db, "SELECT 'x' REGEXP printf('%.*c', 60, '(')", "groups in groups", "");
+    assert_refused(db, "SELECT printf('%.*c', 2000000, 'x') REGEXP 'x'", "longer than 1 MiB", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_come_as_they_are),
+        cmocka_unit_test(arguments_are_pushed_down),
+        cmocka_unit_test(a_table_is_filled_once_in_a_statement),
+        cmocka_unit_test(needs_are_known_before_the_first_row),
+        cmocka_unit_test(stacks_are_taken_once),
+        cmocka_unit_test(failures_of_a_table_are_the_query_s),
+        cmocka_unit_test(only_reading),
+        cmocka_unit_test(names_are_suggested),
+        cmocka_unit_test(settings),
+        cmocka_unit_test(statements_are_bounded),
+        cmocka_unit_test(the_callback_ends_and_does_not_nest),
+        cmocka_unit_test(times),
+        cmocka_unit_test(aggregates),
+        cmocka_unit_test(regular_expressions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
