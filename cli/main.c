@@ -227,5 +227,5 @@ int main(int argc, char **argv)
         prb_out_error(&err);
     prb_wanted_target_free(run.target);
     free(run.arguments);
-    return ok ? 0 : prb_code_exit(err.code);
+    return ok ? 0 : prb_code_exit(err.code == PRB_OK ? PRB_INTERNAL : err.code);
 }

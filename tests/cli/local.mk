@@ -1,1 +1,2 @@
-PYTESTS += %D%/test_cli.py
+PYTESTS += %D%/test_cli.py %D%/test_targets.py %D%/test_output.py
+EXTRA_DIST += %D%/conftest.py

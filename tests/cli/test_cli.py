@@ -1,15 +1,219 @@
-"""The command line: what it prints, where, and with which status."""
+"""The command line: its words, what it prints where, and with which status."""
 
 import os
+import re
+import shutil
+import signal
 import subprocess
 
+import pytest
+
 PROBING = os.environ["PROBING"]
+COMMANDS = {"list": "ls l", "backtrace": "bt b", "debug": "dbg d", "query": "q", "tables": "tbl", "snapshot": "",
+            "help": "", "version": "", "completion": ""}
+USAGE, QUERY_ERROR, UNSUPPORTED = 2, 9, 6
 
 
-def probing(*args):
-    return subprocess.run([PROBING, *args], capture_output=True, text=True, timeout=30)
+def test_version(probing):
+    assert re.fullmatch(r"probing \d+\.\d+\.\d+\n", probing("--version").works())
+    assert probing("-V").works() == probing("version").works() == probing("--version").works()
 
 
-def test_version():
-    done = probing("--version")
-    assert done.returncode == 0 and done.stdout.startswith("probing ")
+def test_help_names_every_command_and_status(probing):
+    text = probing("help").works()
+    for name in COMMANDS:
+        assert re.search(r"^  {}\b".format(name), text, re.M)
+    for status in (0, 2, 3, 4, 5, 6, 7, 8, 9, 70):
+        assert re.search(r"^ +{}  \w".format(status), text, re.M)
+    assert probing("--help").works() == text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command(probing, name):
+    text = probing("help", name).works()
+    assert text.startswith("probing {}: ".format(name)) and "Usage" in text
+    assert probing(name, "--help").works() == text
+    for alias in COMMANDS[name].split():
+        assert probing("help", alias).works() == text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("word, near", [("backtrase", "backtrace"), ("lst", "list"), ("qurey", "query"),
+                                        ("snap", "snapshot"), ("tabels", "tables")])
+def test_unknown_command_names_the_nearest(probing, word, near):
+    probing(word).fails(USAGE, 'unknown command "{}"'.format(word), "did you mean `{}`?".format(near))
+    probing("help", word).fails(USAGE, near)
+    probing(1, word).fails(USAGE, near)
+
+
+def test_unknown_command_without_a_neighbour(probing):
+    probing("zzzzzz").fails(USAGE, "probing help")
+
+
+@pytest.mark.parametrize("args, words", [
+    ((1, "bt", "--nativ=3"), ["--native takes no argument"]),
+    ((1, "bt", "--locls"), ["unknown option --locls", "did you mean --locals?"]),
+    ((1, "bt", "-Z"), ["unknown option -Z", "probing help backtrace"]),
+    ((1, "bt", "--thread"), ["--thread needs an argument"]),
+    ((1, "bt", "x"), ['"x" is no thread id']),
+    ((1, "bt", 1, 2), ["one argument too many"]),
+    ((1, "bt", 1, "--thread", 1), ["thread is given twice"]),
+    ((1, "bt", "--watch=x"), ["--watch=x"]),
+    ((1, "bt", "--watch=0"), ["--watch=0"]),
+    ((1, "bt", "--json", "--group"), ["--group"]),
+    ((1, "query"), ["query needs an argument"]),
+    ((1, "query", "-f", "xml", "SELECT 1"), ["table json jsonl csv", '"xml"']),
+    (("query", "-", ), ["standard input holds no SQL"]),
+    (("tables", "a;b"), ["no name of a table"]),
+    (("completion", "tcsh"), ["tcsh"]),
+    (("--color", "red", "list"), ["auto always never"]),
+    (("backtrace",), ["needs a target", "probing list"]),
+    ((1,), ["no command", "backtrace"]),
+    ((), ["no command", "probing list"]),
+    (("-p", "x", "bt"), ["no process id"]),
+    (("-p", 1, "-p", 2, "bt"), ["2 times"]),
+    (("-t", "", "bt"), ["target is empty"]),
+    (("-p", 99999999999, "bt"), ["no process id"]),
+    (("-p", 1, "list"), ["list takes no target"]),
+    ((1, "debug"), ["debug needs an option"]),
+])
+def test_wrong_words(probing, args, words):
+    probing(*args).fails(USAGE, *words)
+
+
+def test_what_comes_later_says_so(probing):
+    probing("-p", 1, "d", "-p", "-a", "127.0.0.1:9922").fails(UNSUPPORTED, "later release")
+    probing("-t", "127.0.0.1:9922", "bt").fails(UNSUPPORTED, "address")
+
+
+def test_target_forms(probing, job):
+    expected = probing(job.pid, "backtrace").works()
+    assert "innermost" in expected
+    for words in (["-p", job.pid, "bt"], ["--pid={}".format(job.pid), "b"], ["-t", job.pid, "backtrace"],
+                  ["--target", job.pid, "bt"], ["-n", "cli-test-job", "bt"], ["-t", "cli-test-job", "bt"],
+                  ["cli-test-job", "bt"], ["bt", "-p", job.pid], [job.pid, "debug", "--dump"], [job.pid, "d", "-d"],
+                  [" {}\n".format(job.pid), "bt"]):
+        assert probing(*words).works() == expected, words
+
+
+def test_several_targets(probing, job, start):
+    other = start(job.args[2], "another-job", env={**os.environ, "RANK": "3", "WORLD_SIZE": "8"})
+    for words in (["-t", "{}\n{}".format(job.pid, other.pid)], [job.pid, other.pid],
+                  ["-p", "{},{}".format(job.pid, other.pid)], ["-t", job.pid, other.pid]):
+        err = probing(*words, "bt").fails(USAGE, "2 targets", "choose one", str(job.pid), str(other.pid))
+        assert "rank 3" in err
+    err = probing(os.getppid() if os.getppid() != 1 else 1, 1, job.pid, "bt").fails(USAGE, "targets were given")
+    probing(1, job.pid, "bt").fails(USAGE, "only {} of them is Python".format(job.pid)) if not python_init() else None
+    assert probing("{}\n{}".format(job.pid, job.pid), "bt").status == 0, "the same twice is one"
+    assert err.count("\n") <= 3
+
+
+def python_init():
+    return b"python" in open("/proc/1/cmdline", "rb").read()
+
+
+def test_colour_only_on_a_terminal(probing, job, tmp_path):
+    assert "\x1b" not in probing(job.pid, "bt").works()
+    assert "\x1b[" in probing("--color", "always", job.pid, "bt").works()
+    assert "\x1b[" in on_terminal([job.pid, "bt"])
+    assert "\x1b" not in on_terminal([job.pid, "bt"], NO_COLOR="1")
+    assert "\x1b[" in on_terminal([job.pid, "bt"], NO_COLOR="")
+    assert "\x1b" not in on_terminal([job.pid, "bt"], TERM="dumb")
+    assert "\x1b" not in on_terminal([job.pid, "bt", "--color", "never"])
+
+
+def on_terminal(words, columns=80, **variables):
+    """Standard output of a run whose standard output is a terminal."""
+    primary, secondary = os.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), "LINES": "24"}
+    environment.pop("NO_COLOR", None)
+    environment.update(variables)
+    process = subprocess.Popen([PROBING, *map(str, words)], stdin=subprocess.DEVNULL, stdout=secondary,
+                               env=environment)
+    os.close(secondary)
+    text = read_all(primary)
+    os.close(primary)
+    assert process.wait(timeout=60) == 0
+    return text
+
+
+def read_all(descriptor):
+    pieces = []
+    while True:
+        try:
+            piece = os.read(descriptor, 65536)
+        except OSError:  # a terminal whose other side is closed
+            piece = b""
+        if not piece:
+            return b"".join(pieces).decode("utf-8", "surrogateescape")
+        pieces.append(piece)
+
+
+def test_list_is_cut_to_the_terminal(job):
+    lines = on_terminal(["list"], columns=60).replace("\r", "").splitlines()
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+    assert plain[0].split()[0] == "PID"
+    assert max(len(line) for line in plain) <= 60
+
+
+def test_a_closed_pipe_is_quiet(job):
+    for words in (["help"], [str(job.pid), "bt"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([PROBING, *words], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
+
+
+def test_a_full_disk_is_told():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PROBING, "help"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 11 and b"standard output" in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(probing, shell, tmp_path):
+    text = probing("completion", shell).works()
+    for name in COMMANDS:
+        assert name in text
+    for option in ("native", "all-interpreters", "reveal-secrets", "color", "table json jsonl csv"):
+        assert option in text
+    if not shutil.which(shell):
+        pytest.skip("no {} here to parse it".format(shell))
+    script = tmp_path / "script"
+    script.write_text(text)
+    done = subprocess.run([shell, "-n", str(script)], stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_bash_completes(probing, tmp_path):
+    script = tmp_path / "script"
+    script.write_text(probing("completion", "bash").works())
+
+    def complete(*words):
+        command = 'source {}; COMP_WORDS=(probing "$@"); COMP_CWORD=$#; _probing; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        done = subprocess.run(["bash", "-c", command.format(script), "bash", *words], stdout=subprocess.PIPE,
+                              timeout=60, encoding="utf-8", check=True)
+        return done.stdout.split()
+
+    assert complete("back") == ["backtrace"]
+    assert "--native" in complete("123", "bt", "--")
+    assert complete("123", "query", "-f", "js") == ["json", "jsonl"]
+    assert complete("help", "ver") == ["version"]
+
+
+def test_man_page(probing, tmp_path):
+    text = probing("help", "--man").works()
+    for name, aliases in COMMANDS.items():
+        assert re.search(r"^\.SS {}{}$".format(name, "".join(", " + alias for alias in aliases.split())), text, re.M)
+        for option in re.findall(r"^ +(?:-\w, )?--([\w-]+)", probing("help", name).works(), re.M):
+            assert option.replace("-", "\\-") in text, option
+    for section in ("NAME", "SYNOPSIS", "OPTIONS", "COMMANDS", "EXIT STATUS", "PERMISSIONS", "ENVIRONMENT"):
+        assert ".SH " + section in text
+    if not shutil.which("man") or not shutil.which("groff"):
+        pytest.skip("no man and groff here to format it")
+    page = tmp_path / "probing.1"
+    page.write_text(text)
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", str(page)], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60)
+    assert (done.returncode, done.stdout) == (0, b"")

@@ -1,0 +1,83 @@
+"""Fixtures of the command line's tests: the command, and small Python programs to point it at."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROBING = os.environ["PROBING"]
+
+
+class Done:
+    """What one run of the command said."""
+
+    def __init__(self, done):
+        self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    def fails(self, status, *words):
+        """Failed as promised: this status, nothing printed, a short message that has the words."""
+        assert (self.status, self.out) == (status, ""), self.err
+        assert self.err.startswith("probing: ") and self.err.count("\n") <= 6
+        for word in words:
+            assert word in self.err
+        return self.err
+
+    def works(self):
+        assert self.status == 0, self.err
+        return self.out
+
+
+@pytest.fixture(scope="session")
+def probing():
+    """probing(*args, **options of subprocess.run): one run, at most 60 s."""
+
+    def run(*args, **options):
+        options.setdefault("stdin", subprocess.DEVNULL) if "input" not in options else None
+        return Done(subprocess.run([PROBING, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   encoding="utf-8", errors="surrogateescape", timeout=60, **options))
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def start():
+    """start(program, *args): a Python that runs the text; it must print a line when it is ready."""
+    started = []
+
+    def begin(program, *args, **options):
+        process = subprocess.Popen([sys.executable, "-c", program, *args], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, encoding="utf-8", **options)
+        started.append(process)
+        process.ready = process.stdout.readline().strip()
+        assert process.ready
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+JOB = """
+import sys, threading
+def innermost(value, evil="\\x1b]0;title\\x07", name="\\u540d\\u524d"):
+    box = [1, "two"]
+    sys.stdin.read()
+def outer(): innermost(7)
+def wait(gate): gate.wait()
+gate = threading.Event()
+for i in range(5):
+    threading.Thread(target=wait, args=(gate,), name="waiter-%d" % i, daemon=True).start()
+while threading.active_count() < 6: pass
+print("ready", flush=True)
+outer()
+"""
+
+
+@pytest.fixture(scope="module")
+def job(start):
+    """A program of six threads, five of which wait at the same place."""
+    return start(JOB, "cli-test-job")
