@@ -1,0 +1,360 @@
+/* native/unwind, guess, symbol: this process's own stack, copied where it stands and walked from
+ * outside of it. */
+#include "unit.h"
+
+#include <alloca.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "arch/arch.h"
+#include "native/native.h"
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define BYTES 16384
+
+struct lab {
+    struct prb_proc *proc;
+    struct prb_mem *mem;
+    struct prb_modules modules;
+    struct prb_unwinder *unwinder;
+    struct prb_native_stack stack;
+    struct prb_thread_copy copy;
+    bool suffices;
+    bool only_two; /* what /proc tells of a blocked thread: stack pointer and program counter */
+};
+
+static struct lab *lab; /* for signal handlers and machine code that calls back */
+
+static void from_context(const ucontext_t *context, struct prb_registers *out)
+{
+    const struct prb_arch *arch = prb_arch_host();
+    out->known = 0;
+#ifdef __x86_64__
+    static const int order[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+    for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
+        prb_register_set(out, i, (uint64_t)context->uc_mcontext.gregs[order[i]]);
+#else
+    for (unsigned i = 0; i < 31; i++)
+        prb_register_set(out, i, context->uc_mcontext.regs[i]);
+    prb_register_set(out, arch->sp, context->uc_mcontext.sp);
+    prb_register_set(out, arch->pc, context->uc_mcontext.pc);
+#endif
+    if (lab->only_two)
+        out->known &= UINT64_C(1) << arch->sp | UINT64_C(1) << arch->pc;
+}
+
+/* Must be inlined: the copy has to be taken while the function it stands in lives. */
+#define TAKE()                                                                                     \
+    do {                                                                                           \
+        ucontext_t context_;                                                                       \
+        getcontext(&context_);                                                                     \
+        from_context(&context_, &lab->copy.registers);                                             \
+        lab->copy.stack_start = lab->copy.registers.value[prb_arch_host()->sp];                    \
+        lab->copy.stack_len =                                                                      \
+            prb_mem_read_some(lab->mem, lab->copy.stack_start, lab->copy.stack, BYTES);            \
+    } while (0)
+
+static volatile int sink;
+
+NOINLINE static void innermost(void)
+{
+    TAKE();
+    sink++;
+}
+
+NOINLINE static void middle(void)
+{
+    innermost();
+    sink++;
+}
+
+/* Its part of the stack is of a size known at run time only, so its unwind rules need the frame
+ * pointer. */
+NOINLINE static void sized_at_run_time(size_t n)
+{
+    volatile char *room = alloca(n);
+    room[0] = 1;
+    innermost();
+    sink += room[0];
+}
+
+NOINLINE static void deep(int n)
+{
+    if (n)
+        deep(n - 1);
+    else
+        innermost();
+    sink++;
+}
+
+static int setup(void **state)
+{
+    struct prb_error err;
+    lab = calloc(1, sizeof *lab);
+    lab->copy.stack = malloc(BYTES);
+    assert_ok(lab->proc = prb_proc_open(getpid(), &err), err);
+    assert_ok(lab->mem = prb_mem_self_new(&err), err);
+    assert_ok(prb_modules_init(&lab->modules, lab->proc, &err), err);
+    assert_ok(lab->unwinder = prb_unwinder_new(&lab->modules, lab->mem, &err), err);
+    *state = lab;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    prb_unwinder_free(lab->unwinder);
+    prb_modules_deinit(&lab->modules);
+    prb_mem_free(lab->mem);
+    prb_proc_free(lab->proc);
+    free(lab->copy.stack);
+    free(lab);
+    return 0;
+}
+
+static void unwind(bool lines)
+{
+    struct prb_error err;
+    assert_ok(prb_unwind(lab->unwinder, &lab->copy, &lab->stack, &lab->suffices, &err), err);
+    prb_unwinder_name(lab->unwinder, &lab->stack, 1, lines);
+}
+
+/* Index of the next frame of that name from i on. */
+static size_t find(size_t i, const char *symbol)
+{
+    for (; i < lab->stack.count; i++)
+        if (lab->stack.frames[i].symbol && strcmp(lab->stack.frames[i].symbol, symbol) == 0)
+            return i;
+    fail_msg("no frame of %s among %zu (%s)", symbol, lab->stack.count,
+             lab->stack.broken ? lab->stack.broken : "whole");
+    return 0;
+}
+
+static void plain(void **state)
+{
+    (void)state;
+    middle();
+    unwind(false);
+    assert_int_equal(find(0, "innermost"), 0);
+    assert_int_equal(find(0, "middle"), 1);
+    assert_int_equal(find(0, "plain"), 2);
+    find(0, "main");
+    assert_null(lab->stack.broken);
+    assert_true(lab->suffices);
+    for (size_t i = 0; i + 1 < lab->stack.count; i++) {
+        const struct prb_native_frame *frame = &lab->stack.frames[i];
+        assert_true(frame->cfa > frame->sp);
+        assert_int_equal(frame->cfa, frame[1].sp);
+        assert_int_equal(frame->returning, i > 0);
+        assert_false(frame->guessed);
+        assert_non_null(frame->module);
+    }
+}
+
+static void two_registers_suffice(void **state)
+{
+    (void)state;
+    lab->only_two = true;
+    middle();
+    unwind(false);
+    assert_int_equal(find(0, "middle"), 1);
+    assert_int_equal(find(0, "two_registers_suffice"), 2);
+}
+
+static void two_registers_do_not(void **state)
+{
+    (void)state;
+    volatile size_t n = 300;
+    sized_at_run_time(n);
+    unwind(false);
+    assert_true(lab->suffices);
+    assert_int_equal(find(0, "two_registers_do_not"), 2);
+    assert_false(lab->stack.frames[2].guessed);
+    lab->only_two = true;
+    sized_at_run_time(n);
+    unwind(false);
+    /* innermost() saved the frame pointer or it did not: then the next one out is a guess. */
+    size_t i = find(0, "two_registers_do_not");
+    assert_int_equal(lab->suffices, !lab->stack.frames[i].guessed);
+    find(0, "main");
+}
+
+/* The stack is deeper than the copy. */
+static void deeper_than_the_copy(void **state)
+{
+    (void)state;
+    deep(2000);
+    unwind(false);
+    size_t frames = 0;
+    for (size_t i = 0; i < lab->stack.count; i++)
+        frames += lab->stack.frames[i].symbol && !strcmp(lab->stack.frames[i].symbol, "deep");
+    assert_true(frames > 0);
+    assert_true(lab->stack.count < 5000);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    innermost();
+    sink++;
+}
+
+NOINLINE static void raising(void)
+{
+    raise(SIGUSR1);
+    sink++;
+}
+
+static void signal_frame(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_handler = on_signal}, before;
+    sigaction(SIGUSR1, &action, &before);
+    raising();
+    sigaction(SIGUSR1, &before, NULL);
+    unwind(false);
+    size_t i = find(0, "on_signal");
+    assert_true(lab->stack.frames[i + 1].signal);
+    assert_false(lab->stack.frames[i + 2].returning);
+    i = find(i, "raising");
+    assert_int_equal(find(i, "signal_frame"), i + 1);
+}
+
+static void other_stack_for_signals(void **state)
+{
+    (void)state;
+    void *place = malloc(65536);
+    stack_t stack = {.ss_sp = place, .ss_size = 65536}, old;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK}, before;
+    sigaltstack(&stack, &old);
+    sigaction(SIGUSR1, &action, &before);
+    raising();
+    unwind(false);
+    find(find(find(0, "on_signal"), "raising"), "other_stack_for_signals");
+    sigaction(SIGUSR1, &before, NULL);
+    sigaltstack(&old, NULL);
+    free(place);
+}
+
+#ifdef __x86_64__
+/* push %rbx; sub $0x40, %rsp; call *%rdi; add $0x40, %rsp; pop %rbx; ret: no unwind information,
+ * like an assembler kernel. */
+static const uint8_t kernel[] = {0x53, 0x48, 0x83, 0xec, 0x40, 0xff, 0xd7,
+                                 0x48, 0x83, 0xc4, 0x40, 0x5b, 0xc3};
+
+NOINLINE static void through_kernel(void (*code)(void (*)(void)))
+{
+    code(middle);
+    sink++;
+}
+
+static void code_without_unwind_information(void **state)
+{
+    (void)state;
+    uint8_t *page =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(page != MAP_FAILED);
+    memcpy(page, kernel, sizeof kernel);
+    struct prb_error err;
+    assert_ok(prb_proc_maps(lab->proc, true, &err), err);
+    through_kernel((void (*)(void (*)(void)))(uintptr_t)page);
+    unwind(false);
+    munmap(page, 4096);
+    assert_int_equal(find(0, "middle"), 1);
+    assert_null(lab->stack.frames[2].module);
+    assert_false(lab->stack.frames[2].guessed);
+    assert_int_equal(find(0, "through_kernel"), 3);
+    assert_true(lab->stack.frames[3].guessed);
+    assert_false(lab->stack.frames[4].guessed);
+    find(0, "main");
+}
+
+/* A call through a null pointer: the caller is the first word. */
+static void program_counter_of_nothing(void **state)
+{
+    (void)state;
+    middle();
+    unsigned sp = prb_arch_host()->sp, pc = prb_arch_host()->pc;
+    unwind(false);
+    prb_addr cfa = lab->stack.frames[0].cfa;
+    lab->copy.stack_len -= cfa - 8 - lab->copy.stack_start;
+    memmove(lab->copy.stack, lab->copy.stack + (cfa - 8 - lab->copy.stack_start),
+            lab->copy.stack_len);
+    lab->copy.stack_start = cfa - 8;
+    lab->copy.registers.value[sp] = cfa - 8;
+    lab->copy.registers.value[pc] = 0;
+    unwind(false);
+    assert_int_equal(find(0, "middle"), 1);
+    assert_true(lab->stack.frames[1].guessed);
+}
+#endif
+
+/* Whatever the stack holds, the walk ends, and well. */
+static void rubbish(void **state)
+{
+    (void)state;
+    middle();
+    uint32_t seed = 1;
+    for (int round = 0; round < 300; round++) {
+        for (size_t i = 0; i < lab->copy.stack_len; i += 8)
+            if ((seed = seed * 1664525 + 1013904223) >> 28 == 0)
+                memcpy(lab->copy.stack + i,
+                       &(uint64_t){seed % 3 ? seed : (uintptr_t)middle + seed % 64}, 8);
+        unwind(false);
+        assert_true(lab->stack.count >= 1);
+    }
+    lab->copy.stack_len = 0;
+    lab->copy.registers.value[prb_arch_host()->sp] = 8;
+    lab->copy.stack_start = 8;
+    unwind(false);
+    assert_int_equal(lab->stack.count, 1);
+    assert_non_null(lab->stack.broken);
+}
+
+static void no_registers(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    lab->copy.registers.known = 0;
+    assert_false(prb_unwind(lab->unwinder, &lab->copy, &lab->stack, &lab->suffices, &err));
+    assert_int_equal(err.code, PRB_UNSUPPORTED);
+}
+
+static void source_lines(void **state)
+{
+    (void)state;
+    middle();
+    unwind(true);
+    const struct prb_native_frame *frame = &lab->stack.frames[find(0, "middle")];
+    if (!frame->file)
+        skip(); /* built without -g */
+    assert_non_null(strstr(frame->file, "unwind.c"));
+    assert_true(frame->line > 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(plain),
+        TEST(two_registers_suffice),
+        TEST(two_registers_do_not),
+        TEST(deeper_than_the_copy),
+        TEST(signal_frame),
+        TEST(other_stack_for_signals),
+#ifdef __x86_64__
+        TEST(code_without_unwind_information),
+        TEST(program_counter_of_nothing),
+#endif
+        TEST(rubbish),
+        TEST(no_registers),
+        TEST(source_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
