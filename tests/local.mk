@@ -14,6 +14,7 @@ EXTRA_DIST += %D%/pytest.sh %D%/run %D%/newer-pythons.sh
 include tests/unit/local.mk
 include tests/cli/local.mk
 include tests/targets/local.mk
+include tests/layout/local.mk
 include tests/live/local.mk
 include tests/bench/local.mk
 TESTS += $(PYTESTS)

@@ -20,7 +20,8 @@ archive=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/*.sources 2>/dev/null |
 [ -n "$archive" ] || archive=$(awk '$1 == "deb" { for (i = 2; i <= NF; i++) if ($i ~ /:\/\//) { print $i; exit } }' \
     /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null)
 [ -n "$archive" ] || skip "no archive in the apt sources"
-packages=python3.13,python3.14,python3.15
+# with headers, from which tests/layout prints the layouts again
+packages=python3.13,python3.14,python3.15,libpython3.13-dev,libpython3.14-dev,libpython3.15-dev
 mkdir -p "$(dirname "$dir")"
 if ! debootstrap --variant=minbase --include="$packages" "$suite" "$dir" "$archive" >"$dir.log" 2>&1; then
     tail -n 5 "$dir.log"

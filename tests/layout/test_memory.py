@@ -1,0 +1,23 @@
+"""Every interpreter reads its own objects at the offsets of its layout: memory.py, which runs inside."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import layouts  # noqa: E402
+
+
+@pytest.mark.parametrize("python", layouts.interpreters(), ids=lambda python: python.id)
+def test_own_objects(python):
+    layout = {".".join(key): value for key, value in layouts.of_version(python.version).items()}
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "memory.py")) as script:
+        done = subprocess.run(python.command("-", json.dumps(layout)), stdin=script, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, universal_newlines=True, timeout=60)
+    *disagreements, last = done.stdout.splitlines() or [""]
+    assert not disagreements
+    assert done.returncode == 0 and last.startswith("checked ") and int(last.split()[1]) > 100, last

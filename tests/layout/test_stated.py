@@ -1,0 +1,93 @@
+"""
+Structs that stand in CPython's .c files are stated by hand in mk/objects.h: here they are held against the debug
+information of every interpreter that has it.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import layouts  # noqa: E402
+
+# (struct, field) → (type, member) as gdb knows them; a type of several names is tried in turn.
+STATED = {
+    ("module", "dict"): ("PyModuleObject", "md_dict"),
+    ("module", "name"): ("PyModuleObject", "md_name"),
+    ("range", "start"): ("rangeobject", "start"),
+    ("range", "stop"): ("rangeobject", "stop"),
+    ("range", "step"): ("rangeobject", "step"),
+    ("mapping_proxy", "mapping"): ("mappingproxyobject", "mapping"),
+    ("deque", "leftblock"): ("dequeobject", "leftblock"),
+    ("deque", "leftindex"): ("dequeobject", "leftindex"),
+    ("deque", "rightindex"): ("dequeobject", "rightindex"),
+    ("deque", "maxlen"): ("dequeobject", "maxlen"),
+    ("deque", "block_data"): ("struct BLOCK", "data"),
+    ("deque", "block_right"): ("struct BLOCK", "rightlink"),
+    ("dict_keys", "size"): ("struct _dictkeysobject", "dk_size"),
+    ("dict_keys", "nentries"): ("struct _dictkeysobject", "dk_nentries"),
+    ("dict_keys", "indices"): ("struct _dictkeysobject", "dk_indices"),
+    # And some that the headers give, so that a wrong pyconfig.h would show.
+    ("frame", "localsplus"): ("PyFrameObject|struct _PyInterpreterFrame", "localsplus|f_localsplus"),
+    ("thread", "thread_id"): ("PyThreadState", "thread_id"),
+    ("interp", "builtins"): ("PyInterpreterState", "builtins"),
+    ("code", "filename"): ("PyCodeObject", "co_filename"),
+    ("type", "heap_cached_keys"): ("PyHeapTypeObject", "ht_cached_keys"),
+    ("gil", "last_holder"): ("struct _gil_runtime_state", "last_holder"),
+}
+
+
+def library_of(python):
+    """The file that holds the interpreter: libpython or the executable."""
+    script = ("import sys\nfor line in open('/proc/self/maps'):\n"
+              " path = line.split()[-1]\n if 'libpython' in path: print(path); break\nelse: print(sys.executable)")
+    told = subprocess.run(python.command("-c", script), stdout=subprocess.PIPE, check=True, universal_newlines=True)
+    return os.path.realpath((python.root or "") + told.stdout.strip())
+
+
+@functools.lru_cache(maxsize=None)
+def has_debug_info(path):
+    sections = subprocess.run(["readelf", "-SW", path], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    return ".debug_info" in sections
+
+
+def ask_gdb(path, questions):
+    """{question: number or None}, from one gdb."""
+    command = ["gdb", "-nx", "-batch"]
+    for question in questions:
+        command += ["-ex", "output " + question, "-ex", "echo \\n@\\n"]
+    done = subprocess.run(command + [path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True,
+                          timeout=120)
+    answers = [answer.strip() for answer in done.stdout.split("\n@\n")]
+    return {question: int(answer) if answer.lstrip("-").isdigit() else None
+            for question, answer in zip(questions, answers)}
+
+
+@pytest.mark.skipif(not (shutil.which("gdb") and shutil.which("readelf")), reason="needs gdb and readelf")
+@pytest.mark.parametrize("python", layouts.interpreters(), ids=lambda python: python.id)
+def test_debug_information(python):
+    path = library_of(python)
+    if not has_debug_info(path):
+        pytest.skip("no debug information")
+    questions, asked = [], {}
+    for field, (types, members) in STATED.items():
+        asked[field] = ["(long)&(({} *)0)->{}".format(type_, member)
+                        for type_ in types.split("|") for member in members.split("|")]
+        questions += asked[field]
+    items = "(long)sizeof(((struct BLOCK *)0)->data) / 8"
+    answers = ask_gdb(path, questions + [items])
+    layout = layouts.of_version(python.version)
+    checked = 0
+    for field, ways in asked.items():
+        told = [answers[way] for way in ways if answers[way] is not None]
+        expected = layout[("OFFSET", *field)]
+        if told and expected is not None:
+            assert expected in told, field
+            checked += 1
+    assert checked >= 18
+    assert answers[items] == layout["NUMBER", "deque_block_items"]
