@@ -65,8 +65,8 @@ struct prb_mem *prb_mem_callback_new(prb_mem_fn *read, void *context, struct prb
 /* An ELF core file (and so a snapshot): see mem/core.h for what else it tells. */
 
 /*
- * Wraps a source, which it does not own, and remembers every page that was read and what was in it when it was
- * first read: what a snapshot is made of.
+ * Wraps a source, which it does not own, and remembers every page that was read, with the bytes of the latest
+ * reading: what a snapshot is made of.
  */
 struct prb_mem *prb_mem_record_new(struct prb_mem *inner, struct prb_error *err);
 /* The pages recorded, ascending: calls each(context, addr, data, len) for each run of adjacent pages; stops at false. */

@@ -161,6 +161,22 @@ bool prb_elf_bias(struct prb_elf *elf, prb_addr addr, uint64_t file_offset, uint
     return false;
 }
 
+bool prb_elf_written(struct prb_elf *elf, uint64_t offset, uint64_t len)
+{
+    const uint64_t page = 4096;
+    for (size_t i = 0, count = segments(elf); i < count; i++) {
+        GElf_Phdr header;
+        uint64_t end;
+        if (!gelf_getphdr(elf->handle, (int)i, &header) || header.p_type != PT_LOAD ||
+            !(header.p_flags & PF_W) ||
+            __builtin_add_overflow(header.p_offset, header.p_filesz, &end))
+            continue;
+        if (offset < end && len > 0 && header.p_offset / page * page <= offset + (len - 1))
+            return true;
+    }
+    return false;
+}
+
 size_t prb_elf_build_id(struct prb_elf *elf, uint8_t out[64])
 {
     for (size_t i = 0, count = segments(elf); i < count; i++) {

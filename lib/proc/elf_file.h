@@ -26,6 +26,10 @@ bool prb_elf_contents(Elf_Scn *scn, struct prb_bytes *out);
 /* Where symbols are looked for after the file's own tables: owned by elf from now on. */
 void prb_elf_add_debug(struct prb_elf *elf, struct prb_elf *debug);
 
+/* Whether [offset, offset + len) of the file lies (also) in a segment that is written to, page by
+ * page. */
+bool prb_elf_written(struct prb_elf *elf, uint64_t offset, uint64_t len);
+
 /* A note, elf(5), "Notes". */
 struct prb_note {
     uint32_t type;

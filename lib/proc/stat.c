@@ -26,7 +26,7 @@ bool prb_stat_parse(const char *text, struct prb_stat *out)
     len = len < sizeof stat.comm ? len : sizeof stat.comm - 1;
     memcpy(stat.comm, open + 1, len);
     const char *at = close + 2;
-    stat.state = *at;
+    stat.state = *at == '?' ? 0 : *at;
     unsigned number = STATE_FIELD;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         while (number < fields[i].number) {

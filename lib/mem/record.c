@@ -1,0 +1,239 @@
+/*
+ * A source that remembers what is read through it, page by page: what a snapshot is made of.
+ *
+ * Reads go to the inner source every time, so that a second reading of a living target sees what
+ * changed; the page keeps the bytes of the latest reading, which is the one that decoding believed
+ * in the end.
+ */
+#include <string.h>
+
+#include "base/buf.h"
+#include "mem/mem.h"
+
+#define PAGE 4096u
+/* 256 MiB; decoding touches some hundred pages. */
+#define PAGES_MAX 65536
+
+struct page {
+    uint64_t number;
+    size_t len;       /* bytes from its start that are known */
+    uint64_t reading; /* when it was first read, by number */
+    uint8_t data[PAGE];
+};
+
+struct record {
+    struct prb_mem base;
+    struct prb_mem *inner;
+    struct page **pages, **table;
+    size_t count, cap, table_mask;
+    uint64_t reading;
+};
+
+static size_t slot_of(const struct record *self, uint64_t number)
+{
+    size_t slot = (size_t)(number * 0x9e3779b97f4a7c15u >> 32) & self->table_mask;
+    while (self->table[slot] && self->table[slot]->number != number)
+        slot = (slot + 1) & self->table_mask;
+    return slot;
+}
+
+static bool table_grow(struct record *self)
+{
+    size_t size = (self->table_mask + 1) * 2;
+    struct page **table = calloc(size, sizeof *table);
+    if (!table)
+        return false;
+    free(self->table);
+    self->table = table;
+    self->table_mask = size - 1;
+    for (size_t i = 0; i < self->count; i++)
+        table[slot_of(self, self->pages[i]->number)] = self->pages[i];
+    return true;
+}
+
+static bool add(struct record *self, uint64_t number, struct prb_error *err)
+{
+    if (self->count == PAGES_MAX)
+        return prb_fail(err, PRB_IO, "more than %u MiB would have to be recorded", PAGES_MAX / 256);
+    struct page *page = NULL;
+    if ((self->count * 2 >= self->table_mask && !table_grow(self)) ||
+        !PRB_GROW(self->pages, self->count, self->cap) || !(page = malloc(sizeof *page)))
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    page->number = number;
+    page->len = 0;
+    page->reading = self->reading;
+    self->pages[self->count++] = page;
+    self->table[slot_of(self, number)] = page;
+    return true;
+}
+
+/* Add the pages of a range that are new.  *all_new_out: whether they all are of this reading. */
+static bool add_range(struct record *self, const struct prb_range *range, bool *all_new_out,
+                      struct prb_error *err)
+{
+    *all_new_out = true;
+    if (range->len == 0)
+        return true;
+    uint64_t first = range->addr / PAGE;
+    uint64_t last = range->len - 1 > UINT64_MAX - range->addr
+                        ? UINT64_MAX / PAGE
+                        : (range->addr + (range->len - 1)) / PAGE;
+    if (last - first >= PAGES_MAX)
+        return prb_fail(err, PRB_IO, "a range of %zu bytes is too long to be recorded", range->len);
+    for (uint64_t number = first;; number++) {
+        const struct page *page = self->table[slot_of(self, number)];
+        if (!page && !add(self, number, err))
+            return false;
+        *all_new_out &= !page || page->reading == self->reading;
+        if (number == last)
+            return true;
+    }
+}
+
+/* Read the pages that were added since the first one given, whole. */
+static bool fill_pages(struct record *self, size_t from, struct prb_error *err)
+{
+    size_t count = self->count - from;
+    if (count == 0)
+        return true;
+    PRB_AUTO_FREE struct prb_range *ranges = calloc(count, sizeof *ranges);
+    if (!ranges)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        struct page *page = self->pages[from + i];
+        ranges[i] = (struct prb_range){.addr = page->number * PAGE, .buf = page->data, .len = PAGE};
+    }
+    if (!prb_mem_readv_some(self->inner, ranges, count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        self->pages[from + i]->len = ranges[i].got;
+    return true;
+}
+
+/* Copy between a range and the pages it lies in: out of the pages, or into them. */
+static void exchange(struct record *self, struct prb_range *range, bool out)
+{
+    size_t done = 0, limit = out ? range->len : range->got;
+    while (done < limit) {
+        prb_addr at = range->addr + done;
+        size_t lo = at % PAGE, part = PAGE - lo;
+        part = part < limit - done ? part : limit - done;
+        struct page *page = self->table[slot_of(self, at / PAGE)];
+        size_t known = out ? (page->len > lo ? page->len - lo : 0) : part;
+        part = part < known ? part : known;
+        if (part == 0)
+            break;
+        if (out) {
+            memcpy((uint8_t *)range->buf + done, page->data + lo, part);
+        } else if (lo <= page->len) {
+            memcpy(page->data + lo, (uint8_t *)range->buf + done, part);
+            page->len = page->len > lo + part ? page->len : lo + part;
+        }
+        done += part;
+        if (out && page->len < PAGE)
+            break;
+    }
+    if (out)
+        range->got = done;
+}
+
+/* Ranges whose pages were known before are read again, in one call, and their pages brought up to date. */
+static bool read_again(struct record *self, struct prb_range *ranges, const bool *fresh,
+                       size_t count, struct prb_error *err)
+{
+    PRB_AUTO_FREE struct prb_range *again = malloc(count ? count * sizeof *again : 1);
+    if (!again)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!fresh[i])
+            again[n++] = ranges[i];
+    }
+    if (n && !prb_mem_readv_some(self->inner, again, n, err))
+        return false;
+    for (size_t i = 0, k = 0; i < count; i++) {
+        if (fresh[i])
+            continue;
+        ranges[i].got = again[k++].got;
+        exchange(self, &ranges[i], false);
+    }
+    return true;
+}
+
+static bool record_readv(struct prb_mem *mem, struct prb_range *ranges, size_t count,
+                         struct prb_error *err)
+{
+    struct record *self = (struct record *)mem;
+    self->reading++;
+    size_t from = self->count;
+    PRB_AUTO_FREE bool *fresh = calloc(count ? count : 1, sizeof *fresh);
+    if (!fresh)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        if (!add_range(self, &ranges[i], &fresh[i], err))
+            return false;
+    }
+    if (!fill_pages(self, from, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (fresh[i])
+            exchange(self, &ranges[i], true);
+    }
+    return read_again(self, ranges, fresh, count, err);
+}
+
+static void record_free(struct prb_mem *mem)
+{
+    struct record *self = (struct record *)mem;
+    for (size_t i = 0; i < self->count; i++)
+        free(self->pages[i]);
+    free(self->pages);
+    free(self->table);
+    free(self);
+}
+
+static const struct prb_mem_ops record_ops = {"record", record_readv, record_free};
+
+struct prb_mem *prb_mem_record_new(struct prb_mem *inner, struct prb_error *err)
+{
+    struct record *self = calloc(1, sizeof *self);
+    struct page **table = calloc(64, sizeof *table);
+    if (!self || !table) {
+        free(self);
+        free(table);
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    }
+    *self = (struct record){{&record_ops, 0, 0}, .inner = inner, .table = table, .table_mask = 63};
+    return &self->base;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const struct page *a = *(struct page *const *)left, *b = *(struct page *const *)right;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+bool prb_mem_record_each(struct prb_mem *record,
+                         bool (*each)(void *context, prb_addr addr, const void *data, size_t len),
+                         void *context)
+{
+    struct record *self = (struct record *)record;
+    PRB_AUTO(prb_buf) struct prb_buf run = {0};
+    if (self->count)
+        qsort(self->pages, self->count, sizeof *self->pages, by_number);
+    for (size_t i = 0; i < self->count; i++) {
+        const struct page *page = self->pages[i];
+        prb_buf_add(&run, page->data, page->len);
+        if (!prb_buf_ok(&run))
+            return false;
+        bool joined = page->len == PAGE && i + 1 < self->count && self->pages[i + 1]->len &&
+                      self->pages[i + 1]->number == page->number + 1;
+        if (joined)
+            continue;
+        prb_addr end = page->number * PAGE + page->len;
+        if (run.len && !each(context, end - run.len, run.data, run.len))
+            return false;
+        run.len = 0;
+    }
+    return true;
+}
