@@ -4,11 +4,13 @@
 #include "command.h"
 #include "out.h"
 
-enum { NATIVE, LOCALS };
+enum { NATIVE, LOCALS, STOP };
 
 static const struct prb_option options[] = {
     [NATIVE] = {0, "native", NULL, "with registers and native stacks of all threads", NULL},
     [LOCALS] = {'l', "locals", NULL, "with what the values of local variables need", NULL},
+    [STOP] = {0, "stop", NULL, "stop the Python threads meanwhile, so that all is of one moment",
+              NULL},
     {0},
 };
 
@@ -17,13 +19,20 @@ static bool run_snapshot(const struct prb_run *run, struct prb_error *err)
     const struct prb_snapshot_options wanted = {
         .native = run->options[NATIVE].count,
         .locals = run->options[LOCALS].count,
+        .stop = run->options[STOP].count,
     };
+    size_t moved = 0;
     uint64_t bytes = 0;
     PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
-    if (!target || !prb_snapshot_write(target, run->arguments[0], &wanted, &bytes, err))
+    if (!target || !prb_snapshot_write(target, run->arguments[0], &wanted, &bytes, &moved, err))
         return false;
     prb_out_text(stdout, run->arguments[0]);
     printf(": %" PRIu64 " bytes\n", bytes);
+    if (moved)
+        printf(
+            "%zu threads went on while they were copied: their stacks may mix two moments (--stop "
+            "keeps them still)\n",
+            moved);
     return true;
 }
 

@@ -227,10 +227,15 @@ PRB_API void prb_stack_groups_free(struct prb_stack_groups *groups);
 struct prb_snapshot_options {
     bool native; /* with registers and stacks of all threads (each running one is stopped for its copy) */
     bool locals; /* with what the locals' reprs need */
+    bool stop;   /* stop the Python threads meanwhile, so that all is of one moment */
 };
-/* Write what decoding this target touches to path, an ELF core of kilobytes that every core reader opens.  *bytes_out: its size. */
+/*
+ * Write what decoding this target touches to path, an ELF core of kilobytes that every core reader opens.
+ * *bytes_out: its size.  *moved_out: threads that went on while they were copied, in every try: their stacks in the file
+ * may mix two moments (none with stop).
+ */
 PRB_API bool prb_snapshot_write(struct prb_target *target, const char *path, const struct prb_snapshot_options *options,
-                                uint64_t *bytes_out, struct prb_error *err) PRB_MUST_CHECK;
+                                uint64_t *bytes_out, size_t *moved_out, struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- SQL ---- */
 

@@ -80,6 +80,8 @@ typedef void prb_during_stop_fn(void *context);
 bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
                           enum prb_stop_rule rule, prb_during_stop_fn *during_stop, void *context,
                           struct prb_thread_copy *out, struct prb_error *err);
+/* Say why the kernel refused to let a thread be stopped (sys: its errno).  Returns false. */
+bool prb_stop_refused(struct prb_proc *proc, pid_t tid, int sys, struct prb_error *err);
 /*
  * Unwind a copy.  *suffices_out false: registers that the copy lacks were needed, and the walk went
  * on by guessing; stop the thread and take it anew for a better one.  The frames are owned by the

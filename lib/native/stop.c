@@ -230,7 +230,7 @@ static void *stop_main(void *argument)
     return NULL;
 }
 
-static bool explain_refusal(struct prb_proc *proc, pid_t tid, int sys, struct prb_error *err)
+bool prb_stop_refused(struct prb_proc *proc, pid_t tid, int sys, struct prb_error *err)
 {
     pid_t tracer = sys == EPERM ? task_tracer(proc, tid) : 0;
     if (!tracer)
@@ -268,7 +268,7 @@ static bool copy_by_stop(struct prb_proc *proc, struct stop *stop, struct prb_er
                             STOP_WAIT_NS / 1000000);
     }
     if (stop->sys)
-        return explain_refusal(proc, stop->tid, stop->sys, err);
+        return prb_stop_refused(proc, stop->tid, stop->sys, err);
     if (!stop->done && err)
         *err = stop->err;
     return stop->done;

@@ -45,8 +45,9 @@ static struct prb_native_look *native_look_new(size_t count, struct prb_error *e
     return PRB_STEAL(native);
 }
 
-static void note_stop(struct prb_look *look, const struct prb_thread_copy *copy)
+static void note(struct prb_look *look, pid_t tid, const struct prb_thread_copy *copy)
 {
+    prb_target_keep(look->target, tid, &copy->registers);
     if (copy->stopped > look->box->stacks.longest_stop)
         look->box->stacks.longest_stop = copy->stopped;
 }
@@ -94,7 +95,7 @@ static void take_one(struct prb_look *look, size_t i, struct taken *taken)
                                         &moment, &taken->copy, &taken->stack, NULL);
         if (!taken->have)
             return;
-        note_stop(look, &taken->copy);
+        note(look, task->tid, &taken->copy);
         taken->torn = !moment.read && prb_proc_live(look->target->proc) && chain_moved(look, i);
         if (!taken->torn)
             return;
@@ -190,7 +191,7 @@ bool prb_native_threads(struct prb_look *look, struct prb_error *err)
         if (!prb_thread_unwind(unwinder, look->target->proc, tasks->items[i].tid, true, NULL, NULL,
                                &copy, &stacks[count], NULL))
             continue;
-        note_stop(look, &copy);
+        note(look, tasks->items[i].tid, &copy);
         owners[count++] = i;
     }
     prb_unwinder_name(unwinder, stacks, count, look->options->source_lines);

@@ -29,6 +29,7 @@ void prb_target_close(struct prb_target *target)
     prb_py_free(target->pys, target->runtime_count);
     prb_modules_deinit(&target->modules);
     prb_mem_free(target->recorder);
+    free(target->saved);
     prb_proc_free(target->proc);
     prb_arena_deinit(&target->arena);
     free(target);
@@ -216,6 +217,19 @@ static bool all_digits(const char *text)
     return n > 0 && text[n] == '\0';
 }
 
+struct prb_target *prb_target_open_core(const char *path, const char *exe, const char *sysroot,
+                                        bool record, struct prb_error *err)
+{
+    struct prb_proc *proc = prb_proc_open_core(path, exe, sysroot, err);
+    struct prb_target *target = proc ? prb_target_over(proc, record, err) : NULL;
+    if (!target)
+        return NULL;
+    target->path = prb_arena_strdup(&target->arena, path);
+    target->exe = exe ? prb_arena_strdup(&target->arena, exe) : NULL;
+    target->sysroot = sysroot ? prb_arena_strdup(&target->arena, sysroot) : NULL;
+    return target;
+}
+
 static struct prb_target *open_file(const char *path, const struct prb_target_options *options,
                                     struct prb_error *err)
 {
@@ -224,9 +238,8 @@ static struct prb_target *open_file(const char *path, const struct prb_target_op
         prb_error_remedy(err, "give a pid, a core file, a snapshot, or a part of a command line");
         return NULL;
     }
-    struct prb_proc *proc = prb_proc_open_core(path, options ? options->exe : NULL,
-                                               options ? options->sysroot : NULL, err);
-    return proc ? prb_target_over(proc, false, err) : NULL;
+    return prb_target_open_core(path, options ? options->exe : NULL,
+                                options ? options->sysroot : NULL, false, err);
 }
 
 struct prb_target *prb_target_open(const char *spec, const struct prb_target_options *options,

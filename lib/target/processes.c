@@ -132,7 +132,15 @@ static double boot_time(void)
 
 static void fill_from_stat(struct prb_proc *proc, struct prb_process *process)
 {
-    enum { PPID = 0, UTIME = 10, STIME = 11, THREADS = 16, STARTTIME = 18, RSS = 20, COUNT = 21 }; /* from field 4 */
+    enum {
+        PPID = 0,
+        UTIME = 10,
+        STIME = 11,
+        THREADS = 16,
+        STARTTIME = 18,
+        RSS = 20,
+        COUNT = 21
+    }; /* from field 4 */
     long long values[COUNT];
     if (!stat_fields(proc, values, COUNT))
         return;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "native/freeze.h"
 #include "target/look.h"
 
 #define LOCALS_TRIES 4 /* readings of a thread's locals before it is called unstable */
@@ -171,29 +172,69 @@ static bool add_python_threads(struct prb_look *look, struct prb_native_look *na
     return true;
 }
 
-static bool take_runtime(struct prb_look *look, struct prb_error *err)
+/* One sample, and who its threads are.  *facts_out is the caller's to free. */
+static bool sample(struct prb_look *look, unsigned tries, struct prb_thread_facts **facts_out,
+                   struct prb_error *err)
 {
-    struct prb_target *target = look->target;
-    const struct prb_runtime *runtime = look->runtime;
-    prb_codes_renew(runtime->py);
-    prb_objects_clear(runtime->objects);
-    prb_sampler_want_anchors(runtime->sampler, look->options->native);
-    look->raw = prb_sampler_take(runtime->sampler, prb_proc_live(target->proc) ? 0 : 1, err);
+    look->raw = prb_sampler_take(look->runtime->sampler, tries, err);
     if (!look->raw)
         return false;
     look->box->stacks.tries += look->raw->tries;
     look->box->stacks.rejected += look->raw->rejected;
-    PRB_AUTO_FREE struct prb_thread_facts *facts =
-        calloc(look->raw->thread_count + 1, sizeof *facts);
+    struct prb_thread_facts *facts = calloc(look->raw->thread_count + 1, sizeof *facts);
     if (!facts)
         return prb_fail(err, PRB_NOMEM, "stacks");
-    look->facts = facts;
-    prb_threads_identify(target, runtime, look->raw, look->tasks, &look->box->arena, facts);
+    free(*facts_out);
+    *facts_out = look->facts = facts;
+    prb_threads_identify(look->target, look->runtime, look->raw, look->tasks, &look->box->arena,
+                         facts);
+    return true;
+}
+
+/* Stop the threads of the sample. */
+static struct prb_freeze *freeze(const struct prb_look *look, struct prb_error *err)
+{
+    size_t count = 0, stopped;
+    PRB_AUTO_FREE pid_t *tids = calloc(look->raw->thread_count + 1, sizeof *tids);
+    if (!tids)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "stacks"));
+    for (size_t i = 0; i < look->raw->thread_count; i++)
+        if (look->facts[i].task)
+            tids[count++] = look->facts[i].task->tid;
+    return prb_freeze_new(look->target->proc, tids, count, &stopped, err);
+}
+
+static bool fill_threads(struct prb_look *look, struct prb_error *err)
+{
     prb_look_folders(look);
     PRB_AUTO(prb_native_look) struct prb_native_look *native = NULL;
     if (look->options->native && !(native = prb_native_look_take(look, err)))
         return false;
     return add_python_threads(look, native, err);
+}
+
+/* With native frames each thread is stopped by itself, chain and registers together: no need to
+ * stop all. */
+static bool take_runtime(struct prb_look *look, struct prb_error *err)
+{
+    const struct prb_runtime *runtime = look->runtime;
+    bool live = prb_proc_live(look->target->proc);
+    bool stop = look->options->stop && live && !look->options->native;
+    PRB_AUTO_FREE struct prb_thread_facts *facts = NULL;
+    prb_codes_renew(runtime->py);
+    prb_objects_clear(runtime->objects);
+    prb_sampler_want_anchors(runtime->sampler, look->options->native);
+    if (!sample(look, live && !stop ? 0 : 1, &facts, err))
+        return false;
+    if (!stop)
+        return fill_threads(look, err);
+    struct prb_freeze *frozen = freeze(look, err);
+    prb_objects_clear(runtime->objects);
+    bool ok = frozen && sample(look, 2, &facts, err) && fill_threads(look, err);
+    double stood = prb_freeze_free(frozen);
+    if (stood > look->box->stacks.longest_stop)
+        look->box->stacks.longest_stop = stood;
+    return ok;
 }
 
 static bool take_all(struct prb_target *target, const struct prb_stack_options *options,

@@ -25,16 +25,26 @@ struct prb_target {
     struct prb_modules modules;
     struct prb_py *pys; /* most likely first */
     size_t runtime_count;
-    struct prb_runtime *runtimes;  /* parallel to pys */
-    struct prb_unwinder *unwinder; /* made on first use */
+    struct prb_runtime *runtimes;     /* parallel to pys */
+    struct prb_unwinder *unwinder;    /* made on first use */
+    const char *path, *exe, *sysroot; /* what a core or snapshot was opened with */
+    struct prb_saved_task *saved;     /* while a snapshot is made: registers as they were taken */
+    size_t saved_count, saved_cap;
 };
 
 /* Open over a process description, which is taken, also on failure.  recorder (may be NULL): read
  * through it. */
 struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct prb_error *err);
 
+/* A core or snapshot; exe and sysroot may be NULL. */
+struct prb_target *prb_target_open_core(const char *path, const char *exe, const char *sysroot,
+                                        bool record, struct prb_error *err);
+
 /* The unwinder of the target, made on first use; borrowed. */
 struct prb_unwinder *prb_target_unwinder(struct prb_target *target, struct prb_error *err);
+
+/* While a snapshot is made, keep the registers of a task. */
+void prb_target_keep(struct prb_target *target, pid_t tid, const struct prb_registers *registers);
 
 /* ---- processes.c ---- */
 

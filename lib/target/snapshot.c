@@ -1,0 +1,125 @@
+/*
+ * Snapshots: the target is decoded once through a recording source, and what that touched is
+ * written as a small core. So a snapshot holds just what the same questions need again, and grows
+ * with the questions, not with the target.
+ */
+#include <string.h>
+
+#include "target/target.h"
+
+#define SNAPSHOT_TRIES                                                                             \
+    5 /* decodings until the recorded pages tell the same stacks as the live ones did */
+
+void prb_target_keep(struct prb_target *target, pid_t tid, const struct prb_registers *registers)
+{
+    if (!target->recorder)
+        return;
+    size_t i = 0;
+    while (i < target->saved_count && target->saved[i].tid != tid)
+        i++;
+    if (i == target->saved_count) {
+        if (!PRB_GROW(target->saved, target->saved_count, target->saved_cap))
+            return;
+        target->saved_count++;
+    }
+    target->saved[i] = (struct prb_saved_task){.tid = tid, .registers = *registers};
+}
+
+static struct prb_target *open_again(const struct prb_target *target, struct prb_error *err)
+{
+    if (!prb_proc_live(target->proc))
+        return prb_target_open_core(target->path, target->exe, target->sysroot, true, err);
+    struct prb_proc *proc = prb_proc_open(prb_proc_pid(target->proc), err);
+    return proc ? prb_target_over(proc, true, err) : NULL;
+}
+
+/* Texts that tables read and stacks do not.  The environment is left out: it may hold secrets. */
+static void record_texts(struct prb_target *target)
+{
+    static const char *const names[] = {"maps", "status",  "stat",   "statm",
+                                        "comm", "cmdline", "limits", "cgroup"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        PRB_AUTO(prb_buf) struct prb_buf text = {0};
+        prb_proc_text(target->proc, names[i], &text, NULL);
+    }
+}
+
+/* All tasks are named in the file; those without registers were not stopped. */
+static bool keep_all_tasks(struct prb_target *target, struct prb_error *err)
+{
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    if (!prb_proc_tasks(target->proc, &tasks, err))
+        return false;
+    for (size_t i = 0; i < tasks.count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < target->saved_count; k++)
+            known |= target->saved[k].tid == tasks.items[i].tid;
+        if (!known)
+            prb_target_keep(target, tasks.items[i].tid, &(struct prb_registers){0});
+    }
+    return true;
+}
+
+static bool same_text(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+
+/* Threads whose frames differ between what was seen and what the file tells. */
+static size_t count_moved(const struct prb_stacks *seen, const struct prb_stacks *told)
+{
+    size_t moved = 0;
+    for (size_t i = 0; i < seen->thread_count; i++) {
+        const struct prb_thread *a = &seen->threads[i];
+        const struct prb_thread *b = i < told->thread_count ? &told->threads[i] : NULL;
+        bool same = b && a->thread_id == b->thread_id && a->frame_count == b->frame_count;
+        for (size_t k = 0; same && k < a->frame_count; k++)
+            same = a->frames[k].addr == b->frames[k].addr &&
+                   a->frames[k].line == b->frames[k].line &&
+                   same_text(a->frames[k].name, b->frames[k].name);
+        moved += !same;
+    }
+    return moved;
+}
+
+/* One recording to path.  *moved_out: threads that went on while they were copied, so that their
+ * stack may be mixed. */
+static bool write_once(struct prb_target *target, const char *path,
+                       const struct prb_snapshot_options *options, uint64_t *bytes_out,
+                       size_t *moved_out, struct prb_error *err)
+{
+    struct prb_stack_options what = {.native = options->native,
+                                     .locals = options->locals,
+                                     .all_interpreters = true,
+                                     .stop = options->stop};
+    struct prb_target *copy = open_again(target, err);
+    if (!copy)
+        return false;
+    record_texts(copy);
+    struct prb_stacks *seen = prb_stacks_take(copy, &what, err);
+    bool ok = seen && keep_all_tasks(copy, err) &&
+              prb_proc_save(copy->proc, copy->recorder, copy->saved, copy->saved_count, path,
+                            bytes_out, err);
+    prb_target_close(copy);
+    struct prb_target *file = ok ? prb_target_open_core(path, NULL, NULL, false, err) : NULL;
+    what.stop = false;
+    struct prb_stacks *told = file ? prb_stacks_take(file, &what, err) : NULL;
+    if (told)
+        *moved_out = count_moved(seen, told);
+    prb_stacks_free(told);
+    prb_target_close(file);
+    prb_stacks_free(seen);
+    return told != NULL;
+}
+
+bool prb_snapshot_write(struct prb_target *target, const char *path,
+                        const struct prb_snapshot_options *options, uint64_t *bytes_out,
+                        size_t *moved_out, struct prb_error *err)
+{
+    static const struct prb_snapshot_options defaults;
+    size_t moved = 1;
+    uint64_t bytes = 0;
+    for (int tries = 0; tries < SNAPSHOT_TRIES && moved; tries++)
+        if (!write_once(target, path, options ? options : &defaults, &bytes, &moved, err))
+            return false;
+    *bytes_out = bytes;
+    *moved_out = moved;
+    return true;
+}
