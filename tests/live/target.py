@@ -44,7 +44,7 @@ def _task_states(pid):
     states = {}
     for tid in os.listdir("/proc/{}/task".format(pid)):
         try:
-            with open("/proc/{}/task/{}/status".format(pid, tid)) as status:
+            with open("/proc/{}/task/{}/status".format(pid, tid), errors="replace") as status:
                 lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
         except OSError:
             continue
@@ -56,7 +56,7 @@ def inner_tids(pid):
     """{thread id inside the target's pid namespace: the id here}."""
     told = {}
     for tid in os.listdir("/proc/{}/task".format(pid)):
-        with open("/proc/{}/task/{}/status".format(pid, tid)) as status:
+        with open("/proc/{}/task/{}/status".format(pid, tid), errors="replace") as status:
             inner = next(line.split()[-1] for line in status if line.startswith("NSpid:"))
         told[int(inner)] = int(tid)
     return told

@@ -20,7 +20,7 @@ PROGRAMS = {
     "positions.py": 1,
     "threads.py": 5,
     "names.py": 2,
-    "collecting.py": 1,
+    "collecting.py": 2,
 }
 
 

@@ -28,7 +28,7 @@ def inside(depth):
     if depth:
         inside(depth - 1)
     else:
-        oracle.next_line(sys._getframe(), 2, thread_name={name!r})
+        oracle.next_line(sys._getframe(), 2)
         os.write({pipe}, b"x")
         os.read(0, 1)
 
@@ -37,9 +37,9 @@ inside(3)
 """
 
 
-def run(number, name, pipe):
+def run(number, pipe):
     made = interpreters.create()
-    code = INSIDE.format(folder=os.path.dirname(os.path.abspath(__file__)), number=int(number), name=name, pipe=pipe)
+    code = INSIDE.format(folder=os.path.dirname(os.path.abspath(__file__)), number=int(number), pipe=pipe)
     # What this thread shows of the main interpreter, before it goes below.
     oracle.next_line(sys._getframe())
     interpreters.run_string(made, code)
@@ -47,11 +47,11 @@ def run(number, name, pipe):
 
 def main():
     reading, writing = os.pipe()
-    threading.Thread(target=run, args=(1, "below", writing), name="below", daemon=True).start()
+    threading.Thread(target=run, args=(1, writing), name="below", daemon=True).start()
     os.read(reading, 1)
     waiter = threading.Thread(target=announce, args=(reading,), daemon=True, name="announcer")
     waiter.start()
-    run(2, "MainThread", writing)
+    run(2, writing)
 
 
 def announce(reading):
