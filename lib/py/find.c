@@ -15,6 +15,7 @@
 #define RUNTIMES_MAX 8
 #define SCAN_BYTES_MAX (8u << 20) /* of writable file pages of one module, for the cookie */
 #define CHECK_THREADS 3
+#define LIST_TRIES 32
 #define CHECK_CHAIN_MAX 65536
 /* An interpreter that is starting has no thread state yet for some milliseconds. */
 #define START_TRIES 40
@@ -157,8 +158,8 @@ static void place(struct prb_py *py)
 /* ---- belief ---- */
 
 /* Whether the thread states of an interpreter point back to it; how many were looked at. */
-static bool threads_agree(struct prb_py *py, prb_addr interp, unsigned *checked,
-                          struct prb_error *err)
+static bool threads_agree_now(struct prb_py *py, prb_addr interp, unsigned *checked,
+                              struct prb_error *err)
 {
     uint64_t tstate = 0, back;
     if (!PRB_FIELD_OF(py, interp, interp, threads_head, &tstate, err))
@@ -174,6 +175,26 @@ static bool threads_agree(struct prb_py *py, prb_addr interp, unsigned *checked,
             return false;
     }
     return true;
+}
+
+/* The same, tried again as long as the list's head changes: threads begin and end meanwhile. */
+static bool threads_agree(struct prb_py *py, prb_addr interp, unsigned *checked,
+                          struct prb_error *err)
+{
+    uint64_t before = 0, after = 0;
+    if (!PRB_FIELD_OF(py, interp, interp, threads_head, &before, err))
+        return false;
+    for (int tries = 0;; tries++) {
+        unsigned seen = 0;
+        if (threads_agree_now(py, interp, &seen, err)) {
+            *checked += seen;
+            return true;
+        }
+        if (tries == LIST_TRIES || !PRB_FIELD_OF(py, interp, interp, threads_head, &after, NULL) ||
+            (after == before && tries > 2))
+            return false;
+        before = after;
+    }
 }
 
 /* Follows the interpreter list.  True with *checked 0: all pointers are well, but no thread has

@@ -223,23 +223,34 @@ static bool add_thread(struct prb_sampler *sampler, size_t interpreter, struct s
         return prb_fail(err, PRB_NOMEM, "threads");
     struct prb_raw_thread *thread = &result->threads[result->thread_count];
     *thread = (struct prb_raw_thread){.tstate = slot->tstate, .interpreter = interpreter};
-    const struct prb_layout *layout = &sampler->py->layout;
-    prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_thread_id, &thread->thread_id);
-    if (PRB_HAS(layout, thread, native_thread_id))
-        prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_native_thread_id,
-                       &thread->native_id);
     sampler->slot_of_thread[result->thread_count++] = slot;
     return true;
 }
 
-/* The thread list of one interpreter, newest first as CPython keeps it.  A thread that ends while
- * we walk cuts the list short; the next pass sees it whole. */
-static bool list_threads(struct prb_sampler *sampler, size_t interpreter, struct prb_error *err)
+/* A thread state's place in the list; false when it is none of this interpreter's, or seen before:
+ * a thread began or ended while we walked. */
+static bool in_list(struct prb_sampler *sampler, struct slot *slot, prb_addr interp, prb_addr *next)
+{
+    const struct prb_layout *layout = &sampler->py->layout;
+    uint64_t back = 0;
+    if (slot->seen == sampler->number)
+        return false;
+    if (slot->seen + 1 != sampler->number)
+        prb_view_clear(slot->view); /* not refreshed with the others: what it holds is old */
+    slot->seen = sampler->number;
+    return prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_interp, &back) &&
+           back == interp &&
+           prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_next, next);
+}
+
+/* The thread list of one interpreter, newest first as CPython keeps it.  *whole: whether its end
+ * was reached. */
+static bool list_threads(struct prb_sampler *sampler, size_t interpreter, bool *whole,
+                         struct prb_error *err)
 {
     struct prb_raw_stacks *result = &sampler->result;
-    const struct prb_layout *layout = &sampler->py->layout;
     prb_addr interp = result->interpreters[interpreter].addr;
-    uint64_t tstate = 0, back = 0, next = 0;
+    uint64_t tstate = 0, next = 0;
     if (!list_word(sampler, interp, PRB_F_interp_threads_head, &tstate))
         return prb_fail_addr(err, interp, "interpreter state cannot be read");
     while (tstate) {
@@ -248,12 +259,10 @@ static bool list_threads(struct prb_sampler *sampler, size_t interpreter, struct
         struct slot *slot = slot_for(sampler, tstate, err);
         if (!slot)
             return false;
-        if (slot->seen == sampler->number && sampler->number)
-            break; /* a list that changed under us led back to where it was */
-        slot->seen = sampler->number;
-        if (!prb_view_field(slot->view, layout, tstate, PRB_F_thread_interp, &back) ||
-            back != interp || !prb_view_field(slot->view, layout, tstate, PRB_F_thread_next, &next))
+        if (!in_list(sampler, slot, interp, &next)) {
+            *whole = false;
             break;
+        }
         if (!add_thread(sampler, interpreter, slot, err))
             return false;
         tstate = next;
@@ -261,14 +270,15 @@ static bool list_threads(struct prb_sampler *sampler, size_t interpreter, struct
     return true;
 }
 
-static bool list_all(struct prb_sampler *sampler, struct prb_error *err)
+static bool list_all(struct prb_sampler *sampler, bool *whole, struct prb_error *err)
 {
     sampler->number++;
     sampler->result.thread_count = 0;
+    *whole = true;
     if (!list_interpreters(sampler, err))
         return false;
     for (size_t i = 0; i < sampler->result.interpreter_count; i++)
-        if (!list_threads(sampler, i, err))
+        if (!list_threads(sampler, i, whole, err))
             return false;
     return true;
 }
@@ -300,6 +310,18 @@ static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
     return prb_view_refresh(sampler->batch, count, NULL, err);
 }
 
+/* Threads begin and end while their list is walked: until it was seen whole, or often enough (a
+ * list that is damaged gives what can be had). */
+#define LIST_TRIES 32
+static bool list_whole(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err)
+{
+    bool whole = false;
+    for (unsigned tries = 0; !whole && tries < (tries_max == 1 ? 1 : LIST_TRIES); tries++)
+        if (!warm_up(sampler, err) || !list_all(sampler, &whole, err))
+            return false;
+    return true;
+}
+
 static void walk_thread(struct prb_sampler *sampler, size_t i)
 {
     struct slot *slot = sampler->slot_of_thread[i];
@@ -313,6 +335,11 @@ static void publish(struct prb_sampler *sampler, size_t i, bool unstable)
     struct slot *slot = sampler->slot_of_thread[i];
     const struct prb_walk *walk = &slot->walk[slot->last];
     struct prb_raw_thread *thread = &sampler->result.threads[i];
+    const struct prb_layout *layout = &sampler->py->layout;
+    prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_thread_id, &thread->thread_id);
+    if (PRB_HAS(layout, thread, native_thread_id))
+        prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_native_thread_id,
+                       &thread->native_id);
     thread->frames = walk->frames;
     thread->frame_count = walk->count;
     thread->broken = walk->broken;
@@ -356,8 +383,7 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
     struct prb_raw_stacks *result = &sampler->result;
     result->tries = result->rejected = 0;
     bool ok = true;
-    if (!warm_up(sampler, err) || !list_all(sampler, err) ||
-        !batch_room(sampler, result->thread_count + 1, err))
+    if (!list_whole(sampler, tries_max, err) || !batch_room(sampler, result->thread_count + 1, err))
         return NULL;
     PRB_AUTO_FREE size_t *open = calloc(result->thread_count + 1, sizeof *open);
     if (!open)

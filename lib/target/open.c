@@ -91,8 +91,10 @@ struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct pr
     }
     if (!prb_modules_init(&target->modules, proc, err) ||
         !prb_py_find(&target->modules, target->mem, &target->pys, &target->runtime_count, err) ||
-        !runtimes_make(target, err))
+        !runtimes_make(target, err)) {
+        prb_proc_check(proc, err); /* of a target that ended meanwhile, that is the reason */
         return NULL;
+    }
     fill_info(target);
     return PRB_STEAL(target);
 }

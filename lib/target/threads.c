@@ -36,16 +36,33 @@ static bool name_one(void *context, prb_addr key, prb_addr thread)
     return true;
 }
 
+static bool all_named(const struct naming *naming)
+{
+    for (size_t i = 0; i < naming->raw->thread_count; i++)
+        if (naming->raw->threads[i].interpreter == naming->interpreter && !naming->facts[i].name)
+            return false;
+    return true;
+}
+
+/* The dict may change while it is read, as threads begin and end: read again while a name is
+ * missing. Threads that threading does not know have none. */
+#define NAMING_TRIES 4
+
 static void name_threads(const struct prb_runtime *runtime, const struct prb_raw_stacks *raw,
                          struct prb_arena *arena, struct prb_thread_facts *facts)
 {
     for (size_t i = 0; i < raw->interpreter_count; i++) {
         struct naming naming = {runtime, raw, i, arena, facts};
-        prb_addr active = 0;
-        if (prb_module_get(runtime->objects, raw->interpreters[i].addr, "threading", "_active",
-                           &active, NULL) &&
-            active)
-            prb_dict_each(runtime->objects, active, name_one, &naming, NULL);
+        for (int tries = 0; tries < NAMING_TRIES; tries++) {
+            prb_addr active = 0;
+            if (prb_module_get(runtime->objects, raw->interpreters[i].addr, "threading", "_active",
+                               &active, NULL) &&
+                active)
+                prb_dict_each(runtime->objects, active, name_one, &naming, NULL);
+            if (all_named(&naming))
+                break;
+            prb_objects_clear(runtime->objects);
+        }
     }
 }
 

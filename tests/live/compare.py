@@ -49,5 +49,7 @@ def same(target, entries):
     """All entries against everything that the target told."""
     here = inner_tids(target.pid)
     for truth in target.truth:
+        if target.python.minor < (3, 7):
+            truth = {key: truth[key] for key in truth if key != "gc"}  # 3.6 keeps that where no name leads to
         same_thread(entry_of(entries, here[truth["os_thread_id"]], truth["interpreter"]), truth)
     assert all(entry["pid"] == target.pid for entry in entries)

@@ -114,12 +114,14 @@ class Target:
         if self.python.container:
             self.pid = _children(self.child.pid)[0]
 
-    def settle(self, asleep=True):
-        """Until every thread sleeps in the kernel and stays there: what "ready" announced has happened."""
+    def settle(self, only=False):
+        """Until every thread (only: the main one) sleeps in the kernel and stays there."""
         until = time.monotonic() + DEADLINE
         last = None
         while True:
             states = _task_states(self.pid)
+            if only:
+                states = {self.pid: states[self.pid]}
             if states == last and all(state[0] == "S" for state in states.values()):
                 return self
             assert time.monotonic() < until, "the target does not come to rest: {}".format(states)

@@ -45,7 +45,7 @@ def test_schema_refuses(valid):
 
 # Keys that mean the same in both, per thread and per frame.
 THREAD_KEYS = ["pid", "thread_id", "thread_name", "os_thread_id", "owns_gil", "active"]
-FRAME_KEYS = ["filename", "short_filename", "module", "line", "is_entry"]
+FRAME_KEYS = ["filename", "short_filename", "module", "line"]
 
 
 @pytest.mark.parametrize("program", ["threads.py", "callbacks.py"])
@@ -69,5 +69,9 @@ def test_pyspy(start, python, program):
         assert len(mine["frames"]) == len(entry["frames"])
         for frame, told in zip(mine["frames"], entry["frames"]):
             assert set(told) <= set(frame)
-            assert {key: frame[key] for key in FRAME_KEYS} == {key: told[key] for key in FRAME_KEYS}
+            # py-spy looks for packages' files in our root folder, wherever the target's is.
+            keys = [key for key in FRAME_KEYS if key != "short_filename" or not python.root]
+            assert {key: frame[key] for key in keys} == {key: told[key] for key in keys}
             assert told["name"] in (frame["name"], frame["qualname"])
+            # From 3.12 on py-spy tells where a call of the evaluator begins by the shim alone.
+            assert (frame["is_entry"] or frame["is_shim_entry"]) == (told["is_entry"] or told["is_shim_entry"])

@@ -24,20 +24,27 @@ def by_name(entries, name):
 def test_hung(start, python):
     """A native call that keeps the GIL: who holds it, who waits, who does neither."""
     target = start(python, "hung.py").settle()
-    entries = backtrace(target.pid)
-    same(target, entries)
-    assert by_name(entries, "asleep")["gil_state"] == "none"
-    for number in range(2):
-        entry = by_name(entries, "computing {}".format(number))
-        assert entry["gil_state"] == "waiting" and not entry["owns_gil"]
-        assert python_frames(entry)[0]["name"] == "computing"
-    assert sum(entry["owns_gil"] for entry in entries) == 1
-    assert by_name(entries, "MainThread")["active"]
+    waiting = set()
+    for _ in range(20):  # who waits looks up every 5 ms, and is no waiter then
+        entries = backtrace(target.pid)
+        same(target, entries)
+        assert by_name(entries, "asleep")["gil_state"] == "none"
+        for number in range(2):
+            entry = by_name(entries, "computing {}".format(number))
+            assert entry["gil_state"] in ("waiting", "none") and not entry["owns_gil"]
+            assert python_frames(entry)[0]["name"] == "computing"
+            if entry["gil_state"] == "waiting":
+                waiting.add(number)
+        assert sum(entry["owns_gil"] for entry in entries) == 1
+        assert by_name(entries, "MainThread")["active"]
+        if waiting == {0, 1}:
+            return
+    raise AssertionError("seen waiting: {}".format(waiting))
 
 
 def test_busy(start, python):
     """A running thread: only stacks that can exist, and seen active."""
-    target = start(python, "busy.py")
+    target = start(python, "busy.py").settle(only=True)
     chains = (["outer"], ["middle", "outer"], ["leaf", "middle", "outer"])
     active = 0
     for _ in range(10):
@@ -50,7 +57,7 @@ def test_busy(start, python):
         active += entry["active"]
         assert not by_name(entries, "MainThread")["active"]
         for frame in python_frames(entry)[:1]:
-            assert frame["line"] in range(8, 22)
+            assert frame["line"] in range(7, 22)
     assert active >= 8
 
 
