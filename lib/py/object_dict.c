@@ -57,6 +57,8 @@ enum { PIECE = 64 };
  * values 0: the value stands in the entry, else values[i] belongs to entry i.  Each piece's keys
  * and values are fetched together.
  */
+/* A look-up ends early and reads keys only: to announce all items would fetch what nobody asked
+ * for. */
 static bool entries_each(struct prb_objects *objects, const struct keys *keys, prb_addr values,
                          prb_item_fn *each, void *context, struct prb_error *err)
 {
@@ -80,7 +82,8 @@ static bool entries_each(struct prb_objects *objects, const struct keys *keys, p
                 found[used++] = value;
             }
         }
-        prb_objects_want(objects, found, used);
+        if (!objects->looking_up)
+            prb_objects_want(objects, found, used);
         for (size_t i = 0; i < used; i += 2)
             if (!each(context, found[i], found[i + 1]))
                 return true;
@@ -158,8 +161,11 @@ bool prb_dict_get(struct prb_objects *objects, prb_addr dict, const char *name, 
                   struct prb_error *err)
 {
     struct wanted wanted = {.objects = objects, .name = name};
-    if (!prb_dict_each(objects, dict, match, &wanted, err))
-        return false;
-    *out = wanted.value;
-    return true;
+    bool before = objects->looking_up;
+    objects->looking_up = true;
+    bool good = prb_dict_each(objects, dict, match, &wanted, err);
+    objects->looking_up = before;
+    if (good)
+        *out = wanted.value;
+    return good;
 }

@@ -202,10 +202,13 @@ bool prb_attribute_get(struct prb_objects *objects, prb_addr object, const char 
                        prb_addr *out, struct prb_error *err)
 {
     struct wanted wanted = {.name = name};
-    if (!prb_attributes_each(objects, object, match, &wanted, err))
-        return false;
-    *out = wanted.value;
-    return true;
+    bool before = objects->looking_up;
+    objects->looking_up = true;
+    bool good = prb_attributes_each(objects, object, match, &wanted, err);
+    objects->looking_up = before;
+    if (good)
+        *out = wanted.value;
+    return good;
 }
 
 bool prb_module_get(struct prb_objects *objects, prb_addr interpreter, const char *module,
