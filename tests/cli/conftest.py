@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
 PROBING = os.environ["PROBING"]
+READ = ("0", "63")  # the number of read(2) on x86-64 and AArch64
 
 
 class Done:
@@ -40,9 +42,20 @@ def probing():
     return run
 
 
+def wait_for_reading(process):
+    """Until it blocks in reading its standard input, or ended."""
+    deadline = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < deadline:
+        with open("/proc/{}/syscall".format(process.pid)) as file:
+            words = file.read().split()
+        if words[1:2] == ["0x0"] and words[0] in READ:
+            return
+        time.sleep(0.002)
+
+
 @pytest.fixture(scope="module")
 def start():
-    """start(program, *args): a Python that runs the text; it must print a line when it is ready."""
+    """start(program, *args): a Python that runs the text: prints a line when it is ready, then reads its input."""
     started = []
 
     def begin(program, *args, **options):
@@ -51,6 +64,7 @@ def start():
         started.append(process)
         process.ready = process.stdout.readline().strip()
         assert process.ready
+        wait_for_reading(process)
         return process
 
     yield begin
