@@ -50,15 +50,23 @@ static bool within(prb_addr addr, prb_addr start, prb_addr end)
 
 struct names {
     prb_addr vdso, stack;
+    bool code; /* what a place without a segment is taken for */
 };
+
+/* gdb leaves out what nobody wrote to: of a library its code and constants, and data files whole.
+ */
+static bool is_library(const struct prb_core_file *core, size_t i)
+{
+    const struct prb_core_mapped *mapped = &core->mapped[i];
+    return (i > 0 && strcmp(mapped[-1].path, mapped->path) == 0) ||
+           (i + 1 < core->mapped_count && strcmp(mapped[1].path, mapped->path) == 0);
+}
 
 static void add_line(struct prb_buf *out, prb_addr start, prb_addr end,
                      const struct prb_core_segment *segment, const struct prb_core_mapped *mapped,
                      const struct names *names)
 {
-    /* A file without a segment was left out of the core because nobody wrote to it: code and
-     * constants. */
-    static const struct prb_core_segment left_out = {.readable = true, .executable = true};
+    const struct prb_core_segment left_out = {.readable = true, .executable = names->code};
     const struct prb_core_segment *kind = segment ? segment : &left_out;
     unsigned long long offset = mapped ? mapped->offset + (start - mapped->start) : 0;
     prb_buf_addf(out, "%llx-%llx %c%c%cp %llx 00:00 %llu ", (unsigned long long)start,
@@ -98,7 +106,7 @@ bool prb_core_maps_text(const struct prb_core_file *core, struct prb_buf *out,
         borders[count++] = core->mapped[i].end;
     }
     qsort(borders, count, sizeof *borders, by_value);
-    const struct names names = {prb_core_auxv(core, AT_SYSINFO_EHDR), main_stack(core)};
+    struct names names = {prb_core_auxv(core, AT_SYSINFO_EHDR), main_stack(core), false};
     for (size_t i = 0, s = 0, f = 0; i + 1 < count; i++) {
         prb_addr start = borders[i], end = borders[i + 1];
         while (s < segments && core->segments[s].addr + core->segments[s].memory_len <= start)
@@ -107,6 +115,7 @@ bool prb_core_maps_text(const struct prb_core_file *core, struct prb_buf *out,
             f++;
         bool in_segment = s < segments && core->segments[s].addr <= start;
         bool in_file = f < files && core->mapped[f].start <= start;
+        names.code = in_file && is_library(core, f);
         if (start < end && (in_segment || in_file))
             add_line(out, start, end, in_segment ? &core->segments[s] : NULL,
                      in_file ? &core->mapped[f] : NULL, &names);

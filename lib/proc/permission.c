@@ -49,12 +49,12 @@ static bool users_of(pid_t pid, unsigned users[3])
     return line && sscanf(line + 5, "%u %u %u", &users[0], &users[1], &users[2]) == 3;
 }
 
-/* A process that may not be dumped has its folder in /proc owned by root: proc(5). */
-static bool folder_is_roots(pid_t pid)
+/* The files of a process that may not be dumped are owned by root: proc(5). */
+static bool files_are_roots(pid_t pid)
 {
     char path[48];
     struct stat info;
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     return stat(path, &info) == 0 && info.st_uid == 0;
 }
 
@@ -123,7 +123,7 @@ bool prb_permission_explain(struct prb_error *err, pid_t pid, int sys, const cha
         return no_capability_as_root(err, pid, what);
     if (known && !same)
         return other_user(err, pid, what, users[0]);
-    if (folder_is_roots(pid)) {
+    if (files_are_roots(pid)) {
         prb_fail(err, PRB_PERMISSION,
                  "cannot %s process %d: it is marked as not dumpable (prctl PR_SET_DUMPABLE, or a "
                  "program with capabilities)",

@@ -1,0 +1,141 @@
+/* proc/maps: the text of /proc/PID/maps. */
+#include "unit.h"
+
+#include <stdio.h>
+
+#include "proc/proc.h"
+
+static bool parse(const char *text, struct prb_maps *out, struct prb_error *err)
+{
+    return prb_maps_parse(text, strlen(text), out, err);
+}
+
+static void lines(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "5581000-5582000 r-xp 00001000 fe:02 26933                      /usr/bin/a b\n"
+        "5582000-5583000 rw-s 00000000 00:00 0 \n"
+        "5583000-5584000 r--p 00000000 08:01 7                          /tmp/x (deleted)\n"
+        "5584000-5585000 ---p 00000000 08:01 8                          /tmp/a\\012b\\012\n"
+        "7ffe000-7fff000 rw-p 00000000 00:00 0                          [stack]\n"
+        "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0        [vsyscall]";
+    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
+    struct prb_error err;
+    assert_ok(parse(text, &maps, &err), err);
+    assert_int_equal(maps.count, 6);
+    const struct prb_map *map = maps.items;
+    assert_int_equal(map->start, 0x5581000);
+    assert_int_equal(map->end, 0x5582000);
+    assert_int_equal(map->offset, 0x1000);
+    assert_int_equal(map->dev_major, 0xfe);
+    assert_int_equal(map->dev_minor, 2);
+    assert_int_equal(map->inode, 26933);
+    assert_true(map->readable && !map->writable && map->executable && !map->shared);
+    assert_string_equal(map->path, "/usr/bin/a b");
+    assert_true(map[1].shared && map[1].writable && !map[1].executable);
+    assert_string_equal(map[1].path, "");
+    assert_true(map[2].deleted);
+    assert_string_equal(map[2].path, "/tmp/x");
+    assert_false(map[3].readable);
+    assert_string_equal(map[3].path, "/tmp/a\nb\n");
+    assert_string_equal(map[4].path, "[stack]");
+    assert_int_equal(map[5].end, 0xffffffffff601000);
+    assert_string_equal(map[5].path, "[vsyscall]");
+
+    assert_ptr_equal(prb_maps_find(&maps, 0x5581000), map);
+    assert_ptr_equal(prb_maps_find(&maps, 0x5582fff), map + 1);
+    assert_null(prb_maps_find(&maps, 0x5585000));
+    assert_null(prb_maps_find(&maps, 0));
+    assert_null(prb_maps_find(&maps, UINT64_MAX));
+    assert_ptr_equal(prb_maps_find(&maps, 0xffffffffff600fff), map + 5);
+}
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "\n",
+        "nonsense\n",
+        "1000\n",
+        "2000-1000 r--p 0 00:00 0\n",
+        "1000-1000 r--p 0 00:00 0\n",
+        "1000-2000 r-\n",
+        "1000-2000 r--p\n",
+        "1000-2000 r--p zz 00:00 0\n",
+        "1000-2000 r--p 0 0000 0\n",
+        "1000-2000 r--p 0 00:00 x\n",
+        "10000000000000000-20000000000000000 r--p 0 00:00 0\n",
+        "1000-2000 r--p 0 00:00 99999999999999999999999\n",
+        "1000-3000 r--p 0 00:00 0\n2000-4000 r--p 0 00:00 0\n",
+        "3000-4000 r--p 0 00:00 0\n1000-2000 r--p 0 00:00 0\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct prb_maps maps;
+        struct prb_error err;
+        if (parse(texts[i], &maps, &err))
+            fail_msg("accepted: %s", texts[i]);
+        assert_int_equal(err.code, PRB_CORRUPT);
+    }
+}
+
+static void nothing_is_no_map(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
+    struct prb_error err;
+    assert_ok(parse("", &maps, &err), err);
+    assert_int_equal(maps.count, 0);
+    assert_null(prb_maps_find(&maps, 1));
+}
+
+/* However it is cut: refused or understood, never more lines than there are. */
+static void cut_everywhere(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "1000-2000 r--p 00000000 fe:02 26933    /usr/bin/a\\012b (deleted)\n"
+        "2000-3000 r-xp 00001000 fe:02 26933    /usr/bin/a\\012b (deleted)\n";
+    for (size_t len = 0; len < sizeof text; len++) {
+        PRB_AUTO_FREE char *cut = malloc(len ? len : 1);
+        memcpy(cut, text, len);
+        PRB_AUTO(prb_maps) struct prb_maps maps = {0};
+        struct prb_error err;
+        if (prb_maps_parse(cut, len, &maps, &err))
+            assert_in_range(maps.count, 0, 2);
+    }
+}
+
+static void own_maps(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(getpid(), &err);
+    assert_non_null(proc);
+    const struct prb_maps *maps = prb_proc_maps(proc, false, &err);
+    assert_non_null(maps);
+    static int data = 1;
+    int local = data;
+    const struct prb_map *stack = prb_maps_find(maps, (uintptr_t)&local);
+    assert_non_null(stack);
+    assert_string_equal(stack->path, "[stack]");
+    const struct prb_map *of_data = prb_maps_find(maps, (uintptr_t)&data);
+    assert_non_null(of_data);
+    assert_true(of_data->writable && of_data->inode);
+    const struct prb_map *code = prb_maps_find(maps, (uintptr_t)own_maps);
+    assert_non_null(code);
+    assert_true(code->executable);
+    assert_string_equal(code->path, of_data->path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines),
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(nothing_is_no_map),
+        cmocka_unit_test(cut_everywhere),
+        cmocka_unit_test(own_maps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

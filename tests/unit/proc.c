@@ -1,0 +1,321 @@
+/* proc: a live process (this one and its children), stat's text, permissions. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proc/source.h"
+
+static void stat_text(void **state)
+{
+    (void)state;
+    struct prb_stat stat;
+    assert_true(prb_stat_parse("42 (a) b (c)) S 1 42 42 0 -1 4194560 1 2 3 4 11 22 33 44 20 0 7 0 "
+                               "12345 1000 100 18446744073709551615 93 94 95 0",
+                               &stat));
+    assert_int_equal(stat.pid, 42);
+    assert_string_equal(stat.comm, "a) b (c)");
+    assert_int_equal(stat.state, 'S');
+    assert_int_equal(stat.utime, 11);
+    assert_int_equal(stat.stime, 22);
+    assert_int_equal(stat.threads, 7);
+    assert_int_equal(stat.starttime, 12345);
+    assert_int_equal(stat.startcode, 93);
+    assert_int_equal(stat.startstack, 95);
+    assert_true(prb_stat_parse("1 (x) R", &stat));
+    assert_int_equal(stat.utime, 0);
+    static const char *const bad[] = {"", "1", "1 (x", "1 x) R", ")(", "1 (x)", "1 (x) "};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(prb_stat_parse(bad[i], &stat));
+    char longer[300];
+    memset(longer, 'n', sizeof longer);
+    memcpy(longer, "1 (", 3);
+    memcpy(longer + sizeof longer - 5, ") R ", 5);
+    assert_true(prb_stat_parse(longer, &stat));
+    assert_int_equal(strlen(stat.comm), sizeof stat.comm - 1);
+}
+
+struct waiting {
+    pid_t tid;
+    int ready[2], end[2];
+};
+
+static void *wait_here(void *argument)
+{
+    struct waiting *waiting = argument;
+    char byte = 0;
+    waiting->tid = (pid_t)syscall(SYS_gettid);
+    pthread_setname_np(pthread_self(), "waits (here)");
+    assert_int_equal(write(waiting->ready[1], &byte, 1), 1);
+    assert_int_equal(read(waiting->end[0], &byte, 1), 1);
+    return NULL;
+}
+
+static void tasks_and_system_calls(void **state)
+{
+    (void)state;
+    struct waiting waiting;
+    char byte = 0;
+    assert_int_equal(pipe(waiting.ready) | pipe(waiting.end), 0);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, wait_here, &waiting), 0);
+    assert_int_equal(read(waiting.ready[0], &byte, 1), 1);
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(getpid(), &err);
+    assert_non_null(proc);
+    struct prb_syscall call = {.running = true};
+    for (int i = 0; i < 1000 && call.running; i++)
+        assert_ok(prb_proc_syscall(proc, waiting.tid, &call, &err), err);
+    assert_int_equal(call.number, SYS_read);
+    assert_int_equal(call.args[0], waiting.end[0]);
+    assert_int_equal(call.args[2], 1);
+    assert_true(call.sp && call.pc);
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    assert_ok(prb_proc_tasks(proc, &tasks, &err), err);
+    assert_int_equal(tasks.count, 2);
+    assert_int_equal(tasks.items[0].tid, getpid());
+    assert_int_equal(tasks.items[1].tid, waiting.tid);
+    assert_int_equal(tasks.items[1].state, 'S');
+    assert_string_equal(tasks.items[1].comm, "waits (here)");
+    assert_true(tasks.items[1].inner_tid > 0);
+    assert_true(prb_proc_live(proc) && !prb_proc_is_snapshot(proc));
+    assert_int_equal(prb_proc_pid(proc), getpid());
+    struct prb_registers registers;
+    assert_false(prb_proc_registers(proc, getpid(), &registers, &err));
+    assert_int_equal(err.code, PRB_UNSUPPORTED);
+    assert_int_equal(write(waiting.end[1], &byte, 1), 1);
+    pthread_join(thread, NULL);
+    assert_false(prb_proc_syscall(proc, 0, &call, &err));
+}
+
+static pid_t sleeper(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    return child;
+}
+
+static void ended_process_is_gone(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    pid_t child = sleeper();
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(child, &err);
+    assert_non_null(proc);
+    assert_ok(prb_proc_check(proc, &err), err);
+    kill(child, SIGKILL);
+    siginfo_t info;
+    waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
+    assert_false(prb_proc_check(proc, &err)); /* a zombie */
+    assert_int_equal(err.code, PRB_GONE);
+    waitpid(child, NULL, 0);
+    assert_false(prb_proc_check(proc, &err));
+    assert_int_equal(err.code, PRB_GONE);
+    struct prb_tasks tasks;
+    assert_false(prb_proc_tasks(proc, &tasks, &err));
+    assert_int_equal(err.code, PRB_GONE);
+    assert_null(prb_proc_maps(proc, true, &err));
+    assert_int_equal(err.code, PRB_GONE);
+    assert_null(prb_proc_open(child, &err));
+    assert_int_equal(err.code, PRB_NOT_FOUND);
+    assert_true(err.remedy[0]);
+    assert_null(prb_proc_open(-1, &err));
+}
+
+/* The same file again: told by its new stack. */
+static void exec_is_gone(void **state)
+{
+    (void)state;
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    int go[2];
+    assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (read(go[0], &byte, 1) != 1)
+            _exit(1);
+        dup2(ready[1], 1);
+        execl("/proc/self/exe", "proc", "wait", (char *)NULL);
+        _exit(1);
+    }
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(child, &err);
+    assert_non_null(proc);
+    assert_ok(prb_proc_check(proc, &err), err);
+    char byte = 0;
+    assert_int_equal(write(go[1], &byte, 1), 1);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_false(prb_proc_check(proc, &err));
+    assert_int_equal(err.code, PRB_GONE);
+    if (!strstr(err.text, "exec"))
+        fail_msg("%s", err.text);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+/* A mapped file that was deleted, and one that another took the place of. */
+static void mapped_files(void **state)
+{
+    (void)state;
+    char name[] = "/tmp/prb-unit-XXXXXX";
+    int fd = mkstemp(name);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 4096), 0);
+    assert_int_equal(pwrite(fd, "first", 5, 0), 5);
+    void *mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(getpid(), &err);
+    const struct prb_maps *maps = prb_proc_maps(proc, false, &err);
+    const struct prb_map *map = prb_maps_find(maps, (uintptr_t)mapped);
+    assert_non_null(map);
+    assert_string_equal(map->path, name);
+    char text[5];
+    int opened = prb_proc_open_map(proc, map, &err);
+    assert_true(opened >= 0);
+    assert_true(fcntl(opened, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(pread(opened, text, 5, 0), 5);
+    close(opened);
+
+    unlink(name);
+    fd = open(name, O_CREAT | O_WRONLY, 0600);
+    assert_int_equal(write(fd, "other", 5), 5);
+    close(fd);
+    opened = prb_proc_open_map(proc, map, &err);
+    /* Only root may open what has no path any more; nobody gets the other file. */
+    if (opened >= 0) {
+        assert_int_equal(pread(opened, text, 5, 0), 5);
+        assert_memory_equal(text, "first", 5);
+        close(opened);
+    } else {
+        assert_int_equal(err.code, PRB_NOT_FOUND);
+        assert_true(err.remedy[0]);
+    }
+    unlink(name);
+    munmap(mapped, 4096);
+    assert_int_equal(prb_proc_open_map(proc, &(struct prb_map){.start = 1}, &err), -1);
+    assert_int_equal(err.code, PRB_NOT_FOUND);
+}
+
+/* As a user without rights, in a child: what it says goes through a pipe. */
+static void refusals_name_their_rule(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    int words[2];
+    assert_int_equal(pipe(words), 0);
+    pid_t target = getpid();
+    pid_t child = fork();
+    if (child == 0) {
+        struct prb_error err = {0};
+        if (setgid(65534) || setuid(65534))
+            _exit(2);
+        struct prb_proc *proc = prb_proc_open(target, &err);
+        bool refused = proc && !prb_proc_mem(proc, &err);
+        ssize_t n = write(words[1], &err, sizeof err);
+        _exit(refused && n == sizeof err ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    struct prb_error err;
+    assert_int_equal(read(words[0], &err, sizeof err), sizeof err);
+    assert_int_equal(err.code, PRB_PERMISSION);
+    assert_non_null(strstr(err.text, "it belongs to user id 0 and you are user id 65534"));
+    assert_non_null(strstr(err.remedy, "sudo"));
+}
+
+/* One's own process, but not to be dumped. */
+static void not_dumpable(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    int words[2], ready[2];
+    assert_int_equal(pipe(words) | pipe(ready), 0);
+    char byte = 0;
+    pid_t target = fork();
+    if (target == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (setgid(65534) || setuid(65534) || prctl(PR_SET_DUMPABLE, 0) ||
+            write(ready[1], &byte, 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    pid_t child = fork();
+    if (child == 0) {
+        struct prb_error err = {0};
+        if (setgid(65534) || setuid(65534))
+            _exit(2);
+        struct prb_proc *proc = prb_proc_open(target, &err);
+        bool refused = proc && !prb_proc_maps(proc, false, &err);
+        ssize_t n = write(words[1], &err, sizeof err);
+        _exit(refused && n == sizeof err ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    kill(target, SIGKILL);
+    waitpid(target, NULL, 0);
+    assert_int_equal(status, 0);
+    struct prb_error err;
+    assert_int_equal(read(words[0], &err, sizeof err), sizeof err);
+    assert_int_equal(err.code, PRB_PERMISSION);
+    if (!strstr(err.text, "not dumpable"))
+        fail_msg("%s", err.text);
+}
+
+static void texts_are_kept(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(getpid(), &err);
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    prb_buf_adds(&text, "before ");
+    assert_ok(prb_proc_text(proc, "comm", &text, &err), err);
+    assert_null(prb_proc_kept(proc, "comm"));
+    prb_proc_record(proc);
+    assert_ok(prb_proc_text(proc, "comm", &text, &err), err);
+    const struct prb_proc_text *kept = prb_proc_kept(proc, "comm");
+    assert_non_null(kept);
+    assert_int_equal(text.len, 7 + 2 * kept->text.len);
+    assert_memory_equal(text.data + 7, kept->text.data, kept->text.len);
+    assert_false(prb_proc_text(proc, "no-such-text", &text, &err));
+    assert_int_equal(err.code, PRB_NOT_FOUND);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) { /* what exec_is_gone runs */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (write(1, argv[0], 1) == 1)
+            pause();
+        return 1;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stat_text),
+        cmocka_unit_test(tasks_and_system_calls),
+        cmocka_unit_test(ended_process_is_gone),
+        cmocka_unit_test(exec_is_gone),
+        cmocka_unit_test(mapped_files),
+        cmocka_unit_test(refusals_name_their_rule),
+        cmocka_unit_test(not_dumpable),
+        cmocka_unit_test(texts_are_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
