@@ -29,26 +29,20 @@ static bool var_size(struct prb_objects *objects, prb_addr object,
 }
 
 /* tp_dictoffset: from the start, or, negative, from the end of the object. */
-static void dict_by_offset(struct prb_objects *objects, prb_addr object,
+static bool dict_by_offset(struct prb_objects *objects, prb_addr object,
                            const struct prb_object_type *type, struct prb_attribute_place *out)
 {
     int64_t offset = type->dictoffset;
     uint64_t items = 0;
+    if (offset < -PRB_BASICSIZE_MAX || offset > PRB_BASICSIZE_MAX)
+        return false;
     if (offset < 0) {
         if (type->itemsize && (!var_size(objects, object, type, &items) || items > UINT32_MAX))
-            return;
+            return false;
         uint64_t end = (uint64_t)type->basicsize + items * (uint64_t)type->itemsize;
         offset += (int64_t)((end + 7) & ~7ull);
     }
-    if (offset < 16 || offset > INT64_MAX / 2 ||
-        !prb_objects_words(objects, object + (uint64_t)offset, &out->dict, 1))
-        out->dict = 0;
-}
-
-static prb_addr shared_keys(struct prb_objects *objects, const struct prb_object_type *type)
-{
-    uint64_t keys;
-    return PRB_GET(objects, type->addr, type, heap_cached_keys, &keys) ? keys : 0;
+    return offset >= 16 && prb_objects_words(objects, object + (uint64_t)offset, &out->dict, 1);
 }
 
 static bool word_near(struct prb_objects *objects, prb_addr object, int32_t distance, uint64_t *out)
@@ -57,47 +51,48 @@ static bool word_near(struct prb_objects *objects, prb_addr object, int32_t dist
            prb_objects_words(objects, object + (uint64_t)(int64_t)distance, out, 1);
 }
 
-static void inline_values(struct prb_objects *objects, prb_addr object,
+static bool inline_values(struct prb_objects *objects, prb_addr object,
                           const struct prb_object_type *type, struct prb_attribute_place *out)
 {
     uint64_t valid;
     prb_addr values = object + (uint64_t)type->basicsize;
-    if (type->flags & PRB_TPFLAG_INLINE_VALUES &&
-        PRB_GET(objects, values, dict_values, valid, &valid) && valid)
+    if (!(type->flags & PRB_TPFLAG_INLINE_VALUES))
+        return true;
+    if (!PRB_GET(objects, values, dict_values, valid, &valid))
+        return false;
+    if (valid)
         out->values = values;
+    return true;
 }
 
-static void managed_dict(struct prb_objects *objects, prb_addr object,
+static bool managed_dict(struct prb_objects *objects, prb_addr object,
                          const struct prb_object_type *type, struct prb_attribute_place *out)
 {
     const struct prb_layout *layout = objects->layout;
-    uint64_t word = 0, values;
+    uint64_t word = 0;
     if (!word_near(objects, object, PRB_OFF(layout, managed_dict, dict), &word))
-        return;
+        return false;
     if (PRB_IS(layout, instance, DICT_OR_VALUES) && word & 1) {
         out->values = word + 1; /* stored one below, to be told from a dict */
         word = 0;
     }
     out->dict = word;
     if (!word && PRB_IS(layout, instance, VALUES_AND_DICT) &&
-        word_near(objects, object, PRB_OFF(layout, managed_dict, values), &values))
-        out->values = values;
-    if (!word && PRB_IS(layout, instance, INLINE_VALUES))
-        inline_values(objects, object, type, out);
-    if (out->values)
-        out->keys = shared_keys(objects, type);
+        !word_near(objects, object, PRB_OFF(layout, managed_dict, values), &out->values))
+        return false;
+    if (!word && PRB_IS(layout, instance, INLINE_VALUES) &&
+        !inline_values(objects, object, type, out))
+        return false;
+    return !out->values || PRB_GET(objects, type->addr, type, heap_cached_keys, &out->keys);
 }
 
-void prb_instance_open(struct prb_objects *objects, prb_addr object,
-                       const struct prb_object_type *type, struct prb_attribute_place *out)
+bool prb_attribute_place_find(struct prb_objects *objects, prb_addr object,
+                              const struct prb_object_type *type, struct prb_attribute_place *out)
 {
     *out = (struct prb_attribute_place){0};
-    bool managed =
-        type->flags & PRB_TPFLAG_MANAGED_DICT && !PRB_IS(objects->layout, instance, DICT_OFFSET);
-    if (managed)
-        managed_dict(objects, object, type, out);
-    else if (type->dictoffset)
-        dict_by_offset(objects, object, type, out);
+    if (type->flags & PRB_TPFLAG_MANAGED_DICT && !PRB_IS(objects->layout, instance, DICT_OFFSET))
+        return managed_dict(objects, object, type, out);
+    return !type->dictoffset || dict_by_offset(objects, object, type, out);
 }
 
 /* ---- all of them ---- */
@@ -157,17 +152,17 @@ bool prb_attributes_walk(struct prb_objects *objects, prb_addr object, struct pr
                          prb_attribute_fn *each, void *context, struct prb_error *err)
 {
     struct attributes attributes = {.objects = objects, .each = each, .context = context};
-    struct prb_attribute_place instance;
+    struct prb_attribute_place place;
     if (!slots_each(&attributes, object, type))
         return prb_fail_addr(err, object, "the slots at 0x%" PRIx64 " cannot be read", object);
-    prb_instance_open(objects, object, type, &instance);
     if (attributes.ended)
         return true;
-    if (instance.dict)
-        return prb_dict_walk(objects, instance.dict, give, &attributes, err);
-    if (instance.values && instance.keys)
-        return prb_shared_values_each(objects, instance.keys, instance.values, give, &attributes,
-                                      err);
+    if (!prb_attribute_place_find(objects, object, type, &place))
+        return prb_fail_addr(err, object, "the attributes at 0x%" PRIx64 " cannot be read", object);
+    if (place.dict)
+        return prb_dict_walk(objects, place.dict, give, &attributes, err);
+    if (place.values && place.keys)
+        return prb_shared_values_each(objects, place.keys, place.values, give, &attributes, err);
     return true;
 }
 

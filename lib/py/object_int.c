@@ -108,7 +108,7 @@ char *prb_int_decimal(uint32_t *digits, size_t count)
 static bool write_hexadecimal(struct prb_objects *objects, const struct prb_int *number,
                               struct prb_text *text, struct prb_error *err)
 {
-    /* 15 bytes of text for two digits of 30 bits, no fewer than the text can hold */
+    /* two digits of 30 bits make 15 characters; enough of them that the text is full */
     uint32_t top[PRB_INT_DIGITS_MAX];
     size_t n = text->limit / 7 + 2;
     n = n < PRB_INT_DIGITS_MAX ? n : PRB_INT_DIGITS_MAX;
@@ -136,7 +136,7 @@ static bool write_hexadecimal(struct prb_objects *objects, const struct prb_int 
         }
         window &= ((unsigned __int128)1 << bits) - 1;
     }
-    prb_text_add(text, "0x");
+    prb_text_add(text, number->sign < 0 ? "-0x" : "0x");
     prb_text_add(text, hex.data ? hex.data : "");
     text->cut = true;
     return true;
@@ -148,11 +148,8 @@ bool prb_int_write(struct prb_objects *objects, prb_addr object, struct prb_text
     struct prb_int number;
     if (!prb_int_open(objects, object, &number, err))
         return false;
-    if (number.count > PRB_INT_DIGITS_MAX) {
-        if (number.sign < 0)
-            prb_text_char(text, '-');
+    if (number.count > PRB_INT_DIGITS_MAX)
         return write_hexadecimal(objects, &number, text, err);
-    }
     uint32_t digits[PRB_INT_DIGITS_MAX];
     if (number.count && !read_digits(objects, &number, 0, digits, number.count, err))
         return false;

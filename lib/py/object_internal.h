@@ -159,8 +159,9 @@ bool prb_shared_values_each(struct prb_objects *objects, prb_addr keys, prb_addr
 struct prb_attribute_place {
     prb_addr dict, values, keys;
 };
-void prb_instance_open(struct prb_objects *objects, prb_addr object,
-                       const struct prb_object_type *type, struct prb_attribute_place *out);
+/* False when that cannot be read. */
+bool prb_attribute_place_find(struct prb_objects *objects, prb_addr object,
+                              const struct prb_object_type *type, struct prb_attribute_place *out);
 
 /* ---- text ---- */
 

@@ -1,0 +1,553 @@
+/* Objects in synthetic memory: every layout, damaged, and cut short at every read. */
+#include "image.h"
+
+#include <limits.h>
+
+#include "py/object_internal.h"
+
+/* ---- builders ---- */
+
+enum {
+    FLAG_INT = 24,
+    FLAG_LIST,
+    FLAG_TUPLE,
+    FLAG_BYTES,
+    FLAG_STR,
+    FLAG_DICT,
+    FLAG_EXCEPTION,
+    FLAG_TYPE
+};
+#define HEAP (1ull << 9)
+
+struct types {
+    prb_addr object, none, int_, float_, str, list, tuple, dict, set, deque;
+};
+
+struct fixture {
+    struct image image;
+    struct types types;
+    struct prb_objects *objects;
+};
+
+static prb_addr builtin(struct image *image, const char *name, int flag, prb_addr base)
+{
+    return image_type(image, name, flag ? 1ull << flag : 0, base);
+}
+
+static void fixture_init(struct fixture *f, size_t version)
+{
+    struct prb_error err = {0};
+    image_init(&f->image, image_versions[version].hexversion,
+               image_versions[version].free_threaded);
+    f->types.object = builtin(&f->image, "object", 0, 0);
+    f->types.none = builtin(&f->image, "NoneType", 0, f->types.object);
+    f->types.int_ = builtin(&f->image, "int", FLAG_INT, f->types.object);
+    f->types.float_ = builtin(&f->image, "float", 0, f->types.object);
+    f->types.str = builtin(&f->image, "str", FLAG_STR, f->types.object);
+    f->types.list = builtin(&f->image, "list", FLAG_LIST, f->types.object);
+    f->types.tuple = builtin(&f->image, "tuple", FLAG_TUPLE, f->types.object);
+    f->types.dict = builtin(&f->image, "dict", FLAG_DICT, f->types.object);
+    f->types.set = builtin(&f->image, "set", 0, f->types.object);
+    f->types.deque = builtin(&f->image, "collections.deque", 0, f->types.object);
+    f->objects = prb_objects_new(&f->image.py, &err);
+    assert_non_null(f->objects);
+}
+
+static void fixture_deinit(struct fixture *f)
+{
+    prb_objects_free(f->objects);
+    image_deinit(&f->image);
+}
+
+static prb_addr new_int(struct fixture *f, int sign, const uint32_t *digits, uint64_t count)
+{
+    prb_addr object = image_object(&f->image, f->types.int_);
+    bool tag = PRB_IS(&f->image.py.layout, int_size, TAG);
+    uint64_t by_tag = count << 3 | (sign < 0 ? 2 : count ? 0 : 1);
+    PUT(&f->image, object, long, tag, tag ? by_tag : sign < 0 ? 0 - count : count);
+    if (digits)
+        image_write(&f->image, object + OFF(&f->image, long, digits), digits, 4 * count);
+    return object;
+}
+
+static prb_addr small(struct fixture *f, uint32_t value)
+{
+    return new_int(f, 1, &value, value != 0);
+}
+
+static prb_addr new_float(struct fixture *f, double value)
+{
+    prb_addr object = image_object(&f->image, f->types.float_);
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    PUT(&f->image, object, float, value, bits);
+    return object;
+}
+
+enum { STR_COMPACT = 1, STR_ASCII = 2 };
+
+static void put_state(struct fixture *f, prb_addr object, unsigned kind, unsigned how)
+{
+    unsigned shift = (unsigned)PRB_NUM(&f->image.py.layout, str_interned_bits);
+    PUT(&f->image, object, str, state, (uint64_t)(kind | how << 3) << shift);
+}
+
+static prb_addr new_str(struct fixture *f, const void *text, uint64_t length, unsigned kind,
+                        unsigned how)
+{
+    prb_addr object = image_object(&f->image, f->types.str);
+    PUT(&f->image, object, str, length, length);
+    put_state(f, object, kind, how);
+    prb_addr data = object + (how & STR_ASCII ? OFF(&f->image, str, ascii_data)
+                                              : OFF(&f->image, str, compact_data));
+    if (!(how & STR_COMPACT)) {
+        data = image_alloc(&f->image);
+        PUT(&f->image, object, str, data, data);
+    }
+    if (text)
+        image_write(&f->image, data, text, length * kind);
+    return object;
+}
+
+static prb_addr ascii(struct fixture *f, const char *text)
+{
+    return new_str(f, text, strlen(text), 1, STR_COMPACT | STR_ASCII);
+}
+
+static prb_addr new_list(struct fixture *f, const uint64_t *items, uint64_t count)
+{
+    prb_addr object = image_object(&f->image, f->types.list), array = image_alloc(&f->image);
+    PUT(&f->image, object, list, size, count);
+    PUT(&f->image, object, list, items, array);
+    image_write(&f->image, array, items, 8 * count);
+    return object;
+}
+
+static prb_addr new_tuple(struct fixture *f, const uint64_t *items, uint64_t count)
+{
+    prb_addr object = image_object(&f->image, f->types.tuple);
+    PUT(&f->image, object, tuple, size, count);
+    image_write(&f->image, object + OFF(&f->image, tuple, items), items, 8 * count);
+    return object;
+}
+
+/* Keys with entries of (key, value) pairs; kind as dict_keys.kind has it, 0 before there was one.
+ */
+static prb_addr new_keys(struct fixture *f, const uint64_t (*pairs)[2], uint64_t count,
+                         unsigned kind)
+{
+    struct image *image = &f->image;
+    prb_addr keys = image_alloc(image);
+    bool by_log2 = PRB_IS(&image->py.layout, dict_keys, INDEX_BY_LOG2);
+    bool table = PRB_IS(&image->py.layout, dict_keys, HASH_TABLE);
+    PUT(image, keys, dict_keys, size, 8);
+    PUT(image, keys, dict_keys, log2_size, 3);
+    PUT(image, keys, dict_keys, log2_index_bytes, 3);
+    PUT(image, keys, dict_keys, kind, by_log2 ? kind : 0);
+    PUT(image, keys, dict_keys, nentries, count);
+    prb_addr entries = keys + OFF(image, dict_keys, indices) + (table ? 0 : 8);
+    size_t stride = by_log2 && kind ? 16 : 24;
+    for (uint64_t i = 0; i < count; i++) {
+        image_word(image, entries + i * stride + stride - 16, pairs[i][0]);
+        image_word(image, entries + i * stride + stride - 8, pairs[i][1]);
+    }
+    return keys;
+}
+
+static prb_addr new_dict(struct fixture *f, prb_addr keys, prb_addr values)
+{
+    prb_addr object = image_object(&f->image, f->types.dict);
+    PUT(&f->image, object, dict, keys, keys);
+    PUT(&f->image, object, dict, values, values);
+    return object;
+}
+
+static prb_addr new_values(struct fixture *f, const uint64_t *items, uint64_t count)
+{
+    struct image *image = &f->image;
+    prb_addr values = image_alloc(image);
+    PUT(image, values, dict_values, capacity, count);
+    PUT(image, values, dict_values, valid, 1);
+    int32_t offset = PRB_OFF(&image->py.layout, dict_values, values);
+    image_write(image, values + (offset == PRB_ABSENT ? 0 : (uint64_t)offset), items, 8 * count);
+    return values;
+}
+
+static prb_addr new_set(struct fixture *f, const uint64_t (*entries)[2], uint64_t slots,
+                        uint64_t used)
+{
+    prb_addr object = image_object(&f->image, f->types.set), table = image_alloc(&f->image);
+    PUT(&f->image, object, set, used, used);
+    PUT(&f->image, object, set, mask, slots - 1);
+    PUT(&f->image, object, set, table, table);
+    image_write(&f->image, table, entries, 16 * slots);
+    return object;
+}
+
+/* ---- checks ---- */
+
+static char *text_of(struct fixture *f, prb_addr object, size_t characters)
+{
+    struct prb_repr_limits limits = {.characters = characters};
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    struct prb_error err = {0};
+    prb_objects_clear(f->objects);
+    if (!prb_object_repr(f->objects, object, &limits, &out, &err)) {
+        assert_true(err.code != PRB_OK);
+        assert_int_equal(out.len, 0);
+        return NULL;
+    }
+    return prb_buf_steal(&out);
+}
+
+static void expect(struct fixture *f, prb_addr object, const char *text)
+{
+    PRB_AUTO_FREE char *got = text_of(f, object, 0);
+    if (!got || strcmp(got, text))
+        fail_msg("layout %s: %s, expected %s", f->image.py.layout.name, got ? got : "(none)", text);
+}
+
+typedef void case_fn(struct fixture *f);
+
+/* Run a case in every layout. */
+static void each_layout(case_fn *run)
+{
+    for (size_t i = 0; i < sizeof image_versions / sizeof *image_versions; i++) {
+        struct fixture f;
+        fixture_init(&f, i);
+        run(&f);
+        fixture_deinit(&f);
+    }
+}
+
+#define CASE(name)                                                                                 \
+    static void name##_case(struct fixture *f);                                                    \
+    static void name(void **state)                                                                 \
+    {                                                                                              \
+        (void)state;                                                                               \
+        each_layout(name##_case);                                                                  \
+    }                                                                                              \
+    static void name##_case(struct fixture *f)
+
+/* ---- cases ---- */
+
+CASE(ints)
+{
+    const uint32_t top = (1u << 30) - 1, big[] = {0, 0, 16}, edge[] = {top, top, 7},
+                   under[] = {0, 0, 8};
+    int64_t value;
+    expect(f, new_int(f, 1, NULL, 0), "0");
+    expect(f, new_int(f, 1, &top, 1), "1073741823");
+    expect(f, new_int(f, -1, &top, 1), "-1073741823");
+    expect(f, new_int(f, 1, big, 3), "18446744073709551616");
+    assert_true(prb_object_int(f->objects, new_int(f, 1, edge, 3), &value, NULL));
+    assert_true(value == INT64_MAX);
+    assert_true(prb_object_int(f->objects, new_int(f, -1, under, 3), &value, NULL));
+    assert_true(value == INT64_MIN);
+    assert_false(prb_object_int(f->objects, new_int(f, 1, under, 3), &value, NULL));
+    assert_false(prb_object_int(f->objects, new_int(f, 1, big, 3), &value, NULL));
+    assert_false(prb_object_int(f->objects, new_float(f, 1), &value, NULL));
+}
+
+CASE(damaged_ints)
+{
+    const uint32_t wide = 1u << 30;
+    expect(f, new_int(f, 1, &wide, 1), "<unreadable>");
+    expect(f, new_int(f, 1, NULL, 1ull << 60), "<unreadable>");
+    expect(f, new_int(f, -1, NULL, (1ull << 60) - 1), "<unreadable>");
+    expect(f, new_int(f, 1, NULL, 1 << 20), "<unreadable>");
+}
+
+CASE(floats)
+{
+    expect(f, new_float(f, 1.0), "1.0");
+    expect(f, new_float(f, -0.0), "-0.0");
+    expect(f, new_float(f, 1e16), "1e+16");
+    expect(f, new_float(f, 5e-324), "5e-324");
+}
+
+CASE(strings)
+{
+    const uint16_t two[] = {0x65e5, 0xdc80, '\''};
+    const uint32_t four[] = {0x1f600, 'a', 0x110000};
+    expect(f, ascii(f, ""), "''");
+    expect(f, ascii(f, "it's\n"), "\"it's\\n\"");
+    expect(f, new_str(f, "\xe9\x80", 2, 1, STR_COMPACT), "'\xc3\xa9\\x80'");
+    expect(f, new_str(f, two, 3, 2, STR_COMPACT), "\"\xe6\x97\xa5\\udc80'\"");
+    expect(f, new_str(f, four, 3, 4, STR_COMPACT),
+           "'\xf0\x9f\x98\x80"
+           "a\\U00110000'");
+    expect(f, new_str(f, four, 2, 4, 0),
+           "'\xf0\x9f\x98\x80"
+           "a'");
+    assert_true(prb_str_equals(f->objects, ascii(f, "abc"), "abc"));
+    assert_false(prb_str_equals(f->objects, ascii(f, "abc"), "abd"));
+    assert_false(prb_str_equals(f->objects, small(f, 3), "abc"));
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    assert_true(prb_object_str(f->objects, ascii(f, "abcdef"), 4, &out, NULL));
+    assert_string_equal(out.data, "abcd");
+}
+
+CASE(legacy_strings)
+{
+    if (!PRB_HAS(&f->image.py.layout, str, wstr))
+        return;
+    const uint32_t text[] = {'a', 0x65e5};
+    prb_addr object = image_object(&f->image, f->types.str), data = image_alloc(&f->image);
+    image_write(&f->image, data, text, sizeof text);
+    PUT(&f->image, object, str, wstr, data);
+    PUT(&f->image, object, str, wstr_length, 2);
+    expect(f, object, "'a\xe6\x97\xa5'");
+}
+
+CASE(damaged_strings)
+{
+    expect(f, new_str(f, NULL, 4, 3, STR_COMPACT), "<unreadable>");
+    expect(f, new_str(f, NULL, 1ull << 62, 4, STR_COMPACT), "<unreadable>");
+    prb_addr moved = new_str(f, "x", 1, 1, 0);
+    PUT(&f->image, moved, str, data, 16);
+    expect(f, moved, "<unreadable>");
+    /* Longer than memory, but what is asked for is there. */
+    prb_addr longer = ascii(f, "abcdefgh");
+    PUT(&f->image, longer, str, length, 1ull << 40);
+    PRB_AUTO_FREE char *text = text_of(f, longer, 5);
+    assert_string_equal(text, "'abc\xe2\x80\xa6");
+}
+
+CASE(sequences)
+{
+    const uint64_t items[] = {small(f, 1), ascii(f, "b"), 0, 8};
+    expect(f, new_list(f, items, 2), "[1, 'b']");
+    expect(f, new_tuple(f, items, 2), "(1, 'b')");
+    expect(f, new_tuple(f, items, 1), "(1,)");
+    expect(f, new_list(f, items, 4), "[1, 'b', <unreadable>, <unreadable>]");
+    const uint64_t entries[4][2] = {
+        {0, 0}, {items[0], 1}, {f->types.none, UINT64_MAX}, {items[1], 77}};
+    expect(f, new_set(f, entries, 4, 2), "{1, 'b'}");
+    expect(f, new_set(f, entries, 4, 0), "set()");
+}
+
+CASE(damaged_sequences)
+{
+    const uint64_t items[] = {small(f, 1)};
+    prb_addr list = new_list(f, items, 1);
+    PUT(&f->image, list, list, size, 1ull << 62);
+    PRB_AUTO_FREE char *text = text_of(f, list, 0);
+    assert_non_null(strstr(text, "<unreadable>"));
+    PUT(&f->image, list, list, size, UINT64_MAX);
+    PRB_AUTO_FREE char *negative = text_of(f, list, 0);
+    assert_non_null(strstr(negative, "<unreadable>"));
+    PUT(&f->image, list, list, size, 1);
+    PUT(&f->image, list, list, items, 4);
+    expect(f, list, "[<unreadable>]");
+    const uint64_t empty[1][2] = {{0, 0}};
+    prb_addr set = new_set(f, empty, 1, 1);
+    PUT(&f->image, set, set, mask, UINT64_MAX);
+    PRB_AUTO_FREE char *huge = text_of(f, set, 0);
+    assert_non_null(huge);
+}
+
+/* A chain of blocks that bites its tail: ends when the steps do. */
+CASE(endless_deque)
+{
+    prb_addr deque = image_object(&f->image, f->types.deque), block = image_alloc(&f->image);
+    PUT(&f->image, deque, deque, leftblock, block);
+    PUT(&f->image, deque, deque, length, 1ull << 50);
+    PUT(&f->image, block, deque, block_right, block);
+    PRB_AUTO_FREE char *text = text_of(f, deque, 1u << 28);
+    assert_non_null(text);
+    assert_string_equal(text + strlen(text) - 3, "\xe2\x80\xa6");
+    PUT(&f->image, deque, deque, leftindex, 1ull << 40);
+    expect(f, deque, "deque([<unreadable>], maxlen=0)");
+}
+
+CASE(dicts)
+{
+    const uint64_t pairs[3][2] = {
+        {ascii(f, "a"), small(f, 1)}, {0, 0}, {ascii(f, "b"), small(f, 2)}};
+    const uint64_t values[3] = {small(f, 7), small(f, 8), 0};
+    prb_addr found;
+    for (unsigned kind = 0; kind < 2; kind++)
+        expect(f, new_dict(f, new_keys(f, pairs, 3, kind), 0), "{'a': 1, 'b': 2}");
+    expect(f, new_dict(f, new_keys(f, pairs, 3, 2), new_values(f, values, 3)), "{'a': 7}");
+    prb_addr dict = new_dict(f, new_keys(f, pairs, 3, 1), 0);
+    assert_true(prb_dict_get(f->objects, dict, "b", &found, NULL));
+    assert_true(found == pairs[2][1]);
+    assert_true(prb_dict_get(f->objects, dict, "c", &found, NULL));
+    assert_true(found == 0);
+    assert_false(prb_dict_get(f->objects, small(f, 1), "c", &found, NULL));
+}
+
+CASE(damaged_dicts)
+{
+    const uint64_t pairs[1][2] = {{ascii(f, "a"), small(f, 1)}};
+    static const enum prb_field fields[] = {PRB_F_dict_keys_size, PRB_F_dict_keys_nentries,
+                                            PRB_F_dict_keys_log2_index_bytes};
+    static const uint64_t bad[] = {1ull << 20, 1ull << 39, 1ull << 63, UINT64_MAX, 63, 200};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+            if (f->image.py.layout.offset[fields[i]] == PRB_ABSENT)
+                continue;
+            prb_addr keys = new_keys(f, pairs, 1, 0);
+            image_put(&f->image, keys, fields[i], bad[k]);
+            PRB_AUTO_FREE char *text = text_of(f, new_dict(f, keys, 0), 0);
+            assert_non_null(text);
+        }
+    expect(f, new_dict(f, 0, 0), "{<unreadable>}");
+    expect(f, new_dict(f, new_keys(f, pairs, 1, 2), 24), "{<unreadable>}");
+}
+
+/* A class statement's class with its instance, attributes where the layout keeps them. */
+static prb_addr new_instance(struct fixture *f, const char *name, uint64_t dict)
+{
+    struct image *image = &f->image;
+    bool managed = !PRB_IS(&image->py.layout, instance, DICT_OFFSET);
+    const uint64_t pairs[1][2] = {{ascii(f, "__module__"), ascii(f, "__main__")}};
+    prb_addr type = image_type(image, name, HEAP | (managed ? 1 << 4 : 0), f->types.object);
+    PUT(image, type, type, dict, new_dict(f, new_keys(f, pairs, 1, 1), 0));
+    PUT(image, type, type, heap_qualname, ascii(f, name));
+    if (!managed)
+        PUT(image, type, type, dictoffset, 48);
+    const uint64_t mro[2] = {type, f->types.object};
+    PUT(image, type, type, mro, new_tuple(f, mro, 2));
+    prb_addr object = image_object(image, type);
+    image_word(image, object + (managed ? OFF(image, managed_dict, dict) : 48), dict);
+    return object;
+}
+
+CASE(instances)
+{
+    const uint64_t pairs[1][2] = {{ascii(f, "x"), small(f, 5)}};
+    prb_addr dict = new_dict(f, new_keys(f, pairs, 1, 1), 0);
+    prb_addr object = new_instance(f, "Thing", dict);
+    char text[100];
+    snprintf(text, sizeof text, "<__main__.Thing x=5 at 0x%llx>", (unsigned long long)object);
+    expect(f, object, text);
+    object = new_instance(f, "Thing", 64);
+    snprintf(text, sizeof text, "<__main__.Thing <unreadable> at 0x%llx>",
+             (unsigned long long)object);
+    expect(f, object, text);
+    prb_addr found;
+    object = new_instance(f, "Thing", dict);
+    assert_true(prb_attribute_get(f->objects, object, "x", &found, NULL));
+    assert_true(found == pairs[0][1]);
+}
+
+CASE(types_that_are_none)
+{
+    struct image *image = &f->image;
+    prb_addr object = image_object(image, 0);
+    assert_null(text_of(f, object, 0));
+    assert_null(text_of(f, 0, 0));
+    assert_null(text_of(f, 1, 0));
+    assert_null(text_of(f, UINT64_MAX - 7, 0));
+    assert_null(text_of(f, image_object(image, UINT64_MAX - 15), 0));
+    assert_null(text_of(f, image_object(image, image_alloc(image)), 0));
+    prb_addr huge = image_type(image, "huge", 0, 0);
+    PUT(image, huge, type, basicsize, 1ull << 40);
+    assert_null(text_of(f, image_object(image, huge), 0));
+    prb_addr nameless = image_type(image, "", 0, 0);
+    assert_null(text_of(f, image_object(image, nameless), 0));
+}
+
+/* Bases and method resolution orders that go round. */
+CASE(cyclic_classes)
+{
+    struct image *image = &f->image;
+    prb_addr first = image_type(image, "First", HEAP, 0),
+             second = image_type(image, "Second", HEAP, first);
+    PUT(image, first, type, base, second);
+    const uint64_t mro[2] = {second, first};
+    prb_addr both = new_tuple(f, mro, 2);
+    PUT(image, first, type, mro, both);
+    PUT(image, second, type, mro, both);
+    PRB_AUTO_FREE char *text = text_of(f, image_object(image, first), 0);
+    assert_non_null(strstr(text, "First object at"));
+}
+
+CASE(cycles)
+{
+    const uint64_t zero[1] = {0};
+    prb_addr list = new_list(f, zero, 1), outer;
+    uint64_t array;
+    PRB_GET(f->objects, list, list, items, &array);
+    image_word(&f->image, array, list);
+    expect(f, list, "[[...]]");
+    const uint64_t twice[2] = {list, list};
+    outer = new_tuple(f, twice, 2);
+    expect(f, outer, "([[...]], [[...]])");
+}
+
+/* Every text is a prefix of the whole and never longer than asked. */
+CASE(cut_texts)
+{
+    const uint64_t items[] = {small(f, 12), ascii(f, "abc"), new_float(f, 0.5)};
+    prb_addr list = new_list(f, items, 3);
+    PRB_AUTO_FREE char *whole = text_of(f, list, 0);
+    assert_string_equal(whole, "[12, 'abc', 0.5]");
+    for (size_t limit = 1; limit < 20; limit++) {
+        PRB_AUTO_FREE char *text = text_of(f, list, limit);
+        if (limit >= strlen(whole)) {
+            assert_string_equal(text, whole);
+            continue;
+        }
+        assert_int_equal(strlen(text), limit - 1 + 3);
+        assert_memory_equal(text, whole, limit - 1);
+        assert_string_equal(text + limit - 1, "\xe2\x80\xa6");
+    }
+}
+
+/* The n-th read fails, or all from the n-th on: marked, and never more than that. */
+CASE(failing_reads)
+{
+    const uint32_t digits[] = {5, 6, 7};
+    const uint64_t pairs[2][2] = {{ascii(f, "k"), new_int(f, 1, digits, 3)},
+                                  {small(f, 1), new_float(f, 2.5)}};
+    const uint64_t entries[2][2] = {{small(f, 3), 3}, {ascii(f, "m"), 4}};
+    const uint64_t attribute[1][2] = {{ascii(f, "x"), new_tuple(f, pairs[0], 2)}};
+    prb_addr inner = new_instance(f, "Thing", new_dict(f, new_keys(f, attribute, 1, 1), 0));
+    const uint64_t items[] = {new_dict(f, new_keys(f, pairs, 2, 0), 0), new_set(f, entries, 2, 2),
+                              inner, new_str(f, "far", 3, 1, 0)};
+    prb_addr list = new_list(f, items, 4);
+    f->image.reads = 0;
+    PRB_AUTO_FREE char *whole = text_of(f, list, 0);
+    unsigned long reads = f->image.reads;
+    assert_true(reads > 20);
+    for (int all = 0; all < 2; all++)
+        for (unsigned long n = 1; n <= reads; n++) {
+            f->image.reads = 0;
+            f->image.fail_from = n;
+            f->image.fail_until = all ? ULONG_MAX : n + 1;
+            PRB_AUTO_FREE char *text = text_of(f, list, 0);
+            /* A name that cannot be read is "?". */
+            if (text && strcmp(text, whole) && !strstr(text, "<unreadable>") && !strstr(text, "?"))
+                fail_msg("layout %s, read %lu: %s", f->image.py.layout.name, n, text);
+            if (all && text && !strcmp(text, whole))
+                fail_msg("layout %s, reads from %lu: nothing is missing", f->image.py.layout.name,
+                         n);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ints),
+        cmocka_unit_test(damaged_ints),
+        cmocka_unit_test(floats),
+        cmocka_unit_test(strings),
+        cmocka_unit_test(legacy_strings),
+        cmocka_unit_test(damaged_strings),
+        cmocka_unit_test(sequences),
+        cmocka_unit_test(damaged_sequences),
+        cmocka_unit_test(endless_deque),
+        cmocka_unit_test(dicts),
+        cmocka_unit_test(damaged_dicts),
+        cmocka_unit_test(instances),
+        cmocka_unit_test(types_that_are_none),
+        cmocka_unit_test(cyclic_classes),
+        cmocka_unit_test(cycles),
+        cmocka_unit_test(cut_texts),
+        cmocka_unit_test(failing_reads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
