@@ -130,9 +130,9 @@ static bool no_column(struct prb_db *db, const struct source *source, size_t off
 {
     const char *dot = strrchr(dotted, '.');
     const char *name = dot ? dot + 1 : dotted;
-    char first = offset < source->len ? source->text[offset] : '\0';
-    if (!dot && first == '"')
-        return prb_error_remedy(err, "text stands in single quotes: '%s'", name);
+    struct prb_token token = prb_token_at(source->text, source->len, offset);
+    if (token.kind == PRB_TOKEN_QUOTED && is_name(source, &token, dotted))
+        return prb_error_remedy(err, "text stands in single quotes: '%s'", dotted);
     const struct prb_table *last = NULL;
     const char *found = NULL;
     unsigned best = prb_edit_limit(name) + 1;

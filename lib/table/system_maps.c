@@ -5,7 +5,7 @@
 #include "sql/table.h"
 
 static const struct prb_column columns[] = {
-    {"start", PRB_INTEGER, "addr", "first byte"},
+    {"start", PRB_INTEGER, "addr", "first byte; 64 bits with sign, so [vsyscall] is negative"},
     {"end", PRB_INTEGER, "addr", "behind the last byte"},
     {"size", PRB_INTEGER, "bytes", "end - start"},
     {"permissions", PRB_TEXT, "", "rwx, then p (private) or s (shared)"},

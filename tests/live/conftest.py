@@ -26,6 +26,15 @@ def pytest_report_header(config):
 
 
 @pytest.fixture(scope="session")
+def any_python():
+    """One interpreter, for what does not depend on its version."""
+    found = [python for python in pythons.found() if not python.container]
+    if not found:
+        pytest.skip("no interpreter to look at")
+    return found[len(found) // 2]
+
+
+@pytest.fixture(scope="session")
 def folders():
     """Where the target programs lie, by root folder: ({root: folder on this side}, {root: as the target sees it})."""
     made = {}

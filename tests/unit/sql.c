@@ -387,8 +387,8 @@ static void names_are_suggested(void **state)
                    "did you mean text?");
     assert_refused(db, "SELECT interval '5 minutes' + x.txt FROM numbers x",
                    "no such column: x.txt (line 1, column 31)", "did you mean text?");
-    assert_refused(db, "SELECT * FROM numbers WHERE text = \"odd one\"", "no such column: odd one",
-                   "text stands in single quotes: 'odd one'");
+    assert_refused(db, "SELECT * FROM numbers WHERE text = \"odd.one\"", "no such column: odd.one",
+                   "text stands in single quotes: 'odd.one'");
     assert_refused(db, "SELECT mediam(n) FROM numbers",
                    "no such function: mediam (line 1, column 8)", "did you mean median()?");
     assert_refused(db, "SELECT hour() FROM numbers", "wrong number of arguments to function hour()",

@@ -1,0 +1,318 @@
+"""The SQL tables: against `backtrace --json`, against /proc, and the statements that were promised."""
+
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from compare import python_frames
+from target import backtrace, probing, query
+
+SECRETS = {
+    "MY_SECRET": "hidden", "GITHUB_TOKEN": "hidden", "AWS_SECRET_ACCESS_KEY": "hidden", "dbPassword": "hidden",
+    "SESSION_COOKIE": "hidden", "SENTRY_DSN": "hidden",
+}
+OPEN = {"MONKEY": "banana", "KEYBOARD": "us", "AUTHOR": "me", "TOKENIZERS_PARALLELISM": "false", "EMPTY_TOKEN": "",
+        "PLAIN": "a=b"}
+URL = {"DATABASE_URL": ("postgres://me:hidden@host/db", "postgres://me:***@host/db"),
+       "PROXY": ("http://host:80/?a=b:c@d", "http://host:80/?a=b:c@d")}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return {(row["table_schema"], row["table_name"]): row for row in query_alone("SHOW TABLES")}
+
+
+def query_alone(sql):
+    return json.loads(probing("query", "-f", "json", sql).stdout)
+
+
+def refusal(pid, sql):
+    done = probing("-t", pid, "query", sql, check=False)
+    assert done.returncode == 9 and not done.stdout, done
+    return done.stderr
+
+
+# ---- stacks ----
+
+def test_backtrace(start, python):
+    """The same frames as backtrace --json, thread by thread, innermost first."""
+    target = start(python, "threads.py").settle()
+    entries = backtrace(target.pid, "--locals", "--all-interpreters")
+    rows = query(target.pid, "SELECT * FROM python.backtrace")
+    for entry in entries:
+        own = [row for row in rows if row["os_thread_id"] == entry["os_thread_id"]]
+        assert [row["depth"] for row in own] == list(range(len(own)))
+        for row, frame in zip(own, entry["frames"]):
+            assert (row["func"], row["file"], row["lineno"]) == (frame["name"], frame["filename"], frame["line"])
+            assert row["line"] == row["lineno"] and row["frame_type"] == "Python" and row["pid"] == target.pid
+            for key in ("qualname", "column", "end_column", "is_entry"):
+                assert row[key] == frame[key], key
+            assert row["thread_name"] == entry["thread_name"] and row["gil_state"] == entry["gil_state"]
+            assert json.loads(row["locals"]) == {local["name"]: local["repr"] for local in frame["locals"]}
+            assert row["error"] is None and row["unstable"] == 0
+        assert len(own) == len(entry["frames"])
+    assert len(rows) == sum(len(entry["frames"]) for entry in entries)
+
+
+def test_native(start, python):
+    """Native frames come when they are asked for, and then in the whole statement."""
+    target = start(python, "threads.py").settle()
+    count = "SELECT frame_type, count(*) AS n FROM python.backtrace{} GROUP BY 1 ORDER BY 1"
+    plain = query(target.pid, count.format(""))
+    assert [row["frame_type"] for row in plain] == ["Python"]
+    for asked in ("(1)", " WHERE with_native = 1", " WHERE frame_type IN ('Native', 'Python')"):
+        rows = query(target.pid, count.format(asked))
+        assert [row["frame_type"] for row in rows] == ["Native", "Python"], asked
+        assert rows[1]["n"] == plain[0]["n"]
+    assert query(target.pid, "SELECT count(*) AS n FROM python.backtrace WHERE frame_type = 'Native'")[0]["n"] > 0
+    assert query(target.pid, "SELECT count(*) AS n FROM python.backtrace WHERE frame_type = 'Python'")[0]["n"] == \
+        plain[0]["n"]
+    both = query(target.pid, "SELECT (SELECT count(*) FROM python.backtrace(0)) AS without, "
+                             "(SELECT count(*) FROM python.backtrace(1)) AS with_them")[0]
+    assert both["without"] == plain[0]["n"] < both["with_them"]
+
+
+def test_threads(start, python):
+    target = start(python, "threads.py").settle()
+    entries = {entry["os_thread_id"]: entry for entry in backtrace(target.pid)}
+    rows = {row["os_thread_id"]: row for row in query(target.pid, "SELECT * FROM python.threads")}
+    assert rows.keys() == entries.keys()
+    for tid, row in rows.items():
+        top = python_frames(entries[tid])[0]
+        assert (row["func"], row["file"], row["lineno"]) == (top["name"], top["filename"], top["line"])
+        assert row["thread_name"] == entries[tid]["thread_name"]
+        assert row["thread_id"] == entries[tid]["thread_id"]
+        assert row["frames"] == len(entries[tid]["frames"])
+    kernel = {row["os_thread_id"]: row for row in query(target.pid, "SELECT * FROM system.threads")}
+    assert sorted(kernel) == sorted(int(tid) for tid in os.listdir("/proc/{}/task".format(target.pid)))
+    for tid, row in kernel.items():
+        with open("/proc/{}/task/{}/comm".format(target.pid, tid)) as comm:
+            assert row["name"] == comm.read().rstrip("\n")
+        assert row["state"] == "S" and row["system_call"] is not None and row["voluntary_switches"] >= 0
+        assert row["cpu_user"] >= 0 and abs(row["nice"]) <= 20
+
+
+def test_locals(start, python):
+    """python.locals, python.backtrace.locals and one join of the two within a statement."""
+    target = start(python, "recursion.py").settle()
+    rows = query(target.pid, "SELECT b.func, b.locals, l.name, l.value, l.type FROM python.backtrace b "
+                             "JOIN python.locals l ON l.thread_id = b.thread_id AND l.depth = b.depth")
+    assert rows
+    for row in rows:
+        assert json.loads(row["locals"])[row["name"]] == row["value"]
+    cut = query(target.pid, "SET probing.repr_limit = 16; SELECT max(length(value)) AS most FROM python.locals")
+    assert cut[0]["most"] <= 16
+
+
+def test_interpreters(start, python):
+    target = start(python, "subinterpreters.py")
+    rows = query(target.pid, "SELECT * FROM python.interpreters ORDER BY interpreter")
+    told = {truth["interpreter"] for truth in target.truth}
+    assert rows[0]["interpreter"] == 0 and told <= {row["interpreter"] for row in rows}
+    assert all(row["threads"] >= 1 and row["finalizing"] == 0 and row["address"] for row in rows)
+    seen = query(target.pid, "SELECT DISTINCT interpreter FROM python.backtrace")
+    assert told <= {row["interpreter"] for row in seen}
+
+
+def test_gil(start, python):
+    target = start(python, "hung.py").settle()
+    holder = query(target.pid, "SELECT os_thread_id, thread_name FROM python.threads WHERE gil_state = 'holding'")
+    rows = query(target.pid, "SELECT * FROM python.interpreters WHERE gil_thread_id IS NOT NULL")
+    assert [(row["gil_os_thread_id"], row["gil_thread_name"]) for row in rows] == \
+        [(row["os_thread_id"], row["thread_name"]) for row in holder]
+
+
+def test_modules(start, python):
+    target = start(python, "threads.py").settle()
+    rows = {row["name"]: row for row in query(target.pid, "SELECT * FROM python.modules WHERE interpreter = 0")}
+    assert rows["sys"]["file"] is None and rows["sys"]["type"] == "module"
+    assert rows["threading"]["file"].endswith("threading.py") and rows["threading"]["package"] == ""
+    assert rows["__main__"]["file"].endswith("threads.py")
+    assert rows["oracle"]["file"].endswith("oracle.py")
+    assert len(rows) > 20
+
+
+# ---- the process ----
+
+def test_process(start, python):
+    target = start(python, "threads.py", variables={"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8"}).settle()
+    row, = query(target.pid, "SELECT *, now() AS now FROM system.process")
+    status = open("/proc/{}/status".format(target.pid)).read()
+    assert row["pid"] == target.pid
+    assert row["ppid"] == int(re.search(r"PPid:\s+(\d+)", status).group(1))
+    assert row["threads"] == int(re.search(r"Threads:\s+(\d+)", status).group(1))
+    assert row["uid"] == os.getuid() and row["user"] == pwd.getpwuid(os.getuid()).pw_name
+    with open("/proc/{}/cmdline".format(target.pid)) as command:
+        assert row["command"] == " ".join(command.read().rstrip("\0").split("\0"))
+    assert row["python"].startswith("{}.{}".format(*python.minor)) and row["layout"]
+    assert row["source"] == "process" and row["taken"] is None and row["state"] == "S"
+    assert 0 < row["now"] - row["started"] < 600
+    assert 1 << 20 < row["rss"] < row["vms"]
+    if not python.container:
+        assert (row["rank"], row["local_rank"], row["world_size"]) == (3, 1, 8)
+
+
+def test_maps_and_libraries(start, python):
+    target = start(python, "threads.py").settle()
+    with open("/proc/{}/maps".format(target.pid)) as maps:
+        lines = [line.rstrip("\n").split(None, 5) for line in maps]
+    rows = query(target.pid, "SELECT * FROM system.maps")
+    assert len(rows) == len(lines)
+    for row, line in zip(rows, lines):
+        assert [row["start"] % 2**64, row["end"] % 2**64] == [int(part, 16) for part in line[0].split("-")]
+        assert row["permissions"] == line[1] and row["offset"] == int(line[2], 16) and row["device"] == line[3]
+        assert (row["inode"] or 0) == int(line[4]) and row["size"] == row["end"] - row["start"]
+        assert (row["path"] or "") == (line[5] if len(line) > 5 else "")
+    executable = {line[5] for line in lines if len(line) > 5 and line[1][2] == "x" and line[5][0] == "/"}
+    libraries = query(target.pid, "SELECT * FROM system.libraries")
+    assert {row["path"] for row in libraries} == executable
+    for row in libraries:
+        assert row["name"] == os.path.basename(row["path"])
+        assert row["build_id"] is None or re.fullmatch("[0-9a-f]{16,128}", row["build_id"])
+    libc, = [row for row in libraries if row["name"].startswith("libc.so") or row["name"].startswith("libc-2")]
+    assert libc["build_id"]
+
+
+def test_environment(start, python):
+    if python.container:
+        pytest.skip("a container starts with an environment of its own")
+    values = dict(SECRETS, **OPEN)
+    values.update((name, whole) for name, (whole, _) in URL.items())
+    target = start(python, "threads.py", variables=values)
+    rows = {row["name"]: row for row in query(target.pid, "SELECT * FROM system.environment")}
+    for name in SECRETS:
+        assert (rows[name]["value"], rows[name]["masked"]) == ("***", 1), name
+    for name, value in OPEN.items():
+        assert (rows[name]["value"], rows[name]["masked"]) == (value, 0), name
+    for name, (whole, shown) in URL.items():
+        assert (rows[name]["value"], rows[name]["masked"]) == (shown, int(whole != shown)), name
+    text = probing("-t", target.pid, "query", "SELECT * FROM system.environment").stdout
+    assert "hidden" not in text
+    for sql, options in (("SET probing.reveal_secrets = on; SELECT * FROM system.environment", []),
+                         ("SELECT * FROM system.environment", ["--reveal-secrets"])):
+        told = {row["name"]: row["value"] for row in query(target.pid, sql, *options)}
+        assert all(told[name] == value for name, value in values.items())
+
+
+# ---- other sources ----
+
+SAME = [
+    "SELECT func, file, lineno, depth, frame_type, os_thread_id, thread_name, locals, qualname, column, end_column, "
+    "ip, is_entry, gil_state FROM python.backtrace",
+    "SELECT * FROM python.locals",
+    "SELECT interpreter, address, threads, gil_thread_id FROM python.interpreters",
+]
+
+
+@pytest.mark.parametrize("source", ["snapshot", "core"])
+def test_sources(start, python, tmp_path, source):
+    """The same statements of one resting target, of its snapshot and of its core: equal rows."""
+    target = start(python, "threads.py").settle()
+    path = str(tmp_path / "taken")
+    if source == "snapshot":
+        probing("-t", target.pid, "snapshot", "--locals", path)
+    else:
+        if python.container:
+            pytest.skip("gcore does not look into another mount namespace")
+        if not shutil.which("gcore"):
+            pytest.skip("no gcore here (package gdb)")
+        subprocess.run(["gcore", "-o", path, str(target.pid)], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        path += ".{}".format(target.pid)
+    for sql in SAME:
+        key = lambda row: json.dumps(row, sort_keys=True)  # noqa: E731
+        assert sorted(query(path, sql), key=key) == sorted(query(target.pid, sql), key=key)
+    row, = query(path, "SELECT pid, source, taken, now() AS now FROM system.process")
+    assert row["pid"] == target.pid and row["source"] == source and 0 <= row["now"] - row["taken"] < 600
+
+
+# ---- the language ----
+
+PROMISED = [
+    "SELECT func, file, lineno FROM python.backtrace LIMIT 5",
+    "SELECT * FROM python.backtrace ORDER BY depth LIMIT 10",
+    "SELECT * FROM python.torch_trace",
+    "SELECT operation_name, AVG(duration_ms) AS avg_duration, COUNT(*) AS call_count FROM python.torch_trace "
+    "WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name ORDER BY avg_duration DESC LIMIT 10",
+    "SELECT * FROM memory_usage WHERE timestamp > now() - interval '5 min'",
+    "SELECT hour(timestamp), avg(memory_mb) FROM memory_usage GROUP BY hour(timestamp)",
+    "SELECT function_name, sum(allocated_bytes) AS total_alloc FROM memory_allocations "
+    "WHERE timestamp > now() - interval '1 hour' GROUP BY function_name ORDER BY total_alloc DESC",
+    "SELECT operation_name, avg(duration_ms), count(*) FROM profiling_data "
+    "WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name ORDER BY avg(duration_ms) DESC",
+    "SELECT epoch, avg(loss), min(loss), count(*) AS steps FROM training_logs GROUP BY epoch ORDER BY epoch",
+    "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics GROUP BY src_rank, dst_rank",
+    "SELECT avg(gpu_util) FROM gpu_metrics WHERE timestamp > now() - 60",
+    "SELECT * FROM python.memory",
+    "SELECT * FROM system.process",
+    "SELECT * FROM python.variables",
+]
+
+
+@pytest.mark.parametrize("sql", PROMISED)
+def test_promised(start, any_python, tables, sql):
+    """Each runs; where its table is not there yet, that is what is said, with the tables there are."""
+    target = start(any_python, "threads.py").settle()
+    name = re.search(r"FROM ([\w.]+)", sql).group(1)
+    if tuple(name.split(".")) in tables or ("main", name) in tables:
+        assert query(target.pid, sql)
+        return
+    text = refusal(target.pid, sql)
+    assert "no such table: " + name in text and "python.backtrace" in text
+
+
+def test_show_and_describe(tables):
+    """The documentation is printed from the descriptors: nothing without its sentence."""
+    assert {"backtrace", "interpreters", "locals", "modules", "threads"} <= {n for s, n in tables if s == "python"}
+    assert {"environment", "libraries", "maps", "process", "threads"} <= {n for s, n in tables if s == "system"}
+    units = {"bytes", "s", "count", "addr", "id", "ratio", "characters", ""}
+    for schema, name in tables:
+        assert tables[schema, name]["doc"]
+        rows = query_alone("DESCRIBE {}.{}".format(schema, name))
+        assert rows and all(row["doc"] and row["unit"] in units for row in rows)
+        assert len({row["column_name"] for row in rows}) == len(rows)
+        definition = query_alone("SHOW CREATE TABLE {}.{}".format(schema, name))[0]["definition"]
+        assert all(row["column_name"] in definition and row["doc"] in definition for row in rows)
+
+
+def test_every_column_of_every_table(start, python, tables):
+    """A statement may use any column alone; what a table gives has the type it says."""
+    target = start(python, "threads.py").settle()
+    types = {"INTEGER": int, "REAL": (int, float), "TEXT": str}
+    for schema, name in tables:
+        columns = query_alone("DESCRIBE {}.{}".format(schema, name))
+        for column in columns:
+            rows = query(target.pid, 'SELECT "{}" AS x FROM {}.{}'.format(column["column_name"], schema, name))
+            assert rows, (schema, name)
+            for row in rows:
+                assert row["x"] is None or isinstance(row["x"], types[column["data_type"]]), (name, column)
+
+
+def test_wrong_sql(start, any_python):
+    target = start(any_python, "threads.py").settle()
+    for sql, said in [
+        ("SELECT * FROM python.backtrac", "did you mean python.backtrace?"),
+        ("SELECT fnuc FROM python.backtrace", "did you mean func?"),
+        ("SELECT func FROM python.backtrace WHERE file = \"x.py\"", "single quotes"),
+        ("SELECT func FORM python.backtrace", "syntax error"),
+        ("DROP TABLE python.backtrace", "queries only read"),
+        ("SELECT 'open", "not closed"),
+        ("SET probing.nothing = 1", "SHOW ALL"),
+        ("", "empty"),
+    ]:
+        assert said in refusal(target.pid, sql), sql
+    done = probing("query", "SELECT * FROM python.backtrace", check=False)
+    assert done.returncode == 2 and not done.stdout and "is a table of a process" in done.stderr
+
+
+def test_target_that_ends(start, any_python):
+    """A query of a process that is gone says so, and prints nothing."""
+    target = start(any_python, "threads.py")
+    target.end()
+    done = probing("-t", target.pid, "query", "SELECT * FROM python.backtrace", check=False)
+    assert done.returncode in (3, 7) and not done.stdout and done.stderr
