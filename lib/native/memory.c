@@ -13,6 +13,13 @@ void prb_unwinder_pages_free(struct prb_unwinder *u)
         free(u->pages.items[i].bytes);
 }
 
+void prb_unwinder_pages_forget(struct prb_unwinder *u)
+{
+    for (size_t i = 0; i < PRB_PAGES; i++)
+        u->pages.items[i].addr = UINT64_MAX; /* no page begins there */
+    memset(u->pcs, 0, sizeof u->pcs);
+}
+
 /* The page at an aligned address, or NULL when it cannot be read. */
 static const uint8_t *page_at(struct prb_unwinder *u, prb_addr addr)
 {

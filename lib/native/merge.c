@@ -323,10 +323,10 @@ static void interleave(struct merge *merge, struct rows *rows)
 
 static void both_whole(struct merge *merge, struct rows *rows)
 {
-    for (size_t r = 0; r < merge->run_count; r++)
-        add_python(rows, &merge->runs[r]);
     for (size_t i = 0; i < merge->native->count; i++)
         add_native(rows, &merge->native->frames[i]);
+    for (size_t r = 0; r < merge->run_count; r++)
+        add_python(rows, &merge->runs[r]);
 }
 
 bool prb_merge(struct prb_unwinder *u, struct prb_py *py, const struct prb_thread_copy *copy,

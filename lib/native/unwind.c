@@ -125,6 +125,14 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
     return PRB_STEAL(u);
 }
 
+void prb_unwinder_renew(struct prb_unwinder *u)
+{
+    prb_unwinder_pages_forget(u);
+    unw_flush_cache(u->space, 0, 0);
+    prb_arena_deinit(&u->arena);
+    u->arena = (struct prb_arena){0};
+}
+
 void prb_unwinder_free(struct prb_unwinder *u)
 {
     if (!u)

@@ -68,6 +68,7 @@ struct prb_unwinder {
 bool prb_unwinder_read(struct prb_unwinder *u, prb_addr addr, void *out, size_t len);
 bool prb_unwinder_word(struct prb_unwinder *u, prb_addr addr, uint64_t *out);
 void prb_unwinder_pages_free(struct prb_unwinder *u);
+void prb_unwinder_pages_forget(struct prb_unwinder *u);
 /* Executable, after a call, signal return: once for each program counter. */
 const struct prb_pc *prb_unwinder_pc(struct prb_unwinder *u, prb_addr pc);
 

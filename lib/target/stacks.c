@@ -262,6 +262,8 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
         return prb_fail(err, PRB_NOMEM, "stacks");
     struct prb_look look = {
         .target = target, .options = options, .tasks = &tasks, .covered = covered, .box = box};
+    if (target->unwinder)
+        prb_unwinder_renew(target->unwinder);
     for (size_t i = 0; i < target->runtime_count; i++) {
         look.runtime = &target->runtimes[i];
         if (!take_runtime(&look, err))

@@ -248,7 +248,7 @@ static void unsure_keeps_all(void **state)
     native(scene, &interpreter, "Py_RunMain");
     python(scene, 0, 'a', true, 0x999999);
     python(scene, 0, 'b', true, in_frame(0));
-    expect(scene, 1, false, "a b [_PyEval_EvalFrameDefault] [Py_RunMain]");
+    expect(scene, 1, false, "[_PyEval_EvalFrameDefault] [Py_RunMain] a b");
 }
 
 static void wrong_order_is_unsure(void **state)
@@ -258,7 +258,7 @@ static void wrong_order_is_unsure(void **state)
     native(scene, &interpreter, "_PyEval_EvalFrameDefault");
     python(scene, 0, 'a', true, in_frame(1));
     python(scene, 0, 'b', true, in_frame(0));
-    expect(scene, 1, false, "a b [_PyEval_EvalFrameDefault] [_PyEval_EvalFrameDefault]");
+    expect(scene, 1, false, "[_PyEval_EvalFrameDefault] [_PyEval_EvalFrameDefault] a b");
 }
 
 static void one_frame_for_two_runs_is_unsure(void **state)
@@ -267,7 +267,7 @@ static void one_frame_for_two_runs_is_unsure(void **state)
     native(scene, &interpreter, "_PyEval_EvalFrameDefault");
     python(scene, 0, 'a', true, in_frame(0));
     python(scene, 0, 'b', true, in_frame(0) + 8);
-    expect(scene, 1, false, "a b [_PyEval_EvalFrameDefault]");
+    expect(scene, 1, false, "[_PyEval_EvalFrameDefault] a b");
 }
 
 /* The unwinder stopped early: the Python frames beyond are known to be further out. */

@@ -9,8 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "arch/arch.h"
-#include "native/native.h"
+#include "native/unwinder.h"
 
 #define NOINLINE __attribute__((noinline, noclone))
 #define BYTES 16384
@@ -154,6 +153,26 @@ static void plain(void **state)
         assert_false(frame->guessed);
         assert_non_null(frame->module);
     }
+}
+
+/* What was read before does not serve a new look. */
+static void renewed(void **state)
+{
+    (void)state;
+    static volatile uint64_t word;
+    uint64_t seen;
+    word = 1;
+    assert_true(prb_unwinder_word(lab->unwinder, (uintptr_t)&word, &seen));
+    assert_int_equal(seen, 1);
+    word = 2;
+    prb_unwinder_renew(lab->unwinder);
+    assert_true(prb_unwinder_word(lab->unwinder, (uintptr_t)&word, &seen));
+    assert_int_equal(seen, 2);
+    middle();
+    unwind(false);
+    assert_int_equal(find(0, "middle"), 1);
+    assert_false(prb_unwinder_word(lab->unwinder, 8, &seen));
+    assert_false(prb_unwinder_word(lab->unwinder, UINT64_MAX - 3, &seen));
 }
 
 static void two_registers_suffice(void **state)
@@ -343,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(plain),
+        TEST(renewed),
         TEST(two_registers_suffice),
         TEST(two_registers_do_not),
         TEST(deeper_than_the_copy),
