@@ -5,9 +5,13 @@
 #ifndef PRB_TESTS_IMAGE_H
 #define PRB_TESTS_IMAGE_H
 
-#include "unit.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include "py/object.h"
+
+/* Usable outside cmocka: a builder that goes wrong is a mistake of the test. */
+#define IMAGE_CHECK(condition) ((condition) ? (void)0 : abort())
 
 #define IMAGE_BASE 0x7f0000000000u
 #define IMAGE_PAGE 4096
@@ -39,13 +43,13 @@ static size_t image_read(void *context, prb_addr addr, void *buf, size_t len)
 /* Room for an object, zeroed; some room before it for what lies there. */
 static inline prb_addr image_alloc(struct image *image)
 {
-    assert_true(image->pages < IMAGE_PAGES);
+    IMAGE_CHECK(image->pages < IMAGE_PAGES);
     return IMAGE_BASE + (prb_addr)image->pages++ * IMAGE_PAGE + 256;
 }
 
 static inline void image_write(struct image *image, prb_addr addr, const void *data, size_t len)
 {
-    assert_true(addr >= IMAGE_BASE && addr - IMAGE_BASE + len <= image->pages * IMAGE_PAGE);
+    IMAGE_CHECK(addr >= IMAGE_BASE && addr - IMAGE_BASE + len <= image->pages * IMAGE_PAGE);
     memcpy(image->bytes + (addr - IMAGE_BASE), data, len);
 }
 
@@ -97,10 +101,10 @@ static inline void image_init(struct image *image, uint32_t hexversion, bool fre
 {
     struct prb_error err = {0};
     *image = (struct image){.bytes = calloc(IMAGE_PAGES, IMAGE_PAGE)};
-    assert_non_null(image->bytes);
-    assert_ok(prb_layout_find(hexversion, free_threaded, &image->py.layout, &err), err);
+    IMAGE_CHECK(image->bytes);
+    IMAGE_CHECK(prb_layout_find(hexversion, free_threaded, &image->py.layout, &err));
     image->py.mem = prb_mem_callback_new(image_read, image, &err);
-    assert_non_null(image->py.mem);
+    IMAGE_CHECK(image->py.mem);
     image->type_type = image_alloc(image);
     PUT(image, image->type_type, object, type, image->type_type);
     PUT(image, image->type_type, type, name, image_text(image, "type"));

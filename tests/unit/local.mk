@@ -10,4 +10,4 @@ if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
-EXTRA_DIST += tests/unit/unit.h tests/unit/image.h
+EXTRA_DIST += tests/unit/unit.h tests/unit/image.h tests/unit/object_image.h
