@@ -73,17 +73,19 @@ static bool entries_each(struct prb_objects *objects, const struct keys *keys, p
             return prb_fail_addr(err, values, "the values of a dict cannot be read");
         if (at >= PRB_DICT_MAX || !prb_objects_spend(objects, n))
             return prb_fail(err, PRB_CORRUPT, "a dict has too many entries");
-        uint64_t found[2 * PIECE];
+        uint64_t found[2 * PIECE], seen[2 * PIECE];
+        size_t announced = 0;
         for (size_t i = 0; i < n; i++) {
             const uint64_t *entry = words + i * per_entry + keys->key_at / 8;
             uint64_t value = values ? items[i] : entry[1];
             if (entry[0] && value) {
-                found[used++] = entry[0];
+                found[used++] = seen[announced++] = entry[0];
                 found[used++] = value;
+                if (!objects->looking_up)
+                    seen[announced++] = value;
             }
         }
-        if (!objects->looking_up)
-            prb_objects_want(objects, found, used);
+        prb_objects_want(objects, seen, announced);
         for (size_t i = 0; i < used; i += 2)
             if (!each(context, found[i], found[i + 1]))
                 return true;

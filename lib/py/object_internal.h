@@ -69,7 +69,7 @@ struct prb_objects {
     const struct prb_layout *layout;
     struct prb_view *view;
     size_t read;                    /* bytes asked for since the view was cleared */
-    bool looking_up;                /* one item is sought: items are not announced to the view */
+    bool looking_up;                /* one item is sought: values are not announced to the view */
     size_t steps;                   /* what the walk under way may still look at */
     struct prb_arena arena;         /* types and their strings */
     struct prb_object_type **types; /* open addressing by address */

@@ -238,7 +238,8 @@ static bool in_list(struct prb_sampler *sampler, struct slot *slot, prb_addr int
     if (slot->seen + 1 != sampler->number)
         prb_view_clear(slot->view); /* not refreshed with the others: what it holds is old */
     slot->seen = sampler->number;
-    return prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_interp, &back) &&
+    return prb_walk_head(layout, slot->view, slot->tstate) &&
+           prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_interp, &back) &&
            back == interp &&
            prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_next, next);
 }

@@ -52,7 +52,8 @@ static struct shape shape_of(const struct prb_layout *layout)
 {
     struct shape shape = {.layout = layout};
     shape.instr = (enum prb_instr)layout->trait[PRB_TRAIT_instr];
-    shape.tag_mask = PRB_IS(layout, reference, TAGGED) ? (uint64_t)PRB_NUM(layout, reference_mask) : 0;
+    shape.tag_mask =
+        PRB_IS(layout, reference, TAGGED) ? (uint64_t)PRB_NUM(layout, reference_mask) : 0;
     bool word = shape.instr == PRB_instr_PREV_INSTR || shape.instr == PRB_instr_INSTR_PTR;
     widen(&shape, PRB_F_frame_previous, 8);
     widen(&shape, PRB_F_frame_code, 8);
@@ -204,6 +205,25 @@ static void follow(struct chain *chain, prb_addr frame, size_t limit)
     }
 }
 
+/* The part of a thread state that sampling reads, as one span of its view: the lists, the chain and
+ * who it is. */
+bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate)
+{
+    static const enum prb_field fields[] = {
+        PRB_F_thread_next,   PRB_F_thread_interp,    PRB_F_thread_frame,
+        PRB_F_thread_cframe, PRB_F_thread_thread_id, PRB_F_thread_native_thread_id,
+    };
+    int32_t low = INT32_MAX, high = 0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        int32_t offset = layout->offset[fields[i]];
+        if (offset == PRB_ABSENT)
+            continue;
+        low = offset < low ? offset : low;
+        high = offset + 8 > high ? offset + 8 : high;
+    }
+    return low < high && prb_view_get(view, tstate + (prb_addr)(int64_t)low, (size_t)(high - low));
+}
+
 static void begin(struct prb_walk *walk)
 {
     walk->count = 0;
@@ -217,6 +237,7 @@ void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, 
     struct chain chain = {.shape = shape_of(layout), .view = view, .walk = walk};
     uint64_t frame = 0, cframe = 0;
     begin(walk);
+    prb_walk_head(layout, view, tstate);
     bool by_cframe = PRB_IS(layout, frame_chain, CFRAME);
     bool want_cframes = by_cframe || (anchors && PRB_IS(layout, anchor, CFRAMES));
     if (want_cframes && !prb_view_field(view, layout, tstate, PRB_F_thread_cframe, &cframe)) {

@@ -14,6 +14,8 @@ struct prb_walk {
 };
 
 void prb_walk_deinit(struct prb_walk *walk);
+/* Touch what sampling reads of a thread state, so that it is one span of the view; false when it cannot be read. */
+bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate);
 /* Replace walk's contents.  anchors: also where each call of the evaluator stands on the native
  * stack. */
 void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, bool anchors,
