@@ -141,6 +141,9 @@ bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtim
     enum { FUTEX = 98 };
 #endif
     struct prb_syscall call;
-    return task && prb_proc_syscall(target->proc, task->tid, &call, NULL) && !call.running &&
+    /* Where nobody holds it, or the thread runs, there is nothing to ask the kernel. */
+    if (!interpreter->gil_holder || !task || task->state == 'R')
+        return false;
+    return prb_proc_syscall(target->proc, task->tid, &call, NULL) && !call.running &&
            call.number == FUTEX && in_gil(runtime, interpreter, call.args[0]);
 }
