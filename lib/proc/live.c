@@ -163,14 +163,22 @@ int prb_open_below(int root, const char *path)
 {
     while (*path == '/')
         path++;
-    /* Not blocking: the path may name a pipe by now. */
-    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    struct open_how how = {.flags = (uint64_t)flags,
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-        fd = openat(root, path, flags);
-    return fd;
+    PRB_AUTO_FD int found = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+    if (found < 0 && (errno == ENOSYS || errno == EPERM))
+        found = openat(root, path, O_PATH | O_CLOEXEC);
+    struct stat info;
+    if (found < 0 || fstat(found, &info) != 0)
+        return -1;
+    /* The path comes from the target: opening a device or a pipe could do something. */
+    if (!S_ISREG(info.st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    char again[48];
+    snprintf(again, sizeof again, "/proc/self/fd/%d", found);
+    return open(again, O_RDONLY | O_CLOEXEC);
 }
 
 static int live_open_path(struct prb_proc *proc, const char *path)

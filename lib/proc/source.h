@@ -51,7 +51,7 @@ void prb_proc_deinit(struct prb_proc *proc);
 /* Keep a text under its name, in place of the one before. */
 bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len);
 const struct prb_proc_text *prb_proc_kept(const struct prb_proc *proc, const char *name);
-/* Open a path below a folder as if the folder were "/". */
+/* Open a regular file by its path below a folder, as if the folder were "/"; -1 with errno. */
 int prb_open_below(int root, const char *path);
 
 /* The fields of /proc/PID/stat that are used, proc_pid_stat(5). */

@@ -1,7 +1,7 @@
 # One C program for each file of the library that can be tested alone; cmocka.  To add one: its name here.
 UNIT_TESTS = tests/unit/base tests/unit/line
 UNIT_TESTS += tests/unit/arch tests/unit/merge tests/unit/stop tests/unit/unwind
-UNIT_TESTS += tests/unit/mem tests/unit/view tests/unit/maps tests/unit/proc
+UNIT_TESTS += tests/unit/mem tests/unit/view tests/unit/maps tests/unit/proc tests/unit/elf tests/unit/core
 UNIT_TESTS += tests/unit/layout
 UNIT_TESTS += tests/unit/dialect tests/unit/sql
 UNIT_TESTS += tests/unit/object
