@@ -1,8 +1,9 @@
 # One program for each format that a stranger can write.  `make check` replays tests/fuzz/corpus/NAME; with
 # --enable-fuzz (clang) the program is libFuzzer's: tests/fuzz/NAME tests/fuzz/corpus/NAME.
 # To add one: NAME.c with LLVMFuzzerTestOneInput(), its name here, a few small files in corpus/NAME.
-FUZZ_TARGETS = %D%/object
+FUZZ_TARGETS = %D%/object %D%/sql
 tests_fuzz_object_SOURCES = %D%/object.c $(FUZZ_MAIN)
+tests_fuzz_sql_SOURCES = %D%/sql.c $(FUZZ_MAIN)
 if FUZZ
 FUZZ_MAIN =
 FUZZ_LINK = -fsanitize=fuzzer
@@ -12,5 +13,6 @@ FUZZ_LINK =
 TESTS += $(FUZZ_TARGETS)
 endif
 tests_fuzz_object_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_sql_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 check_PROGRAMS += $(FUZZ_TARGETS)
 EXTRA_DIST += %D%/standalone.c %D%/corpus

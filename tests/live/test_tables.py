@@ -217,8 +217,8 @@ def test_sources(start, python, tmp_path, source):
     if source == "snapshot":
         probing("-t", target.pid, "snapshot", "--locals", path)
     else:
-        if python.container:
-            pytest.skip("gcore does not look into another mount namespace")
+        if python.root:
+            pytest.skip("Debian's gcore writes zeros for parts of these stacks: gdb shows them so too")
         if not shutil.which("gcore"):
             pytest.skip("no gcore here (package gdb)")
         subprocess.run(["gcore", "-o", path, str(target.pid)], check=True, stdout=subprocess.DEVNULL,
