@@ -316,9 +316,10 @@ static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
 #define LIST_TRIES 32
 static bool list_whole(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err)
 {
-    bool whole = false;
-    for (unsigned tries = 0; !whole && tries < (tries_max == 1 ? 1 : LIST_TRIES); tries++)
-        if (!warm_up(sampler, err) || !list_all(sampler, &whole, err))
+    bool *whole = &sampler->result.whole;
+    *whole = false;
+    for (unsigned tries = 0; !*whole && tries < (tries_max == 1 ? 1 : LIST_TRIES); tries++)
+        if (!warm_up(sampler, err) || !list_all(sampler, whole, err))
             return false;
     return true;
 }

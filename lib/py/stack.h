@@ -52,6 +52,7 @@ struct prb_raw_stacks {
     size_t thread_count;
     uint64_t tries, rejected;
     bool finalizing;
+    bool whole; /* the lists of threads were read to their ends; else threads are missing */
 };
 
 struct prb_sampler;

@@ -193,6 +193,9 @@ static bool sample(struct prb_look *look, unsigned tries, struct prb_thread_fact
     look->raw = prb_sampler_take(look->runtime->sampler, tries, err);
     if (!look->raw)
         return false;
+    if (!look->raw->whole)
+        look->box->stacks.warning =
+            "the list of threads could not be read to its end: some are missing";
     look->box->stacks.tries += look->raw->tries;
     look->box->stacks.rejected += look->raw->rejected;
     struct prb_thread_facts *facts = calloc(look->raw->thread_count + 1, sizeof *facts);

@@ -1,7 +1,7 @@
 /*
- * Take many samples of a live target through lib/py/stack.h and say in one line of JSON what came: how many, what
- * they cost, and how many stacks of tests/targets/alternate.py are impossible (functions of both chains, or a
- * level left out).
+ * Take many samples of a live target through lib/py/stack.h and say in one line of JSON what came:
+ * how many, what they cost, and how many stacks of tests/targets/alternate.py are impossible
+ * (functions of both chains, or a level left out).
  *
  *     sample PID [--seconds S] [--samples N] [--rate HZ] [--tries N]
  *
@@ -85,7 +85,8 @@ static void count(struct prb_py *py, const struct prb_raw_stacks *stacks, struct
 
 static void pause_until(double time)
 {
-    struct timespec until = {.tv_sec = (time_t)time, .tv_nsec = (long)((time - (double)(time_t)time) * 1e9)};
+    struct timespec until = {.tv_sec = (time_t)time,
+                             .tv_nsec = (long)((time - (double)(time_t)time) * 1e9)};
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 

@@ -2,8 +2,10 @@
 # --enable-fuzz (clang) the program is libFuzzer's: tests/fuzz/NAME tests/fuzz/corpus/NAME.
 # To add one: NAME.c with LLVMFuzzerTestOneInput(), its name here, a few small files in corpus/NAME.
 FUZZ_TARGETS = %D%/object %D%/sql
+FUZZ_TARGETS += %D%/stack
 tests_fuzz_object_SOURCES = %D%/object.c $(FUZZ_MAIN)
 tests_fuzz_sql_SOURCES = %D%/sql.c $(FUZZ_MAIN)
+tests_fuzz_stack_SOURCES = %D%/stack.c $(FUZZ_MAIN)
 if FUZZ
 FUZZ_MAIN =
 FUZZ_LINK = -fsanitize=fuzzer
@@ -14,5 +16,6 @@ TESTS += $(FUZZ_TARGETS)
 endif
 tests_fuzz_object_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_sql_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_stack_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 check_PROGRAMS += $(FUZZ_TARGETS)
 EXTRA_DIST += %D%/standalone.c %D%/corpus

@@ -1,0 +1,222 @@
+/*
+ * Sampling a synthetic interpreter of every layout: right, then with every single read failing,
+ * then with a memory that ends, then with chains that loop or lead nowhere.  What cannot be read is
+ * said; what is said is right.
+ */
+#include "unit.h"
+
+#include "stack_image.h"
+
+#define VERSIONS (sizeof image_versions / sizeof *image_versions)
+#define FOR_EACH_VERSION(i) for (size_t i = 0; i < VERSIONS; i++)
+
+/* Of a frame that was given out: the code's names and position, or that they cannot be read. */
+static void check_code(struct stack_image *s, size_t k, bool must)
+{
+    struct prb_error err = {0};
+    struct prb_py *py = &s->f.image.py;
+    const struct prb_code_object *code = prb_code_get(py, s->codes[k], false, &err);
+    if (!code) {
+        assert_false(must);
+        assert_int_not_equal(err.code, PRB_OK);
+        return;
+    }
+    assert_string_equal(code->name, stack_names[k]);
+    assert_string_equal(code->filename, "/some/file.py");
+    if (PRB_HAS(&py->layout, code, qualname) && must)
+        assert_string_equal(code->qualname, "Class.method");
+    struct prb_position position = prb_code_position(py, code, STACK_INSTRUCTION);
+    assert_int_equal(position.line, STACK_LINE);
+    if (PRB_IS(&py->layout, line_table, LOCATIONS)) {
+        assert_int_equal(position.column, STACK_COLUMN);
+        assert_int_equal(position.end_column, STACK_END_COLUMN);
+    }
+}
+
+/* Rows are the first of the true ones; fewer only when the thread says that it is broken. */
+static void check_thread(struct stack_image *s, const struct prb_raw_thread *thread, bool must)
+{
+    size_t i = thread->tstate == s->threads[1];
+    assert_int_equal(thread->tstate, s->threads[i]);
+    assert_true(thread->frame_count <= STACK_FRAMES);
+    assert_true(thread->frame_count == STACK_FRAMES || thread->broken);
+    if (must) {
+        assert_int_equal(thread->thread_id, 1000 + i);
+        assert_false(thread->broken || thread->unstable);
+    }
+    for (size_t k = 0; k < thread->frame_count; k++) {
+        assert_int_equal(thread->frames[k].frame, s->frames[i][k]);
+        assert_int_equal(thread->frames[k].code, s->codes[k]);
+        assert_int_equal(thread->frames[k].instruction, STACK_INSTRUCTION);
+        check_code(s, k, must);
+    }
+    if (thread->frame_count == STACK_FRAMES && !thread->broken)
+        assert_true(thread->frames[STACK_FRAMES - 1].entry);
+    if (thread->broken)
+        assert_int_not_equal(thread->error.code, PRB_OK);
+}
+
+static void check_all(struct stack_image *s, bool must)
+{
+    struct prb_error err = {0};
+    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(&s->f.image.py, &err);
+    assert_non_null(sampler);
+    const struct prb_raw_stacks *stacks = prb_sampler_take(sampler, 0, &err);
+    if (!stacks) {
+        assert_false(must);
+        assert_int_not_equal(err.code, PRB_OK);
+        return;
+    }
+    assert_true(stacks->thread_count <= STACK_THREADS);
+    assert_true(stacks->thread_count == STACK_THREADS || !stacks->whole);
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        check_thread(s, &stacks->threads[i], must);
+    if (must) {
+        assert_int_equal(stacks->thread_count, STACK_THREADS);
+        assert_int_equal(stacks->interpreter_count, 1);
+        if (!PRB_IS(&s->f.image.py.layout, gil, NONE))
+            assert_int_equal(stacks->interpreters[0].gil_holder, s->threads[0]);
+    }
+}
+
+static void test_whole(void **state)
+{
+    (void)state;
+    FOR_EACH_VERSION(version)
+    {
+        struct stack_image s;
+        stack_image_init(&s, version);
+        check_all(&s, true);
+        stack_image_deinit(&s);
+    }
+}
+
+/* Every read fails once; then every read from there on. */
+static void test_cut(void **state)
+{
+    (void)state;
+    FOR_EACH_VERSION(version)
+    {
+        for (int forever = 0; forever < 2; forever++) {
+            unsigned long reads = 1;
+            for (unsigned long n = 1; n <= reads && n < 2000; n++) {
+                struct stack_image s;
+                stack_image_init(&s, version);
+                s.f.image.fail_from = n;
+                s.f.image.fail_until = forever ? (unsigned long)-1 : n + 1;
+                check_all(&s, false);
+                if (s.f.image.reads > reads && !forever)
+                    reads = s.f.image.reads;
+                if (forever && n == 1)
+                    reads = 200;
+                stack_image_deinit(&s);
+            }
+            assert_true(reads > 10);
+        }
+    }
+}
+
+/* One damaged word of a stack image: where, and what it becomes. */
+struct damage {
+    prb_addr at;
+    uint64_t value;
+};
+
+static struct damage damage_of(struct stack_image *s, int kind)
+{
+    struct image *image = &s->f.image;
+    prb_addr previous = s->frames[0][1] + OFF(image, frame, previous);
+    prb_addr code = s->frames[0][1] + OFF(image, frame, code);
+    switch (kind) {
+    case 0: /* a frame that calls itself */
+        return (struct damage){previous, s->frames[0][1]};
+    case 1: /* two that call each other */
+        return (struct damage){previous, s->frames[0][0]};
+    case 2: /* nowhere */
+        return (struct damage){previous, 0x10};
+    case 3: /* at the end of the address space */
+        return (struct damage){previous, UINT64_MAX - 3};
+    case 4: /* no code object */
+        return (struct damage){code, s->runtime};
+    case 5: /* code that cannot be read */
+        return (struct damage){code, UINT64_MAX - 15};
+    case 6: /* a thread list that loops */
+        return (struct damage){s->threads[0] + OFF(image, thread, next), s->threads[1]};
+    case 7: /* that leads nowhere */
+        return (struct damage){s->threads[0] + OFF(image, thread, next), UINT64_MAX - 1};
+    case 8: /* an interpreter list that loops */
+        return (struct damage){s->interp + OFF(image, interp, next), s->interp};
+    default: /* a thread of another interpreter */
+        return (struct damage){s->threads[0] + OFF(image, thread, interp), s->runtime};
+    }
+}
+
+static void look(struct stack_image *s)
+{
+    struct prb_error err = {0};
+    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(&s->f.image.py, &err);
+    assert_non_null(sampler);
+    prb_sampler_want_anchors(sampler, true);
+    for (int again = 0; again < 2; again++) {
+        const struct prb_raw_stacks *stacks = prb_sampler_take(sampler, 3, &err);
+        if (!stacks) {
+            assert_int_not_equal(err.code, PRB_OK);
+            continue;
+        }
+        bool complete = stacks->whole && stacks->thread_count == STACK_THREADS;
+        for (size_t i = 0; i < stacks->thread_count; i++) {
+            const struct prb_raw_thread *thread = &stacks->threads[i];
+            complete &= !thread->broken && thread->frame_count == STACK_FRAMES;
+            for (size_t k = 0; k < thread->frame_count && k < 8; k++)
+                complete &=
+                    prb_code_get(&s->f.image.py, thread->frames[k].code, true, NULL) != NULL;
+        }
+        assert_false(complete); /* something must have been said */
+    }
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    FOR_EACH_VERSION(version)
+    {
+        for (int kind = 0; kind < 10; kind++) {
+            struct stack_image s;
+            stack_image_init(&s, version);
+            struct damage damage = damage_of(&s, kind);
+            image_word(&s.f.image, damage.at, damage.value);
+            look(&s);
+            stack_image_deinit(&s);
+        }
+    }
+}
+
+/* Reused memory: the same addresses hold another function now. */
+static void test_reused_code(void **state)
+{
+    (void)state;
+    FOR_EACH_VERSION(version)
+    {
+        struct stack_image s;
+        stack_image_init(&s, version);
+        struct image *image = &s.f.image;
+        check_all(&s, true);
+        PUT(image, s.codes[0], code, name, ascii(&s.f, "another"));
+        prb_codes_renew(&image->py);
+        const struct prb_code_object *code = prb_code_get(&image->py, s.codes[0], false, NULL);
+        assert_non_null(code);
+        assert_string_equal(code->name, "another");
+        stack_image_deinit(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_reused_code),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
