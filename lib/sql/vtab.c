@@ -274,31 +274,38 @@ static const sqlite3_module module = {
 
 /* ---- registration ---- */
 
+static bool run(struct prb_db *db, const char *sql, struct prb_error *err)
+{
+    if (sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return true;
+    return prb_fail(err, PRB_INTERNAL, "%s: %s", sql, sqlite3_errmsg(db->sqlite));
+}
+
 static bool attach(struct prb_db *db, const char *schema, struct prb_error *err)
 {
+    char sql[128];
     if (strcmp(schema, "main") == 0 || sqlite3_db_filename(db->sqlite, schema))
         return true;
-    char sql[128];
     sqlite3_snprintf(sizeof sql, sql, "ATTACH ':memory:' AS \"%w\"", schema);
-    if (sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return prb_fail(err, PRB_INTERNAL, "%s", sqlite3_errmsg(db->sqlite));
-    return true;
+    return run(db, sql, err);
 }
 
 bool prb_vtab_register(struct prb_db *db, struct prb_error *err)
 {
     if (sqlite3_create_module_v2(db->sqlite, "prb", &module, db, NULL) != SQLITE_OK)
         return prb_fail(err, PRB_NOMEM, "out of memory");
+    for (size_t i = 0; i < db->table_count; i++)
+        if (!attach(db, db->tables[i]->schema, err))
+            return false;
+    if (!run(db, "BEGIN", err))
+        return false;
     for (size_t i = 0; i < db->table_count; i++) {
         const struct prb_table *table = db->tables[i];
         char sql[256];
-        if (!attach(db, table->schema, err))
-            return false;
         sqlite3_snprintf(sizeof sql, sql, "CREATE VIRTUAL TABLE \"%w\".\"%w\" USING prb",
                          table->schema, table->name);
-        if (sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK)
-            return prb_fail(err, PRB_INTERNAL, "%s.%s: %s", table->schema, table->name,
-                            sqlite3_errmsg(db->sqlite));
+        if (!run(db, sql, err))
+            return false;
     }
-    return true;
+    return run(db, "COMMIT", err);
 }

@@ -28,7 +28,8 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     const struct prb_db *db = prb_rows_db(rows);
     for (size_t i = 0; i < db->table_count; i++) {
         PRB_AUTO(prb_buf) struct prb_buf text = {0};
-        define(&text, db->tables[i]);
+        if (prb_rows_wants(rows, "definition"))
+            define(&text, db->tables[i]);
         if (!prb_buf_ok(&text))
             return prb_fail(err, PRB_NOMEM, "out of memory");
         prb_row_begin(rows);
