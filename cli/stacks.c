@@ -9,9 +9,10 @@
 #include "command.h"
 #include "out.h"
 
-#define REPEATS_SHOWN 3  /* of equal frames in a row; deep recursion folds */
-#define NAME_COLUMNS 120 /* of a function; C++ templates run to thousands */
-#define NAMES_SHOWN 8    /* of the threads of a group */
+#define REPEATS_SHOWN 3     /* of equal frames in a row; deep recursion folds */
+#define COMMAND_COLUMNS 160 /* of the command line */
+#define NAME_COLUMNS 120    /* of a function; C++ templates run to thousands */
+#define NAMES_SHOWN 8       /* of the threads of a group */
 
 PRB_DEFINE_AUTO_PTR(prb_stack_groups, struct prb_stack_groups, prb_stack_groups_free)
 
@@ -42,7 +43,7 @@ static void print_process(const struct prb_stacks *stacks, bool verbose, FILE *o
     }
     if (info->command) {
         fputs(": ", out);
-        prb_out_text(out, info->command);
+        prb_out_cut(out, info->command, strlen(info->command), verbose ? 0 : COMMAND_COLUMNS);
     }
     fputs("\nPython ", out);
     prb_out_text(out, info->python ? info->python : "(version unknown)");

@@ -88,6 +88,12 @@ static bool draw_once(bool terminal, prb_watch_fn *draw, void *context, struct p
     return prb_out_finish(err);
 }
 
+static bool ended(int process)
+{
+    struct pollfd fd = {.fd = process, .events = POLLIN};
+    return poll(&fd, 1, 0) > 0;
+}
+
 static bool loop(double seconds, int signals, int process, bool terminal, prb_watch_fn *draw,
                  void *context, enum wait_end *end_out, struct prb_error *err)
 {
@@ -96,10 +102,8 @@ static bool loop(double seconds, int signals, int process, bool terminal, prb_wa
     for (*end_out = WAIT_TIME; *end_out == WAIT_TIME;
          *end_out = wait_until(&next, signals, process)) {
         if (!draw_once(terminal, draw, context, err)) {
-            if (err->code != PRB_GONE)
-                return false;
             *end_out = WAIT_TARGET;
-            return true;
+            return ended(process);
         }
         add_seconds(&next, seconds);
     }
