@@ -261,10 +261,14 @@ static bool place(struct merge *merge)
 struct rows {
     struct prb_merged_row *items;
     size_t count;
+    const struct prb_raw_thread *wanted;
 };
 
+/* The runs of the thread's other interpreters only keep their places. */
 static void add_python(struct rows *rows, const struct run *run)
 {
+    if (run->thread != rows->wanted)
+        return;
     for (size_t f = 0; f < run->count; f++)
         rows->items[rows->count++] =
             (struct prb_merged_row){.python = &run->frames[f], .thread = run->thread};
@@ -301,8 +305,8 @@ static bool is_machinery(const struct merge *merge, size_t i, bool below_python)
     if (!frame->symbol)
         return below_python;
     /* An evaluator that runs nothing we know of is a fact worth showing: a greenlet that was
-     * switched out. */
-    return prb_glue_is(frame->symbol) && !is_evaluator(merge, i);
+     * switched out.  The innermost one may merely not have begun yet, or be done already. */
+    return prb_glue_is(frame->symbol) && !(below_python && is_evaluator(merge, i));
 }
 
 static void interleave(struct merge *merge, struct rows *rows)
@@ -341,7 +345,8 @@ bool prb_merge(struct prb_unwinder *u, struct prb_py *py, const struct prb_threa
     if (!split(&merge, python, python_count, err))
         return false;
     size_t room = native->count + merge.python_frames + 1;
-    struct rows rows = {.items = prb_arena_alloc(&u->arena, room * sizeof *rows.items)};
+    struct rows rows = {.items = prb_arena_alloc(&u->arena, room * sizeof *rows.items),
+                        .wanted = python_count ? python[0] : NULL};
     if (!rows.items)
         return prb_fail(err, PRB_NOMEM, "no memory to merge stacks");
     merge.evaluator = evaluator_name(&merge);

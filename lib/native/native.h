@@ -111,11 +111,12 @@ struct prb_merged_row {
     const struct prb_raw_thread *thread; /* the Python frame's; NULL for a native one */
 };
 /*
- * Interleave by anchor (DESIGN 4.4).  python: the frames of one thread, of all its interpreters'
- * thread states (several raw threads with the same OS thread).  native: named already.  Shims, and
- * frames of the interpreter's own machinery (native/glue.def), are left out.  Returns the number of
- * rows (into rows_out, owned by the unwinder's arena); *sure_out false: some Python run found no
- * anchor, so both stacks follow each other whole, nothing dropped.
+ * Interleave by anchor (DESIGN 4.4).  python[0]: the frames to place; the others: those of the same
+ * thread in other interpreters, which are known by them and left out.  native: named already.
+ * Shims, and frames of the interpreter's own machinery (native/glue.def), are left out.  Returns
+ * the number of rows (into rows_out, owned by the unwinder's arena); *sure_out false: some Python
+ * run found no place, so both stacks follow each other whole, the native one first, nothing
+ * dropped.
  */
 bool prb_merge(struct prb_unwinder *unwinder, struct prb_py *py, const struct prb_thread_copy *copy,
                const struct prb_native_stack *native, const struct prb_raw_thread *const *python,

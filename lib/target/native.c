@@ -122,6 +122,23 @@ struct prb_native_look *prb_native_look_take(struct prb_look *look, struct prb_e
     return PRB_STEAL(native);
 }
 
+/* The raw thread, then the same kernel thread's in other interpreters; NULL: out of memory. */
+static const struct prb_raw_thread **on_one_thread(const struct prb_look *look, size_t i,
+                                                   size_t *count_out)
+{
+    const struct prb_raw_stacks *raw = look->raw;
+    const struct prb_raw_thread **list = malloc(raw->thread_count * sizeof *list);
+    if (!list)
+        return NULL;
+    size_t count = 0;
+    list[count++] = &raw->threads[i];
+    for (size_t k = 0; k < raw->thread_count; k++)
+        if (k != i && look->facts[k].task == look->facts[i].task)
+            list[count++] = &raw->threads[k];
+    *count_out = count;
+    return list;
+}
+
 static void warn_unmerged(struct prb_look *look)
 {
     look->box->stacks.warning = "some stacks could not be merged by their anchors: their native "
@@ -134,12 +151,15 @@ bool prb_native_look_rows(struct prb_look *look, struct prb_native_look *native,
     struct taken *taken = &native->items[i];
     const struct prb_raw_thread *raw = &look->raw->threads[i];
     struct prb_merged_row *rows = NULL;
-    size_t count = 0;
+    size_t count = 0, list_count = 0;
     bool sure = true;
     if (!taken->have)
         return prb_fail(err, PRB_NOT_FOUND, "no native stack");
-    if (!prb_merge(look->target->unwinder, look->runtime->py, &taken->copy, &taken->stack, &raw, 1,
-                   &rows, &count, &sure, err) ||
+    PRB_AUTO_FREE const struct prb_raw_thread **list = on_one_thread(look, i, &list_count);
+    if (!list)
+        return prb_fail(err, PRB_NOMEM, "native stacks");
+    if (!prb_merge(look->target->unwinder, look->runtime->py, &taken->copy, &taken->stack, list,
+                   list_count, &rows, &count, &sure, err) ||
         !(thread->frames = prb_look_rows(look, count, err)))
         return false;
     for (size_t k = 0; k < count; k++)

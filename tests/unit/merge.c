@@ -210,9 +210,18 @@ static void two_interpreters(void **state)
     native(scene, &interpreter, "_PyEval_EvalFrameDefault");
     python(scene, 0, 'm', true, in_frame(2));
     python(scene, 1, 's', true, in_frame(0));
-    expect(scene, 2, true, "s [interp_exec] m");
-    assert_ptr_equal(scene->rows[0].thread, &scene->threads[1]);
-    assert_ptr_equal(scene->rows[2].thread, &scene->threads[0]);
+    expect(scene, 2, true, "[interp_exec] m");
+    assert_ptr_equal(scene->rows[1].thread, &scene->threads[0]);
+}
+
+/* The evaluator of a frame that was not pushed yet, or is popped already. */
+static void call_that_begins(void **state)
+{
+    struct scene *scene = *state;
+    native(scene, &interpreter, "_PyEval_EvalFrameDefault");
+    native(scene, &interpreter, "_PyEval_EvalFrameDefault");
+    python(scene, 0, 'a', true, in_frame(1));
+    expect(scene, 1, true, "a");
 }
 
 /* A greenlet's stack goes on in frames of another one, which was switched out: its evaluator shows
@@ -322,6 +331,7 @@ int main(void)
         TEST(frame_pointers_stripped),
         TEST(counted_between_neighbours),
         TEST(two_interpreters),
+        TEST(call_that_begins),
         TEST(greenlet),
         TEST(machine_code),
         TEST(unsure_keeps_all),
