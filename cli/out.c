@@ -164,10 +164,17 @@ void prb_out_json(FILE *out, const char *json, size_t length)
     unsigned columns;
     use_utf8();
     for (size_t at = 0; at < length;) {
+        size_t ascii = 0;
+        while (at + ascii < length && (unsigned char)json[at + ascii] < 0x80)
+            ascii++;
+        fwrite(json + at, 1, ascii, out);
+        at += ascii;
+        if (at == length)
+            break;
         wchar_t c = (unsigned char)json[at];
         mbstate_t state = {0};
         size_t taken = next_piece(json + at, length - at, piece, &columns);
-        if (c < 0x80 || piece[0] != '\\') {
+        if (piece[0] != '\\') {
             fwrite(json + at, 1, taken, out);
         } else if (mbrtowc(&c, json + at, length - at, &state) == taken && c > 0xffff) {
             c -= 0x10000;

@@ -27,6 +27,8 @@ struct prb_view *prb_view_new(struct prb_mem *mem, struct prb_error *err)
     return view;
 }
 
+size_t prb_view_pages(const struct prb_view *view) { return view->count; }
+
 void prb_view_clear(struct prb_view *view)
 {
     for (size_t i = 0; i < view->count; i++) {

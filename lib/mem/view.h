@@ -34,6 +34,8 @@ void prb_view_want(struct prb_view *view, prb_addr addr, size_t len);
  * not touch is forgotten.  False only when the source is lost.
  */
 bool prb_view_refresh(struct prb_view *const *views, size_t count, bool *same_out, struct prb_error *err);
+/* How many pages it remembers. */
+size_t prb_view_pages(const struct prb_view *view);
 /* Forget everything. */
 void prb_view_clear(struct prb_view *view);
 

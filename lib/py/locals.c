@@ -2,9 +2,12 @@
  * or class body. */
 #include "py/locals.h"
 
+#include "py/object_internal.h"
+
 #include <string.h>
 
-/* A word of localsplus: an object, or (3.14+) a number or mark by its low bits (Include/internal/pycore_stackref.h). */
+/* A word of localsplus: an object, or (3.14+) a number or mark by its low bits
+ * (Include/internal/pycore_stackref.h). */
 static bool untag(const struct prb_layout *layout, uint64_t word, struct prb_variable *out)
 {
     if (!PRB_IS(layout, reference, TAGGED)) {
@@ -36,6 +39,17 @@ static bool open_cell(struct prb_objects *objects, struct prb_variable *variable
     return inside != 0;
 }
 
+/* They will be looked at next: let them come together. */
+static void want_objects(struct prb_objects *objects, const uint64_t *words, size_t count)
+{
+    const struct prb_layout *layout = &prb_objects_py(objects)->layout;
+    for (size_t i = 0; i < count; i++) {
+        struct prb_variable variable = {0};
+        if (untag(layout, words[i], &variable) && !variable.is_number)
+            prb_objects_want(objects, &variable.object, 1);
+    }
+}
+
 static bool each_fast(struct prb_objects *objects, const struct prb_raw_frame *frame,
                       const struct prb_code_object *code, prb_variable_fn *each, void *context,
                       struct prb_error *err)
@@ -46,8 +60,9 @@ static bool each_fast(struct prb_objects *objects, const struct prb_raw_frame *f
     if (!words)
         return prb_fail(err, PRB_NOMEM, "locals");
     prb_addr at = frame->frame + (prb_addr)PRB_OFF(&py->layout, frame, localsplus);
-    if (!prb_mem_read(py->mem, at, words, count * sizeof *words, err))
-        return prb_error_prefix(err, "locals of %s", code->name);
+    if (count && !prb_objects_words(objects, at, words, count))
+        return prb_fail_addr(err, at, "locals of %s", code->name);
+    want_objects(objects, words, count);
     for (size_t i = 0; i < count; i++) {
         struct prb_variable variable = {.name = code->variables[i],
                                         .arg = code->variable_kinds[i] & PRB_VARIABLE_ARG};

@@ -28,6 +28,7 @@ void prb_objects_free(struct prb_objects *objects)
         prb_view_free(objects->view);
     prb_arena_deinit(&objects->arena);
     free(objects->types);
+    free(objects->texts);
     free(objects);
 }
 
@@ -38,7 +39,9 @@ void prb_objects_clear(struct prb_objects *objects)
     if (objects->types)
         memset(objects->types, 0, objects->type_cap * sizeof(struct prb_object_type *));
     objects->type_count = 0;
-    objects->read = 0;
+    objects->text_count = objects->text_bytes = 0;
+    free(objects->texts);
+    objects->texts = NULL;
     memset(objects->names, 0, sizeof objects->names);
 }
 
@@ -50,11 +53,8 @@ const void *prb_objects_get(struct prb_objects *objects, prb_addr addr, size_t l
 {
     if (!addr || !len || len > PRB_VIEW_MAX || addr > UINT64_MAX - len)
         return NULL;
-    objects->read += len;
-    if (objects->read > PRB_CACHED_MAX) {
+    if (prb_view_pages(objects->view) >= PRB_CACHED_PAGES_MAX)
         prb_view_clear(objects->view);
-        objects->read = len;
-    }
     return prb_view_get(objects->view, addr, len);
 }
 
@@ -115,7 +115,7 @@ const char *prb_objects_cstring(struct prb_objects *objects, prb_addr addr, size
 
 void prb_objects_want(struct prb_objects *objects, const uint64_t *addrs, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && prb_view_pages(objects->view) < PRB_CACHED_PAGES_MAX; i++)
         if (addrs[i] && addrs[i] <= UINT64_MAX - HEAD_BYTES)
             prb_view_want(objects->view, addrs[i], HEAD_BYTES);
 }

@@ -19,19 +19,19 @@
 #define PRB_MEMBERS_MAX 4096        /* __slots__ of one class */
 #define PRB_INT_DIGITS_MAX                                                                         \
     1024 /* 30-bit digits (9,247 decimal ones) that are converted; above: hexadecimal */
-#define PRB_REPR_STEPS 200000  /* slots and digits looked at for one text */
-#define PRB_REPR_DEPTH_MAX 200 /* whatever the caller asks */
-#define PRB_CACHED_MAX                                                                             \
-    (16 << 20) /* bytes read before pages are forgotten: bounds the tool's memory */
+#define PRB_REPR_STEPS 200000     /* slots and digits looked at for one text */
+#define PRB_REPR_DEPTH_MAX 200    /* whatever the caller asks */
+#define PRB_CACHED_PAGES_MAX 2048 /* then they are forgotten: bounds the tool's memory */
+#define PRB_CACHED_TEXTS_MAX (4 << 20) /* bytes of texts kept for when they are asked again */
 
 /* ---- types ---- */
 
-/* Include/object.h; bits below 10 count for the versions whose traits say so. */
-enum {
-    PRB_TPFLAG_INLINE_VALUES = 1 << 2, /* trait instance INLINE_VALUES */
-    PRB_TPFLAG_MANAGED_DICT = 1 << 4,  /* trait instance VALUES_AND_DICT and later */
-    PRB_TPFLAG_HEAP = 1 << 9,
-};
+    /* Include/object.h; bits below 10 count for the versions whose traits say so. */
+    enum {
+        PRB_TPFLAG_INLINE_VALUES = 1 << 2, /* trait instance INLINE_VALUES */
+        PRB_TPFLAG_MANAGED_DICT = 1 << 4,  /* trait instance VALUES_AND_DICT and later */
+        PRB_TPFLAG_HEAP = 1 << 9,
+    };
 #define PRB_TPFLAG_TYPE_SUBCLASS (1ull << 31)
 
 /* What a class written in Python is beside its kind. */
@@ -68,7 +68,6 @@ struct prb_objects {
     struct prb_py *py; /* borrowed */
     const struct prb_layout *layout;
     struct prb_view *view;
-    size_t read;                    /* bytes asked for since the view was cleared */
     bool looking_up;                /* one item is sought: values are not announced to the view */
     size_t steps;                   /* what the walk under way may still look at */
     struct prb_arena arena;         /* types and their strings */
@@ -76,6 +75,16 @@ struct prb_objects {
     size_t type_count, type_cap;
     unsigned type_depth; /* how many bases deep the reading of types is */
     prb_addr names[PRB_NAME_COUNT];
+    struct prb_cached_text *texts; /* open addressing by address; those that stand in many frames */
+    size_t text_count, text_bytes;
+};
+
+/* The text of an object under some limits, as it was written in this look. */
+struct prb_cached_text {
+    prb_addr object; /* 0: free */
+    struct prb_repr_limits limits;
+    const char *text; /* in the arena */
+    size_t len;
 };
 
 /* The type at addr, CORRUPT when it is none.  Borrowed until prb_objects_clear. */
@@ -179,6 +188,7 @@ size_t prb_text_room(const struct prb_text *text);
 void prb_text_char(struct prb_text *text, unsigned code_point);
 /* UTF-8. */
 void prb_text_add(struct prb_text *text, const char *utf8);
+void prb_text_ascii(struct prb_text *text, const char *ascii, size_t len);
 void prb_text_addf(struct prb_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void prb_text_finish(struct prb_text *text);

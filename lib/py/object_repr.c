@@ -282,26 +282,68 @@ void prb_repr_value(struct prb_repr *repr, prb_addr object)
         prb_text_add(&repr->text, PRB_UNREADABLE);
 }
 
+/* ---- texts that are asked again: the same model, config and self stand in many frames ---- */
+
+enum { TEXT_SLOTS = 4096, TEXT_WORTH = 64 };
+
+/* The entry of an object, or the free one where it belongs; NULL when there is neither. */
+static struct prb_cached_text *cached(struct prb_objects *objects, prb_addr object,
+                                      const struct prb_repr_limits *limits)
+{
+    if (!objects->texts && !(objects->texts = calloc(TEXT_SLOTS, sizeof *objects->texts)))
+        return NULL;
+    size_t slot = (size_t)((object >> 4) * 0x9e3779b97f4a7c15u >> 52) % TEXT_SLOTS;
+    for (size_t i = 0; i < TEXT_SLOTS; i++, slot = (slot + 1) % TEXT_SLOTS) {
+        struct prb_cached_text *entry = &objects->texts[slot];
+        if (!entry->object)
+            return objects->text_count < TEXT_SLOTS / 2 ? entry : NULL;
+        if (entry->object == object && !memcmp(&entry->limits, limits, sizeof *limits))
+            return entry;
+    }
+    return NULL;
+}
+
+static void remember(struct prb_objects *objects, struct prb_cached_text *entry, prb_addr object,
+                     const struct prb_repr_limits *limits, const char *text, size_t len)
+{
+    if (!entry || len < TEXT_WORTH || objects->text_bytes + len > PRB_CACHED_TEXTS_MAX)
+        return;
+    const char *copy = prb_arena_strndup(&objects->arena, text, len);
+    if (!copy)
+        return;
+    *entry = (struct prb_cached_text){object, *limits, copy, len};
+    objects->text_count++;
+    objects->text_bytes += len;
+}
+
 bool prb_object_repr(struct prb_objects *objects, prb_addr object,
-                     const struct prb_repr_limits *limits, struct prb_buf *out,
+                     const struct prb_repr_limits *asked, struct prb_buf *out,
                      struct prb_error *err)
 {
     struct prb_object_type *type = prb_type_of(objects, object, err);
     if (!type)
         return false;
-    static const struct prb_repr_limits defaults;
-    if (!limits)
-        limits = &defaults;
+    struct prb_repr_limits limits = asked ? *asked : (struct prb_repr_limits){0};
+    limits.characters = limits.characters ? limits.characters : PRB_REPR_CHARACTERS;
+    limits.depth = limits.depth ? limits.depth : PRB_REPR_DEPTH;
+    limits.items = limits.items ? limits.items : PRB_REPR_ITEMS;
+    struct prb_cached_text *entry = cached(objects, object, &limits);
+    if (entry && entry->object) {
+        prb_buf_add(out, entry->text, entry->len);
+        return prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "no memory for a text");
+    }
     struct prb_repr repr = {
         .objects = objects,
-        .depth_max = limits->depth ? limits->depth : PRB_REPR_DEPTH,
-        .items_max = limits->items ? limits->items : PRB_REPR_ITEMS,
+        .depth_max = limits.depth < PRB_REPR_DEPTH_MAX ? limits.depth : PRB_REPR_DEPTH_MAX,
+        .items_max = limits.items,
     };
-    if (repr.depth_max > PRB_REPR_DEPTH_MAX)
-        repr.depth_max = PRB_REPR_DEPTH_MAX;
-    prb_text_init(&repr.text, out, limits->characters ? limits->characters : PRB_REPR_CHARACTERS);
+    size_t start = out->len;
+    prb_text_init(&repr.text, out, limits.characters);
     objects->steps = PRB_REPR_STEPS;
     write_value(&repr, object, type);
     prb_text_finish(&repr.text);
-    return prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "no memory for a text");
+    if (!prb_buf_ok(out))
+        return prb_fail(err, PRB_NOMEM, "no memory for a text");
+    remember(objects, entry, object, &limits, out->data + start, out->len - start);
+    return true;
 }

@@ -177,6 +177,18 @@ static void write_escaped(struct prb_text *text, uint32_t c, char quote)
         prb_text_addf(text, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
 }
 
+/* How many characters from the i-th on stand for themselves, one byte each. */
+static size_t plain_run(const struct prb_buf *raw, size_t i, size_t count, char quote)
+{
+    size_t n = 0;
+    for (; i + n < count; n++) {
+        char c = raw->data[i + n];
+        if (c < ' ' || c == 0x7f || c == '\\' || c == quote)
+            break;
+    }
+    return n;
+}
+
 /* Single quotes, unless the text has those and no double ones. */
 static char choose_quote(const struct prb_buf *raw, unsigned width, size_t count)
 {
@@ -199,8 +211,13 @@ bool prb_str_write(struct prb_objects *objects, prb_addr object, struct prb_text
         return false;
     char quote = choose_quote(&raw, str.width, count);
     prb_text_char(text, (unsigned)quote);
-    for (size_t i = 0; i < count && !text->full; i++)
-        write_escaped(text, character(&raw, str.width, i), quote);
+    for (size_t i = 0; i < count && !text->full; i++) {
+        size_t run = str.width == 1 ? plain_run(&raw, i, count, quote) : 0;
+        prb_text_ascii(text, raw.data + i, run);
+        i += run;
+        if (i < count)
+            write_escaped(text, character(&raw, str.width, i), quote);
+    }
     /* A cut text has at least one character too many now, so that what follows is cut too. */
     prb_text_char(text, (unsigned)quote);
     return true;

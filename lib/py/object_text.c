@@ -43,9 +43,29 @@ void prb_text_char(struct prb_text *text, unsigned code_point)
         prb_buf_add_utf8(text->out, code_point);
 }
 
+void prb_text_ascii(struct prb_text *text, const char *ascii, size_t len)
+{
+    if (!text->full && len < text->limit - text->chars) {
+        prb_buf_add(text->out, ascii, len);
+        text->chars += len;
+        return;
+    }
+    for (size_t i = 0; i < len && advance(text); i++)
+        prb_buf_addc(text->out, ascii[i]);
+}
+
 void prb_text_add(struct prb_text *text, const char *utf8)
 {
+    size_t ascii = 0;
     while (*utf8) {
+        while (utf8[ascii] > 0)
+            ascii++;
+        if (ascii) {
+            prb_text_ascii(text, utf8, ascii);
+            utf8 += ascii;
+            ascii = 0;
+            continue;
+        }
         size_t n = 1;
         while ((utf8[n] & 0xc0) == 0x80)
             n++;
