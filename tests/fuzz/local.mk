@@ -3,10 +3,15 @@
 # To add one: NAME.c with LLVMFuzzerTestOneInput(), its name here, a few small files in corpus/NAME.
 FUZZ_TARGETS = %D%/object %D%/sql
 FUZZ_TARGETS += %D%/stack
+FUZZ_TARGETS += %D%/maps %D%/elf %D%/core
 tests_fuzz_object_SOURCES = %D%/object.c $(FUZZ_MAIN)
 tests_fuzz_sql_SOURCES = %D%/sql.c $(FUZZ_MAIN)
 tests_fuzz_stack_SOURCES = %D%/stack.c $(FUZZ_MAIN)
+tests_fuzz_maps_SOURCES = %D%/maps.c $(FUZZ_MAIN)
+tests_fuzz_elf_SOURCES = %D%/elf.c $(FUZZ_MAIN)
+tests_fuzz_core_SOURCES = %D%/core.c $(FUZZ_MAIN)
 if FUZZ
+AM_CFLAGS += -fsanitize=fuzzer-no-link
 FUZZ_MAIN =
 FUZZ_LINK = -fsanitize=fuzzer
 else
@@ -17,5 +22,8 @@ endif
 tests_fuzz_object_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_sql_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_stack_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_maps_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_elf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_core_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 check_PROGRAMS += $(FUZZ_TARGETS)
 EXTRA_DIST += %D%/standalone.c %D%/corpus
