@@ -58,6 +58,14 @@ static void from_context(const ucontext_t *context, struct prb_registers *out)
             prb_mem_read_some(lab->mem, lab->copy.stack_start, lab->copy.stack, BYTES);            \
     } while (0)
 
+/* Sanitizers keep frame pointers, which all unwind rules then need; and they put more on the stack.
+ */
+#ifdef __SANITIZE_ADDRESS__
+#define NEEDS_PLAIN_FRAMES() skip()
+#else
+#define NEEDS_PLAIN_FRAMES() ((void)0)
+#endif
+
 static volatile int sink;
 
 NOINLINE static void innermost(void)
@@ -178,6 +186,7 @@ static void renewed(void **state)
 static void two_registers_suffice(void **state)
 {
     (void)state;
+    NEEDS_PLAIN_FRAMES();
     lab->only_two = true;
     middle();
     unwind(false);
@@ -188,6 +197,7 @@ static void two_registers_suffice(void **state)
 static void two_registers_do_not(void **state)
 {
     (void)state;
+    NEEDS_PLAIN_FRAMES();
     volatile size_t n = 300;
     sized_at_run_time(n);
     unwind(false);
@@ -216,10 +226,12 @@ static void deeper_than_the_copy(void **state)
     assert_true(lab->stack.count < 5000);
 }
 
+/* Walks at once: the copy holds the handler's own stack only. */
 static void on_signal(int number)
 {
     (void)number;
     innermost();
+    unwind(false);
     sink++;
 }
 
@@ -236,7 +248,6 @@ static void signal_frame(void **state)
     sigaction(SIGUSR1, &action, &before);
     raising();
     sigaction(SIGUSR1, &before, NULL);
-    unwind(false);
     size_t i = find(0, "on_signal");
     assert_true(lab->stack.frames[i + 1].signal);
     assert_false(lab->stack.frames[i + 2].returning);
@@ -253,7 +264,6 @@ static void other_stack_for_signals(void **state)
     sigaltstack(&stack, &old);
     sigaction(SIGUSR1, &action, &before);
     raising();
-    unwind(false);
     find(find(find(0, "on_signal"), "raising"), "other_stack_for_signals");
     sigaction(SIGUSR1, &before, NULL);
     sigaltstack(&old, NULL);
@@ -297,6 +307,7 @@ static void code_without_unwind_information(void **state)
 static void program_counter_of_nothing(void **state)
 {
     (void)state;
+    NEEDS_PLAIN_FRAMES();
     middle();
     unsigned sp = prb_arch_host()->sp, pc = prb_arch_host()->pc;
     unwind(false);
