@@ -9,12 +9,18 @@
 
 #include "py/object_internal.h"
 
+/* Entries come in pieces: enough for one read, few enough that a walk that ends early has not read
+ * much in vain. */
+enum { PIECE = 64 };
+
 /* A keys block, whatever its layout. */
 struct keys {
     prb_addr entries;
     uint64_t count;  /* entries in use, holes included */
     unsigned stride; /* bytes of an entry */
     unsigned key_at; /* offset of the key in it; the value follows */
+    bool ordered;    /* values that keep the order in which they were set */
+    uint8_t order[PIECE];
 };
 
 enum { ENTRY_HASHED = 24, ENTRY_UNICODE = 16 };
@@ -49,10 +55,6 @@ static bool keys_open(struct prb_objects *objects, prb_addr addr, struct keys *o
     return out->count <= 1ull << 40;
 }
 
-/* Entries come in pieces: enough for one read, few enough that a walk that ends early has not read
- * much in vain. */
-enum { PIECE = 64 };
-
 /*
  * values 0: the value stands in the entry, else values[i] belongs to entry i.  Each piece's keys
  * and values are fetched together.
@@ -75,7 +77,8 @@ static bool entries_each(struct prb_objects *objects, const struct keys *keys, p
             return prb_fail(err, PRB_CORRUPT, "a dict has too many entries");
         uint64_t found[2 * PIECE], seen[2 * PIECE];
         size_t announced = 0;
-        for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < n; k++) {
+            size_t i = keys->ordered ? keys->order[k] : k;
             const uint64_t *entry = words + i * per_entry + keys->key_at / 8;
             uint64_t value = values ? items[i] : entry[1];
             if (entry[0] && value) {
@@ -98,15 +101,57 @@ static bool walk_error(struct prb_error *err, prb_addr dict)
     return prb_fail_addr(err, dict, "there is no readable dict at 0x%" PRIx64, dict);
 }
 
+/* Take the order of the first entries from indices, the latest known last; the rest follows as it
+ * lies. */
+static void set_order(struct keys *keys, const uint8_t *indices, size_t count, int step)
+{
+    uint64_t seen = 0;
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++, indices += step)
+        if (*indices < keys->count && !(seen >> *indices & 1)) {
+            seen |= 1ull << *indices;
+            keys->order[used++] = *indices;
+        }
+    for (uint8_t i = 0; i < keys->count; i++)
+        if (!(seen >> i & 1))
+            keys->order[used++] = i;
+    keys->ordered = true;
+}
+
+/*
+ * From 3.11 values remember in which order they were set: one byte each, behind the array, or
+ * before it where the values have no head (then the count is at -2 and the first index at -3).
+ */
+static void read_order(struct prb_objects *objects, prb_addr values, struct keys *keys)
+{
+    const struct prb_layout *layout = objects->layout;
+    uint64_t size, capacity;
+    const uint8_t *bytes;
+    if (keys->count > PIECE || PRB_IS(layout, instance, DICT_OFFSET))
+        return;
+    if (PRB_IS(layout, instance, INLINE_VALUES)) {
+        if (PRB_GET(objects, values, dict_values, size, &size) &&
+            PRB_GET(objects, values, dict_values, capacity, &capacity) && size && size <= PIECE &&
+            (bytes = prb_objects_get(
+                 objects, values + (uint64_t)PRB_OFF(layout, dict_values, values) + 8 * capacity,
+                 size)))
+            set_order(keys, bytes, size, 1);
+    } else if ((bytes = prb_objects_get(objects, values - 2, 1)) && (size = *bytes) &&
+               size <= PIECE && (bytes = prb_objects_get(objects, values - 2 - size, size))) {
+        set_order(keys, bytes + size - 1, size, -1);
+    }
+}
+
 bool prb_shared_values_each(struct prb_objects *objects, prb_addr keys_addr, prb_addr values,
                             prb_item_fn *each, void *context, struct prb_error *err)
 {
-    struct keys keys;
+    struct keys keys = {0};
     uint64_t capacity;
     if (!keys_open(objects, keys_addr, &keys))
         return walk_error(err, keys_addr);
     if (PRB_GET(objects, values, dict_values, capacity, &capacity) && keys.count > capacity)
         keys.count = capacity;
+    read_order(objects, values, &keys);
     int32_t offset = PRB_OFF(objects->layout, dict_values, values);
     return entries_each(objects, &keys, values + (uint64_t)(offset == PRB_ABSENT ? 0 : offset),
                         each, context, err);
@@ -116,7 +161,7 @@ bool prb_dict_walk(struct prb_objects *objects, prb_addr dict, prb_item_fn *each
                    struct prb_error *err)
 {
     uint64_t keys_addr, values;
-    struct keys keys;
+    struct keys keys = {0};
     if (!PRB_GET(objects, dict, dict, keys, &keys_addr) ||
         !PRB_GET(objects, dict, dict, values, &values))
         return walk_error(err, dict);

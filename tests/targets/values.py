@@ -328,6 +328,13 @@ shown("values_deleted", looked, "<__main__.WithDict second=[2, 3] at {id}>")
 looked = WithDict()
 looked.__dict__ = {"other": 1}
 shown("dict_replaced", looked, "<__main__.WithDict other=1 at {id}>")
+reordered = WithDict.__new__(WithDict)
+reordered.second = 1
+reordered.first = 2
+shown("reordered", reordered, "<__main__.WithDict second=1, first=2 at {id}>" if sys.version_info >= (3, 11) or
+      list(reordered.__dict__) == ["second", "first"] else "<__main__.WithDict first=2, second=1 at {id}>")
+if sys.version_info >= (3, 11):
+    literal("reordered_dict", reordered.__dict__)
 crowded = WithDict()
 for i in range(100):
     setattr(crowded, "a{}".format(i), i)
