@@ -1,8 +1,10 @@
 # `make bench`: the figures of the README, beside the peers that are installed.  sample is also what test_torn.py uses.
 check_PROGRAMS += tests/bench/sample
-EXTRA_DIST += %D%/bench.py %D%/train.py
+check_PROGRAMS += tests/bench/measure
+tests_bench_measure_LDADD =
+EXTRA_DIST += %D%/bench.py %D%/train.py %D%/parked.py
 
 .PHONY: bench
-bench: all tests/bench/sample
+bench: all tests/bench/sample tests/bench/measure
 	$(AM_V_GEN)$(AM_TESTS_ENVIRONMENT) $${PROBING_PYTEST:-$(PYTHON)} $(srcdir)/tests/bench/bench.py $(BENCHFLAGS)
 tests_bench_sample_LDADD = libprb.la

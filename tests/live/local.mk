@@ -4,4 +4,4 @@ PYTESTS += %D%/test_tables.py %D%/test_native.py
 # Values: object_dump prints what the reader makes of them.
 check_PROGRAMS += %D%/object_dump
 PYTESTS += %D%/test_values.py
-EXTRA_DIST += %D%/conftest.py %D%/pythons.py %D%/target.py %D%/compare.py
+EXTRA_DIST += %D%/torch_python.py %D%/conftest.py %D%/pythons.py %D%/target.py %D%/compare.py
