@@ -1,6 +1,7 @@
 /*
- * Run a command some times and print one line of JSON for each: wall time, peak memory, exit status.  A process of
- * its own, as small as can be: the kernel lets a child's peak memory begin with its parent's.
+ * Run a command some times and print one line of JSON for each: wall time, peak memory, exit
+ * status.  A process of its own, as small as can be: the kernel lets a child's peak memory begin
+ * with its parent's.
  *
  *     measure COUNT COMMAND [ARGUMENT...]     standard output of the command is dropped
  */

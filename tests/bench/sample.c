@@ -23,16 +23,18 @@ struct options {
 
 struct counts {
     uint64_t samples, threads, frames, tries, rejected, unstable, broken, checked, impossible;
-    double reading; /* seconds within prb_sampler_take */
+    double reading, cpu; /* seconds within prb_sampler_take, and processor time of them */
     double slowest;
 };
 
-static double now(void)
+static double clock_seconds(clockid_t clock)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
+
+static double now(void) { return clock_seconds(CLOCK_MONOTONIC); }
 
 /* Chain and level of a function's name: "a7" is a, 7. */
 static bool level_of(const char *name, char *chain, int *level)
@@ -102,9 +104,10 @@ static bool run(struct prb_py *py, const struct options *options, struct counts 
     double start = now(), next = start;
     while ((!options->samples || counts->samples < options->samples) &&
            now() - start < options->seconds) {
-        double before = now();
+        double before = now(), cpu = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
         const struct prb_raw_stacks *stacks = prb_sampler_take(sampler, options->tries, err);
         double took = now() - before;
+        counts->cpu += clock_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
         if (!stacks)
             return false;
         counts->reading += took;
@@ -123,13 +126,13 @@ static void print(const struct counts *counts, const struct prb_py *py)
     printf("{\"layout\": \"%s\", \"samples\": %llu, \"thread_samples\": %llu, \"frames\": %llu, "
            "\"tries\": %llu, \"rejected\": %llu, \"unstable\": %llu, \"broken\": %llu, "
            "\"checked\": %llu, \"impossible\": %llu, \"us_per_thread\": %.3f, "
-           "\"us_slowest\": %.1f}\n",
+           "\"cpu_us_per_thread\": %.3f, \"us_slowest\": %.1f}\n",
            py->layout.name, (unsigned long long)counts->samples,
            (unsigned long long)counts->threads, (unsigned long long)counts->frames,
            (unsigned long long)counts->tries, (unsigned long long)counts->rejected,
            (unsigned long long)counts->unstable, (unsigned long long)counts->broken,
            (unsigned long long)counts->checked, (unsigned long long)counts->impossible,
-           counts->reading * 1e6 / threads, counts->slowest * 1e6);
+           counts->reading * 1e6 / threads, counts->cpu * 1e6 / threads, counts->slowest * 1e6);
 }
 
 static bool parse(int argc, char **argv, struct options *options)
