@@ -290,6 +290,8 @@ bool prb_query_print(const struct prb_run *run, const char *sql, const char *for
     prb_db_reveal(db, reveal);
     if (!prb_db_query(db, sql, take_row, &printer, err))
         return false;
+    if (prb_db_warning(db))
+        prb_out_note(prb_db_warning(db));
     if (printer.failed)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     end_statement(&printer);

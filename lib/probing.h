@@ -261,6 +261,8 @@ typedef bool prb_row_fn(void *context, size_t columns, const char *const *names,
 /* Run SQL: one or several statements, rows of each.  Errors: QUERY (SQLite's message and the position), or what reading gave. */
 PRB_API bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
                           struct prb_error *err) PRB_MUST_CHECK;
+/* What the rows of the last query leave out, one sentence, or NULL.  Borrowed until the next query. */
+PRB_API const char *prb_db_warning(const struct prb_db *db);
 /* Show secrets in system.environment (off at first). */
 PRB_API void prb_db_reveal(struct prb_db *db, bool reveal);
 

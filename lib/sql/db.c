@@ -107,6 +107,8 @@ void prb_db_close(struct prb_db *db)
 
 void prb_db_reveal(struct prb_db *db, bool reveal) { db->settings.reveal_secrets = reveal; }
 
+const char *prb_db_warning(const struct prb_db *db) { return db->warning[0] ? db->warning : NULL; }
+
 int prb_db_find_table(const struct prb_db *db, const char *schema, const char *name)
 {
     for (size_t i = 0; i < db->table_count; i++)
@@ -333,6 +335,7 @@ bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, void *co
     if (db->busy)
         return prb_fail(err, PRB_BUSY, "this connection is running a query");
     db->busy = true;
+    db->warning[0] = '\0';
     bool good = run_all(&run, err);
     db->busy = false;
     return good;

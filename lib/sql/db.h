@@ -41,6 +41,7 @@ struct prb_db {
     struct prb_settings settings;
     struct prb_statement_view view;
     const char *refused; /* what the authorizer refused last, or NULL */
+    char warning[360];   /* of the last query, or "" */
     bool busy;           /* a query runs */
     struct prb_stacks *(*take_stacks)(struct prb_target *target,
                                       const struct prb_stack_options *options,

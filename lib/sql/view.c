@@ -65,6 +65,8 @@ const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err)
             .repr_limit = (size_t)db->settings.repr_limit,
         };
         db->view.stacks = db->take_stacks(db->target, &options, err);
+        if (db->view.stacks && db->view.stacks->warning)
+            snprintf(db->warning, sizeof db->warning, "%s", db->view.stacks->warning);
     }
     return db->view.stacks;
 }

@@ -1,6 +1,7 @@
 /* Texts of proc(5). */
 #include "table/stat_text.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -57,10 +58,19 @@ bool prb_status_number(const struct prb_buf *text, const char *key, int64_t *out
     return false;
 }
 
-double prb_boot_time(void)
+/* Field 22 counts from the machine's start, which the clock tells only to within its own steps. */
+void prb_row_started(struct prb_rows *rows, const struct prb_proc *proc,
+                     const struct prb_stat_text *stat)
 {
+    enum { STARTTIME = 22 };
     struct timespec now, up;
+    if (stat->count < STARTTIME || !prb_proc_live(proc)) {
+        prb_row_null(rows);
+        return;
+    }
     clock_gettime(CLOCK_REALTIME, &now);
     clock_gettime(CLOCK_BOOTTIME, &up);
-    return (double)(now.tv_sec - up.tv_sec) + 1e-9 * (double)(now.tv_nsec - up.tv_nsec);
+    double boot = (double)(now.tv_sec - up.tv_sec) + 1e-9 * (double)(now.tv_nsec - up.tv_nsec);
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+    prb_row_real(rows, round((boot + (double)stat->field[STARTTIME] / ticks) * ticks) / ticks);
 }

@@ -25,7 +25,8 @@ void prb_row_stat_seconds(struct prb_rows *rows, const struct prb_stat_text *sta
 /* The number behind "Key:" in a text such as "status"; false when it is not there. */
 bool prb_status_number(const struct prb_buf *text, const char *key, int64_t *out);
 
-/* Seconds since the epoch at which this machine started. */
-double prb_boot_time(void);
+/* A cell of when it was started, seconds since the epoch; NULL for a core or snapshot. */
+void prb_row_started(struct prb_rows *rows, const struct prb_proc *proc,
+                     const struct prb_stat_text *stat);
 
 #endif

@@ -34,7 +34,7 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-enum { PPID = 4, UTIME = 14, STIME = 15, THREADS = 20, STARTTIME = 22, VSIZE = 23, RSS = 24 };
+enum { PPID = 4, UTIME = 14, STIME = 15, THREADS = 20, VSIZE = 23, RSS = 24 };
 
 static const char *const sources[] = {[PRB_TARGET_PROCESS] = "process",
                                       [PRB_TARGET_CORE] = "core",
@@ -71,11 +71,7 @@ static void add_user(struct prb_rows *rows, struct prb_proc *proc)
 static void add_numbers(struct prb_rows *rows, const struct prb_target *target,
                         const struct prb_stat_text *stat)
 {
-    if (stat->count >= STARTTIME && prb_proc_live(target->proc))
-        prb_row_real(rows, prb_boot_time() +
-                               (double)stat->field[STARTTIME] / (double)sysconf(_SC_CLK_TCK));
-    else
-        prb_row_null(rows);
+    prb_row_started(rows, target->proc, stat);
     prb_row_stat(rows, stat, THREADS);
     if (stat->count >= RSS)
         prb_row_int(rows, stat->field[RSS] * sysconf(_SC_PAGESIZE));

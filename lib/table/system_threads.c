@@ -23,7 +23,7 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-enum { UTIME = 14, STIME = 15, PRIORITY = 18, NICE = 19, STARTTIME = 22, PROCESSOR = 39 };
+enum { UTIME = 14, STIME = 15, PRIORITY = 18, NICE = 19, PROCESSOR = 39 };
 
 static void add_system_call(struct prb_rows *rows, struct prb_proc *proc, pid_t tid)
 {
@@ -58,11 +58,7 @@ static void add_numbers(struct prb_rows *rows, const struct prb_target *target, 
     prb_stat_text_read(target->proc, name, &stat);
     prb_row_stat_seconds(rows, &stat, UTIME);
     prb_row_stat_seconds(rows, &stat, STIME);
-    if (stat.count >= STARTTIME && prb_proc_live(target->proc))
-        prb_row_real(rows, prb_boot_time() +
-                               (double)stat.field[STARTTIME] / (double)sysconf(_SC_CLK_TCK));
-    else
-        prb_row_null(rows);
+    prb_row_started(rows, target->proc, &stat);
     prb_row_stat(rows, &stat, PRIORITY);
     prb_row_stat(rows, &stat, NICE);
     prb_row_stat(rows, &stat, PROCESSOR);

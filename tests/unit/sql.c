@@ -288,6 +288,7 @@ static struct prb_stacks *take_fake_stacks(struct prb_target *target,
     struct prb_stacks_box *box = calloc(1, sizeof *box);
     assert_non_null(box);
     box->stacks.time = stacks_taken;
+    box->stacks.warning = stacks_taken == 2 ? "one thread is missing" : NULL;
     return &box->stacks;
 }
 
@@ -305,6 +306,9 @@ static void stacks_are_taken_once(void **state)
     assert_values(db, "SET probing.repr_limit = 99; SELECT time FROM stacks_a", "2|");
     assert_false(options_seen.native);
     assert_int_equal(options_seen.repr_limit, 99);
+    assert_string_equal(prb_db_warning(db), "one thread is missing");
+    assert_values(db, "SELECT time FROM stacks_a", "3|");
+    assert_null(prb_db_warning(db));
     stacks_taken = 100;
     struct prb_error err = refused(db, "SELECT * FROM stacks_a");
     assert_int_equal(err.code, PRB_GONE);
