@@ -63,10 +63,10 @@ bool prb_view_begin(struct prb_db *db, struct prb_error *err);
 void prb_view_end(struct prb_db *db);
 double prb_db_time(struct prb_db *db);
 const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err);
-/* The rows of a table for these PRB_ARGUMENTS_MAX arguments (borrowed); owned by the view. */
+/* The rows of a table for these PRB_ARGUMENTS_MAX arguments; the view's. */
 #define PRB_ROW_SETS_MAX 4096
-const struct prb_rows *prb_db_rows(struct prb_db *db, size_t table,
-                                   const struct prb_argument *arguments, struct prb_error *err);
+struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_argument *arguments,
+                             struct prb_error *err);
 
 /* failure.c: why SQLite refused a statement, in the user's text, with a remedy.  Returns false. */
 struct prb_statement;

@@ -85,6 +85,9 @@ void prb_rows_free(struct prb_rows *rows)
     for (size_t i = 0; i < PRB_ARGUMENTS_MAX; i++)
         if (rows->arguments[i].given)
             free((char *)rows->arguments[i].value.text);
+    for (size_t i = 0; rows->orders && i < rows->columns; i++)
+        free(rows->orders[i]);
+    free(rows->orders);
     free(rows->cells);
     prb_buf_deinit(&rows->texts);
     free(rows);

@@ -39,7 +39,8 @@ struct prb_rows {
     struct prb_cell *cells;           /* columns × count */
     size_t count, cell_count, cell_cap;
     struct prb_buf texts;
-    bool failed; /* out of memory, or over the cap */
+    uint32_t **orders; /* for each column: the rows in its order, made when first looked up */
+    bool failed;       /* out of memory, or over the cap */
     struct prb_rows *next;
 };
 
@@ -49,6 +50,13 @@ void prb_rows_free(struct prb_rows *rows);
 bool prb_rows_finish(struct prb_rows *rows, struct prb_error *err);
 /* Of a visible column. */
 struct prb_value prb_rows_value(const struct prb_rows *rows, size_t row, size_t column);
+/* Rows next … end - 1 of order, or of the table itself where order is NULL. */
+struct prb_row_range {
+    const uint32_t *order;
+    size_t next, end;
+};
+/* The rows whose column is this integer (lookup.c).  False: out of memory. */
+bool prb_rows_find(struct prb_rows *rows, size_t column, int64_t value, struct prb_row_range *out);
 /* Index of a column of the descriptor, or -1. */
 int prb_table_column(const struct prb_table *table, const char *name);
 /* "INTEGER", "REAL", "TEXT", "BLOB"; "ANY" for columns of several types. */

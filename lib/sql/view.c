@@ -100,8 +100,8 @@ static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argu
     return table->fill(rows, err) && prb_rows_finish(rows, err);
 }
 
-const struct prb_rows *prb_db_rows(struct prb_db *db, size_t table,
-                                   const struct prb_argument *arguments, struct prb_error *err)
+struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_argument *arguments,
+                             struct prb_error *err)
 {
     for (struct prb_rows *rows = db->view.rows; rows; rows = rows->next)
         if (rows->table == db->tables[table] && same_arguments(rows, arguments))

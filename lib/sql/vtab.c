@@ -15,8 +15,8 @@ struct table_of_sqlite {
 
 struct cursor {
     sqlite3_vtab_cursor base; /* first */
-    const struct prb_rows *rows;
-    size_t row;
+    struct prb_rows *rows;
+    struct prb_row_range range;
 };
 
 static const struct prb_table *table_of(const struct table_of_sqlite *vtab)
@@ -114,23 +114,56 @@ static bool is_equal_term(unsigned char op)
     return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
 }
 
-static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+/* Terms on arguments; usable[i]: 1 + the term that gives argument i.  asked: a bit for each. */
+static bool take_arguments(struct table_of_sqlite *vtab, sqlite3_index_info *info,
+                           int usable[PRB_ARGUMENTS_MAX], int *asked)
 {
-    struct table_of_sqlite *vtab = (struct table_of_sqlite *)base;
     const struct prb_table *table = table_of(vtab);
-    int first = (int)prb_table_visible(table), asked = 0, usable[PRB_ARGUMENTS_MAX] = {0};
-    note_needs(vtab, info);
+    int first = (int)prb_table_visible(table);
     for (int term = 0; term < info->nConstraint; term++) {
         int argument = info->aConstraint[term].iColumn - first;
         if (argument < 0 || argument >= PRB_ARGUMENTS_MAX)
             continue;
-        if (!is_equal_term(info->aConstraint[term].op))
-            return refuse_term(vtab, &table->columns[first + argument]);
-        asked |= 1 << argument;
+        if (!is_equal_term(info->aConstraint[term].op)) {
+            refuse_term(vtab, &table->columns[first + argument]);
+            return false;
+        }
+        *asked |= 1 << argument;
         if (info->aConstraint[term].usable)
             usable[argument] = term + 1;
     }
-    int count = 0;
+    return true;
+}
+
+/*
+ * idxNum: a bit for each argument, then for each column to look up by six bits: 1 + its index.  The
+ * values come in this order.
+ */
+#define LOOKUPS_MAX 4
+#define LOOKUP_BITS 6
+
+static int take_lookups(const struct prb_table *table, sqlite3_index_info *info, int *count)
+{
+    int plan = 0, lookups = 0, visible = (int)prb_table_visible(table);
+    for (int term = 0; term < info->nConstraint && lookups < LOOKUPS_MAX; term++) {
+        int column = info->aConstraint[term].iColumn;
+        if (column < 0 || column >= visible || table->columns[column].type != PRB_INTEGER ||
+            info->aConstraint[term].op != SQLITE_INDEX_CONSTRAINT_EQ ||
+            !info->aConstraint[term].usable)
+            continue;
+        info->aConstraintUsage[term].argvIndex = ++*count;
+        plan |= (column + 1) << (PRB_ARGUMENTS_MAX + LOOKUP_BITS * lookups++);
+    }
+    return plan;
+}
+
+static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    struct table_of_sqlite *vtab = (struct table_of_sqlite *)base;
+    int asked = 0, count = 0, usable[PRB_ARGUMENTS_MAX] = {0};
+    note_needs(vtab, info);
+    if (!take_arguments(vtab, info, usable, &asked))
+        return SQLITE_ERROR;
     for (int argument = 0; argument < PRB_ARGUMENTS_MAX; argument++) {
         if (!(asked >> argument & 1))
             continue;
@@ -140,9 +173,10 @@ static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         info->aConstraintUsage[usable[argument] - 1].argvIndex = ++count;
         info->aConstraintUsage[usable[argument] - 1].omit = 1;
     }
-    info->idxNum = asked;
-    info->estimatedRows = 1000;
-    info->estimatedCost = 1000;
+    int lookups = take_lookups(table_of(vtab), info, &count);
+    info->idxNum = asked | lookups;
+    info->estimatedRows = lookups ? 20 : 1000;
+    info->estimatedCost = lookups ? 20 : 1000;
     return SQLITE_OK;
 }
 
@@ -185,6 +219,20 @@ static struct prb_value value_from(sqlite3_value *value)
     }
 }
 
+/* The narrowest range that a looked-up column gives; all rows where the values are no integers. */
+static struct prb_row_range find(struct prb_rows *rows, int plan, sqlite3_value **values)
+{
+    struct prb_row_range best = {NULL, 0, rows->count}, range;
+    for (int columns = plan >> PRB_ARGUMENTS_MAX; columns; columns >>= LOOKUP_BITS, values++) {
+        size_t column = (size_t)(columns & ((1 << LOOKUP_BITS) - 1)) - 1;
+        if (sqlite3_value_type(*values) == SQLITE_INTEGER &&
+            prb_rows_find(rows, column, sqlite3_value_int64(*values), &range) &&
+            range.end - range.next < best.end - best.next)
+            best = range;
+    }
+    return best;
+}
+
 static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int argc,
                          sqlite3_value **argv)
 {
@@ -197,22 +245,30 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_t
     for (int i = 0; i < PRB_ARGUMENTS_MAX && next < argc; i++)
         if (plan >> i & 1)
             arguments[i] = (struct prb_argument){true, value_from(argv[next++])};
-    cursor->row = 0;
     cursor->rows = prb_db_rows(vtab->db, vtab->index, arguments, &view->error);
     view->failed = view->failed || !cursor->rows;
-    return cursor->rows ? SQLITE_OK : SQLITE_ERROR;
+    if (!cursor->rows)
+        return SQLITE_ERROR;
+    cursor->range = find(cursor->rows, plan, argv + next);
+    return SQLITE_OK;
 }
 
 static int cursor_next(sqlite3_vtab_cursor *cursor)
 {
-    ((struct cursor *)cursor)->row++;
+    ((struct cursor *)cursor)->range.next++;
     return SQLITE_OK;
 }
 
 static int cursor_eof(sqlite3_vtab_cursor *base)
 {
     const struct cursor *cursor = (const struct cursor *)base;
-    return !cursor->rows || cursor->row >= cursor->rows->count;
+    return cursor->range.next >= cursor->range.end;
+}
+
+static size_t row_of(const struct cursor *cursor)
+{
+    const struct prb_row_range *range = &cursor->range;
+    return range->order ? range->order[range->next] : range->next;
 }
 
 static void give(sqlite3_context *context, const struct prb_value *value)
@@ -240,7 +296,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     const struct cursor *cursor = (const struct cursor *)base;
     const struct prb_rows *rows = cursor->rows;
     if ((size_t)column < rows->columns) {
-        struct prb_value value = prb_rows_value(rows, cursor->row, (size_t)column);
+        struct prb_value value = prb_rows_value(rows, row_of(cursor), (size_t)column);
         give(context, &value);
         return SQLITE_OK;
     }
@@ -252,7 +308,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 
 static int cursor_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
 {
-    *out = (sqlite3_int64)((struct cursor *)cursor)->row;
+    *out = (sqlite3_int64)row_of((struct cursor *)cursor);
     return SQLITE_OK;
 }
 

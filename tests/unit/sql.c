@@ -223,6 +223,49 @@ static void arguments_are_pushed_down(void **state)
     assert_refused(db, "SELECT * FROM numbers(1, 2, 3)", "too many arguments", "");
 }
 
+/* Rows by an integer column: the same rows as by comparing, whatever the type of the other side. */
+static void joins_look_rows_up(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    static const char *const terms[] = {
+        "n = 3",
+        "n = 3.0",
+        "n = '3'",
+        "n = 2.5",
+        "n = NULL",
+        "n IN (1, 3, 99, NULL)",
+        "n = 3 AND big = 9223372036854775804",
+        "n = 3 AND n = 4",
+        "n = -1",
+        "big = 9223372036854775807",
+        "n = 3 OR n = 5",
+        "n IS 3",
+        "n = 3 AND text = 'odd'",
+    };
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
+        char sql[300];
+        snprintf(sql, sizeof sql,
+                 "SELECT (SELECT group_concat(n) FROM numbers(9) WHERE %s) IS "
+                 "(SELECT group_concat(n) FROM (SELECT CAST(n AS INTEGER) AS n, CAST(big AS "
+                 "INTEGER) AS big, text FROM numbers(9)) "
+                 "WHERE %s)",
+                 terms[i], terms[i]);
+        assert_values(db, sql, "1|");
+    }
+    assert_values(db,
+                  "SELECT count(*) FROM numbers(20000) a JOIN numbers(20000) b ON b.n = a.n AND "
+                  "b.big = a.big",
+                  "20000|");
+    assert_values(
+        db,
+        "SELECT group_concat(s.rowid), count(s.a) FROM short_rows s JOIN numbers n ON s.a = n.n",
+        "'0',1|");
+    /* Ties keep the order of the rows; rows without the cell are not found. */
+    assert_values(db, "SELECT group_concat(n) FROM numbers(5) WHERE n - n = 0", "'0,1,2,3,4'|");
+    assert_values(db, "SELECT count(*) FROM short_rows x JOIN short_rows y ON x.a = y.a", "1|");
+}
+
 static void a_table_is_filled_once_in_a_statement(void **state)
 {
     (void)state;
@@ -581,6 +624,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_come_as_they_are),
         cmocka_unit_test(arguments_are_pushed_down),
+        cmocka_unit_test(joins_look_rows_up),
         cmocka_unit_test(a_table_is_filled_once_in_a_statement),
         cmocka_unit_test(needs_are_known_before_the_first_row),
         cmocka_unit_test(stacks_are_taken_once),
