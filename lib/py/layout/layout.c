@@ -51,7 +51,11 @@ static const struct {
 } patches[] = {
 #define PATCH(layout, first, last, struct_, field, bytes)                                          \
     {layout, first, last, PRB_F_##struct_##_##field, bytes},
+#if defined(__aarch64__)
+#include "py/layout/patches-aarch64.def"
+#else
 #include "py/layout/patches.def"
+#endif
 #undef PATCH
 };
 
