@@ -3,10 +3,12 @@
 # To add one: NAME.c with LLVMFuzzerTestOneInput(), its name here, a few small files in corpus/NAME.
 FUZZ_TARGETS = %D%/object %D%/sql
 FUZZ_TARGETS += %D%/stack
+FUZZ_TARGETS += %D%/debug_offsets
 FUZZ_TARGETS += %D%/maps %D%/elf %D%/core
 tests_fuzz_object_SOURCES = %D%/object.c $(FUZZ_MAIN)
 tests_fuzz_sql_SOURCES = %D%/sql.c $(FUZZ_MAIN)
 tests_fuzz_stack_SOURCES = %D%/stack.c $(FUZZ_MAIN)
+tests_fuzz_debug_offsets_SOURCES = %D%/debug_offsets.c $(FUZZ_MAIN)
 tests_fuzz_maps_SOURCES = %D%/maps.c $(FUZZ_MAIN)
 tests_fuzz_elf_SOURCES = %D%/elf.c $(FUZZ_MAIN)
 tests_fuzz_core_SOURCES = %D%/core.c $(FUZZ_MAIN)
@@ -22,6 +24,7 @@ endif
 tests_fuzz_object_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_sql_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_stack_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_debug_offsets_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_maps_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_elf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_core_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)

@@ -436,6 +436,25 @@ def runtime(thread, interp):
         expect("gil", (word(gil + offset("gil", "locked"), 4), word(gil + offset("gil", "last_holder"))), (1, thread))
 
 
-for check in (scalars, strings, containers, types_and_instances, callables, codes, exceptions, generators, threads):
+def own_table():
+    """From 3.13 on the interpreter publishes its offsets: each word of it, at the place we have for it."""
+    rows = {key: [int(place) for place in value] for key, value in layout.items() if key[0].startswith("DEBUG")}
+    rows = {key: value for key, value in rows.items() if len(value) > 1}
+    if not rows:
+        return
+    start = ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime"))
+    expect("cookie", ctypes.string_at(start, 8), b"xdebugpy")
+    for (kind, struct_, field), (_, first, *second) in rows.items():
+        if (struct_, field) in (("runtime", "size"), ("interp", "size")):
+            continue  # a build with the JIT has members at the end of the interpreter that its headers leave out
+        told = word(start + first)
+        if kind == "DEBUG_SUM":
+            told += word(start + second[0])
+        elif kind == "DEBUG_DIFFERENCE":
+            told -= word(start + second[0])
+        expect("table: {}.{}".format(struct_, field), told, offset(struct_, field))
+
+
+for check in (own_table, scalars, strings, containers, types_and_instances, callables, codes, exceptions, generators, threads):
     check()
 print("checked", checked)

@@ -18,8 +18,9 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEADER = """\
 /*
- * Releases whose fields stand elsewhere than in 3.N.def: PATCH(layout, first, last, struct, field, bytes), releases first
- * to last, on {processor}.  Printed by mk-patches.py from the headers of every release tag {first} to {last}{others}.
+ * Releases whose fields stand elsewhere than in 3.N.def, on {processor}:
+ * PATCH(layout, first release, last release, struct, field, bytes).
+ * Printed by mk-patches.py from the headers of every release tag {first} to {last}{others}.
  * What is not here did not move.  Do not edit.
  */
 """
