@@ -4,10 +4,10 @@ UNIT_TESTS += tests/unit/arch tests/unit/merge tests/unit/stop tests/unit/unwind
 UNIT_TESTS += tests/unit/mem tests/unit/view tests/unit/maps tests/unit/proc tests/unit/elf tests/unit/core
 UNIT_TESTS += tests/unit/layout
 UNIT_TESTS += tests/unit/object tests/unit/stack
-UNIT_TESTS += tests/unit/dialect tests/unit/sql tests/unit/secret
+UNIT_TESTS += tests/unit/dialect tests/unit/sql tests/unit/sql_functions tests/unit/secret
 LDADD = libprb.la $(CMOCKA_LIBS)
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
-EXTRA_DIST += tests/unit/unit.h tests/unit/image.h tests/unit/object_image.h tests/unit/stack_image.h
+EXTRA_DIST += tests/unit/unit.h tests/unit/numbers.h tests/unit/image.h tests/unit/object_image.h tests/unit/stack_image.h

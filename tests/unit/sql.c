@@ -1,56 +1,9 @@
-/* sql: the engine over tables made up here. */
-#include "unit.h"
+/* sql: the engine over tables made up here and in numbers.h. */
+#include "numbers.h"
 
-#include <math.h>
-#include <stdio.h>
-
-#include "sql/db.h"
 #include "target/look.h"
 
-/* ---- made-up tables ---- */
-
-static int fills; /* calls of the fill functions */
-static unsigned needs_seen;
-static bool costly_wanted;
-
-static const struct prb_column numbers_columns[] = {
-    {"n", PRB_INTEGER, "count", "the number"},
-    {"big", PRB_INTEGER, "", "64 bits"},
-    {"real", PRB_REAL, "", "n / 2"},
-    {"text", PRB_TEXT, "", "NULL for even ones"},
-    {"costly", PRB_TEXT, "", "needs locals", .needs = PRB_NEED_LOCALS},
-    {"kind", PRB_TEXT, "", "a or b", .asks = PRB_NEED_NATIVE, .unless = "a"},
-    {"up_to", PRB_INTEGER, "count", "how many", .hidden = true},
-    {"label", PRB_TEXT, "", "goes into text", .hidden = true},
-    {0},
-};
-
-static bool fill_numbers(struct prb_rows *rows, struct prb_error *err)
-{
-    (void)err;
-    const struct prb_value *up_to = prb_rows_argument(rows, "up_to");
-    const struct prb_value *label = prb_rows_argument(rows, "label");
-    fills++;
-    needs_seen = prb_rows_needs(rows);
-    costly_wanted = prb_rows_wants(rows, "costly");
-    for (int64_t i = 0; i < (up_to ? up_to->integer : 3); i++) {
-        prb_row_begin(rows);
-        prb_row_int(rows, i);
-        prb_row_int(rows, INT64_MAX - i);
-        prb_row_real(rows, (double)i / 2);
-        prb_row_text(rows, i % 2 ? (label ? label->text : "odd") : NULL);
-        prb_row_null(rows);
-        prb_row_textn(rows, "ab", 1);
-        prb_row_int(rows, 1); /* one cell more than there are columns */
-    }
-    return true;
-}
-
-static const struct prb_table numbers = {.schema = "fake",
-                                         .name = "numbers",
-                                         .doc = "some numbers",
-                                         .columns = numbers_columns,
-                                         .fill = fill_numbers};
+/* ---- more made-up tables ---- */
 
 static const struct prb_column short_columns[] = {
     {"a", PRB_INTEGER, "", "first"}, {"b", PRB_TEXT, "", "never filled"}, {0}};
@@ -124,69 +77,6 @@ static struct prb_db *open_db(void)
     fills = 0;
     needs_seen = 0;
     return db;
-}
-
-/* ---- rows as text ---- */
-
-static bool collect(void *context, size_t columns, const char *const *names,
-                    const struct prb_value *row)
-{
-    struct prb_buf *out = context;
-    for (size_t i = 0; i < columns; i++) {
-        prb_buf_adds(out, i ? "," : "");
-        if (!row)
-            prb_buf_adds(out, names[i]);
-        else if (row[i].type == PRB_INTEGER)
-            prb_buf_addf(out, "%lld", (long long)row[i].integer);
-        else if (row[i].type == PRB_REAL)
-            prb_buf_addf(out, "%.6g", row[i].real);
-        else if (row[i].type == PRB_TEXT)
-            prb_buf_addf(out, "'%s'", row[i].text);
-        else
-            prb_buf_adds(out, row[i].type == PRB_BLOB ? "blob" : "NULL");
-    }
-    prb_buf_addc(out, '|');
-    return true;
-}
-
-static void assert_rows(struct prb_db *db, const char *sql, const char *expected)
-{
-    PRB_AUTO(prb_buf) struct prb_buf out = {0};
-    struct prb_error err;
-    if (!prb_db_query(db, sql, collect, &out, &err))
-        fail_msg("%s: %s", sql, err.text);
-    const char *text = out.data ? out.data : "";
-    if (strcmp(text, expected) != 0)
-        fail_msg("%s: %s, not %s", sql, text, expected);
-}
-
-/* The rows without the names. */
-static void assert_values(struct prb_db *db, const char *sql, const char *expected)
-{
-    PRB_AUTO(prb_buf) struct prb_buf out = {0};
-    struct prb_error err;
-    if (!prb_db_query(db, sql, collect, &out, &err))
-        fail_msg("%s: %s", sql, err.text);
-    const char *text = out.data ? strchr(out.data, '|') + 1 : "";
-    if (strcmp(text, expected) != 0)
-        fail_msg("%s: %s, not %s", sql, text, expected);
-}
-
-static struct prb_error refused(struct prb_db *db, const char *sql)
-{
-    PRB_AUTO(prb_buf) struct prb_buf out = {0};
-    struct prb_error err = {0};
-    if (prb_db_query(db, sql, collect, &out, &err))
-        fail_msg("%s was not refused: %s", sql, out.data ? out.data : "");
-    assert_true(err.text[0] != '\0');
-    return err;
-}
-
-static void assert_refused(struct prb_db *db, const char *sql, const char *text, const char *remedy)
-{
-    struct prb_error err = refused(db, sql);
-    if (err.code != PRB_QUERY || !strstr(err.text, text) || !strstr(err.remedy, remedy))
-        fail_msg("%s: %s %s / %s", sql, prb_code_name(err.code), err.text, err.remedy);
 }
 
 /* ---- cases ---- */
@@ -529,96 +419,6 @@ static void the_callback_ends_and_does_not_nest(void **state)
     assert_rows(db, "SELECT 1 AS x", "x|1|");
 }
 
-static void times(void **state)
-{
-    (void)state;
-    PRB_AUTO(prb_db) struct prb_db *db = open_db();
-    static const struct {
-        const char *expression, *value;
-    } cases[] = {
-        {"hour(7200)", "2"},
-        {"hour(-1)", "23"},
-        {"minute(3599.9)", "59"},
-        {"second(61)", "1"},
-        {"day(0), month(0), year(0)", "1,1,1970"},
-        {"year(-0.5)", "1969"},
-        {"date_trunc('hour', 7300.5)", "7200"},
-        {"date_trunc('HOUR', -1)", "-3600"},
-        {"date_trunc('week', 345600 + 5)", "345600"},
-        {"from_unixtime(date_trunc('month', to_timestamp('2026-02-28T23:59:59Z')))",
-         "'2026-02-01 00:00:00.000'"},
-        {"from_unixtime(date_trunc('quarter', to_timestamp('2026-06-30')))",
-         "'2026-04-01 00:00:00.000'"},
-        {"from_unixtime(date_trunc('year', to_timestamp('2024-02-29')))",
-         "'2024-01-01 00:00:00.000'"},
-        {"date_trunc('millisecond', 1.23456)", "1.234"},
-        {"to_timestamp('1970-01-02 00:00')", "86400"},
-        {"to_timestamp('1970-01-01T01:00:00.25+01:00')", "0.25"},
-        {"to_timestamp('1969-12-31T23:00-0100')", "0"},
-        {"to_timestamp(5), to_timestamp('7.5')", "5,7.5"},
-        {"to_timestamp('yesterday'), to_timestamp('2026-13-01'), to_timestamp(NULL)",
-         "NULL,NULL,NULL"},
-        {"hour(NULL), hour('x'), hour(1e300), hour(-1e300)", "NULL,NULL,NULL,NULL"},
-        {"date_part('doy', 86400), date_part('dow', 0), date_part('epoch', 5)", "2,4,5"},
-        {"date_part('week', to_timestamp('2026-01-01'))", "1"},
-        {"extract(minute from 60)", "1"},
-        {"now() = now(), now() > 1.7e9, typeof(now())", "1,1,'real'"},
-        {"typeof(now() - interval '5 minutes'), now() - (now() - interval '5 min')", "'real',300"},
-        {"current_timestamp - now()", "0"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char sql[300], expected[100];
-        snprintf(sql, sizeof sql, "SELECT %s", cases[i].expression);
-        snprintf(expected, sizeof expected, "%s|", cases[i].value);
-        assert_values(db, sql, expected);
-    }
-    assert_refused(db, "SELECT date_trunc('fortnight', 0)", "'fortnight' is no part of a time", "");
-    assert_refused(db, "SELECT date_trunc('dow', 0)", "date_trunc cuts to", "");
-}
-
-static void aggregates(void **state)
-{
-    (void)state;
-    PRB_AUTO(prb_db) struct prb_db *db = open_db();
-    assert_values(
-        db, "SELECT median(n), quantile(n, 0), quantile(n, 1), quantile(n, 0.25) FROM numbers(5)",
-        "2,0,4,1|");
-    assert_values(db, "SELECT median(n), quantile(n, 0.9) FROM numbers(2)", "0.5,0.9|");
-    assert_values(db, "SELECT median(n), stddev(n), stddev_pop(n), var(n) FROM numbers(0)",
-                  "NULL,NULL,NULL,NULL|");
-    assert_values(db, "SELECT median(text), stddev(costly) FROM numbers(1)", "NULL,NULL|");
-    assert_values(db, "SELECT stddev(n), stddev_pop(n), var(n) FROM numbers(1)", "NULL,0,NULL|");
-    assert_values(
-        db, "SELECT var(n), var_samp(n), variance(n), var_pop(n), stddev_samp(n) FROM numbers(4)",
-        "1.66667,1.66667,1.66667,1.25,1.29099|");
-    assert_values(db, "SELECT var_pop(n + 1e9) FROM numbers(4)", "1.25|");
-    assert_values(db, "SELECT n % 2, median(n) FROM numbers(5) GROUP BY 1", "0,2|1,2|");
-    assert_refused(db, "SELECT quantile(n, 2) FROM numbers", "p must be from 0 to 1", "");
-    assert_refused(db, "SELECT quantile(n, NULL) FROM numbers", "p must be from 0 to 1", "");
-}
-
-static void regular_expressions(void **state)
-{
-    (void)state;
-    PRB_AUTO(prb_db) struct prb_db *db = open_db();
-    assert_values(db, "SELECT 'forward_1' REGEXP '^for.*_[0-9]+$', 'x' REGEXP 'y', NULL REGEXP 'x'",
-                  "1,0,NULL|");
-    assert_values(db, "SELECT regexp_like('abc', 'b'), 5 REGEXP '^5$'", "1,1|");
-    assert_values(db, "SELECT 'aaa' REGEXP '^(a{3}|[]^x[:digit:]]+)$' AS a, 'a+' REGEXP 'a\\+'",
-                  "1,1|");
-    assert_values(db, "SELECT count(*) FROM numbers(1000) WHERE n REGEXP '^9+$'", "3|");
-    assert_refused(db, "SELECT 'x' REGEXP '('", "bad regular expression", "");
-    assert_refused(db, "SELECT 'x' REGEXP '(x)\\1'", "back references", "");
-    assert_refused(db, "SELECT 'x' REGEXP '((x{255}){255}){255}'", "repeats too much", "");
-    assert_refused(db, "SELECT 'x' REGEXP 'x{1,99999999999999999999}'", "repeats too much", "");
-    assert_refused(
-        db, "SELECT 'x' REGEXP '((((((((((((((((((((x)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+'",
-        "repeats too much", "");
-    assert_refused(db, "SELECT 'x' REGEXP printf('%.*c', 1001, 'x')", "longer than 1000", "");
-    assert_refused(db, "SELECT 'x' REGEXP printf('%.*c', 60, '(')", "groups in groups", "");
-    assert_refused(db, "SELECT printf('%.*c', 2000000, 'x') REGEXP 'x'", "longer than 1 MiB", "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -634,9 +434,6 @@ int main(void)
         cmocka_unit_test(settings),
         cmocka_unit_test(statements_are_bounded),
         cmocka_unit_test(the_callback_ends_and_does_not_nest),
-        cmocka_unit_test(times),
-        cmocka_unit_test(aggregates),
-        cmocka_unit_test(regular_expressions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
