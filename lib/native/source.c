@@ -2,8 +2,10 @@
  * Source lines by libdw: the unit by .debug_aranges, or by asking each unit where that is left out
  * (clang), then the unit's line table.
  */
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 
 #include "native/source.h"
@@ -81,17 +83,51 @@ static bool find_unit(Dwarf *dwarf, uint64_t addr, Dwarf_Die *out)
     return false;
 }
 
+/* Where functions were inlined, the line table tells the innermost one's line, but the symbol is
+ * the outermost one's: its line is where it called the first of them.  False: nothing was inlined
+ * here. */
+static bool find_call_site(Dwarf_Die *unit, uint64_t addr, const char **file_out, int *line_out)
+{
+    Dwarf_Die *scopes = NULL;
+    int count = dwarf_getscopes(unit, addr, &scopes), outer = -1;
+    for (int i = 0; i < count && dwarf_tag(&scopes[i]) != DW_TAG_subprogram; i++)
+        if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
+            outer = i;
+    Dwarf_Attribute attribute;
+    Dwarf_Word file, line;
+    Dwarf_Files *files;
+    const char *name = NULL;
+    if (outer >= 0 &&
+        dwarf_formudata(dwarf_attr(&scopes[outer], DW_AT_call_file, &attribute), &file) == 0 &&
+        dwarf_formudata(dwarf_attr(&scopes[outer], DW_AT_call_line, &attribute), &line) == 0 &&
+        dwarf_getsrcfiles(unit, &files, NULL) == 0 && line <= INT_MAX)
+        name = dwarf_filesrc(files, file, NULL, NULL);
+    free(scopes);
+    if (!name)
+        return false;
+    *file_out = name;
+    *line_out = (int)line;
+    return true;
+}
+
+static bool find_line(Dwarf_Die *unit, uint64_t addr, const char **file_out, int *line_out)
+{
+    Dwarf_Line *line = dwarf_getsrc_die(unit, addr);
+    *file_out = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+    return *file_out && dwarf_lineno(line, line_out) == 0;
+}
+
 void prb_source_line(struct prb_source *source, uint64_t addr, struct prb_arena *arena,
                      const char **file_out, int *line_out)
 {
     Dwarf_Die unit;
+    const char *file;
+    int line;
     *file_out = NULL;
     *line_out = 0;
-    if (!find_unit(source->dwarf, addr, &unit))
-        return;
-    Dwarf_Line *line = dwarf_getsrc_die(&unit, addr);
-    const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
-    if (!file || dwarf_lineno(line, line_out))
+    if (!find_unit(source->dwarf, addr, &unit) ||
+        (!find_call_site(&unit, addr, &file, &line) && !find_line(&unit, addr, &file, &line)))
         return;
     *file_out = prb_arena_strdup(arena, file);
+    *line_out = line;
 }

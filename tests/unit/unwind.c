@@ -355,16 +355,32 @@ static void no_registers(void **state)
     assert_int_equal(err.code, PRB_UNSUPPORTED);
 }
 
+__attribute__((always_inline)) static inline void inlined(void)
+{
+    sink++;
+    innermost();
+    sink++;
+}
+
+static int call_line;
+
+NOINLINE static void around_inlined(void)
+{
+    call_line = __LINE__ + 1;
+    inlined();
+    sink++;
+}
+
 static void source_lines(void **state)
 {
     (void)state;
-    middle();
+    around_inlined();
     unwind(true);
-    const struct prb_native_frame *frame = &lab->stack.frames[find(0, "middle")];
+    const struct prb_native_frame *frame = &lab->stack.frames[find(0, "around_inlined")];
     if (!frame->file)
         skip(); /* built without -g */
     assert_non_null(strstr(frame->file, "unwind.c"));
-    assert_true(frame->line > 0);
+    assert_int_equal(frame->line, call_line);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
