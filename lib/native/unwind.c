@@ -116,9 +116,8 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
     u->modules = modules;
     u->mem = mem;
     u->arch = prb_arch_host();
-    u->tables = calloc(modules->count ? modules->count : 1, sizeof *u->tables);
     u->space = unw_create_addr_space(&accessors, 0);
-    if (!u->tables || !u->space)
+    if (!u->space || !prb_unwind_tables_follow(u, false))
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for an unwinder"));
     unw_set_caching_policy(u->space, UNW_CACHE_GLOBAL);
     unw_set_cache_size(u->space, REGISTER_STATES, 0);
@@ -131,6 +130,8 @@ void prb_unwinder_renew(struct prb_unwinder *u)
     unw_flush_cache(u->space, 0, 0);
     prb_arena_deinit(&u->arena);
     u->arena = (struct prb_arena){0};
+    /* Without memory for it the old modules serve on. */
+    prb_unwind_tables_follow(u, true);
 }
 
 void prb_unwinder_free(struct prb_unwinder *u)
@@ -141,6 +142,7 @@ void prb_unwinder_free(struct prb_unwinder *u)
         unw_destroy_addr_space(u->space);
     prb_unwinder_pages_free(u);
     prb_arena_deinit(&u->arena);
+    prb_modules_deinit(&u->own);
     free(u->tables);
     free(u);
 }

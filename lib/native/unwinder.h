@@ -42,7 +42,9 @@ struct prb_pc {
 };
 
 struct prb_unwinder {
-    struct prb_modules *modules;
+    struct prb_modules *modules; /* the caller's, or own */
+    struct prb_modules own;      /* of the target as it is now, once it has mapped other code */
+    uint64_t code;               /* a sum over the maps of code that modules are of */
     struct prb_mem *mem;
     const struct prb_arch *arch;
     struct prb_arena arena;
@@ -73,6 +75,9 @@ void prb_unwinder_pages_forget(struct prb_unwinder *u);
 const struct prb_pc *prb_unwinder_pc(struct prb_unwinder *u, prb_addr pc);
 
 /* ---- tables.c ---- */
+/* Have tables for the modules as they are, or as they are now (again: read the maps anew).  False:
+ * out of memory. */
+bool prb_unwind_tables_follow(struct prb_unwinder *u, bool again);
 /* The table for code at pc; NULL: there is none. */
 const struct prb_unwind_table *prb_unwind_table(struct prb_unwinder *u, prb_addr pc);
 

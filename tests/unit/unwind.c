@@ -3,6 +3,8 @@
 #include "unit.h"
 
 #include <alloca.h>
+#include <dlfcn.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -65,6 +67,10 @@ static void from_context(const ucontext_t *context, struct prb_registers *out)
 #else
 #define NEEDS_PLAIN_FRAMES() ((void)0)
 #endif
+
+/* Of which one is installed everywhere, and nothing here has loaded it. */
+static const char *const libraries[] = {"libresolv.so.2", "libutil.so.1", "libanl.so.1",
+                                        "libthread_db.so.1"};
 
 static volatile int sink;
 
@@ -181,6 +187,29 @@ static void renewed(void **state)
     assert_int_equal(find(0, "middle"), 1);
     assert_false(prb_unwinder_word(lab->unwinder, 8, &seen));
     assert_false(prb_unwinder_word(lab->unwinder, UINT64_MAX - 3, &seen));
+}
+
+/* Code mapped after the modules were listed: a library loaded later. */
+static void later_code(void **state)
+{
+    (void)state;
+    void *library = NULL;
+    for (size_t i = 0; !library && i < sizeof libraries / sizeof *libraries; i++)
+        library = dlopen(libraries[i], RTLD_NOW);
+    if (!library)
+        skip();
+    struct link_map *map;
+    assert_int_equal(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
+    prb_addr inside = (prb_addr)(uintptr_t)map->l_ld;
+    assert_null(prb_modules_find(lab->unwinder->modules, inside));
+    prb_unwinder_renew(lab->unwinder);
+    assert_non_null(prb_modules_find(lab->unwinder->modules, inside));
+    middle();
+    unwind(false);
+    assert_int_equal(find(0, "middle"), 1);
+    dlclose(library);
+    prb_unwinder_renew(lab->unwinder);
+    assert_null(prb_modules_find(lab->unwinder->modules, inside));
 }
 
 static void two_registers_suffice(void **state)
@@ -390,6 +419,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(plain),
         TEST(renewed),
+        TEST(later_code),
         TEST(two_registers_suffice),
         TEST(two_registers_do_not),
         TEST(deeper_than_the_copy),
