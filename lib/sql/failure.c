@@ -225,6 +225,8 @@ static bool refuse_rest(struct prb_db *db, const struct source *source, int plac
                         : source->statement->offset;
     if (place < 0)
         offset = find_name(source, name ? name + 1 : message);
+    if (strcmp(message, "incomplete input") == 0)
+        offset = source->statement->end;
     prb_query_fail(err, source->text, source->len, offset, "%s", message);
     if (column)
         return no_column(db, source, offset, column, err);

@@ -13,7 +13,9 @@
 
 static const struct prb_column columns[] = {
     {"ip", PRB_INTEGER, "addr", "program counter of a native frame, code object of a Python frame"},
-    {"file", PRB_TEXT, "", "co_filename, or the source file of native code where it is known"},
+    {"file", PRB_TEXT, "",
+     "co_filename; of native code its source where that is known (SET probing.native_lines = on), "
+     "else the mapped file"},
     {"func", PRB_TEXT, "", "co_name, or the demangled symbol"},
     {"lineno", PRB_INTEGER, "", "current line (not the function's first); NULL: not known"},
     {"depth", PRB_INTEGER, "count", "0: innermost"},
@@ -72,7 +74,7 @@ static void add_frame(struct prb_rows *rows, const struct prb_stacks *stacks,
     bool broken = frame->kind == PRB_FRAME_BROKEN;
     prb_row_begin(rows);
     prb_row_int_unless(rows, (int64_t)frame->code, 0);
-    prb_row_text(rows, frame->filename);
+    prb_row_text(rows, frame->filename ? frame->filename : frame->module);
     prb_row_text(rows, broken ? NULL : frame->name);
     prb_row_int_unless(rows, frame->line, 0);
     prb_row_int(rows, depth);

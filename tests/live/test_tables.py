@@ -72,6 +72,10 @@ def test_native(start, python):
     assert query(target.pid, "SELECT count(*) AS n FROM python.backtrace WHERE frame_type = 'Native'")[0]["n"] > 0
     assert query(target.pid, "SELECT count(*) AS n FROM python.backtrace WHERE frame_type = 'Python'")[0]["n"] == \
         plain[0]["n"]
+    native = query(target.pid, "SELECT func, file, module, ip, qualname, line FROM python.backtrace(1) "
+                               "WHERE frame_type = 'Native'")
+    for row in native:
+        assert row["func"] and row["ip"] and (row["file"] or row["module"] is None)
     both = query(target.pid, "SELECT (SELECT count(*) FROM python.backtrace(0)) AS without, "
                              "(SELECT count(*) FROM python.backtrace(1)) AS with_them")[0]
     assert both["without"] == plain[0]["n"] < both["with_them"]

@@ -332,7 +332,7 @@ static void names_are_suggested(void **state)
                    "hour(t)");
     assert_refused(db, "SELECT n FROM FROM numbers",
                    "near \"FROM\": syntax error (line 1, column 15)", "");
-    assert_refused(db, "SELECT (1", "incomplete input", "");
+    assert_refused(db, "SELECT (1", "incomplete input (line 1, column 10)", "");
     assert_refused(db, "DESCRIBE fake.nubmers", "no such table: fake.nubmers (line 1, column 10)",
                    "did you mean fake.numbers?");
     assert_refused(db, "SELECT n FROM numbers a, numbers b",
