@@ -1,10 +1,15 @@
 /*
  * Layouts: where CPython keeps things, as data.  One file 3.N.def for each minor version, printed
- * by mk.c from the headers of an interpreter; this is the only place that knows versions.
+ * by mk/mk.c from the headers of an interpreter, and patches.def for the releases that differ;
+ * this is the only place that knows versions.
  *
- * To add a version: run mk on its headers (`make layouts`), read what it could not find,
- * add 3.N.def and its name to layouts.def, give its debug offsets table in debug_offsets.def, and
- * run the live tests with that interpreter.
+ * To add a version:
+ *  1. mk-layouts.sh on its headers; a member that moved or was renamed is a compile error in mk/:
+ *     give it a line for this version there.  New meanings (pycore_frame.h, pycore_dict.h,
+ *     pycore_stackref.h): mk/traits.h.
+ *  2. 3.N.def into all.def, local.mk and the count in tests/layout/test_regenerate.py.
+ *  3. tests/layout and tests/live with that interpreter: it compares its own memory and its table.
+ *  4. Its later releases: mk-patches.py with a clone that has their tags.
  */
 #ifndef PRB_PY_LAYOUT_LAYOUT_H
 #define PRB_PY_LAYOUT_LAYOUT_H
@@ -89,7 +94,7 @@ bool prb_debug_offsets_apply(struct prb_mem *mem, prb_addr runtime, struct prb_l
                              unsigned *agreed, unsigned *differed, unsigned *refused,
                              struct prb_error *err);
 
-/* All layouts we have, for tests and `--version -v`: i from 0 until NULL. */
+/* The names of all layouts: i from 0 until NULL. */
 const char *prb_layout_name(size_t i);
 
 #endif
