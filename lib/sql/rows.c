@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "sql/db.h"
 
 int prb_table_column(const struct prb_table *table, const char *name)
@@ -137,12 +138,13 @@ void prb_row_real(struct prb_rows *rows, double value)
 
 void prb_row_textn(struct prb_rows *rows, const char *text, size_t len)
 {
-    if (rows->failed || len > INT32_MAX || rows->texts.len > PRB_ROWS_BYTES_MAX) {
+    if (rows->failed || len > INT32_MAX / 3 || rows->texts.len > PRB_ROWS_BYTES_MAX) {
         rows->failed = true;
         return;
     }
     size_t offset = rows->texts.len;
-    prb_buf_add(&rows->texts, text, len);
+    prb_utf8_add(&rows->texts, text, len); /* file names and environments may hold any bytes */
+    len = rows->texts.len - offset;
     prb_buf_addc(&rows->texts, '\0');
     rows->failed = !prb_buf_ok(&rows->texts);
     add_cell(rows, (struct prb_cell){.type = PRB_TEXT, .length = (uint32_t)len, .text = offset});

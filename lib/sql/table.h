@@ -58,7 +58,8 @@ void prb_row_begin(struct prb_rows *rows);
 void prb_row_null(struct prb_rows *rows);
 void prb_row_int(struct prb_rows *rows, int64_t value);
 void prb_row_real(struct prb_rows *rows, double value);
-void prb_row_text(struct prb_rows *rows, const char *text); /* NULL text is NULL */
+void prb_row_text(struct prb_rows *rows,
+                  const char *text); /* NULL text is NULL; no UTF-8: U+FFFD for each such byte */
 void prb_row_textn(struct prb_rows *rows, const char *text, size_t len);
 
 /*

@@ -6,7 +6,7 @@
 /* ---- more made-up tables ---- */
 
 static const struct prb_column short_columns[] = {
-    {"a", PRB_INTEGER, "", "first"}, {"b", PRB_TEXT, "", "never filled"}, {0}};
+    {"a", PRB_INTEGER, "", "first"}, {"b", PRB_TEXT, "", "seldom filled"}, {0}};
 
 static bool fill_short(struct prb_rows *rows, struct prb_error *err)
 {
@@ -15,6 +15,8 @@ static bool fill_short(struct prb_rows *rows, struct prb_error *err)
     prb_row_begin(rows);
     prb_row_int(rows, 1);
     prb_row_begin(rows);
+    prb_row_null(rows);
+    prb_row_text(rows, "\xc3\xa9\xff\xe2\x82"); /* cut within a character */
     return true;
 }
 
@@ -88,7 +90,8 @@ static void values_come_as_they_are(void **state)
     assert_rows(db, "SELECT * FROM fake.numbers",
                 "n,big,real,text,costly,kind|0,9223372036854775807,0,NULL,NULL,'a'|"
                 "1,9223372036854775806,0.5,'odd',NULL,'a'|2,9223372036854775805,1,NULL,NULL,'a'|");
-    assert_rows(db, "select a, b from short_rows", "a,b|1,NULL|NULL,NULL|");
+    assert_rows(db, "select a, b from short_rows",
+                "a,b|1,NULL|NULL,'é\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd'|");
     assert_rows(db, "SELECT -9223372036854775808 AS x, x'0061' AS b, 7 / 2 AS d, 'a' || x'' AS t",
                 "x,b,d,t|-9223372036854775808,blob,3,'a'|");
     assert_rows(db, "SELECT n FROM numbers WHERE 0", "n|");
