@@ -31,9 +31,9 @@ def query_alone(sql):
     return json.loads(probing("query", "-f", "json", sql).stdout)
 
 
-def refusal(pid, sql):
-    done = probing("-t", pid, "query", sql, check=False)
-    assert done.returncode == 9 and not done.stdout, done
+def refusal(target, sql, status=9):
+    done = probing("-t", target, "query", sql, check=False)
+    assert done.returncode == status and not done.stdout, done
     return done.stderr
 
 
@@ -231,6 +231,7 @@ def test_sources(start, python, tmp_path, source):
     for sql in SAME:
         key = lambda row: json.dumps(row, sort_keys=True)  # noqa: E731
         assert sorted(query(path, sql), key=key) == sorted(query(target.pid, sql), key=key)
+    assert "secrets" in refusal(path, "SELECT * FROM system.environment", status=6)
     row, = query(path, "SELECT pid, source, taken, now() AS now FROM system.process")
     assert row["pid"] == target.pid and row["source"] == source and 0 <= row["now"] - row["taken"] < 600
 
