@@ -16,6 +16,7 @@ include lib/proc/local.mk
 include lib/arch/local.mk
 include lib/py/local.mk
 include lib/tensor/local.mk
+include lib/repr/local.mk
 include lib/native/local.mk
 include lib/target/local.mk
 include lib/sql/local.mk

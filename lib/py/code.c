@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "py/object.h"
+#include "py/object/object.h"
 
 #define LINE_TABLE_MAX (4u << 20) /* bytes; the largest generated modules have some 100 KB */
 #define NAME_MAX_CHARACTERS 4096

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "py/code.h"
-#include "py/object.h"
+#include "py/object/object.h"
 
 #define RUNTIMES_MAX 8
 #define SCAN_BYTES_MAX (8u << 20) /* of writable file pages of one module, for the cookie */

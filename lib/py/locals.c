@@ -2,7 +2,7 @@
  * or class body. */
 #include "py/locals.h"
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #ifndef PRB_PY_LOCALS_H
 #define PRB_PY_LOCALS_H
 
-#include "py/object.h"
+#include "py/object/object.h"
 #include "py/stack.h"
 
 #define PRB_LOCALS_MAX 4096 /* of one frame */

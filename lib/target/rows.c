@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "py/locals.h"
+#include "repr/repr.h"
 #include "target/look.h"
 
 /* ---- short file names ---- */

@@ -6,7 +6,7 @@
 #define PRB_TARGET_TARGET_H
 
 #include "native/native.h"
-#include "py/object.h"
+#include "py/object/object.h"
 #include "py/stack.h"
 
 /* One CPython of the target, with what is kept warm for it. */

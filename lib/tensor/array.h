@@ -6,7 +6,7 @@
 #ifndef PRB_TENSOR_ARRAY_H
 #define PRB_TENSOR_ARRAY_H
 
-#include "py/object.h"
+#include "py/object/object.h"
 
 #define PRB_ARRAY_DIMS_MAX 64
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 #include "tensor/array.h"
 
 /* ---- names ---- */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "../unit/object_image.h"
+#include "repr/repr.h"
 #include "tensor/array.h"
 
 enum { RECORD = 11 };

@@ -6,7 +6,8 @@
 #include <time.h>
 
 #include "proc/elf.h"
-#include "py/object.h"
+#include "py/object/object.h"
+#include "repr/repr.h"
 
 struct dump {
     struct prb_objects *objects;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "py/object.h"
+#include "py/object/object.h"
 
 /* Usable outside cmocka: a builder that goes wrong is a mistake of the test. */
 #define IMAGE_CHECK(condition) ((condition) ? (void)0 : abort())

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "object_image.h"
+#include "repr/repr.h"
 
 /* ---- checks ---- */
 

@@ -4,7 +4,7 @@
 
 #include "image.h"
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 enum {
     FLAG_INT = 24,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 enum { DIGIT_BITS = 30 };
 #define BILLION 1000000000u

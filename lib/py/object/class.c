@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 /* ---- names in class dicts ---- */
 
@@ -193,4 +193,10 @@ const struct prb_member *prb_type_members(struct prb_objects *objects, struct pr
     type->members_known = true;
     *count_out = type->member_count;
     return type->members;
+}
+
+const char *prb_type_short_name(const struct prb_object_type *type)
+{
+    const char *dot = strrchr(type->name, '.');
+    return dot ? dot + 1 : type->name;
 }

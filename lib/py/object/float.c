@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 enum { DIGITS_MAX = 17, EXPONENT_LOW = -4, EXPONENT_HIGH = 16 };
 

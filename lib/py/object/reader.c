@@ -1,11 +1,11 @@
 /*
  * The reader of objects: one look at the target through a page cache (mem/view.h) and a cache of
  * types. Fields come from the layout; everything read is bounded by the limits of
- * object_internal.h.
+ * reader.h.
  */
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 struct prb_objects *prb_objects_new(struct prb_py *py, struct prb_error *err)
 {

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 /* ---- where the characters are ---- */
 
@@ -141,7 +141,7 @@ struct range {
 };
 static const struct range unprintable[] = {
 #define RANGE(first, last) {first, last},
-#include "py/unprintable.def"
+#include "py/object/unprintable.def"
 #undef RANGE
 };
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "repr/writer.h"
 
 /* ---- bounds ---- */
 
@@ -54,12 +54,6 @@ void prb_repr_walked(struct prb_repr *repr, bool good, size_t *count)
 }
 
 /* ---- names ---- */
-
-const char *prb_type_short_name(const struct prb_object_type *type)
-{
-    const char *dot = strrchr(type->name, '.');
-    return dot ? dot + 1 : type->name;
-}
 
 const char *prb_type_label(struct prb_objects *objects, struct prb_object_type *type)
 {

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "repr/writer.h"
 
 /* The text of a str field, or "?". */
 static void add_name(struct prb_repr *repr, prb_addr object, enum prb_field field)

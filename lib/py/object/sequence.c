@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 enum { PIECE = 64 };
 

@@ -1,7 +1,7 @@
 /* The texts of containers, as Python prints them: cycles as "[...]", what does not fit as "…". */
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "repr/writer.h"
 
 struct items {
     struct prb_repr *repr;

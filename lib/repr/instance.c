@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "repr/writer.h"
 
 enum { INSTANCES_MAX = 2 }; /* attributes of attributes, no deeper */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
 

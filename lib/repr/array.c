@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "repr/writer.h"
 #include "tensor/array.h"
 
 static void add_type(struct prb_repr *repr, struct prb_object_type *type)

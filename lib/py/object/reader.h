@@ -1,13 +1,13 @@
 /*
- * Shared by the files object*.c: the reader with its caches, types, and the bounded text that a
- * repr is written to. Relies on mem/view.h for pages and on py/layout for places; nothing here
- * knows a version.
+ * Shared by the files of this folder, lib/tensor and lib/repr: the reader with its caches, types,
+ * and the bounded text that values are written to. Relies on mem/view.h for pages and on py/layout
+ * for places; nothing here knows a version.
  */
-#ifndef PRB_PY_OBJECT_INTERNAL_H
-#define PRB_PY_OBJECT_INTERNAL_H
+#ifndef PRB_PY_OBJECT_READER_H
+#define PRB_PY_OBJECT_READER_H
 
 #include "mem/view.h"
-#include "py/object.h"
+#include "py/object/object.h"
 
 /* ---- limits: what a sane target stays below ---- */
 
@@ -22,16 +22,15 @@
 #define PRB_REPR_STEPS 200000     /* slots and digits looked at for one text */
 #define PRB_REPR_DEPTH_MAX 200    /* whatever the caller asks */
 #define PRB_CACHED_PAGES_MAX 2048 /* then they are forgotten: bounds the tool's memory */
-#define PRB_CACHED_TEXTS_MAX (4 << 20) /* bytes of texts kept for when they are asked again */
 
 /* ---- types ---- */
 
-    /* Include/object.h; bits below 10 count for the versions whose traits say so. */
-    enum {
-        PRB_TPFLAG_INLINE_VALUES = 1 << 2, /* trait instance INLINE_VALUES */
-        PRB_TPFLAG_MANAGED_DICT = 1 << 4,  /* trait instance VALUES_AND_DICT and later */
-        PRB_TPFLAG_HEAP = 1 << 9,
-    };
+/* Include/object.h; bits below 10 count for the versions whose traits say so. */
+enum {
+    PRB_TPFLAG_INLINE_VALUES = 1 << 2, /* trait instance INLINE_VALUES */
+    PRB_TPFLAG_MANAGED_DICT = 1 << 4,  /* trait instance VALUES_AND_DICT and later */
+    PRB_TPFLAG_HEAP = 1 << 9,
+};
 #define PRB_TPFLAG_TYPE_SUBCLASS (1ull << 31)
 
 /* What a class written in Python is beside its kind. */
@@ -75,16 +74,8 @@ struct prb_objects {
     size_t type_count, type_cap;
     unsigned type_depth; /* how many bases deep the reading of types is */
     prb_addr names[PRB_NAME_COUNT];
-    struct prb_cached_text *texts; /* open addressing by address; those that stand in many frames */
+    struct prb_cached_text *texts; /* of lib/repr: those that stand in many frames */
     size_t text_count, text_bytes;
-};
-
-/* The text of an object under some limits, as it was written in this look. */
-struct prb_cached_text {
-    prb_addr object; /* 0: free */
-    struct prb_repr_limits limits;
-    const char *text; /* in the arena */
-    size_t len;
 };
 
 /* The type at addr, CORRUPT when it is none.  Borrowed until prb_objects_clear. */
@@ -99,6 +90,8 @@ const char *prb_type_qualname(struct prb_objects *objects, struct prb_object_typ
 /* Append "module.qualname", without "builtins.". */
 void prb_type_full_name(struct prb_objects *objects, struct prb_object_type *type,
                         struct prb_buf *out);
+/* The class's __name__. */
+const char *prb_type_short_name(const struct prb_object_type *type);
 enum prb_class_form prb_type_form(struct prb_objects *objects, struct prb_object_type *type);
 /* Members that hold an object (__slots__, and what C types publish), of the class itself. */
 const struct prb_member *prb_type_members(struct prb_objects *objects, struct prb_object_type *type,
@@ -207,63 +200,5 @@ void prb_float_format(double value, bool point_zero, char out[PRB_FLOAT_TEXT]);
 /* 30-bit digits (least significant first, used up) to decimal; NULL when out of memory.  Free it.
  */
 char *prb_int_decimal(uint32_t *digits, size_t count);
-
-/* ---- repr ---- */
-
-#define PRB_UNREADABLE "<unreadable>"
-#define PRB_CUT "\xe2\x80\xa6"
-
-/* A text under way. */
-struct prb_repr {
-    struct prb_objects *objects;
-    struct prb_text text;
-    unsigned depth_max, items_max;
-    unsigned depth;     /* containers open */
-    unsigned instances; /* of them, those that show attributes */
-    prb_addr open[PRB_REPR_DEPTH_MAX];
-};
-
-/* The text of any object, PRB_UNREADABLE when there is none at addr. */
-void prb_repr_value(struct prb_repr *repr, prb_addr object);
-/* Open a container; false when it is open already (writes again) or too deep: then it is not to be
- * left. */
-bool prb_repr_enter(struct prb_repr *repr, prb_addr object, const char *again);
-void prb_repr_leave(struct prb_repr *repr);
-/* Before another item; false when there is no room for it. */
-bool prb_repr_item(struct prb_repr *repr, size_t *count);
-/* After a walk: mark what it could not read. */
-void prb_repr_walked(struct prb_repr *repr, bool good, size_t *count);
-/* "<module.Class object at 0x…>" */
-void prb_repr_short(struct prb_repr *repr, prb_addr object, struct prb_object_type *type);
-/* What a subclass of a builtin calls itself. */
-const char *prb_type_label(struct prb_objects *objects, struct prb_object_type *type);
-/* The class's __name__. */
-const char *prb_type_short_name(const struct prb_object_type *type);
-
-typedef void prb_repr_fn(struct prb_repr *repr, prb_addr object, struct prb_object_type *type);
-/* object_repr_container.c */
-prb_repr_fn prb_repr_list, prb_repr_tuple, prb_repr_dict, prb_repr_set, prb_repr_deque,
-    prb_repr_namedtuple;
-/* object_repr_instance.c */
-prb_repr_fn prb_repr_instance, prb_repr_dataclass, prb_repr_enum, prb_repr_exception;
-/* object_repr_named.c: what is told by its name */
-prb_repr_fn prb_repr_module, prb_repr_function, prb_repr_builtin, prb_repr_method, prb_repr_type,
-    prb_repr_cell, prb_repr_generator, prb_repr_code, prb_repr_range, prb_repr_slice,
-    prb_repr_proxy, prb_repr_weakref;
-/* object_repr_array.c */
-prb_repr_fn prb_repr_array, prb_repr_array_scalar, prb_repr_torch_constant;
-bool prb_is_array_scalar(struct prb_objects *objects, struct prb_object_type *type);
-
-/* Several attributes of one instance (or items of a dict with str keys) in one walk. */
-struct prb_pick {
-    struct prb_objects *objects;
-    const char *const *names; /* NULL-terminated, at most 32 */
-    prb_addr *values;         /* 0 when there is none */
-    unsigned left;
-};
-bool prb_pick_attributes(struct prb_objects *objects, prb_addr object, struct prb_object_type *type,
-                         const char *const *names, prb_addr *values);
-bool prb_pick_items(struct prb_objects *objects, prb_addr dict, const char *const *names,
-                    prb_addr *values);
 
 #endif

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "py/object_internal.h"
+#include "py/object/reader.h"
 
 /* Entries come in pieces: enough for one read, few enough that a walk that ends early has not read
  * much in vain. */
