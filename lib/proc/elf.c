@@ -39,6 +39,7 @@ struct prb_elf *prb_elf_open(int fd, const char *name, struct prb_error *err)
     PRB_AUTO(prb_elf) struct prb_elf *elf = calloc(1, sizeof *elf);
     if (!elf)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    elf->fd = -1;
     elf->size = (size_t)info.st_size;
     elf->image = mmap(NULL, elf->size, PROT_READ, MAP_PRIVATE, guarded, 0);
     if (elf->image == MAP_FAILED) {
@@ -51,6 +52,8 @@ struct prb_elf *prb_elf_open(int fd, const char *name, struct prb_error *err)
         return PRB_NULL(prb_fail(err, PRB_CORRUPT, "%s is not an ELF file", name));
     if (!check_header(elf->handle, name, err))
         return NULL;
+    elf->fd = guarded;
+    guarded = -1;
     return PRB_STEAL(elf);
 }
 
@@ -63,6 +66,8 @@ void prb_elf_free(struct prb_elf *elf)
         elf_end(elf->handle);
     if (elf->image)
         munmap(elf->image, elf->size);
+    if (elf->fd >= 0)
+        close(elf->fd);
     free(elf);
 }
 

@@ -10,6 +10,7 @@
 struct prb_elf {
     void *image; /* the whole file */
     size_t size;
+    int fd; /* the file, for passes over more of it than is worth mapping */
     Elf *handle;
     struct prb_elf *debug; /* its separate debug file, or NULL; owned */
 };

@@ -3,6 +3,7 @@
  * or, for what is not exported, through .symtab; by address in one pass for many addresses.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "proc/elf_file.h"
 
@@ -210,30 +211,59 @@ static bool names_code(const Elf64_Sym *symbol)
            (type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && !symbol->st_size));
 }
 
-static void name_from(const struct table *table, const uint64_t *addrs, size_t count,
-                      struct prb_symbol *out, struct claim *claims)
+/* One symbol against the wanted addresses. */
+static void name_by(const struct table *table, const Elf64_Sym *symbol, const uint64_t *addrs,
+                    size_t count, struct prb_symbol *out, struct claim *claims)
 {
-    for (size_t s = 1, symbols = table_count(table); s < symbols; s++) {
-        Elf64_Sym symbol;
-        table_get(table, s, &symbol);
-        uint64_t size = symbol.st_size ? symbol.st_size : UNSIZED_MAX, end;
-        if (symbol.st_value > addrs[count - 1] || !names_code(&symbol) ||
-            __builtin_add_overflow(symbol.st_value, size, &end) || end <= addrs[0])
+    uint64_t size = symbol->st_size ? symbol->st_size : UNSIZED_MAX, end;
+    if (symbol->st_value > addrs[count - 1] || !names_code(symbol) ||
+        __builtin_add_overflow(symbol->st_value, size, &end) || end <= addrs[0])
+        return;
+    size_t i = first_from(addrs, count, symbol->st_value);
+    if (i == count || addrs[i] >= end)
+        return;
+    const char *name = name_of(table, symbol);
+    struct claim claim = {symbol->st_size != 0, symbol->st_value,
+                          ELF64_ST_BIND(symbol->st_info) != STB_LOCAL, underscores(name)};
+    /* "$x" and the like mark kinds of code on some processors. */
+    if (!*name || *name == '$')
+        return;
+    for (; i < count && addrs[i] < end; i++) {
+        if (out[i].name && !better(&claim, &claims[i]))
             continue;
-        size_t i = first_from(addrs, count, symbol.st_value);
-        if (i == count || addrs[i] >= end)
-            continue;
-        const char *name = name_of(table, &symbol);
-        struct claim claim = {symbol.st_size != 0, symbol.st_value,
-                              ELF64_ST_BIND(symbol.st_info) != STB_LOCAL, underscores(name)};
-        /* "$x" and the like mark kinds of code on some processors. */
-        if (!*name || *name == '$')
-            continue;
-        for (; i < count && addrs[i] < end; i++) {
-            if (out[i].name && !better(&claim, &claims[i]))
-                continue;
-            claims[i] = claim;
-            out[i] = (struct prb_symbol){symbol.st_value, symbol.st_size, name};
+        claims[i] = claim;
+        out[i] = (struct prb_symbol){symbol->st_value, symbol->st_size, name};
+    }
+}
+
+/* Symbols first … of the table: read into block where the file can be read (mapping half a million
+ * symbols, page by page, takes longer than copying them, and weighs on our memory), else where they
+ * are mapped. */
+#define BLOCK 8192
+static const uint8_t *symbols_at(const struct prb_elf *elf, const struct table *table, size_t first,
+                                 size_t count, uint8_t *block)
+{
+    const uint8_t *mapped = table->symbols.data + first * sizeof(Elf64_Sym), *image = elf->image;
+    size_t len = count * sizeof(Elf64_Sym);
+    bool in_file = block && image && mapped >= image && (size_t)(mapped - image) <= elf->size - len;
+    if (in_file && pread(elf->fd, block, len, mapped - image) == (ssize_t)len)
+        return block;
+    return mapped;
+}
+
+static void name_from(struct prb_elf *elf, const struct table *table, const uint64_t *addrs,
+                      size_t count, struct prb_symbol *out, struct claim *claims)
+{
+    size_t symbols = table_count(table);
+    PRB_AUTO_FREE uint8_t *block =
+        symbols > BLOCK && elf->fd >= 0 ? malloc(BLOCK * sizeof(Elf64_Sym)) : NULL;
+    for (size_t first = 0; first < symbols; first += BLOCK) {
+        size_t n = symbols - first < BLOCK ? symbols - first : BLOCK;
+        const uint8_t *bytes = symbols_at(elf, table, first, n, block);
+        for (size_t k = 0; k < n; k++) {
+            Elf64_Sym symbol;
+            memcpy(&symbol, bytes + k * sizeof symbol, sizeof symbol);
+            name_by(table, &symbol, addrs, count, out, claims);
         }
     }
 }
@@ -248,9 +278,9 @@ void prb_elf_name(struct prb_elf *elf, const uint64_t *addrs, size_t count, stru
     /* .symtab holds what .dynsym does, unless it was stripped to what .dynsym lacks (Fedora's mini
      * debug information). */
     if (table_of_type(elf, SHT_SYMTAB, &table))
-        name_from(&table, addrs, count, out, claims);
+        name_from(elf, &table, addrs, count, out, claims);
     else if (elf->debug && table_of_type(elf->debug, SHT_SYMTAB, &table))
-        name_from(&table, addrs, count, out, claims);
+        name_from(elf->debug, &table, addrs, count, out, claims);
     if (table_of_type(elf, SHT_DYNSYM, &table))
-        name_from(&table, addrs, count, out, claims);
+        name_from(elf, &table, addrs, count, out, claims);
 }
