@@ -34,9 +34,12 @@ def query(target, sql, *options):
     return json.loads(probing("-t", target, "query", "-f", "json", *options, sql).stdout)
 
 
-def _children(pid):
-    with open("/proc/{0}/task/{0}/children".format(pid)) as listed:
-        return [int(word) for word in listed.read().split()]
+def children(pid):
+    try:
+        with open("/proc/{0}/task/{0}/children".format(pid)) as listed:
+            return [int(word) for word in listed.read().split()]
+    except OSError:
+        return []
 
 
 def _task_states(pid):
@@ -112,7 +115,7 @@ class Target:
             else:
                 self.notes.append(line)
         if self.python.container:
-            self.pid = _children(self.child.pid)[0]
+            self.pid = children(self.child.pid)[0]
 
     def settle(self, only=False):
         """Until every thread (only: the main one) sleeps in the kernel and stays there."""
@@ -129,10 +132,12 @@ class Target:
             select.select([], [], [], 0.002)  # the kernel has no event for this
 
     def end(self):
+        """Kill it, and what it started."""
+        others = set() if self.child.poll() is not None else set(children(self.pid)) | {self.pid}
         self.child.kill()
-        if self.pid != self.child.pid:
+        for pid in others - {self.child.pid}:
             try:
-                os.kill(self.pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         self.child.wait(DEADLINE)
