@@ -194,6 +194,14 @@ double prb_rows_time(const struct prb_rows *rows) { return prb_db_time(rows->db)
 
 unsigned prb_rows_needs(const struct prb_rows *rows) { return rows->db->view.needs; }
 
+void prb_rows_warn(struct prb_rows *rows, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(rows->db->warning, sizeof rows->db->warning, format, args);
+    va_end(args);
+}
+
 const struct prb_value *prb_rows_argument(const struct prb_rows *rows, const char *column)
 {
     int index = prb_table_column(rows->table, column);

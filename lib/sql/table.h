@@ -62,6 +62,10 @@ void prb_row_text(struct prb_rows *rows,
                   const char *text); /* NULL text is NULL; no UTF-8: U+FFFD for each such byte */
 void prb_row_textn(struct prb_rows *rows, const char *text, size_t len);
 
+/* Say what the rows leave out (prb_db_warning): half a table beats none, but not in silence. */
+void prb_rows_warn(struct prb_rows *rows, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /*
  * All stacks of this statement, of all interpreters: taken once, whichever tables ask (one
  * consistent view), with everything that any part of the statement needs (prb_rows_needs): a table

@@ -19,6 +19,7 @@ static const struct prb_column columns[] = {
 
 struct walk {
     struct prb_rows *rows;
+    size_t count;
     const struct prb_runtime *runtime;
     int64_t interpreter;
 };
@@ -85,6 +86,7 @@ static bool add_module(void *context, prb_addr key, prb_addr module)
     read_attributes(walk, name.data, module, &found);
     if (prb_rows_wants(rows, "type"))
         prb_object_type_name(walk->runtime->objects, module, &type, NULL);
+    walk->count++;
     prb_row_begin(rows);
     prb_row_int(rows, walk->interpreter);
     prb_row_text(rows, name.data);
@@ -103,13 +105,17 @@ static bool fill_runtime(struct prb_rows *rows, const struct prb_runtime *runtim
         return false;
     prb_objects_clear(runtime->objects);
     for (size_t i = 0; i < raw->interpreter_count; i++) {
-        struct walk walk = {rows, runtime, raw->interpreters[i].id};
+        struct walk walk = {
+            .rows = rows, .runtime = runtime, .interpreter = raw->interpreters[i].id};
         uint64_t modules;
         if (!PRB_FIELD_OF(runtime->py, raw->interpreters[i].addr, interp, modules, &modules, err))
             return false;
-        if (modules && !prb_dict_each(runtime->objects, modules, add_module, &walk, err))
+        if (!modules || prb_dict_each(runtime->objects, modules, add_module, &walk, err))
+            continue;
+        if (!walk.count)
             return prb_error_prefix(err, "sys.modules of interpreter %lld",
-                                    (long long)raw->interpreters[i].id);
+                                    (long long)walk.interpreter);
+        prb_rows_warn(rows, "sys.modules changed while it was read: some modules are missing");
     }
     return true;
 }
