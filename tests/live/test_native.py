@@ -1,108 +1,100 @@
-"""Native frames between the Python ones: at their place by the stack's own anchors, on every interpreter."""
+"""Merged stacks: the same Python frames in the same order, and native frames exactly where C code calls Python."""
 
-import re
+import os
 
-from compare import python_frames, same, same_frames
-from target import backtrace, inner_tids
+import pytest
 
-# What never shows: it only carries calls from one Python function to another.
-MACHINERY = re.compile(r"_?PyEval_Eval|_PyEval_Vector|_?PyObject_(Call|Vectorcall|FastCall|MakeTpCall)|_PyFunction_"
-                       r"|_TAIL_CALL_|method_vectorcall|cfunction_|slot_tp_|Py_RunMain|Py_BytesMain|pymain_|PyRun_")
+from compare import entry_of, inner_tids, same
+from target import backtrace
 
 
-def natives(entry):
-    return [frame["name"] for frame in entry["frames"] if frame["kind"] == "native"]
+def threads_of(target, *options):
+    """[(what the target told of a thread, its frames)] with native frames."""
+    entries = backtrace(target.pid, "--native", *options)
+    here = inner_tids(target.pid)
+    return entries, [(truth, entry_of(entries, here[truth["os_thread_id"]], truth["interpreter"])["frames"])
+                     for truth in target.truth]
 
 
-def check_whole(entry):
-    """Every frame is of a kind, none is broken, and none is machinery."""
-    assert not [frame["name"] for frame in entry["frames"] if frame["kind"] not in ("python", "native")]
-    assert not [name for name in natives(entry) if MACHINERY.match(name)]
+def runs(frames):
+    """The frames as runs of one kind: [("python", [names]), ("native", [names]), …], innermost first."""
+    grouped = []
+    for frame in frames:
+        if not grouped or grouped[-1][0] != frame["kind"]:
+            grouped.append((frame["kind"], []))
+        grouped[-1][1].append(frame["name"])
+    return grouped
 
 
-def between(entry, inner, outer):
-    """Names of the native frames between two Python functions."""
-    names = [(frame["kind"], frame["name"]) for frame in entry["frames"]]
-    first = names.index(("python", inner))
-    last = names.index(("python", outer), first)
-    return [name for kind, name in names[first:last] if kind == "native"]
+@pytest.mark.parametrize("program", ["callbacks.py", "generators.py", "coroutines.py", "threads.py", "executed.py"])
+def test_merged(start, python, program):
+    target = start(python, program).settle()
+    entries, threads = threads_of(target)
+    same(target, entries)
+    for truth, frames in threads:
+        kinds = runs(frames)
+        assert {kind for kind, _ in kinds} == {"native", "python"}, kinds
+        # It stands in read(2), called by os.read; at the other end is what began the thread.
+        assert kinds[0][0] == "native" and any("read" in name for name in kinds[0][1]), kinds[0]
+        assert kinds[-1][0] == "native", kinds[-1]
+        # The evaluator's own frames are what the Python frames stand for.
+        assert not [name for kind, names in kinds for name in names if kind == "native" and "EvalFrame" in name]
 
 
-def test_callbacks(start, python):
-    """C functions stand between the Python functions that they call and are called by."""
+# Python functions that only C code calls: of other libraries, and of the interpreter, whose own functions are
+# told apart from the evaluator's plumbing by their names, where it has some.
+CALLED_BY_LIBRARY, CALLED_BY_INTERPRETER = ["element"], ["key", "parsed", "replaced", "__getattr__"]
+
+
+def test_c_calls(start, python):
+    """Between a callback and what called it stand the C functions of the call, and nowhere else any."""
     target = start(python, "callbacks.py").settle()
-    entry = backtrace(target.pid, "--native")[0]
-    check_whole(entry)
-    same_frames(python_frames(entry), target.truth[0]["frames"])
-    assert entry["frames"][0]["kind"] == "native", "it waits in a system call"
-    if python.how != "shared":
-        return  # stripped: its own functions have no names
-    joined = {pair: " ".join(between(entry, *pair)) for pair in
-              [("bound", "key"), ("key", "main"), ("element", "bound"), ("attribute", "<lambda>")]}
-    assert "partial" in joined["bound", "key"]
-    assert "map_next" in joined["key", "main"]
-    # builtin_sorted() itself is gone by then where list(map()) runs first: the list is made in it
-    assert "list" in joined["key", "main"]
-    assert re.search("xml|expat|Expat|doProlog|doContent|startElement|parse", joined["element", "bound"], re.I)
+    _, threads = threads_of(target)
+    frames = threads[-1][1]
+    python_names = [frame["name"] for frame in frames if frame["kind"] == "python"]
+    named = "shared" in python.how
+    for name in CALLED_BY_LIBRARY + (CALLED_BY_INTERPRETER if named else []):
+        at = next(i for i, frame in enumerate(frames) if frame["kind"] == "python" and frame["name"] == name)
+        assert frames[at + 1]["kind"] == "native", (name, python_names)
+    for inner, outer in (("park", "stand"), ("raw_decode", "decode"), ("decode", "loads")):
+        at = next(i for i, frame in enumerate(frames) if frame["kind"] == "python" and frame["name"] == inner)
+        assert frames[at + 1]["kind"] == "python" and frames[at + 1]["name"] == outer
 
 
-def test_outermost(start, python):
-    """The C library's own start stands below the outermost Python frame, the interpreter's does not."""
-    target = start(python, "recursion.py").settle()
-    entry = backtrace(target.pid, "--native")[0]
-    check_whole(entry)
-    kinds = [frame["kind"] for frame in entry["frames"]]
-    first = kinds.index("python")
-    last = len(kinds) - 1 - kinds[::-1].index("python")
-    assert kinds[first:last + 1] == ["python"] * (last + 1 - first), "nothing but Python calls in between"
-    assert all("libc" in frame["module"] or "ld-" in frame["module"] or frame["name"] in ("_start", "main")
-               for frame in entry["frames"][last + 1:])
+def test_hung(start, python):
+    """What blocks the thread that holds the GIL is its innermost frame."""
+    target = start(python, "hung.py").settle()
+    _, threads = threads_of(target)
+    frames = next(frames for truth, frames in threads if truth.get("gil_state") == "holding")
+    kind, names = runs(frames)[0]
+    assert kind == "native" and any("pause" in name for name in names), names
 
 
-def test_all_threads(start, python):
-    """The Python frames are those that plain backtrace shows; the kernel's threads are all there."""
-    target = start(python, "threads.py").settle()
-    entries = backtrace(target.pid, "--native")
-    same(target, entries)
-    assert {entry["os_thread_id"] for entry in entries} == set(inner_tids(target.pid).values())
-    for entry in entries:
-        check_whole(entry)
-
-
-def test_running(start, python):
-    """A thread that computes is stopped for a moment, and its two stacks are of that moment."""
-    target = start(python, "busy.py")
-    expected = {"leaf": "middle", "middle": "outer", "outer": "run"}
-    for _ in range(20):
-        entry = next(entry for entry in backtrace(target.pid, "--native") if entry["thread_name"] == "busy")
-        check_whole(entry)
-        assert not entry["unstable"]
-        names = [frame["name"] for frame in python_frames(entry)]
-        start_at = 0 if names[0] in expected else 1
-        for inner, outer in zip(names[start_at:], names[start_at + 1:]):
-            assert expected.get(inner, outer) == outer, names
-        last = max(i for i, frame in enumerate(entry["frames"]) if frame["kind"] == "python")
-        assert all(frame["kind"] == "python" for frame in entry["frames"]
-                   [min(i for i, frame in enumerate(entry["frames"]) if frame["kind"] == "python"):last + 1])
-
-
-def test_compiled(start, python):
-    """Loops that the JIT compiled (where there is one): its machine code has no unwind information."""
-    target = start(python, "hot.py").settle()
-    entry = backtrace(target.pid, "--native")[0]
-    check_whole(entry)
-    same_frames(python_frames(entry), target.truth[0]["frames"])
-
-
-def test_deep(start, python):
-    target = start(python, "deep.py").settle()
-    entries = backtrace(target.pid, "--native")
-    same(target, entries)
-    for entry in entries:
-        check_whole(entry)
+def test_shutdown(start, python):
+    """No Python frame is left: the native stack says where it hangs."""
+    target = start(python, "shutdown.py").settle()
+    frames = backtrace(target.pid, "--native")[0]["frames"]
+    names = [frame["name"] for frame in frames]
+    assert all(frame["kind"] == "native" for frame in frames)
+    assert any("write" in name for name in names) and any("Finalize" in name or "Py_" in name for name in names), names
 
 
 def test_subinterpreters(start, python):
-    """Two interpreters on one thread: each has an entry, with the frames in between of the other left out or native."""
+    """One native thread in two interpreters: an entry for each, whose Python frames are its own."""
     target = start(python, "subinterpreters.py").settle()
-    same(target, backtrace(target.pid, "--native", "--all-interpreters"))
+    entries = backtrace(target.pid, "--native", "--all-interpreters")
+    same(target, entries)
+
+
+def test_running(start, python):
+    """A thread that never rests: its Python frames are as they can be, its native ones lead to the thread's begin."""
+    target = start(python, "busy.py").settle(only=True)
+    chains = (["outer"], ["middle", "outer"], ["leaf", "middle", "outer"])
+    for _ in range(5):
+        entry = next(entry for entry in backtrace(target.pid, "--native") if entry["thread_name"] == "busy")
+        names = [frame["name"] for frame in entry["frames"] if frame["kind"] == "python"]
+        assert any(names[:len(chain)] == chain for chain in chains), names
+        assert entry["frames"][-1]["kind"] == "native"
+    with open("/proc/{}/status".format(target.pid)) as status:
+        assert "TracerPid:\t0\n" in status.read()
+    assert os.path.exists("/proc/{}".format(target.pid))
