@@ -57,14 +57,37 @@ void prb_repr_torch_constant(struct prb_repr *repr, prb_addr object, struct prb_
         prb_repr_short(repr, object, type);
 }
 
-bool prb_is_array_scalar(struct prb_objects *objects, struct prb_object_type *type)
+void prb_repr_numpy_dtype(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
 {
-    if (type->python || strncmp(type->name, "numpy.", 6))
+    char name[64];
+    if (!prb_numpy_dtype_read(repr->objects, object, name, NULL)) {
+        prb_repr_short(repr, object, type);
+        return;
+    }
+    prb_text_add(&repr->text, "dtype('");
+    prb_text_add(&repr->text, name + (*name == '|')); /* as numpy leaves it out here */
+    prb_text_add(&repr->text, "')");
+}
+
+/* Whether a type made in C stands on a base of that name. */
+static bool stands_on(struct prb_objects *objects, struct prb_object_type *type, const char *name)
+{
+    if (type->python)
         return false;
     for (unsigned depth = 0; type && depth < PRB_BASES_MAX; depth++) {
-        if (!strcmp(type->name, "numpy.generic"))
+        if (!strcmp(type->name, name))
             return true;
         type = type->base ? prb_type_at(objects, type->base, NULL) : NULL;
     }
     return false;
+}
+
+bool prb_is_numpy_dtype(struct prb_objects *objects, struct prb_object_type *type)
+{
+    return stands_on(objects, type, "numpy.dtype");
+}
+
+bool prb_is_array_scalar(struct prb_objects *objects, struct prb_object_type *type)
+{
+    return stands_on(objects, type, "numpy.generic");
 }

@@ -46,11 +46,27 @@ void prb_repr_list(struct prb_repr *repr, prb_addr object, struct prb_object_typ
     prb_repr_leave(repr);
 }
 
+/* What a defaultdict makes its values with stands before them. */
+static void write_factory(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    size_t count;
+    uint64_t factory;
+    const struct prb_member *members = prb_type_members(repr->objects, type, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(members[i].name, "default_factory") &&
+            prb_objects_words(repr->objects, object + (uint64_t)members[i].offset, &factory, 1) &&
+            factory) {
+            prb_repr_value(repr, factory);
+            prb_text_add(&repr->text, ", ");
+        }
+}
+
 void prb_repr_dict(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
 {
-    (void)type;
     if (!prb_repr_enter(repr, object, "{...}"))
         return;
+    if (!type->exact && !type->python)
+        write_factory(repr, object, type);
     write_items(repr, object, PRB_OBJ_DICT, "{", "}");
     prb_repr_leave(repr);
 }

@@ -249,6 +249,8 @@ static struct writer choose(struct prb_repr *repr, struct prb_object_type *type)
             return (struct writer){special_writers[i].write, false};
     if (prb_is_array_scalar(repr->objects, type))
         return (struct writer){prb_repr_array_scalar, false};
+    if (prb_is_numpy_dtype(repr->objects, type))
+        return (struct writer){prb_repr_numpy_dtype, false};
     return writers[PRB_OBJ_OTHER];
 }
 

@@ -6,7 +6,6 @@
 #define PRB_REPR_REPR_H
 
 #include "py/object/object.h"
-#include "repr/repr.h"
 
 struct prb_repr_limits {
     size_t characters; /* of the whole text, "…" included; 0: PRB_REPR_CHARACTERS */

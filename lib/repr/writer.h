@@ -56,7 +56,8 @@ prb_repr_fn prb_repr_module, prb_repr_function, prb_repr_builtin, prb_repr_metho
     prb_repr_cell, prb_repr_generator, prb_repr_code, prb_repr_range, prb_repr_slice,
     prb_repr_proxy, prb_repr_weakref;
 /* array.c */
-prb_repr_fn prb_repr_array, prb_repr_array_scalar, prb_repr_torch_constant;
+prb_repr_fn prb_repr_array, prb_repr_array_scalar, prb_repr_torch_constant, prb_repr_numpy_dtype;
+bool prb_is_numpy_dtype(struct prb_objects *objects, struct prb_object_type *type);
 bool prb_is_array_scalar(struct prb_objects *objects, struct prb_object_type *type);
 
 /* Several attributes of one instance (or items of a dict with str keys) in one walk. */

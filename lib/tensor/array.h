@@ -31,6 +31,9 @@ bool prb_tensor_read(struct prb_objects *objects, prb_addr object, struct prb_ar
  * other types. */
 bool prb_scalar_read(struct prb_objects *objects, prb_addr object, const char *type_name,
                      struct prb_buf *out, struct prb_error *err);
+/* The name of a numpy.dtype object, as prb_array has it. */
+bool prb_numpy_dtype_read(struct prb_objects *objects, prb_addr object, char out[64],
+                          struct prb_error *err);
 /* torch.dtype ("torch.float32") and torch.device ("device(type='cuda', index=0)"). */
 bool prb_torch_constant_read(struct prb_objects *objects, prb_addr object, const char *type_name,
                              struct prb_buf *out, struct prb_error *err);

@@ -106,6 +106,13 @@ static bool dtype_name(struct prb_objects *objects, prb_addr array_descr, char *
     return false;
 }
 
+bool prb_numpy_dtype_read(struct prb_objects *objects, prb_addr object, char out[64],
+                          struct prb_error *err)
+{
+    return dtype_name(objects, object, out, 64) ||
+           prb_fail(err, PRB_CORRUPT, "no readable numpy dtype at 0x%" PRIx64, object);
+}
+
 /* ---- arrays ---- */
 
 bool prb_ndarray_read(struct prb_objects *objects, prb_addr object, struct prb_array *out,

@@ -84,36 +84,33 @@ enum {
     INLINE_MAX = 5,
 };
 
-/* What drifts: where THPVariable keeps the pointer, from the end of the object's head; where the
- * sizes are. */
+/* What drifts: where THPVariable keeps the pointer, from the end of the object's head … */
 static const struct {
-    uint8_t impl, sizes;
+    uint8_t impl;
     bool maybe_owned; /* c10::MaybeOwned: a flag before it; borrowed ones point to a Tensor that
                          points on */
 } places[] = {
-    {0, 56, false}, /* 2.13: one word counts both kinds of references */
-    {0, 64, false}, /* 2.10+ */
-    {8, 64, true},  /* until 2.9 */
+    {0, false}, /* 2.10+ */
+    {8, true},  /* until 2.9 */
 };
 
-static bool read_impl(struct prb_objects *objects, prb_addr body, size_t place,
-                      uint8_t out[IMPL_READ])
+/* … and where the sizes are: behind the counts of references (8 or 16 bytes) and what points back
+ * to Python (8 or 16). A wrong one has a pointer for the number of dimensions, or a type for the
+ * number of elements. */
+static const uint8_t size_offsets[] = {56, 64, 72};
+
+static bool find_impl(struct prb_objects *objects, prb_addr body, size_t place, uint64_t *out)
 {
-    uint64_t impl, flag;
-    if (!prb_objects_words(objects, body + places[place].impl, &impl, 1))
+    uint64_t flag;
+    if (!prb_objects_words(objects, body + places[place].impl, out, 1))
         return false;
     if (places[place].maybe_owned) {
         if (!prb_objects_words(objects, body, &flag, 1))
             return false;
-        if ((uint8_t)flag && !prb_objects_words(objects, impl, &impl, 1))
+        if ((uint8_t)flag && !prb_objects_words(objects, *out, out, 1))
             return false;
     }
-    if (!impl || impl % 8 || impl > UINT64_MAX - 4096)
-        return false;
-    const void *bytes = prb_objects_get(objects, impl + places[place].sizes, IMPL_READ);
-    if (bytes)
-        memcpy(out, bytes, IMPL_READ);
-    return bytes != NULL;
+    return *out && *out % 8 == 0 && *out <= UINT64_MAX - 4096;
 }
 
 static uint64_t word(const uint8_t *impl, unsigned at)
@@ -156,17 +153,31 @@ static bool read_kinds(const uint8_t *impl, struct prb_array *out)
     return true;
 }
 
+static bool read_at(struct prb_objects *objects, prb_addr sizes, struct prb_array *out)
+{
+    uint8_t impl[IMPL_READ];
+    const void *bytes = prb_objects_get(objects, sizes, IMPL_READ);
+    if (!bytes)
+        return false;
+    memcpy(impl, bytes, IMPL_READ);
+    *out = (struct prb_array){0};
+    return read_kinds(impl, out) && read_sizes(objects, impl, out);
+}
+
 bool prb_tensor_read(struct prb_objects *objects, prb_addr object, struct prb_array *out,
                      struct prb_error *err)
 {
     prb_addr body = object + (uint64_t)PRB_OFF(objects->layout, object, size);
     for (size_t i = 0; i < COUNT(places); i++) {
-        uint8_t impl[IMPL_READ];
-        struct prb_array found = {0};
-        if (read_impl(objects, body, i, impl) && read_kinds(impl, &found) &&
-            read_sizes(objects, impl, &found)) {
-            *out = found;
-            return true;
+        uint64_t impl;
+        if (!find_impl(objects, body, i, &impl))
+            continue;
+        for (size_t k = 0; k < COUNT(size_offsets); k++) {
+            struct prb_array found;
+            if (read_at(objects, impl + size_offsets[k], &found)) {
+                *out = found;
+                return true;
+            }
         }
     }
     return prb_fail(err, PRB_CORRUPT, "the tensor at 0x%" PRIx64 " contradicts itself", object);

@@ -249,7 +249,7 @@ shown("fake_list", list_([1]), "list([1])")
 same("namedtuple", Point(1, "y"))
 shown("ordered_dict", collections.OrderedDict([("a", 1)]), "OrderedDict({'a': 1})")
 same("counter", collections.Counter("aab"))
-shown("defaultdict", collections.defaultdict(list, a=[1]), "defaultdict({'a': [1]})")
+same("defaultdict", collections.defaultdict(list, a=[1]))
 struct_time = time.gmtime(0)
 same("struct_time", struct_time)
 
@@ -480,6 +480,8 @@ if "numpy" in sys.argv:
                                     numpy.float16(1 / 3)]):
         shown("numpy_scalar_{}".format(number), value,
               "{}.{}({})".format(type(value).__module__, type(value).__name__, value.item() if value.dtype.kind in "iub" else str(value)))
+    for dtype in ("float32", ">i4", "S3", "bool", "U2"):
+        same("numpy_dtype_" + dtype, numpy.dtype(dtype))
     shown("numpy_float16_max", numpy.float16(65504), "numpy.float16(65500.0)")
     shown("numpy_complex64", numpy.complex64(1.5 - 2j), "numpy.complex64(1.5-2j)")
     shown("numpy_complex128", numpy.complex128(0.1 + 2j), "numpy.complex128(0.1+2j)")
