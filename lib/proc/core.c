@@ -81,6 +81,19 @@ static bool make_tasks(struct core *core, struct prb_error *err)
     return listed || keep_unless_kept(core, "task", tids.data, tids.len, err);
 }
 
+/* Of a snapshot only what was asked for when it was taken: a core has it all in its memory. */
+static bool make_arguments(struct core *core, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf arguments = {0}, environment = {0};
+    struct prb_mem *mem = core->base.snapshot ? NULL : prb_proc_mem(&core->base, NULL);
+    const char *noted = core->file.args;
+    if (mem && prb_core_arguments(&core->file, mem, &arguments, &environment))
+        return keep_unless_kept(core, "cmdline", arguments.data, arguments.len, err) &&
+               (!environment.len ||
+                keep_unless_kept(core, "environ", environment.data, environment.len, err));
+    return !noted[0] || keep_unless_kept(core, "cmdline", noted, strlen(noted) + 1, err);
+}
+
 static bool make_texts(struct core *core, struct prb_error *err)
 {
     const struct prb_core_file *file = &core->file;
@@ -93,8 +106,7 @@ static bool make_texts(struct core *core, struct prb_error *err)
         return false;
     prb_buf_addf(&comm, "%s\n", file->name);
     return (!file->name[0] || keep_unless_kept(core, "comm", comm.data, comm.len, err)) &&
-           (!file->args[0] ||
-            keep_unless_kept(core, "cmdline", file->args, strlen(file->args) + 1, err)) &&
+           make_arguments(core, err) &&
            (!file->auxv ||
             keep_unless_kept(core, "auxv", (const char *)file->auxv, file->auxv_len, err)) &&
            make_tasks(core, err);

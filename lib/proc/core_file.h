@@ -69,14 +69,19 @@ uint64_t prb_core_auxv(const struct prb_core_file *core, uint64_t type);
 bool prb_core_maps_text(const struct prb_core_file *core, struct prb_buf *out,
                         struct prb_error *err);
 
+/* Arguments and environment as /proc/PID/cmdline and environ have them; false when the core's
+ * memory does not show them. */
+bool prb_core_arguments(const struct prb_core_file *core, struct prb_mem *mem,
+                        struct prb_buf *arguments, struct prb_buf *environment);
 /* The build id of the ELF file whose first page is mapped at start, read from memory by `read`; its
  * length, or 0. */
 size_t prb_core_build_id(prb_mem_fn *read, void *context, prb_addr start, uint8_t out[64]);
 /* Names of texts that only snapshots have. */
 #define PRB_TEXT_INFO "probing/info"           /* "time 1700000000.5\n" and the like */
 #define PRB_TEXT_REGISTERS "probing/registers" /* lines "TID MASK": which registers are known */
-#define PRB_TEXT_BUILD_IDS "probing/build-ids" /* lines "START HEX": of the modules mapped there   \
-                                                */
+#define PRB_TEXT_BUILD_IDS                                                                         \
+    "probing/build-ids" /* lines "START HEX": of the modules mapped there                          \
+                         */
 
 /* Texts as a note's contents, and back: each is kept in proc. */
 void prb_core_texts_write(const struct prb_proc *proc, struct prb_buf *out);

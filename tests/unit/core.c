@@ -420,6 +420,17 @@ static void maps_from_segments_and_files(void **state)
 
 /* ---- a core that gdb made ---- */
 
+static void same_as_own(const char *name, const struct prb_buf *text)
+{
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *self = prb_proc_open(getpid(), &err);
+    PRB_AUTO(prb_buf) struct prb_buf own = {0};
+    assert_non_null(self);
+    assert_ok(prb_proc_text(self, name, &own, &err), err);
+    assert_int_equal(text->len, own.len);
+    assert_memory_equal(text->data, own.data, own.len);
+}
+
 static void core_of_gdb(void **state)
 {
     (void)state;
@@ -474,7 +485,10 @@ static void core_of_gdb(void **state)
     assert_string_equal(tasks.items[0].comm, "core");
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     assert_ok(prb_proc_text(proc, "cmdline", &text, &err), err);
-    assert_non_null(strstr(text.data, "core"));
+    same_as_own("cmdline", &text);
+    text.len = 0;
+    assert_ok(prb_proc_text(proc, "environ", &text, &err), err);
+    same_as_own("environ", &text);
     unlink(path);
 }
 
