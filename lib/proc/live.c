@@ -210,36 +210,47 @@ static bool is_mapped_file(struct prb_proc *proc, int fd, const struct prb_map *
            memcmp(in_file, in_memory, (size_t)n) == 0;
 }
 
+/* The ways to a mapped file that need no privilege, each to be checked. */
+static int open_candidate(struct live *live, const struct prb_map *map, unsigned way)
+{
+    PRB_AUTO_FD int own_root = -1;
+    switch (way) {
+    case 0:
+        return live_open_path(&live->base, map->path);
+    case 1:
+        return openat(live->folder, "exe", O_RDONLY | O_CLOEXEC);
+    default:
+        /* The kernel writes paths as we would see them: of a process under chroot(2) they begin at
+         * our root. */
+        own_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return own_root < 0 ? -1 : prb_open_below(own_root, map->path);
+    }
+}
+
 static int live_open_map(struct prb_proc *proc, const struct prb_map *map, struct prb_error *err)
 {
     struct live *live = (struct live *)proc;
-    if (map->inode == 0)
-        return prb_fail(err, PRB_NOT_FOUND, "no file is mapped at 0x%llx",
-                        (unsigned long long)map->start),
-               -1;
+    if (map->inode == 0) {
+        prb_fail(err, PRB_NOT_FOUND, "no file is mapped at 0x%llx", (unsigned long long)map->start);
+        return -1;
+    }
     char name[64];
     snprintf(name, sizeof name, "map_files/%llx-%llx", (unsigned long long)map->start,
              (unsigned long long)map->end);
     int fd = openat(live->folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0)
         return fd;
-    PRB_AUTO_FD int by_path = live_open_path(proc, map->path);
-    if (by_path >= 0 && is_mapped_file(proc, by_path, map)) {
-        fd = by_path;
-        by_path = -1;
-        return fd;
-    }
-    PRB_AUTO_FD int exe = openat(live->folder, "exe", O_RDONLY | O_CLOEXEC);
-    if (exe >= 0 && is_mapped_file(proc, exe, map)) {
-        fd = exe;
-        exe = -1;
-        return fd;
+    for (unsigned way = 0; way < 3; way++) {
+        fd = open_candidate(live, map, way);
+        if (fd >= 0 && is_mapped_file(proc, fd, map))
+            return fd;
+        if (fd >= 0)
+            close(fd);
     }
     prb_fail(err, PRB_NOT_FOUND, "the file %s that process %d maps is %s", map->path,
              (int)proc->pid, map->deleted ? "deleted" : "not the one at that path");
-    prb_error_remedy(err,
-                     "Run probing as root: root can open files that are mapped but no longer at "
-                     "their path");
+    prb_error_remedy(err, "Run probing as root: root can open files that are mapped but no longer "
+                          "at their path");
     return -1;
 }
 
