@@ -1,4 +1,4 @@
-"""Native frames between the Python ones: at their place by the stack's own anchors, on every interpreter."""
+"""Hard cases of merged stacks: running threads, compiled loops, trampolines, depth; and what must not show."""
 
 import os
 import re
@@ -121,9 +121,3 @@ def test_deep(start, python):
     same(target, entries)
     for entry in entries:
         check_whole(entry)
-
-
-def test_subinterpreters(start, python):
-    """Two interpreters on one thread: each has an entry, with the frames in between of the other left out or native."""
-    target = start(python, "subinterpreters.py").settle()
-    same(target, backtrace(target.pid, "--native", "--all-interpreters"))
