@@ -57,6 +57,18 @@ def interpreters():
     return [python for python in pythons.found() if not python.container and "jit" not in python.how]
 
 
+@functools.lru_cache(maxsize=None)
+def free_threaded(python):
+    script = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
+    told = subprocess.run(python.command("-c", script), stdout=subprocess.PIPE, check=True, universal_newlines=True)
+    return told.stdout.strip() == "1"
+
+
+def of_python(python):
+    """What the library holds for an interpreter."""
+    return of_version(python.version, free_threaded(python))
+
+
 def include_of(python):
     """The folder of an interpreter's own headers, as seen from here; None: not installed."""
     script = "import sysconfig; print(sysconfig.get_paths()['include'])"

@@ -14,7 +14,7 @@ import layouts  # noqa: E402
 
 @pytest.mark.parametrize("python", layouts.interpreters(), ids=lambda python: python.id)
 def test_own_objects(python):
-    layout = {".".join(key): value for key, value in layouts.of_version(python.version).items()}
+    layout = {".".join(key): value for key, value in layouts.of_python(python).items()}
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "memory.py")) as script:
         done = subprocess.run(python.command("-", json.dumps(layout)), stdin=script, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, universal_newlines=True, timeout=60)

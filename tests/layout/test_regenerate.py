@@ -23,9 +23,8 @@ def test_headers(python, tmp_path):
     include = layouts.include_of(python)
     if not include:
         pytest.skip("no internal headers installed")
-    free_threaded = "t" in python.how.split("-")[0].replace("shared", "").replace("static", "").replace("root", "")
-    printed = layouts.print_layout(include, tmp_path, free_threaded)
-    assert printed == layouts.of_version(python.version, free_threaded)
+    printed = layouts.print_layout(include, tmp_path, layouts.free_threaded(python))
+    assert printed == layouts.of_python(python)
 
 
 @needs_compiler

@@ -81,7 +81,7 @@ def test_debug_information(python):
         questions += asked[field]
     items = "(long)sizeof(((struct BLOCK *)0)->data) / 8"
     answers = ask_gdb(path, questions + [items])
-    layout = layouts.of_version(python.version)
+    layout = layouts.of_python(python)
     checked = 0
     for field, ways in asked.items():
         told = [answers[way] for way in ways if answers[way] is not None]

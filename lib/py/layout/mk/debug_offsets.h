@@ -38,8 +38,8 @@ static void debug_state(void)
               interpreter_state.gil_runtime_state);
     GIVES_TWO(DEBUG_DIFFERENCE, gil, last_holder, (size_t)0,
               interpreter_state.gil_runtime_state_holder, interpreter_state.gil_runtime_state);
-    GIVES_TWO(DEBUG_DIFFERENCE, gil, enabled, (size_t)0,
-              interpreter_state.gil_runtime_state_enabled, interpreter_state.gil_runtime_state);
+    /* Unlike its neighbours this one counts from the lock's own start. */
+    GIVES(gil, enabled, (size_t)0, interpreter_state.gil_runtime_state_enabled);
     size_t thread = POSITION(thread_state.size);
     GIVES(thread, size, thread, thread_state.size);
     GIVES(thread, prev, thread, thread_state.prev);
