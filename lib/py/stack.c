@@ -379,6 +379,11 @@ static size_t settle(struct prb_sampler *sampler, size_t *open, size_t open_coun
     return left;
 }
 
+const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler)
+{
+    return &sampler->result;
+}
+
 const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max,
                                               struct prb_error *err)
 {

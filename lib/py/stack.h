@@ -64,6 +64,8 @@ PRB_DEFINE_AUTO_PTR(prb_sampler, struct prb_sampler, prb_sampler_free)
  * is called unstable (0: PRB_TRIES); 1 reads once and proves nothing (stopped targets, cores). */
 #define PRB_TRIES 800 /* catches functions that return every 50 ns in 99 % of the samples (test_torn.py) */
 const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err);
+/* The result of the last take, for what wants to be of the same reading; empty before the first. */
+const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler);
 /* Read one thread's frames once more, for a caller that has stopped it: the result replaces the thread's in place. */
 bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_error *err);
 /* Where trait anchor is CFRAMES the anchors cost reads of their own: ask for them. */

@@ -19,36 +19,47 @@ static const struct prb_column columns[] = {
     {0},
 };
 
+/* One runtime's interpreters, in the reading that the tables of stacks show. */
 struct look {
     struct prb_rows *rows;
     const struct prb_target *target;
+    const struct prb_stacks *stacks;
     size_t runtime;
     const struct prb_raw_stacks *raw;
-    const struct prb_thread_facts *facts;
 };
 
-static void add_holder(const struct look *look, const struct prb_interpreter *interpreter)
+/* Whether a thread of the stacks runs in this interpreter: ids of interpreters repeat in each
+ * runtime. */
+static bool belongs(const struct look *look, size_t index, const struct prb_thread *thread)
 {
-    for (size_t i = 0; i < look->raw->thread_count && interpreter->gil_holder; i++) {
-        if (look->raw->threads[i].tstate != interpreter->gil_holder)
-            continue;
-        const struct prb_thread_facts *facts = &look->facts[i];
-        prb_row_int_unless(look->rows, (int64_t)look->raw->threads[i].thread_id, 0);
-        prb_row_int_unless(look->rows, facts->task ? facts->task->tid : 0, 0);
-        prb_row_text(look->rows, facts->name);
-        return;
-    }
-    prb_row_null(look->rows);
-    prb_row_null(look->rows);
-    prb_row_null(look->rows);
+    if (!thread->has_python || thread->interpreter != look->raw->interpreters[index].id)
+        return false;
+    bool known = look->target->runtime_count == 1;
+    for (size_t i = 0; i < look->raw->thread_count && !known; i++)
+        known = look->raw->threads[i].interpreter == index &&
+                look->raw->threads[i].thread_id == thread->thread_id;
+    return known;
+}
+
+static void add_holder(const struct look *look, const struct prb_thread *holder)
+{
+    prb_row_int_unless(look->rows, holder ? (int64_t)holder->thread_id : 0, 0);
+    prb_row_int_unless(look->rows, holder ? holder->os_thread_id : 0, 0);
+    prb_row_text(look->rows, holder ? holder->name : NULL);
 }
 
 static void add_interpreter(const struct look *look, size_t index)
 {
     const struct prb_interpreter *interpreter = &look->raw->interpreters[index];
+    const struct prb_thread *holder = NULL;
     int64_t threads = 0;
-    for (size_t i = 0; i < look->raw->thread_count; i++)
-        threads += look->raw->threads[i].interpreter == index;
+    for (size_t i = 0; i < look->stacks->thread_count; i++) {
+        const struct prb_thread *thread = &look->stacks->threads[i];
+        if (!belongs(look, index, thread))
+            continue;
+        threads++;
+        holder = thread->gil == PRB_GIL_HOLDING ? thread : holder;
+    }
     prb_row_begin(look->rows);
     prb_row_int(look->rows, look->target->info.pid);
     prb_row_int(look->rows, interpreter->id);
@@ -57,43 +68,21 @@ static void add_interpreter(const struct look *look, size_t index)
     prb_row_int(look->rows, interpreter->gc);
     prb_row_int(look->rows, look->raw->finalizing);
     prb_row_int_unless(look->rows, (int64_t)interpreter->gil, 0);
-    add_holder(look, interpreter);
+    add_holder(look, holder);
     prb_row_int(look->rows, (int64_t)look->runtime);
     prb_row_text(look->rows, look->target->runtimes[look->runtime].py->origin);
 }
 
-static bool fill_runtime(struct look *look, const struct prb_tasks *tasks, struct prb_error *err)
-{
-    struct prb_target *target = prb_rows_target(look->rows);
-    const struct prb_runtime *runtime = &target->runtimes[look->runtime];
-    PRB_AUTO(prb_arena) struct prb_arena arena = {0};
-    look->raw = prb_sampler_take(runtime->sampler, prb_proc_live(target->proc) ? 0 : 1, err);
-    if (!look->raw)
-        return false;
-    PRB_AUTO_FREE struct prb_thread_facts *facts =
-        calloc(look->raw->thread_count + 1, sizeof *facts);
-    if (!facts)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
-    prb_objects_clear(runtime->objects);
-    prb_threads_identify(target, runtime, look->raw, tasks, &arena, facts);
-    look->facts = facts;
-    for (size_t i = 0; i < look->raw->interpreter_count; i++)
-        add_interpreter(look, i);
-    return true;
-}
-
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
-    struct prb_target *target = prb_rows_target(rows);
-    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    if (!prb_proc_tasks(target->proc, &tasks, err))
-        return false;
-    for (size_t i = 0; i < target->runtime_count; i++) {
-        struct look look = {.rows = rows, .target = target, .runtime = i};
-        if (!fill_runtime(&look, &tasks, err))
-            return false;
+    const struct prb_target *target = prb_rows_target(rows);
+    struct look look = {.rows = rows, .target = target, .stacks = prb_rows_stacks(rows, err)};
+    for (; look.stacks && look.runtime < target->runtime_count; look.runtime++) {
+        look.raw = prb_sampler_last(target->runtimes[look.runtime].sampler);
+        for (size_t i = 0; i < look.raw->interpreter_count; i++)
+            add_interpreter(&look, i);
     }
-    return prb_proc_check(target->proc, err);
+    return look.stacks != NULL;
 }
 
 const struct prb_table prb_table_python_interpreters = {

@@ -97,12 +97,10 @@ static bool add_module(void *context, prb_addr key, prb_addr module)
     return true;
 }
 
-static bool fill_runtime(struct prb_rows *rows, const struct prb_runtime *runtime, bool live,
+static bool fill_runtime(struct prb_rows *rows, const struct prb_runtime *runtime,
                          struct prb_error *err)
 {
-    const struct prb_raw_stacks *raw = prb_sampler_take(runtime->sampler, live ? 0 : 1, err);
-    if (!raw)
-        return false;
+    const struct prb_raw_stacks *raw = prb_sampler_last(runtime->sampler);
     prb_objects_clear(runtime->objects);
     for (size_t i = 0; i < raw->interpreter_count; i++) {
         struct walk walk = {
@@ -123,8 +121,11 @@ static bool fill_runtime(struct prb_rows *rows, const struct prb_runtime *runtim
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_target *target = prb_rows_target(rows);
+    if (!prb_rows_stacks(rows,
+                         err)) /* which interpreters there are, as the other tables see them */
+        return false;
     for (size_t i = 0; i < target->runtime_count; i++)
-        if (!fill_runtime(rows, &target->runtimes[i], prb_proc_live(target->proc), err))
+        if (!fill_runtime(rows, &target->runtimes[i], err))
             return false;
     return prb_proc_check(target->proc, err);
 }

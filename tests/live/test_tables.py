@@ -123,6 +123,23 @@ def test_interpreters(start, python):
     assert told <= {row["interpreter"] for row in seen}
 
 
+def test_one_reading(start, any_python):
+    """Tables of a moving target agree within a statement."""
+    target = start(any_python, "churn.py")
+    for _ in range(20):
+        row, = query(target.pid, """
+            SELECT (SELECT count(*) FROM python.threads) AS threads,
+                   (SELECT sum(threads) FROM python.interpreters) AS of_interpreters,
+                   (SELECT count(DISTINCT thread_id) FROM python.backtrace) AS with_frames,
+                   (SELECT group_concat(thread_id) FROM python.threads WHERE gil_state = 'holding') AS holds,
+                   (SELECT group_concat(gil_thread_id) FROM python.interpreters) AS held,
+                   (SELECT count(*) FROM python.locals l LEFT JOIN python.backtrace b
+                    ON b.thread_id = l.thread_id AND b.depth = l.depth AND b.func = l.func
+                    WHERE b.func IS NULL) AS stray""")
+        assert row["threads"] == row["of_interpreters"] >= row["with_frames"]
+        assert row["holds"] == row["held"] and row["stray"] == 0
+
+
 def test_gil(start, python):
     target = start(python, "hung.py").settle()
     holder = query(target.pid, "SELECT os_thread_id, thread_name FROM python.threads WHERE gil_state = 'holding'")
