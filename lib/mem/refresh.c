@@ -144,9 +144,9 @@ static bool plan_join(struct prb_plan *plan)
         prb_addr end = span->addr + span->len;
         if (!range || span->addr > range->addr + range->len + JOIN_GAP ||
             end - range->addr > JOIN_MAX) {
+            total += range ? range->len : 0; /* before the ranges move */
             if (!PRB_GROW(plan->ranges, plan->range_count, plan->range_cap))
                 return false;
-            total += range ? range->len : 0;
             range = &plan->ranges[plan->range_count++];
             *range = (struct prb_range){.addr = span->addr};
         }
