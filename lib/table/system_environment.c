@@ -39,10 +39,10 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     struct prb_proc *proc = prb_rows_target(rows)->proc;
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     if (!prb_proc_text(proc, "environ", &text, err)) {
-        if (!prb_proc_live(proc))
+        if (prb_proc_is_snapshot(proc))
             prb_error_remedy(err,
-                             "cores and snapshots leave it out, as it may hold secrets: ask the "
-                             "process while it lives");
+                             "a snapshot leaves it out, as it may hold secrets: ask the process "
+                             "while it lives");
         return false;
     }
     for (size_t at = 0; text.data && at < text.len;) {
