@@ -173,6 +173,8 @@ same("range_step", range(10, 0, -2))
 same("range_big", range(0, 10**30))
 same("slice", slice(1, None, 2))
 same("mapping_proxy", types.MappingProxyType({"a": 1}))
+if sys.version_info >= (3, 15):
+    same("frozendict", frozendict({"a": [1]}))  # noqa: F821
 cycle = [1]
 cycle.append(cycle)
 same("cycle_list", cycle)

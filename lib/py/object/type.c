@@ -53,6 +53,7 @@ static const struct {
     {"set", PRB_OBJ_SET},
     {"frozenset", PRB_OBJ_FROZENSET},
     {"collections.deque", PRB_OBJ_DEQUE},
+    {"frozendict", PRB_OBJ_DICT}, /* 3.15 */
     {"range", PRB_OBJ_RANGE},
     {"slice", PRB_OBJ_SLICE},
     {"module", PRB_OBJ_MODULE},
@@ -106,6 +107,7 @@ static void set_kind(struct prb_objects *objects, struct prb_object_type *type)
         type->kind = base ? base->kind : PRB_OBJ_OTHER;
     } else {
         type->kind = prb_kind_by_name(type->name);
+        type->exact = type->kind != PRB_OBJ_DICT; /* dict itself has a flag: this one is like it */
         /* Subclasses made in C, such as numpy.float64 and torch.Size. */
         if (type->kind == PRB_OBJ_OTHER && type->base && strcmp(type->name, "object")) {
             struct prb_object_type *base = prb_type_at(objects, type->base, NULL);
