@@ -4,6 +4,7 @@
 
 #include <alloca.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
@@ -332,6 +333,124 @@ static void code_without_unwind_information(void **state)
     find(0, "main");
 }
 
+/* ---- unwind tables that lie ---- */
+
+struct lies {
+    Elf64_Ehdr head;
+    Elf64_Phdr program[2];
+    uint8_t gap[0x200 - sizeof(Elf64_Ehdr) - 2 * sizeof(Elf64_Phdr)];
+    struct { /* at 0x200 */
+        uint8_t encodings[4];
+        int32_t frame;
+        uint32_t count;
+        int32_t start, fde;
+    } search;
+    uint8_t gap_2[0x300 - 0x200 - 20];
+    uint8_t cie[0x40], fde[0x40]; /* at 0x300, 0x340 */
+};
+
+#define CODE_AT 0x800
+
+static void put32(uint8_t *at, int64_t value) { memcpy(at, &(int32_t){(int32_t)value}, 4); }
+
+/* An ELF image with one function, whose frame is told by the given call frame instructions. */
+static struct lies make_lies(const uint8_t *instructions, size_t len)
+{
+    struct lies lies = {
+        .head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                 .e_type = ET_DYN,
+                 .e_machine = EM_X86_64,
+                 .e_phoff = sizeof(Elf64_Ehdr),
+                 .e_phentsize = sizeof(Elf64_Phdr),
+                 .e_phnum = 2},
+        .program = {{.p_type = PT_LOAD, .p_filesz = 4096, .p_memsz = 4096},
+                    {.p_type = PT_GNU_EH_FRAME, .p_vaddr = 0x200, .p_memsz = 20}},
+        .search = {{1, 0x1b, 0x03, 0x3b}, 0x300 - 0x204, 1, CODE_AT - 0x200, 0x340 - 0x200},
+    };
+    static const uint8_t cie[] = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b};
+    put32(lies.cie, 0x3c);
+    memcpy(lies.cie + 8, cie, sizeof cie);
+    memcpy(lies.cie + 8 + sizeof cie, instructions, len);
+    put32(lies.fde, 0x3c);
+    put32(lies.fde + 4, 0x44);
+    put32(lies.fde + 8, CODE_AT - 0x348);
+    put32(lies.fde + 12, 0x100);
+    return lies;
+}
+
+/* Walk from that function. */
+static void unwind_from(const struct lies *lies)
+{
+    int file = memfd_create("lies", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(file, 4096), 0);
+    assert_int_equal(write(file, lies, sizeof *lies), sizeof *lies);
+    uint8_t *image = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+    assert_true(image != MAP_FAILED);
+    prb_unwinder_renew(lab->unwinder);
+    middle();
+    lab->copy.registers.value[prb_arch_host()->pc] = (uintptr_t)image + CODE_AT + 16;
+    unwind(false);
+    munmap(image, 4096);
+    close(file);
+}
+
+static void honest_tables(void **state)
+{
+    (void)state;
+    /* def_cfa rsp + 8; rip at cfa - 8: the words on top of the stack are no return address */
+    static const uint8_t plain_frame[] = {0x0c, 7, 8, 0x90, 1};
+    struct lies lies = make_lies(plain_frame, sizeof plain_frame);
+    unwind_from(&lies);
+    assert_non_null(lab->stack.frames[0].module);
+    /* rip undefined: the outermost */
+    static const uint8_t outermost[] = {0x0c, 7, 8, 0x07, 16};
+    lies = make_lies(outermost, sizeof outermost);
+    unwind_from(&lies);
+    assert_int_equal(lab->stack.count, 1);
+    assert_null(lab->stack.broken);
+}
+
+static void lying_tables(void **state)
+{
+    (void)state;
+    /* The frame's address by an expression that jumps to itself for ever; rip at cfa - 8. */
+    static const uint8_t endless[] = {0x0f, 3, 0x2f, 0xfd, 0xff, 0x90, 1};
+    struct lies lies = make_lies(endless, sizeof endless);
+    unwind_from(&lies);
+    /* The frame lies below itself: cfa is rsp - 64. */
+    static const uint8_t below[] = {0x12, 7, 8, 0x90, 1};
+    lies = make_lies(below, sizeof below);
+    unwind_from(&lies);
+    /* Sizes and counts beyond all there is. */
+    lies.search.count = UINT32_MAX;
+    lies.program[1].p_memsz = UINT64_MAX;
+    unwind_from(&lies);
+    put32(lies.fde, 0x7ffffff0);
+    put32(lies.cie, 0x7ffffff0);
+    unwind_from(&lies);
+    lies.search.fde = INT32_MIN;
+    unwind_from(&lies);
+    lies.head.e_phnum = UINT16_MAX;
+    lies.head.e_phoff = UINT64_MAX - 8;
+    unwind_from(&lies);
+}
+
+/* Every byte of header, search table and frame information wrong in turn. */
+static void damaged_tables(void **state)
+{
+    (void)state;
+    static const uint8_t plain_frame[] = {0x0c, 7, 8, 0x90, 1};
+    static const size_t ranges[][2] = {
+        {0, sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr)}, {0x200, 0x214}, {0x300, 0x380}};
+    for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++)
+        for (size_t at = ranges[r][0]; at < ranges[r][1]; at += 3) {
+            struct lies lies = make_lies(plain_frame, sizeof plain_frame);
+            ((uint8_t *)&lies)[at] ^= 0xff;
+            unwind_from(&lies);
+            assert_true(lab->stack.count >= 1);
+        }
+}
+
 /* A call through a null pointer: the caller is the first word. */
 static void program_counter_of_nothing(void **state)
 {
@@ -428,6 +547,9 @@ int main(void)
 #ifdef __x86_64__
         TEST(code_without_unwind_information),
         TEST(program_counter_of_nothing),
+        TEST(honest_tables),
+        TEST(lying_tables),
+        TEST(damaged_tables),
 #endif
         TEST(rubbish),
         TEST(no_registers),
