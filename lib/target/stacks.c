@@ -128,13 +128,42 @@ static bool same_chain(const struct prb_raw_thread *now, const struct chain_copy
     return true;
 }
 
+/* A chain that was verified names code that is no code object any more: the thread went on. */
+static bool code_went(const struct prb_raw_thread *raw, const struct prb_thread *thread)
+{
+    size_t broken = 0;
+    for (size_t i = 0; i < thread->frame_count; i++)
+        broken += thread->frames[i].kind == PRB_FRAME_BROKEN;
+    return broken > raw->broken;
+}
+
+/* Rows of a thread whose code objects may end while they are read: another look at it then. */
+static bool fill_living_rows(struct prb_look *look, struct prb_native_look *native, size_t i,
+                             struct prb_thread *thread, struct prb_error *err)
+{
+    const struct prb_raw_thread *raw = &look->raw->threads[i];
+    if (!fill_rows(look, native, i, thread, err))
+        return false;
+    for (int tries = 0; !native && tries < LOCALS_TRIES && code_went(raw, thread); tries++) {
+        PRB_AUTO(chain_copy) struct chain_copy before = {0};
+        if (!prb_sampler_again(look->runtime->sampler, i, err) || !chain_copy(&before, raw, err) ||
+            !fill_rows(look, native, i, thread, err) ||
+            !prb_sampler_again(look->runtime->sampler, i, err))
+            return false;
+        thread->unstable = !same_chain(raw, &before);
+    }
+    return true;
+}
+
 /* Locals are read behind the chain: believed only when the chain is still the same after them. */
 static bool fill_stable_rows(struct prb_look *look, struct prb_native_look *native, size_t i,
                              struct prb_thread *thread, struct prb_error *err)
 {
     const struct prb_raw_thread *raw = &look->raw->threads[i];
-    if (!look->options->locals || !prb_proc_live(look->target->proc))
+    if (!prb_proc_live(look->target->proc))
         return fill_rows(look, native, i, thread, err);
+    if (!look->options->locals)
+        return fill_living_rows(look, native, i, thread, err);
     for (int tries = 0; tries < LOCALS_TRIES; tries++) {
         PRB_AUTO(chain_copy) struct chain_copy before = {0};
         if (!chain_copy(&before, raw, err) || !fill_rows(look, native, i, thread, err) ||

@@ -162,3 +162,18 @@ def test_deleted_executable(python, tmp_path):
         same(target, backtrace(target.pid))
         native = backtrace(target.pid, "--native")
         assert [f["name"] for f in python_frames(native[0])] == [f["name"] for f in target.truth[0]["frames"]]
+
+
+def test_fleeting(start, python):
+    """Code that is freed while it is read: no invented names, and the frames below stay."""
+    target = start(python, "fleeting.py")
+    cut = 0
+    for _ in range(20):
+        [entry] = backtrace(target.pid)
+        frames = entry["frames"]
+        assert [frame["name"] for frame in python_frames(entry)][-2:] == ["main", "<module>"] or entry["unstable"]
+        for frame in python_frames(entry)[:-2]:
+            made = frame["filename"].startswith("<made ")
+            assert made == (frame["name"] in ("made", "<module>", "<listcomp>")) or frame["name"] == "run"
+        cut += any(frame["kind"] == "broken" for frame in frames)
+    assert cut <= 4
