@@ -137,7 +137,7 @@ static void print(const struct counts *counts, const struct prb_py *py)
 
 static bool parse(int argc, char **argv, struct options *options)
 {
-    *options = (struct options){.seconds = 3600};
+    *options = (struct options){.seconds = 10};
     if (argc < 2)
         return false;
     options->pid = (pid_t)atoi(argv[1]);
