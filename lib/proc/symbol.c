@@ -211,16 +211,24 @@ static bool names_code(const Elf64_Sym *symbol)
            (type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && !symbol->st_size));
 }
 
+/* Addresses that want names, ascending, and the best found so far. */
+struct wanted {
+    size_t count;
+    const uint64_t *addrs;
+    struct prb_symbol *symbols;
+    struct claim *claims;
+};
+
 /* One symbol against the wanted addresses. */
-static void name_by(const struct table *table, const Elf64_Sym *symbol, const uint64_t *addrs,
-                    size_t count, struct prb_symbol *out, struct claim *claims)
+static void name_by(const struct table *table, const Elf64_Sym *symbol, struct wanted *wanted)
 {
+    const uint64_t *addrs = wanted->addrs;
     uint64_t size = symbol->st_size ? symbol->st_size : UNSIZED_MAX, end;
-    if (symbol->st_value > addrs[count - 1] || !names_code(symbol) ||
+    if (symbol->st_value > addrs[wanted->count - 1] || !names_code(symbol) ||
         __builtin_add_overflow(symbol->st_value, size, &end) || end <= addrs[0])
         return;
-    size_t i = first_from(addrs, count, symbol->st_value);
-    if (i == count || addrs[i] >= end)
+    size_t i = first_from(addrs, wanted->count, symbol->st_value);
+    if (i == wanted->count || addrs[i] >= end)
         return;
     const char *name = name_of(table, symbol);
     struct claim claim = {symbol->st_size != 0, symbol->st_value,
@@ -228,11 +236,11 @@ static void name_by(const struct table *table, const Elf64_Sym *symbol, const ui
     /* "$x" and the like mark kinds of code on some processors. */
     if (!*name || *name == '$')
         return;
-    for (; i < count && addrs[i] < end; i++) {
-        if (out[i].name && !better(&claim, &claims[i]))
+    for (; i < wanted->count && addrs[i] < end; i++) {
+        if (wanted->symbols[i].name && !better(&claim, &wanted->claims[i]))
             continue;
-        claims[i] = claim;
-        out[i] = (struct prb_symbol){symbol->st_value, symbol->st_size, name};
+        wanted->claims[i] = claim;
+        wanted->symbols[i] = (struct prb_symbol){symbol->st_value, symbol->st_size, name};
     }
 }
 
@@ -251,8 +259,17 @@ static const uint8_t *symbols_at(const struct prb_elf *elf, const struct table *
     return mapped;
 }
 
-static void name_from(struct prb_elf *elf, const struct table *table, const uint64_t *addrs,
-                      size_t count, struct prb_symbol *out, struct claim *claims)
+static bool all_covered(const struct wanted *wanted)
+{
+    for (size_t i = 0; i < wanted->count; i++)
+        if (!wanted->claims[i].sized)
+            return false;
+    return true;
+}
+
+/* whole: look at all symbols for the best names, else only until each address is covered. */
+static void name_from(struct prb_elf *elf, const struct table *table, bool whole,
+                      struct wanted *wanted)
 {
     size_t symbols = table_count(table);
     PRB_AUTO_FREE uint8_t *block =
@@ -263,9 +280,42 @@ static void name_from(struct prb_elf *elf, const struct table *table, const uint
         for (size_t k = 0; k < n; k++) {
             Elf64_Sym symbol;
             memcpy(&symbol, bytes + k * sizeof symbol, sizeof symbol);
-            name_by(table, &symbol, addrs, count, out, claims);
+            name_by(table, &symbol, wanted);
         }
+        if (!whole && all_covered(wanted))
+            return;
     }
+}
+
+/* What is exported is in .dynsym.  The others are in .symtab, of the file or of its debug file, a
+ * table many times as long: passed over for those alone that are not covered yet. */
+static void name_the_others(struct prb_elf *elf, const struct wanted *all)
+{
+    struct prb_elf *holder = elf;
+    struct table table;
+    if (!table_of_type(elf, SHT_SYMTAB, &table)) {
+        holder = elf->debug;
+        if (!holder || !table_of_type(holder, SHT_SYMTAB, &table))
+            return;
+    }
+    PRB_AUTO_FREE size_t *places = malloc(all->count * sizeof *places);
+    PRB_AUTO_FREE uint64_t *addrs = malloc(all->count * sizeof *addrs);
+    PRB_AUTO_FREE struct prb_symbol *symbols = malloc(all->count * sizeof *symbols);
+    PRB_AUTO_FREE struct claim *claims = malloc(all->count * sizeof *claims);
+    struct wanted others = {0, addrs, symbols, claims};
+    if (!places || !addrs || !symbols || !claims)
+        return;
+    for (size_t i = 0; i < all->count; i++)
+        if (!all->claims[i].sized) {
+            places[others.count] = i;
+            addrs[others.count] = all->addrs[i];
+            symbols[others.count] = all->symbols[i];
+            claims[others.count++] = all->claims[i];
+        }
+    if (others.count)
+        name_from(holder, &table, false, &others);
+    for (size_t k = 0; k < others.count; k++)
+        all->symbols[places[k]] = symbols[k];
 }
 
 void prb_elf_name(struct prb_elf *elf, const uint64_t *addrs, size_t count, struct prb_symbol *out)
@@ -274,13 +324,10 @@ void prb_elf_name(struct prb_elf *elf, const uint64_t *addrs, size_t count, stru
     PRB_AUTO_FREE struct claim *claims = calloc(count ? count : 1, sizeof *claims);
     if (count == 0 || !claims)
         return;
+    struct wanted wanted = {count, addrs, out, claims};
     struct table table;
-    /* .symtab holds what .dynsym does, unless it was stripped to what .dynsym lacks (Fedora's mini
-     * debug information). */
-    if (table_of_type(elf, SHT_SYMTAB, &table))
-        name_from(elf, &table, addrs, count, out, claims);
-    else if (elf->debug && table_of_type(elf->debug, SHT_SYMTAB, &table))
-        name_from(elf->debug, &table, addrs, count, out, claims);
     if (table_of_type(elf, SHT_DYNSYM, &table))
-        name_from(elf, &table, addrs, count, out, claims);
+        name_from(elf, &table, true, &wanted);
+    if (!all_covered(&wanted))
+        name_the_others(elf, &wanted);
 }
