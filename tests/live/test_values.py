@@ -56,6 +56,11 @@ def test_values(start, python):
     assert told["deque"]["type"] == "collections.deque"
 
 
+def test_random_values(start, python):
+    """A thousand nested values made by chance."""
+    check(start(python, "random_values.py", 1, 1000).settle())
+
+
 def test_limits(start, python):
     """However short, a text is a beginning of the whole and says that it was cut."""
     target = start(python, "values.py").settle()

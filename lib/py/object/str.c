@@ -189,6 +189,25 @@ static size_t plain_run(const struct prb_buf *raw, size_t i, size_t count, char 
     return n;
 }
 
+/* Of a longer text only so much is looked at for quotes, even if less of it fits. */
+#define QUOTES_WITHIN 4096
+
+/* Characters that fit, and as many more as the choice of quotes wants and memory has. */
+static bool read_for_text(struct prb_objects *objects, prb_addr data, uint64_t length,
+                          unsigned width, const struct prb_text *text, struct prb_buf *out,
+                          size_t *count_out)
+{
+    size_t room = prb_text_room(text), wanted = room > QUOTES_WITHIN ? room : QUOTES_WITHIN;
+    room = length < room ? (size_t)length : room;
+    wanted = length < wanted ? (size_t)length : wanted;
+    if (!copy(objects, data, room * width, out))
+        return false;
+    *count_out = room;
+    if (copy(objects, data + room * width, (wanted - room) * width, out))
+        *count_out = wanted;
+    return true;
+}
+
 /* Single quotes, unless the text has those and no double ones. */
 static char choose_quote(const struct prb_buf *raw, unsigned width, size_t count)
 {
@@ -207,8 +226,11 @@ bool prb_str_write(struct prb_objects *objects, prb_addr object, struct prb_text
     PRB_AUTO(prb_buf) struct prb_buf raw = {0};
     struct prb_str str;
     size_t count = 0;
-    if (!read_prefix(objects, object, prb_text_room(text), &str, &raw, &count, err))
+    if (!prb_str_open(objects, object, &str, err))
         return false;
+    if (!read_for_text(objects, str.data, str.length, str.width, text, &raw, &count))
+        return prb_fail_addr(
+            err, str.data, "the characters of the string at 0x%" PRIx64 " cannot be read", object);
     char quote = choose_quote(&raw, str.width, count);
     prb_text_char(text, (unsigned)quote);
     for (size_t i = 0; i < count && !text->full; i++) {
@@ -247,8 +269,8 @@ bool prb_bytes_write(struct prb_objects *objects, prb_addr object, enum prb_obje
     uint64_t length;
     if (!prb_bytes_open(objects, object, kind, &data, &length, err))
         return false;
-    size_t count = length < prb_text_room(text) ? (size_t)length : prb_text_room(text);
-    if (!copy(objects, data, count, &raw))
+    size_t count = 0;
+    if (!read_for_text(objects, data, length, 1, text, &raw, &count))
         return prb_fail_addr(err, data, "the bytes at 0x%" PRIx64 " cannot be read", object);
     char quote = choose_quote(&raw, 1, count);
     prb_text_addf(text, "b%c", quote);
