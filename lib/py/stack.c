@@ -4,6 +4,8 @@
  * Every thread has a view (mem/view.h).  A sample refreshes all views in common system calls, walks
  * each, refreshes again; where the bytes are the same nothing needs a second walk, where they
  * differ the second walk must give the same chain, or that thread is tried again.
+ * A stack that was found true stays so while its bytes read the same: of a thread that stands still
+ * the last sample was the first of the two readings.
  */
 #include "py/stack.h"
 
@@ -17,7 +19,11 @@ struct slot {
     int last;                /* which of them is the newest */
     uint64_t seen;           /* sample number */
     prb_addr tstate;
+    struct prb_thread_head head;
     bool moved, agreed; /* in this sample: two readings differed; the last two did not */
+    bool verified;      /* the last walk was found true */
+    bool unchanged;     /* … and what it touched reads the same again */
+    bool cold;          /* nothing of its chain was read yet */
 };
 
 struct prb_sampler {
@@ -33,6 +39,8 @@ struct prb_sampler {
     size_t slot_cap;
     struct prb_view **batch;
     size_t batch_cap;
+    struct slot **batch_slots; /* whose views stand in batch; NULL: no thread's */
+    size_t batch_slot_cap;
     bool *same;
     size_t same_cap;
 };
@@ -75,11 +83,20 @@ void prb_sampler_free(struct prb_sampler *sampler)
     free(sampler->result.threads);
     free(sampler->slot_of_thread);
     free(sampler->batch);
+    free(sampler->batch_slots);
     free(sampler->same);
     free(sampler);
 }
 
-void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want) { sampler->anchors = want; }
+void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want)
+{
+    if (sampler->anchors == want)
+        return;
+    sampler->anchors = want;
+    for (size_t i = 0; i < sampler->capacity; i++)
+        if (sampler->slots[i])
+            sampler->slots[i]->verified = false; /* walked without anchors, or with */
+}
 
 /* ---- slots ---- */
 
@@ -132,6 +149,7 @@ static struct slot *slot_for(struct prb_sampler *sampler, prb_addr tstate, struc
         return NULL;
     }
     slot->tstate = tstate;
+    slot->cold = true;
     sampler->used++;
     return *place = slot;
 }
@@ -229,19 +247,20 @@ static bool add_thread(struct prb_sampler *sampler, size_t interpreter, struct s
 
 /* A thread state's place in the list; false when it is none of this interpreter's, or seen before:
  * a thread began or ended while we walked. */
-static bool in_list(struct prb_sampler *sampler, struct slot *slot, prb_addr interp, prb_addr *next)
+static bool in_list(struct prb_sampler *sampler, struct slot *slot, prb_addr interp)
 {
-    const struct prb_layout *layout = &sampler->py->layout;
-    uint64_t back = 0;
     if (slot->seen == sampler->number)
         return false;
-    if (slot->seen + 1 != sampler->number)
+    if (slot->seen + 1 != sampler->number) {
         prb_view_clear(slot->view); /* not refreshed with the others: what it holds is old */
+        slot->unchanged = false;
+        slot->cold = true;
+    }
     slot->seen = sampler->number;
-    return prb_walk_head(layout, slot->view, slot->tstate) &&
-           prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_interp, &back) &&
-           back == interp &&
-           prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_next, next);
+    slot->verified &= slot->unchanged;
+    return (slot->unchanged ||
+            prb_walk_head(&sampler->py->layout, slot->view, slot->tstate, &slot->head)) &&
+           slot->head.interp == interp;
 }
 
 /* The thread list of one interpreter, newest first as CPython keeps it.  *whole: whether its end
@@ -251,7 +270,7 @@ static bool list_threads(struct prb_sampler *sampler, size_t interpreter, bool *
 {
     struct prb_raw_stacks *result = &sampler->result;
     prb_addr interp = result->interpreters[interpreter].addr;
-    uint64_t tstate = 0, next = 0;
+    uint64_t tstate = 0;
     if (!list_word(sampler, interp, PRB_F_interp_threads_head, &tstate))
         return prb_fail_addr(err, interp, "interpreter state cannot be read");
     while (tstate) {
@@ -260,13 +279,13 @@ static bool list_threads(struct prb_sampler *sampler, size_t interpreter, bool *
         struct slot *slot = slot_for(sampler, tstate, err);
         if (!slot)
             return false;
-        if (!in_list(sampler, slot, interp, &next)) {
+        if (!in_list(sampler, slot, interp)) {
             *whole = false;
             break;
         }
         if (!add_thread(sampler, interpreter, slot, err))
             return false;
-        tstate = next;
+        tstate = slot->head.next;
     }
     return true;
 }
@@ -291,6 +310,9 @@ static bool batch_room(struct prb_sampler *sampler, size_t count, struct prb_err
     while (sampler->batch_cap < count)
         if (!PRB_GROW(sampler->batch, sampler->batch_cap, sampler->batch_cap))
             return prb_fail(err, PRB_NOMEM, "sampler");
+    while (sampler->batch_slot_cap < count)
+        if (!PRB_GROW(sampler->batch_slots, sampler->batch_slot_cap, sampler->batch_slot_cap))
+            return prb_fail(err, PRB_NOMEM, "sampler");
     while (sampler->same_cap < count)
         if (!PRB_GROW(sampler->same, sampler->same_cap, sampler->same_cap))
             return prb_fail(err, PRB_NOMEM, "sampler");
@@ -304,11 +326,35 @@ static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
     size_t count = 0;
     if (!batch_room(sampler, sampler->used + 1, err))
         return false;
+    sampler->batch_slots[count] = NULL;
     sampler->batch[count++] = sampler->lists;
-    for (size_t i = 0; i < sampler->capacity; i++)
-        if (sampler->slots[i] && sampler->slots[i]->seen == sampler->number)
-            sampler->batch[count++] = sampler->slots[i]->view;
-    return prb_view_refresh(sampler->batch, count, NULL, err);
+    for (size_t i = 0; i < sampler->capacity; i++) {
+        struct slot *slot = sampler->slots[i];
+        if (!slot || slot->seen != sampler->number)
+            continue;
+        sampler->batch_slots[count] = slot;
+        sampler->batch[count++] = slot->view;
+    }
+    if (!prb_view_refresh(sampler->batch, count, sampler->same, err))
+        return false;
+    for (size_t k = 1; k < count; k++)
+        sampler->batch_slots[k]->unchanged = sampler->batch_slots[k]->verified && sampler->same[k];
+    return true;
+}
+
+/* The first reading of new threads' chains: announced, then fetched together. */
+static bool fetch_cold(struct prb_sampler *sampler, struct prb_error *err)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sampler->result.thread_count; i++) {
+        struct slot *slot = sampler->slot_of_thread[i];
+        if (!slot->cold)
+            continue;
+        prb_walk_announce(&sampler->py->layout, slot->view, slot->tstate, &slot->head);
+        slot->cold = false;
+        sampler->batch[count++] = slot->view;
+    }
+    return count == 0 || prb_view_refresh(sampler->batch, count, NULL, err);
 }
 
 /* Threads begin and end while their list is walked: until it was seen whole, or often enough (a
@@ -332,21 +378,21 @@ static void walk_thread(struct prb_sampler *sampler, size_t i)
                     &slot->walk[slot->last]);
 }
 
-static void publish(struct prb_sampler *sampler, size_t i, bool unstable)
+enum verdict { UNPROVEN, VERIFIED, UNSTABLE };
+
+static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
 {
     struct slot *slot = sampler->slot_of_thread[i];
     const struct prb_walk *walk = &slot->walk[slot->last];
     struct prb_raw_thread *thread = &sampler->result.threads[i];
-    const struct prb_layout *layout = &sampler->py->layout;
-    prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_thread_id, &thread->thread_id);
-    if (PRB_HAS(layout, thread, native_thread_id))
-        prb_view_field(slot->view, layout, slot->tstate, PRB_F_thread_native_thread_id,
-                       &thread->native_id);
+    thread->thread_id = slot->head.thread_id;
+    thread->native_id = slot->head.native_id;
     thread->frames = walk->frames;
     thread->frame_count = walk->count;
     thread->broken = walk->broken;
     thread->error = walk->error;
-    thread->unstable = unstable;
+    thread->unstable = verdict == UNSTABLE;
+    slot->verified = verdict == VERIFIED;
 }
 
 /* Read the open threads again; those whose readings agree are published: at once, or twice running
@@ -368,7 +414,7 @@ static size_t settle(struct prb_sampler *sampler, size_t *open, size_t open_coun
             agree = prb_walk_equal(&slot->walk[0], &slot->walk[1]);
         }
         if (agree && (!slot->moved || slot->agreed)) {
-            publish(sampler, open[k], false);
+            publish(sampler, open[k], VERIFIED);
             continue;
         }
         sampler->result.rejected += !agree;
@@ -384,31 +430,47 @@ const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler)
     return &sampler->result;
 }
 
+/* Walk what changed since it was found true; those threads are open.  Returns how many. */
+static size_t first_readings(struct prb_sampler *sampler, size_t *open)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sampler->result.thread_count; i++) {
+        struct slot *slot = sampler->slot_of_thread[i];
+        slot->moved = slot->agreed = false;
+        if (slot->unchanged) {
+            sampler->result.tries++;
+            publish(sampler, i, VERIFIED);
+            continue;
+        }
+        walk_thread(sampler, i);
+        open[count++] = i;
+    }
+    return count;
+}
+
 const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max,
                                               struct prb_error *err)
 {
     struct prb_raw_stacks *result = &sampler->result;
     result->tries = result->rejected = 0;
     bool ok = true;
-    if (!list_whole(sampler, tries_max, err) || !batch_room(sampler, result->thread_count + 1, err))
+    if (!list_whole(sampler, tries_max, err) ||
+        !batch_room(sampler, result->thread_count + 1, err) || !fetch_cold(sampler, err))
         return NULL;
     PRB_AUTO_FREE size_t *open = calloc(result->thread_count + 1, sizeof *open);
     if (!open)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
-    size_t open_count = result->thread_count;
-    for (size_t i = 0; i < open_count; i++) {
-        walk_thread(sampler, i);
-        sampler->slot_of_thread[i]->moved = sampler->slot_of_thread[i]->agreed = false;
-        open[i] = i;
-    }
+    size_t open_count = first_readings(sampler, open);
     if (tries_max != 1)
         for (unsigned tries = 0; open_count && ok && tries < (tries_max ? tries_max : PRB_TRIES);
              tries++)
             open_count = settle(sampler, open, open_count, err, &ok);
     if (!ok)
         return NULL;
-    for (size_t k = 0; k < open_count; k++)
-        publish(sampler, open[k], tries_max != 1 && sampler->slot_of_thread[open[k]]->moved);
+    for (size_t k = 0; k < open_count; k++) {
+        bool moved = tries_max != 1 && sampler->slot_of_thread[open[k]]->moved;
+        publish(sampler, open[k], moved ? UNSTABLE : UNPROVEN);
+    }
     uint64_t finalizing = 0;
     if (PRB_HAS(&sampler->py->layout, runtime, finalizing) && sampler->py->runtime)
         list_word(sampler, sampler->py->runtime, PRB_F_runtime_finalizing, &finalizing);
@@ -424,7 +486,8 @@ bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_er
     struct slot *slot = sampler->slot_of_thread[thread];
     if (!prb_view_refresh(&slot->view, 1, NULL, err))
         return false;
+    prb_walk_head(&sampler->py->layout, slot->view, slot->tstate, &slot->head);
     walk_thread(sampler, thread);
-    publish(sampler, thread, false);
+    publish(sampler, thread, UNPROVEN);
     return true;
 }

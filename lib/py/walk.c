@@ -205,13 +205,27 @@ static void follow(struct chain *chain, prb_addr frame, size_t limit)
     }
 }
 
-/* The part of a thread state that sampling reads, as one span of its view: the lists, the chain and
- * who it is. */
-bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate)
+static uint64_t head_word(const struct prb_layout *layout, const uint8_t *head, int32_t low,
+                          enum prb_field field)
 {
-    static const enum prb_field fields[] = {
-        PRB_F_thread_next,   PRB_F_thread_interp,    PRB_F_thread_frame,
-        PRB_F_thread_cframe, PRB_F_thread_thread_id, PRB_F_thread_native_thread_id,
+    uint64_t value = 0;
+    int32_t offset = layout->offset[field];
+    if (offset != PRB_ABSENT)
+        memcpy(&value, head + (offset - low), prb_field_width(field));
+    return value;
+}
+
+static enum prb_field chain_field(const struct prb_layout *layout)
+{
+    return PRB_IS(layout, frame_chain, CFRAME) ? PRB_F_thread_cframe : PRB_F_thread_frame;
+}
+
+bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
+                   struct prb_thread_head *out)
+{
+    const enum prb_field fields[] = {
+        PRB_F_thread_next,      PRB_F_thread_interp,           chain_field(layout),
+        PRB_F_thread_thread_id, PRB_F_thread_native_thread_id,
     };
     int32_t low = INT32_MAX, high = 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -221,7 +235,34 @@ bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_a
         low = offset < low ? offset : low;
         high = offset + 8 > high ? offset + 8 : high;
     }
-    return low < high && prb_view_get(view, tstate + (prb_addr)(int64_t)low, (size_t)(high - low));
+    const uint8_t *head =
+        low < high ? prb_view_get(view, tstate + (prb_addr)(int64_t)low, (size_t)(high - low))
+                   : NULL;
+    if (!head)
+        return false;
+    *out = (struct prb_thread_head){
+        .next = head_word(layout, head, low, PRB_F_thread_next),
+        .interp = head_word(layout, head, low, PRB_F_thread_interp),
+        .chain = head_word(layout, head, low, chain_field(layout)),
+        .thread_id = head_word(layout, head, low, PRB_F_thread_thread_id),
+        .native_id = head_word(layout, head, low, PRB_F_thread_native_thread_id),
+    };
+    return true;
+}
+
+void prb_walk_announce(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
+                       const struct prb_thread_head *head)
+{
+    enum { CFRAME_BYTES = 32, DATA_BYTES = 4096 };
+    uint64_t chunk = 0, top = 0;
+    if (PRB_IS(layout, frame_chain, CFRAME))
+        prb_view_want(view, head->chain, CFRAME_BYTES);
+    if (!prb_view_field(view, layout, tstate, PRB_F_thread_datastack_chunk, &chunk) ||
+        !prb_view_field(view, layout, tstate, PRB_F_thread_datastack_top, &top) || top <= chunk)
+        return;
+    uint64_t used = top - chunk;
+    prb_addr from = used > DATA_BYTES ? top - DATA_BYTES : chunk;
+    prb_view_want(view, from, (size_t)(top - from));
 }
 
 static void begin(struct prb_walk *walk)
@@ -235,18 +276,18 @@ void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, 
 {
     const struct prb_layout *layout = &py->layout;
     struct chain chain = {.shape = shape_of(layout), .view = view, .walk = walk};
+    struct prb_thread_head head;
     uint64_t frame = 0, cframe = 0;
     begin(walk);
-    prb_walk_head(layout, view, tstate);
-    bool by_cframe = PRB_IS(layout, frame_chain, CFRAME);
-    bool want_cframes = by_cframe || (anchors && PRB_IS(layout, anchor, CFRAMES));
-    if (want_cframes && !prb_view_field(view, layout, tstate, PRB_F_thread_cframe, &cframe)) {
-        breaks(walk, tstate, "unreadable thread state");
-        return;
+    bool ok = prb_walk_head(layout, view, tstate, &head);
+    if (ok && PRB_IS(layout, frame_chain, CFRAME)) {
+        cframe = head.chain;
+        ok = cframe && prb_view_field(view, layout, cframe, PRB_F_cframe_current_frame, &frame);
+    } else if (ok) {
+        frame = head.chain;
+        if (anchors && PRB_IS(layout, anchor, CFRAMES))
+            ok = prb_view_field(view, layout, tstate, PRB_F_thread_cframe, &cframe);
     }
-    bool ok = by_cframe ? cframe && prb_view_field(view, layout, cframe, PRB_F_cframe_current_frame,
-                                                   &frame)
-                        : prb_view_field(view, layout, tstate, PRB_F_thread_frame, &frame);
     if (!ok) {
         breaks(walk, tstate, "unreadable thread state");
         return;
@@ -254,14 +295,6 @@ void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, 
     if (anchors && PRB_IS(layout, anchor, CFRAMES))
         chain.cframe = cframe;
     follow(&chain, frame, PRB_FRAMES_MAX);
-}
-
-void prb_walk_frames(struct prb_py *py, struct prb_view *view, prb_addr frame, size_t limit,
-                     struct prb_walk *walk)
-{
-    struct chain chain = {.shape = shape_of(&py->layout), .view = view, .walk = walk};
-    begin(walk);
-    follow(&chain, frame, limit);
 }
 
 bool prb_walk_equal(const struct prb_walk *a, const struct prb_walk *b)

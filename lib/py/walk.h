@@ -14,17 +14,25 @@ struct prb_walk {
 };
 
 void prb_walk_deinit(struct prb_walk *walk);
-/* Touch what sampling reads of a thread state, so that it is one span of the view; false when it cannot be read. */
-bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate);
+
+/* What a thread state says of itself. */
+struct prb_thread_head {
+    prb_addr next, interp;
+    prb_addr chain; /* its innermost frame (0: none), or the CFrame that names it */
+    uint64_t thread_id, native_id;
+};
+/* Read it, as one span of the view; false when it cannot be read. */
+bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
+                   struct prb_thread_head *out);
+/* Announce to the view what the first walk of a thread will touch: its CFrame, its data stack. */
+void prb_walk_announce(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
+                       const struct prb_thread_head *head);
 /* Replace walk's contents.  anchors: also where each call of the evaluator stands on the native
  * stack. */
 void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, bool anchors,
                      struct prb_walk *walk);
 /* The same frames and code objects, and the same call sites but for the innermost frame's. */
 bool prb_walk_equal(const struct prb_walk *a, const struct prb_walk *b);
-/* The rows of a chain that begins at a frame (a suspended generator's, say), at most limit. */
-void prb_walk_frames(struct prb_py *py, struct prb_view *view, prb_addr frame, size_t limit,
-                     struct prb_walk *walk);
 /* A field through a view, as prb_py_field. */
 bool prb_view_field(struct prb_view *view, const struct prb_layout *layout, prb_addr addr,
                     enum prb_field field, uint64_t *out);
