@@ -281,8 +281,16 @@ static bool take_live(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
 {
     bool blocked;
     struct prb_syscall call;
-    if (!copy_blocked(proc, mem, tid, stop->copy, &call, &blocked, err))
-        return false;
+    struct prb_error unread = {0};
+    if (!copy_blocked(proc, mem, tid, stop->copy, &call, &blocked, &unread)) {
+        /* A kernel without that file, or a thread that ended; trying to stop it will tell. */
+        if (rule == PRB_STOP_NEVER || unread.code == PRB_PERMISSION) {
+            if (err)
+                *err = unread;
+            return false;
+        }
+        blocked = false;
+    }
     if (blocked) {
         char state = rule == PRB_STOP_USEFUL && !is_fragile(&call) ? task_state(proc, tid) : 'D';
         /* Only an interruptible sleep stops at once; T and t are stopped already. */
