@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import re
+import time
 
 import pytest
 
@@ -89,10 +90,37 @@ def test_native(probing, job):
 def test_list(probing, job):
     text = probing("list").works()
     assert text.split()[0] == "PID" and re.search(r"^ *{} .*cli-test-job".format(job.pid), text, re.M)
-    assert text.count("\n") == probing("list", "--tree").works().count("\n")
     mine = next(one for one in json.loads(probing("list", "--json").works()) if one["pid"] == job.pid)
     assert mine["threads"] == 6 and mine["rank"] is None and mine["python"].startswith("3.")
     assert mine["rss"] > 1 << 20 and mine["command"].endswith("cli-test-job")
+
+
+FAMILY = """
+import subprocess, sys
+children = [subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+            for _ in range(2)]
+print(*[child.pid for child in children], flush=True)
+sys.stdin.read()
+"""
+
+
+def test_list_tree(probing, start):
+    parent = start(FAMILY)
+    children = sorted(map(int, parent.ready.split()))
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:  # a child is listed once it has become Python
+        listed = {one["pid"] for one in json.loads(probing("list", "--json").works())}
+        if listed.issuperset(children):
+            break
+    text = probing("list", "--tree").works()
+    order = [int(pid) for pid in re.findall(r"^ *(\d+)", text, re.M)]
+    first = order.index(parent.pid)
+    assert order[first:first + 3] == [parent.pid, *children]
+    rows = text.splitlines()[1:][first:first + 3]
+    marks = [re.search("[├└]─ |$", row) for row in rows]
+    assert [mark.group() for mark in marks[1:]] == ["├─ ", "└─ "]
+    if marks[0].group():  # itself below another Python, such as this one
+        assert marks[1].start() == marks[2].start() == marks[0].start() + 3
 
 
 def test_list_ranks(probing, start, job):
