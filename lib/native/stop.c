@@ -3,9 +3,10 @@
  *
  * A blocked thread need not be stopped: /proc/PID/task/TID/syscall tells its stack pointer and
  * program counter, and the same answer before and after its stack was read proves that it did not
- * move (proc(5)). A running one is seized, interrupted, copied and let go (ptrace(2)).  That
- * happens in a thread of its own: when the target does not stop in time, only the tracer's end
- * makes the kernel let go of it.
+ * move (proc(5)).  A running one is seized, interrupted, copied and let go (ptrace(2)); should it
+ * enter one of the system calls that cannot take this (struct prb_arch, fragile_syscalls) within
+ * those microseconds, that call ends in EINTR.  It happens in a thread of its own: when the target
+ * does not stop in time, only the tracer's end makes the kernel let go of it.
  */
 #include <elf.h>
 #include <errno.h>
