@@ -159,20 +159,17 @@ static void look_at_namespace(struct prb_proc *proc)
     proc->inner = levels > 1;
 }
 
-/* False: it ended meanwhile. */
-static bool task_of(struct prb_proc *proc, pid_t tid, struct prb_buf *text, struct prb_task *out)
+bool prb_proc_task_look(struct prb_proc *proc, struct prb_task *task)
 {
     char name[48];
-    snprintf(name, sizeof name, "task/%d/stat", (int)tid);
-    text->len = 0;
+    snprintf(name, sizeof name, "task/%d/stat", (int)task->tid);
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
     struct prb_stat stat;
-    if (!prb_proc_text(proc, name, text, NULL) || !prb_stat_parse(text->data, &stat))
+    if (!prb_proc_text(proc, name, &text, NULL) || !prb_stat_parse(text.data, &stat))
         return false;
-    *out = (struct prb_task){.tid = tid,
-                             .inner_tid = inner_tid(proc, tid),
-                             .state = stat.state,
-                             .cpu_ticks = stat.utime + stat.stime};
-    memcpy(out->comm, stat.comm, sizeof out->comm);
+    task->state = stat.state;
+    task->cpu_ticks = stat.utime + stat.stime;
+    memcpy(task->comm, stat.comm, sizeof task->comm);
     return true;
 }
 
@@ -182,9 +179,9 @@ static int by_tid(const void *left, const void *right)
     return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err)
+bool prb_proc_tids(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err)
 {
-    PRB_AUTO(prb_buf) struct prb_buf list = {0}, text = {0};
+    PRB_AUTO(prb_buf) struct prb_buf list = {0};
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
     size_t cap = 0;
     if (proc->inner < 0)
@@ -196,7 +193,8 @@ bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_err
     for (long tid; (tid = strtol(at, &end, 10)) > 0 && tid <= TASKS_MAX; at = end) {
         if (!PRB_GROW(tasks.items, tasks.count, cap))
             return prb_fail(err, PRB_NOMEM, "out of memory");
-        tasks.count += task_of(proc, (pid_t)tid, &text, &tasks.items[tasks.count]);
+        tasks.items[tasks.count++] =
+            (struct prb_task){.tid = (pid_t)tid, .inner_tid = inner_tid(proc, (pid_t)tid)};
     }
     if (tasks.count == 0)
         return prb_fail(err, PRB_GONE, "process %d ended", (int)proc->pid);
@@ -208,6 +206,24 @@ bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_err
         memmove(tasks.items + 1, tasks.items, i * sizeof leader);
         tasks.items[0] = leader;
     }
+    *out = tasks;
+    tasks = (struct prb_tasks){0};
+    return true;
+}
+
+bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err)
+{
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    if (!prb_proc_tids(proc, &tasks, err))
+        return false;
+    size_t count = 0;
+    for (size_t i = 0; i < tasks.count; i++) {
+        tasks.items[count] = tasks.items[i];
+        count += prb_proc_task_look(proc, &tasks.items[count]);
+    }
+    tasks.count = count;
+    if (count == 0)
+        return prb_fail(err, PRB_GONE, "process %d ended", (int)proc->pid);
     *out = tasks;
     tasks = (struct prb_tasks){0};
     return true;

@@ -85,6 +85,10 @@ bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
 const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct prb_error *err);
 /* Tasks now.  inner_tid is only looked up when the target lives in another pid namespace than we. */
 bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);
+/* The same with tid and inner_tid alone: a stat text costs some 10 µs a thread. */
+bool prb_proc_tids(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);
+/* Fill comm, state and cpu_ticks of a task by its tid.  False: it ended. */
+bool prb_proc_task_look(struct prb_proc *proc, struct prb_task *task);
 bool prb_proc_syscall(struct prb_proc *proc, pid_t tid, struct prb_syscall *out, struct prb_error *err);
 /* Registers that a core or snapshot holds; UNSUPPORTED for a live process (native/stop.h takes those). */
 bool prb_proc_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *out, struct prb_error *err);

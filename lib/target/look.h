@@ -22,7 +22,7 @@ struct prb_look {
     const struct prb_runtime *runtime;
     const struct prb_stack_options *options;
     const struct prb_raw_stacks *raw;
-    const struct prb_tasks *tasks;
+    struct prb_tasks *tasks;
     bool *covered;                  /* tasks that have a Python thread, parallel to tasks */
     struct prb_thread_facts *facts; /* parallel to raw->threads */
     struct prb_stacks_box *box;

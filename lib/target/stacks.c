@@ -43,6 +43,9 @@ void prb_look_task(struct prb_look *look, const struct prb_task *task, struct pr
 {
     if (!task)
         return;
+    /* Looked at only now, since most looks are at some of the threads. */
+    if (!task->state)
+        prb_proc_task_look(look->target->proc, &look->tasks->items[task - look->tasks->items]);
     thread->os_thread_id = task->tid;
     thread->os_state = task->state;
     thread->comm = task->comm[0] ? prb_arena_strdup(&look->box->arena, task->comm) : NULL;
@@ -287,7 +290,7 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
                      struct prb_stacks_box *box, struct prb_error *err)
 {
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    if (!prb_proc_tasks(target->proc, &tasks, err))
+    if (!prb_proc_tids(target->proc, &tasks, err))
         return false;
     PRB_AUTO_FREE bool *covered = calloc(tasks.count + 1, sizeof *covered);
     if (!covered)
