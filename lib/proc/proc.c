@@ -9,6 +9,8 @@
 
 /* pid_max of 64-bit Linux: more threads than this cannot be. */
 #define TASKS_MAX 4194304
+/* Texts that are kept: some for each thread. */
+#define TEXTS_MAX (4u * TASKS_MAX)
 
 void prb_proc_deinit(struct prb_proc *proc)
 {
@@ -17,6 +19,7 @@ void prb_proc_deinit(struct prb_proc *proc)
         prb_buf_deinit(&proc->texts[i].text);
     }
     free(proc->texts);
+    free(proc->text_table);
     prb_maps_deinit(&proc->maps);
     prb_mem_free(proc->mem);
 }
@@ -42,26 +45,54 @@ bool prb_proc_check(struct prb_proc *proc, struct prb_error *err)
 
 /* ---- texts ---- */
 
+/* The place of a name in the table, or the empty one where it belongs. */
+static uint32_t *text_slot(const struct prb_proc *proc, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 16777619u;
+    size_t slot = hash & proc->text_mask;
+    while (proc->text_table[slot] &&
+           strcmp(proc->texts[proc->text_table[slot] - 1].name, name) != 0)
+        slot = (slot + 1) & proc->text_mask;
+    return &proc->text_table[slot];
+}
+
+/* At most half full. */
+static bool grow_text_table(struct prb_proc *proc)
+{
+    if (proc->text_table && proc->text_count * 2 < proc->text_mask)
+        return true;
+    size_t size = proc->text_table ? (proc->text_mask + 1) * 2 : 64;
+    uint32_t *table = calloc(size, sizeof *table);
+    if (!table)
+        return false;
+    free(proc->text_table);
+    proc->text_table = table;
+    proc->text_mask = size - 1;
+    for (size_t i = 0; i < proc->text_count; i++)
+        *text_slot(proc, proc->texts[i].name) = (uint32_t)(i + 1);
+    return true;
+}
+
 const struct prb_proc_text *prb_proc_kept(const struct prb_proc *proc, const char *name)
 {
-    for (size_t i = 0; i < proc->text_count; i++) {
-        if (strcmp(proc->texts[i].name, name) == 0)
-            return &proc->texts[i];
-    }
-    return NULL;
+    uint32_t found = proc->text_table ? *text_slot(proc, name) : 0;
+    return found ? &proc->texts[found - 1] : NULL;
 }
 
 bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len)
 {
     struct prb_proc_text *kept = (struct prb_proc_text *)prb_proc_kept(proc, name);
     if (!kept) {
-        if (!PRB_GROW(proc->texts, proc->text_count, proc->text_cap))
+        if (proc->text_count == TEXTS_MAX || !grow_text_table(proc) ||
+            !PRB_GROW(proc->texts, proc->text_count, proc->text_cap))
             return false;
         kept = &proc->texts[proc->text_count];
         *kept = (struct prb_proc_text){.name = strdup(name)};
         if (!kept->name)
             return false;
-        proc->text_count++;
+        *text_slot(proc, name) = (uint32_t)++proc->text_count;
     }
     kept->text.len = 0;
     prb_buf_add(&kept->text, text, len);

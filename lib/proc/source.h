@@ -40,6 +40,8 @@ struct prb_proc {
     bool recording;
     struct prb_proc_text *texts;
     size_t text_count, text_cap;
+    uint32_t *text_table; /* by name: index + 1, 0: empty */
+    size_t text_mask;     /* its size - 1 */
     struct prb_mem *mem;
     struct prb_maps maps;
     bool maps_read;

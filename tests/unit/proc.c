@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -297,6 +298,17 @@ static void texts_are_kept(void **state)
     assert_memory_equal(text.data + 7, kept->text.data, kept->text.len);
     assert_false(prb_proc_text(proc, "no-such-text", &text, &err));
     assert_int_equal(err.code, PRB_NOT_FOUND);
+    char name[32];
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 1000; i++) {
+            snprintf(name, sizeof name, "task/%d/stat", i);
+            assert_true(prb_proc_keep(proc, name, name, strlen(name) - (size_t)round));
+        }
+    }
+    assert_int_equal(proc->text_count, 1001);
+    kept = prb_proc_kept(proc, "task/77/stat");
+    assert_string_equal(kept->text.data, "task/77/sta");
+    assert_null(prb_proc_kept(proc, "task/1000/stat"));
 }
 
 int main(int argc, char **argv)
