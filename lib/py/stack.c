@@ -370,10 +370,12 @@ static bool list_whole(struct prb_sampler *sampler, unsigned tries_max, struct p
     return true;
 }
 
+/* The ids with the frames: a thread state bears its maker's ids until its thread begins. */
 static void walk_thread(struct prb_sampler *sampler, size_t i)
 {
     struct slot *slot = sampler->slot_of_thread[i];
     slot->last ^= 1;
+    prb_walk_head(&sampler->py->layout, slot->view, slot->tstate, &slot->head);
     prb_walk_thread(sampler->py, slot->view, slot->tstate, sampler->anchors,
                     &slot->walk[slot->last]);
 }
@@ -486,7 +488,6 @@ bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_er
     struct slot *slot = sampler->slot_of_thread[thread];
     if (!prb_view_refresh(&slot->view, 1, NULL, err))
         return false;
-    prb_walk_head(&sampler->py->layout, slot->view, slot->tstate, &slot->head);
     walk_thread(sampler, thread);
     publish(sampler, thread, UNPROVEN);
     return true;
