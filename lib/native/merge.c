@@ -148,9 +148,30 @@ static size_t largest_holder(const struct merge *merge, size_t from, prb_addr an
     return best;
 }
 
+/* The outermost evaluators, as many as there are runs of the one thread, each holding its run's
+ * anchor: then an inner one left over has not begun its frame yet, or is done with it.  Looking
+ * from the inside would take it for its caller's, whose frame it names too. */
+static bool place_from_outside(struct merge *merge)
+{
+    size_t r = merge->run_count;
+    for (size_t i = merge->native->count; i-- > 0 && r > 0;)
+        if (is_evaluator(merge, i)) {
+            const struct run *run = &merge->runs[--r];
+            if (run->thread != merge->runs[0].thread || !run->anchor ||
+                !holds_word(merge, i, run->anchor))
+                return false;
+            merge->runs[r].at = i;
+        }
+    return r == 0;
+}
+
 static void place_by_pointer(struct merge *merge)
 {
     size_t from = 0;
+    if (place_from_outside(merge))
+        return;
+    for (size_t r = 0; r < merge->run_count; r++)
+        merge->runs[r].at = NOWHERE;
     for (size_t r = 0; r < merge->run_count; r++) {
         struct run *run = &merge->runs[r];
         if (r && run->thread != run[-1].thread)

@@ -116,8 +116,6 @@ struct chain {
     struct shape shape;
     struct prb_view *view;
     struct prb_walk *walk;
-    prb_addr cframe; /* the CFrame of the run being walked, where anchors are CFRAMES and wanted;
-                        else 0 */
 };
 
 static void end_run(struct chain *chain, prb_addr shim)
@@ -133,11 +131,6 @@ static void end_run(struct chain *chain, prb_addr shim)
         last->anchor = shim;
     } else if (PRB_IS(layout, anchor, FRAME_POINTER)) {
         last->anchor = last->frame;
-    } else if (chain->cframe) {
-        last->anchor = chain->cframe;
-        uint64_t previous = 0;
-        prb_view_field(chain->view, layout, chain->cframe, PRB_F_cframe_previous, &previous);
-        chain->cframe = previous;
     }
 }
 
@@ -271,6 +264,48 @@ static void begin(struct prb_walk *walk)
     walk->broken = false;
 }
 
+/* Calls of the evaluator by their CFrames, the innermost first, but for the one in the thread state
+ * itself, which ends the chain (3.10 leaves its previous unset). */
+static size_t count_cframes(struct chain *chain, prb_addr tstate, prb_addr cframe)
+{
+    const struct prb_layout *layout = chain->shape.layout;
+    prb_addr end =
+        tstate + (prb_addr)(PRB_HAS(layout, thread, size) ? PRB_OFF(layout, thread, size) : 0);
+    uint64_t previous = 0;
+    size_t count = 0;
+    while (count < PRB_FRAMES_MAX && cframe && (cframe < tstate || cframe >= end) &&
+           prb_view_field(chain->view, layout, cframe, PRB_F_cframe_previous, &previous)) {
+        cframe = previous;
+        count++;
+    }
+    return count;
+}
+
+/* Paired from the outside: the innermost CFrame may belong to a call that has no frame yet, or none
+ * any more. */
+static void anchor_by_cframes(struct chain *chain, prb_addr tstate, prb_addr cframe)
+{
+    struct prb_walk *walk = chain->walk;
+    size_t cframes = count_cframes(chain, tstate, cframe), entries = 0;
+    for (size_t i = 0; i < walk->count; i++)
+        entries += walk->frames[i].entry;
+    uint64_t previous = 0;
+    for (; cframes > entries; cframes--, cframe = previous)
+        if (!prb_view_field(chain->view, chain->shape.layout, cframe, PRB_F_cframe_previous,
+                            &previous))
+            return;
+    for (size_t i = 0; i < walk->count && cframes; i++) {
+        if (!walk->frames[i].entry || entries-- > cframes)
+            continue;
+        walk->frames[i].anchor = cframe;
+        if (!prb_view_field(chain->view, chain->shape.layout, cframe, PRB_F_cframe_previous,
+                            &previous))
+            return;
+        cframe = previous;
+        cframes--;
+    }
+}
+
 void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, bool anchors,
                      struct prb_walk *walk)
 {
@@ -292,9 +327,9 @@ void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, 
         breaks(walk, tstate, "unreadable thread state");
         return;
     }
-    if (anchors && PRB_IS(layout, anchor, CFRAMES))
-        chain.cframe = cframe;
     follow(&chain, frame, PRB_FRAMES_MAX);
+    if (anchors && PRB_IS(layout, anchor, CFRAMES))
+        anchor_by_cframes(&chain, tstate, cframe);
 }
 
 bool prb_walk_equal(const struct prb_walk *a, const struct prb_walk *b)

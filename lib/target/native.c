@@ -102,6 +102,14 @@ static void take_one(struct prb_look *look, size_t i, struct taken *taken)
     }
 }
 
+/* A snapshot holds what was asked for when it was taken. */
+static void warn_without_registers(struct prb_look *look)
+{
+    if (prb_proc_is_snapshot(look->target->proc))
+        look->box->stacks.warning = "this snapshot holds no registers: it was taken without "
+                                    "--native, so no native frames stand in it";
+}
+
 struct prb_native_look *prb_native_look_take(struct prb_look *look, struct prb_error *err)
 {
     struct prb_unwinder *unwinder = prb_target_unwinder(look->target, err);
@@ -118,6 +126,8 @@ struct prb_native_look *prb_native_look_take(struct prb_look *look, struct prb_e
     for (size_t i = 0; i < count; i++)
         if (native->items[i].have)
             native->stacks[named++] = native->items[i].stack;
+    if (count && !named)
+        warn_without_registers(look);
     prb_unwinder_name(unwinder, native->stacks, named, look->options->source_lines);
     return PRB_STEAL(native);
 }

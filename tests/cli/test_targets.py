@@ -124,6 +124,14 @@ def test_snapshot_and_back(probing, job, tmp_path):
     probing("-t", path, "bt").fails(CORRUPT)
 
 
+def test_snapshot_without_registers_says_so(probing, job, tmp_path):
+    path = tmp_path / "job.snap"
+    probing(job.pid, "snapshot", path).works()
+    assert "taken without --native" in probing(path, "bt", "--native").err
+    probing(job.pid, "snapshot", path, "--native").works()
+    assert probing(path, "bt", "--native").err == ""
+
+
 def test_snapshot_where_nothing_can_be_written(probing, job):
     done = probing(job.pid, "snapshot", "/no/such/folder/file")
     assert done.status != 0 and done.out == "" and "/no/such/folder/file" in done.err

@@ -44,10 +44,12 @@ STATED = {
 
 def library_of(python):
     """The file that holds the interpreter: libpython or the executable."""
+    if python.root:
+        return os.path.realpath(python.root + python.executable)  # static; /proc need not be mounted there
     script = ("import sys\nfor line in open('/proc/self/maps'):\n"
               " path = line.split()[-1]\n if 'libpython' in path: print(path); break\nelse: print(sys.executable)")
     told = subprocess.run(python.command("-c", script), stdout=subprocess.PIPE, check=True, universal_newlines=True)
-    return os.path.realpath((python.root or "") + told.stdout.strip())
+    return os.path.realpath(told.stdout.strip())
 
 
 @functools.lru_cache(maxsize=None)
