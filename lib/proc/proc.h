@@ -41,6 +41,8 @@ struct prb_task {
     char comm[64];   /* "" if not known */
     char state;      /* R, S, D, T, t, Z, …; 0: not known */
     uint64_t cpu_ticks; /* utime + stime, clock ticks */
+    int processor;   /* where it runs, or ran last */
+    bool real_time;  /* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE */
 };
 
 struct prb_tasks {
@@ -87,8 +89,13 @@ const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct
 bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);
 /* The same with tid and inner_tid alone: a stat text costs some 10 µs a thread. */
 bool prb_proc_tids(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);
-/* Fill comm, state and cpu_ticks of a task by its tid.  False: it ended. */
+/* Fill the rest of a task by its tid.  False: it ended. */
 bool prb_proc_task_look(struct prb_proc *proc, struct prb_task *task);
+/* A task by what gettid() says in the target; NULL: none. */
+const struct prb_task *prb_tasks_by_inner(const struct prb_tasks *tasks, uint64_t inner);
+/* By its pthread_t.  The id stands in struct pthread, at 0x2d0 in glibc on x86-64 (nptl/descr.h), elsewhere in other
+ * libraries.  Any task id of this process within is it: the words around are pointers and flags. */
+const struct prb_task *prb_tasks_by_pthread(const struct prb_tasks *tasks, struct prb_mem *mem, prb_addr pthread);
 bool prb_proc_syscall(struct prb_proc *proc, pid_t tid, struct prb_syscall *out, struct prb_error *err);
 /* Registers that a core or snapshot holds; UNSUPPORTED for a live process (native/stop.h takes those). */
 bool prb_proc_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *out, struct prb_error *err);

@@ -50,6 +50,11 @@ struct prb_proc {
 
 /* What every source frees with itself. */
 void prb_proc_deinit(struct prb_proc *proc);
+/* pid_max of 64-bit Linux: more threads than this cannot be. */
+#define PRB_TASKS_MAX 4194304
+/* Keep what was appended to out at from, if the process records; false: out of memory. */
+bool prb_proc_recorded(struct prb_proc *proc, const char *name, const struct prb_buf *out,
+                       size_t from, struct prb_error *err);
 /* Keep a text under its name, in place of the one before. */
 bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len);
 const struct prb_proc_text *prb_proc_kept(const struct prb_proc *proc, const char *name);
@@ -61,7 +66,7 @@ struct prb_stat {
     pid_t pid;
     char comm[64];
     char state;
-    uint64_t utime, stime, threads, starttime, startcode, startstack;
+    uint64_t utime, stime, threads, starttime, startcode, startstack, processor, policy;
 };
 bool prb_stat_parse(const char *text, struct prb_stat *out);
 

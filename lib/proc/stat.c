@@ -12,6 +12,7 @@ static const struct {
     {14, offsetof(struct prb_stat, utime)},     {15, offsetof(struct prb_stat, stime)},
     {20, offsetof(struct prb_stat, threads)},   {22, offsetof(struct prb_stat, starttime)},
     {26, offsetof(struct prb_stat, startcode)}, {28, offsetof(struct prb_stat, startstack)},
+    {39, offsetof(struct prb_stat, processor)}, {41, offsetof(struct prb_stat, policy)},
 };
 
 #define STATE_FIELD 3

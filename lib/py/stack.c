@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "proc/beside.h"
 #include "py/walk.h"
 
 struct slot {
@@ -20,6 +21,7 @@ struct slot {
     uint64_t seen;           /* sample number */
     prb_addr tstate;
     struct prb_thread_head head;
+    prb_addr next;      /* as the list was followed */
     bool moved, agreed; /* in this sample: two readings differed; the last two did not */
     bool verified;      /* the last walk was found true */
     bool unchanged;     /* … and what it touched reads the same again */
@@ -28,6 +30,7 @@ struct slot {
 
 struct prb_sampler {
     struct prb_py *py;
+    struct prb_proc *proc;  /* NULL: not known */
     struct prb_view *lists; /* the interpreter structs */
     struct slot **slots;    /* open addressing by thread state */
     size_t capacity, used;
@@ -43,14 +46,17 @@ struct prb_sampler {
     size_t batch_slot_cap;
     bool *same;
     size_t same_cap;
+    size_t *open; /* threads of the result that were not found true yet */
+    size_t open_count, open_cap;
 };
 
-struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_error *err)
+struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, struct prb_error *err)
 {
     PRB_AUTO(prb_sampler) struct prb_sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
     sampler->py = py;
+    sampler->proc = proc;
     sampler->capacity = 64;
     sampler->slots = calloc(sampler->capacity, sizeof *sampler->slots);
     sampler->lists = prb_view_new(py->mem, err);
@@ -85,6 +91,7 @@ void prb_sampler_free(struct prb_sampler *sampler)
     free(sampler->batch);
     free(sampler->batch_slots);
     free(sampler->same);
+    free(sampler->open);
     free(sampler);
 }
 
@@ -285,7 +292,7 @@ static bool list_threads(struct prb_sampler *sampler, size_t interpreter, bool *
         }
         if (!add_thread(sampler, interpreter, slot, err))
             return false;
-        tstate = slot->head.next;
+        tstate = slot->next = slot->head.next;
     }
     return true;
 }
@@ -303,6 +310,46 @@ static bool list_all(struct prb_sampler *sampler, bool *whole, struct prb_error 
     return true;
 }
 
+/*
+ * A list that was followed while threads began and ended may end early: a thread state that is
+ * freed and at once another's has no next one yet.  It stands when its first is still reached from
+ * the head, and then its threads still lead on as they did; in this order, as a thread state gets
+ * its next one before the head leads to it.
+ */
+#define BORN_MAX 64
+static bool head_leads_to(struct prb_sampler *sampler, prb_addr interp, prb_addr first)
+{
+    struct prb_py *py = sampler->py;
+    uint64_t tstate = 0;
+    bool ok = prb_py_field(py, interp, PRB_F_interp_threads_head, &tstate, NULL);
+    for (int born = 0; ok && tstate != first && tstate && born < BORN_MAX; born++)
+        ok = prb_py_field(py, tstate, PRB_F_thread_next, &tstate, NULL);
+    return ok && tstate == first;
+}
+
+static bool heads_stand(struct prb_sampler *sampler)
+{
+    const struct prb_raw_stacks *result = &sampler->result;
+    size_t at = 0;
+    for (size_t i = 0; i < result->interpreter_count; i++) {
+        bool any = at < result->thread_count && result->threads[at].interpreter == i;
+        prb_addr first = any ? result->threads[at].tstate : 0;
+        if (!head_leads_to(sampler, result->interpreters[i].addr, first))
+            return false;
+        while (at < result->thread_count && result->threads[at].interpreter == i)
+            at++;
+    }
+    return true;
+}
+
+static bool threads_lead_on(const struct prb_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->result.thread_count; i++)
+        if (sampler->slot_of_thread[i]->head.next != sampler->slot_of_thread[i]->next)
+            return false;
+    return true;
+}
+
 /* ---- passes ---- */
 
 static bool batch_room(struct prb_sampler *sampler, size_t count, struct prb_error *err)
@@ -312,6 +359,9 @@ static bool batch_room(struct prb_sampler *sampler, size_t count, struct prb_err
             return prb_fail(err, PRB_NOMEM, "sampler");
     while (sampler->batch_slot_cap < count)
         if (!PRB_GROW(sampler->batch_slots, sampler->batch_slot_cap, sampler->batch_slot_cap))
+            return prb_fail(err, PRB_NOMEM, "sampler");
+    while (sampler->open_cap < count)
+        if (!PRB_GROW(sampler->open, sampler->open_cap, sampler->open_cap))
             return prb_fail(err, PRB_NOMEM, "sampler");
     while (sampler->same_cap < count)
         if (!PRB_GROW(sampler->same, sampler->same_cap, sampler->same_cap))
@@ -399,32 +449,84 @@ static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
 
 /* Read the open threads again; those whose readings agree are published: at once, or twice running
  * when they were seen to move, because two torn readings can be equal by chance.  A broken chain is
- * never agreement, as a frame is broken while it is made.  Returns how many are still open. */
-static size_t settle(struct prb_sampler *sampler, size_t *open, size_t open_count,
-                     struct prb_error *err, bool *ok)
+ * never agreement, as a frame is broken while it is made.  The others stay open. */
+static bool settle(struct prb_sampler *sampler, struct prb_error *err)
 {
-    for (size_t k = 0; k < open_count; k++)
-        sampler->batch[k] = sampler->slot_of_thread[open[k]]->view;
-    *ok = prb_view_refresh(sampler->batch, open_count, sampler->same, err);
-    size_t left = 0;
-    for (size_t k = 0; *ok && k < open_count; k++) {
-        struct slot *slot = sampler->slot_of_thread[open[k]];
+    size_t count = sampler->open_count;
+    for (size_t k = 0; k < count; k++)
+        sampler->batch[k] = sampler->slot_of_thread[sampler->open[k]]->view;
+    if (!prb_view_refresh(sampler->batch, count, sampler->same, err))
+        return false;
+    sampler->open_count = 0;
+    for (size_t k = 0; k < count; k++) {
+        size_t i = sampler->open[k];
+        struct slot *slot = sampler->slot_of_thread[i];
         sampler->result.tries++;
         bool agree = sampler->same[k] && !slot->walk[slot->last].broken;
         if (!sampler->same[k]) {
-            walk_thread(sampler, open[k]);
+            walk_thread(sampler, i);
             agree = prb_walk_equal(&slot->walk[0], &slot->walk[1]);
         }
         if (agree && (!slot->moved || slot->agreed)) {
-            publish(sampler, open[k], VERIFIED);
+            publish(sampler, i, VERIFIED);
             continue;
         }
         sampler->result.rejected += !agree;
         slot->moved |= !agree;
         slot->agreed = agree;
-        open[left++] = open[k];
+        sampler->open[sampler->open_count++] = i;
     }
-    return left;
+    return true;
+}
+
+static bool settle_often(struct prb_sampler *sampler, unsigned tries, struct prb_error *err)
+{
+    while (sampler->open_count && tries-- > 0)
+        if (!settle(sampler, err))
+            return false;
+    return true;
+}
+
+/* The kernel's id of a thread in the caller's pid namespace; 0: not known. */
+static pid_t task_of(const struct prb_sampler *sampler, const struct prb_tasks *tasks,
+                     const struct slot *slot)
+{
+    const struct prb_task *task =
+        slot->head.native_id ? prb_tasks_by_inner(tasks, slot->head.native_id)
+                             : prb_tasks_by_pthread(tasks, sampler->py->mem, slot->head.thread_id);
+    return task ? task->tid : 0;
+}
+
+/* Of each thread that will not stand still, how often from another processor, then from its own. */
+#define TRIES_APART 12
+#define TRIES_BESIDE 8
+#define ROUNDS_BESIDE 4 /* the scheduler may move it away from us */
+
+static bool settle_beside(struct prb_sampler *sampler, struct prb_error *err)
+{
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    if (!sampler->open_count || !sampler->proc || !prb_proc_live(sampler->proc) ||
+        !prb_proc_tids(sampler->proc, &tasks, NULL))
+        return true;
+    size_t rounds = sampler->open_count * ROUNDS_BESIDE;
+    for (size_t i = 0; i < rounds && sampler->open_count; i++) {
+        PRB_AUTO(prb_beside) struct prb_beside beside = {0};
+        size_t thread = sampler->open[i % sampler->open_count];
+        pid_t tid = task_of(sampler, &tasks, sampler->slot_of_thread[thread]);
+        if (tid && prb_beside_begin(&beside, sampler->proc, tid) &&
+            !settle_often(sampler, TRIES_BESIDE, err))
+            return false;
+    }
+    return true;
+}
+
+/* Until the open threads' readings agree, or tries readings are spent. */
+static bool settle_all(struct prb_sampler *sampler, unsigned tries, struct prb_error *err)
+{
+    if (tries <= TRIES_APART)
+        return settle_often(sampler, tries, err);
+    return settle_often(sampler, TRIES_APART, err) && settle_beside(sampler, err) &&
+           settle_often(sampler, tries - TRIES_APART, err);
 }
 
 const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler)
@@ -432,10 +534,10 @@ const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler)
     return &sampler->result;
 }
 
-/* Walk what changed since it was found true; those threads are open.  Returns how many. */
-static size_t first_readings(struct prb_sampler *sampler, size_t *open)
+/* Walk what changed since it was found true; those threads are open. */
+static void first_readings(struct prb_sampler *sampler)
 {
-    size_t count = 0;
+    sampler->open_count = 0;
     for (size_t i = 0; i < sampler->result.thread_count; i++) {
         struct slot *slot = sampler->slot_of_thread[i];
         slot->moved = slot->agreed = false;
@@ -445,9 +547,29 @@ static size_t first_readings(struct prb_sampler *sampler, size_t *open)
             continue;
         }
         walk_thread(sampler, i);
-        open[count++] = i;
+        sampler->open[sampler->open_count++] = i;
     }
-    return count;
+}
+
+/* The threads there are, each read once, and those that moved read again. */
+static bool read_threads(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err)
+{
+    for (unsigned tries = 0; tries < LIST_TRIES; tries++) {
+        if (!list_whole(sampler, tries_max, err) ||
+            !batch_room(sampler, sampler->result.thread_count + 1, err) ||
+            !fetch_cold(sampler, err))
+            return false;
+        first_readings(sampler);
+        if (tries_max == 1 || !sampler->open_count || !sampler->result.whole)
+            return true;
+        bool stand = heads_stand(sampler);
+        if (!settle(sampler, err))
+            return false;
+        if (stand && threads_lead_on(sampler))
+            return true;
+    }
+    sampler->result.whole = false;
+    return true;
 }
 
 const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max,
@@ -455,23 +577,14 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
 {
     struct prb_raw_stacks *result = &sampler->result;
     result->tries = result->rejected = 0;
-    bool ok = true;
-    if (!list_whole(sampler, tries_max, err) ||
-        !batch_room(sampler, result->thread_count + 1, err) || !fetch_cold(sampler, err))
+    if (!read_threads(sampler, tries_max, err))
         return NULL;
-    PRB_AUTO_FREE size_t *open = calloc(result->thread_count + 1, sizeof *open);
-    if (!open)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
-    size_t open_count = first_readings(sampler, open);
-    if (tries_max != 1)
-        for (unsigned tries = 0; open_count && ok && tries < (tries_max ? tries_max : PRB_TRIES);
-             tries++)
-            open_count = settle(sampler, open, open_count, err, &ok);
-    if (!ok)
+    if (tries_max != 1 && !settle_all(sampler, tries_max ? tries_max : PRB_TRIES, err))
         return NULL;
-    for (size_t k = 0; k < open_count; k++) {
-        bool moved = tries_max != 1 && sampler->slot_of_thread[open[k]]->moved;
-        publish(sampler, open[k], moved ? UNSTABLE : UNPROVEN);
+    for (size_t k = 0; k < sampler->open_count; k++) {
+        size_t i = sampler->open[k];
+        bool moved = tries_max != 1 && sampler->slot_of_thread[i]->moved;
+        publish(sampler, i, moved ? UNSTABLE : UNPROVEN);
     }
     uint64_t finalizing = 0;
     if (PRB_HAS(&sampler->py->layout, runtime, finalizing) && sampler->py->runtime)

@@ -44,7 +44,7 @@ static bool runtimes_make(struct prb_target *target, struct prb_error *err)
     for (size_t i = 0; i < target->runtime_count; i++) {
         struct prb_runtime *runtime = &target->runtimes[i];
         runtime->py = &target->pys[i];
-        if (!(runtime->sampler = prb_sampler_new(runtime->py, err)) ||
+        if (!(runtime->sampler = prb_sampler_new(runtime->py, target->proc, err)) ||
             !(runtime->objects = prb_objects_new(runtime->py, err)))
             return false;
     }

@@ -68,32 +68,6 @@ static void name_threads(const struct prb_runtime *runtime, const struct prb_raw
 
 /* ---- OS thread ids ---- */
 
-static const struct prb_task *task_by_inner(const struct prb_tasks *tasks, uint64_t inner)
-{
-    for (size_t i = 0; i < tasks->count; i++)
-        if ((uint64_t)tasks->items[i].inner_tid == inner)
-            return &tasks->items[i];
-    return NULL;
-}
-
-/*
- * Up to 3.10 Python keeps the pthread's address only; the thread's id stands in its struct pthread,
- * at 0x2d0 in glibc on x86-64 (nptl/descr.h), elsewhere in other libraries.  Any task id of this
- * process within is it: the words around are pointers and flags.
- */
-static const struct prb_task *task_in_pthread(struct prb_mem *mem, const struct prb_tasks *tasks,
-                                              prb_addr pthread)
-{
-    enum { LIKELY = 0x2d0, WORDS = 512 };
-    uint32_t words[WORDS];
-    size_t got = prb_mem_read_some(mem, pthread, words, sizeof words) / sizeof *words;
-    const struct prb_task *task = got > LIKELY / 4 ? task_by_inner(tasks, words[LIKELY / 4]) : NULL;
-    for (size_t i = 0; !task && i < got; i++)
-        if (words[i] > 1)
-            task = task_by_inner(tasks, words[i]);
-    return task;
-}
-
 void prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
                           const struct prb_raw_stacks *raw, const struct prb_tasks *tasks,
                           struct prb_arena *arena, struct prb_thread_facts *facts)
@@ -101,9 +75,9 @@ void prb_threads_identify(struct prb_target *target, const struct prb_runtime *r
     for (size_t i = 0; i < raw->thread_count; i++) {
         const struct prb_raw_thread *thread = &raw->threads[i];
         if (thread->native_id)
-            facts[i].task = task_by_inner(tasks, thread->native_id);
+            facts[i].task = prb_tasks_by_inner(tasks, thread->native_id);
         else if (thread->thread_id)
-            facts[i].task = task_in_pthread(target->mem, tasks, thread->thread_id);
+            facts[i].task = prb_tasks_by_pthread(tasks, target->mem, thread->thread_id);
     }
     name_threads(runtime, raw, arena, facts);
 }

@@ -92,10 +92,10 @@ static void pause_until(double time)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-static bool run(struct prb_py *py, const struct options *options, struct counts *counts,
-                struct prb_error *err)
+static bool run(struct prb_py *py, struct prb_proc *proc, const struct options *options,
+                struct counts *counts, struct prb_error *err)
 {
-    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(py, err);
+    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(py, proc, err);
     if (!sampler)
         return false;
     for (int warm = 0; warm < 3; warm++)
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
     struct counts counts = {0};
     bool ok = mem && prb_modules_init(&modules, proc, &err) &&
               prb_py_find(&modules, mem, &runtimes, &runtime_count, &err) &&
-              run(&runtimes[0], &options, &counts, &err);
+              run(&runtimes[0], proc, &options, &counts, &err);
     if (ok)
         print(&counts, &runtimes[0]);
     else

@@ -40,7 +40,7 @@ static void damage(struct image *image, const uint8_t *data, size_t size)
 static void look(struct prb_py *py)
 {
     struct prb_error err;
-    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(py, &err);
+    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(py, NULL, &err);
     IMAGE_CHECK(sampler);
     prb_sampler_want_anchors(sampler, true);
     const struct prb_raw_stacks *stacks = prb_sampler_take(sampler, 2, &err);

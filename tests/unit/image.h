@@ -22,6 +22,7 @@ struct image {
     size_t pages;                        /* in use */
     unsigned long reads;                 /* asked for so far */
     unsigned long fail_from, fail_until; /* reads [from, until) give nothing; 0: none */
+    void (*before_read)(struct image *image, prb_addr addr, size_t len); /* NULL, or changes it */
     struct prb_py py;
     prb_addr type_type;
 };
@@ -30,6 +31,8 @@ static size_t image_read(void *context, prb_addr addr, void *buf, size_t len)
 {
     struct image *image = context;
     unsigned long number = ++image->reads;
+    if (image->before_read)
+        image->before_read(image, addr, len);
     size_t size = image->pages * IMAGE_PAGE;
     if ((number >= image->fail_from && number < image->fail_until) || addr < IMAGE_BASE ||
         addr - IMAGE_BASE >= size)

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proc/beside.h"
 #include "proc/source.h"
 
 static void stat_text(void **state)
@@ -19,8 +21,11 @@ static void stat_text(void **state)
     (void)state;
     struct prb_stat stat;
     assert_true(prb_stat_parse("42 (a) b (c)) S 1 42 42 0 -1 4194560 1 2 3 4 11 22 33 44 20 0 7 0 "
-                               "12345 1000 100 18446744073709551615 93 94 95 0",
+                               "12345 1000 100 18446744073709551615 93 94 95 0 0 0 0 0 0 0 0 0 "
+                               "17 3 0 1",
                                &stat));
+    assert_int_equal(stat.processor, 3);
+    assert_int_equal(stat.policy, 1);
     assert_int_equal(stat.pid, 42);
     assert_string_equal(stat.comm, "a) b (c)");
     assert_int_equal(stat.state, 'S');
@@ -96,15 +101,61 @@ static void tasks_and_system_calls(void **state)
     assert_false(prb_proc_syscall(proc, 0, &call, &err));
 }
 
-static pid_t sleeper(void)
+static pid_t child_that(void (*act)(void))
 {
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (;;)
-            pause();
+            act();
     }
     return child;
+}
+
+static void sleep_long(void) { pause(); }
+
+static void compute(void) {}
+
+static pid_t sleeper(void) { return child_that(sleep_long); }
+
+/* On the processor of the one it reads, and then back, with the same turns as before. */
+static void beside_and_back(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    cpu_set_t before, after, one;
+    struct prb_turn turn_before, turn_after;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(syscall(SYS_sched_getattr, 0, &turn_before, sizeof turn_before, 0), 0);
+    pid_t child = child_that(compute);
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(child, &err);
+    assert_non_null(proc);
+    for (int processor = 0; processor < CPU_SETSIZE; processor++) {
+        if (!CPU_ISSET(processor, &before))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(processor, &one);
+        struct prb_task task = {.tid = child};
+        assert_int_equal(sched_setaffinity(child, sizeof one, &one), 0);
+        do
+            assert_true(prb_proc_task_look(proc, &task));
+        while (task.processor != processor);
+        PRB_AUTO(prb_beside) struct prb_beside beside = {0};
+        assert_true(prb_beside_begin(&beside, proc, child));
+        assert_int_equal(sched_getcpu(), processor);
+    }
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+    assert_int_equal(syscall(SYS_sched_getattr, 0, &turn_after, sizeof turn_after, 0), 0);
+    assert_memory_equal(&turn_before, &turn_after, sizeof turn_before);
+    /* Not beside a real-time thread: there might be no turn for us. */
+    struct prb_beside beside;
+    struct sched_param first = {.sched_priority = 1};
+    if (sched_setscheduler(child, SCHED_FIFO, &first) == 0)
+        assert_false(prb_beside_begin(&beside, proc, child));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_false(prb_beside_begin(&beside, proc, child));
 }
 
 static void ended_process_is_gone(void **state)
@@ -322,6 +373,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stat_text),
         cmocka_unit_test(tasks_and_system_calls),
+        cmocka_unit_test(beside_and_back),
         cmocka_unit_test(ended_process_is_gone),
         cmocka_unit_test(exec_is_gone),
         cmocka_unit_test(mapped_files),

@@ -59,7 +59,7 @@ static void check_thread(struct stack_image *s, const struct prb_raw_thread *thr
 static void check_all(struct stack_image *s, bool must)
 {
     struct prb_error err = {0};
-    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(&s->f.image.py, &err);
+    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(&s->f.image.py, NULL, &err);
     assert_non_null(sampler);
     const struct prb_raw_stacks *stacks = prb_sampler_take(sampler, 0, &err);
     if (!stacks) {
@@ -154,7 +154,7 @@ static struct damage damage_of(struct stack_image *s, int kind)
 static void look(struct stack_image *s)
 {
     struct prb_error err = {0};
-    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(&s->f.image.py, &err);
+    PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(&s->f.image.py, NULL, &err);
     assert_non_null(sampler);
     prb_sampler_want_anchors(sampler, true);
     for (int again = 0; again < 2; again++) {
@@ -191,6 +191,41 @@ static void test_damage(void **state)
     }
 }
 
+/* The newest thread state was freed and is another thread's that is not yet in the list, so it has
+ * no next one; from the second time that it is read the list is as it should be. */
+static void link_again(struct image *image, prb_addr addr, size_t len)
+{
+    struct stack_image *s = (struct stack_image *)image;
+    static unsigned long seen;
+    prb_addr newest = s->threads[STACK_THREADS - 1];
+    if (image->reads == 1)
+        seen = 0;
+    if (newest >= addr && newest < addr + len && ++seen == 2)
+        PUT(image, s->interp, interp, threads_head, s->threads[0]);
+}
+
+static void test_torn_list(void **state)
+{
+    (void)state;
+    FOR_EACH_VERSION(version)
+    {
+        struct stack_image s;
+        struct prb_error err = {0};
+        stack_image_init(&s, version);
+        PUT(&s.f.image, s.threads[STACK_THREADS - 1], thread, next, 0);
+        s.f.image.before_read = link_again;
+        PRB_AUTO(prb_sampler)
+        struct prb_sampler *sampler = prb_sampler_new(&s.f.image.py, NULL, &err);
+        assert_non_null(sampler);
+        const struct prb_raw_stacks *stacks = prb_sampler_take(sampler, 0, &err);
+        assert_non_null(stacks);
+        assert_true(stacks->whole);
+        assert_int_equal(stacks->thread_count, STACK_THREADS - 1);
+        assert_int_equal(stacks->threads[0].tstate, s.threads[0]);
+        stack_image_deinit(&s);
+    }
+}
+
 /* Reused memory: the same addresses hold another function now. */
 static void test_reused_code(void **state)
 {
@@ -213,9 +248,8 @@ static void test_reused_code(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_whole),       cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),      cmocka_unit_test(test_torn_list),
         cmocka_unit_test(test_reused_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
