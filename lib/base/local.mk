@@ -1,1 +1,2 @@
-libprb_la_SOURCES += %D%/buf.c %D%/buf.h %D%/cleanup.h %D%/error.c %D%/error.h %D%/json_text.c %D%/json_text.h %D%/utf8.c %D%/utf8.h
+libprb_la_SOURCES += %D%/buf.c %D%/buf.h %D%/cleanup.h %D%/error.c %D%/error.h %D%/json_text.c %D%/json_text.h \
+	%D%/lazy.c %D%/lazy.h %D%/utf8.c %D%/utf8.h

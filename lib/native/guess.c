@@ -21,7 +21,7 @@ static void collect(struct prb_unwinder *u, unw_cursor_t *cursor, struct prb_reg
     for (unsigned i = 0; i < u->arch->register_count; i++) {
         unw_word_t value;
         int number = u->arch->registers[i].unwind;
-        if (number >= 0 && unw_get_reg(cursor, number, &value) == 0)
+        if (number >= 0 && u->lib->unw_get_reg(cursor, number, &value) == 0)
             prb_register_set(out, i, value);
     }
 }

@@ -3,16 +3,17 @@
  * (clang), then the unit's line table.
  */
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
+#include "native/libraries.h"
 #include "native/source.h"
 
 #define UNITS_MAX 20000 /* compilation units asked one by one */
 
 struct prb_source {
+    const struct prb_libdw *dw;
     int fd;
     Dwarf *dwarf;
 };
@@ -21,15 +22,16 @@ static struct prb_source *from_file(int fd)
 {
     if (fd < 0)
         return NULL;
-    Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
+    const struct prb_libdw *dw = prb_libdw(NULL);
+    Dwarf *dwarf = dw ? dw->dwarf_begin(fd, DWARF_C_READ) : NULL;
     struct prb_source *source = dwarf ? malloc(sizeof *source) : NULL;
     if (!source) {
         if (dwarf)
-            dwarf_end(dwarf);
+            dw->dwarf_end(dwarf);
         close(fd);
         return NULL;
     }
-    *source = (struct prb_source){fd, dwarf};
+    *source = (struct prb_source){dw, fd, dwarf};
     return source;
 }
 
@@ -61,21 +63,21 @@ void prb_source_close(struct prb_source *source)
 {
     if (!source)
         return;
-    dwarf_end(source->dwarf);
+    source->dw->dwarf_end(source->dwarf);
     close(source->fd);
     free(source);
 }
 
-static bool find_unit(Dwarf *dwarf, uint64_t addr, Dwarf_Die *out)
+static bool find_unit(const struct prb_libdw *dw, Dwarf *dwarf, uint64_t addr, Dwarf_Die *out)
 {
-    if (dwarf_addrdie(dwarf, addr, out))
+    if (dw->dwarf_addrdie(dwarf, addr, out))
         return true;
     Dwarf_CU *unit = NULL;
     for (int units = 0; units < UNITS_MAX; units++) {
         Dwarf_Die die;
-        if (dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) != 0)
+        if (dw->dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) != 0)
             return false;
-        if (dwarf_haspc(&die, addr) == 1) {
+        if (dw->dwarf_haspc(&die, addr) == 1) {
             *out = die;
             return true;
         }
@@ -86,22 +88,25 @@ static bool find_unit(Dwarf *dwarf, uint64_t addr, Dwarf_Die *out)
 /* Where functions were inlined, the line table tells the innermost one's line, but the symbol is
  * the outermost one's: its line is where it called the first of them.  False: nothing was inlined
  * here. */
-static bool find_call_site(Dwarf_Die *unit, uint64_t addr, const char **file_out, int *line_out)
+static bool find_call_site(const struct prb_libdw *dw, Dwarf_Die *unit, uint64_t addr,
+                           const char **file_out, int *line_out)
 {
     Dwarf_Die *scopes = NULL;
-    int count = dwarf_getscopes(unit, addr, &scopes), outer = -1;
-    for (int i = 0; i < count && dwarf_tag(&scopes[i]) != DW_TAG_subprogram; i++)
-        if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
+    int count = dw->dwarf_getscopes(unit, addr, &scopes), outer = -1;
+    for (int i = 0; i < count && dw->dwarf_tag(&scopes[i]) != DW_TAG_subprogram; i++)
+        if (dw->dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
             outer = i;
     Dwarf_Attribute attribute;
     Dwarf_Word file, line;
     Dwarf_Files *files;
     const char *name = NULL;
     if (outer >= 0 &&
-        dwarf_formudata(dwarf_attr(&scopes[outer], DW_AT_call_file, &attribute), &file) == 0 &&
-        dwarf_formudata(dwarf_attr(&scopes[outer], DW_AT_call_line, &attribute), &line) == 0 &&
-        dwarf_getsrcfiles(unit, &files, NULL) == 0 && line <= INT_MAX)
-        name = dwarf_filesrc(files, file, NULL, NULL);
+        dw->dwarf_formudata(dw->dwarf_attr(&scopes[outer], DW_AT_call_file, &attribute), &file) ==
+            0 &&
+        dw->dwarf_formudata(dw->dwarf_attr(&scopes[outer], DW_AT_call_line, &attribute), &line) ==
+            0 &&
+        dw->dwarf_getsrcfiles(unit, &files, NULL) == 0 && line <= INT_MAX)
+        name = dw->dwarf_filesrc(files, file, NULL, NULL);
     free(scopes);
     if (!name)
         return false;
@@ -110,11 +115,12 @@ static bool find_call_site(Dwarf_Die *unit, uint64_t addr, const char **file_out
     return true;
 }
 
-static bool find_line(Dwarf_Die *unit, uint64_t addr, const char **file_out, int *line_out)
+static bool find_line(const struct prb_libdw *dw, Dwarf_Die *unit, uint64_t addr,
+                      const char **file_out, int *line_out)
 {
-    Dwarf_Line *line = dwarf_getsrc_die(unit, addr);
-    *file_out = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
-    return *file_out && dwarf_lineno(line, line_out) == 0;
+    Dwarf_Line *line = dw->dwarf_getsrc_die(unit, addr);
+    *file_out = line ? dw->dwarf_linesrc(line, NULL, NULL) : NULL;
+    return *file_out && dw->dwarf_lineno(line, line_out) == 0;
 }
 
 void prb_source_line(struct prb_source *source, uint64_t addr, struct prb_arena *arena,
@@ -125,8 +131,10 @@ void prb_source_line(struct prb_source *source, uint64_t addr, struct prb_arena 
     int line;
     *file_out = NULL;
     *line_out = 0;
-    if (!find_unit(source->dwarf, addr, &unit) ||
-        (!find_call_site(&unit, addr, &file, &line) && !find_line(&unit, addr, &file, &line)))
+    const struct prb_libdw *dw = source->dw;
+    if (!find_unit(dw, source->dwarf, addr, &unit) ||
+        (!find_call_site(dw, &unit, addr, &file, &line) &&
+         !find_line(dw, &unit, addr, &file, &line)))
         return;
     *file_out = prb_arena_strdup(arena, file);
     *line_out = line;

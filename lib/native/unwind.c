@@ -10,10 +10,6 @@
 
 #include "native/walk.h"
 
-/* Declared by no header of libunwind's, exported for users with accessors of their own. */
-int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *info,
-                                       unw_proc_info_t *proc, int need_info, void *arg);
-
 /* ---- accessors ---- */
 
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *proc,
@@ -29,7 +25,7 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
                                .u.rti = {.segbase = table->header,
                                          .table_data = table->entries,
                                          .table_len = table->count}};
-        found = UNW_OBJ(dwarf_search_unwind_table)(space, ip, &info, proc, need_info, arg);
+        found = u->lib->UNW_OBJ(dwarf_search_unwind_table)(space, ip, &info, proc, need_info, arg);
     }
     if (found < 0)
         u->missing = true;
@@ -116,18 +112,21 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
     u->modules = modules;
     u->mem = mem;
     u->arch = prb_arch_host();
-    u->space = unw_create_addr_space(&accessors, 0);
+    u->lib = prb_libunwind(err);
+    if (!u->lib)
+        return NULL;
+    u->space = u->lib->unw_create_addr_space(&accessors, 0);
     if (!u->space || !prb_unwind_tables_follow(u, false))
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for an unwinder"));
-    unw_set_caching_policy(u->space, UNW_CACHE_GLOBAL);
-    unw_set_cache_size(u->space, REGISTER_STATES, 0);
+    u->lib->unw_set_caching_policy(u->space, UNW_CACHE_GLOBAL);
+    u->lib->unw_set_cache_size(u->space, REGISTER_STATES, 0);
     return PRB_STEAL(u);
 }
 
 void prb_unwinder_renew(struct prb_unwinder *u)
 {
     prb_unwinder_pages_forget(u);
-    unw_flush_cache(u->space, 0, 0);
+    u->lib->unw_flush_cache(u->space, 0, 0);
     prb_arena_deinit(&u->arena);
     u->arena = (struct prb_arena){0};
     /* Without memory for it the old modules serve on. */
@@ -139,7 +138,7 @@ void prb_unwinder_free(struct prb_unwinder *u)
     if (!u)
         return;
     if (u->space)
-        unw_destroy_addr_space(u->space);
+        u->lib->unw_destroy_addr_space(u->space);
     prb_unwinder_pages_free(u);
     prb_arena_deinit(&u->arena);
     prb_modules_deinit(&u->own);
@@ -158,7 +157,7 @@ bool prb_walk_start(struct prb_unwinder *u, const struct prb_registers *register
     /* A fresh cursor takes its program counter for the running instruction. */
     if (returning)
         u->registers.value[u->arch->pc]--;
-    return unw_init_remote(cursor, u->space, u) == 0;
+    return u->lib->unw_init_remote(cursor, u->space, u) == 0;
 }
 
 enum prb_step prb_walk_step(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp, bool signal,
@@ -166,7 +165,7 @@ enum prb_step prb_walk_step(struct prb_unwinder *u, unw_cursor_t *cursor, prb_ad
 {
     u->lacking = u->missing = false;
     u->reads = 0;
-    int got = unw_step(cursor);
+    int got = u->lib->unw_step(cursor);
     if (u->missing)
         return PRB_STEP_MISSING;
     if (u->lacking)
@@ -174,10 +173,10 @@ enum prb_step prb_walk_step(struct prb_unwinder *u, unw_cursor_t *cursor, prb_ad
     unw_word_t pc, next;
     if (got < 0)
         return PRB_STEP_BAD;
-    if (got == 0 || unw_get_reg(cursor, UNW_REG_IP, &pc) || pc == 0)
+    if (got == 0 || u->lib->unw_get_reg(cursor, UNW_REG_IP, &pc) || pc == 0)
         return PRB_STEP_END;
     /* The stack grows down; only a signal handler's may lie elsewhere (sigaltstack(2)). */
-    if (unw_get_reg(cursor, UNW_REG_SP, &next) || (next < sp && !signal))
+    if (u->lib->unw_get_reg(cursor, UNW_REG_SP, &next) || (next < sp && !signal))
         return PRB_STEP_BAD;
     if (!prb_unwinder_pc(u, pc)->executable)
         return PRB_STEP_BAD;
@@ -190,7 +189,7 @@ bool prb_walk_end_is_declared(struct prb_unwinder *u, unw_cursor_t *cursor)
 {
     unw_save_loc_t where;
     int number = u->arch->registers[u->arch->return_address].unwind;
-    return unw_get_save_loc(cursor, number, &where) == 0 && where.type == UNW_SLT_NONE;
+    return u->lib->unw_get_save_loc(cursor, number, &where) == 0 && where.type == UNW_SLT_NONE;
 }
 
 /* ---- the walk ---- */

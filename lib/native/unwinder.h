@@ -5,10 +5,8 @@
 #ifndef PRB_NATIVE_UNWINDER_H
 #define PRB_NATIVE_UNWINDER_H
 
-#define UNW_REMOTE_ONLY
-#include <libunwind.h>
-
 #include "arch/arch.h"
+#include "native/libraries.h"
 #include "native/native.h"
 
 #define PRB_PAGE 4096
@@ -52,6 +50,7 @@ struct prb_unwinder {
     struct prb_unwind_table *tables; /* beside modules->items */
     struct prb_unwind_table vdso;
     struct prb_pc pcs[PRB_PC_CACHE];
+    const struct prb_libunwind *lib;
     unw_addr_space_t space;
 
     /* of the walk now under way */

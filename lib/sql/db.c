@@ -85,12 +85,8 @@ struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_ta
     db->tables = tables;
     db->table_count = count;
     prb_settings_default(&db->settings);
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY |
-                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
-    int rc = sqlite3_open_v2(":memory:", &db->sqlite, flags, NULL);
-    if (rc != SQLITE_OK)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "cannot open SQLite: %s", sqlite3_errstr(rc)));
-    if (!prb_functions_register(db, err) || !prb_vtab_register(db, err))
+    if (!prb_sqlite_open(&db->sqlite, err) || !prb_functions_register(db, err) ||
+        !prb_vtab_register(db, err))
         return NULL;
     harden(db->sqlite);
     prb_db_authorize(db);
@@ -101,7 +97,8 @@ void prb_db_close(struct prb_db *db)
 {
     if (!db)
         return;
-    sqlite3_close_v2(db->sqlite);
+    if (db->sqlite)
+        sqlite3_close_v2(db->sqlite);
     free(db);
 }
 

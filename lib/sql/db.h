@@ -5,10 +5,9 @@
 #ifndef PRB_SQL_DB_H
 #define PRB_SQL_DB_H
 
-#include <sqlite3.h>
-
 #include "base/buf.h"
 #include "sql/rows.h"
+#include "sql/sqlite.h"
 #include "sql/table.h"
 
 /* What SET changes; see settings.c for names, bounds and docs. */

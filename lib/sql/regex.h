@@ -3,7 +3,7 @@
 #ifndef PRB_SQL_REGEX_H
 #define PRB_SQL_REGEX_H
 
-#include <sqlite3.h>
+#include "sql/sqlite.h"
 
 void prb_sql_regexp(sqlite3_context *context, int argc, sqlite3_value **argv); /* (pattern, x) */
 void prb_sql_regexp_like(sqlite3_context *context, int argc,

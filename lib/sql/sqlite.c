@@ -1,0 +1,64 @@
+#include "sql/sqlite.h"
+
+#include "base/lazy.h"
+#include "config.h"
+
+const sqlite3_api_routines *sqlite3_api;
+
+/* What is called before there is a table; the header's macros would lead to it. */
+#undef sqlite3_libversion_number
+#undef sqlite3_auto_extension
+#undef sqlite3_cancel_auto_extension
+#undef sqlite3_open_v2
+#undef sqlite3_close_v2
+#undef sqlite3_errstr
+#define FUNCTIONS(F)                                                                               \
+    F(sqlite3_libversion_number)                                                                   \
+    F(sqlite3_auto_extension)                                                                      \
+    F(sqlite3_cancel_auto_extension)                                                               \
+    F(sqlite3_open_v2)                                                                             \
+    F(sqlite3_close_v2)                                                                            \
+    F(sqlite3_errstr)
+
+static struct {
+    FUNCTIONS(PRB_LAZY_POINTER)
+} functions;
+
+static const char *const names[] = {FUNCTIONS(PRB_LAZY_NAME)};
+static struct prb_lazy library = {.soname = PRB_SONAME_SQLITE,
+                                  .names = names,
+                                  .functions = &functions,
+                                  .count = sizeof names / sizeof *names};
+
+#define OLDEST 3038000 /* sqlite3_error_offset, sqlite3_vtab_rhs_value */
+
+/* As sqlite3_load_extension(3) calls an extension's entry point. */
+static int receive(sqlite3 *sqlite, char **message, const sqlite3_api_routines *api)
+{
+    (void)sqlite, (void)message;
+    sqlite3_api = api;
+    return SQLITE_OK;
+}
+
+bool prb_sqlite_open(sqlite3 **out, struct prb_error *err)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY |
+                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+    if (!prb_lazy_open(&library, err))
+        return false;
+    if (functions.sqlite3_libversion_number() < OLDEST)
+        return prb_fail(err, PRB_UNSUPPORTED, "SQLite %d is too old: 3.38 is needed",
+                        functions.sqlite3_libversion_number());
+    void (*entry)(void) = (void (*)(void))receive;
+    bool first = !sqlite3_api;
+    if (first)
+        functions.sqlite3_auto_extension(entry);
+    int rc = functions.sqlite3_open_v2(":memory:", out, flags, NULL);
+    if (first)
+        functions.sqlite3_cancel_auto_extension(entry);
+    if (rc == SQLITE_OK && sqlite3_api)
+        return true;
+    functions.sqlite3_close_v2(*out);
+    *out = NULL;
+    return prb_fail(err, PRB_NOMEM, "cannot open SQLite: %s", functions.sqlite3_errstr(rc));
+}
