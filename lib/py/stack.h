@@ -2,7 +2,8 @@
  * Interpreters, threads and their Python frames: raw rows first (addresses and positions), names after.
  *
  * prb_sampler reads the frame chains of all threads twice and says whether the two readings agree (DESIGN 4.3); it
- * keeps its views warm, so the next sample of the same threads is two system calls.
+ * keeps its views warm, so the next sample of the same threads is two system calls, and reads only those that may have
+ * had the GIL since.
  */
 #ifndef PRB_PY_STACK_H
 #define PRB_PY_STACK_H

@@ -3,11 +3,14 @@
  * how many, what they cost, and how many stacks of tests/targets/alternate.py are impossible
  * (functions of both chains, or a level left out).
  *
- *     sample PID [--seconds S] [--samples N] [--rate HZ] [--tries N]
+ *     sample PID [--seconds S] [--samples N] [--rate HZ] [--tries N] [--stops N]
  *
  * --tries 1 reads once and checks nothing: what a sampler without verification would give.
+ * --stops N: every N samples the target is stopped (SIGSTOP) and a sampler that saw nothing before
+ * looks too: "differing" counts the threads that the two do not tell alike.
  */
 #include <ctype.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -17,12 +20,13 @@
 struct options {
     pid_t pid;
     double seconds, rate;
-    uint64_t samples;
+    uint64_t samples, stops;
     unsigned tries;
 };
 
 struct counts {
     uint64_t samples, threads, frames, tries, rejected, unstable, broken, checked, impossible;
+    uint64_t stops, compared, differing;
     double reading, cpu; /* seconds within prb_sampler_take, and processor time of them */
     double slowest;
 };
@@ -85,6 +89,50 @@ static void count(struct prb_py *py, const struct prb_raw_stacks *stacks, struct
     }
 }
 
+static bool alike(const struct prb_raw_thread *a, const struct prb_raw_thread *b)
+{
+    bool same = a->tstate == b->tstate && a->frame_count == b->frame_count;
+    for (size_t i = 0; same && i < a->frame_count; i++)
+        same = a->frames[i].frame == b->frames[i].frame && a->frames[i].code == b->frames[i].code &&
+               a->frames[i].instruction == b->frames[i].instruction;
+    return same;
+}
+
+/* SIGSTOP takes effect in each thread by itself: until none runs any more. */
+static bool stop(struct prb_proc *proc, struct prb_error *err)
+{
+    kill(prb_proc_pid(proc), SIGSTOP);
+    for (bool running = true; running;) {
+        PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+        if (!prb_proc_tasks(proc, &tasks, err))
+            return false;
+        running = false;
+        for (size_t i = 0; i < tasks.count; i++)
+            running |= tasks.items[i].state != 'T';
+    }
+    return true;
+}
+
+/* What sampler says of the stopped target, and what one says that saw nothing before. */
+static bool compare(struct prb_py *py, struct prb_proc *proc, struct prb_sampler *sampler,
+                    struct counts *counts, struct prb_error *err)
+{
+    PRB_AUTO(prb_sampler) struct prb_sampler *fresh = prb_sampler_new(py, proc, err);
+    const struct prb_raw_stacks *known, *seen;
+    bool ok = fresh && stop(proc, err) && (known = prb_sampler_take(sampler, 0, err)) &&
+              (seen = prb_sampler_take(fresh, 0, err));
+    kill(prb_proc_pid(proc), SIGCONT);
+    if (!ok)
+        return false;
+    counts->stops++;
+    for (size_t i = 0; i < seen->thread_count; i++) {
+        counts->compared++;
+        counts->differing += known->thread_count != seen->thread_count ||
+                             !alike(&known->threads[i], &seen->threads[i]);
+    }
+    return true;
+}
+
 static void pause_until(double time)
 {
     struct timespec until = {.tv_sec = (time_t)time,
@@ -114,6 +162,9 @@ static bool run(struct prb_py *py, struct prb_proc *proc, const struct options *
         if (took > counts->slowest)
             counts->slowest = took;
         count(py, stacks, counts);
+        if (options->stops && counts->samples % options->stops == 0 &&
+            !compare(py, proc, sampler, counts, err))
+            return false;
         if (options->rate > 0)
             pause_until(next += 1 / options->rate);
     }
@@ -125,14 +176,17 @@ static void print(const struct counts *counts, const struct prb_py *py)
     double threads = counts->threads ? (double)counts->threads : 1;
     printf("{\"layout\": \"%s\", \"samples\": %llu, \"thread_samples\": %llu, \"frames\": %llu, "
            "\"tries\": %llu, \"rejected\": %llu, \"unstable\": %llu, \"broken\": %llu, "
-           "\"checked\": %llu, \"impossible\": %llu, \"us_per_thread\": %.3f, "
+           "\"checked\": %llu, \"impossible\": %llu, \"stops\": %llu, \"compared\": %llu, "
+           "\"differing\": %llu, \"us_per_thread\": %.3f, "
            "\"cpu_us_per_thread\": %.3f, \"us_slowest\": %.1f}\n",
            py->layout.name, (unsigned long long)counts->samples,
            (unsigned long long)counts->threads, (unsigned long long)counts->frames,
            (unsigned long long)counts->tries, (unsigned long long)counts->rejected,
            (unsigned long long)counts->unstable, (unsigned long long)counts->broken,
            (unsigned long long)counts->checked, (unsigned long long)counts->impossible,
-           counts->reading * 1e6 / threads, counts->cpu * 1e6 / threads, counts->slowest * 1e6);
+           (unsigned long long)counts->stops, (unsigned long long)counts->compared,
+           (unsigned long long)counts->differing, counts->reading * 1e6 / threads,
+           counts->cpu * 1e6 / threads, counts->slowest * 1e6);
 }
 
 static bool parse(int argc, char **argv, struct options *options)
@@ -146,6 +200,8 @@ static bool parse(int argc, char **argv, struct options *options)
             options->seconds = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--samples") == 0)
             options->samples = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--stops") == 0)
+            options->stops = strtoull(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--rate") == 0)
             options->rate = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--tries") == 0)
@@ -161,7 +217,8 @@ int main(int argc, char **argv)
     struct options options;
     struct prb_error err = {0};
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: sample PID [--seconds S] [--samples N] [--rate HZ] [--tries N]\n");
+        fprintf(stderr, "usage: sample PID [--seconds S] [--samples N] [--rate HZ] [--tries N] "
+                        "[--stops N]\n");
         return 2;
     }
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(options.pid, &err);

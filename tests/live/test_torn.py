@@ -1,4 +1,6 @@
-"""Torn stacks: two chains of functions run in turn; a stack with parts of both, or with a hole, cannot exist.
+"""What a sampler says is true, although it stops nothing and does not even read who cannot have moved.
+
+Torn stacks: two chains of functions run in turn; a stack with parts of both, or with a hole, cannot exist.
 
 PROBING_TORN_SAMPLES: how many samples for each program (the short form takes 4,000).
 """
@@ -38,3 +40,14 @@ def test_torn(start, python, shape):
             if once["impossible"] + once["broken"]:
                 return
         raise AssertionError("no torn stack without verification: nothing was tested")
+
+
+def test_at_rest(start, python):
+    """Threads that did not have the GIL are not read again: told the same as by one who never looked before."""
+    if python.container:
+        pytest.skip("stopped by its process id outside")
+    target = start(python, "restless.py")
+    told = sample(target.pid, "--samples", SAMPLES, "--rate", 2000, "--stops", 20, "--seconds", 300)
+    assert told["samples"] == SAMPLES
+    assert told["compared"] >= SAMPLES // 20 * 8
+    assert told["differing"] == 0, told

@@ -226,6 +226,53 @@ static void test_torn_list(void **state)
     }
 }
 
+/* The function that a thread's innermost frame runs, as the sampler says. */
+static prb_addr innermost(struct prb_sampler *sampler, size_t from_newest)
+{
+    struct prb_error err = {0};
+    const struct prb_raw_stacks *stacks = prb_sampler_take(sampler, 0, &err);
+    assert_non_null(stacks);
+    assert_int_equal(stacks->thread_count, STACK_THREADS);
+    return stacks->threads[from_newest].frames[0].code;
+}
+
+/* Who did not have the GIL is not read again; who had it is. */
+static void test_at_rest(void **state)
+{
+    (void)state;
+    FOR_EACH_VERSION(version)
+    {
+        struct stack_image s;
+        struct prb_error err = {0};
+        stack_image_init(&s, version);
+        struct image *image = &s.f.image;
+        const struct prb_layout *layout = &image->py.layout;
+        bool counts = PRB_HAS(layout, gil, switch_number) && !PRB_HAS(layout, gil, enabled);
+        PUT(image, s.gil, gil, switch_number, 5);
+        PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(&image->py, NULL, &err);
+        assert_non_null(sampler);
+        for (int warm = 0; warm < 3; warm++)
+            assert_int_equal(innermost(sampler, 0), s.codes[0]);
+        prb_addr rests = s.frames[1][0] + OFF(image, frame, code);
+        prb_addr runs = s.frames[0][0] + OFF(image, frame, code);
+        image_word(image, rests, s.codes[1]);
+        image_word(image, runs, s.codes[1]); /* the last holder of the GIL */
+        assert_int_equal(innermost(sampler, 0), s.codes[counts ? 0 : 1]);
+        assert_int_equal(innermost(sampler, 1), s.codes[1]);
+        PUT(image, s.gil, gil, switch_number, 7); /* there and back */
+        assert_int_equal(innermost(sampler, 0), s.codes[1]);
+        assert_int_equal(innermost(sampler, 0), s.codes[1]);
+        /* A count that does not count is not believed, from then on. */
+        PUT(image, s.gil, gil, last_holder, s.threads[1]);
+        assert_int_equal(innermost(sampler, 0), s.codes[1]);
+        PUT(image, s.gil, gil, last_holder, s.threads[0]);
+        assert_int_equal(innermost(sampler, 0), s.codes[1]);
+        image_word(image, rests, s.codes[2]);
+        assert_int_equal(innermost(sampler, 0), s.codes[2]);
+        stack_image_deinit(&s);
+    }
+}
+
 /* Reused memory: the same addresses hold another function now. */
 static void test_reused_code(void **state)
 {
@@ -248,9 +295,9 @@ static void test_reused_code(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),       cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_damage),      cmocka_unit_test(test_torn_list),
-        cmocka_unit_test(test_reused_code),
+        cmocka_unit_test(test_whole),   cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),  cmocka_unit_test(test_torn_list),
+        cmocka_unit_test(test_at_rest), cmocka_unit_test(test_reused_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,7 @@ static void runtime_fields(void)
 #endif
     AT(gil, last_holder, struct _gil_runtime_state, last_holder);
     AT(gil, locked, struct _gil_runtime_state, locked);
+    AT(gil, switch_number, struct _gil_runtime_state, switch_number);
     AT(gil, cond, struct _gil_runtime_state, cond);
     AT(gil, switch_cond, struct _gil_runtime_state, switch_cond);
     PLACE(gil, size, sizeof(struct _gil_runtime_state));

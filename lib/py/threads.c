@@ -1,0 +1,334 @@
+/*
+ * Which interpreters and threads there are: their lists, what is remembered of each thread (slots),
+ * and which threads cannot have moved since the last sample.
+ */
+#include <string.h>
+
+#include "py/sampler.h"
+
+/* ---- slots ---- */
+
+static void slot_free(struct slot *slot)
+{
+    if (!slot)
+        return;
+    prb_view_free(slot->view);
+    prb_walk_deinit(&slot->walk[0]);
+    prb_walk_deinit(&slot->walk[1]);
+    free(slot);
+}
+
+void prb_sampler_slots_free(struct prb_sampler *sampler)
+{
+    for (size_t i = 0; sampler->slots && i < sampler->capacity; i++)
+        slot_free(sampler->slots[i]);
+    free(sampler->slots);
+}
+
+static struct slot **slot_place(struct slot **slots, size_t capacity, prb_addr tstate)
+{
+    size_t i = (size_t)((tstate >> 4) * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
+    while (slots[i] && slots[i]->tstate != tstate)
+        i = (i + 1) & (capacity - 1);
+    return &slots[i];
+}
+
+/* Rehash into capacity places, leaving out the slots of threads that ended. */
+static bool rehash(struct prb_sampler *sampler, size_t capacity)
+{
+    struct slot **slots = calloc(capacity, sizeof *slots);
+    if (!slots)
+        return false;
+    sampler->used = 0;
+    for (size_t i = 0; i < sampler->capacity; i++) {
+        struct slot *slot = sampler->slots[i];
+        if (slot && slot->seen + 1 >= sampler->number) {
+            *slot_place(slots, capacity, slot->tstate) = slot;
+            sampler->used++;
+        } else {
+            slot_free(slot);
+        }
+    }
+    free(sampler->slots);
+    sampler->slots = slots;
+    sampler->capacity = capacity;
+    return true;
+}
+
+static struct slot *slot_for(struct prb_sampler *sampler, prb_addr tstate, struct prb_error *err)
+{
+    struct slot **place = slot_place(sampler->slots, sampler->capacity, tstate);
+    if (*place)
+        return *place;
+    if ((sampler->used + 1) * 2 > sampler->capacity) {
+        if (!rehash(sampler, sampler->capacity) || ((sampler->used + 1) * 2 > sampler->capacity &&
+                                                    !rehash(sampler, sampler->capacity * 2)))
+            return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
+        place = slot_place(sampler->slots, sampler->capacity, tstate);
+    }
+    struct slot *slot = calloc(1, sizeof *slot);
+    if (!slot || !(slot->view = prb_view_new(sampler->py->mem, err))) {
+        if (!slot)
+            prb_fail(err, PRB_NOMEM, "sampler");
+        free(slot);
+        return NULL;
+    }
+    slot->tstate = tstate;
+    slot->cold = true;
+    sampler->used++;
+    return *place = slot;
+}
+
+/* ---- interpreters ---- */
+
+static bool list_word(struct prb_sampler *sampler, prb_addr base, enum prb_field field,
+                      uint64_t *out)
+{
+    return prb_view_field(sampler->lists, &sampler->py->layout, base, field, out);
+}
+
+static void read_gil(struct prb_sampler *sampler, struct prb_interpreter *interp)
+{
+    struct prb_py *py = sampler->py;
+    const struct prb_layout *layout = &py->layout;
+    uint64_t word = 0, locked = 0;
+    if (PRB_IS(layout, gil, STATIC)) {
+        if (py->tstate_current && prb_view_u64(sampler->lists, py->tstate_current, &word))
+            interp->gil_holder = word;
+        interp->gil = py->gil_static;
+        return;
+    }
+    if (PRB_IS(layout, gil, RUNTIME))
+        interp->gil = py->runtime + (prb_addr)PRB_OFF(layout, runtime, gil);
+    else if (PRB_IS(layout, gil, INTERPRETER) &&
+             list_word(sampler, interp->addr, PRB_F_interp_gil, &word))
+        interp->gil = word;
+    if (interp->gil && list_word(sampler, interp->gil, PRB_F_gil_locked, &locked) &&
+        (int32_t)locked > 0 && list_word(sampler, interp->gil, PRB_F_gil_last_holder, &word))
+        interp->gil_holder = word;
+}
+
+static bool add_interpreter(struct prb_sampler *sampler, prb_addr addr, struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    struct prb_py *py = sampler->py;
+    if (!PRB_GROW(result->interpreters, result->interpreter_count, sampler->interpreter_cap))
+        return prb_fail(err, PRB_NOMEM, "interpreters");
+    struct prb_interpreter *interp = &result->interpreters[result->interpreter_count];
+    *interp = (struct prb_interpreter){.addr = addr};
+    uint64_t value = 0;
+    if (PRB_HAS(&py->layout, interp, id) && list_word(sampler, addr, PRB_F_interp_id, &value))
+        interp->id = (int64_t)value;
+    value = 0;
+    if (PRB_HAS(&py->layout, interp, gc_collecting))
+        list_word(sampler, addr, PRB_F_interp_gc_collecting, &value);
+    else if (PRB_HAS(&py->layout, runtime, gc_collecting))
+        list_word(sampler, py->runtime, PRB_F_runtime_gc_collecting, &value);
+    interp->gc = (uint32_t)value != 0;
+    read_gil(sampler, interp);
+    result->interpreter_count++;
+    return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct prb_interpreter *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static bool list_interpreters(struct prb_sampler *sampler, struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    result->interpreter_count = 0;
+    uint64_t interp = 0;
+    if (!prb_view_u64(sampler->lists, sampler->py->interpreters, &interp))
+        return prb_fail_addr(err, sampler->py->interpreters, "the interpreter list cannot be read");
+    while (interp) {
+        if (result->interpreter_count >= PRB_INTERPRETERS_MAX)
+            return prb_fail(err, PRB_CORRUPT, "more than %d interpreters", PRB_INTERPRETERS_MAX);
+        if (!add_interpreter(sampler, interp, err))
+            return false;
+        uint64_t next = 0;
+        if (!list_word(sampler, interp, PRB_F_interp_next, &next))
+            return prb_fail_addr(err, interp, "interpreter state cannot be read");
+        interp = next;
+    }
+    qsort(result->interpreters, result->interpreter_count, sizeof *result->interpreters, by_id);
+    return true;
+}
+
+static bool add_thread(struct prb_sampler *sampler, size_t interpreter, struct slot *slot,
+                       struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    if (!PRB_GROW(result->threads, result->thread_count, sampler->thread_cap) ||
+        !PRB_GROW(sampler->slot_of_thread, result->thread_count, sampler->slot_cap))
+        return prb_fail(err, PRB_NOMEM, "threads");
+    struct prb_raw_thread *thread = &result->threads[result->thread_count];
+    *thread = (struct prb_raw_thread){.tstate = slot->tstate, .interpreter = interpreter};
+    sampler->slot_of_thread[result->thread_count++] = slot;
+    return true;
+}
+
+/* A thread state's place in the list; false when it is none of this interpreter's, or seen before:
+ * a thread began or ended while we walked. */
+static bool in_list(struct prb_sampler *sampler, struct slot *slot, prb_addr interp)
+{
+    if (slot->seen == sampler->number)
+        return false;
+    if (slot->seen + 1 != sampler->number) {
+        prb_view_clear(slot->view); /* not refreshed with the others: what it holds is old */
+        slot->unchanged = false;
+        slot->cold = true;
+    }
+    slot->seen = sampler->number;
+    slot->verified &= slot->unchanged;
+    return (slot->unchanged ||
+            prb_walk_head(&sampler->py->layout, slot->view, slot->tstate, &slot->head)) &&
+           slot->head.interp == interp;
+}
+
+/* ---- who may have moved ---- */
+
+/*
+ * Python code runs with the GIL only, so a thread that did not have it since the last sample stands
+ * where it stood.  take_gil() counts each change of hands (switch_number, Python/ceval_gil.c):
+ * where the count is as it was, all but the last holder are at rest, and only their interpreter is
+ * read. Now and then everything is: a thread state without frames may leave the list without the
+ * GIL.
+ */
+#define READ_ALL_EVERY 64
+
+static struct gil_note *note_of(struct prb_sampler *sampler, const struct prb_interpreter *interp)
+{
+    for (size_t i = 0; i < sampler->note_count; i++)
+        if (sampler->notes[i].interp == interp->addr)
+            return &sampler->notes[i];
+    if (!PRB_GROW(sampler->notes, sampler->note_count, sampler->note_cap))
+        return NULL;
+    struct gil_note *note = &sampler->notes[sampler->note_count++];
+    *note = (struct gil_note){.interp = interp->addr, .id = -1};
+    return note;
+}
+
+/* Whether no thread but *last_holder had the GIL since the note was made, which is made anew. */
+static bool kept_gil(struct prb_sampler *sampler, const struct prb_interpreter *interp,
+                     prb_addr *last_holder)
+{
+    const struct prb_layout *layout = &sampler->py->layout;
+    struct gil_note *note = NULL;
+    uint64_t holder = 0, switches = 0;
+    if (!PRB_HAS(layout, gil, switch_number) || PRB_HAS(layout, gil, enabled) || !interp->gil ||
+        !list_word(sampler, interp->gil, PRB_F_gil_last_holder, &holder) ||
+        !list_word(sampler, interp->gil, PRB_F_gil_switch_number, &switches) ||
+        !(note = note_of(sampler, interp)))
+        return false;
+    bool same_count = note->switch_number == switches, same_holder = note->last_holder == holder;
+    bool known = note->id == interp->id && holder != 0;
+    note->mistrusted |= known && same_count && !same_holder && note->last_holder != 0;
+    note->id = interp->id;
+    note->last_holder = holder;
+    note->switch_number = switches;
+    *last_holder = holder;
+    return known && same_count && same_holder && !note->mistrusted;
+}
+
+static void find_threads_at_rest(struct prb_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->capacity; i++)
+        if (sampler->slots[i])
+            sampler->slots[i]->at_rest = false;
+    for (size_t k = 0; k < sampler->result.interpreter_count; k++) {
+        const struct prb_interpreter *interp = &sampler->result.interpreters[k];
+        prb_addr holder = 0;
+        if (!kept_gil(sampler, interp, &holder) || sampler->number % READ_ALL_EVERY == 0)
+            continue;
+        for (size_t i = 0; i < sampler->capacity; i++) {
+            struct slot *slot = sampler->slots[i];
+            if (slot && slot->head.interp == interp->addr)
+                slot->at_rest = slot->verified && slot->tstate != holder;
+        }
+    }
+}
+
+bool prb_sampler_interpreters(struct prb_sampler *sampler, struct prb_error *err)
+{
+    if (!list_interpreters(sampler, err))
+        return false;
+    find_threads_at_rest(sampler);
+    return true;
+}
+
+/* ---- threads ---- */
+
+/* The thread list of one interpreter, newest first as CPython keeps it.  *whole: whether its end
+ * was reached. */
+static bool list_threads(struct prb_sampler *sampler, size_t interpreter, bool *whole,
+                         struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    prb_addr interp = result->interpreters[interpreter].addr;
+    uint64_t tstate = 0;
+    if (!list_word(sampler, interp, PRB_F_interp_threads_head, &tstate))
+        return prb_fail_addr(err, interp, "interpreter state cannot be read");
+    while (tstate) {
+        if (result->thread_count >= PRB_THREADS_MAX)
+            return prb_fail(err, PRB_CORRUPT, "more than %d threads", PRB_THREADS_MAX);
+        struct slot *slot = slot_for(sampler, tstate, err);
+        if (!slot)
+            return false;
+        if (!in_list(sampler, slot, interp)) {
+            *whole = false;
+            break;
+        }
+        if (!add_thread(sampler, interpreter, slot, err))
+            return false;
+        tstate = slot->next = slot->head.next;
+    }
+    return true;
+}
+
+bool prb_sampler_threads(struct prb_sampler *sampler, bool *whole, struct prb_error *err)
+{
+    sampler->number++;
+    sampler->result.thread_count = 0;
+    *whole = true;
+    for (size_t i = 0; i < sampler->result.interpreter_count; i++)
+        if (!list_threads(sampler, i, whole, err))
+            return false;
+    return true;
+}
+
+#define BORN_MAX 64
+static bool head_leads_to(struct prb_sampler *sampler, prb_addr interp, prb_addr first)
+{
+    struct prb_py *py = sampler->py;
+    uint64_t tstate = 0;
+    bool ok = prb_py_field(py, interp, PRB_F_interp_threads_head, &tstate, NULL);
+    for (int born = 0; ok && tstate != first && tstate && born < BORN_MAX; born++)
+        ok = prb_py_field(py, tstate, PRB_F_thread_next, &tstate, NULL);
+    return ok && tstate == first;
+}
+
+bool prb_sampler_heads_stand(struct prb_sampler *sampler)
+{
+    const struct prb_raw_stacks *result = &sampler->result;
+    size_t at = 0;
+    for (size_t i = 0; i < result->interpreter_count; i++) {
+        bool any = at < result->thread_count && result->threads[at].interpreter == i;
+        prb_addr first = any ? result->threads[at].tstate : 0;
+        if (!head_leads_to(sampler, result->interpreters[i].addr, first))
+            return false;
+        while (at < result->thread_count && result->threads[at].interpreter == i)
+            at++;
+    }
+    return true;
+}
+
+bool prb_sampler_threads_lead_on(const struct prb_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->result.thread_count; i++)
+        if (sampler->slot_of_thread[i]->head.next != sampler->slot_of_thread[i]->next)
+            return false;
+    return true;
+}
