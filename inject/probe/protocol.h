@@ -1,0 +1,66 @@
+/*
+ * The control protocol, version 1: what goes over the probe's Unix socket.  Included by both sides; libc only.
+ *
+ * A message is a head and a body of fields, little endian.  A client begins with HELLO; the probe answers each request
+ * with any number of parts and exactly one END or FAILED of the same request number.  Unknown fields are skipped,
+ * unknown requests FAILED with UNSUPPORTED, a malformed message ends the connection.
+ */
+#ifndef PRB_PROBE_PROTOCOL_H
+#define PRB_PROBE_PROTOCOL_H
+
+#include <stdint.h>
+
+#define PRB_PROTOCOL_VERSION 1
+#define PRB_MESSAGE_MAX (8u << 20) /* bytes of a body */
+#define PRB_CLIENTS_MAX 32
+#define PRB_REQUESTS_MAX 16        /* open ones of a client */
+
+struct prb_message_head {
+    uint32_t length;  /* of the body */
+    uint32_t request; /* the client's number, not 0 */
+    uint16_t type;
+    uint16_t zero;
+};
+
+/* name, number: requests below 64, answers from 64 on */
+#define PRB_MESSAGES(M)                                                                            \
+    M(HELLO, 1)                                                                                    \
+    M(STATUS, 2)                                                                                   \
+    M(EVAL, 3)                                                                                     \
+    M(COMPLETE, 4)                                                                                 \
+    M(CANCEL, 5)      /* field REQUEST */                                                          \
+    M(CONFIG_LIST, 6)                                                                              \
+    M(CONFIG_GET, 7)                                                                               \
+    M(CONFIG_SET, 8)                                                                               \
+    M(DETACH, 9)                                                                                   \
+    M(PART, 64)       /* OUTPUT with STREAM, or ITEM */                                            \
+    M(END, 65)                                                                                     \
+    M(FAILED, 66)     /* CODE (enum prb_code), TEXT, REMEDY */
+
+enum prb_message_type {
+#define M(name, number) PRB_MSG_##name = number,
+    PRB_MESSAGES(M)
+#undef M
+};
+
+/* A field of a body: this head, then len bytes, no padding.  Numbers are 8 bytes. */
+struct prb_field_head {
+    uint16_t key;
+    uint16_t zero;
+    uint32_t len;
+};
+
+#define PRB_MESSAGE_FIELDS(F)                                                                      \
+    F(VERSION, 1) F(TEXT, 2) F(REMEDY, 3) F(CODE, 4) F(REQUEST, 5) F(STREAM, 6) F(OUTPUT, 7)       \
+    F(ITEM, 8) F(SOURCE, 9) F(NAMESPACE, 10) F(THREAD, 11) F(FRAME, 12) F(MODE, 13)                \
+    F(GIL_TIMEOUT_MS, 14) F(TIMEOUT_MS, 15) F(CURSOR, 16) F(KEY, 17) F(VALUE, 18) F(RAISED, 19)    \
+    F(INCOMPLETE, 20) F(NONE, 21) F(MICROSECONDS, 22) F(PID, 23) F(STARTED, 24) F(COUNT, 25)       \
+    F(PATH, 26)
+
+enum prb_message_field {
+#define F(name, number) PRB_FLD_##name = number,
+    PRB_MESSAGE_FIELDS(F)
+#undef F
+};
+
+#endif
