@@ -20,9 +20,14 @@ struct prb_probe_functions {
     int (*config_get)(const char *key, char *out, size_t cap); /* length, -1: unknown */
     int (*config_set)(const char *key, const char *value, char *error, size_t cap); /* 0: done */
     const char *(*socket_path)(void);
-    /* columns: "name:type[:unit[:doc]]" lines; types of lib/ring/ring.h.  NULL: error tells. */
+    /* columns: "name:type[:unit[:doc]]" lines; types integer, real, text, boolean, time.  The same name and columns
+     * again give the same table; other columns: NULL, error tells. */
     void *(*table)(const char *name, const char *columns, char *error, size_t cap);
-    /* One row: packed values as lib/ring/ring.h says.  0: written, 1: dropped (no room), -1: wrong. */
+    /*
+     * One row, packed, little endian: uint64_t with bit N set where column N is NULL; 8 bytes for each column (int64_t,
+     * boolean 0 or 1, double of REAL and TIME, for TEXT its length in bytes as int64_t); then the texts (UTF-8) one
+     * after another in the columns' order.  A NULL's 8 bytes are 0.  0: written, 1: dropped (no room), -1: wrong.
+     */
     int (*row)(void *table, const void *packed, size_t len);
 };
 
