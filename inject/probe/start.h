@@ -29,6 +29,8 @@ struct prb_probe_functions {
      * after another in the columns' order.  A NULL's 8 bytes are 0.  0: written, 1: dropped (no room), -1: wrong.
      */
     int (*row)(void *table, const void *packed, size_t len);
+    /* All settings, lines "key=value", NUL-terminated where cap suffices.  The length without NUL. */
+    int (*config_list)(char *out, size_t cap);
 };
 
 struct prb_probe_call {
