@@ -50,15 +50,38 @@ struct prb_field_head {
     uint32_t len;
 };
 
+/* name, number, NUMBER (8 bytes) or BYTES */
 #define PRB_MESSAGE_FIELDS(F)                                                                      \
-    F(VERSION, 1) F(TEXT, 2) F(REMEDY, 3) F(CODE, 4) F(REQUEST, 5) F(STREAM, 6) F(OUTPUT, 7)       \
-    F(ITEM, 8) F(SOURCE, 9) F(NAMESPACE, 10) F(THREAD, 11) F(FRAME, 12) F(MODE, 13)                \
-    F(GIL_TIMEOUT_MS, 14) F(TIMEOUT_MS, 15) F(CURSOR, 16) F(KEY, 17) F(VALUE, 18) F(RAISED, 19)    \
-    F(INCOMPLETE, 20) F(NONE, 21) F(MICROSECONDS, 22) F(PID, 23) F(STARTED, 24) F(COUNT, 25)       \
-    F(PATH, 26)
+    F(VERSION, 1, NUMBER)                                                                          \
+    F(TEXT, 2, BYTES)          /* FAILED: what happened; END of EVAL: the value or traceback */    \
+    F(REMEDY, 3, BYTES)                                                                            \
+    F(CODE, 4, NUMBER)         /* enum prb_code */                                                 \
+    F(REQUEST, 5, NUMBER)                                                                          \
+    F(STREAM, 6, NUMBER)       /* 1: stdout, 2: stderr */                                          \
+    F(OUTPUT, 7, BYTES)                                                                            \
+    F(ITEM, 8, BYTES)                                                                              \
+    F(SOURCE, 9, BYTES)                                                                            \
+    F(NAMESPACE, 10, BYTES)                                                                        \
+    F(THREAD, 11, NUMBER)                                                                          \
+    F(FRAME, 12, NUMBER)                                                                           \
+    F(MODE, 13, NUMBER)        /* enum prb_eval_mode */                                            \
+    F(GIL_TIMEOUT_MS, 14, NUMBER)                                                                  \
+    F(TIMEOUT_MS, 15, NUMBER)                                                                      \
+    F(CURSOR, 16, NUMBER)                                                                          \
+    F(KEY, 17, BYTES)                                                                              \
+    F(VALUE, 18, BYTES)                                                                            \
+    F(RAISED, 19, NUMBER)                                                                          \
+    F(INCOMPLETE, 20, NUMBER)                                                                      \
+    F(NONE, 21, NUMBER)                                                                            \
+    F(MICROSECONDS, 22, NUMBER)                                                                    \
+    F(PID, 23, NUMBER)         /* as the target sees it */                                         \
+    F(STARTED, 24, NUMBER)     /* µs since the epoch */                                            \
+    F(COUNT, 25, NUMBER)       /* of clients */                                                    \
+    F(PATH, 26, BYTES)                                                                             \
+    F(EVALUATIONS, 27, NUMBER) /* that run now */
 
 enum prb_message_field {
-#define F(name, number) PRB_FLD_##name = number,
+#define F(name, number, kind) PRB_FLD_##name = number,
     PRB_MESSAGE_FIELDS(F)
 #undef F
 };
