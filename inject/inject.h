@@ -31,6 +31,9 @@ struct prb_inject_report {
     unsigned tries;
 };
 
+/* The path of libprobe.so that prb_inject takes by itself; for `launch` (LD_PRELOAD).  NOT_FOUND. */
+PRB_API bool prb_inject_library(char *path, size_t size, struct prb_error *err);
+
 /* Load it.  Every refusal comes before the target is touched: one cause in err->text, one remedy. */
 PRB_API bool prb_inject(pid_t pid, const struct prb_inject_options *options, struct prb_inject_report *report,
                         struct prb_error *err);
