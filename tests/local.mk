@@ -16,6 +16,7 @@ include tests/targets/local.mk
 include tests/layout/local.mk
 include tests/live/local.mk
 include tests/fuzz/local.mk
+include tests/inject/local.mk
 include tests/bench/local.mk
 TESTS += $(PYTESTS)
 EXTRA_DIST += $(PYTESTS)

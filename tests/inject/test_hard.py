@@ -1,0 +1,310 @@
+"""Injection where it is hard: allocation storms, registers that must not change, calls that must not return, threads and
+processes that come and go, signals, namespaces, filters, injectors that die.  The probe is not needed: a library that
+counts is loaded.  PROBING_INJECT_ROUNDS=1000 is the long form."""
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import hard
+from hard import COUNTED, LOADS, ROUNDS, STARTS, CTarget, clobber, inject, injector, short, wait_until
+
+KINDS = subprocess.run([hard.built("targets/calls"), "list"], stdout=subprocess.PIPE, encoding="ascii").stdout.split()
+CANARIES = ["avx", "avx512", "x87", "redzone", "general"]
+REFUSED = {"timeout", "busy", "unsupported", "permission"}  # what "no safe thread" and the like may be called
+
+
+@pytest.fixture
+def target(tmp_path):
+    """target(program, *args): ended with the test."""
+    started = []
+
+    def start(program, *args, **options):
+        started.append(CTarget(tmp_path, program, *args, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end()
+
+
+def preloaded(allocator):
+    """The variables that put an allocator before libc's."""
+    if allocator == "glibc":
+        return {}
+    import glob
+
+    found = glob.glob("/usr/lib/*/" + allocator)
+    if not found:
+        pytest.skip("not installed: " + allocator)
+    return {"LD_PRELOAD": found[0]}
+
+
+def all_went_in(account, count, one):
+    assert account["injected"] == count and account["refused"] == 0, account
+    wait_until(lambda: one.report.number(LOADS) >= count)
+    assert one.report.number(LOADS) == count
+    return account
+
+
+# ---- the canaries see damage: a tracer that changes one thing on purpose ----
+
+
+@pytest.mark.parametrize("kind, what", [("avx", "vector"), ("avx512", "vector"), ("x87", "x87"), ("x87", "mxcsr"),
+                                        ("redzone", "redzone"), ("general", "general"), ("general", "flags")])
+def test_canary_sees_damage_when_busy(target, kind, what):
+    one = target("canary", kind, "busy")
+    until = time.monotonic() + hard.DEADLINE
+    while not one.report.damage:  # a stop between two checks is not seen
+        clobber(one.pid, what)
+        time.sleep(0.001)
+        assert one.child.poll() is None and time.monotonic() < until
+
+
+@pytest.mark.parametrize("kind, what", [("avx", "vector"), ("x87", "x87"), ("redzone", "redzone"), ("general", "general")])
+def test_canary_sees_damage_when_parked(target, kind, what):
+    one = target("canary", kind, "parked")
+    until = time.monotonic() + hard.DEADLINE
+    while not one.report.damage:
+        clobber(one.pid, what)
+        time.sleep(0.01)
+        assert one.child.poll() is None and time.monotonic() < until
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "cond_timedwait"])  # which hides it by POSIX
+def test_call_sees_eintr(target, kind):
+    one = target("calls", kind)
+    blocked(one)
+    clobber(one.pid, "eintr")
+    wait_until(lambda: one.report.damage)
+    assert "{} ".format(kind) in one.report.damage
+
+
+def blocked(one):
+    """Until the first thread sleeps in the kernel."""
+    wait_until(lambda: one.state() == "S")
+
+
+# ---- storms ----
+
+
+@pytest.mark.parametrize("allocator", ["glibc", "libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
+def test_storm(target, allocator):
+    one = target("storm", 2, variables=preloaded(allocator))
+    all_went_in(inject(one.pid, ROUNDS), ROUNDS, one)
+    one.unharmed()
+
+
+@pytest.mark.parametrize("allocator", ["glibc", "libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
+def test_storm_without_a_parked_thread(target, allocator):
+    """Every thread is in malloc nearly always: in, or refused in time, never stuck."""
+    one = target("storm", 2, "alone", variables=preloaded(allocator))
+    account = inject(one.pid, short(0.15), wait=0.3)
+    assert account["injected"] + account["refused"] == short(0.15)
+    assert not account["refused"] or account["code"] in REFUSED, account
+    one.unharmed()
+
+
+# ---- what the paused thread must not notice ----
+
+
+@pytest.mark.parametrize("state", ["busy", "parked"])
+@pytest.mark.parametrize("kind", CANARIES)
+def test_canary(target, kind, state):
+    one = target("canary", kind, state)
+    account = inject(one.pid, short(0.3), wait=1)
+    assert not account["refused"] or account["code"] in REFUSED, account
+    one.unharmed()
+    one.unharmed()
+    if (kind, state) not in {("redzone", "parked"), ("general", "parked")}:  # they wait outside of libc
+        assert account["injected"] > 0, account
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_call_is_unchanged(target, kind):
+    """The only thread blocks in that call: in, or refused, the call does not notice."""
+    one = target("calls", kind)
+    for _ in range(short(0.05, least=3)):
+        blocked(one)
+        account = inject(one.pid, wait=0.1)
+        assert not account["refused"] or account["code"] in REFUSED, account
+    timed = one.report.progress()[KINDS.index(kind)] > 0
+    one.unharmed(moving=[KINDS.index(kind)] if timed else [])
+
+
+def test_all_calls_are_unchanged(target):
+    one = target("calls", "all")
+    all_went_in(inject(one.pid, ROUNDS), ROUNDS, one)
+    timed = [lane for lane, kind in enumerate(KINDS) if one.report.progress()[lane]]
+    one.unharmed(moving=timed)
+
+
+@pytest.mark.parametrize("hertz", [1000, 4000])
+@pytest.mark.parametrize("kind", ["read-pipe", "futex"])
+def test_signals_meanwhile(target, kind, hertz):
+    """They all arrive, and a call that restarts after them does so."""
+    one = target("calls", kind, hertz)
+    account = inject(one.pid, short(0.5), wait=5)
+    assert account["injected"] > 0, account
+    before = one.report.ticks()
+    wait_until(lambda: one.report.ticks() > before + hertz // 10)
+    one.unharmed(moving=[])
+
+
+# ---- states of a target ----
+
+
+def test_stopped_target_stays_stopped(target):
+    one = target("storm", 1)
+    one.child.send_signal(signal.SIGSTOP)
+    wait_until(lambda: one.state() == "T")
+    account = inject(one.pid)
+    assert one.state() == "T"
+    assert one.report.number(LOADS) == 0
+    assert account["later"] == account["injected"], account
+    one.child.send_signal(signal.SIGCONT)
+    if account["injected"]:
+        wait_until(lambda: one.report.number(LOADS) == 1)
+    one.unharmed()
+
+
+def test_traced_target_names_the_tracer(target):
+    one = target("storm", 1)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    assert libc.ptrace(0x4206, one.pid, None, None) == 0  # PTRACE_SEIZE: it is ours until it ends
+    account = inject(one.pid)
+    assert (account["injected"], account["code"]) == (0, "busy") and str(os.getpid()) in account["text"], account
+    one.unharmed()
+
+
+@pytest.mark.parametrize("how", ["errno", "kill"])
+@pytest.mark.parametrize("denied", ["exec", "thread"])
+def test_seccomp_filter(target, denied, how):
+    """A filter that denies what we need with an error: refused or late, unharmed.  One that kills: refused beforehand."""
+    one = target("guarded", denied, how)
+    done = subprocess.run(injector(one.pid, wait=0.3), stdout=subprocess.PIPE, timeout=hard.DEADLINE, encoding="utf-8")
+    account = hard.told(done)
+    assert not account["hung"] and account["injected"] == 0, account
+    assert "seccomp" in (account["text"] + account["remedy"]).lower(), account
+    one.unharmed()
+
+
+def test_threads_that_come_and_go(target):
+    one = target("churn", 500)
+    account = inject(one.pid, ROUNDS)
+    assert account["injected"] == ROUNDS, account
+    one.unharmed()
+
+
+def test_fork_storm(target):
+    one = target("forks", 2)
+    account = inject(one.pid, ROUNDS)
+    assert account["injected"] == ROUNDS, account
+    one.unharmed(seconds=40)
+
+
+def test_two_injectors_at_once(target):
+    one = target("storm", 2)
+    count = short(0.3)
+    both = [subprocess.Popen(injector(one.pid, count), stdout=subprocess.PIPE, encoding="utf-8") for _ in range(2)]
+    accounts = [json.loads(process.communicate(timeout=hard.DEADLINE * 3)[0].splitlines()[-1]) for process in both]
+    for account in accounts:
+        assert not account["hung"] and (not account["refused"] or account["code"] == "busy"), account
+    injected = sum(account["injected"] for account in accounts)
+    assert injected >= count
+    wait_until(lambda: one.report.number(LOADS) >= injected)
+    assert one.report.number(LOADS) == injected
+    one.unharmed()
+
+
+def test_exit_during_injection(target):
+    """The program ends by itself at any moment of an injection."""
+    for delay in range(short(0.4)):
+        one = target("storm", 2)
+        process = subprocess.Popen(injector(one.pid), stdout=subprocess.PIPE, encoding="utf-8")
+        time.sleep(delay % 24 * 0.0005)
+        one.child.stdin.close()
+        assert one.child.wait(20) == 0, delay
+        account = json.loads(process.communicate(timeout=hard.DEADLINE)[0].splitlines()[-1])
+        assert not account["hung"], account
+        one.child.stdin = open(os.devnull)
+
+
+# ---- namespaces, made here ----
+
+
+@pytest.mark.parametrize("spaces", [["--pid", "--mount", "--fork", "--kill-child", "--mount-proc"], ["--user", "--map-root-user"],
+                                    ["--net", "--ipc", "--uts"]], ids=["pid", "user", "net"])
+def test_other_namespaces(target, spaces):
+    unshare = shutil.which("unshare")
+    if not unshare or subprocess.run([unshare, *spaces, "true"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("namespaces cannot be made here")
+    one = target("storm", 2, prefix=[unshare, *spaces])
+    if "--fork" in spaces:
+        with open("/proc/{0}/task/{0}/children".format(one.child.pid)) as listed:
+            one.pid = int(listed.read().split()[0])
+    all_went_in(inject(one.pid, 5), 5, one)
+    one.unharmed()
+
+
+def test_library_that_the_target_cannot_see(target, tmp_path):
+    """Another mount namespace, in which the library's folder is an empty file system."""
+    unshare = shutil.which("unshare")
+    if os.geteuid() or not unshare or subprocess.run([unshare, "--mount", "true"]).returncode:
+        pytest.skip("namespaces cannot be made here")
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    library = str(hidden / "counted.so")
+    shutil.copy(COUNTED, library)
+    script = 'mount -t tmpfs none "$1" && shift && exec "$@"'
+    one = target("storm", 2, prefix=[unshare, "--mount", "sh", "-c", script, "sh", str(hidden)])
+    all_went_in(inject(one.pid, 5, library=library), 5, one)
+    one.unharmed()
+
+
+# ---- the injector is killed ----
+
+PTRACE_SYSCALL = 24
+
+
+def killed_at(pid, step, where):
+    done = subprocess.run([hard.built("killer"), str(step), where, *injector(pid, wait=1)], stdout=subprocess.PIPE,
+                          timeout=hard.DEADLINE, encoding="utf-8")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def inside_remote_call(step):
+    """Between the beginning and the end of the target's mmap or mprotect: the exception of the README."""
+    return PTRACE_SYSCALL in (step["request"], step["request_before"])
+
+
+@pytest.mark.parametrize("where", ["entry", "exit"])
+@pytest.mark.parametrize("kind", ["read-pipe", "nanosleep", "cond_timedwait", "poll"])
+def test_killed_at_each_step(target, kind, where):
+    one, harmed, steps = None, [], 0
+    while steps < 400:
+        steps += 1
+        if one is None:
+            one = target("calls", kind)
+        blocked(one)
+        step = killed_at(one.pid, steps, where)
+        if "exited" in step:
+            break
+        try:
+            lane = KINDS.index(kind)
+            one.unharmed(moving=[lane] if one.report.progress()[lane] else [])
+            inject(one.pid)  # and nothing stands in the way of the next
+        except AssertionError as failure:
+            assert inside_remote_call(step), (step, failure)
+            harmed.append((step, str(failure)))
+            one.end()
+            one = None
+    assert 10 < steps < 400
+    print("{} steps, {} inside a remote call did harm".format(steps, len(harmed)))
