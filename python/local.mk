@@ -1,0 +1,23 @@
+# The pip package: `pip install .` (backend.py) or `make wheel`.  Its copy of the tool finds libprobing.so beside itself.
+PYTHON_PACKAGE = %D%/probing.pth %D%/probing/__init__.py %D%/probing/__main__.py %D%/probing/_config.py \
+	%D%/probing/_hook.py %D%/probing/_log.py %D%/probing/_native.py %D%/probing/_rules.py \
+	%D%/probing/_spans.py %D%/probing/_tables.py %D%/probing/_tool.py %D%/probing/py.typed
+EXTRA_DIST += pyproject.toml %D%/backend.py $(PYTHON_PACKAGE)
+
+PYTHON_NATIVE = %D%/native/probing %D%/native/libprobing.so.0 %D%/native/libprobe.so
+%D%/native/probing: $(probing_OBJECTS) libprobing.la
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@ $(probing_OBJECTS) \
+		.libs/libprobing.so $(JANSSON_LIBS) -lm -Wl,-rpath,'$$ORIGIN'
+%D%/native/libprobing.so.0: libprobing.la
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp .libs/libprobing.so.0 $@
+%D%/native/libprobe.so: $(pkglib_LTLIBRARIES)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp .libs/libprobe.so $@
+CLEANFILES += $(PYTHON_NATIVE)
+
+python-native: $(PYTHON_NATIVE)
+wheel: $(PYTHON_NATIVE)
+	$(AM_V_GEN)$(PYTHON) $(srcdir)/%D%/backend.py wheel %D%/native dist
+wheel-clean:
+	rm -f dist/probing-*.whl
+clean-local: wheel-clean
+.PHONY: python-native wheel wheel-clean

@@ -1,0 +1,119 @@
+"""Probing, from inside the process that is looked at.
+
+    import probing
+
+    probing.init()                                     # or PROBING=1 in the environment: then nothing is needed
+    with probing.span("forward", batch=3): ...         # python.spans
+    probing.event("checkpoint", path=path)             # python.events
+    probing.step()                                     # python.steps; spans, events and logs carry its number
+    probing.log(epoch=1, loss=0.25)                    # training_logs
+    losses = probing.table("losses", {"layer": str, "norm": float})
+    losses.append("fc1", 0.5)                          # python.losses
+
+Rows lie in shared memory: `probing PID query "SELECT ..."` reads them from outside, also after the process ended.  All of
+it can stay in a program for ever: without a probe the calls do nothing.  `query` and `backtrace` need none.
+"""
+
+from probing._config import Config
+from probing._native import ProbeError
+from probing._spans import event as _event
+from probing._spans import log as _log_metrics
+from probing._spans import span
+from probing._spans import step as _step
+from probing._tables import Column, Table
+from probing._tables import table as _table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional
+
+__version__ = "0.1.0"
+__all__ = [
+    "Column", "ProbeError", "Table", "backtrace", "config", "detach", "event", "init", "is_active", "log", "query", "span", "step", "table",
+]
+
+config = Config()
+
+
+def init(listen: "Optional[str]" = None, **settings: "Any") -> None:
+    """Start the probe in this process; once it runs, calling again is harmless.
+
+    listen: "HOST:PORT" to serve on.  The probe itself answers on its Unix socket only, so an address is noted in the log and
+    a warning says so.  settings: sample_rate=0.1 and the like, see `config`.
+    """
+    from probing import _log, _native
+
+    _native.start("import")
+    for name, value in settings.items():
+        config[name] = value
+    if listen is not None:
+        import warnings
+
+        text = "listen={!r}: serving on an address comes with a later release; this one answers on its Unix socket".format(listen)
+        _log.write(text)
+        warnings.warn("probing.init: " + text, stacklevel=2)
+
+
+def is_active() -> bool:
+    """Whether a probe runs in this process, however it got here."""
+    from probing import _native
+
+    try:
+        return bool(_native.need())
+    except ProbeError:
+        return False
+
+
+def detach() -> bool:
+    """End the probe: its thread, its socket, its hooks.  True: there was one."""
+    from probing import _native
+
+    return _native.stop()
+
+
+def query(sql: str, tuples: bool = False, timeout: "Optional[float]" = None) -> "List[Any]":
+    """Rows of a statement about this process, as dicts (or tuples, in the columns' order); SQL as of `probing query`.
+
+    The tool runs as a child and reads this process from outside.  timeout: s; ProbeError when it passes or the SQL is wrong.
+    """
+    from probing import _tool
+
+    return _tool.query(sql, tuples, timeout)
+
+
+def backtrace(native: bool = False, locals: bool = False, timeout: "Optional[float]" = None) -> "List[Dict[str, Any]]":
+    """Every thread of this process and its frames, innermost first: what `probing PID backtrace --json` prints."""
+    from probing import _tool
+
+    return _tool.backtrace(native, locals, timeout)
+
+
+def event(name: str, **attributes: "Any") -> None:
+    """Something that happened: a row of python.events, with the span and step that it was in."""
+    _event(name, **attributes)
+
+
+def step(number: "Optional[int]" = None, epoch: "Optional[float]" = None) -> int:
+    """The next training step begins (from 0, or `number`); returns its number.
+
+    A row of python.steps; later spans, events and logs have the number, and logs the epoch, unless they say another.
+    """
+    return _step(number, epoch)
+
+
+def log(**metrics: "Any") -> bool:
+    """Metrics of a step, such as log(epoch=1, loss=0.25, accuracy=0.9): a row of training_logs (python.training_logs).
+
+    Columns: time, epoch, step, loss, the other metrics of the first call, and `other`, JSON with those that came later.
+    Numbers, texts, and whatever float() takes (a tensor's value is fetched).  True: the row is kept.
+    """
+    return _log_metrics(**metrics)
+
+
+def table(name: "Any", columns: "Any" = None) -> Table:
+    """A table of one's own, python.NAME in SQL.
+
+    columns: {name: type}, a dataclass (its fields' metadata may have "unit" and "doc"), or a list of (name, type, unit, doc).
+    Types: int, float, str, bool, datetime; anything else is kept as its text.  A dataclass alone names the table, too.
+    """
+    return _table(name, columns)

@@ -1,0 +1,205 @@
+"""The probe in this process: libprobe.so of this package, or the one that is there already, through ctypes.
+
+Mirrors inject/probe/start.h.  `functions` is None until a probe runs here; writers look at that first, so that a program
+with calls of this package in it pays next to nothing without a probe.
+"""
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional
+
+VERSION = 1
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
+TEXT_MAX = 65535
+LOOK_AGAIN = 1.0  # s between looks for a probe that was injected
+
+functions = None  # type: Optional[Any]
+generation = 0  # counts starts and forks: handles of an older one are void
+_pid = 0
+_next_look = 0.0
+_structures = None  # type: Optional[Any]
+
+
+class ProbeError(RuntimeError):
+    """The probe or the tool could not do what was asked; the text says why."""
+
+
+def library():
+    # type: () -> str
+    """libprobe.so: the mapped one where there is one (a second copy would be a second probe), else this package's."""
+    own = os.path.join(FOLDER, "libprobe.so")
+    try:
+        with open("/proc/self/maps", errors="surrogateescape") as maps:
+            for line in maps:
+                words = line.rstrip("\n").split(None, 5)
+                if len(words) == 6 and os.path.basename(words[5]) == "libprobe.so":
+                    return words[5]
+    except OSError:
+        pass
+    return own
+
+
+def _types():
+    # type: () -> Any
+    """The structures of start.h."""
+    global _structures
+    if _structures is not None:
+        return _structures
+    import ctypes as c
+
+    # Short ones keep the GIL; what may wait for a file lets it go.
+    def short(result, *args):
+        # type: (Any, *Any) -> Any
+        return c.PYFUNCTYPE(result, *args)
+
+    class Functions(c.Structure):
+        _fields_ = [
+            ("version", c.c_uint32),
+            ("size", c.c_uint32),
+            ("active", short(c.c_int)),
+            ("detach", c.CFUNCTYPE(c.c_int)),
+            ("config_get", c.CFUNCTYPE(c.c_int, c.c_char_p, c.c_char_p, c.c_size_t)),
+            ("config_set", c.CFUNCTYPE(c.c_int, c.c_char_p, c.c_char_p, c.c_char_p, c.c_size_t)),
+            ("socket_path", short(c.c_char_p)),
+            ("table", c.CFUNCTYPE(c.c_void_p, c.c_char_p, c.c_char_p, c.c_char_p, c.c_size_t)),
+            ("row", short(c.c_int, c.c_void_p, c.c_char_p, c.c_size_t)),
+            ("config_list", c.CFUNCTYPE(c.c_int, c.c_char_p, c.c_size_t)),
+        ]
+
+    class Call(c.Structure):
+        _fields_ = [
+            ("version", c.c_uint32),
+            ("size", c.c_uint32),
+            ("settings", c.c_char_p),
+            ("how", c.c_char_p),
+            ("error", c.c_char * 256),
+            ("functions", c.POINTER(Functions)),
+        ]
+
+    _structures = (c, Functions, Call)
+    return _structures
+
+
+def _forked():
+    # type: () -> None
+    """In the child: the rings and the socket are the parent's."""
+    global functions, generation, _pid, _next_look
+    functions = None
+    generation += 1
+    _pid = os.getpid()
+    _next_look = 0.0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+    def same_process():
+        # type: () -> bool
+        """False in a forked child that has not noticed yet."""
+        return True
+
+else:  # CPython 3.6
+
+    def same_process():
+        # type: () -> bool
+        return _pid == os.getpid()
+
+
+def start(how, settings=None):
+    # type: (str, Optional[Dict[str, Any]]) -> None
+    """Start the probe here, or find that it runs; ProbeError when that fails."""
+    global functions, generation, _pid
+    c, _, call_type = _types()
+    path = library()
+    try:
+        entry = c.CDLL(path).prb_probe_start
+    except (OSError, AttributeError) as error:
+        raise ProbeError("libprobe.so cannot be loaded: {}".format(error))
+    lines = "".join("{}={}\n".format(key, value) for key, value in (settings or {}).items())
+    call = call_type(VERSION, c.sizeof(call_type), lines.encode("utf-8") if lines else None, how.encode("utf-8", "replace"))
+    entry.restype, entry.argtypes = c.c_int, [c.POINTER(call_type)]
+    if entry(c.byref(call)) != 0 or not call.functions:
+        raise ProbeError(call.error.decode("utf-8", "replace") or "the probe did not start")
+    found = call.functions.contents
+    if found.version != VERSION or found.size < c.sizeof(type(found)):
+        raise ProbeError("the probe {} is of another version (its functions: {}, {} bytes)".format(path, found.version, found.size))
+    functions, _pid = found, os.getpid()
+    generation += 1
+
+
+def _socket_here():
+    # type: () -> bool
+    """Whether a probe of this process listens (it may have been injected)."""
+    from probing import _log
+
+    try:
+        with open("/proc/self/stat", "rb") as stat:
+            started = stat.read().rpartition(b")")[2].split()[19].decode()
+        return os.path.exists(os.path.join(_log.folder(), "{}-{}.sock".format(os.getpid(), started)))
+    except (OSError, IndexError):
+        return False
+
+
+def look():
+    # type: () -> Optional[Any]
+    """The function table, or None.  Now and then finds a probe that somebody injected."""
+    global _next_look
+    if functions is not None:
+        if same_process():
+            return functions
+        _forked()
+    now = time.time()
+    if now < _next_look:
+        return None
+    _next_look = now + LOOK_AGAIN
+    if not _socket_here():
+        return None
+    try:
+        start("import")
+    except ProbeError:
+        return None
+    return functions
+
+
+def need():
+    # type: () -> Any
+    """The function table of a probe that runs."""
+    global _next_look
+    _next_look = 0.0
+    found = look()
+    if found is None or not found.active():
+        raise ProbeError("no probe runs in this process; probing.init() starts one")
+    return found
+
+
+def text_of(call):
+    # type: (Any) -> Optional[str]
+    """The text of call(buffer, size), a function that gives the length that it needs, or -1."""
+    import ctypes
+
+    size = 4096
+    while True:
+        buffer = ctypes.create_string_buffer(size)
+        length = call(buffer, size)
+        if length < 0:
+            return None
+        if length < size:
+            return buffer.raw[:length].decode("utf-8", "replace")
+        size = length + 1
+
+
+def stop():
+    # type: () -> bool
+    """End the probe; True if there was one."""
+    global functions, generation
+    found = look()
+    if found is None or not found.active():
+        return False
+    functions = None
+    generation += 1
+    if found.detach() != 0:
+        raise ProbeError("the probe could not be ended")
+    return True

@@ -1,0 +1,225 @@
+"""Tables that this process writes: rows packed as inject/probe/start.h says, into rings that SQL reads as python.NAME."""
+
+import struct
+import time
+
+from probing import _native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+COLUMNS_MAX = 64
+# names a column's type may have: ours
+TYPES = {
+    "int": "integer", "integer": "integer",
+    "float": "real", "real": "real",
+    "str": "text", "text": "text",
+    "bool": "boolean", "boolean": "boolean",
+    "datetime": "time", "time": "time",
+}
+
+
+def _type_name(wanted):
+    # type: (Any) -> str
+    """The ring's type for a class, its name, or Optional of one; anything else is kept as its text."""
+    args = getattr(wanted, "__args__", None) or ()
+    if type(None) in args:
+        wanted = next((one for one in args if one is not type(None)), wanted)
+    name = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", "")
+    name = name.split("|")[0].strip()
+    if "Optional[" in name:
+        name = name.partition("Optional[")[2].rstrip("] ")
+    return TYPES.get(name.rpartition(".")[2], "text")
+
+
+class Column(object):
+    """One column: name, type (int, float, str, bool, datetime or the names of them), unit and what it means."""
+
+    __slots__ = ("name", "type", "unit", "doc")
+
+    def __init__(self, name, type, unit="", doc=""):
+        # type: (str, Any, str, str) -> None
+        if not name.isidentifier() or len(name) > 63:
+            raise ValueError("{!r} is no name for a column".format(name))
+        self.name, self.type, self.unit, self.doc = name, _type_name(type), unit, doc
+
+    def line(self):
+        # type: () -> str
+        words = (self.name, self.type, self.unit.replace(":", " "), self.doc)
+        return ":".join(" ".join(word.split()) for word in words)
+
+
+def _number(kind, value):
+    # type: (str, Any) -> Any
+    """A value as its column has it; None where it does not fit."""
+    try:
+        if kind == "integer":
+            value = int(value)
+            return value if -(1 << 63) <= value < 1 << 63 else None
+        if kind == "boolean":
+            return int(bool(value))
+        if kind == "time" and hasattr(value, "timestamp"):
+            value = value.timestamp()
+        return float(value)
+    except Exception:  # whatever an object's own conversion raises
+        return None
+
+
+def _bytes(value):
+    # type: (Any) -> bytes
+    try:
+        data = (value if type(value) is str else str(value)).encode("utf-8", "replace")
+    except Exception:
+        data = "<{} that has no text>".format(type(value).__name__).encode("utf-8", "replace")
+    if len(data) > _native.TEXT_MAX:
+        data = data[:_native.TEXT_MAX].decode("utf-8", "ignore").encode("utf-8")
+    return data
+
+
+class Table(object):
+    """A table of this process.  Rows are kept while a probe runs here and dropped, at next to no cost, while none does.
+
+    >>> losses = probing.table("losses", {"epoch": int, "loss": float})
+    >>> losses.append(epoch=1, loss=0.25)      # or losses(1, 0.25)
+
+    SQL: SELECT * FROM python.losses.  A column `time` (s since the epoch) comes first unless there is one already.
+    """
+
+    def __init__(self, name, columns):
+        # type: (str, Sequence[Column]) -> None
+        self.name = name[len("python."):] if name.startswith("python.") else name
+        if not self.name.isidentifier() or len(self.name) > 63:
+            raise ValueError("{!r} is no name for a table".format(name))
+        self._stamped = all(column.name != "time" for column in columns)
+        self._names = [column.name for column in columns]
+        stamp = [Column("time", "time", "s", "when the row was written")] if self._stamped else []
+        self.columns = stamp + list(columns)
+        if not self._names or len(self.columns) > COLUMNS_MAX or len(set(self._names)) < len(self._names):
+            raise ValueError("a table has 1 to {} columns, each with a name of its own".format(COLUMNS_MAX - 1))
+        self._kinds = [column.type for column in self.columns]
+        self._texts = [at for at, kind in enumerate(self._kinds) if kind == "text"]
+        self._numbers = [at for at, kind in enumerate(self._kinds) if kind != "text"]
+        letters = ("d" if kind in ("real", "time") else "q" for kind in self._kinds)
+        self._struct = struct.Struct("<Q" + "".join(letters))
+        self._handle = None  # type: Optional[int]
+        self._row = None  # type: Any
+        self._generation = -1
+        self.error = ""  # why the table could not be made
+
+    def __repr__(self):
+        # type: () -> str
+        return "<probing.Table python.{} ({})>".format(self.name, ", ".join(column.name for column in self.columns))
+
+    def _open(self):
+        # type: () -> bool
+        """Have the ring made; False: no probe, or it cannot be made (said in the log once)."""
+        found = _native.look()
+        if self._generation == _native.generation:
+            return self._handle is not None
+        if found is None:
+            return False
+        from ctypes import create_string_buffer
+
+        self._generation, self._row = _native.generation, found.row
+        why = create_string_buffer(256)
+        lines = "\n".join(column.line() for column in self.columns) + "\n"
+        self._handle = found.table(self.name.encode(), lines.encode("utf-8"), why, len(why))
+        if not self._handle:
+            from probing import _log
+
+            self._handle = None
+            self.error = why.value.decode("utf-8", "replace")
+            _log.write("table python.{}: {}".format(self.name, self.error))
+        return self._handle is not None
+
+    def _pack(self, values):
+        # type: (List[Any]) -> bytes
+        nulls, texts = 0, []
+        for at in self._texts:
+            if values[at] is not None:
+                data = _bytes(values[at])
+                texts.append(data)
+                values[at] = len(data)
+        if None in values:
+            for at, value in enumerate(values):
+                if value is None:
+                    nulls |= 1 << at
+                    values[at] = 0
+        return self._struct.pack(nulls, *values) + b"".join(texts)
+
+    def _fitted(self, values):
+        # type: (List[Any]) -> List[Any]
+        return [value if value is None or kind == "text" else _number(kind, value) for kind, value in zip(self._kinds, values)]
+
+    def write(self, values):
+        # type: (List[Any]) -> bool
+        """One row: a value for each of `columns`, in that order.  True: it is in the ring."""
+        if self._handle is None or self._generation != _native.generation or not _native.same_process():
+            if not self._open():
+                return False
+        for at in self._numbers:
+            if type(values[at]) not in (float, int):
+                values = self._fitted(values)
+                break
+        kept = list(values)
+        try:
+            packed = self._pack(values)
+        except (struct.error, OverflowError, TypeError):
+            packed = self._pack(self._fitted(kept))
+        return self._row(self._handle, packed, len(packed)) == 0
+
+    def append(self, *values, **named):
+        # type: (*Any, **Any) -> bool
+        """One row: values in the columns' order, by name, or one object that has them as attributes (or keys).
+
+        Missing values and None are NULL; a value that does not fit its column's type is NULL, too.  True: the row is kept.
+        """
+        if len(values) == 1 and not named and not isinstance(values[0], (int, float, str)):
+            taken = self._taken(values[0])
+            row = [values[0]] if taken is None else taken
+        else:
+            row = list(values)
+        if len(row) > len(self._names):
+            raise TypeError("table {} has {} columns, not {}".format(self.name, len(self._names), len(row)))
+        row += [named.pop(name, None) for name in self._names[len(row):]]
+        if named:
+            raise TypeError("table {} has no column {}".format(self.name, ", ".join(sorted(named))))
+        return self.write([time.time()] + row if self._stamped else row)
+
+    __call__ = append
+
+    def _taken(self, record):
+        # type: (Any) -> Optional[List[Any]]
+        """A row out of a record (a dataclass, a named tuple, a dict), or None."""
+        if isinstance(record, dict):
+            unknown = set(record) - set(self._names)
+            if unknown:
+                raise TypeError("table {} has no column {}".format(self.name, ", ".join(sorted(map(str, unknown)))))
+            return [record.get(name) for name in self._names]
+        if hasattr(record, "__dataclass_fields__") or hasattr(record, "_fields"):
+            return [getattr(record, name, None) for name in self._names]
+        return None
+
+    def append_many(self, rows):
+        # type: (Iterable[Any]) -> int
+        """Rows (sequences, dicts or records); how many were kept."""
+        return sum(self.append(*row) if isinstance(row, (list, tuple)) and not hasattr(row, "_fields") else self.append(row) for row in rows)
+
+
+def table(name, columns=None):
+    # type: (Any, Any) -> Table
+    if isinstance(name, type) and columns is None:
+        name, columns = name.__name__.lower(), name
+    fields = getattr(columns, "__dataclass_fields__", None)
+    if fields is not None:
+        made = [Column(field.name, field.type, field.metadata.get("unit", ""), field.metadata.get("doc", "")) for field in fields.values()]
+    elif isinstance(columns, dict):
+        made = [Column(key, kind) for key, kind in columns.items()]
+    elif isinstance(columns, (list, tuple)):
+        made = [one if isinstance(one, Column) else Column(*one) for one in columns]
+    elif hasattr(columns, "__annotations__"):
+        made = [Column(key, kind) for key, kind in columns.__annotations__.items()]
+    else:
+        raise TypeError("the columns of a table: a dataclass, {name: type}, or a list of (name, type[, unit, doc])")
+    return Table(name, made)
