@@ -18,6 +18,7 @@ include lib/py/local.mk
 include lib/tensor/local.mk
 include lib/repr/local.mk
 include lib/native/local.mk
+include lib/ring/local.mk
 include lib/target/local.mk
 include lib/sql/local.mk
 include lib/table/local.mk

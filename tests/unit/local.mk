@@ -5,9 +5,10 @@ UNIT_TESTS += tests/unit/mem tests/unit/view tests/unit/maps tests/unit/proc tes
 UNIT_TESTS += tests/unit/layout
 UNIT_TESTS += tests/unit/object tests/unit/array tests/unit/stack
 UNIT_TESTS += tests/unit/dialect tests/unit/sql tests/unit/sql_functions tests/unit/secret
+UNIT_TESTS += tests/unit/ring
 LDADD = libprb.la $(CMOCKA_LIBS)
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
-EXTRA_DIST += tests/unit/unit.h tests/unit/numbers.h tests/unit/image.h tests/unit/object_image.h tests/unit/stack_image.h
+EXTRA_DIST += tests/unit/ring.h tests/unit/unit.h tests/unit/numbers.h tests/unit/image.h tests/unit/object_image.h tests/unit/stack_image.h

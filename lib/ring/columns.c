@@ -1,0 +1,140 @@
+/* Names of tables and columns, and columns as text. */
+#include "ring/columns.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The built-in tables, SCHEMA_NAME: data alone, so that no list has to be kept beside that one. */
+static const char *const built_in[] = {
+#define TABLE(symbol) #symbol,
+#include "table/tables.def"
+#undef TABLE
+};
+
+static const struct {
+    const char *name;
+    enum prb_ring_type type;
+} types[] = {
+    {"integer", PRB_RING_INTEGER}, {"real", PRB_RING_REAL}, {"text", PRB_RING_TEXT},
+    {"boolean", PRB_RING_BOOLEAN}, {"time", PRB_RING_TIME},
+};
+
+bool prb_ring_is_name(const char *text)
+{
+    static const char characters[] =
+        "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    size_t len = strnlen(text, PRB_RING_NAME_MAX + 1);
+    return len > 0 && len <= PRB_RING_NAME_MAX && (text[0] < '0' || text[0] > '9') &&
+           strspn(text, characters) == len;
+}
+
+static bool bad_name(const char *what, const char *name, struct prb_error *err)
+{
+    prb_fail(err, PRB_USAGE, "\"%.80s\" is no name of a %s", name, what);
+    return prb_error_remedy(err, "use letters, digits and _, a letter first, at most %d of them",
+                            PRB_RING_NAME_MAX);
+}
+
+bool prb_ring_table_name(const char *name, struct prb_error *err)
+{
+    static const char schema[] = "python_";
+    if (!prb_ring_is_name(name))
+        return bad_name("table", name, err);
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        if (strncmp(built_in[i], schema, sizeof schema - 1) == 0 &&
+            strcasecmp(built_in[i] + sizeof schema - 1, name) == 0) {
+            prb_fail(err, PRB_USAGE, "python.%s is a built-in table", name);
+            return prb_error_remedy(err, "choose another name");
+        }
+    return true;
+}
+
+bool prb_ring_columns_check(const struct prb_ring_column *columns, size_t count,
+                            struct prb_error *err)
+{
+    if (count < 1 || count > PRB_RING_COLUMNS_MAX)
+        return prb_fail(err, PRB_USAGE, "a table has 1 to %d columns, not %zu",
+                        PRB_RING_COLUMNS_MAX, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!prb_ring_is_name(columns[i].name))
+            return bad_name("column", columns[i].name, err);
+        if (columns[i].type < PRB_RING_INTEGER || columns[i].type > PRB_RING_TIME)
+            return prb_fail(err, PRB_USAGE, "column %s is of no known type", columns[i].name);
+        for (size_t j = 0; j < i; j++)
+            if (strcasecmp(columns[i].name, columns[j].name) == 0)
+                return prb_fail(err, PRB_USAGE, "two columns are named %s", columns[i].name);
+    }
+    return true;
+}
+
+size_t prb_ring_cut_length(const char *text, size_t len, size_t max)
+{
+    if (len <= max)
+        return len;
+    for (size_t back = 0; back < 4 && back < max; back++)
+        if (((unsigned char)text[max - back] & 0xc0) != 0x80)
+            return max - back;
+    return max;
+}
+
+void prb_ring_cut(char *out, size_t cap, const char *text)
+{
+    size_t len = text ? prb_ring_cut_length(text, strlen(text), cap - 1) : 0;
+    if (len)
+        memcpy(out, text, len);
+    out[len] = '\0';
+}
+
+/* ---- columns as text ---- */
+
+#define TEXT_MAX ((size_t)PRB_RING_COLUMNS_MAX * 1024)
+
+/* The part up to the next ':' (ended there), or the rest when it is the last; *rest: behind it, ""
+ * at the end. */
+static char *part(char **rest, bool last)
+{
+    char *begin = *rest, *end = begin + (last ? strlen(begin) : strcspn(begin, ":"));
+    *rest = *end ? end + 1 : end;
+    *end = '\0';
+    return begin;
+}
+
+static bool parse_line(char *line, struct prb_ring_column *out, struct prb_error *err)
+{
+    out->name = part(&line, false);
+    const char *type = part(&line, false);
+    out->unit = part(&line, false);
+    out->doc = part(&line, true);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].name, type) == 0) {
+            out->type = types[i].type;
+            return true;
+        }
+    prb_fail(err, PRB_USAGE, "column %.80s: \"%.40s\" is no type", out->name, type);
+    return prb_error_remedy(err, "types are integer, real, text, boolean and time");
+}
+
+struct prb_ring_table *prb_ring_table_parse(const char *folder, const char *name,
+                                            const char *columns,
+                                            const struct prb_ring_limits *limits,
+                                            struct prb_error *err)
+{
+    struct prb_ring_column parsed[PRB_RING_COLUMNS_MAX];
+    size_t count = 0;
+    if (strnlen(columns, TEXT_MAX + 1) > TEXT_MAX)
+        return PRB_NULL(prb_fail(err, PRB_USAGE, "the columns of %.80s are too long a text", name));
+    PRB_AUTO_FREE char *text = strdup(columns);
+    if (!text)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    char *rest = text;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        if (!*line)
+            continue;
+        if (count == PRB_RING_COLUMNS_MAX)
+            return PRB_NULL(
+                prb_fail(err, PRB_USAGE, "a table has at most %d columns", PRB_RING_COLUMNS_MAX));
+        if (!parse_line(line, &parsed[count++], err))
+            return NULL;
+    }
+    return prb_ring_table_new(folder, name, parsed, count, limits, err);
+}

@@ -1,0 +1,346 @@
+/*
+ * Reading rings of other processes, alive or dead.  Nothing is mapped: a file that is cut short
+ * meanwhile is a short read, not a signal.  Every number in the file is taken for hostile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "ring/columns.h"
+#include "ring/format.h"
+
+#define STATE_TRIES 1000 /* readings of a state that is being stored */
+#define STATE_STEADY 8   /* equal ones that are taken for what a stopped or dead writer left */
+#define CHUNK_TRIES 4    /* readings of a chunk that is begun anew meanwhile */
+
+struct prb_ring_reader {
+    int fd;
+    size_t column_count;
+    struct prb_ring_column columns[PRB_RING_COLUMNS_MAX]; /* texts of head */
+    struct prb_ring_head *head;                           /* as it was at opening */
+};
+
+/* ---- opening ---- */
+
+void prb_ring_close(struct prb_ring_reader *reader)
+{
+    if (!reader)
+        return;
+    if (reader->fd >= 0)
+        close(reader->fd);
+    free(reader->head);
+    free(reader);
+}
+PRB_DEFINE_AUTO_PTR(reader, struct prb_ring_reader, prb_ring_close)
+
+static bool read_at(int fd, void *out, size_t len, uint64_t offset)
+{
+    size_t got = 0;
+    while (got < len) {
+        ssize_t n = pread(fd, (char *)out + got, len - got, (off_t)(offset + got));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        got += (size_t)n;
+    }
+    return true;
+}
+
+static bool shape_is_good(const struct prb_ring_head *head)
+{
+    uint32_t chunk = head->chunk_bytes;
+    return head->magic == PRB_RING_MAGIC && head->version == PRB_RING_VERSION &&
+           head->columns >= 1 && head->columns <= PRB_RING_COLUMNS_MAX &&
+           chunk >= PRB_RING_CHUNK_MIN && chunk <= PRB_RING_CHUNK_MAX &&
+           (chunk & (chunk - 1)) == 0 && head->chunks_max >= 1 &&
+           head->chunks_max <= PRB_RING_CHUNKS_MAX && head->head_bytes % 4096 == 0 &&
+           head->head_bytes >= sizeof *head + head->columns * sizeof(struct prb_ring_head_column) &&
+           head->head_bytes <= (1u << 16);
+}
+
+static bool read_columns(struct prb_ring_reader *reader)
+{
+    struct prb_ring_head *head = reader->head;
+    reader->column_count = head->columns;
+    for (size_t i = 0; i < head->columns; i++) {
+        struct prb_ring_head_column *column = &head->column[i];
+        column->name[sizeof column->name - 1] = '\0';
+        column->unit[sizeof column->unit - 1] = '\0';
+        column->doc[sizeof column->doc - 1] = '\0';
+        reader->columns[i] = (struct prb_ring_column){.name = column->name,
+                                                      .unit = column->unit,
+                                                      .doc = column->doc,
+                                                      .type = (enum prb_ring_type)column->type};
+    }
+    return prb_ring_columns_check(reader->columns, reader->column_count, NULL);
+}
+
+static bool read_head(struct prb_ring_reader *reader, struct prb_error *err)
+{
+    struct prb_ring_head head;
+    if (!read_at(reader->fd, &head, sizeof head, 0) || !shape_is_good(&head))
+        return prb_fail(err, PRB_CORRUPT, "no ring of version %u", PRB_RING_VERSION);
+    size_t bytes = sizeof head + head.columns * sizeof(struct prb_ring_head_column);
+    if (!(reader->head = malloc(bytes)))
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    if (!read_at(reader->fd, reader->head, bytes, 0))
+        return prb_fail(err, PRB_CORRUPT, "the ring ends within its head");
+    memcpy(reader->head, &head, sizeof head); /* what was checked, should it have changed */
+    reader->head->name[PRB_RING_NAME_MAX] = '\0';
+    if (!prb_ring_is_name(reader->head->name) || !read_columns(reader))
+        return prb_fail(err, PRB_CORRUPT, "the ring's names or types are none");
+    return true;
+}
+
+struct prb_ring_reader *prb_ring_open(int folder, const char *file, struct prb_error *err)
+{
+    struct stat st;
+    PRB_AUTO(reader) struct prb_ring_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    reader->fd = openat(folder, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (reader->fd < 0 || fstat(reader->fd, &st) != 0)
+        return PRB_NULL(prb_fail_sys(err, errno, "%s", file));
+    if (!S_ISREG(st.st_mode))
+        return PRB_NULL(prb_fail(err, PRB_CORRUPT, "%s is no regular file", file));
+    if (!read_head(reader, err))
+        return PRB_NULL(prb_error_prefix(err, "%s", file));
+    return PRB_STEAL(reader);
+}
+
+const char *prb_ring_name(const struct prb_ring_reader *reader) { return reader->head->name; }
+
+const struct prb_ring_column *prb_ring_columns(const struct prb_ring_reader *reader, size_t *count)
+{
+    *count = reader->column_count;
+    return reader->columns;
+}
+
+/* ---- chunks ---- */
+
+struct words {
+    uint64_t state, check;
+    int64_t latest;
+};
+
+static uint64_t chunk_offset(const struct prb_ring_reader *reader, uint32_t chunk)
+{
+    return reader->head->head_bytes + (uint64_t)chunk * reader->head->chunk_bytes;
+}
+
+/* A state that was not read while it was stored.  False: there is no such chunk, or no sense in it.
+ */
+static bool read_state(const struct prb_ring_reader *reader, uint32_t chunk, struct words *out)
+{
+    struct words before = {0};
+    int steady = 0;
+    for (int i = 0; i < STATE_TRIES; i++) {
+        if (!read_at(reader->fd, out, sizeof *out, chunk_offset(reader, chunk)))
+            return false;
+        if (out->check == prb_ring_check(out->state) || (!out->state && !out->check))
+            return true;
+        steady = out->state == before.state && out->check == before.check ? steady + 1 : 0;
+        if (steady >= STATE_STEADY)
+            return true;
+        before = *out;
+    }
+    return false;
+}
+
+/* The chunk's rows as they were at one moment, *len_out bytes (0: none); freed by the caller. */
+static bool copy_chunk(const struct prb_ring_reader *reader, uint32_t chunk, struct words *words,
+                       char **out, struct prb_ring_counts *counts, struct prb_error *err)
+{
+    uint32_t room = reader->head->chunk_bytes - (uint32_t)sizeof(struct prb_ring_chunk);
+    *out = NULL;
+    for (int i = 0; i < CHUNK_TRIES; i++) {
+        struct words after;
+        if (!read_state(reader, chunk, words) || !prb_ring_used(words->state))
+            return true;
+        uint32_t used = prb_ring_used(words->state);
+        if (used > room || used % 8) {
+            counts->broken++;
+            return true;
+        }
+        PRB_AUTO_FREE char *copy = malloc(used);
+        if (!copy)
+            return prb_fail(err, PRB_NOMEM, "out of memory");
+        atomic_thread_fence(memory_order_seq_cst);
+        if (!read_at(reader->fd, copy, used,
+                     chunk_offset(reader, chunk) + sizeof(struct prb_ring_chunk)))
+            return true;
+        atomic_thread_fence(memory_order_seq_cst);
+        if (read_state(reader, chunk, &after) &&
+            prb_ring_generation(after.state) == prb_ring_generation(words->state)) {
+            *out = PRB_STEAL(copy);
+            return true;
+        }
+    }
+    return true;
+}
+
+static uint32_t chunk_count(const struct prb_ring_reader *reader)
+{
+    struct stat st;
+    if (fstat(reader->fd, &st) != 0 || st.st_size < (off_t)reader->head->head_bytes)
+        return 0;
+    uint64_t there = ((uint64_t)st.st_size - reader->head->head_bytes) / reader->head->chunk_bytes;
+    return there < reader->head->chunks_max ? (uint32_t)there : reader->head->chunks_max;
+}
+
+/* ---- rows ---- */
+
+struct found {
+    int64_t time;
+    const struct prb_ring_row *row;
+};
+
+struct reading {
+    struct prb_ring_reader *reader;
+    char **copies;
+    size_t copy_count, copy_cap;
+    struct found *rows;
+    size_t count, cap;
+    struct prb_ring_counts counts;
+};
+
+static void reading_end(struct reading *reading)
+{
+    for (size_t i = 0; i < reading->copy_count; i++)
+        free(reading->copies[i]);
+    free(reading->copies);
+    free(reading->rows);
+}
+PRB_DEFINE_AUTO(reading, struct reading, reading_end)
+
+static bool note_rows(struct reading *reading, const char *copy, uint64_t state, int64_t since,
+                      struct prb_error *err)
+{
+    uint32_t used = prb_ring_used(state), generation = prb_ring_generation(state);
+    size_t least =
+        sizeof(struct prb_ring_row) + reading->reader->column_count * sizeof(union prb_ring_cell);
+    for (uint32_t offset = 0; offset < used;) {
+        const struct prb_ring_row *row = (const struct prb_ring_row *)(copy + offset);
+        if (used - offset < least || row->length < least || row->length > used - offset ||
+            row->length % 8 || row->stamp != prb_ring_stamp(generation, offset, row->length)) {
+            reading->counts.broken++;
+            return true;
+        }
+        offset += row->length;
+        if (row->time < since)
+            continue;
+        if (!PRB_GROW(reading->rows, reading->count, reading->cap))
+            return prb_fail(err, PRB_NOMEM, "out of memory");
+        reading->rows[reading->count++] = (struct found){row->time, row};
+    }
+    return true;
+}
+
+/* The live part of the head: counts and retention. */
+static int64_t read_counts(struct reading *reading)
+{
+    struct prb_ring_head head;
+    double retention;
+    struct timespec now;
+    if (!read_at(reading->reader->fd, &head, sizeof head, 0))
+        return INT64_MIN;
+    reading->counts.dropped = head.dropped;
+    reading->counts.full = head.flags & PRB_RING_FULL;
+    memcpy(&retention, &head.retention, sizeof retention);
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (!(retention > 0) || retention > (double)now.tv_sec)
+        return INT64_MIN;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(retention * 1e9);
+}
+
+static bool collect(struct reading *reading, struct prb_error *err)
+{
+    int64_t since = read_counts(reading);
+    uint32_t count = chunk_count(reading->reader);
+    for (uint32_t chunk = 0; chunk < count; chunk++) {
+        struct words words;
+        char *copy;
+        if (!PRB_GROW(reading->copies, reading->copy_count, reading->copy_cap))
+            return prb_fail(err, PRB_NOMEM, "out of memory");
+        if (!copy_chunk(reading->reader, chunk, &words, &copy, &reading->counts, err))
+            return false;
+        if (!copy)
+            continue;
+        reading->copies[reading->copy_count++] = copy;
+        if (!note_rows(reading, copy, words.state, since, err))
+            return false;
+    }
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* False: a text lies outside of its row. */
+static bool decode(const struct prb_ring_reader *reader, const struct prb_ring_row *row,
+                   struct prb_ring_value *out)
+{
+    const union prb_ring_cell *cells = (const union prb_ring_cell *)(row + 1);
+    for (size_t i = 0; i < reader->column_count; i++) {
+        out[i].null = row->nulls >> i & 1;
+        if (reader->columns[i].type != PRB_RING_TEXT) {
+            out[i].integer = cells[i].integer;
+            if (reader->columns[i].type == PRB_RING_BOOLEAN)
+                out[i].integer = cells[i].integer != 0;
+            continue;
+        }
+        out[i].text = "";
+        out[i].len = 0;
+        if (out[i].null)
+            continue;
+        if (cells[i].text.offset > row->length ||
+            cells[i].text.len > row->length - cells[i].text.offset)
+            return false;
+        out[i].text = (const char *)row + cells[i].text.offset;
+        out[i].len = cells[i].text.len;
+    }
+    return true;
+}
+
+bool prb_ring_each(struct prb_ring_reader *reader,
+                   bool (*row)(void *context, const struct prb_ring_value *values), void *context,
+                   struct prb_ring_counts *counts_out, struct prb_error *err)
+{
+    PRB_AUTO(reading) struct reading reading = {.reader = reader};
+    struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
+    if (!collect(&reading, err))
+        return false;
+    if (reading.count)
+        qsort(reading.rows, reading.count, sizeof *reading.rows, by_time);
+    for (size_t i = 0; i < reading.count; i++) {
+        if (!decode(reader, reading.rows[i].row, values))
+            reading.counts.broken++;
+        else if (!row(context, values))
+            return false;
+    }
+    if (counts_out)
+        *counts_out = reading.counts;
+    return true;
+}
+
+double prb_ring_latest(struct prb_ring_reader *reader)
+{
+    int64_t latest = 0;
+    uint32_t count = chunk_count(reader);
+    for (uint32_t chunk = 0; chunk < count; chunk++) {
+        struct words words;
+        if (read_state(reader, chunk, &words) && prb_ring_used(words.state) &&
+            words.latest > latest)
+            latest = words.latest;
+    }
+    return (double)latest * 1e-9;
+}
