@@ -1,0 +1,123 @@
+/*
+ * Finding CPython in our own process: among the global symbols (libpython linked to the program, or the program
+ * itself), else in each loaded library, as programs that embed Python load it locally.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "inject/probe/python_api.h"
+
+static struct prb_py_api api;
+static bool found;
+static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+
+#define F(result, name, parameters) {#name, offsetof(struct prb_py_api, name)},
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {PRB_PY_FUNCTIONS(F)};
+#undef F
+
+/* All of them from one library, or none. */
+static bool take(void *handle, const char **missing)
+{
+    struct prb_py_api new = {0};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *address = dlsym(handle, functions[i].name);
+        if (!address) {
+            *missing = functions[i].name;
+            return false;
+        }
+        memcpy((char *)&new + functions[i].offset, &address, sizeof address);
+    }
+    new.none = dlsym(handle, "_Py_NoneStruct");
+    new.keyboard_interrupt = dlsym(handle, "PyExc_KeyboardInterrupt");
+    void *ending = dlsym(handle, "Py_IsFinalizing");
+    if (!ending)
+        ending = dlsym(handle, "_Py_IsFinalizing");
+    memcpy(&new.is_finalizing, &ending, sizeof ending);
+    new.finalizing = dlsym(handle, "_Py_Finalizing");
+    if (!new.none || !new.keyboard_interrupt) {
+        *missing = "_Py_NoneStruct";
+        return false;
+    }
+    api = new;
+    return true;
+}
+
+struct search {
+    const char *missing;
+    bool seen; /* a library that has a part of it */
+};
+
+static int look_into(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    struct search *search = context;
+    if (!info->dlpi_name || !info->dlpi_name[0])
+        return 0;
+    void *handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    if (!handle)
+        return 0;
+    const char *missing = NULL;
+    bool taken = false;
+    if (dlsym(handle, "Py_IsInitialized")) {
+        search->seen = true;
+        taken = take(handle, &missing) && api.Py_IsInitialized();
+        if (missing)
+            search->missing = missing;
+    }
+    dlclose(handle); /* it stays loaded: NOLOAD only counted it */
+    return taken;
+}
+
+static bool find(struct prb_error *err)
+{
+    const char *missing = NULL;
+    if (take(RTLD_DEFAULT, &missing) && api.Py_IsInitialized())
+        return true;
+    struct search search = {0};
+    if (dl_iterate_phdr(look_into, &search))
+        return true;
+    if (search.missing)
+        return prb_fail(err, PRB_UNSUPPORTED, "the interpreter in this process has no %s", search.missing);
+    if (search.seen || api.Py_IsInitialized)
+        return prb_fail(err, PRB_NOT_PYTHON, "the interpreter in this process has not started");
+    return prb_fail(err, PRB_NOT_PYTHON,
+                    "no library of this process, nor its program, lets Python's functions be found by name");
+}
+
+const struct prb_py_api *prb_py_api(struct prb_error *err)
+{
+    if (!__atomic_load_n(&found, __ATOMIC_ACQUIRE)) {
+        pthread_mutex_lock(&finding);
+        bool ok = found || find(err);
+        __atomic_store_n(&found, ok, __ATOMIC_RELEASE);
+        pthread_mutex_unlock(&finding);
+        if (!ok)
+            return NULL;
+    }
+    if (!api.Py_IsInitialized())
+        return PRB_NULL(prb_fail(err, PRB_GONE, "the interpreter in this process has ended"));
+    return &api;
+}
+
+void prb_py_drop(struct prb_py *object)
+{
+    if (object)
+        api.Py_DecRef(object);
+}
+
+void prb_py_forked(void)
+{
+    pthread_mutex_init(&finding, NULL);
+}
+
+bool prb_py_finalizing(const struct prb_py_api *py)
+{
+    if (py->is_finalizing)
+        return py->is_finalizing();
+    return py->finalizing && *py->finalizing;
+}

@@ -1,0 +1,80 @@
+/*
+ * The C functions of the CPython that is in this process, found by name when first needed.
+ * All of them are there with these types since 3.4 (Include/ of each version); objects are opaque.
+ */
+#ifndef PRB_PROBE_PYTHON_API_H
+#define PRB_PROBE_PYTHON_API_H
+
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+struct prb_py; /* PyObject */
+typedef struct prb_py *(*prb_py_function)(struct prb_py *self, struct prb_py *args);
+
+/* PyMethodDef (Include/methodobject.h). */
+struct prb_py_method {
+    const char *name;
+    prb_py_function call;
+    int flags;
+    const char *doc;
+};
+#define PRB_PY_VARARGS 0x0001
+#define PRB_PY_FILE_INPUT 257 /* Py_file_input */
+
+/* result, name, parameters */
+#define PRB_PY_FUNCTIONS(F)                                                                        \
+    F(int, Py_IsInitialized, (void))                                                               \
+    F(int, PyGILState_Ensure, (void))                                                              \
+    F(void, PyGILState_Release, (int))                                                             \
+    F(void *, PyEval_SaveThread, (void))                                                           \
+    F(void, PyEval_RestoreThread, (void *))                                                        \
+    F(struct prb_py *, PyEval_GetBuiltins, (void))                                                 \
+    F(struct prb_py *, Py_CompileString, (const char *, const char *, int))                        \
+    F(struct prb_py *, PyEval_EvalCode, (struct prb_py *, struct prb_py *, struct prb_py *))       \
+    F(void, Py_IncRef, (struct prb_py *))                                                          \
+    F(void, Py_DecRef, (struct prb_py *))                                                          \
+    F(struct prb_py *, PyDict_New, (void))                                                         \
+    F(int, PyDict_SetItemString, (struct prb_py *, const char *, struct prb_py *))                 \
+    F(struct prb_py *, PyDict_GetItemString, (struct prb_py *, const char *))                      \
+    F(struct prb_py *, PyTuple_Pack, (ptrdiff_t, ...))                                             \
+    F(struct prb_py *, PyObject_CallObject, (struct prb_py *, struct prb_py *))                    \
+    F(struct prb_py *, PyObject_GetAttrString, (struct prb_py *, const char *))                    \
+    F(struct prb_py *, PyObject_Str, (struct prb_py *))                                            \
+    F(struct prb_py *, PyUnicode_AsUTF8String, (struct prb_py *))                                  \
+    F(struct prb_py *, PyUnicode_DecodeUTF8, (const char *, ptrdiff_t, const char *))              \
+    F(struct prb_py *, PyBytes_FromStringAndSize, (const char *, ptrdiff_t))                       \
+    F(int, PyBytes_AsStringAndSize, (struct prb_py *, char **, ptrdiff_t *))                       \
+    F(struct prb_py *, PyLong_FromUnsignedLongLong, (unsigned long long))                          \
+    F(int, PyArg_ParseTuple, (struct prb_py *, const char *, ...))                                 \
+    F(struct prb_py *, PyCFunction_NewEx,                                                          \
+      (struct prb_py_method *, struct prb_py *, struct prb_py *))                                  \
+    F(struct prb_py *, PyCapsule_New, (void *, const char *, void (*)(struct prb_py *)))           \
+    F(void *, PyCapsule_GetPointer, (struct prb_py *, const char *))                               \
+    F(void, PyErr_Clear, (void))                                                                   \
+    F(void, PyErr_Fetch, (struct prb_py **, struct prb_py **, struct prb_py **))                   \
+    F(unsigned long, PyThread_get_thread_ident, (void))                                            \
+    F(int, PyThreadState_SetAsyncExc, (unsigned long, struct prb_py *))
+
+struct prb_py_api {
+#define F(result, name, parameters) result(*name) parameters;
+    PRB_PY_FUNCTIONS(F)
+#undef F
+    struct prb_py *none;
+    struct prb_py **keyboard_interrupt; /* PyExc_KeyboardInterrupt */
+    int (*is_finalizing)(void);         /* NULL before 3.7 */
+    void **finalizing;                  /* 3.6: _Py_Finalizing, set when it ends */
+};
+
+/* The functions, the same at every call; NULL and NOT_PYTHON when there are none or no interpreter runs yet. */
+const struct prb_py_api *prb_py_api(struct prb_error *err);
+/* Whether the interpreter ends: nobody may take the GIL any more. */
+bool prb_py_finalizing(const struct prb_py_api *py);
+/* Py_XDECREF; with the GIL. */
+void prb_py_drop(struct prb_py *object);
+PRB_DEFINE_AUTO_PTR(prb_py, struct prb_py, prb_py_drop)
+/* In a child after fork(2). */
+void prb_py_forked(void);
+
+#endif

@@ -1,0 +1,310 @@
+/*
+ * The part with the GIL: loading the agent (python_*.py, kept as bytes), and one call of it for a job.
+ * Everything here runs on a job's own thread.
+ */
+#include <string.h>
+
+#include "inject/probe/python_job.h"
+
+#define CAPSULE "probing.job"
+#define CLOSE_WAIT_NOTE "waits for running evaluations, bounded"
+
+/* The agent, and the parts that it executes when it needs them: PART(name) for python_NAME.py. */
+#define AGENT_PARTS(PART) PART(streams) PART(show) PART(frames) PART(statements) PART(complete)
+
+static const char agent_source[] = {
+#include "inject/probe/python_agent.inc"
+};
+static const char streams_source[] = {
+#include "inject/probe/python_streams.inc"
+};
+static const char show_source[] = {
+#include "inject/probe/python_show.inc"
+};
+static const char frames_source[] = {
+#include "inject/probe/python_frames.inc"
+};
+static const char statements_source[] = {
+#include "inject/probe/python_statements.inc"
+};
+static const char complete_source[] = {
+#include "inject/probe/python_complete.inc"
+};
+
+/* What is loaded, while it is; changed with the GIL and the lock. */
+static struct {
+    pthread_mutex_t lock;
+    struct prb_py *space, *closing;
+} agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Fail with the text of the exception that is set, and clear it. */
+static bool fail_raised(const struct prb_py_api *py, const char *doing, struct prb_error *err)
+{
+    PRB_AUTO(prb_py) struct prb_py *type = NULL, *value = NULL, *trace = NULL;
+    py->PyErr_Fetch(&type, &value, &trace);
+    PRB_AUTO(prb_py) struct prb_py *text = value ? py->PyObject_Str(value) : NULL;
+    PRB_AUTO(prb_py) struct prb_py *bytes = text ? py->PyUnicode_AsUTF8String(text) : NULL;
+    char *data = NULL;
+    ptrdiff_t len = 0;
+    if (!bytes || py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
+        data = NULL;
+    py->PyErr_Clear();
+    return prb_fail(err, PRB_INTERNAL, "%s failed in the target: %.200s", doing, data ? data : "no reason told");
+}
+
+static struct prb_py *on_closing(struct prb_py *self, struct prb_py *args)
+{
+    (void)self, (void)args;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (!py)
+        return NULL;
+    void *saved = py->PyEval_SaveThread();
+    prb_job_closing();
+    py->PyEval_RestoreThread(saved);
+    py->Py_IncRef(py->none);
+    return py->none;
+}
+
+static struct prb_py *on_send(struct prb_py *self, struct prb_py *args)
+{
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (!py)
+        return NULL;
+    struct prb_python_job *job = py->PyCapsule_GetPointer(self, CAPSULE);
+    struct prb_py *bytes;
+    int stream;
+    char *data;
+    ptrdiff_t len;
+    if (!job || !py->PyArg_ParseTuple(args, "iO", &stream, &bytes) ||
+        py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
+        return NULL;
+    prb_job_write(job, py, stream, data, (size_t)len);
+    py->Py_IncRef(py->none);
+    return py->none;
+}
+
+static void on_capsule_end(struct prb_py *capsule)
+{
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_python_job *job = py ? py->PyCapsule_GetPointer(capsule, CAPSULE) : NULL;
+    if (job)
+        prb_python_release(job);
+}
+
+static struct prb_py_method send_method = {"send", on_send, PRB_PY_VARARGS, "send(stream, bytes) to the client"};
+static struct prb_py_method closing_method = {"closing", on_closing, PRB_PY_VARARGS, CLOSE_WAIT_NOTE};
+
+static void add(const struct prb_py_api *py, struct prb_py *dict, const char *name, struct prb_py *value)
+{
+    PRB_AUTO(prb_py) struct prb_py *kept = value;
+    if (kept)
+        py->PyDict_SetItemString(dict, name, kept);
+}
+
+/* CODES: our error codes by name, and PARTS: sources by name. */
+static void add_tables(const struct prb_py_api *py, struct prb_py *space)
+{
+    struct prb_py *codes = py->PyDict_New(), *parts = py->PyDict_New();
+#define CODE(name, text, exit_code)                                                                \
+    if (codes)                                                                                     \
+        add(py, codes, #name, py->PyLong_FromUnsignedLongLong(PRB_##name));
+    PRB_CODES(CODE)
+#undef CODE
+#define PART(name)                                                                                 \
+    if (parts)                                                                                     \
+        add(py, parts, #name, py->PyBytes_FromStringAndSize(name##_source, sizeof name##_source - 1));
+    AGENT_PARTS(PART)
+#undef PART
+    add(py, space, "CODES", codes);
+    add(py, space, "PARTS", parts);
+}
+
+/* A namespace with the agent in it, a new reference. */
+static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
+{
+    PRB_AUTO(prb_py) struct prb_py *space = py->PyDict_New();
+    if (!space)
+        return PRB_NULL(fail_raised(py, "making a namespace", err));
+    add_tables(py, space);
+    add(py, space, "TEXT_MAX", py->PyLong_FromUnsignedLongLong(PRB_PYTHON_TEXT_MAX));
+    add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_agent", 13, NULL));
+    py->PyDict_SetItemString(space, "__builtins__", py->PyEval_GetBuiltins());
+    PRB_AUTO(prb_py) struct prb_py *code =
+        py->Py_CompileString(agent_source, "<probing agent>", PRB_PY_FILE_INPUT);
+    PRB_AUTO(prb_py) struct prb_py *done = code ? py->PyEval_EvalCode(code, space, space) : NULL;
+    if (!done)
+        return PRB_NULL(fail_raised(py, "loading the agent", err));
+    return PRB_STEAL(space);
+}
+
+/* Call the agent's function with the closing callback: begin or detach. */
+static bool tell(const struct prb_py_api *py, struct prb_py *space, const char *function, struct prb_py *closing,
+                 struct prb_error *err)
+{
+    PRB_AUTO(prb_py) struct prb_py *args = py->PyTuple_Pack(1, closing);
+    PRB_AUTO(prb_py) struct prb_py *done =
+        args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, function), args) : NULL;
+    return done || fail_raised(py, function, err);
+}
+
+/* The agent's namespace, a new reference; loaded when first asked for. */
+static struct prb_py *loaded(const struct prb_py_api *py, struct prb_error *err)
+{
+    pthread_mutex_lock(&agent.lock);
+    struct prb_py *space = agent.space;
+    if (space)
+        py->Py_IncRef(space);
+    pthread_mutex_unlock(&agent.lock);
+    if (space)
+        return space;
+    /* Loading may let other threads run: the first that is ready stays. */
+    PRB_AUTO(prb_py) struct prb_py *mine = load(py, err);
+    PRB_AUTO(prb_py) struct prb_py *closing = py->PyCFunction_NewEx(&closing_method, NULL, NULL);
+    if (!mine || !closing)
+        return NULL;
+    pthread_mutex_lock(&agent.lock);
+    bool first = !agent.space;
+    if (first) {
+        agent.space = mine, agent.closing = closing;
+        py->Py_IncRef(mine), py->Py_IncRef(closing);
+    }
+    space = agent.space;
+    py->Py_IncRef(space);
+    pthread_mutex_unlock(&agent.lock);
+    if (first && !tell(py, space, "begin", closing, err))
+        return PRB_NULL(prb_py_drop(space));
+    return space;
+}
+
+static bool detach(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
+{
+    (void)job;
+    pthread_mutex_lock(&agent.lock);
+    PRB_AUTO(prb_py) struct prb_py *space = PRB_STEAL(agent.space);
+    PRB_AUTO(prb_py) struct prb_py *closing = PRB_STEAL(agent.closing);
+    pthread_mutex_unlock(&agent.lock);
+    return !space || tell(py, space, "detach", closing, err);
+}
+
+/* The agent's Job of a job, a new reference. */
+static struct prb_py *make(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *space)
+{
+    const struct prb_python_request *asked = &job->request;
+    PRB_AUTO(prb_py) struct prb_py *capsule = py->PyCapsule_New(job, CAPSULE, on_capsule_end);
+    if (!capsule)
+        return NULL;
+    prb_job_hold(job);
+    PRB_AUTO(prb_py) struct prb_py *send = py->PyCFunction_NewEx(&send_method, capsule, NULL);
+    unsigned kind = asked->kind == PRB_PYTHON_COMPLETE ? 2 : asked->single;
+    PRB_AUTO(prb_py) struct prb_py *py_kind = py->PyLong_FromUnsignedLongLong(kind);
+    PRB_AUTO(prb_py) struct prb_py *source =
+        py->PyBytes_FromStringAndSize(asked->source, (ptrdiff_t)asked->source_len);
+    PRB_AUTO(prb_py) struct prb_py *name = NULL;
+    if (asked->name_space)
+        name = py->PyUnicode_DecodeUTF8(asked->name_space, (ptrdiff_t)strlen(asked->name_space), "replace");
+    else
+        py->Py_IncRef(name = py->none);
+    PRB_AUTO(prb_py) struct prb_py *thread = py->PyLong_FromUnsignedLongLong(asked->thread);
+    PRB_AUTO(prb_py) struct prb_py *frame = py->PyLong_FromUnsignedLongLong(asked->frame);
+    PRB_AUTO(prb_py) struct prb_py *cursor = py->PyLong_FromUnsignedLongLong(asked->cursor);
+    if (!send || !py_kind || !source || !name || !thread || !frame || !cursor)
+        return NULL;
+    PRB_AUTO(prb_py) struct prb_py *args =
+        py->PyTuple_Pack(7, send, py_kind, source, name, thread, frame, cursor);
+    return args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, "Job"), args) : NULL;
+}
+
+/* Call instance.run(), which can be interrupted meanwhile and at no other time.  False: it was, and did not notice. */
+static bool run(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *method)
+{
+    pthread_mutex_lock(&job->lock);
+    job->ident = py->PyThread_get_thread_ident();
+    job->interruptible = true;
+    pthread_mutex_unlock(&job->lock);
+    PRB_AUTO(prb_py) struct prb_py *done = py->PyObject_CallObject(method, NULL);
+    pthread_mutex_lock(&job->lock);
+    job->interruptible = false;
+    py->PyThreadState_SetAsyncExc(job->ident, NULL);
+    pthread_mutex_unlock(&job->lock);
+    if (!done)
+        py->PyErr_Clear();
+    return done;
+}
+
+enum { RAISED = 1, INCOMPLETE = 2, NONE = 4, INTERRUPTED = 8 };
+
+/* The tuple of Job.finish() into the job. */
+static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *told, struct prb_error *err)
+{
+    int code, flags;
+    struct prb_py *bytes;
+    char *data;
+    ptrdiff_t len;
+    if (!told || !py->PyArg_ParseTuple(told, "iiO", &code, &flags, &bytes) ||
+        py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
+        return fail_raised(py, "the evaluation", err);
+    if (code)
+        return prb_fail(err, (enum prb_code)code, "%s", data);
+    job->text = malloc((size_t)len + 1);
+    if (!job->text)
+        return prb_fail(err, PRB_NOMEM, "no memory for the result");
+    memcpy(job->text, data, (size_t)len + 1);
+    job->interrupted = flags & INTERRUPTED;
+    job->result = (struct prb_python_result){.raised = flags & RAISED,
+                                             .incomplete = flags & INCOMPLETE,
+                                             .none = flags & NONE,
+                                             .text = job->text,
+                                             .len = (size_t)len};
+    return true;
+}
+
+static bool ask(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
+{
+    PRB_AUTO(prb_py) struct prb_py *space = loaded(py, err);
+    if (!space)
+        return false;
+    PRB_AUTO(prb_py) struct prb_py *instance = make(job, py, space);
+    PRB_AUTO(prb_py) struct prb_py *method = instance ? py->PyObject_GetAttrString(instance, "run") : NULL;
+    PRB_AUTO(prb_py) struct prb_py *finish = method ? py->PyObject_GetAttrString(instance, "finish") : NULL;
+    if (!finish)
+        return fail_raised(py, "beginning the evaluation", err);
+    bool returned = run(job, py, method);
+    PRB_AUTO(prb_py) struct prb_py *escaped = py->PyLong_FromUnsignedLongLong(!returned);
+    PRB_AUTO(prb_py) struct prb_py *args = escaped ? py->PyTuple_Pack(1, escaped) : NULL;
+    PRB_AUTO(prb_py) struct prb_py *told = args ? py->PyObject_CallObject(finish, args) : NULL;
+    return keep(job, py, told, err);
+}
+
+void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py)
+{
+    bool removing = (int)job->request.kind == PRB_PYTHON_DETACH;
+    job->failed = !(removing ? detach : ask)(job, py, &job->failure);
+    job->result.microseconds = (prb_job_now() - job->started) / 1000;
+}
+
+void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py)
+{
+    PRB_AUTO(prb_py) struct prb_py *space = loaded(py, NULL);
+    PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(job->ident);
+    PRB_AUTO(prb_py) struct prb_py *args = space && ident ? py->PyTuple_Pack(1, ident) : NULL;
+    PRB_AUTO(prb_py) struct prb_py *told =
+        args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, "place"), args) : NULL;
+    char *data;
+    ptrdiff_t len;
+    if (!told || py->PyBytes_AsStringAndSize(told, &data, &len) != 0) {
+        py->PyErr_Clear();
+        return;
+    }
+    pthread_mutex_lock(&job->lock);
+    size_t kept = (size_t)len < sizeof job->where ? (size_t)len : sizeof job->where - 1;
+    memcpy(job->where, data, kept);
+    job->where[kept] = '\0';
+    pthread_mutex_unlock(&job->lock);
+}
+
+void prb_job_call_forked(void)
+{
+    pthread_mutex_init(&agent.lock, NULL);
+    /* Its locks are as the parent's threads held them: a new one is loaded when this process is asked. */
+    agent.space = agent.closing = NULL;
+}

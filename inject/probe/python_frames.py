@@ -1,0 +1,82 @@
+# A thread's frame as the place where code runs.
+import os
+import sys
+
+
+def thread_ident(thread):
+    """A Python ident, of an ident or a native thread id."""
+    frames = sys._current_frames()
+    if thread in frames:
+        return thread
+    threading = sys.modules.get("threading")
+    for ident, known in list(threading._active.items()) if threading else ():
+        if getattr(known, "native_id", None) == thread:
+            return ident
+    if threading and thread == os.getpid():
+        return threading.main_thread().ident
+    raise Refused("NOT_FOUND", "no thread {} runs Python code".format(thread))
+
+
+def thread_frame(thread, depth):
+    frame = sys._current_frames().get(thread_ident(thread))
+    for _ in range(depth):
+        frame = frame and frame.f_back
+    if frame is None:
+        raise Refused("NOT_FOUND", "thread {} has no frame {}".format(thread, depth))
+    return frame
+
+
+class FrameNames(object):
+    """A thread's frame as one namespace: a copy, so that what it does meanwhile and what the code does stay apart."""
+
+    def __init__(self, frame):
+        self.frame = frame
+        self.whole = frame.f_locals is frame.f_globals
+        if self.whole:
+            self.names = frame.f_globals
+        else:
+            self.local = dict(frame.f_locals)
+            self.names = dict(frame.f_globals)
+            self.names.update(self.local)
+
+    def store(self, declared_global):
+        """Put assignments back where that can be; the names for which it could not."""
+        if self.whole:
+            return []
+        for name in declared_global:
+            if name in self.names:
+                self.frame.f_globals[name] = self.names[name]
+        code = self.frame.f_code
+        own = set(code.co_varnames + code.co_cellvars + code.co_freevars) - set(declared_global)
+        missing = object()
+        changed = [name for name in own
+                   if self.names.get(name, missing) is not self.local.get(name, missing)
+                   and (name in self.local or self.names.get(name, missing)
+                        is not self.frame.f_globals.get(name, missing))]
+        proxy = self.frame.f_locals
+        if type(proxy) is dict:
+            return sorted(changed)
+        left = []
+        for name in changed:  # PEP 667: writes go to the frame itself
+            try:
+                proxy[name] = self.names[name]
+            except Exception:
+                left.append(name)
+        return sorted(left)
+
+
+def declared_global(source):
+    """The names in global statements."""
+    import ast
+
+    tree = ast.parse(source)
+    return [name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
+
+
+def where(ident):
+    """Where a helper thread stands, for the message that it does not end."""
+    frame = sys._current_frames().get(ident)
+    if frame is None:
+        return b""
+    text = "{}:{}, in {}".format(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return text[:200].encode("utf-8", "backslashreplace")

@@ -1,0 +1,581 @@
+/*
+ * Jobs and their threads.  The worker takes the GIL and runs the code; the watcher has the deadlines, hands output on
+ * and answers; an interrupter comes when the code has to end.  A worker that gets the GIL too late leaves at once.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inject/probe/python_job.h"
+
+#define MS 1000000u
+#define GIL_MS 1000
+#define END_MS 1500u         /* for interrupted code to end */
+#define CLOSE_MS 100u        /* that the interpreter's end waits for running code */
+#define INTERRUPT_MS 50u     /* before the next interruption; doubled up to */
+#define INTERRUPT_MAX_MS 1000u
+#define WORKER_STACK (8u << 20) /* Python's recursion limit supposes about that */
+#define WATCHER_STACK (256u << 10)
+#define PIECE_MAX (256u << 10) /* bytes in one call of the sink */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t fewer;
+    struct prb_python_job *first;
+    unsigned workers; /* threads that have not ended, those left behind included */
+    unsigned unanswered;
+    bool closing;
+} jobs = {.lock = PTHREAD_MUTEX_INITIALIZER, .fewer = PTHREAD_COND_INITIALIZER};
+
+static struct timespec at(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+}
+
+bool prb_job_wait(struct prb_python_job *job, uint64_t until)
+{
+    if (!until)
+        return pthread_cond_wait(&job->changed, &job->lock) == 0;
+    struct timespec time = at(until);
+    return pthread_cond_timedwait(&job->changed, &job->lock, &time) != ETIMEDOUT;
+}
+
+void prb_job_hold(struct prb_python_job *job)
+{
+    __atomic_add_fetch(&job->references, 1, __ATOMIC_RELAXED);
+}
+
+void prb_python_release(struct prb_python_job *job)
+{
+    if (!job || __atomic_sub_fetch(&job->references, 1, __ATOMIC_ACQ_REL))
+        return;
+    pthread_cond_destroy(&job->changed);
+    pthread_mutex_destroy(&job->lock);
+    prb_buf_deinit(&job->output);
+    free((char *)job->request.source);
+    free((char *)job->request.name_space);
+    free(job->text);
+    free(job);
+}
+
+/* A detached thread with all signals blocked and a reference to the job. */
+static bool spawn(struct prb_python_job *job, void *(*body)(void *), size_t stack)
+{
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, stack);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    prb_job_hold(job);
+    pthread_t thread;
+    bool made = pthread_create(&thread, &attributes, body, job) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (!made)
+        prb_python_release(job);
+    return made;
+}
+
+/* ---- output ---- */
+
+static void append(struct prb_python_job *job, int stream, const char *text, size_t len)
+{
+    struct prb_job_piece piece = {.stream = (uint32_t)stream};
+    bool first = !job->output.len;
+    if (!first)
+        memcpy(&piece, job->output.data + job->last_piece, sizeof piece);
+    if (first || piece.stream != (uint32_t)stream || piece.len + len > PIECE_MAX) {
+        job->last_piece = job->output.len;
+        piece = (struct prb_job_piece){.stream = (uint32_t)stream};
+        prb_buf_add(&job->output, &piece, sizeof piece);
+    }
+    prb_buf_add(&job->output, text, len);
+    if (!prb_buf_ok(&job->output))
+        return;
+    piece.len += (uint32_t)len;
+    memcpy(job->output.data + job->last_piece, &piece, sizeof piece);
+    if (first)
+        pthread_cond_broadcast(&job->changed);
+}
+
+/* Wait without the GIL until the client took some. */
+static void make_room(struct prb_python_job *job, const struct prb_py_api *py)
+{
+    pthread_mutex_unlock(&job->lock);
+    void *saved = py->PyEval_SaveThread();
+    pthread_mutex_lock(&job->lock);
+    while (job->output.len >= PRB_PYTHON_WAITING_MAX && !job->abandoned && !job->stop)
+        prb_job_wait(job, 0);
+    pthread_mutex_unlock(&job->lock);
+    py->PyEval_RestoreThread(saved);
+    pthread_mutex_lock(&job->lock);
+}
+
+void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int stream, const char *text, size_t len)
+{
+    pthread_mutex_lock(&job->lock);
+    while (len) {
+        if (job->output.len >= PRB_PYTHON_WAITING_MAX && !job->abandoned && !job->stop)
+            make_room(job, py);
+        size_t part = len < PIECE_MAX ? len : PIECE_MAX;
+        if (job->abandoned || job->output.len >= PRB_PYTHON_WAITING_MAX ||
+            job->output_total + part > PRB_PYTHON_OUTPUT_MAX)
+            job->output_dropped += part;
+        else
+            append(job, stream, text, part);
+        job->output_total += part;
+        text += part, len -= part;
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+/* Hand on what waits; the lock is free meanwhile. */
+static void drain(struct prb_python_job *job)
+{
+    PRB_AUTO(prb_buf) struct prb_buf output = job->output;
+    job->output = (struct prb_buf){0};
+    pthread_cond_broadcast(&job->changed);
+    pthread_mutex_unlock(&job->lock);
+    bool heard = true;
+    struct prb_job_piece piece;
+    for (size_t place = 0; heard && place < output.len; place += sizeof piece + piece.len) {
+        memcpy(&piece, output.data + place, sizeof piece);
+        heard = job->sink.output(job->sink.context, (int)piece.stream, output.data + place + sizeof piece, piece.len);
+    }
+    pthread_mutex_lock(&job->lock);
+    if (!heard && !job->stop)
+        job->stop = PRB_JOB_CANCELLED;
+}
+
+/* ---- the worker ---- */
+
+static void ended(struct prb_python_job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    job->phase = PRB_JOB_ENDED;
+    pthread_cond_broadcast(&job->changed);
+    pthread_mutex_unlock(&job->lock);
+    pthread_mutex_lock(&jobs.lock);
+    jobs.workers--;
+    pthread_cond_broadcast(&jobs.fewer);
+    pthread_mutex_unlock(&jobs.lock);
+    prb_python_release(job);
+}
+
+/* The GIL is here: false when nobody waits for the answer any more. */
+static bool begin(struct prb_python_job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    bool wanted = !job->abandoned || (int)job->request.kind == PRB_PYTHON_DETACH;
+    if (wanted) {
+        job->phase = PRB_JOB_RUNNING;
+        job->started = prb_job_now();
+        pthread_cond_broadcast(&job->changed);
+    }
+    pthread_mutex_unlock(&job->lock);
+    return wanted;
+}
+
+static void *work(void *argument)
+{
+    struct prb_python_job *job = argument;
+    pid_t process = getpid();
+    pthread_setname_np(pthread_self(), "probing eval");
+    const struct prb_py_api *py = prb_py_api(&job->failure);
+    job->failed = !py;
+    if (py && !prb_py_finalizing(py)) {
+        int state = py->PyGILState_Ensure();
+        if (begin(job))
+            prb_job_call(job, py);
+        py->PyGILState_Release(state);
+    } else if (py) {
+        job->failed = !prb_fail(&job->failure, PRB_GONE, "the interpreter is ending");
+    }
+    /* The code may have forked: in the child nobody waits. */
+    if (getpid() == process)
+        ended(job);
+    return NULL;
+}
+
+/* ---- the interrupter ---- */
+
+static void interrupt_once(struct prb_python_job *job, const struct prb_py_api *py, bool again)
+{
+    int state = py->PyGILState_Ensure();
+    pthread_mutex_lock(&job->lock);
+    bool running = job->phase == PRB_JOB_RUNNING;
+    if (job->interruptible)
+        py->PyThreadState_SetAsyncExc(job->ident, *py->keyboard_interrupt);
+    pthread_mutex_unlock(&job->lock);
+    if (again && running)
+        prb_job_locate(job, py);
+    py->PyGILState_Release(state);
+}
+
+static void *interrupt(void *argument)
+{
+    struct prb_python_job *job = argument;
+    pthread_setname_np(pthread_self(), "probing stop");
+    const struct prb_py_api *py = prb_py_api(NULL);
+    uint64_t pause = INTERRUPT_MS;
+    bool over = !py;
+    for (bool again = false; !over; again = true) {
+        if (prb_py_finalizing(py))
+            break;
+        interrupt_once(job, py, again);
+        uint64_t until = prb_job_now() + pause * MS;
+        pthread_mutex_lock(&job->lock);
+        while (job->phase != PRB_JOB_ENDED && prb_job_wait(job, until))
+            continue;
+        over = job->phase == PRB_JOB_ENDED;
+        pthread_mutex_unlock(&job->lock);
+        pause = pause * 2 < INTERRUPT_MAX_MS ? pause * 2 : INTERRUPT_MAX_MS;
+    }
+    prb_python_release(job);
+    return NULL;
+}
+
+/* ---- the watcher ---- */
+
+/* Why code that does not end is left alone. */
+static void fail_left(struct prb_python_job *job)
+{
+    if (job->stop == PRB_JOB_CLOSING)
+        prb_fail(&job->left, PRB_GONE, "the interpreter is ending");
+    else if (job->where[0])
+        prb_fail(&job->left, PRB_TIMEOUT, "the code was interrupted but does not end: it stands at %s", job->where);
+    else
+        prb_fail(&job->left, PRB_TIMEOUT, "the code was interrupted but does not end, and keeps the GIL");
+    prb_error_remedy(&job->left, "it is in a native call, or catches every exception; it is interrupted again "
+                                    "until it ends");
+}
+
+static void fail_gil(struct prb_python_job *job)
+{
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (!py || prb_py_finalizing(py) || job->stop == PRB_JOB_CLOSING)
+        prb_fail(&job->left, PRB_GONE, "the interpreter is ending");
+    else if (job->stop)
+        prb_fail(&job->left, PRB_BUSY, "cancelled while another thread held the GIL");
+    else
+        prb_fail(&job->left, PRB_BUSY, "the GIL was not got within %u ms", job->request.gil_ms);
+}
+
+static void leave_behind(struct prb_python_job *job)
+{
+    job->abandoned = true;
+    pthread_cond_broadcast(&job->changed);
+}
+
+/* Look at the clock, the lock held.  Returns when to look again (ns; 0: when something changes). */
+static uint64_t check(struct prb_python_job *job, uint64_t gil_until, uint64_t *end_until)
+{
+    uint64_t now = prb_job_now();
+    if (job->phase == PRB_JOB_WAITING) {
+        if (job->stop || now >= gil_until) {
+            fail_gil(job);
+            leave_behind(job);
+        }
+        return gil_until;
+    }
+    uint64_t limit = job->request.time_ms ? job->started + (uint64_t)job->request.time_ms * MS : 0;
+    if (!job->stop && limit && now >= limit)
+        job->stop = PRB_JOB_OVERDUE;
+    if (!job->stop)
+        return limit;
+    if (!*end_until) {
+        *end_until = now + END_MS * MS;
+        spawn(job, interrupt, WORKER_STACK);
+    }
+    if (now >= *end_until) {
+        fail_left(job);
+        leave_behind(job);
+    }
+    return *end_until;
+}
+
+static void watch_until_end(struct prb_python_job *job)
+{
+    uint64_t gil_until = prb_job_now() + (uint64_t)job->request.gil_ms * MS, end_until = 0;
+    pthread_mutex_lock(&job->lock);
+    while (job->phase != PRB_JOB_ENDED && !job->abandoned) {
+        if (job->output.len)
+            drain(job);
+        if (job->phase == PRB_JOB_ENDED)
+            break;
+        uint64_t again = check(job, gil_until, &end_until);
+        if (!job->abandoned && !job->output.len)
+            prb_job_wait(job, again);
+    }
+    while (job->output.len)
+        drain(job);
+    pthread_mutex_unlock(&job->lock);
+}
+
+static void answer(struct prb_python_job *job)
+{
+    const struct prb_python_sink *sink = &job->sink;
+    char note[96];
+    if (job->output_dropped) {
+        int len = snprintf(note, sizeof note, "\n[%llu more bytes of output were left out]\n",
+                           (unsigned long long)job->output_dropped);
+        sink->output(sink->context, 2, note, (size_t)len);
+    }
+    if (!job->abandoned && !job->failed && job->stop == PRB_JOB_OVERDUE && job->interrupted) {
+        sink->output(sink->context, 2, job->text, job->result.len);
+        job->failed = !prb_fail(&job->failure, PRB_TIMEOUT, "the code was interrupted after %u ms",
+                                job->request.time_ms);
+    }
+    if (job->abandoned)
+        sink->failed(sink->context, &job->left);
+    else if (job->failed)
+        sink->failed(sink->context, &job->failure);
+    else
+        sink->done(sink->context, &job->result);
+}
+
+static void leave_list(struct prb_python_job *job)
+{
+    pthread_mutex_lock(&jobs.lock);
+    for (struct prb_python_job **link = &jobs.first; *link; link = &(*link)->next)
+        if (*link == job) {
+            *link = job->next;
+            break;
+        }
+    jobs.unanswered--;
+    pthread_cond_broadcast(&jobs.fewer);
+    pthread_mutex_unlock(&jobs.lock);
+}
+
+static void *watch(void *argument)
+{
+    struct prb_python_job *job = argument;
+    pthread_setname_np(pthread_self(), "probing watch");
+    if (spawn(job, work, WORKER_STACK)) {
+        watch_until_end(job);
+    } else {
+        prb_fail(&job->failure, PRB_NOMEM, "no memory for a thread");
+        job->failed = true;
+        pthread_mutex_lock(&jobs.lock);
+        jobs.workers--;
+        pthread_mutex_unlock(&jobs.lock);
+    }
+    leave_list(job);
+    answer(job);
+    prb_python_release(job);
+    return NULL;
+}
+
+/* ---- from outside ---- */
+
+static char *copy(const char *text, size_t len)
+{
+    char *made = malloc(len + 1);
+    if (made) {
+        memcpy(made, text, len);
+        made[len] = '\0';
+    }
+    return made;
+}
+
+static struct prb_python_job *job_new(const struct prb_python_request *request, const struct prb_python_sink *sink)
+{
+    struct prb_python_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    job->references = 1;
+    job->request = *request;
+    job->sink = *sink;
+    if (!job->request.gil_ms)
+        job->request.gil_ms = GIL_MS;
+    pthread_mutex_init(&job->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&job->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    job->request.source = copy(request->source ? request->source : "", request->source_len);
+    job->request.name_space = request->name_space ? copy(request->name_space, strlen(request->name_space)) : NULL;
+    if (job->request.source && (!request->name_space || job->request.name_space))
+        return job;
+    prb_python_release(job);
+    return NULL;
+}
+
+static bool enter_list(struct prb_python_job *job, struct prb_error *err)
+{
+    pthread_mutex_lock(&jobs.lock);
+    bool full = jobs.workers >= PRB_PYTHON_JOBS_MAX && (int)job->request.kind != PRB_PYTHON_DETACH;
+    bool closing = jobs.closing;
+    if (!full && !closing) {
+        job->next = jobs.first;
+        jobs.first = job;
+        jobs.workers++, jobs.unanswered++;
+    }
+    pthread_mutex_unlock(&jobs.lock);
+    if (closing)
+        return prb_fail(err, PRB_GONE, "the interpreter is ending");
+    if (full) {
+        prb_fail(err, PRB_BUSY, "%d evaluations run or wait for the GIL already", PRB_PYTHON_JOBS_MAX);
+        return prb_error_remedy(err, "wait for one of them, or interrupt it");
+    }
+    return true;
+}
+
+struct prb_python_job *prb_python_start(const struct prb_python_request *request, const struct prb_python_sink *sink,
+                                        struct prb_error *err)
+{
+    const struct prb_py_api *py = prb_py_api(err);
+    if (!py)
+        return NULL;
+    if (prb_py_finalizing(py))
+        return PRB_NULL(prb_fail(err, PRB_GONE, "the interpreter is ending"));
+    struct prb_python_job *job = job_new(request, sink);
+    if (!job)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for the request"));
+    bool entered = enter_list(job, err);
+    if (entered && spawn(job, watch, WATCHER_STACK))
+        return job;
+    if (entered) {
+        prb_fail(err, PRB_NOMEM, "no memory for a thread");
+        leave_list(job);
+        pthread_mutex_lock(&jobs.lock);
+        jobs.workers--;
+        pthread_mutex_unlock(&jobs.lock);
+    }
+    prb_python_release(job);
+    return NULL;
+}
+
+static void stop(struct prb_python_job *job, enum prb_job_stop why)
+{
+    pthread_mutex_lock(&job->lock);
+    if (!job->stop || why == PRB_JOB_CLOSING)
+        job->stop = why;
+    pthread_cond_broadcast(&job->changed);
+    pthread_mutex_unlock(&job->lock);
+}
+
+void prb_python_cancel(struct prb_python_job *job) { stop(job, PRB_JOB_CANCELLED); }
+
+unsigned prb_python_running(void)
+{
+    pthread_mutex_lock(&jobs.lock);
+    unsigned count = jobs.unanswered;
+    pthread_mutex_unlock(&jobs.lock);
+    return count;
+}
+
+/* Stop all jobs, and wait until none runs or the time is over. */
+static bool stop_all(enum prb_job_stop why, uint64_t wait_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until); /* as a static condition counts */
+    until = at((uint64_t)until.tv_sec * 1000000000u + (uint64_t)until.tv_nsec + wait_ms * MS);
+    pthread_mutex_lock(&jobs.lock);
+    jobs.closing = true;
+    for (struct prb_python_job *job = jobs.first; job; job = job->next)
+        stop(job, why);
+    int late = 0;
+    while (jobs.workers && !late)
+        late = pthread_cond_timedwait(&jobs.fewer, &jobs.lock, &until);
+    bool none = !jobs.workers;
+    pthread_mutex_unlock(&jobs.lock);
+    return none;
+}
+
+void prb_job_closing(void) { stop_all(PRB_JOB_CLOSING, CLOSE_MS); }
+
+/* ---- detach: one more job, waited for ---- */
+
+struct detaching {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned references;
+    bool over, failed;
+    struct prb_error failure;
+};
+
+static void detaching_release(struct detaching *detaching)
+{
+    if (__atomic_sub_fetch(&detaching->references, 1, __ATOMIC_ACQ_REL) == 0)
+        free(detaching);
+}
+
+static void detach_over(struct detaching *detaching, const struct prb_error *failure)
+{
+    pthread_mutex_lock(&detaching->lock);
+    detaching->over = true;
+    detaching->failed = failure;
+    if (failure)
+        detaching->failure = *failure;
+    pthread_cond_broadcast(&detaching->changed);
+    pthread_mutex_unlock(&detaching->lock);
+    detaching_release(detaching);
+}
+
+static bool detach_output(void *context, int stream, const char *text, size_t len)
+{
+    (void)context, (void)stream, (void)text, (void)len;
+    return true;
+}
+static void detach_done(void *context, const struct prb_python_result *result)
+{
+    (void)result;
+    detach_over(context, NULL);
+}
+static void detach_failed(void *context, const struct prb_error *err) { detach_over(context, err); }
+
+static bool detach_agent(uint32_t wait_ms, struct prb_error *err)
+{
+    struct detaching *detaching = calloc(1, sizeof *detaching);
+    if (!detaching)
+        return prb_fail(err, PRB_NOMEM, "no memory to detach");
+    pthread_mutex_init(&detaching->lock, NULL);
+    pthread_cond_init(&detaching->changed, NULL);
+    detaching->references = 2;
+    struct prb_python_request request = {.kind = (enum prb_python_kind)PRB_PYTHON_DETACH, .gil_ms = wait_ms, .time_ms = wait_ms};
+    struct prb_python_sink sink = {detach_output, detach_done, detach_failed, detaching};
+    struct prb_python_job *job = prb_python_start(&request, &sink, err);
+    if (!job) {
+        free(detaching);
+        return false;
+    }
+    pthread_mutex_lock(&detaching->lock);
+    while (!detaching->over) /* its deadlines are ours */
+        pthread_cond_wait(&detaching->changed, &detaching->lock);
+    bool ok = !detaching->failed;
+    if (!ok && err)
+        *err = detaching->failure;
+    pthread_mutex_unlock(&detaching->lock);
+    detaching_release(detaching);
+    prb_python_release(job);
+    return ok;
+}
+
+bool prb_python_detach(uint32_t wait_ms, struct prb_error *err)
+{
+    stop_all(PRB_JOB_CANCELLED, wait_ms);
+    pthread_mutex_lock(&jobs.lock);
+    jobs.closing = false;
+    pthread_mutex_unlock(&jobs.lock);
+    struct prb_error none = {0};
+    if (!prb_py_api(&none) && (none.code == PRB_NOT_PYTHON || none.code == PRB_GONE))
+        return true; /* nothing of ours can be there */
+    return detach_agent(wait_ms, err);
+}
+
+void prb_python_forked(void)
+{
+    pthread_mutex_init(&jobs.lock, NULL);
+    pthread_cond_init(&jobs.fewer, NULL);
+    jobs.first = NULL;
+    jobs.workers = jobs.unanswered = 0;
+    jobs.closing = false;
+    prb_py_forked();
+    prb_job_call_forked();
+}

@@ -1,0 +1,76 @@
+/*
+ * A job, between the thread that watches it (python_job.c) and the one that runs it (python_call.c).
+ * Lock order: the GIL, then a job's lock; who holds a job's lock never asks for the GIL.
+ */
+#ifndef PRB_PROBE_PYTHON_JOB_H
+#define PRB_PROBE_PYTHON_JOB_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "inject/probe/python.h"
+#include "inject/probe/python_api.h"
+
+#define PRB_PYTHON_WAITING_MAX (1u << 20) /* bytes of output that wait for the client */
+#define PRB_PYTHON_DETACH 100             /* one more enum prb_python_kind: take all out */
+
+enum prb_job_phase { PRB_JOB_WAITING, PRB_JOB_RUNNING, PRB_JOB_ENDED };
+enum prb_job_stop { PRB_JOB_GO_ON, PRB_JOB_CANCELLED, PRB_JOB_OVERDUE, PRB_JOB_CLOSING };
+
+struct prb_python_job {
+    unsigned references;
+    struct prb_python_request request; /* its texts are ours */
+    struct prb_python_sink sink;
+    struct prb_python_job *next;
+
+    pthread_mutex_t lock; /* of all that follows */
+    pthread_cond_t changed;
+    enum prb_job_phase phase;
+    enum prb_job_stop stop;
+    bool abandoned; /* answered with left: what it still does is for nobody */
+    struct prb_error left;
+    bool interruptible;
+    unsigned long ident; /* Python's, of the thread that runs it */
+    uint64_t started;    /* ns, when it got the GIL */
+    char where[256];     /* it stands there although it was interrupted */
+
+    struct prb_buf output; /* pieces, each behind a struct prb_job_piece */
+    size_t last_piece;     /* offset */
+    uint64_t output_total, output_dropped;
+
+    /* By the worker, read when it has ended. */
+    bool failed, interrupted;
+    struct prb_error failure;
+    struct prb_python_result result;
+    char *text;
+};
+
+struct prb_job_piece {
+    uint32_t stream, len;
+};
+
+static inline uint64_t prb_job_now(void) /* ns */
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Wait for job->changed, its lock held; false at the time (ns, 0: none). */
+bool prb_job_wait(struct prb_python_job *job, uint64_t until);
+void prb_job_hold(struct prb_python_job *job);
+
+/* Output of the code, by the thread that runs it, with the GIL; waits without it when the client is slow. */
+void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int stream, const char *text, size_t len);
+
+/* With the GIL: do what is asked, and leave the result in the job. */
+void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py);
+/* With the GIL: where its code stands, into job->where. */
+void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py);
+/* In a child after fork(2): the agent is the parent's. */
+void prb_job_call_forked(void);
+/* The interpreter begins to end: refuse what is new, interrupt what runs, and wait for it a moment, without the GIL. */
+void prb_job_closing(void);
+
+#endif

@@ -1,0 +1,129 @@
+/* The requests EVAL and COMPLETE: from messages to jobs (python.h), and from what jobs tell back to messages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inject/probe/python.h"
+#include "inject/probe/request.h"
+
+#define ROOM_WAIT 1.0 /* s, then the request is looked at again */
+
+static bool on_output(void *context, int stream, const char *text, size_t len)
+{
+    struct prb_request *request = context;
+    enum prb_sent sent;
+    while ((sent = prb_request_output(request, (unsigned)stream, text, len)) == PRB_SENT_FULL)
+        if (!prb_request_wait_room(request, ROOM_WAIT) && !prb_request_open(request))
+            return false;
+    return sent == PRB_SENT;
+}
+
+static void on_failed(void *context, const struct prb_error *err)
+{
+    prb_request_fail(context, err);
+    prb_request_release(context);
+}
+
+static void on_evaluated(void *context, const struct prb_python_result *result)
+{
+    PRB_AUTO(prb_buf) struct prb_buf fields = {0};
+    prb_fields_number(&fields, PRB_FLD_RAISED, result->raised);
+    prb_fields_number(&fields, PRB_FLD_INCOMPLETE, result->incomplete);
+    prb_fields_number(&fields, PRB_FLD_NONE, result->none);
+    prb_fields_number(&fields, PRB_FLD_MICROSECONDS, result->microseconds);
+    prb_fields_text(&fields, PRB_FLD_TEXT, result->text, result->len);
+    prb_request_end(context, &fields);
+    prb_request_release(context);
+}
+
+/* Each line of the text is an item. */
+static void on_completed(void *context, const struct prb_python_result *result)
+{
+    const char *end = result->text + result->len;
+    enum prb_sent sent = PRB_SENT;
+    for (const char *line = result->text; !result->raised && line < end && sent != PRB_SENT_CLOSED;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        size_t len = (size_t)((stop ? stop : end) - line);
+        while ((sent = prb_request_item(context, line, len)) == PRB_SENT_FULL &&
+               (prb_request_wait_room(context, ROOM_WAIT) || prb_request_open(context)))
+            continue;
+        line += len + 1;
+    }
+    prb_request_end(context, NULL);
+    prb_request_release(context);
+}
+
+static void release_job(void *data) { prb_python_release(data); }
+
+/* Numbers that a message leaves out stay 0; those too large are as large as can be. */
+static uint32_t number(const struct prb_message *message, enum prb_message_field key)
+{
+    uint64_t value = 0;
+    prb_message_number(message, key, &value);
+    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static void begin(struct prb_request *request, const struct prb_message *message, struct prb_python_request *asked,
+                  void (*done)(void *context, const struct prb_python_result *result))
+{
+    prb_message_text(message, PRB_FLD_SOURCE, &asked->source, &asked->source_len);
+    prb_message_number(message, PRB_FLD_THREAD, &asked->thread);
+    asked->frame = number(message, PRB_FLD_FRAME);
+    asked->gil_ms = number(message, PRB_FLD_GIL_TIMEOUT_MS);
+    const char *text;
+    size_t len;
+    PRB_AUTO_FREE char *name = NULL;
+    if (prb_message_text(message, PRB_FLD_NAMESPACE, &text, &len))
+        asked->name_space = name = prb_message_copy(message, PRB_FLD_NAMESPACE);
+    struct prb_python_sink sink = {on_output, done, on_failed, prb_request_hold(request)};
+    struct prb_error err = {0};
+    struct prb_python_job *job = prb_python_start(asked, &sink, &err);
+    if (job)
+        prb_request_set_data(request, job, release_job);
+    else
+        on_failed(request, &err);
+}
+
+static void begin_eval(struct prb_request *request, const struct prb_message *message)
+{
+    struct prb_python_request asked = {
+        .kind = PRB_PYTHON_EVAL,
+        .single = number(message, PRB_FLD_MODE) == 1, /* PRB_EVAL_SINGLE of control.h */
+        .time_ms = number(message, PRB_FLD_TIMEOUT_MS),
+    };
+    begin(request, message, &asked, on_evaluated);
+}
+
+static void begin_complete(struct prb_request *request, const struct prb_message *message)
+{
+    struct prb_python_request asked = {
+        .kind = PRB_PYTHON_COMPLETE,
+        .cursor = number(message, PRB_FLD_CURSOR),
+        .time_ms = 2000, /* looking up a name takes no longer unless the program's code runs */
+    };
+    begin(request, message, &asked, on_completed);
+}
+
+static void cancel(struct prb_request *request, enum prb_cancel why)
+{
+    (void)why; /* the job ends the same way, and its answer is dropped when nobody waits */
+    struct prb_python_job *job = prb_request_data(request);
+    if (job)
+        prb_python_cancel(job);
+}
+
+const struct prb_request_kind prb_request_eval = {
+    .type = PRB_MSG_EVAL,
+    .name = "evaluate",
+    .logged = true,
+    .runs_python = true,
+    .begin = begin_eval,
+    .cancel = cancel,
+};
+
+const struct prb_request_kind prb_request_complete = {
+    .type = PRB_MSG_COMPLETE,
+    .name = "complete",
+    .runs_python = true,
+    .begin = begin_complete,
+    .cancel = cancel,
+};
