@@ -22,38 +22,14 @@ sys.path.insert(0, os.path.join(HERE, "..", "live"))
 
 import pythons  # noqa: E402
 import target as live  # noqa: E402
+from timing import in_turn, measure, peer  # noqa: E402
 from torch_python import torch_python  # noqa: E402
+
+import getting_in  # noqa: E402
 
 BUILD = os.environ.get("BUILDDIR", ".")
 SAMPLE = os.path.join(BUILD, "tests", "bench", "sample")
-MEASURE = os.path.join(BUILD, "tests", "bench", "measure")
 PROBING = live.PROBING
-
-
-def peer(name):
-    """The path of a peer's command, or None."""
-    return os.environ.get("PROBING_" + name.upper().replace("-", "")) or shutil.which(name) or next(
-        (path for path in (os.path.join(os.path.dirname(python), name) for python in (sys.executable, torch_python() or ""))
-         if os.access(path, os.X_OK)), None)
-
-
-def measure(count, *command):
-    done = subprocess.run([MEASURE, str(count), *map(str, command)], stdout=subprocess.PIPE, check=True)
-    runs = [json.loads(line) for line in done.stdout.splitlines()]
-    assert all(run["status"] == 0 for run in runs), (command, runs)
-    return runs
-
-
-def in_turn(rounds, *commands):
-    """Median milliseconds and peak megabytes of each command, run in turn."""
-    runs = [[] for _ in commands]
-    for command in commands:
-        measure(1, *command)  # brings its files into memory
-    for _ in range(rounds):
-        for kept, command in zip(runs, commands):
-            kept += measure(1, *command)
-    return [{"ms": statistics.median(run["ms"] for run in kept), "mb": max(run["kb"] for run in kept) / 1024}
-            for kept in runs]
 
 
 class Figures:
@@ -274,7 +250,7 @@ def markdown(figures):
     return "\n".join(lines)
 
 
-PARTS = [commands, training, cost, torn]
+PARTS = [commands, training, cost, torn] + getting_in.PARTS
 
 
 def main():

@@ -1,0 +1,200 @@
+"""Figures of injection, evaluation and the idle probe, beside the peers that are installed."""
+
+import glob
+import json
+import os
+import shutil
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from timing import HERE, in_turn, measure, peer
+from torch_python import torch_python
+
+import pythons
+import target as live
+
+sys.path.insert(0, os.path.join(HERE, "..", "inject"))
+
+import hard  # noqa: E402
+
+PROBING = live.PROBING
+HELLO, STATUS, EVAL, DETACH, PART, END = 1, 2, 3, 9, 64, 65
+VERSION, SOURCE = 1, 9
+PROBE = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
+
+
+def interpreter():
+    """The one that has torch, else any of this machine."""
+    path = torch_python()
+    return pythons.Python([], path, (3, 0, 0), "bench") if path else next(
+        python for python in pythons.found() if python.root is None)
+
+
+def job():
+    """A process with 30 threads when there is torch, else a small one."""
+    return live.Target(interpreter(), "train.py" if torch_python() else "parked.py", [] if torch_python() else [9], folder=HERE)
+
+
+def pauses(figures, options):
+    """Many injections into one process, of a library that does nothing."""
+    folder = tempfile.mkdtemp()
+    library = shutil.copy(hard.COUNTED, folder)
+    with job() as target:
+        count = 60 if options.quick else 300
+        account = hard.inject(target.pid, count, library=library)
+        assert account["injected"] == count, account
+        figures.bound("inject: the paused thread, p99 of {}".format(count), account["paused_us"]["p99"] / 1e3, "ms", 0.2)
+        figures.add("the same, median", account["paused_us"]["median"] / 1e3, "ms")
+        figures.add("the same, worst", account["paused_us"]["max"] / 1e3, "ms")
+        figures.add("inject: all of it inside the command, median", account["total_ms"]["median"], "ms")
+    shutil.rmtree(folder)
+
+
+def debugger_commands(pid, python):
+    """What the peers need to get in: {name: command}."""
+    commands = {}
+    if peer("gdb"):
+        commands["gdb call dlopen"] = [peer("gdb"), "-nx", "-batch", "-p", pid, "-ex", "call (void*)dlopen(\"libutil.so.1\", 2)"]
+    if subprocess.run([python, "-c", "import debugpy"], stderr=subprocess.DEVNULL).returncode == 0:
+        commands["debugpy --pid"] = [python, "-m", "debugpy", "--listen", "127.0.0.1:0", "--pid", pid]
+    if peer("py-spy"):
+        commands["py-spy dump"] = [peer("py-spy"), "dump", "--pid", pid]
+    return commands
+
+
+def first_time(command_of):
+    """Milliseconds of a command against a fresh process."""
+    with job() as target:
+        time.sleep(0.3)
+        return measure(1, *command_of(target.pid))[0]["ms"]
+
+
+def whole_commands(figures, options):
+    rounds = 3 if options.quick else 8
+    ours = statistics.median(first_time(lambda pid: [PROBING, "-t", pid, "inject"]) for _ in range(rounds))
+    figures.bound("`inject`, whole command, fresh torch process", ours, "ms", 20)
+    for name in debugger_commands(0, sys.executable):
+        theirs = statistics.median(first_time(lambda pid: debugger_commands(pid, sys.executable)[name]) for _ in range(rounds))
+        figures.against("the same", ours, theirs, name, "ms", 1)
+
+
+def longest_break(figures, options):
+    """What a thread that is not chosen feels; the machine's own breaks are the first row."""
+    python = pythons.Python([], sys.executable, (3, 0, 0), "bench")
+
+    def ask(target):
+        target.child.stdin.write(b"\n")
+        target.child.stdin.flush()
+        return float(target.line())
+
+    def one(command_of):
+        with live.Target(python, "gaps.py", folder=HERE) as target:
+            time.sleep(0.1)
+            ask(target)
+            if command_of:
+                measure(1, *command_of(target.pid))
+            else:
+                time.sleep(0.02)
+            return ask(target)
+
+    rounds = 5 if options.quick else 15
+    rows = [("nothing", None), ("`inject`", lambda pid: [PROBING, "-t", pid, "inject"])]
+    rows += [(name, lambda pid, name=name: debugger_commands(pid, sys.executable)[name])
+             for name in debugger_commands(0, sys.executable)]
+    for name, command_of in rows:
+        figures.add("longest break of a computing thread beside " + name,
+                    statistics.median(one(command_of) for _ in range(rounds)), "ms")
+
+
+class Session:
+    """An open connection to a probe, no library of ours between."""
+
+    def __init__(self, pid):
+        with open("/proc/{}/environ".format(pid), "rb") as environ:
+            variables = dict(item.split(b"=", 1) for item in environ.read().split(b"\0") if b"=" in item)
+        uid = os.stat("/proc/{}".format(pid)).st_uid
+        folder = variables.get(b"XDG_RUNTIME_DIR", b"").decode()
+        folder = os.path.join(folder, "probing") if folder else "/tmp/probing-{}".format(uid)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(glob.glob("{}/{}-*.sock".format(folder, pid))[0])
+        self.number = 0
+        self.ask(HELLO, VERSION, struct.pack("<Q", 1))
+
+    def ask(self, kind, key, value):
+        self.number += 1
+        body = struct.pack("<HHI", key, 0, len(value)) + value
+        self.socket.sendall(struct.pack("<IIHH", len(body), self.number, kind, 0) + body)
+        while True:
+            length, _, kind, _ = struct.unpack("<IIHH", self.socket.recv(12, socket.MSG_WAITALL))
+            if length:
+                self.socket.recv(length, socket.MSG_WAITALL)
+            if kind != PART:
+                assert kind == END, kind
+                return
+
+    def round_trip_ms(self, source, count):
+        times = []
+        for _ in range(count):
+            before = time.perf_counter()
+            self.ask(EVAL, SOURCE, source)
+            times.append((time.perf_counter() - before) * 1e3)
+        return times
+
+
+def evaluation(figures, options):
+    with live.Target(interpreter(), "parked.py", [4], folder=HERE) as target:
+        live.probing("-t", target.pid, "inject", check=False)
+        times = Session(target.pid).round_trip_ms(b"1", 100 if options.quick else 500)
+        figures.bound("evaluation of `1` in an open session, GIL free", statistics.median(times), "ms", 0.3)
+        figures.add("the same, p99", sorted(times)[int(len(times) * 0.99)], "ms")
+        runs = in_turn(options.rounds, [PROBING, "-t", target.pid, "eval", "1"])
+        figures.bound("`eval 1`, whole command, probe there", runs[0]["ms"], "ms", 10)
+
+
+def memory_kb(pid):
+    with open("/proc/{}/smaps_rollup".format(pid)) as rollup:
+        return {line.split(":")[0]: int(line.split()[1]) for line in rollup if line.endswith("kB\n")}
+
+
+def probe_nanoseconds(pid):
+    """Processor time of the probe's own threads."""
+    used, count = 0, 0
+    for tid in os.listdir("/proc/{}/task".format(pid)):
+        with open("/proc/{}/task/{}/comm".format(pid, tid)) as comm:
+            if comm.read().startswith("probing"):
+                with open("/proc/{}/task/{}/schedstat".format(pid, tid)) as stat:
+                    used, count = used + int(stat.read().split()[0]), count + 1
+    return used, count
+
+
+def idle(figures, options):
+    with live.Target(interpreter(), "parked.py", [4], folder=HERE) as target:
+        target.settle()
+        before = memory_kb(target.pid)
+        live.probing("-t", target.pid, "inject", check=False)
+        live.probing("-t", target.pid, "eval", "1", check=False)
+        time.sleep(0.5)
+        after, began = memory_kb(target.pid), probe_nanoseconds(target.pid)
+        seconds = 2 if options.quick else 10
+        time.sleep(seconds)
+        ended = probe_nanoseconds(target.pid)
+        assert ended[1] >= 1, "the target has no probe"
+        figures.bound("idle probe: resident memory that it adds", (after["Rss"] - before["Rss"]) / 1024, "MB", 2)
+        figures.add("the same, its own (dirty) part", (after["Private_Dirty"] - before["Private_Dirty"]) / 1024, "MB")
+        figures.bound("idle probe: processor time", (ended[0] - began[0]) / 1e3 / seconds, "µs a second", 1)
+    figures.bound("size of libprobe.so, stripped", stripped_kb() / 1024, "MB", 1.5)
+
+
+def stripped_kb():
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(PROBE, folder)
+        subprocess.run(["strip", copy], check=False)
+        return os.path.getsize(copy) / 1024
+
+
+PARTS = [pauses, whole_commands, longest_break, evaluation, idle]

@@ -1,0 +1,41 @@
+"""How the benchmarks time commands, and where the peers are."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "live"))
+
+from torch_python import torch_python  # noqa: E402
+
+MEASURE = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "measure")
+
+
+def peer(name):
+    """The path of a peer's command, or None."""
+    return os.environ.get("PROBING_" + name.upper().replace("-", "")) or shutil.which(name) or next(
+        (path for path in (os.path.join(os.path.dirname(python), name) for python in (sys.executable, torch_python() or ""))
+         if os.access(path, os.X_OK)), None)
+
+
+def measure(count, *command):
+    done = subprocess.run([MEASURE, str(count), *map(str, command)], stdout=subprocess.PIPE, check=True)
+    runs = [json.loads(line) for line in done.stdout.splitlines()]
+    assert all(run["status"] == 0 for run in runs), (command, runs)
+    return runs
+
+
+def in_turn(rounds, *commands):
+    """Median milliseconds and peak megabytes of each command, run in turn."""
+    runs = [[] for _ in commands]
+    for command in commands:
+        measure(1, *command)  # brings its files into memory
+    for _ in range(rounds):
+        for kept, command in zip(runs, commands):
+            kept += measure(1, *command)
+    return [{"ms": statistics.median(run["ms"] for run in kept), "mb": max(run["kb"] for run in kept) / 1024}
+            for kept in runs]

@@ -1,0 +1,77 @@
+"""Hard injections into every CPython found: it computes the same as before, and ends as it would have."""
+
+import json
+import subprocess
+import time
+
+import pytest
+
+import hard
+import pythons
+from hard import inject, injector, short
+from target import Target
+from torch_python import torch_python
+
+
+def goes_on(target):
+    """Both threads compute, and rightly."""
+    told = []
+    for _ in range(2):
+        before = told
+        until = time.monotonic() + hard.DEADLINE
+        while True:
+            target.child.stdin.write(b"\n")
+            target.child.stdin.flush()
+            line = target.line()
+            assert line and not line.startswith("wrong"), line
+            told = [int(word) for word in line.split()]
+            if not before or all(now > was for now, was in zip(told, before)):
+                break
+            assert time.monotonic() < until, line
+            time.sleep(0.01)
+
+
+def test_every_cpython_computes_on(start, python):
+    target = start(python, "steady.py")
+    account = inject(target.pid, short(0.1))
+    assert account["injected"] == short(0.1), account
+    goes_on(target)
+    target.child.stdin.close()
+    assert target.child.wait(hard.DEADLINE) == 0
+    target.child.stdin = open("/dev/null")
+
+
+def test_interpreter_exit_during_injection(start, python):
+    for delay in range(short(0.1)):
+        target = start(python, "steady.py")
+        process = subprocess.Popen(injector(target.pid), stdout=subprocess.PIPE, encoding="utf-8")
+        time.sleep(delay % 12 * 0.001)
+        target.child.stdin.close()
+        assert target.child.wait(hard.DEADLINE) == 0, delay
+        account = json.loads(process.communicate(timeout=hard.DEADLINE)[0].splitlines()[-1])
+        assert not account["hung"], account
+        target.child.stdin = open("/dev/null")
+
+
+@pytest.fixture(scope="module")
+def torch():
+    path = torch_python()
+    if not path:
+        pytest.skip("no Python with torch")
+    return pythons.Python([], path, (3, 0, 0), "torch")
+
+
+def trained(torch, injections):
+    with Target(torch, "torch_exact.py", [300]) as target:
+        if injections:
+            account = inject(target.pid, injections)
+            assert account["injected"] > 0, account
+        return target.line()
+
+
+def test_training_gives_the_same_weights(torch):
+    """Bit by bit: what an injector does to one vector register shows here."""
+    wanted = trained(torch, 0)
+    assert wanted and trained(torch, 0) == wanted
+    for _ in range(3):
+        assert trained(torch, short(0.2)) == wanted
