@@ -8,7 +8,7 @@ import pytest
 
 import hard
 import pythons
-from hard import inject, injector, short
+from hard import ROUNDS, inject, injector, short
 from target import Target
 from torch_python import torch_python
 
@@ -62,7 +62,7 @@ def torch():
 
 
 def trained(torch, injections):
-    with Target(torch, "torch_exact.py", [300]) as target:
+    with Target(torch, "torch_exact.py", [200]) as target:
         if injections:
             account = inject(target.pid, injections)
             assert account["injected"] > 0, account
@@ -72,6 +72,6 @@ def trained(torch, injections):
 def test_training_gives_the_same_weights(torch):
     """Bit by bit: what an injector does to one vector register shows here."""
     wanted = trained(torch, 0)
-    assert wanted and trained(torch, 0) == wanted
-    for _ in range(3):
-        assert trained(torch, short(0.2)) == wanted
+    assert wanted
+    for _ in range(max(1, ROUNDS // 100)):
+        assert trained(torch, short(0.3)) == wanted
