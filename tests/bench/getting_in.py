@@ -197,4 +197,24 @@ def stripped_kb():
         return os.path.getsize(copy) / 1024
 
 
-PARTS = [pauses, whole_commands, longest_break, evaluation, idle]
+def start_up(figures, options):
+    """The line that pip puts into site-packages, when no variable asks for the probe."""
+    code = ("import site, sys, time; folder = sys.argv[1]; before = set(sys.modules); began = time.perf_counter();"
+            "site.addsitedir(folder); print((time.perf_counter() - began) * 1e3, len(set(sys.modules) - before))")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PROBING", "PROBE"))}
+    with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryDirectory() as hooked:
+        with open(os.path.join(empty, "nothing.pth"), "w") as file:
+            file.write("import os\n")
+        shutil.copy(os.path.join(HERE, "..", "..", "python", "probing.pth"), hooked)
+        times = {empty: [], hooked: []}
+        for _ in range(options.rounds * 2):
+            for folder, kept in times.items():
+                told = subprocess.run([sys.executable, "-c", code, folder], stdout=subprocess.PIPE, env=variables, check=True)
+                milliseconds, modules = told.stdout.split()
+                assert modules == b"0", "the hook imports modules"
+                kept.append(float(milliseconds))
+        figures.bound("start-up hook, no variable set", statistics.median(times[hooked]) - statistics.median(times[empty]),
+                      "ms", 1)
+
+
+PARTS = [start_up, pauses, whole_commands, longest_break, evaluation, idle]
