@@ -220,5 +220,6 @@ def detach(closing):
     import atexit
 
     atexit.unregister(closing)
+    streams.detach()
     name_spaces.clear()
     sources.clear()

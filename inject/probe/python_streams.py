@@ -112,6 +112,12 @@ class Streams(object):
             if self._outputs.pop(_thread.get_ident(), None) is not None and not self._outputs:
                 self._remove()
 
+    def detach(self):
+        """Although evaluations may run: theirs are the program's streams now."""
+        with self._lock:
+            self._outputs.clear()
+            self._remove()
+
     def _install(self):
         for number, name in enumerate(STREAMS):
             self._put(name, StandIn(self._finder(number, getattr(sys, name, None))))
