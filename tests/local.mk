@@ -15,6 +15,7 @@ include tests/cli/local.mk
 include tests/targets/local.mk
 include tests/layout/local.mk
 include tests/live/local.mk
+include tests/python/local.mk
 include tests/fuzz/local.mk
 include tests/inject/local.mk
 include tests/bench/local.mk

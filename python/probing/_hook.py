@@ -42,9 +42,8 @@ def _run_script(path):
     # type: (str) -> None
     """The SCRIPT of init:SCRIPT+MODE, before the program."""
     try:
-        import runpy
-
-        runpy.run_path(path, run_name="__probing_init__")
+        with open(path, "rb") as script:  # runpy wants sys.argv, which 3.6 and 3.7 do not have yet
+            exec(compile(script.read(), path, "exec"), {"__name__": "__probing_init__", "__file__": path})
     except BaseException as error:  # sys.exit in it must not end the program, either
         _log.write("the script {} of PROBING ended with {}: {}".format(path, type(error).__name__, error))
 

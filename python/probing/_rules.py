@@ -192,7 +192,7 @@ def decide(value, program):
             decision.start = _matches(value[len("regex:"):], program)
         except Exception as error:  # a pattern that does not compile
             decision.complaint = "the pattern of PROBING={!r} is wrong: {}".format(value, error)
-    elif "/" in value or word.startswith("init:"):
+    elif "/" in value:
         decision.complaint = "PROBING={!r} is none of 0, 1, 2, regex:PATTERN, the base name of a script".format(value)
     else:
         decision.start = value == program.script

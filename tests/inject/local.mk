@@ -12,6 +12,6 @@ tests_inject_targets_guarded_LDADD =
 tests_inject_targets_clobber_LDADD =
 tests_inject_killer_LDADD =
 # A module of libtool's, which is made though nothing installs it.
-check_LTLIBRARIES = %D%/targets/counted.la
+check_LTLIBRARIES += %D%/targets/counted.la
 tests_inject_targets_counted_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere -Wl,-z,noexecstack
 EXTRA_DIST += %D%/targets/report.h %D%/hard.py %D%/conftest.py %D%/test_hard.py %D%/test_hard_python.py %D%/test_hostile.py %D%/many.c

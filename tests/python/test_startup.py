@@ -1,0 +1,289 @@
+"""Which processes get a probe by PROBING, at what cost, and that nothing goes wrong without one."""
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+
+import pytest
+
+import package
+from torch_python import torch_python
+
+CHILDREN = ("subprocess", "spawn", "fork")
+
+# PROBING: whose start it means, of the processes of starts.py, and what the program sees of the variable
+FORMS = [
+    ("0", (), "0"),
+    ("1", ("self",), None),
+    ("followed", ("self",), None),
+    ("2", ("self",) + CHILDREN, "2"),
+    ("regex:starts[.]py$", ("self",), "regex:starts[.]py$"),
+    ("regex:^none$", (), "regex:^none$"),
+    ("starts.py", ("self",), "starts.py"),
+    ("tarts.py", (), "tarts.py"),
+]
+
+
+def begun(said, rows):
+    """The names of the processes that started a probe."""
+    names = {pid: name for name, pid in said.items() if isinstance(pid, int)}
+    return sorted(names.get(pid, pid) for pid in rows.pids)
+
+
+@pytest.mark.parametrize("value, meant, left", FORMS, ids=[form[0] for form in FORMS])
+def test_forms(installed, value, meant, left):
+    said, rows = installed.told(installed.within("starts.py"), PROBING=value)
+    assert begun(said, rows) == sorted(meant)
+    assert said["variable"] == left
+    assert all(how == "PROBING=" + value for _, how in rows.starts)
+
+
+def test_without_the_variable_nothing_starts(installed):
+    said, rows = installed.told(installed.within("starts.py"))
+    assert rows.pids == [] and said["variable"] is None
+
+
+def test_probe_is_the_older_name(installed):
+    said, rows = installed.told(installed.within("starts.py"), PROBE="1")
+    assert begun(said, rows) == ["self"]
+
+
+def make_package(installed):
+    folder = os.path.join(installed.folder, "jobs")
+    os.makedirs(folder, exist_ok=True)
+    open(os.path.join(folder, "__init__.py"), "w").close()
+    for name in ("__main__.py", "work.py"):
+        shutil.copy(os.path.join(package.HERE, "starts.py"), os.path.join(folder, name))
+
+
+@pytest.mark.parametrize("args", [["-m", "jobs"], ["-m", "jobs", "--lr", "1"], ["-m", "jobs.work"], ["-um", "jobs.work", "-x"]], ids=" ".join)
+def test_modules(installed, args):
+    make_package(installed)
+    where = {"PYTHONPATH": installed.inner}
+    said, rows = installed.told(*args, "alone", PROBING="1", **where)
+    assert begun(said, rows) == ["self"] and said["args"] == args[2:] + ["alone"]
+    name = args[1]
+    said, rows = installed.told(*args, "alone", PROBING="regex:^{}$".format(re.escape(name)), **where)
+    assert begun(said, rows) == ["self"]
+    said, rows = installed.told(*args, "alone", PROBING="work.py", **where)
+    assert begun(said, rows) == (["self"] if name == "jobs.work" else [])
+
+
+def test_a_command_and_standard_input(installed):
+    assert len(installed.run("-c", "pass", PROBING="1")[1].pids) == 1
+    assert len(installed.run("-", PROBING="1")[1].pids) == 1
+    assert installed.run("-S", "-c", "pass", PROBING="1")[1].pids == []
+
+
+def test_a_script_goes_first(installed):
+    script = os.path.join(installed.folder, "first.py")
+    with open(script, "w") as text:
+        text.write("import os, probing\nos.environ['MARK'] = str(probing.is_active())\n")
+    inner = installed.within("first.py")
+    said, rows = installed.told(installed.within("starts.py"), "alone", PROBING="init:{}+1".format(inner))
+    assert begun(said, rows) == ["self"] and (said["marked"], said["variable"]) == ("True", None)
+    said, rows = installed.told(installed.within("starts.py"), "alone", PROBING="init:{}+other.py".format(inner))
+    assert rows.pids == [] and said["marked"] is None
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(3)", "1 / 0", "this is no Python"])
+def test_a_script_that_fails_is_a_line_in_the_log(fresh, text):
+    with open(os.path.join(fresh.folder, "first.py"), "w") as script:
+        script.write(text)
+    said, rows = fresh.told("starts.py", "alone", PROBING="init:{}+1".format(fresh.within("first.py")))
+    assert begun(said, rows) == ["self"]
+    assert "first.py of PROBING ended with" in fresh.log()
+
+
+def test_the_forkserver_and_its_children(installed):
+    said, rows = installed.told(installed.within("starts.py"), "forkserver", PROBING="2")
+    expected = ["self", "forkserver"] + list(CHILDREN)
+    if installed.python.minor < (3, 7):
+        expected.remove("forkserver")  # its children do not run multiprocessing's list of hooks
+    assert set(expected) <= set(begun(said, rows))
+
+
+def test_the_tool_itself_is_left_alone(installed):
+    if installed.python.root:
+        pytest.skip("the tool's libraries are not in that root")
+    done, rows = installed.run("-m", "probing", "--version", PROBING="2")
+    assert done.stdout.startswith("probing ") and rows.pids == []
+
+
+# ---- launchers ----
+
+TRAIN = """
+import json, os, sys
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+with open(os.path.join(sys.argv[1], "rank-%d" % rank), "w") as told:
+    json.dump({"pid": os.getpid(), "variable": os.environ.get("PROBING")}, told)
+dist.destroy_process_group()
+"""
+
+LOADER = """
+import json, os, sys
+import torch.utils.data as data
+class Pids(data.Dataset):
+    def __len__(self): return 2
+    def __getitem__(self, at): return os.getpid()
+if __name__ == "__main__":
+    loader = data.DataLoader(Pids(), num_workers=2, multiprocessing_context=sys.argv[1])
+    print(json.dumps({"self": os.getpid(), "workers": sorted({int(pid) for batch in loader for pid in batch})}))
+"""
+
+
+@pytest.fixture(scope="module")
+def with_torch(wheel, tmp_path_factory):
+    """A virtual environment with the package, and torch from where it is; (its folder, its Python)."""
+    base = torch_python()
+    if base is None:
+        pytest.skip("no Python with torch")
+    folder = str(tmp_path_factory.mktemp("torch"))
+    subprocess.run([base, "-m", "venv", "--without-pip", os.path.join(folder, "venv")], check=True, timeout=package.DEADLINE)
+    python = os.path.join(folder, "venv", "bin", "python3")
+    site = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    lies, goes = (subprocess.check_output([one, "-c", site], encoding="utf-8").strip() for one in (base, python))
+    package.unpack(wheel, goes)
+    with open(os.path.join(goes, "torch-lies-there.pth"), "w") as line:
+        line.write(lies + "\n")
+    for name, text in (("train.py", TRAIN), ("loader.py", LOADER)):
+        with open(os.path.join(folder, name), "w") as program:
+            program.write(text)
+    return folder, python
+
+
+def run_torch(folder, words, **variables):
+    log = os.path.join(folder, "rows")
+    if os.path.exists(log):
+        os.remove(log)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PROB", "PYTHON", "LD_"))}
+    kept.update(FAKE_PROBE_LOG=log, XDG_RUNTIME_DIR=folder, OMP_NUM_THREADS="1", **variables)
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=package.DEADLINE, env=kept, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, package.Rows(log)
+
+
+@pytest.mark.parametrize("value", ["1", "train.py"])
+def test_torchrun_means_its_workers(with_torch, value):
+    folder, python = with_torch
+    launcher = ["-m", "torch.distributed.run"]
+    if value != "1":
+        with open(os.path.join(folder, "torchrun"), "w") as script:
+            script.write("from torch.distributed.run import main\nif __name__ == '__main__':\n    main()\n")
+        launcher = [os.path.join(folder, "torchrun")]
+    _, rows = run_torch(folder, [python, *launcher, "--standalone", "--nproc-per-node=2", "train.py", folder], PROBING=value)
+    ranks = []
+    for rank in (0, 1):
+        with open(os.path.join(folder, "rank-{}".format(rank))) as told:
+            ranks.append(json.load(told))
+    assert rows.pids == sorted(rank["pid"] for rank in ranks)
+    assert [rank["variable"] for rank in ranks] == [None if value == "1" else value] * 2
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("value", ["1", "2"])
+def test_workers_of_a_data_loader(with_torch, method, value):
+    folder, python = with_torch
+    out, rows = run_torch(folder, [python, "loader.py", method], PROBING=value)
+    said = json.loads(out.splitlines()[-1])
+    assert len(said["workers"]) == 2
+    meant = [said["self"]] + (said["workers"] if value == "2" else [])
+    assert set(meant) <= set(rows.pids)
+    assert value == "2" or rows.pids == [said["self"]]
+
+
+# ---- nothing breaks ----
+
+def spoil(fresh, name, text):
+    path = os.path.join(fresh.site, "probing", name)
+    if text is None:
+        os.remove(path)
+    else:
+        with open(path, "w") as file:
+            file.write(text)
+
+
+BROKEN = [
+    ("native/libprobe.so", None, "libprobe.so cannot be loaded"),
+    ("native/libprobe.so", "no library", "libprobe.so cannot be loaded"),
+    ("_native.py", "import no_such_module", None),
+    ("_rules.py", None, None),
+    ("_hook.py", "this is no Python", None),
+    ("__init__.py", "1 / 0", None),
+]
+
+
+@pytest.mark.parametrize("name, text, logged", BROKEN, ids=["{}-{}".format(name, "gone" if text is None else text[:12]) for name, text, _ in BROKEN])
+def test_a_broken_package_stops_nothing(fresh, name, text, logged):
+    spoil(fresh, name, text)
+    said, rows = fresh.told("starts.py", PROBING="2")
+    assert rows.pids == []
+    assert logged is None or logged in fresh.log()
+
+
+def test_a_probe_that_refuses_is_a_line_in_the_log(fresh):
+    fresh.run("-c", "pass", PROBING="1", FAKE_PROBE_FAILS="no room for it")
+    assert "PROBING=1: no probe: no room for it" in fresh.log()
+    fresh.run("-c", "pass", PROBING="regex:(")
+    assert "regex:(" in fresh.log()
+    mode = os.stat(os.path.join(fresh.folder, "run", "probing")).st_mode & 0o777
+    assert mode == 0o700
+
+
+@pytest.mark.parametrize("how", ["a file", "open to all", "a link"])
+def test_a_log_folder_that_is_not_ours_is_not_written(fresh, how):
+    folder = os.path.join(fresh.folder, "run", "probing")
+    other = os.path.join(fresh.folder, "other")
+    os.mkdir(other, 0o700)
+    if how == "a file":
+        open(folder, "w").close()
+    elif how == "a link":
+        os.symlink(other, folder)
+    else:
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+    fresh.run("-c", "pass", PROBING="1", FAKE_PROBE_FAILS="no")
+    assert os.listdir(other) == [] and (how == "a file" or os.listdir(folder) == [])
+
+
+# ---- what it costs ----
+
+def line():
+    with open(os.path.join(package.SRCDIR, "python", "probing.pth")) as text:
+        (one,) = text.read().splitlines()
+    return one
+
+
+def test_without_the_variable_nothing_is_imported(installed):
+    code = "import sys; print(sorted(sys.modules))"
+    with_hook = installed.run("-c", code)[0].stdout
+    hook = os.path.join(installed.site, "probing.pth")
+    os.rename(hook, hook + ".away")
+    try:
+        without = installed.run("-c", code)[0].stdout
+    finally:
+        os.rename(hook + ".away", hook)
+    assert with_hook == without
+    timed = installed.run("-X", "importtime", "-c", "pass", quiet=False)[0].stderr
+    assert "probing" not in timed and (not timed or "site" in timed)
+
+
+def test_without_the_variable_the_line_costs_microseconds(installed):
+    code = ("import time, json\nline = {!r}\nspent = []\n"
+            "for _ in range(200):\n    began = time.perf_counter(); exec(line); spent.append(time.perf_counter() - began)\n"
+            "print(json.dumps(spent))").format(line())
+    spent, _ = installed.told("-c", code)
+    assert statistics.median(spent) < 0.0002
+
+
+def test_with_it_the_modules_are_few(installed):
+    """The hook brings ctypes and what it needs, not json, re, inspect or subprocess."""
+    code = "import sys; print([name for name in ('json', 'inspect', 'subprocess', 'typing', 'runpy', 'dataclasses') if name in sys.modules])"
+    plain = installed.run("-c", code)[0].stdout
+    assert installed.run("-c", code, PROBING="1")[0].stdout == plain
