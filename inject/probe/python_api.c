@@ -1,6 +1,6 @@
 /*
- * Finding CPython in our own process: among the global symbols (libpython linked to the program, or the program
- * itself), else in each loaded library, as programs that embed Python load it locally.
+ * Finding CPython in our own process: among the global symbols (libpython linked to the program, or
+ * the program itself), else in each loaded library, as programs that embed Python load it locally.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -82,11 +82,13 @@ static bool find(struct prb_error *err)
     if (dl_iterate_phdr(look_into, &search))
         return true;
     if (search.missing)
-        return prb_fail(err, PRB_UNSUPPORTED, "the interpreter in this process has no %s", search.missing);
+        return prb_fail(err, PRB_UNSUPPORTED, "the interpreter in this process has no %s",
+                        search.missing);
     if (search.seen || api.Py_IsInitialized)
         return prb_fail(err, PRB_NOT_PYTHON, "the interpreter in this process has not started");
-    return prb_fail(err, PRB_NOT_PYTHON,
-                    "no library of this process, nor its program, lets Python's functions be found by name");
+    return prb_fail(
+        err, PRB_NOT_PYTHON,
+        "no library of this process, nor its program, lets Python's functions be found by name");
 }
 
 const struct prb_py_api *prb_py_api(struct prb_error *err)
@@ -110,10 +112,7 @@ void prb_py_drop(struct prb_py *object)
         api.Py_DecRef(object);
 }
 
-void prb_py_forked(void)
-{
-    pthread_mutex_init(&finding, NULL);
-}
+void prb_py_forked(void) { pthread_mutex_init(&finding, NULL); }
 
 bool prb_py_finalizing(const struct prb_py_api *py)
 {

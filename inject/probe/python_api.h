@@ -67,7 +67,8 @@ struct prb_py_api {
     void **finalizing;                  /* 3.6: _Py_Finalizing, set when it ends */
 };
 
-/* The functions, the same at every call; NULL and NOT_PYTHON when there are none or no interpreter runs yet. */
+/* The functions, the same at every call; NULL and NOT_PYTHON when there are none or no interpreter
+ * runs yet. */
 const struct prb_py_api *prb_py_api(struct prb_error *err);
 /* Whether the interpreter ends: nobody may take the GIL any more. */
 bool prb_py_finalizing(const struct prb_py_api *py);

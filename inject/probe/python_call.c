@@ -1,6 +1,6 @@
 /*
- * The part with the GIL: loading the agent (python_*.py, kept as bytes), and one call of it for a job.
- * Everything here runs on a job's own thread.
+ * The part with the GIL: loading the agent (python_*.py, kept as bytes), and one call of it for a
+ * job. Everything here runs on a job's own thread.
  */
 #include <string.h>
 
@@ -49,7 +49,8 @@ static bool fail_raised(const struct prb_py_api *py, const char *doing, struct p
     if (!bytes || py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
         data = NULL;
     py->PyErr_Clear();
-    return prb_fail(err, PRB_INTERNAL, "%s failed in the target: %.200s", doing, data ? data : "no reason told");
+    return prb_fail(err, PRB_INTERNAL, "%s failed in the target: %.200s", doing,
+                    data ? data : "no reason told");
 }
 
 static struct prb_py *on_closing(struct prb_py *self, struct prb_py *args)
@@ -91,10 +92,13 @@ static void on_capsule_end(struct prb_py *capsule)
         prb_python_release(job);
 }
 
-static struct prb_py_method send_method = {"send", on_send, PRB_PY_VARARGS, "send(stream, bytes) to the client"};
-static struct prb_py_method closing_method = {"closing", on_closing, PRB_PY_VARARGS, CLOSE_WAIT_NOTE};
+static struct prb_py_method send_method = {"send", on_send, PRB_PY_VARARGS,
+                                           "send(stream, bytes) to the client"};
+static struct prb_py_method closing_method = {"closing", on_closing, PRB_PY_VARARGS,
+                                              CLOSE_WAIT_NOTE};
 
-static void add(const struct prb_py_api *py, struct prb_py *dict, const char *name, struct prb_py *value)
+static void add(const struct prb_py_api *py, struct prb_py *dict, const char *name,
+                struct prb_py *value)
 {
     PRB_AUTO(prb_py) struct prb_py *kept = value;
     if (kept)
@@ -112,7 +116,8 @@ static void add_tables(const struct prb_py_api *py, struct prb_py *space)
 #undef CODE
 #define PART(name)                                                                                 \
     if (parts)                                                                                     \
-        add(py, parts, #name, py->PyBytes_FromStringAndSize(name##_source, sizeof name##_source - 1));
+        add(py, parts, #name,                                                                      \
+            py->PyBytes_FromStringAndSize(name##_source, sizeof name##_source - 1));
     AGENT_PARTS(PART)
 #undef PART
     add(py, space, "CODES", codes);
@@ -129,8 +134,8 @@ static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
     add(py, space, "TEXT_MAX", py->PyLong_FromUnsignedLongLong(PRB_PYTHON_TEXT_MAX));
     add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_agent", 13, NULL));
     py->PyDict_SetItemString(space, "__builtins__", py->PyEval_GetBuiltins());
-    PRB_AUTO(prb_py) struct prb_py *code =
-        py->Py_CompileString(agent_source, "<probing agent>", PRB_PY_FILE_INPUT);
+    PRB_AUTO(prb_py)
+    struct prb_py *code = py->Py_CompileString(agent_source, "<probing agent>", PRB_PY_FILE_INPUT);
     PRB_AUTO(prb_py) struct prb_py *done = code ? py->PyEval_EvalCode(code, space, space) : NULL;
     if (!done)
         return PRB_NULL(fail_raised(py, "loading the agent", err));
@@ -138,11 +143,12 @@ static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
 }
 
 /* Call the agent's function with the closing callback: begin or detach. */
-static bool tell(const struct prb_py_api *py, struct prb_py *space, const char *function, struct prb_py *closing,
-                 struct prb_error *err)
+static bool tell(const struct prb_py_api *py, struct prb_py *space, const char *function,
+                 struct prb_py *closing, struct prb_error *err)
 {
     PRB_AUTO(prb_py) struct prb_py *args = py->PyTuple_Pack(1, closing);
-    PRB_AUTO(prb_py) struct prb_py *done =
+    PRB_AUTO(prb_py)
+    struct prb_py *done =
         args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, function), args) : NULL;
     return done || fail_raised(py, function, err);
 }
@@ -187,7 +193,8 @@ static bool detach(struct prb_python_job *job, const struct prb_py_api *py, stru
 }
 
 /* The agent's Job of a job, a new reference. */
-static struct prb_py *make(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *space)
+static struct prb_py *make(struct prb_python_job *job, const struct prb_py_api *py,
+                           struct prb_py *space)
 {
     const struct prb_python_request *asked = &job->request;
     PRB_AUTO(prb_py) struct prb_py *capsule = py->PyCapsule_New(job, CAPSULE, on_capsule_end);
@@ -197,11 +204,13 @@ static struct prb_py *make(struct prb_python_job *job, const struct prb_py_api *
     PRB_AUTO(prb_py) struct prb_py *send = py->PyCFunction_NewEx(&send_method, capsule, NULL);
     unsigned kind = asked->kind == PRB_PYTHON_COMPLETE ? 2 : asked->single;
     PRB_AUTO(prb_py) struct prb_py *py_kind = py->PyLong_FromUnsignedLongLong(kind);
-    PRB_AUTO(prb_py) struct prb_py *source =
+    PRB_AUTO(prb_py)
+    struct prb_py *source =
         py->PyBytes_FromStringAndSize(asked->source, (ptrdiff_t)asked->source_len);
     PRB_AUTO(prb_py) struct prb_py *name = NULL;
     if (asked->name_space)
-        name = py->PyUnicode_DecodeUTF8(asked->name_space, (ptrdiff_t)strlen(asked->name_space), "replace");
+        name = py->PyUnicode_DecodeUTF8(asked->name_space, (ptrdiff_t)strlen(asked->name_space),
+                                        "replace");
     else
         py->Py_IncRef(name = py->none);
     PRB_AUTO(prb_py) struct prb_py *thread = py->PyLong_FromUnsignedLongLong(asked->thread);
@@ -209,12 +218,13 @@ static struct prb_py *make(struct prb_python_job *job, const struct prb_py_api *
     PRB_AUTO(prb_py) struct prb_py *cursor = py->PyLong_FromUnsignedLongLong(asked->cursor);
     if (!send || !py_kind || !source || !name || !thread || !frame || !cursor)
         return NULL;
-    PRB_AUTO(prb_py) struct prb_py *args =
-        py->PyTuple_Pack(7, send, py_kind, source, name, thread, frame, cursor);
+    PRB_AUTO(prb_py)
+    struct prb_py *args = py->PyTuple_Pack(7, send, py_kind, source, name, thread, frame, cursor);
     return args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, "Job"), args) : NULL;
 }
 
-/* Call instance.run(), which can be interrupted meanwhile and at no other time.  False: it was, and did not notice. */
+/* Call instance.run(), which can be interrupted meanwhile and at no other time.  False: it was, and
+ * did not notice. */
 static bool run(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *method)
 {
     pthread_mutex_lock(&job->lock);
@@ -234,7 +244,8 @@ static bool run(struct prb_python_job *job, const struct prb_py_api *py, struct 
 enum { RAISED = 1, INCOMPLETE = 2, NONE = 4, INTERRUPTED = 8 };
 
 /* The tuple of Job.finish() into the job. */
-static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *told, struct prb_error *err)
+static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *told,
+                 struct prb_error *err)
 {
     int code, flags;
     struct prb_py *bytes;
@@ -264,8 +275,10 @@ static bool ask(struct prb_python_job *job, const struct prb_py_api *py, struct 
     if (!space)
         return false;
     PRB_AUTO(prb_py) struct prb_py *instance = make(job, py, space);
-    PRB_AUTO(prb_py) struct prb_py *method = instance ? py->PyObject_GetAttrString(instance, "run") : NULL;
-    PRB_AUTO(prb_py) struct prb_py *finish = method ? py->PyObject_GetAttrString(instance, "finish") : NULL;
+    PRB_AUTO(prb_py)
+    struct prb_py *method = instance ? py->PyObject_GetAttrString(instance, "run") : NULL;
+    PRB_AUTO(prb_py)
+    struct prb_py *finish = method ? py->PyObject_GetAttrString(instance, "finish") : NULL;
     if (!finish)
         return fail_raised(py, "beginning the evaluation", err);
     bool returned = run(job, py, method);
@@ -287,7 +300,8 @@ void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py)
     PRB_AUTO(prb_py) struct prb_py *space = loaded(py, NULL);
     PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(job->ident);
     PRB_AUTO(prb_py) struct prb_py *args = space && ident ? py->PyTuple_Pack(1, ident) : NULL;
-    PRB_AUTO(prb_py) struct prb_py *told =
+    PRB_AUTO(prb_py)
+    struct prb_py *told =
         args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, "place"), args) : NULL;
     char *data;
     ptrdiff_t len;
@@ -305,6 +319,7 @@ void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py)
 void prb_job_call_forked(void)
 {
     pthread_mutex_init(&agent.lock, NULL);
-    /* Its locks are as the parent's threads held them: a new one is loaded when this process is asked. */
+    /* Its locks are as the parent's threads held them: a new one is loaded when this process is
+     * asked. */
     agent.space = agent.closing = NULL;
 }

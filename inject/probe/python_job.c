@@ -1,6 +1,7 @@
 /*
- * Jobs and their threads.  The worker takes the GIL and runs the code; the watcher has the deadlines, hands output on
- * and answers; an interrupter comes when the code has to end.  A worker that gets the GIL too late leaves at once.
+ * Jobs and their threads.  The worker takes the GIL, runs the code and answers; the watcher hands
+ * output on and has the deadlines: when they are over it answers instead, and the worker is for
+ * nobody any more.  An interrupter comes when the code has to end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,9 +12,9 @@
 
 #define MS 1000000u
 #define GIL_MS 1000
-#define END_MS 1500u         /* for interrupted code to end */
-#define CLOSE_MS 100u        /* that the interpreter's end waits for running code */
-#define INTERRUPT_MS 50u     /* before the next interruption; doubled up to */
+#define END_MS 1500u     /* for interrupted code to end */
+#define CLOSE_MS 100u    /* that the interpreter's end waits for running code */
+#define INTERRUPT_MS 50u /* before the next interruption; doubled up to */
 #define INTERRUPT_MAX_MS 1000u
 #define WORKER_STACK (8u << 20) /* Python's recursion limit supposes about that */
 #define WATCHER_STACK (256u << 10)
@@ -30,7 +31,8 @@ static struct {
 
 static struct timespec at(uint64_t ns)
 {
-    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
+                             .tv_nsec = (long)(ns % 1000000000u)};
 }
 
 bool prb_job_wait(struct prb_python_job *job, uint64_t until)
@@ -115,7 +117,8 @@ static void make_room(struct prb_python_job *job, const struct prb_py_api *py)
     pthread_mutex_lock(&job->lock);
 }
 
-void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int stream, const char *text, size_t len)
+void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int stream,
+                   const char *text, size_t len)
 {
     pthread_mutex_lock(&job->lock);
     while (len) {
@@ -136,6 +139,9 @@ void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int 
 /* Hand on what waits; the lock is free meanwhile. */
 static void drain(struct prb_python_job *job)
 {
+    while (job->draining)
+        prb_job_wait(job, 0);
+    job->draining = true;
     PRB_AUTO(prb_buf) struct prb_buf output = job->output;
     job->output = (struct prb_buf){0};
     pthread_cond_broadcast(&job->changed);
@@ -144,25 +150,78 @@ static void drain(struct prb_python_job *job)
     struct prb_job_piece piece;
     for (size_t place = 0; heard && place < output.len; place += sizeof piece + piece.len) {
         memcpy(&piece, output.data + place, sizeof piece);
-        heard = job->sink.output(job->sink.context, (int)piece.stream, output.data + place + sizeof piece, piece.len);
+        heard = job->sink.output(job->sink.context, (int)piece.stream,
+                                 output.data + place + sizeof piece, piece.len);
     }
     pthread_mutex_lock(&job->lock);
     if (!heard && !job->stop)
         job->stop = PRB_JOB_CANCELLED;
+    job->draining = false;
+    pthread_cond_broadcast(&job->changed);
+}
+
+/* ---- the answer ---- */
+
+static void leave_list(struct prb_python_job *job)
+{
+    pthread_mutex_lock(&jobs.lock);
+    for (struct prb_python_job **link = &jobs.first; *link; link = &(*link)->next)
+        if (*link == job) {
+            *link = job->next;
+            break;
+        }
+    jobs.unanswered--;
+    pthread_cond_broadcast(&jobs.fewer);
+    pthread_mutex_unlock(&jobs.lock);
+}
+
+/* The one answer, by who found that there was none. */
+static void answer(struct prb_python_job *job)
+{
+    leave_list(job);
+    const struct prb_python_sink *sink = &job->sink;
+    char note[96];
+    if (job->output_dropped) {
+        int len = snprintf(note, sizeof note, "\n[%llu more bytes of output were left out]\n",
+                           (unsigned long long)job->output_dropped);
+        sink->output(sink->context, 2, note, (size_t)len);
+    }
+    if (!job->abandoned && !job->failed && job->stop == PRB_JOB_OVERDUE && job->interrupted) {
+        sink->output(sink->context, 2, job->text, job->result.len);
+        job->failed = !prb_fail(&job->failure, PRB_TIMEOUT, "the code was interrupted after %u ms",
+                                job->request.time_ms);
+    }
+    if (job->abandoned)
+        sink->failed(sink->context, &job->left);
+    else if (job->failed)
+        sink->failed(sink->context, &job->failure);
+    else
+        sink->done(sink->context, &job->result);
 }
 
 /* ---- the worker ---- */
 
-static void ended(struct prb_python_job *job)
+static void worker_gone(void)
 {
-    pthread_mutex_lock(&job->lock);
-    job->phase = PRB_JOB_ENDED;
-    pthread_cond_broadcast(&job->changed);
-    pthread_mutex_unlock(&job->lock);
     pthread_mutex_lock(&jobs.lock);
     jobs.workers--;
     pthread_cond_broadcast(&jobs.fewer);
     pthread_mutex_unlock(&jobs.lock);
+}
+
+/* The GIL is free again: answer, unless the watcher has. */
+static void ended(struct prb_python_job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    job->phase = PRB_JOB_ENDED;
+    bool wanted = !job->abandoned;
+    while (wanted && (job->output.len || job->draining))
+        drain(job);
+    pthread_cond_broadcast(&job->changed);
+    pthread_mutex_unlock(&job->lock);
+    if (wanted)
+        answer(job);
+    worker_gone();
     prb_python_release(job);
 }
 
@@ -247,11 +306,14 @@ static void fail_left(struct prb_python_job *job)
     if (job->stop == PRB_JOB_CLOSING)
         prb_fail(&job->left, PRB_GONE, "the interpreter is ending");
     else if (job->where[0])
-        prb_fail(&job->left, PRB_TIMEOUT, "the code was interrupted but does not end: it stands at %s", job->where);
+        prb_fail(&job->left, PRB_TIMEOUT,
+                 "the code was interrupted but does not end: it stands at %s", job->where);
     else
-        prb_fail(&job->left, PRB_TIMEOUT, "the code was interrupted but does not end, and keeps the GIL");
-    prb_error_remedy(&job->left, "it is in a native call, or catches every exception; it is interrupted again "
-                                    "until it ends");
+        prb_fail(&job->left, PRB_TIMEOUT,
+                 "the code was interrupted but does not end, and keeps the GIL");
+    prb_error_remedy(&job->left,
+                     "it is in a native call, or catches every exception; it is interrupted again "
+                     "until it ends");
 }
 
 static void fail_gil(struct prb_python_job *job)
@@ -298,8 +360,10 @@ static uint64_t check(struct prb_python_job *job, uint64_t gil_until, uint64_t *
     return *end_until;
 }
 
-static void watch_until_end(struct prb_python_job *job)
+static void *watch(void *argument)
 {
+    struct prb_python_job *job = argument;
+    pthread_setname_np(pthread_self(), "probing watch");
     uint64_t gil_until = prb_job_now() + (uint64_t)job->request.gil_ms * MS, end_until = 0;
     pthread_mutex_lock(&job->lock);
     while (job->phase != PRB_JOB_ENDED && !job->abandoned) {
@@ -311,61 +375,12 @@ static void watch_until_end(struct prb_python_job *job)
         if (!job->abandoned && !job->output.len)
             prb_job_wait(job, again);
     }
-    while (job->output.len)
+    while (job->abandoned && job->output.len)
         drain(job);
+    bool mine = job->abandoned;
     pthread_mutex_unlock(&job->lock);
-}
-
-static void answer(struct prb_python_job *job)
-{
-    const struct prb_python_sink *sink = &job->sink;
-    char note[96];
-    if (job->output_dropped) {
-        int len = snprintf(note, sizeof note, "\n[%llu more bytes of output were left out]\n",
-                           (unsigned long long)job->output_dropped);
-        sink->output(sink->context, 2, note, (size_t)len);
-    }
-    if (!job->abandoned && !job->failed && job->stop == PRB_JOB_OVERDUE && job->interrupted) {
-        sink->output(sink->context, 2, job->text, job->result.len);
-        job->failed = !prb_fail(&job->failure, PRB_TIMEOUT, "the code was interrupted after %u ms",
-                                job->request.time_ms);
-    }
-    if (job->abandoned)
-        sink->failed(sink->context, &job->left);
-    else if (job->failed)
-        sink->failed(sink->context, &job->failure);
-    else
-        sink->done(sink->context, &job->result);
-}
-
-static void leave_list(struct prb_python_job *job)
-{
-    pthread_mutex_lock(&jobs.lock);
-    for (struct prb_python_job **link = &jobs.first; *link; link = &(*link)->next)
-        if (*link == job) {
-            *link = job->next;
-            break;
-        }
-    jobs.unanswered--;
-    pthread_cond_broadcast(&jobs.fewer);
-    pthread_mutex_unlock(&jobs.lock);
-}
-
-static void *watch(void *argument)
-{
-    struct prb_python_job *job = argument;
-    pthread_setname_np(pthread_self(), "probing watch");
-    if (spawn(job, work, WORKER_STACK)) {
-        watch_until_end(job);
-    } else {
-        prb_fail(&job->failure, PRB_NOMEM, "no memory for a thread");
-        job->failed = true;
-        pthread_mutex_lock(&jobs.lock);
-        jobs.workers--;
-        pthread_mutex_unlock(&jobs.lock);
-    }
-    leave_list(job);
-    answer(job);
+    if (mine)
+        answer(job);
     prb_python_release(job);
     return NULL;
 }
@@ -382,7 +397,8 @@ static char *copy(const char *text, size_t len)
     return made;
 }
 
-static struct prb_python_job *job_new(const struct prb_python_request *request, const struct prb_python_sink *sink)
+static struct prb_python_job *job_new(const struct prb_python_request *request,
+                                      const struct prb_python_sink *sink)
 {
     struct prb_python_job *job = calloc(1, sizeof *job);
     if (!job)
@@ -399,7 +415,8 @@ static struct prb_python_job *job_new(const struct prb_python_request *request, 
     pthread_cond_init(&job->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     job->request.source = copy(request->source ? request->source : "", request->source_len);
-    job->request.name_space = request->name_space ? copy(request->name_space, strlen(request->name_space)) : NULL;
+    job->request.name_space =
+        request->name_space ? copy(request->name_space, strlen(request->name_space)) : NULL;
     if (job->request.source && (!request->name_space || job->request.name_space))
         return job;
     prb_python_release(job);
@@ -420,14 +437,15 @@ static bool enter_list(struct prb_python_job *job, struct prb_error *err)
     if (closing)
         return prb_fail(err, PRB_GONE, "the interpreter is ending");
     if (full) {
-        prb_fail(err, PRB_BUSY, "%d evaluations run or wait for the GIL already", PRB_PYTHON_JOBS_MAX);
+        prb_fail(err, PRB_BUSY, "%d evaluations run or wait for the GIL already",
+                 PRB_PYTHON_JOBS_MAX);
         return prb_error_remedy(err, "wait for one of them, or interrupt it");
     }
     return true;
 }
 
-struct prb_python_job *prb_python_start(const struct prb_python_request *request, const struct prb_python_sink *sink,
-                                        struct prb_error *err)
+struct prb_python_job *prb_python_start(const struct prb_python_request *request,
+                                        const struct prb_python_sink *sink, struct prb_error *err)
 {
     const struct prb_py_api *py = prb_py_api(err);
     if (!py)
@@ -438,14 +456,16 @@ struct prb_python_job *prb_python_start(const struct prb_python_request *request
     if (!job)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for the request"));
     bool entered = enter_list(job, err);
-    if (entered && spawn(job, watch, WATCHER_STACK))
+    if (entered && spawn(job, watch, WATCHER_STACK) && spawn(job, work, WORKER_STACK))
         return job;
     if (entered) {
         prb_fail(err, PRB_NOMEM, "no memory for a thread");
         leave_list(job);
-        pthread_mutex_lock(&jobs.lock);
-        jobs.workers--;
-        pthread_mutex_unlock(&jobs.lock);
+        worker_gone();
+        pthread_mutex_lock(&job->lock);
+        job->phase = PRB_JOB_ENDED; /* the watcher, if there is one, goes without an answer */
+        pthread_cond_broadcast(&job->changed);
+        pthread_mutex_unlock(&job->lock);
     }
     prb_python_release(job);
     return NULL;
@@ -538,7 +558,8 @@ static bool detach_agent(uint32_t wait_ms, struct prb_error *err)
     pthread_mutex_init(&detaching->lock, NULL);
     pthread_cond_init(&detaching->changed, NULL);
     detaching->references = 2;
-    struct prb_python_request request = {.kind = (enum prb_python_kind)PRB_PYTHON_DETACH, .gil_ms = wait_ms, .time_ms = wait_ms};
+    struct prb_python_request request = {
+        .kind = (enum prb_python_kind)PRB_PYTHON_DETACH, .gil_ms = wait_ms, .time_ms = wait_ms};
     struct prb_python_sink sink = {detach_output, detach_done, detach_failed, detaching};
     struct prb_python_job *job = prb_python_start(&request, &sink, err);
     if (!job) {

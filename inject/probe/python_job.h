@@ -1,6 +1,7 @@
 /*
- * A job, between the thread that watches it (python_job.c) and the one that runs it (python_call.c).
- * Lock order: the GIL, then a job's lock; who holds a job's lock never asks for the GIL.
+ * A job, between the thread that watches it (python_job.c) and the one that runs it
+ * (python_call.c). Lock order: the GIL, then a job's lock; who holds a job's lock never asks for
+ * the GIL.
  */
 #ifndef PRB_PROBE_PYTHON_JOB_H
 #define PRB_PROBE_PYTHON_JOB_H
@@ -35,6 +36,7 @@ struct prb_python_job {
     uint64_t started;    /* ns, when it got the GIL */
     char where[256];     /* it stands there although it was interrupted */
 
+    bool draining;         /* one thread hands output on, the lock free */
     struct prb_buf output; /* pieces, each behind a struct prb_job_piece */
     size_t last_piece;     /* offset */
     uint64_t output_total, output_dropped;
@@ -61,8 +63,10 @@ static inline uint64_t prb_job_now(void) /* ns */
 bool prb_job_wait(struct prb_python_job *job, uint64_t until);
 void prb_job_hold(struct prb_python_job *job);
 
-/* Output of the code, by the thread that runs it, with the GIL; waits without it when the client is slow. */
-void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int stream, const char *text, size_t len);
+/* Output of the code, by the thread that runs it, with the GIL; waits without it when the client is
+ * slow. */
+void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int stream,
+                   const char *text, size_t len);
 
 /* With the GIL: do what is asked, and leave the result in the job. */
 void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py);
@@ -70,7 +74,8 @@ void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py);
 void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py);
 /* In a child after fork(2): the agent is the parent's. */
 void prb_job_call_forked(void);
-/* The interpreter begins to end: refuse what is new, interrupt what runs, and wait for it a moment, without the GIL. */
+/* The interpreter begins to end: refuse what is new, interrupt what runs, and wait for it a moment,
+ * without the GIL. */
 void prb_job_closing(void);
 
 #endif

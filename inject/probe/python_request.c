@@ -1,4 +1,5 @@
-/* The requests EVAL and COMPLETE: from messages to jobs (python.h), and from what jobs tell back to messages. */
+/* The requests EVAL and COMPLETE: from messages to jobs (python.h), and from what jobs tell back to
+ * messages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,8 @@ static void on_completed(void *context, const struct prb_python_result *result)
 {
     const char *end = result->text + result->len;
     enum prb_sent sent = PRB_SENT;
-    for (const char *line = result->text; !result->raised && line < end && sent != PRB_SENT_CLOSED;) {
+    for (const char *line = result->text;
+         !result->raised && line < end && sent != PRB_SENT_CLOSED;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         size_t len = (size_t)((stop ? stop : end) - line);
         while ((sent = prb_request_item(context, line, len)) == PRB_SENT_FULL &&
@@ -62,7 +64,8 @@ static uint32_t number(const struct prb_message *message, enum prb_message_field
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-static void begin(struct prb_request *request, const struct prb_message *message, struct prb_python_request *asked,
+static void begin(struct prb_request *request, const struct prb_message *message,
+                  struct prb_python_request *asked,
                   void (*done)(void *context, const struct prb_python_result *result))
 {
     prb_message_text(message, PRB_FLD_SOURCE, &asked->source, &asked->source_len);

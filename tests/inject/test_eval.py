@@ -1,0 +1,471 @@
+"""Code that runs inside: values, output, exceptions, code that does not end, threads' frames, names to complete."""
+
+import glob
+import os
+import shutil
+import socket
+import struct
+import time
+
+import pytest
+
+from hard import wait_until
+from test_hostile import CANCEL, COMPLETE, DETACH, END, EVAL, FAILED, HELLO_MESSAGE, LIBRARY, PART, answer, field, message
+
+# protocol.h
+TEXT, CODE, REQUEST, STREAM, OUTPUT, ITEM, SOURCE, NAMESPACE, THREAD, FRAME, MODE = 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+GIL_MS, TIME_MS, CURSOR, RAISED, INCOMPLETE, NONE, MICROSECONDS = 14, 15, 16, 19, 20, 21, 22
+NUMBERS = {CODE, STREAM, RAISED, INCOMPLETE, NONE, MICROSECONDS}
+# enum prb_code of probing.h, as the protocol has it
+NOT_FOUND, PERMISSION, GONE, TIMEOUT, BUSY = 2, 4, 6, 12, 13
+DEADLINE = 60
+
+
+def fields(body):
+    told = {}
+    while body:
+        key, _, size = struct.unpack_from("<HHI", body)
+        data, body = body[8:8 + size], body[8 + size:]
+        told[key] = struct.unpack("<Q", data)[0] if key in NUMBERS else data
+    return told
+
+
+class Answer:
+    """What became of one request."""
+
+    def __init__(self):
+        self.out, self.err, self.items = b"", b"", []
+        self.first = None  # when the first output came
+        self.kind = None
+
+    def add(self, kind, told):
+        if kind != PART:
+            self.kind, self.told = kind, told
+            self.text = told.get(TEXT, b"").decode()
+        elif ITEM in told:
+            self.items.append(told[ITEM].decode())
+        else:
+            self.first = self.first or time.monotonic()
+            if told[STREAM] == 1:
+                self.out += told[OUTPUT]
+            else:
+                self.err += told[OUTPUT]
+
+    @property
+    def value(self):
+        assert self.kind == END and not self.told[RAISED] and not self.told[NONE], (self.kind, self.told)
+        return self.text
+
+    @property
+    def none(self):
+        return self.kind == END and not self.told[RAISED] and bool(self.told[NONE])
+
+    @property
+    def trace(self):
+        assert self.kind == END and self.told[RAISED], (self.kind, self.told)
+        return self.text
+
+    @property
+    def failed(self):
+        assert self.kind == FAILED, self.told
+        return self.told[CODE]
+
+
+class Client:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(DEADLINE)
+        self.socket.connect(path)
+        self.socket.sendall(HELLO_MESSAGE)
+        assert answer(self.socket)[0] == END
+        self.number = 1
+        self.answers = {}
+
+    def send(self, kind, body):
+        self.number += 1
+        self.answers[self.number] = Answer()
+        self.socket.sendall(message(kind, self.number, body))
+        return self.number
+
+    def receive(self, until):
+        """Take messages until until(number of the request it was for) says so."""
+        while True:
+            kind, number, body = answer(self.socket)
+            self.answers[number].add(kind, fields(body))
+            if until(number):
+                return
+
+    def wait(self, number):
+        if self.answers[number].kind is None:
+            self.receive(lambda of: of == number and self.answers[number].kind is not None)
+        return self.answers.pop(number)
+
+    def begin(self, code, name_space=None, **numbers):
+        keys = {"thread": THREAD, "frame": FRAME, "single": MODE, "gil": GIL_MS, "time": TIME_MS}
+        body = field(SOURCE, code.encode() if isinstance(code, str) else code)
+        if name_space is not None:
+            body += field(NAMESPACE, name_space.encode())
+        return self.send(EVAL, body + b"".join(field(keys[name], value) for name, value in numbers.items()))
+
+    def eval(self, code, name_space=None, **numbers):
+        return self.wait(self.begin(code, name_space, **numbers))
+
+    def cancel(self, number):
+        self.socket.sendall(message(CANCEL, self.number + 1000, field(REQUEST, number)))
+        self.answers[self.number + 1000] = Answer()
+
+    def complete(self, text, **numbers):
+        body = field(SOURCE, text.encode()) + field(CURSOR, len(text.encode()))
+        return self.wait(self.send(COMPLETE, body + b"".join(field(THREAD, n) for n in numbers.values()))).items
+
+    def detach(self):
+        return self.wait(self.send(DETACH, b""))
+
+    def close(self):
+        self.socket.close()
+
+
+class Probed:
+    """A target with the probe, and a client of it."""
+
+    def __init__(self, start, folders, python, folder, *program, **options):
+        runtime, inside = str(folder), str(folder)
+        library = os.path.abspath(LIBRARY)
+        if python.root:
+            outside, inner = folders(python)
+            inside = "{}/run-{}".format(inner, os.getpid())
+            runtime = python.root + inside
+            os.makedirs(runtime, mode=0o700, exist_ok=True)
+            shutil.copy(library, outside)
+            library = inner + "/libprobe.so"
+        for old in glob.glob(runtime + "/probing/*.sock"):
+            os.unlink(old)
+        variables = dict({"XDG_RUNTIME_DIR": inside, "PROBING_DATA_DIR": inside + "/data"}, **options.pop("variables", {}))
+        self.target = start(python, "probed.py", library, *program, variables=variables, **options)
+        self.pid = self.target.pid
+        pattern = runtime + "/probing/*.sock"
+        wait_until(lambda: glob.glob(pattern))
+        self.path = glob.glob(pattern)[0]
+        self.client = Client(self.path)
+        self.eval = self.client.eval
+
+    def step(self, word):
+        """The program's own loop goes on."""
+        self.target.child.stdin.write(word.encode() + b"\n")
+        self.target.child.stdin.flush()
+        assert self.target.line() == "step " + word
+
+
+@pytest.fixture
+def probed(start, folders, tmp_path):
+    made = []
+
+    def begin(python, *program, **options):
+        made.append(Probed(start, folders, python, tmp_path, *program, **options))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.client.close()
+
+
+def test_values(python, probed):
+    one = probed(python)
+    assert one.eval("1 + 1").value == "2"
+    assert one.eval("weight").value == "[1, 2, 3]", "__main__'s names"
+    assert one.eval("a = 20\nb = 22\na + b").value == "42"
+    assert one.eval("a").value == "20", "names live on"
+    assert one.eval("a = 1").none and one.eval("None").none and one.eval("").none and one.eval("# nothing").none
+    assert one.eval("  def f(x):\n    return x * 2\n\n  f(4)\n").value == "8", "indented as a whole"
+    assert one.eval("'\u00e9\U0001f600 \u65e5\u672c'").value == "'\u00e9\U0001f600 \u65e5\u672c'"
+    assert one.eval("'\\udc80'").value.encode() == b"'\\udc80'"
+    assert one.eval("x = 5", "mine").none and one.eval("x", "mine").value == "5"
+    assert "NameError" in one.eval("x", "other").trace and "NameError" in one.eval("x", "").trace
+    assert "NameError" in one.eval("x").trace
+    assert one.eval("async def f(): return 1\nc = f()\nt = type(c).__name__; c.close(); t").value == "'coroutine'"
+    one.step("on")
+
+
+def test_interactive_mode(python, probed):
+    one = probed(python)
+    block = one.eval("for i in range(3):", "repl", single=1)
+    assert block.told[INCOMPLETE] and block.none
+    assert one.eval("for i in range(3):\n    i", "repl", single=1).told[INCOMPLETE]
+    done = one.eval("for i in range(3):\n    i\n", "repl", single=1)
+    assert done.out == b"0\n1\n2\n" and not done.told[INCOMPLETE]
+    both = one.eval("1; 2", "repl", single=1)
+    assert both.out == b"1\n" and both.value == "2"
+    assert one.eval("_ + 1", "repl", single=1).value == "3"
+    assert one.eval("'''open", "repl", single=1).told[INCOMPLETE]
+    assert "SyntaxError" in one.eval("a b", "repl", single=1).trace
+    assert one.eval("", "repl", single=1).none and one.eval("# c", "repl", single=1).none
+    assert one.eval("'_' in dir(__import__('builtins'))").value == "False", "the program's names stay"
+
+
+def test_exceptions(python, probed):
+    one = probed(python)
+    trace = one.eval("def f():\n    return 1 / 0\n\nf()").trace
+    assert trace.startswith("Traceback") and "ZeroDivisionError" in trace and "return 1 / 0" in trace and "in f" in trace
+    assert "probing" not in trace
+    assert one.eval("import sys\nsys.exit(3)").trace.rstrip().endswith("SystemExit: 3")
+    assert "KeyboardInterrupt" in one.eval("raise KeyboardInterrupt").trace
+    assert "SyntaxError" in one.eval("x = = 1").trace
+    assert "RecursionError" in one.eval("def f(): return f()\nf()").trace
+    assert "UnicodeDecodeError" in one.eval(b"'\xff'").trace
+    assert "null bytes" in one.eval(b"'\0'").trace
+    assert "GeneratorExit" in one.eval("raise GeneratorExit").trace
+    assert one.eval("class E(Exception):\n  def __str__(self): raise KeyError(1)\nraise E()").trace
+    assert one.eval("class E(Exception):\n  __traceback__ = property(lambda self: 1/0)\nraise E()").trace
+    assert "the end" in one.eval("raise ValueError('x' * 10 ** 7 + 'the end')").trace
+    for depth in (200, 5000):
+        assert one.eval("{}1{}".format("(" * depth, ")" * depth)).kind == END
+    one.step("on")
+
+
+def test_hostile_values(python, probed):
+    one = probed(python)
+    raising = "class H(object):\n  def __repr__(self): raise ValueError('no')\n"
+    assert "its repr raised ValueError: no" in one.eval(raising + "H()").value
+    assert "its repr raised" in one.eval(raising + "[1, H()]").value
+    assert "its repr raised TypeError" in one.eval("class H(object):\n  def __repr__(self): return 5\nH()").value
+    blocking = one.eval("class H(object):\n  def __repr__(self):\n    while True: pass\nH()", time=200)
+    assert blocking.failed == TIMEOUT
+    bound = 300000
+    began = time.monotonic()
+    for code in ("list(range(10 ** 6))", "'x' * 10 ** 7", "b'x' * 10 ** 7", "10 ** 10 ** 5", "{n: [n] * 9 for n in range(10 ** 5)}",
+                 "type('H', (), {'__repr__': lambda self: 'y' * 10 ** 7})()", "[[0] * 1000] * 1000"):
+        text = one.eval(code).value
+        assert 1000 < len(text) < bound, code
+    assert time.monotonic() - began < 30
+    assert one.eval("l = [1]\nl.append(l)\nl").value == "[1, [...]]"
+    deep = one.eval("l = []\nfor n in range(10 ** 4): l = [l]\nl").value
+    assert "..." in deep
+    same = "[(1,), (), set(), {2}, frozenset([3]), {'a': None}, 1.5, b'x', [[]], True]"
+    assert one.eval(same).value == one.eval("repr({})".format(same)).value[1:-1].replace("\\'", "'")
+    one.step("on")
+
+
+def test_output_is_streamed_and_only_its_own(python, probed):
+    one = probed(python)
+    gate = "import time\n"
+    number = one.client.begin(gate + "print('first')\nwhile not globals().get('go'): time.sleep(0.01)\nprint('last')")
+    one.client.receive(lambda of: one.client.answers[of].out == b"first\n")
+    one.step("the program prints")
+    other = Client(one.path)
+    second = other.eval("import sys\nprint('second')\nsys.stderr.write('mistake')\ngo = True")
+    other.close()
+    assert second.out == b"second\n" and second.err == b"mistake"
+    assert one.client.wait(number).out == b"first\nlast\n"
+    code = "import sys\n[type(s).__name__ for s in (sys.stdin, sys.stdout, sys.stderr)], sys.stdout is sys.__stdout__"
+    assert one.eval(code).value.endswith("False)")
+    one.step("on")
+    assert one.eval("open('/proc/self/cmdline').read().count('probed')").value == "1"
+    raw = one.eval("import sys\nsys.stdout.buffer.write(b'\\xff')\nprint('\\udc80', file=sys.stdout)\nprint('t', end='')")
+    assert raw.out == b"\xff\\udc80\nt"
+    assert "EOFError" in one.eval("input()").trace
+    assert one.eval("import threading\nt = threading.Thread(target=print, args=('step from a thread',))\nt.start()\nt.join()").out == b""
+    assert one.target.line() == "step from a thread"
+
+
+def test_megabytes_printed(python, probed):
+    one = probed(python)
+    done = one.eval("for n in range(200): print('x' * 99999)")
+    assert len(done.out) == 200 * 100000 and done.none
+    flood = one.eval("for n in range(1000): print('x' * 99999)")
+    assert len(flood.out) <= 64 << 20 and b"left out" in flood.err
+    one.step("on")
+
+
+def test_a_slow_client_stops_its_own_code_only(python, probed):
+    one = probed(python)
+    slow = Client(one.path)
+    number = slow.begin("for n in range(200): print('x' * 99999)\nfinished = True")
+    one.step("a")
+    assert one.eval("1").value == "1"
+    assert len(slow.wait(number).out) == 200 * 100000
+    gone = Client(one.path)
+    gone.begin("while True: print('x' * 99999)")
+    gone.close()
+    one.step("b")
+    wait_until(lambda: one.eval("len(__import__('os').listdir('/proc/self/task'))").value == one.eval(
+        "len(__import__('os').listdir('/proc/self/task'))").value)
+
+
+def test_code_that_does_not_end(python, probed):
+    one = probed(python)
+    began = time.monotonic()
+    assert one.eval("while True: pass", time=200).failed == TIMEOUT
+    assert 0.2 <= time.monotonic() - began < 5
+    number = one.client.begin("print('on')\nwhile True: pass")
+    one.client.receive(lambda of: one.client.answers[of].out == b"on\n")
+    one.client.cancel(number)
+    assert "KeyboardInterrupt" in one.client.wait(number).trace
+    # Caught once: interrupted again.
+    assert one.eval("try:\n  while True: pass\nexcept BaseException: pass\nwhile True: pass", time=100).failed == TIMEOUT
+    asleep = one.eval("import time\ntime.sleep(5)", time=100)
+    assert asleep.failed == TIMEOUT and "<eval" in asleep.text and "native call" in asleep.told[3].decode()
+    one.step("on")
+    assert one.eval("1").value == "1"
+
+
+def test_two_at_once(python, probed):
+    one = probed(python)
+    number = one.client.begin("while not globals().get('go'): pass\n'released'")
+    assert one.eval("go = True").none
+    assert one.client.wait(number).value == "'released'"
+
+
+def test_threads_frames(python, probed):
+    one = probed(python)
+    ident = int(one.eval("[t.ident for t in threading.enumerate() if t.name == 'parked'][0]").value)
+    depth = next(n for n in range(20) if one.eval("'secret' in vars()", thread=ident, frame=n).value == "True")
+    here = dict(thread=ident, frame=depth)
+    assert one.eval("secret, weight", **here).value == "(7, [1, 2, 3])"
+    assert one.eval("[secret + n for n in range(2)]", **here).value == "[7, 8]", "inner scopes see them, too"
+    assert one.eval("global told\ntold = secret", **here).none and one.eval("told").value == "7"
+    stored = one.eval("secret = 8", **here)
+    kept = one.eval("secret", **here).value
+    assert (kept == "7") == (b"stays as before" in stored.err)
+    assert one.eval("1", thread=12345).failed == NOT_FOUND
+    assert one.eval("1", thread=ident, frame=1000).failed == NOT_FOUND
+    main = int(one.eval("threading.main_thread().ident").value)
+    assert one.eval("sys._getframe() and 'parked'", thread=main, frame=0).value == "'parked'"
+    one.target.child.stdin.write(b"end\n")
+    one.target.child.stdin.flush()
+    assert [one.target.line(), one.target.line()] == ["step end", "secret " + kept]
+
+
+def test_no_trace_is_left(python, probed):
+    one = probed(python)
+    code = "[t.name for t in threading.enumerate()]"
+    assert one.eval("threading.current_thread().name").value.startswith("'Dummy")
+    before = one.eval("len(threading._active)").value
+    assert one.eval("threading.current_thread(); print('x'); 1/0").out == b"x\n"
+    assert one.eval("len(threading._active)").value == before == "2"
+    assert one.eval(code).value == "['MainThread', 'parked']"
+    assert one.eval("sorted(n for n in sys.modules if 'prob' in n)").value == "[]"
+    look = "import linecache\n[n for n in linecache.cache if 'eval' in n or 'probing' in n]"
+    assert one.eval(look).value == "[]"
+    assert one.eval("'__builtins__' in globals(), len([n for n in dir() if 'prob' in n.lower()])").value == "(True, 0)"
+
+
+def test_completion(python, probed):
+    one = probed(python)
+    assert one.client.complete("wei") == ["weight"]
+    assert one.client.complete("x = layer.b") == ["layer.bias"]
+    assert "layer.bias.append" in one.client.complete("layer.bias.app")
+    assert set(one.client.complete("layer.")) >= {"layer.bias", "layer.size", "layer.ratio"}
+    assert one.client.complete("layer.ratio.") == []
+    assert "print" in one.client.complete("foo(pri") and "while" in one.client.complete("whi")
+    assert one.client.complete("threading.main_") == ["threading.main_thread"]
+    assert one.client.complete("no_such.thing") == [] and one.client.complete("1 + ") == []
+    ident = int(one.eval("[t.ident for t in threading.enumerate() if t.name == 'parked'][0]").value)
+    assert one.client.complete("weig", thread=ident)
+    assert "layer.__class__" in one.client.complete("layer.__cl") and "layer.__class__" not in one.client.complete("layer.")
+
+
+def test_a_program_with_hooks_of_its_own(python, probed):
+    """Tracing, its own excepthook, closed and missing streams: evaluations do not care, and leave them as they are."""
+    one = probed(python)
+    set_up = ("def tracer(frame, event, argument): traced.append(event); return tracer\n"
+              "traced = []\n"
+              "def hook(*a): traced.append('hook')\n"
+              "threading.settrace(tracer); sys.excepthook = hook; sys.displayhook = hook\n")
+    assert one.eval(set_up).none
+    assert "ZeroDivisionError" in one.eval("1/0").trace
+    assert one.eval("traced").value == "[]"
+    assert one.eval("1; 2", single=1).out == b"1\n"
+    assert one.eval("sys.excepthook is hook").value == "True"
+    # Names in a frame of the main thread are __main__'s: what replaces streams there is the program's own doing.
+    assert one.eval("old = sys.stdout.__class__.__name__").none
+    one.step("on")
+
+
+@pytest.mark.parametrize("stream", ["sys.stdout = None", "os.close(1)", "sys.stdout.close()"])
+def test_a_program_without_output(python, probed, tmp_path, stream):
+    program = tmp_path / "program.py"
+    program.write_text("import sys, os, time\nprint('ready', flush=True)\n{}\nwhile True: time.sleep(0.01)\n".format(stream))
+    if python.root:
+        pytest.skip("its files are elsewhere")
+    one = probed(python, str(program))
+    done = one.eval("print('out')\n5")
+    assert done.out == b"out\n" and done.value == "5"
+
+
+def test_a_held_gil_is_told(python, probed, folders):
+    one = probed(python, folders(python)[1] + "/hung.py")
+    began = time.monotonic()
+    held = one.eval("1", gil=300)
+    assert held.failed == BUSY and "GIL" in held.text
+    assert 0.3 <= time.monotonic() - began < 5
+    for _ in range(12):  # those that still wait are bounded
+        assert one.eval("1", gil=10).failed == BUSY
+    number = one.client.begin("1", gil=60000)
+    if one.client.answers[number].kind is None:
+        one.client.cancel(number)
+    assert one.client.wait(number).failed == BUSY
+
+
+def test_the_end_of_the_interpreter(python, probed):
+    """Code that runs when the program ends is interrupted; the program ends in time, with its own status."""
+    one = probed(python)
+    number = one.client.begin("print('on')\nwhile True: pass")
+    one.client.receive(lambda of: one.client.answers[of].out == b"on\n")
+    began = time.monotonic()
+    one.target.child.stdin.write(b"end\n")
+    one.target.child.stdin.flush()
+    assert one.target.child.wait(DEADLINE) == 0
+    assert time.monotonic() - began < 5
+    try:
+        done = one.client.wait(number)
+        assert done.kind == FAILED or "KeyboardInterrupt" in done.trace
+    except (EOFError, ConnectionError):
+        pass
+
+
+def test_forked_children_are_left_alone(python, probed):
+    one = probed(python)
+    code = "import os\npid = os.fork()\nif not pid:\n    print('child')\n    os._exit(3)\nos.waitpid(pid, 0)[1]"
+    assert one.eval(code).value == "768"
+    assert one.eval("import subprocess\nsubprocess.check_output(['echo', 'x'])").value == "b'x\\n'"
+    assert one.eval("1").value == "1"
+    one.step("on")
+
+
+def test_detach_takes_everything_out(python, probed):
+    one = probed(python)
+    assert one.eval("out = sys.stdout.__class__.__name__", "kept").none
+    number = one.client.begin("print('on')\nwhile True: pass")
+    one.client.receive(lambda of: one.client.answers[of].out == b"on\n")
+    other = Client(one.path)
+    assert other.detach().kind == END
+    one.step("on")
+    threads = "/proc/{}/task".format(one.pid)
+
+    def names():
+        return [open(threads + "/" + tid + "/comm").read().strip() for tid in os.listdir(threads)]
+
+    wait_until(lambda: not any(name.startswith("probing") for name in names()))
+    assert not os.path.exists(one.path)
+    assert number
+
+
+def test_switched_off_by_the_program(python, probed):
+    one = probed(python, variables={"PYTHON_DISABLE_REMOTE_DEBUG": "1"})
+    assert one.eval("1").failed == PERMISSION
+
+
+def test_an_evaluation_is_quick(python, probed):
+    """In an open session, the GIL free."""
+    one = probed(python)
+    one.target.settle()
+    times = []
+    for _ in range(200):
+        began = time.perf_counter()
+        one.eval("1")
+        times.append(time.perf_counter() - began)
+    times.sort()
+    print("eval of 1: median {:.0f} us, best {:.0f} us".format(times[100] * 1e6, times[0] * 1e6))
+    assert times[20] < 0.003  # the bench has the figure; other programs run beside this
+
+
