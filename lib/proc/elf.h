@@ -22,6 +22,8 @@ struct prb_symbol {
 
 /* Find a defined symbol by name: .dynsym by its hash table first, then .symtab.  False (NOT_FOUND) when there is none. */
 bool prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_symbol *out, struct prb_error *err);
+/* The functions that a file exports, in the order of its table; freed by the caller, the names borrowed from the elf. */
+struct prb_symbol *prb_elf_exports(struct prb_elf *elf, size_t *count_out, struct prb_error *err);
 /* Name many addresses in one pass: addrs ascending; out[i].name NULL where no function covers addrs[i]. */
 void prb_elf_name(struct prb_elf *elf, const uint64_t *addrs, size_t count, struct prb_symbol *out);
 /* A section by name: its file address and size. */

@@ -164,6 +164,27 @@ bool prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_symbol *ou
     return prb_fail(err, PRB_NOT_FOUND, "no symbol %s", name);
 }
 
+struct prb_symbol *prb_elf_exports(struct prb_elf *elf, size_t *count_out, struct prb_error *err)
+{
+    struct table table = {0};
+    if (!table_of_type(elf, SHT_DYNSYM, &table))
+        return PRB_NULL(prb_fail(err, PRB_CORRUPT, "a library without exported symbols"));
+    size_t symbols = table_count(&table), count = 0;
+    struct prb_symbol *exports = malloc((symbols + 1) * sizeof *exports);
+    if (!exports)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    for (size_t i = 1; i < symbols; i++) {
+        Elf64_Sym symbol;
+        table_get(&table, i, &symbol);
+        unsigned type = ELF64_ST_TYPE(symbol.st_info);
+        if (is_defined(&symbol) && (type == STT_FUNC || type == STT_GNU_IFUNC))
+            exports[count++] =
+                (struct prb_symbol){symbol.st_value, symbol.st_size, name_of(&table, &symbol)};
+    }
+    *count_out = count;
+    return exports;
+}
+
 /* ---- by address ---- */
 
 /* How well a symbol tells the function at an address: the higher the better. */

@@ -1,0 +1,76 @@
+/*
+ * What differs between processors when a thread is borrowed: one constant struct each.
+ *
+ * Registers here are words of the kernel's register set (PTRACE_GETREGSET, NT_PRSTATUS): struct
+ * user_regs_struct of <sys/user.h>, struct user_pt_regs of <asm/ptrace.h>.
+ *
+ * To add a processor: inject/arch_NAME.c with its constant struct, declared here and in the list of
+ * arch.c; inject/stub/NAME.S, assembled by mk-stubs.sh; a case in tests/unit/inject.c.
+ */
+#ifndef PRB_INJECT_ARCH_H
+#define PRB_INJECT_ARCH_H
+
+#include "inject/stub.h"
+#include "proc/proc.h"
+
+#define PRB_INJECT_WORDS 34            /* of the largest register set */
+#define PRB_XSTATE_MAX (16u << 10)     /* AMX: 11 KiB */
+#define PRB_FRAME_MAX (PRB_XSTATE_MAX + 1024)
+
+/* How a thread that waits in a system call may be taken. */
+enum prb_wait {
+    PRB_WAIT_FUTEX,  /* unless it waits for a lock of the C library */
+    PRB_WAIT_PLAIN,  /* the kernel restarts it, whatever happens */
+    PRB_WAIT_SECOND, /* restarted, unless the socket has a time limit: taken after the others */
+};
+
+struct prb_waiting_call {
+    int number;
+    enum prb_wait wait;
+};
+
+struct prb_inject_arch {
+    const char *name;
+    uint16_t elf_machine;
+    unsigned words;          /* of the register set */
+    unsigned pc, sp, result; /* positions in it */
+    unsigned number;         /* where a system call's number is put */
+    int original;            /* where the kernel keeps the number of the call it is in, -1 for none; -1: nowhere */
+    unsigned args[6];
+    const uint8_t *syscall_code; /* the instruction */
+    size_t syscall_len;
+    int mmap, mprotect;
+    const struct prb_waiting_call *waits;
+    size_t wait_count;
+    unsigned extended_note; /* NT_X86_XSTATE, NT_PRFPREG */
+    const uint8_t *stub;
+    size_t stub_len;
+    /* The register set with which a thread runs the stub at code, on a stack that ends at stack. */
+    void (*enter)(const uint64_t *saved, prb_addr code, prb_addr stack, uint64_t *out);
+    /*
+     * Write into page, and frame at frame_addr, how the thread goes back to where saved says, with the
+     * extended state of len bytes, which lies at its start in the target at extended_addr (extended may
+     * be changed to what the processor or the kernel wants there).  Returns the bytes of frame that
+     * count, 0 when it needs none.
+     */
+    size_t (*go_back)(const uint64_t *saved, uint8_t *extended, size_t len, prb_addr extended_addr,
+                      struct prb_stub_page *page, prb_addr page_addr, uint8_t *frame,
+                      prb_addr frame_addr);
+};
+
+extern const struct prb_inject_arch prb_inject_x86_64, prb_inject_aarch64;
+
+/* By e_machine; NULL: not ported. */
+const struct prb_inject_arch *prb_inject_arch_find(uint16_t elf_machine);
+
+/* Whether the thread is in a system call, or just came out of one. */
+static inline bool prb_in_syscall(const struct prb_inject_arch *arch, const uint64_t *registers)
+{
+    return arch->original >= 0 && (int64_t)registers[arch->original] >= 0;
+}
+
+/* FUTEX_WAIT with the value by which glibc's locks wait (lowlevellock.h: 2), or FUTEX_LOCK_PI:
+ * whoever waits so may be anywhere in the C library. */
+bool prb_waits_for_lock(const uint64_t args[6]);
+
+#endif

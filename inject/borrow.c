@@ -1,0 +1,402 @@
+/*
+ * The stop: one thread is seized, interrupted, checked, given the stub's registers and let go, all
+ * by ptrace(2) from a thread of our own (when that ends, the kernel lets go of whatever it holds).
+ *
+ * Every stop is told from the others by its kind, as ptrace(2) lists them; only system call stops
+ * are counted.  The saved registers are back after each remote call, so that from there the kernel
+ * lets the thread go on in its own call, whatever happens to us.  No traps: those would reset the
+ * program's handler of SIGTRAP.  Between the first stop and the last nothing is allocated or
+ * printed.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "inject/method.h"
+#include "proc/source.h"
+
+#define STACK_LEN (64u << 10)
+#define SCRATCH_LEN (PRB_FRAME_MAX + PRB_XSTATE_MAX + STACK_LEN)
+#define MAPPED_LEN (2 * PRB_STUB_PAGE + SCRATCH_LEN)
+#define FIRST_STOP_NS 20000000 /* the thread did not stop: take another */
+#define SPIN_NS 60000
+
+struct stop {
+    struct prb_chooser *chooser;
+    const struct prb_inject_arch *arch;
+    const struct prb_choice *choice;
+    struct prb_borrowed *borrowed;
+    struct prb_error err;
+    struct prb_stub_page page;
+    uint64_t saved[PRB_INJECT_WORDS], working[PRB_INJECT_WORDS];
+    size_t extended_len;
+    _Alignas(64) uint8_t extended[PRB_XSTATE_MAX];
+    uint8_t frame[PRB_FRAME_MAX];
+    int64_t since;       /* it ran still */
+    atomic_bool touched; /* it is stopped: what was begun is ended */
+    int signal;          /* to be passed on when it is let go */
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static uint64_t processor_clock(void)
+{
+#ifdef __x86_64__
+    return __builtin_ia32_rdtsc();
+#else
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#endif
+}
+
+/* ---- stops ---- */
+
+enum event { EVENT_STOP, EVENT_SYSCALL, EVENT_SIGNAL, EVENT_END };
+
+static enum event classify(int status, int *signal_out)
+{
+    *signal_out = 0;
+    if (!WIFSTOPPED(status))
+        return EVENT_END;
+    if (status >> 16 == PTRACE_EVENT_STOP)
+        return EVENT_STOP; /* our interrupt, or a group-stop */
+    if (WSTOPSIG(status) == (SIGTRAP | 0x80))
+        return EVENT_SYSCALL;
+    *signal_out = WSTOPSIG(status);
+    return EVENT_SIGNAL;
+}
+
+/* The next stop.  One that runs on another processor comes within microseconds; for one that waits
+ * for a processor, perhaps for ours, we sleep. */
+static enum event await(struct stop *stop, bool first)
+{
+    int status = 0, old;
+    pid_t got = 0, tid = stop->choice->tid;
+    for (int64_t begin = now_ns(), now = begin; !got && now - begin < SPIN_NS; now = now_ns()) {
+        if (first)
+            stop->since = now;
+        got = waitpid(tid, &status, __WALL | WNOHANG);
+    }
+    if (!got) {
+        if (first)
+            pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
+        do
+            got = waitpid(tid, &status, __WALL);
+        while (got < 0 && errno == EINTR);
+        if (first) {
+            stop->since = now_ns();
+            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+        }
+    }
+    return got == tid ? classify(status, &stop->signal) : EVENT_END;
+}
+
+static bool set_registers(struct stop *stop, uint64_t *words)
+{
+    struct iovec iov = {words, stop->arch->words * sizeof *words};
+    return ptrace(PTRACE_SETREGSET, stop->choice->tid, (void *)NT_PRSTATUS, &iov) == 0;
+}
+
+/* ---- remote calls ---- */
+
+/* One system call by the thread, through an instruction that is there.  *result_out is valid after
+ * EVENT_SYSCALL; after anything else the thread has its own registers, and did not make the call.
+ */
+static enum event remote_call(struct stop *stop, int number, const uint64_t args[6],
+                              int64_t *result_out)
+{
+    const struct prb_inject_arch *arch = stop->arch;
+    pid_t tid = stop->choice->tid;
+    memcpy(stop->working, stop->saved, sizeof stop->working);
+    stop->working[arch->pc] = stop->chooser->places->syscall_code;
+    stop->working[arch->number] = (uint64_t)number;
+    if (arch->original >= 0)
+        stop->working[arch->original] = (uint64_t)-1;
+    for (unsigned i = 0; i < 6; i++)
+        stop->working[arch->args[i]] = args[i];
+    if (!set_registers(stop, stop->working))
+        return EVENT_END;
+    for (int stops = 0; stops < 2;) {
+        if (ptrace(PTRACE_SYSCALL, tid, NULL, NULL))
+            return EVENT_END;
+        enum event event = await(stop, false);
+        if (event == EVENT_SIGNAL)
+            set_registers(stop, stop->saved);
+        if (event == EVENT_SIGNAL || event == EVENT_END)
+            return event;
+        stops += event == EVENT_SYSCALL;
+    }
+    struct iovec iov = {stop->working, arch->words * sizeof *stop->working};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &iov))
+        return EVENT_END;
+    *result_out = (int64_t)stop->working[arch->result];
+    return set_registers(stop, stop->saved) ? EVENT_SYSCALL : EVENT_END;
+}
+
+/* ---- verdicts: each ends the stop ---- */
+
+static void let_go(struct stop *stop)
+{
+    ptrace(PTRACE_DETACH, stop->choice->tid, NULL, (void *)(long)stop->signal);
+}
+
+static bool another_time(struct stop *stop, enum prb_unfit why)
+{
+    let_go(stop);
+    stop->borrowed->why = why;
+    return true;
+}
+
+static bool hopeless(struct stop *stop, enum prb_code code, const char *what, int64_t result)
+{
+    let_go(stop);
+    if (result >= 0)
+        return prb_fail(&stop->err, code, "%s", what);
+    return prb_fail_sys(&stop->err, (int)-result, "the target may not %s", what);
+}
+
+/* A remote call that was not made. */
+static bool interrupted(struct stop *stop, enum event event)
+{
+    if (event == EVENT_SIGNAL)
+        return another_time(stop, PRB_UNFIT_SIGNAL);
+    stop->borrowed->why =
+        PRB_UNFIT_MOVED; /* it ended; whether the process did, the next look tells */
+    return true;
+}
+
+/* ---- what is done in the stop ---- */
+
+static bool read_state(struct stop *stop)
+{
+    struct iovec general = {stop->saved, stop->arch->words * sizeof *stop->saved};
+    /* The last bytes are for the mark that the kernel wants behind a frame's image. */
+    struct iovec extended = {stop->extended, sizeof stop->extended - 8};
+    pid_t tid = stop->choice->tid;
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &general) ||
+        ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)stop->arch->extended_note, &extended))
+        return false;
+    stop->extended_len = extended.iov_len;
+    return extended.iov_len >= 576 && extended.iov_len < sizeof stop->extended - 8;
+}
+
+/* Whether it is where it was when it was chosen; one that ran is looked at now. */
+static enum prb_unfit judge(struct stop *stop)
+{
+    const struct prb_inject_arch *arch = stop->arch;
+    const struct prb_syscall *call = &stop->choice->call;
+    const uint64_t *saved = stop->saved;
+    if (stop->choice->running) {
+        uint64_t args[6];
+        for (unsigned i = 0; i < 6; i++)
+            args[i] = saved[arch->args[i]];
+        if (prb_in_syscall(arch, saved) &&
+            (int64_t)saved[arch->original] == arch->waits[0].number && prb_waits_for_lock(args))
+            return PRB_UNFIT_LOCK;
+        return prb_stack_fit(stop->chooser, saved[arch->sp], saved[arch->pc]);
+    }
+    bool same = saved[arch->sp] == call->sp && saved[arch->pc] == call->pc &&
+                (arch->original < 0 || (int64_t)saved[arch->original] == call->number);
+    return same ? PRB_FIT : PRB_UNFIT_MOVED;
+}
+
+static bool map_memory(struct stop *stop, enum event *event_out, int64_t *result_out)
+{
+    const uint64_t args[6] = {
+        0, MAPPED_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0};
+    *event_out = remote_call(stop, stop->arch->mmap, args, result_out);
+    if (*event_out != EVENT_SYSCALL || *result_out < 0)
+        return false;
+    stop->borrowed->base = (prb_addr)*result_out;
+    return true;
+}
+
+/* Addresses of the parts of what was mapped. */
+static prb_addr page_at(const struct stop *stop) { return stop->borrowed->base + PRB_STUB_PAGE; }
+static prb_addr extended_at(const struct stop *stop) { return page_at(stop) + PRB_STUB_PAGE; }
+static prb_addr frame_at(const struct stop *stop) { return extended_at(stop) + PRB_XSTATE_MAX; }
+static prb_addr stack_at(const struct stop *stop) { return stop->borrowed->base + MAPPED_LEN - 64; }
+
+/* That the writing succeeds shows that the memory is there, whatever the call's result said. */
+static bool write_orders(struct stop *stop)
+{
+    const struct prb_inject_arch *arch = stop->arch;
+    struct prb_stub_page *page = &stop->page;
+    prb_addr at = page_at(stop);
+    page->scratch = extended_at(stop);
+    page->scratch_len = SCRATCH_LEN;
+    page->call.how = (const char *)(uintptr_t)(at + offsetof(struct prb_stub_page, how));
+    page->call.settings =
+        page->settings[0] ? (const char *)(uintptr_t)(at + offsetof(struct prb_stub_page, settings))
+                          : NULL;
+    size_t frame_len = arch->go_back(stop->saved, stop->extended, stop->extended_len,
+                                     extended_at(stop), page, at, stop->frame, frame_at(stop));
+    struct iovec local[] = {{(void *)arch->stub, arch->stub_len},
+                            {page, sizeof *page},
+                            {stop->extended, stop->extended_len + 8},
+                            {stop->frame, frame_len}};
+    struct iovec remote[] = {{(void *)stop->borrowed->base, arch->stub_len},
+                             {(void *)at, sizeof *page},
+                             {(void *)extended_at(stop), stop->extended_len + 8},
+                             {(void *)frame_at(stop), frame_len}};
+    size_t wanted = arch->stub_len + sizeof *page + stop->extended_len + 8 + frame_len;
+    return process_vm_writev(prb_proc_pid(stop->chooser->proc), local, 4, remote, 4, 0) ==
+           (ssize_t)wanted;
+}
+
+static bool protect_code(struct stop *stop, enum event *event_out, int64_t *result_out)
+{
+    const uint64_t args[6] = {stop->borrowed->base, PRB_STUB_PAGE, PROT_READ | PROT_EXEC};
+    *event_out = remote_call(stop, stop->arch->mprotect, args, result_out);
+    return *event_out == EVENT_SYSCALL && *result_out == 0;
+}
+
+static bool send_off(struct stop *stop)
+{
+    stop->arch->enter(stop->saved, stop->borrowed->base, stack_at(stop), stop->working);
+    if (!set_registers(stop, stop->working))
+        return hopeless(stop, PRB_GONE, "the thread ended", 0);
+    stop->signal = 0;
+    stop->borrowed->clock_let_go = processor_clock();
+    if (ptrace(PTRACE_DETACH, stop->choice->tid, NULL, NULL))
+        return prb_fail_sys(&stop->err, errno, "cannot let thread %d go", (int)stop->choice->tid);
+    stop->borrowed->paused_ns = now_ns() - stop->since;
+    stop->borrowed->given = true;
+    return true;
+}
+
+static bool in_the_stop(struct stop *stop)
+{
+    enum event event;
+    int64_t result = 0;
+    if (!read_state(stop))
+        return hopeless(stop, PRB_UNSUPPORTED, "the thread's registers cannot be had", 0);
+    enum prb_unfit why = judge(stop);
+    if (why != PRB_FIT)
+        return another_time(stop, why);
+    if (!stop->borrowed->base && !map_memory(stop, &event, &result))
+        return event == EVENT_SYSCALL ? hopeless(stop, PRB_IO, "map memory", result)
+                                      : interrupted(stop, event);
+    if (!write_orders(stop))
+        return hopeless(stop, PRB_FAULT, "the memory that the target mapped is not there", 0);
+    if (!protect_code(stop, &event, &result))
+        return event == EVENT_SYSCALL ? hopeless(stop, PRB_IO, "make memory executable", result)
+                                      : interrupted(stop, event);
+    return send_off(stop);
+}
+
+/* So that nobody takes the processor from us while the thread is stopped.  Where it is not allowed,
+ * we do without. */
+static void hurry(void)
+{
+    struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
+}
+
+static bool refused(struct stop *stop, int sys)
+{
+    pid_t tid = stop->choice->tid, pid = prb_proc_pid(stop->chooser->proc);
+    if (sys == ESRCH) {
+        stop->borrowed->why = PRB_UNFIT_MOVED;
+        return true;
+    }
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    char name[48];
+    snprintf(name, sizeof name, "task/%d/status", (int)tid);
+    if (sys == EPERM && prb_proc_text(stop->chooser->proc, name, &text, NULL)) {
+        long long tracer = prb_inject_status(text.data, "TracerPid", 10);
+        if (tracer > 0) {
+            prb_fail(&stop->err, PRB_BUSY, "thread %d of process %d is traced by process %lld",
+                     (int)tid, (int)pid, tracer);
+            return prb_error_remedy(&stop->err, "Detach the debugger or strace that holds it");
+        }
+    }
+    return prb_permission_explain(&stop->err, pid, sys, "stop a thread of");
+}
+
+static void *stop_main(void *argument)
+{
+    struct stop *stop = argument;
+    int old;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+    hurry();
+    pid_t tid = stop->choice->tid;
+    if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD))
+        return refused(stop, errno) ? stop : NULL;
+    stop->since = now_ns();
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
+        return interrupted(stop, EVENT_END) ? stop : NULL;
+    enum event event = await(stop, true);
+    stop->touched = true;
+    if (event != EVENT_STOP)
+        return interrupted(stop, event) ? stop : NULL;
+    return in_the_stop(stop) ? stop : NULL;
+}
+
+/* Wait for the tracer; one whose thread does not come to a stop is ended, and with it its hold. */
+static bool join(struct stop *stop, pthread_t tracer)
+{
+    struct timespec until;
+    void *good;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += FIRST_STOP_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_clockjoin_np(tracer, &good, CLOCK_MONOTONIC, &until)) {
+        if (!stop->touched)
+            pthread_cancel(tracer);
+        pthread_join(tracer, &good);
+    }
+    if (good == PTHREAD_CANCELED)
+        stop->borrowed->why = PRB_UNFIT_STATE;
+    return good != NULL;
+}
+
+bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
+                const struct prb_stub_page *page, struct prb_borrowed *borrowed,
+                struct prb_error *err)
+{
+    void *room;
+    if (posix_memalign(&room, 64, sizeof(struct stop)))
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    PRB_AUTO_FREE struct stop *stop = memset(room, 0, sizeof *stop);
+    stop->chooser = chooser;
+    stop->arch = chooser->places->arch;
+    stop->choice = choice;
+    stop->borrowed = borrowed;
+    stop->page = *page;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t tracer;
+    int64_t time = now_ns();
+    uint64_t clock = processor_clock();
+    int failed = pthread_create(&tracer, NULL, stop_main, stop);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        return prb_fail_sys(err, failed, "cannot start a thread");
+    borrowed->given = false;
+    bool good = join(stop, tracer);
+    time = now_ns() - time;
+    borrowed->clock_hz = time ? (double)(processor_clock() - clock) * 1e9 / (double)time : 0;
+    borrowed->stopped = chooser->stopped;
+    if (!good && err)
+        *err = stop->err;
+    return good;
+}

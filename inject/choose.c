@@ -1,0 +1,219 @@
+/*
+ * A thread to borrow, chosen by what /proc tells, before anything is touched: it waits in a system
+ * call that the kernel restarts (ptrace(2), signal(7)), for no lock of the C library (by the
+ * arguments of futex(2)), and no word of its stack is a return address into the allocator, the
+ * loader or another function that must not be entered twice.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "inject/method.h"
+
+#define STACK_MAX (16u << 20) /* deeper ones are not looked at */
+#define STACK_FIRST (256u << 10)
+
+void prb_chooser_deinit(struct prb_chooser *chooser)
+{
+    free(chooser->room.words);
+    chooser->room = (struct prb_stack_room){0};
+}
+
+static bool enlarge(struct prb_chooser *chooser, size_t bytes)
+{
+    if (bytes <= chooser->room.bytes)
+        return true;
+    uint64_t *words = realloc(chooser->room.words, bytes);
+    if (!words)
+        return false;
+    chooser->room = (struct prb_stack_room){words, bytes};
+    return true;
+}
+
+bool prb_stack_room(struct prb_chooser *chooser, struct prb_error *err)
+{
+    if (!enlarge(chooser, STACK_MAX))
+        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
+    return true;
+}
+
+static const struct prb_map *stack_of(struct prb_chooser *chooser, prb_addr sp)
+{
+    const struct prb_maps *maps = prb_proc_maps(chooser->proc, false, NULL);
+    const struct prb_map *map = maps ? prb_maps_find(maps, sp) : NULL;
+    return map && map->readable && map->writable && !map->executable && !map->inode ? map : NULL;
+}
+
+/* Whether a word of the stack is a return address into a danger, and no mere address of a function,
+ * such as the one that the loader leaves for exit(3) at the bottom of the first stack. */
+static bool returns_into(struct prb_chooser *chooser, uint64_t word)
+{
+    const struct prb_danger *danger = prb_danger_at(chooser->places, word);
+    uint8_t code[PRB_CALL_MAX];
+    if (!danger)
+        return false;
+    if (danger->called &&
+        prb_mem_read_some(chooser->mem, word - sizeof code, code, sizeof code) == sizeof code &&
+        !prb_arch_host()->ends_in_call(code))
+        return false;
+    chooser->danger = danger;
+    return true;
+}
+
+enum prb_unfit prb_stack_fit(struct prb_chooser *chooser, prb_addr sp, prb_addr pc)
+{
+    const struct prb_map *map = stack_of(chooser, sp);
+    if (sp % 8 || !map || map->end - sp > STACK_MAX || !enlarge(chooser, map->end - sp))
+        return PRB_UNFIT_PLACE;
+    chooser->danger = prb_danger_at(chooser->places, pc);
+    if (chooser->danger)
+        return PRB_UNFIT_STACK;
+    size_t len = map->end - sp;
+    if (prb_mem_read_some(chooser->mem, sp, chooser->room.words, len) != len)
+        return PRB_UNFIT_MOVED;
+    const struct prb_danger *first = chooser->places->dangers;
+    prb_addr low = first->start, high = first[chooser->places->danger_count - 1].end;
+    for (size_t i = 0; i < len / 8; i++) {
+        uint64_t word = chooser->room.words[i];
+        if (word > low && word <= high && returns_into(chooser, word))
+            return PRB_UNFIT_STACK;
+    }
+    return PRB_FIT;
+}
+
+static const struct prb_waiting_call *waiting_call(const struct prb_inject_arch *arch,
+                                                   int64_t number)
+{
+    for (size_t i = 0; i < arch->wait_count; i++)
+        if (arch->waits[i].number == number)
+            return &arch->waits[i];
+    return NULL;
+}
+
+/* The place of its program counter: the text of a file, and not the kernel's own page. */
+static bool in_text(struct prb_chooser *chooser, prb_addr pc)
+{
+    const struct prb_maps *maps = prb_proc_maps(chooser->proc, false, NULL);
+    const struct prb_map *map = maps ? prb_maps_find(maps, pc) : NULL;
+    return map && map->executable && map->inode;
+}
+
+/* How much we would like to take it; 0 is best. */
+static unsigned rank_of(const struct prb_chooser *chooser, const struct prb_task *task,
+                        const struct prb_waiting_call *call)
+{
+    /* Threads of drivers poll with time limits. */
+    static const char *const last[] = {"pt_nccl", "cuda-Evt", "NCCL"};
+    unsigned rank = (unsigned)call->wait;
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+        if (strncmp(task->comm, last[i], strlen(last[i])) == 0)
+            rank += 8;
+    return task->tid == prb_proc_pid(chooser->proc) ? rank + 4 : rank;
+}
+
+static bool same_call(const struct prb_syscall *a, const struct prb_syscall *b)
+{
+    return a->running == b->running && a->number == b->number && a->sp == b->sp && a->pc == b->pc &&
+           memcmp(a->args, b->args, sizeof a->args) == 0;
+}
+
+static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *task, unsigned best,
+                          unsigned *rank_out, struct prb_syscall *call_out)
+{
+    struct prb_syscall call, again;
+    bool stopped = task->state == 'T';
+    if (task->state == 'R')
+        return PRB_UNFIT_RUNNING;
+    if (task->state != 'S' && !stopped)
+        return PRB_UNFIT_STATE;
+    if (!prb_proc_syscall(chooser->proc, task->tid, &call, NULL))
+        return PRB_UNFIT_MOVED;
+    if (call.running)
+        return PRB_UNFIT_RUNNING;
+    const struct prb_waiting_call *waiting = waiting_call(chooser->places->arch, call.number);
+    if (!waiting)
+        return call.number < 0 && stopped ? PRB_UNFIT_RUNNING : PRB_UNFIT_CALL;
+    if (waiting->wait == PRB_WAIT_FUTEX && prb_waits_for_lock(call.args))
+        return PRB_UNFIT_LOCK;
+    *rank_out = rank_of(chooser, task, waiting);
+    if (*rank_out >= best)
+        return PRB_UNFIT_COUNT;
+    if (!in_text(chooser, call.pc))
+        return PRB_UNFIT_PLACE;
+    enum prb_unfit why = prb_stack_fit(chooser, call.sp, call.pc);
+    if (why != PRB_FIT)
+        return why;
+    if (!prb_proc_syscall(chooser->proc, task->tid, &again, NULL) || !same_call(&call, &again))
+        return PRB_UNFIT_MOVED;
+    *call_out = call;
+    return PRB_FIT;
+}
+
+/* Worker threads of the kernel's io_uring are listed, too, but never run the program's code. */
+static bool is_kernels(const struct prb_task *task) { return strncmp(task->comm, "iou-", 4) == 0; }
+
+bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_error *err)
+{
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    if (!enlarge(chooser, STACK_FIRST))
+        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
+    if (!prb_proc_tids(chooser->proc, &tasks, err) || !prb_proc_maps(chooser->proc, true, err) ||
+        !prb_proc_check(chooser->proc, err))
+        return false;
+    struct prb_choice choice = {0};
+    unsigned best = ~0u;
+    memset(chooser->unfit, 0, sizeof chooser->unfit);
+    chooser->stopped = false;
+    size_t running = 0;
+    for (size_t i = 0; i < tasks.count && best > 0; i++) {
+        /* The main thread, which comes first, last. */
+        struct prb_task *task = &tasks.items[(i + 1) % tasks.count];
+        struct prb_syscall call;
+        unsigned rank;
+        if (!prb_proc_task_look(chooser->proc, task) || is_kernels(task))
+            continue;
+        chooser->stopped |= task->state == 'T';
+        enum prb_unfit why = fit(chooser, task, best, &rank, &call);
+        if (why == PRB_FIT) {
+            choice = (struct prb_choice){.tid = task->tid, .call = call};
+            best = rank;
+        } else if (why < PRB_UNFIT_COUNT) {
+            chooser->unfit[why]++;
+            /* Any of the running ones, each as likely. */
+            if (why == PRB_UNFIT_RUNNING && (chooser->turn + i) % ++running == 0)
+                chooser->running = task->tid;
+        }
+    }
+    if (!choice.tid && running) {
+        chooser->turn++;
+        choice = (struct prb_choice){.tid = chooser->running, .running = true};
+    }
+    if (!choice.tid)
+        return false;
+    *out = choice;
+    return true;
+}
+
+void prb_choose_explain(const struct prb_chooser *chooser, char *out, size_t size)
+{
+    static const char *const reasons[PRB_UNFIT_COUNT] = {
+        [PRB_UNFIT_RUNNING] = "running",
+        [PRB_UNFIT_STATE] = "in uninterruptible sleep (D) or ending",
+        [PRB_UNFIT_CALL] = "in a system call that a stop would end (epoll_wait, sigwait, ...)",
+        [PRB_UNFIT_LOCK] = "waiting for a lock of the C library",
+        [PRB_UNFIT_STACK] = "inside",
+        [PRB_UNFIT_PLACE] = "on a stack of its own making",
+        [PRB_UNFIT_MOVED] = "never still",
+        [PRB_UNFIT_SIGNAL] = "flooded with signals",
+    };
+    size_t used = 0;
+    *out = '\0';
+    for (unsigned why = 1; why < PRB_UNFIT_COUNT; why++) {
+        if (!chooser->unfit[why] || used >= size)
+            continue;
+        const char *where = why == PRB_UNFIT_STACK && chooser->danger ? chooser->danger->what : "";
+        int n = snprintf(out + used, size - used, "%s%u %s%s%s", used ? ", " : "",
+                         chooser->unfit[why], reasons[why], *where ? " " : "", where);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}

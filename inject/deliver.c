@@ -1,0 +1,458 @@
+/*
+ * How the library gets there, and what became of it: by its path where the target sees the same
+ * file there, else through a sealed memory file that the new thread makes and we fill, else as a
+ * file of the target's own root, which is removed once it is loaded.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inject/method.h"
+#include "proc/elf_file.h"
+
+#define LIBRARY_MAX (256u << 20)
+#define LOAD_WAIT_S 10
+#define BEGIN_WAIT_S 1 /* until the new thread runs */
+
+/* ---- which library ---- */
+
+bool prb_inject_library(char *path, size_t size, struct prb_error *err)
+{
+    /* Installed, in the package and in the build tree. */
+    static const char *const places[] = {"", "probing/", "../lib/probing/"};
+    Dl_info self;
+    char own[PATH_MAX];
+    if (!dladdr((void *)(uintptr_t)prb_inject_library, &self) || !realpath(self.dli_fname, own))
+        return prb_fail(err, PRB_INTERNAL, "the place of this library is not known");
+    int folder = (int)(strrchr(own, '/') - own + 1);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        int n = snprintf(path, size, "%.*s%slibprobe.so", folder, own, places[i]);
+        if (n > 0 && (size_t)n < size && access(path, R_OK) == 0)
+            return true;
+    }
+    prb_fail(err, PRB_NOT_FOUND, "libprobe.so is not beside %s", own);
+    return prb_error_remedy(err, "Install Probing again, or name a library: --dll PATH");
+}
+
+static bool choose_library(const char *wanted, char *out, size_t size, struct prb_error *err)
+{
+    char real[PATH_MAX];
+    if (!wanted)
+        return prb_inject_library(out, size, err);
+    if (!realpath(wanted, real))
+        return prb_fail_sys(err, errno, "cannot open %s", wanted);
+    if (strlen(real) >= size)
+        return prb_fail(err, PRB_USAGE, "the path %s is too long", real);
+    memcpy(out, real, strlen(real) + 1);
+    return true;
+}
+
+/* ---- is the target's C library new enough ---- */
+
+static const char *string_at(struct prb_elf *elf, const GElf_Shdr *header, size_t offset)
+{
+    const char *text = elf_strptr(elf->handle, header->sh_link, offset);
+    return text ? text : "";
+}
+
+#define CHAIN_MAX 512
+
+static bool defines(struct prb_elf *elf, const char *version)
+{
+    GElf_Shdr header;
+    Elf_Scn *scn = prb_elf_scn_of_type(elf, SHT_GNU_verdef, &header);
+    Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+    if (!data)
+        return true; /* without versions nothing is refused */
+    int at = 0;
+    for (int i = 0; i < CHAIN_MAX; i++) {
+        GElf_Verdef def;
+        GElf_Verdaux aux;
+        if (!gelf_getverdef(data, at, &def) || !gelf_getverdaux(data, at + (int)def.vd_aux, &aux))
+            return false;
+        if (strcmp(string_at(elf, &header, aux.vda_name), version) == 0)
+            return true;
+        if (!def.vd_next)
+            return false;
+        at += (int)def.vd_next;
+    }
+    return false;
+}
+
+/* The first version that the library needs of libc.so.6 and that there is not, to out. */
+static bool all_defined(struct prb_elf *library, struct prb_elf *libc, char *out, size_t size)
+{
+    GElf_Shdr header;
+    Elf_Scn *scn = prb_elf_scn_of_type(library, SHT_GNU_verneed, &header);
+    Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+    GElf_Verneed need;
+    int at = 0;
+    for (int i = 0; data && i < CHAIN_MAX && gelf_getverneed(data, at, &need); i++) {
+        GElf_Vernaux aux;
+        int aux_at = at + (int)need.vn_aux;
+        bool of_libc = prb_path_is(string_at(library, &header, need.vn_file), "libc.so.6");
+        for (int k = 0; of_libc && k < need.vn_cnt && gelf_getvernaux(data, aux_at, &aux); k++) {
+            const char *version = string_at(library, &header, aux.vna_name);
+            if (!defines(libc, version)) {
+                snprintf(out, size, "%s", version);
+                return false;
+            }
+            aux_at += (int)aux.vna_next;
+        }
+        if (!need.vn_next)
+            break;
+        at += (int)need.vn_next;
+    }
+    return true;
+}
+
+static bool new_enough(const char *path, struct prb_modules *modules, pid_t pid,
+                       struct prb_error *err)
+{
+    struct prb_module *libc = prb_libc(modules);
+    struct prb_elf *theirs = libc ? prb_modules_elf(modules, libc, NULL) : NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return prb_fail_sys(err, errno, "cannot open %s", path);
+    PRB_AUTO(prb_elf) struct prb_elf *elf = prb_elf_open(fd, path, err);
+    char version[64];
+    if (!elf)
+        return false;
+    if (!theirs || all_defined(elf, theirs, version, sizeof version))
+        return true;
+    prb_fail(err, PRB_UNSUPPORTED, "%s needs %s, which the C library of process %d is too old for",
+             path, version, (int)pid);
+    return prb_error_remedy(err,
+                            "Build Probing on a system as old as the target's, or take the wheel, "
+                            "which is built for old ones");
+}
+
+/* ---- the way ---- */
+
+static bool read_file(const char *path, char **bytes_out, size_t *len_out, struct prb_error *err)
+{
+    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    if (fd < 0 || fstat(fd, &info))
+        return prb_fail_sys(err, errno, "cannot open %s", path);
+    if (!S_ISREG(info.st_mode) || info.st_size <= 0 || info.st_size > LIBRARY_MAX)
+        return prb_fail(err, PRB_USAGE, "%s is no library of at most %u MiB", path,
+                        LIBRARY_MAX >> 20);
+    PRB_AUTO_FREE char *bytes = malloc((size_t)info.st_size);
+    size_t len = 0;
+    if (!bytes)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    while (len < (size_t)info.st_size) {
+        ssize_t n = read(fd, bytes + len, (size_t)info.st_size - len);
+        if (n <= 0)
+            return prb_fail_sys(err, n ? errno : EIO, "cannot read %s", path);
+        len += (size_t)n;
+    }
+    *len_out = len;
+    *bytes_out = PRB_STEAL(bytes);
+    return true;
+}
+
+/* Whether another user may read a file: each folder of its path lets everybody through. */
+static bool open_to_all(const char *path)
+{
+    char part[PATH_MAX];
+    struct stat info;
+    if (stat(path, &info) || !(info.st_mode & S_IROTH))
+        return false;
+    for (const char *at = path; (at = strchr(at + 1, '/'));) {
+        snprintf(part, sizeof part, "%.*s", (int)(at - path), path);
+        if (stat(part, &info) || !(info.st_mode & S_IXOTH))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the target finds the same file at the same path, and may read it. */
+static bool same_there(struct prb_proc *proc, const char *path)
+{
+    struct stat here, there;
+    PRB_AUTO_FD int fd = prb_proc_open_path(proc, path);
+    if (fd < 0 || fstat(fd, &there) || stat(path, &here) || here.st_dev != there.st_dev ||
+        here.st_ino != there.st_ino)
+        return false;
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "status", &text, NULL))
+        return false;
+    long long user = prb_inject_status(text.data, "Uid", 10);
+    return user == 0 || (user == (long long)geteuid() && access(path, R_OK) == 0) ||
+           open_to_all(path);
+}
+
+bool prb_delivery_init(struct prb_delivery *out, struct prb_proc *proc, struct prb_modules *modules,
+                       const struct prb_inject_options *options, struct prb_error *err)
+{
+    PRB_AUTO(prb_delivery) struct prb_delivery delivery = {.start = options->library == NULL};
+    if (!choose_library(options->library, delivery.library, sizeof delivery.library, err) ||
+        !new_enough(delivery.library, modules, prb_proc_pid(proc), err))
+        return false;
+    if (same_there(proc, delivery.library))
+        memcpy(delivery.path, delivery.library, sizeof delivery.path);
+    /* Also where it is not carried over: then its pages are in memory when the loader wants them.
+     */
+    if (!read_file(delivery.library, &delivery.bytes, &delivery.len, err))
+        return false;
+    *out = delivery;
+    delivery = (struct prb_delivery){0};
+    return true;
+}
+
+void prb_delivery_deinit(struct prb_delivery *delivery)
+{
+    free(delivery->bytes);
+    delivery->bytes = NULL;
+}
+
+/* ---- orders ---- */
+
+/* All but those that a fault raises, and the two that the C library keeps for itself: setuid(2)
+ * waits until each thread has handled the second. */
+static uint64_t blocked_signals(void)
+{
+    static const int open[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, 32, 33};
+    uint64_t mask = ~UINT64_C(0);
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+        mask &= ~(UINT64_C(1) << (open[i] - 1));
+    return mask;
+}
+
+#define NAP_NS 100000
+#define DLOPEN_MODE_PRIVATE 0x80000000u /* glibc's __libc_dlopen_mode: called from nowhere */
+
+bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_places *places,
+                       const struct prb_inject_options *options, struct prb_stub_page *out,
+                       struct prb_error *err)
+{
+    struct prb_stub_page page = {
+        .descriptor = -1,
+        .result = -1,
+        .patience = (uint32_t)(LOAD_WAIT_S * 1000000000ll / NAP_NS),
+        .open_mode = RTLD_NOW | (places->private_dlopen ? DLOPEN_MODE_PRIVATE : 0),
+        .pthread_create = places->pthread_create,
+        .pthread_self = places->pthread_self,
+        .pthread_detach = places->pthread_detach,
+        .dlopen = places->dlopen,
+        .dlsym = places->dlsym,
+        .dlerror = places->private_dlopen ? 0 : places->dlerror,
+        .entry = delivery->start ? places->probe_start : 0,
+        .block_mask = blocked_signals(),
+        .nap = {0, NAP_NS},
+        .call = {.version = PRB_PROBE_START_VERSION, .size = sizeof page.call},
+        .symbol = "prb_probe_start",
+        .memfd_name = "libprobe.so",
+        .how = "inject",
+        .thread_name = "probing",
+        .flags = (delivery->start ? PRB_STUB_START : 0) | (delivery->path[0] ? 0 : PRB_STUB_FETCH),
+    };
+    if (options->settings && strlen(options->settings) >= sizeof page.settings)
+        return prb_fail(err, PRB_USAGE, "the settings are longer than %zu bytes",
+                        sizeof page.settings - 1);
+    if (options->settings)
+        memcpy(page.settings, options->settings, strlen(options->settings));
+    memcpy(page.path, delivery->path, sizeof page.path);
+    *out = page;
+    return true;
+}
+
+/* ---- carrying it over ---- */
+
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#endif
+enum { SEALS = 0xf }; /* seal, shrink, grow, write */
+
+static bool write_all(int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+/* The process id that the target itself goes by. */
+static pid_t inner_pid(struct prb_proc *proc)
+{
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    return prb_proc_tids(proc, &tasks, NULL) ? tasks.items[0].inner_tid : prb_proc_pid(proc);
+}
+
+static bool fill_memory_file(const struct prb_delivery *delivery, struct prb_proc *proc,
+                             int descriptor, char *path, size_t size)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)prb_proc_pid(proc), descriptor);
+    {
+        PRB_AUTO_FD int fd = open(name, O_RDWR | O_CLOEXEC);
+        if (fd < 0 || !write_all(fd, delivery->bytes, delivery->len) ||
+            fcntl(fd, F_ADD_SEALS, SEALS) != 0)
+            return false;
+    }
+    /* A number, not "self": a debugger that follows the loader opens it, too. */
+    snprintf(path, size, "/proc/%d/fd/%d", (int)inner_pid(proc), descriptor);
+    snprintf(name, sizeof name, "%s", path);
+    PRB_AUTO_FD int there = -1;
+    char outside[96];
+    snprintf(outside, sizeof outside, "/proc/%d/root%s", (int)prb_proc_pid(proc), path);
+    there = open(outside, O_RDONLY | O_CLOEXEC);
+    return there >= 0;
+}
+
+/* A file in the target's root that its user alone may read; *made: its name on our side. */
+static bool make_file(const struct prb_delivery *delivery, struct prb_proc *proc, char *path,
+                      size_t size, char *made, size_t made_size)
+{
+    static const char *const folders[] = {"/dev/shm", "/tmp", "/var/tmp"};
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    uint64_t number;
+    if (!prb_proc_text(proc, "status", &text, NULL) ||
+        getrandom(&number, sizeof number, 0) != sizeof number)
+        return false;
+    uid_t user = (uid_t)prb_inject_status(text.data, "Uid", 10);
+    gid_t group = (gid_t)prb_inject_status(text.data, "Gid", 10);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, size, "%s/.libprobe-%016llx.so", folders[i], (unsigned long long)number);
+        snprintf(made, made_size, "/proc/%d/root%s", (int)prb_proc_pid(proc), path);
+        PRB_AUTO_FD int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0500);
+        if (fd < 0)
+            continue;
+        if (write_all(fd, delivery->bytes, delivery->len) &&
+            (user == geteuid() || fchown(fd, user, group) == 0))
+            return true;
+        unlink(made);
+    }
+    *made = '\0';
+    return false;
+}
+
+static bool poke(struct prb_proc *proc, prb_addr addr, const void *bytes, size_t len)
+{
+    struct iovec local = {(void *)bytes, len}, remote = {(void *)addr, len};
+    return process_vm_writev(prb_proc_pid(proc), &local, 1, &remote, 1, 0) == (ssize_t)len;
+}
+
+/* The new thread waits for a file to open. */
+static bool carry_over(const struct prb_delivery *delivery, struct prb_proc *proc, prb_addr at,
+                       int descriptor, char *made, size_t made_size, struct prb_error *err)
+{
+    char path[PRB_STUB_PATH_MAX] = "";
+    uint32_t go = 1;
+    if ((descriptor < 0 || !fill_memory_file(delivery, proc, descriptor, path, sizeof path)) &&
+        !make_file(delivery, proc, path, sizeof path, made, made_size)) {
+        prb_fail(err, PRB_IO,
+                 "the library could not be carried into the root of process %d: neither a memory "
+                 "file nor a file in /dev/shm, /tmp or /var/tmp could be made",
+                 (int)prb_proc_pid(proc));
+        return prb_error_remedy(err, "Copy %s to the same path in the target's root",
+                                delivery->library);
+    }
+    if (!poke(proc, at + offsetof(struct prb_stub_page, path), path, sizeof path) ||
+        !poke(proc, at + offsetof(struct prb_stub_page, go), &go, sizeof go))
+        return prb_fail(err, PRB_GONE, "process %d ended", (int)prb_proc_pid(proc));
+    return true;
+}
+
+/* ---- the wait ---- */
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static bool judge(const struct prb_delivery *delivery, const struct prb_stub_page *page,
+                  struct prb_error *err)
+{
+    const char *library = delivery->library;
+    if (page->progress == PRB_STUB_TIRED)
+        return prb_fail(err, PRB_TIMEOUT, "the library did not get to the target in time");
+    if (page->progress != PRB_STUB_DONE)
+        return prb_fail(err, PRB_UNSUPPORTED, "the target cannot load %s: %.200s", library,
+                        page->text[0] ? page->text : "dlopen gave no reason");
+    if (delivery->start && page->result != 0)
+        return prb_fail(err, PRB_UNSUPPORTED, "%s does not start: %.200s", library,
+                        page->call.error[0] ? page->call.error : "it gave no reason");
+    return true;
+}
+
+static bool overdue(const struct prb_stub_page *page, pid_t pid, struct prb_error *err)
+{
+    if (page->step == 0)
+        prb_fail(err, PRB_TIMEOUT, "the thread that was chosen in process %d has not run yet",
+                 (int)pid);
+    else if (page->step == PRB_STUB_CALLING)
+        prb_fail(err, PRB_TIMEOUT,
+                 "the thread that was chosen in process %d waits in pthread_create: another thread "
+                 "holds a lock of the C library",
+                 (int)pid);
+    else
+        prb_fail(err, PRB_TIMEOUT, "process %d has been loading the library for %d s", (int)pid,
+                 LOAD_WAIT_S);
+    return prb_error_remedy(err, "Nothing is lost: it goes on when it can; ask again later");
+}
+
+bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *proc,
+                        const struct prb_borrowed *borrowed, struct prb_stub_page *page,
+                        struct prb_error *err)
+{
+    prb_addr at = borrowed->base + PRB_STUB_PAGE;
+    pid_t pid = prb_proc_pid(proc);
+    struct prb_mem *mem = prb_proc_mem(proc, err);
+    char made[PATH_MAX] = "";
+    bool good = mem != NULL, carried = false;
+    int64_t begin = now_ns(), nap = 20000;
+    for (;; nap = nap < 1000000 ? nap * 5 / 4 : nap) {
+        struct prb_error lost = {0};
+        if (!good || !prb_mem_read(mem, at, page, sizeof *page, &lost)) {
+            good = good && prb_fail(err, PRB_GONE,
+                                    "process %d ended or ran another program "
+                                    "meanwhile",
+                                    (int)pid);
+            break;
+        }
+        if (page->step == PRB_STUB_RETURNED && page->created != 0) {
+            good = prb_fail_sys(err, page->created, "process %d cannot start a thread", (int)pid);
+            prb_error_remedy(err, "Raise the job's limit of processes (ulimit -u, pids.max)");
+            break;
+        }
+        if (page->progress >= PRB_STUB_DONE) {
+            good = judge(delivery, page, err);
+            break;
+        }
+        if (page->progress == PRB_STUB_WAITS && !carried) {
+            carried = true;
+            good = carry_over(delivery, proc, at, page->descriptor, made, sizeof made, err);
+            continue;
+        }
+        int64_t waited = now_ns() - begin;
+        if (waited > LOAD_WAIT_S * 1000000000ll ||
+            (page->progress == 0 && waited > BEGIN_WAIT_S * 1000000000ll)) {
+            good = overdue(page, pid, err);
+            break;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
+    }
+    if (*made)
+        unlink(made);
+    return good;
+}

@@ -1,0 +1,188 @@
+/* The order of getting in: what is known from outside first, then a thread, then the wait. */
+#include "inject/inject.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "inject/control.h"
+#include "inject/method.h"
+
+#define WAIT_S 2.0
+#define LOCK_WAIT_S 15.0
+#define STEP_NS 1000000
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+#pragma weak prb_control_present
+#pragma weak prb_control_open
+#pragma weak prb_control_close
+PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
+
+/* Whether a probe is there and answers. */
+static bool answers(pid_t pid)
+{
+    PRB_AUTO(prb_control)
+    struct prb_control *control =
+        prb_control_present && prb_control_present(pid) ? prb_control_open(pid, NULL) : NULL;
+    return control != NULL;
+}
+
+/* What all ways in need. */
+struct entry {
+    struct prb_proc *proc;
+    struct prb_modules modules;
+    struct prb_delivery delivery;
+    const struct prb_inject_options *options;
+    struct prb_inject_report report;
+};
+
+static bool not_python(struct entry *entry, struct prb_error *err)
+{
+    prb_fail(err, PRB_NOT_PYTHON, "process %d is not a Python process",
+             (int)prb_proc_pid(entry->proc));
+    return prb_error_remedy(err, "`probing list` shows the Python processes that run now; --force "
+                                 "loads the library all the same");
+}
+
+/* Every thread sleeps uninterruptibly. */
+static bool all_asleep(const struct prb_chooser *chooser)
+{
+    for (unsigned why = 0; why < PRB_UNFIT_COUNT; why++)
+        if (why != PRB_UNFIT_STATE && chooser->unfit[why])
+            return false;
+    return chooser->unfit[PRB_UNFIT_STATE] > 0;
+}
+
+static bool no_thread(const struct prb_chooser *chooser, double wait, struct prb_error *err)
+{
+    char reasons[240];
+    pid_t pid = prb_proc_pid(chooser->proc);
+    if (all_asleep(chooser)) {
+        prb_fail(err, PRB_TIMEOUT,
+                 "process %d is in uninterruptible sleep (state D), such as a disk, a network file "
+                 "system or a driver: no code can run in it",
+                 (int)pid);
+        return prb_error_remedy(err,
+                                "Try again when it goes on; probing -t %d backtrace --native "
+                                "shows where it waits",
+                                (int)pid);
+    }
+    prb_choose_explain(chooser, reasons, sizeof reasons);
+    prb_fail(err, PRB_TIMEOUT, "no thread of process %d could be borrowed safely for %.3g s: %s",
+             (int)pid, wait, reasons);
+    return prb_error_remedy(err,
+                            "Try again, or wait longer (--wait); a CPython from 3.14 on can be "
+                            "entered by --method remote-exec");
+}
+
+/* Until a thread was sent.  False with *none_out: no thread was fit. */
+static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_page *page,
+                          struct prb_borrowed *borrowed, struct entry *entry, struct prb_error *err)
+{
+    double wait = entry->options->wait > 0 ? entry->options->wait : WAIT_S;
+    int64_t begin = now_ns();
+    struct prb_inject_report *report = &entry->report;
+    for (;;) {
+        struct prb_choice choice;
+        struct prb_error ended = {0};
+        bool chosen = prb_choose(chooser, &choice, &ended);
+        if (!chosen && ended.code) {
+            if (err)
+                *err = ended;
+            return false;
+        }
+        if (chosen && choice.running && !prb_stack_room(chooser, err))
+            return false;
+        if (chosen) {
+            report->tries++;
+            if (!prb_borrow(chooser, &choice, page, borrowed, err))
+                return false;
+            if (borrowed->given) {
+                report->tid = choice.tid;
+                return true;
+            }
+            chooser->unfit[borrowed->why]++;
+            chooser->unfit[PRB_UNFIT_RUNNING] -= choice.running;
+        }
+        if ((double)(now_ns() - begin) * 1e-9 > wait)
+            return no_thread(chooser, wait, err);
+        /* Not in step with what the program does. */
+        nanosleep(&(struct timespec){.tv_nsec = STEP_NS + now_ns() % 300000}, NULL);
+    }
+}
+
+static double paused_us(const struct prb_borrowed *borrowed, const struct prb_stub_page *page)
+{
+    double ns = (double)borrowed->paused_ns;
+    /* And what the thread did for us after we let go, by the processor's counter. */
+    if (borrowed->clock_hz > 0 && page->clock > borrowed->clock_let_go)
+        ns += (double)(page->clock - borrowed->clock_let_go) / borrowed->clock_hz * 1e9;
+    return ns * 1e-3;
+}
+
+static bool by_thread(struct entry *entry, struct prb_error *err)
+{
+    PRB_AUTO(prb_places) struct prb_places places = {0};
+    struct prb_stub_page page;
+    struct prb_borrowed borrowed = {0};
+    if (!prb_places_init(&places, entry->proc, &entry->modules, err) ||
+        !prb_delivery_page(&entry->delivery, &places, entry->options, &page, err))
+        return false;
+    PRB_AUTO(prb_chooser)
+    struct prb_chooser chooser = {
+        .proc = entry->proc, .places = &places, .force = entry->options->force};
+    chooser.mem = prb_proc_mem(entry->proc, err);
+    if (!chooser.mem || !send_a_thread(&chooser, &page, &borrowed, entry, err))
+        return false;
+    entry->report.method = PRB_INJECT_THREAD;
+    entry->report.will_load_later = borrowed.stopped;
+    entry->report.paused_us = (double)borrowed.paused_ns * 1e-3;
+    if (borrowed.stopped)
+        return true;
+    if (!prb_delivery_await(&entry->delivery, entry->proc, &borrowed, &page, err))
+        return false;
+    entry->report.paused_us = paused_us(&borrowed, &page);
+    return true;
+}
+
+static bool enter(struct entry *entry, struct prb_error *err)
+{
+    const struct prb_inject_options *options = entry->options;
+    if (!prb_modules_init(&entry->modules, entry->proc, err))
+        return false;
+    if (!options->force && !options->library && !prb_is_python(&entry->modules))
+        return not_python(entry, err);
+    if (!prb_delivery_init(&entry->delivery, entry->proc, &entry->modules, options, err))
+        return false;
+    return by_thread(entry, err);
+}
+
+bool prb_inject(pid_t pid, const struct prb_inject_options *options,
+                struct prb_inject_report *report, struct prb_error *err)
+{
+    static const struct prb_inject_options defaults = {.method = PRB_INJECT_AUTO};
+    int64_t begin = now_ns();
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, err);
+    struct entry entry = {.proc = proc, .options = options ? options : &defaults};
+    if (!proc || !prb_inject_allowed(proc, entry.options, err))
+        return false;
+    PRB_AUTO_FD int lock = prb_inject_lock(proc, LOCK_WAIT_S, err);
+    if (lock < 0)
+        return false;
+    bool good = true;
+    entry.report.already = !entry.options->library && answers(pid);
+    if (!entry.report.already)
+        good = enter(&entry, err);
+    entry.report.total_ms = (double)(now_ns() - begin) * 1e-6;
+    if (good && report)
+        *report = entry.report;
+    prb_delivery_deinit(&entry.delivery);
+    prb_modules_deinit(&entry.modules);
+    return good;
+}

@@ -1,0 +1,443 @@
+/*
+ * Addresses in the target: the functions that the stub calls, and the text in which a borrowed
+ * thread must not have a frame.  All are read from the target's own files at their place in its
+ * memory, so its C library need not be ours.
+ */
+#include <string.h>
+
+#include "arch/arch.h"
+#include "inject/method.h"
+
+bool prb_path_is(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    const char *last = slash ? slash + 1 : path;
+    size_t len = strlen(name);
+    if (len && name[len - 1] == '*')
+        return strncmp(last, name, len - 1) == 0;
+    return strcmp(last, name) == 0;
+}
+
+static struct prb_module *module_named(struct prb_modules *modules, const char *const *names)
+{
+    for (; *names; names++)
+        for (size_t i = 0; i < modules->count; i++)
+            if (prb_path_is(modules->items[i].path, *names))
+                return &modules->items[i];
+    return NULL;
+}
+
+static const char *const libc_names[] = {"libc.so.6", "libc-2.*", NULL};
+static const char *const libpthread_names[] = {"libpthread.so.0", "libpthread-2.*", NULL};
+static const char *const libdl_names[] = {"libdl.so.2", "libdl-2.*", NULL};
+static const char *const loader_names[] = {"ld-linux*", "ld-2.*", "ld.so*", "ld64.so*", NULL};
+
+struct prb_module *prb_libc(struct prb_modules *modules)
+{
+    return module_named(modules, libc_names);
+}
+
+/* ---- is it Python ---- */
+
+bool prb_is_python(struct prb_modules *modules)
+{
+    static const char *const names[] = {"libpython*", NULL};
+    if (module_named(modules, names))
+        return true;
+    /* The executable is where the kernel maps it first, below everything else, or at a random
+     * place: ask those that are called so, then the first. */
+    for (size_t i = 0; i < modules->count; i++) {
+        struct prb_module *module = &modules->items[i];
+        if (i > 0 && !prb_path_is(module->path, "python*") && !prb_path_is(module->path, "uwsgi*"))
+            continue;
+        struct prb_elf *elf = prb_modules_elf(modules, module, NULL);
+        struct prb_symbol symbol;
+        if (elf && prb_elf_symbol(elf, "PyEval_EvalCode", &symbol, NULL))
+            return true;
+    }
+    return false;
+}
+
+/* ---- functions ---- */
+
+static bool look_up(struct prb_modules *modules, struct prb_module *module, const char *name,
+                    prb_addr *out)
+{
+    struct prb_elf *elf = module ? prb_modules_elf(modules, module, NULL) : NULL;
+    struct prb_symbol symbol;
+    if (!elf || !prb_elf_symbol(elf, name, &symbol, NULL))
+        return false;
+    *out = symbol.value + module->bias;
+    return true;
+}
+
+struct libraries {
+    struct prb_module *libc, *pthread, *dl, *loader;
+};
+
+static bool find_functions(struct prb_places *places, struct prb_modules *modules,
+                           const struct libraries *in, struct prb_error *err)
+{
+    struct prb_module *const homes[] = {in->libc, in->pthread, in->dl};
+    const struct {
+        const char *name;
+        prb_addr *out;
+        bool needed;
+    } wanted[] = {
+        {"pthread_create", &places->pthread_create, true},
+        {"pthread_self", &places->pthread_self, true},
+        {"pthread_detach", &places->pthread_detach, true},
+        {"dlopen", &places->dlopen, false},
+        {"dlsym", &places->dlsym, false},
+        {"dlerror", &places->dlerror, false},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        bool found = false;
+        for (size_t k = 0; k < sizeof homes / sizeof *homes && !found; k++)
+            found = look_up(modules, homes[k], wanted[i].name, wanted[i].out);
+        if (!found && wanted[i].needed)
+            return prb_fail(err, PRB_UNSUPPORTED, "the target's C library %s has no %s",
+                            in->libc->path, wanted[i].name);
+    }
+    if (places->dlopen && places->dlsym)
+        return true;
+    /* glibc before 2.34, whose program did not load libdl. */
+    places->private_dlopen = true;
+    if (look_up(modules, in->libc, "__libc_dlopen_mode", &places->dlopen) &&
+        look_up(modules, in->libc, "__libc_dlsym", &places->dlsym))
+        return true;
+    return prb_fail(err, PRB_UNSUPPORTED, "the target's C library %s has no dlopen",
+                    in->libc->path);
+}
+
+/* ---- text of a module ---- */
+
+struct text {
+    uint8_t *bytes;
+    size_t len;
+    prb_addr start;
+};
+
+static void text_deinit(struct text *text) { free(text->bytes); }
+PRB_DEFINE_AUTO(text, struct text, text_deinit)
+
+#define TEXT_MAX (16u << 20)
+
+/* The next executable map of a module after addr. */
+static const struct prb_map *text_map(const struct prb_maps *maps, const struct prb_module *module,
+                                      prb_addr after)
+{
+    for (size_t i = 0; i < maps->count; i++) {
+        const struct prb_map *map = &maps->items[i];
+        if (map->executable && map->start >= module->start && map->end <= module->end &&
+            map->start >= after)
+            return map;
+    }
+    return NULL;
+}
+
+static bool read_text(struct prb_proc *proc, const struct prb_module *module, struct text *out,
+                      struct prb_error *err)
+{
+    const struct prb_maps *maps = prb_proc_maps(proc, false, err);
+    struct prb_mem *mem = prb_proc_mem(proc, err);
+    const struct prb_map *map = maps && mem ? text_map(maps, module, 0) : NULL;
+    if (!maps || !mem)
+        return false;
+    if (!map || map->end - map->start > TEXT_MAX)
+        return prb_fail(err, PRB_CORRUPT, "no text of %s is mapped", module->path);
+    PRB_AUTO(text) struct text text = {.len = map->end - map->start, .start = map->start};
+    text.bytes = malloc(text.len);
+    if (!text.bytes)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    if (!prb_mem_read(mem, text.start, text.bytes, text.len, err))
+        return false;
+    *out = text;
+    text = (struct text){0};
+    return true;
+}
+
+/* ---- what to keep away from ---- */
+
+struct gather {
+    struct prb_places *places;
+    size_t cap;
+    struct prb_modules *modules;
+};
+
+static bool add(struct gather *gather, prb_addr start, prb_addr end, const char *what)
+{
+    struct prb_places *places = gather->places;
+    if (end <= start)
+        return true;
+    if (!PRB_GROW(places->dangers, places->danger_count, gather->cap))
+        return false;
+    places->dangers[places->danger_count++] = (struct prb_danger){start, end, what, true};
+    return true;
+}
+
+static bool add_module(struct gather *gather, struct prb_proc *proc,
+                       const struct prb_module *module, const char *what)
+{
+    const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
+    bool good = maps != NULL;
+    for (const struct prb_map *map = NULL;
+         good && (map = text_map(maps, module, map ? map->end : 0));)
+        good = add(gather, map->start, map->end, what);
+    return good;
+}
+
+/* Functions whose callers must not be borrowed. */
+static const struct {
+    const char *name, *what;
+} functions[] = {
+    {"pthread_create", "pthread_create"},
+    {"pthread_exit", "the end of a thread"},
+    {"pthread_join", "pthread_join"},
+    {"pthread_timedjoin_np", "pthread_join"},
+    {"pthread_clockjoin_np", "pthread_join"},
+    {"pthread_tryjoin_np", "pthread_join"},
+    {"pthread_detach", "pthread_detach"},
+    {"pthread_cancel", "pthread_cancel"},
+    {"fork", "fork"},
+    {"vfork", "fork"},
+    {"_Fork", "fork"},
+    {"__fork", "fork"},
+    {"posix_spawn", "fork"},
+    {"posix_spawnp", "fork"},
+    {"system", "fork"},
+    {"popen", "fork"},
+    {"exit", "the end of the process"},
+    {"_exit", "the end of the process"},
+    {"quick_exit", "the end of the process"},
+    {"__cxa_finalize", "the end of the process"},
+    {"atexit", "atexit"},
+    {"on_exit", "atexit"},
+    {"__cxa_atexit", "atexit"},
+    {"__cxa_thread_atexit_impl", "atexit"},
+    {"dlopen", "the loader"},
+    {"dlclose", "the loader"},
+    {"dlsym", "the loader"},
+    {"dlvsym", "the loader"},
+    {"dlmopen", "the loader"},
+    {"dladdr", "the loader"},
+    {"dladdr1", "the loader"},
+    {"dlinfo", "the loader"},
+    {"dlerror", "the loader"},
+    {"dl_iterate_phdr", "the loader"},
+    {"__libc_dlopen_mode", "the loader"},
+    {"__libc_dlsym", "the loader"},
+    {"__libc_dlclose", "the loader"},
+};
+
+static bool add_functions(struct gather *gather, struct prb_module *module)
+{
+    struct prb_elf *elf = module ? prb_modules_elf(gather->modules, module, NULL) : NULL;
+    for (size_t i = 0; elf && i < sizeof functions / sizeof *functions; i++) {
+        struct prb_symbol symbol;
+        if (!prb_elf_symbol(elf, functions[i].name, &symbol, NULL))
+            continue;
+        prb_addr start = symbol.value + module->bias;
+        if (!add(gather, start, start + symbol.size, functions[i].what))
+            return false;
+    }
+    return true;
+}
+
+/* Where a signal handler returns to: a thread inside one has this on its stack. */
+static bool add_signal_return(struct gather *gather, struct prb_proc *proc,
+                              const struct prb_module *module)
+{
+    const struct prb_arch *arch = prb_arch_find(gather->places->arch->elf_machine);
+    PRB_AUTO(text) struct text text = {0};
+    if (!arch || !read_text(proc, module, &text, NULL))
+        return true;
+    for (const uint8_t *at = text.bytes, *end = at + text.len;
+         (at = memmem(at, (size_t)(end - at), arch->signal_return, arch->signal_return_len));
+         at++) {
+        prb_addr start = text.start + (prb_addr)(at - text.bytes);
+        if (!add(gather, start - 1, start + arch->signal_return_len, "a signal handler"))
+            return false;
+        gather->places->dangers[gather->places->danger_count - 1].called = false;
+    }
+    return true;
+}
+
+/* Exported functions that live in the allocator's own object file. */
+static const char *const allocator[] = {
+    "malloc",           "free",           "calloc",         "realloc",         "memalign",
+    "aligned_alloc",    "posix_memalign", "valloc",         "pvalloc",         "cfree",
+    "malloc_*",         "mallopt",        "mallinfo*",      "mallwatch",       "__malloc_*",
+    "__libc_malloc*",   "__libc_free",    "__libc_calloc",  "__libc_realloc",  "__libc_memalign",
+    "__libc_valloc",    "__libc_pvalloc", "__libc_mallopt", "__libc_mallinfo", "__libc_freeres",
+    "__posix_memalign", "__malloc",       "__free",         "__calloc",        "__realloc",
+    "__memalign",       "__mallinfo",     "__mallopt",
+};
+
+static bool of_allocator(const char *name)
+{
+    for (size_t i = 0; i < sizeof allocator / sizeof *allocator; i++)
+        if (prb_path_is(name, allocator[i]))
+            return true;
+    return false;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const struct prb_symbol *a = left, *b = right;
+    return a->value < b->value ? -1 : a->value > b->value;
+}
+
+/* Its internals are local symbols, and old ones leave no return address in what is exported: from
+ * the last function of somebody else before each to the first one behind. */
+static bool add_allocator(struct gather *gather, struct prb_module *libc, struct prb_error *err)
+{
+    struct prb_elf *elf = prb_modules_elf(gather->modules, libc, err);
+    size_t count = 0;
+    PRB_AUTO_FREE struct prb_symbol *exports = elf ? prb_elf_exports(elf, &count, err) : NULL;
+    if (!exports)
+        return false;
+    qsort(exports, count, sizeof *exports, by_value);
+    for (size_t i = 0; i < count; i++) {
+        if (!of_allocator(exports[i].name))
+            continue;
+        size_t before = i, behind = i;
+        while (before > 0 && of_allocator(exports[before - 1].name))
+            before--;
+        while (behind < count && of_allocator(exports[behind].name))
+            behind++;
+        prb_addr start =
+            before ? exports[before - 1].value + exports[before - 1].size : exports[i].value;
+        prb_addr end = behind < count ? exports[behind].value
+                                      : exports[behind - 1].value + exports[behind - 1].size;
+        if (!add(gather, start + libc->bias, end + libc->bias, "the allocator"))
+            return prb_fail(err, PRB_NOMEM, "out of memory");
+        i = behind - 1;
+    }
+    return true;
+}
+
+/* Allocators that take the C library's place, whole: their locks can be anywhere in them. */
+static const char *const allocators[] = {
+    "libjemalloc*",  "libtcmalloc*", "libmimalloc*", "libsnmalloc*",  "librpmalloc*", "libhoard*",
+    "libtbbmalloc*", "libscudo*",    "libasan*",     "liblsan*",      "libtsan*",     "libmsan*",
+    "libefence*",    "libduma*",     "libmemray*",   "libheaptrack*", NULL,
+};
+
+static bool replaces_malloc(const struct prb_module *module)
+{
+    for (const char *const *name = allocators; *name; name++)
+        if (prb_path_is(module->path, *name))
+            return true;
+    return false;
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct prb_danger *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Ascending, and none in another. */
+static void put_in_order(struct prb_places *places)
+{
+    size_t kept = 0;
+    qsort(places->dangers, places->danger_count, sizeof *places->dangers, by_start);
+    for (size_t i = 0; i < places->danger_count; i++) {
+        struct prb_danger *last = kept ? &places->dangers[kept - 1] : NULL;
+        const struct prb_danger *now = &places->dangers[i];
+        if (last && now->start < last->end) {
+            last->end = now->end > last->end ? now->end : last->end;
+            last->called = last->called && now->called;
+        } else
+            places->dangers[kept++] = *now;
+    }
+    places->danger_count = kept;
+}
+
+static bool gather_dangers(struct gather *gather, struct prb_proc *proc, const struct libraries *in,
+                           struct prb_error *err)
+{
+    struct prb_module *const homes[] = {in->libc, in->pthread};
+    bool good = add_allocator(gather, in->libc, err);
+    if (!good)
+        return false;
+    for (size_t i = 0; i < sizeof homes / sizeof *homes && good; i++)
+        if (homes[i])
+            good = add_functions(gather, homes[i]) && add_signal_return(gather, proc, homes[i]);
+    good = good && (!in->dl || add_module(gather, proc, in->dl, "the loader"));
+    good = good && add_module(gather, proc, in->loader, "the loader");
+    for (size_t i = 0; i < gather->modules->count && good; i++) {
+        struct prb_module *module = &gather->modules->items[i];
+        if (replaces_malloc(module))
+            good = add_module(gather, proc, module, "the allocator");
+        else if (prb_path_is(module->path, "libgcc_s*")) {
+            prb_addr start;
+            if (look_up(gather->modules, module, "__register_frame", &start))
+                good = add(gather, start, start + 256, "the unwinder's tables");
+        }
+    }
+    return good || prb_fail(err, PRB_NOMEM, "out of memory");
+}
+
+const struct prb_danger *prb_danger_at(const struct prb_places *places, prb_addr addr)
+{
+    size_t low = 0, high = places->danger_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (places->dangers[middle].end < addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < places->danger_count && places->dangers[low].start < addr ? &places->dangers[low]
+                                                                           : NULL;
+}
+
+/* ---- all ---- */
+
+static bool find_syscall_code(struct prb_places *places, struct prb_proc *proc,
+                              const struct prb_module *libc, struct prb_error *err)
+{
+    PRB_AUTO(text) struct text text = {0};
+    if (!read_text(proc, libc, &text, err))
+        return false;
+    const uint8_t *at =
+        memmem(text.bytes, text.len, places->arch->syscall_code, places->arch->syscall_len);
+    if (!at)
+        return prb_fail(err, PRB_UNSUPPORTED, "%s has no system call instruction", libc->path);
+    places->syscall_code = text.start + (prb_addr)(at - text.bytes);
+    return true;
+}
+
+bool prb_places_init(struct prb_places *out, struct prb_proc *proc, struct prb_modules *modules,
+                     struct prb_error *err)
+{
+    PRB_AUTO(prb_places)
+    struct prb_places places = {.arch = prb_inject_arch_find(prb_arch_host()->elf_machine)};
+    struct libraries in = {
+        .libc = prb_libc(modules),
+        .pthread = module_named(modules, libpthread_names),
+        .dl = module_named(modules, libdl_names),
+        .loader = module_named(modules, loader_names),
+    };
+    if (!in.libc || !in.loader)
+        return prb_fail(err, PRB_UNSUPPORTED, "no GNU C library is mapped in process %d",
+                        (int)prb_proc_pid(proc));
+    struct gather gather = {.places = &places, .modules = modules};
+    if (!find_functions(&places, modules, &in, err) ||
+        !find_syscall_code(&places, proc, in.libc, err) || !gather_dangers(&gather, proc, &in, err))
+        return false;
+    put_in_order(&places);
+    static const char *const probe[] = {"libprobe.so*", "memfd:libprobe.so*", NULL};
+    look_up(modules, module_named(modules, probe), "prb_probe_start", &places.probe_start);
+    *out = places;
+    places = (struct prb_places){0};
+    return true;
+}
+
+void prb_places_deinit(struct prb_places *places)
+{
+    free(places->dangers);
+    *places = (struct prb_places){0};
+}
