@@ -10,7 +10,6 @@
 
 #include "inject/probe/python_job.h"
 
-#define MS 1000000u
 #define GIL_MS 1000
 #define END_MS 1500u     /* for interrupted code to end */
 #define CLOSE_MS 100u    /* that the interpreter's end waits for running code */
@@ -18,7 +17,6 @@
 #define INTERRUPT_MAX_MS 1000u
 #define WORKER_STACK (8u << 20) /* Python's recursion limit supposes about that */
 #define WATCHER_STACK (256u << 10)
-#define PIECE_MAX (256u << 10) /* bytes in one call of the sink */
 
 static struct {
     pthread_mutex_t lock;
@@ -82,84 +80,6 @@ static bool spawn(struct prb_python_job *job, void *(*body)(void *), size_t stac
     return made;
 }
 
-/* ---- output ---- */
-
-static void append(struct prb_python_job *job, int stream, const char *text, size_t len)
-{
-    struct prb_job_piece piece = {.stream = (uint32_t)stream};
-    bool first = !job->output.len;
-    if (!first)
-        memcpy(&piece, job->output.data + job->last_piece, sizeof piece);
-    if (first || piece.stream != (uint32_t)stream || piece.len + len > PIECE_MAX) {
-        job->last_piece = job->output.len;
-        piece = (struct prb_job_piece){.stream = (uint32_t)stream};
-        prb_buf_add(&job->output, &piece, sizeof piece);
-    }
-    prb_buf_add(&job->output, text, len);
-    if (!prb_buf_ok(&job->output))
-        return;
-    piece.len += (uint32_t)len;
-    memcpy(job->output.data + job->last_piece, &piece, sizeof piece);
-    if (first)
-        pthread_cond_broadcast(&job->changed);
-}
-
-/* Wait without the GIL until the client took some. */
-static void make_room(struct prb_python_job *job, const struct prb_py_api *py)
-{
-    pthread_mutex_unlock(&job->lock);
-    void *saved = py->PyEval_SaveThread();
-    pthread_mutex_lock(&job->lock);
-    while (job->output.len >= PRB_PYTHON_WAITING_MAX && !job->abandoned && !job->stop)
-        prb_job_wait(job, 0);
-    pthread_mutex_unlock(&job->lock);
-    py->PyEval_RestoreThread(saved);
-    pthread_mutex_lock(&job->lock);
-}
-
-void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int stream,
-                   const char *text, size_t len)
-{
-    pthread_mutex_lock(&job->lock);
-    while (len) {
-        if (job->output.len >= PRB_PYTHON_WAITING_MAX && !job->abandoned && !job->stop)
-            make_room(job, py);
-        size_t part = len < PIECE_MAX ? len : PIECE_MAX;
-        if (job->abandoned || job->output.len >= PRB_PYTHON_WAITING_MAX ||
-            job->output_total + part > PRB_PYTHON_OUTPUT_MAX)
-            job->output_dropped += part;
-        else
-            append(job, stream, text, part);
-        job->output_total += part;
-        text += part, len -= part;
-    }
-    pthread_mutex_unlock(&job->lock);
-}
-
-/* Hand on what waits; the lock is free meanwhile. */
-static void drain(struct prb_python_job *job)
-{
-    while (job->draining)
-        prb_job_wait(job, 0);
-    job->draining = true;
-    PRB_AUTO(prb_buf) struct prb_buf output = job->output;
-    job->output = (struct prb_buf){0};
-    pthread_cond_broadcast(&job->changed);
-    pthread_mutex_unlock(&job->lock);
-    bool heard = true;
-    struct prb_job_piece piece;
-    for (size_t place = 0; heard && place < output.len; place += sizeof piece + piece.len) {
-        memcpy(&piece, output.data + place, sizeof piece);
-        heard = job->sink.output(job->sink.context, (int)piece.stream,
-                                 output.data + place + sizeof piece, piece.len);
-    }
-    pthread_mutex_lock(&job->lock);
-    if (!heard && !job->stop)
-        job->stop = PRB_JOB_CANCELLED;
-    job->draining = false;
-    pthread_cond_broadcast(&job->changed);
-}
-
 /* ---- the answer ---- */
 
 static void leave_list(struct prb_python_job *job)
@@ -216,7 +136,7 @@ static void ended(struct prb_python_job *job)
     job->phase = PRB_JOB_ENDED;
     bool wanted = !job->abandoned;
     while (wanted && (job->output.len || job->draining))
-        drain(job);
+        prb_job_drain(job);
     pthread_cond_broadcast(&job->changed);
     pthread_mutex_unlock(&job->lock);
     if (wanted)
@@ -286,7 +206,7 @@ static void *interrupt(void *argument)
         if (prb_py_finalizing(py))
             break;
         interrupt_once(job, py, again);
-        uint64_t until = prb_job_now() + pause * MS;
+        uint64_t until = prb_job_now() + pause * PRB_JOB_MS;
         pthread_mutex_lock(&job->lock);
         while (job->phase != PRB_JOB_ENDED && prb_job_wait(job, until))
             continue;
@@ -344,13 +264,14 @@ static uint64_t check(struct prb_python_job *job, uint64_t gil_until, uint64_t *
         }
         return gil_until;
     }
-    uint64_t limit = job->request.time_ms ? job->started + (uint64_t)job->request.time_ms * MS : 0;
+    uint64_t limit =
+        job->request.time_ms ? job->started + (uint64_t)job->request.time_ms * PRB_JOB_MS : 0;
     if (!job->stop && limit && now >= limit)
         job->stop = PRB_JOB_OVERDUE;
     if (!job->stop)
         return limit;
     if (!*end_until) {
-        *end_until = now + END_MS * MS;
+        *end_until = now + END_MS * PRB_JOB_MS;
         spawn(job, interrupt, WORKER_STACK);
     }
     if (now >= *end_until) {
@@ -364,11 +285,11 @@ static void *watch(void *argument)
 {
     struct prb_python_job *job = argument;
     pthread_setname_np(pthread_self(), "probing watch");
-    uint64_t gil_until = prb_job_now() + (uint64_t)job->request.gil_ms * MS, end_until = 0;
+    uint64_t gil_until = prb_job_now() + (uint64_t)job->request.gil_ms * PRB_JOB_MS, end_until = 0;
     pthread_mutex_lock(&job->lock);
     while (job->phase != PRB_JOB_ENDED && !job->abandoned) {
         if (job->output.len)
-            drain(job);
+            prb_job_drain(job);
         if (job->phase == PRB_JOB_ENDED)
             break;
         uint64_t again = check(job, gil_until, &end_until);
@@ -376,7 +297,7 @@ static void *watch(void *argument)
             prb_job_wait(job, again);
     }
     while (job->abandoned && job->output.len)
-        drain(job);
+        prb_job_drain(job);
     bool mine = job->abandoned;
     pthread_mutex_unlock(&job->lock);
     if (mine)
@@ -490,105 +411,25 @@ unsigned prb_python_running(void)
     return count;
 }
 
-/* Stop all jobs, and wait until none runs or the time is over. */
-static bool stop_all(enum prb_job_stop why, uint64_t wait_ms)
+void prb_job_stop_all(enum prb_job_stop why, uint64_t wait_ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until); /* as a static condition counts */
-    until = at((uint64_t)until.tv_sec * 1000000000u + (uint64_t)until.tv_nsec + wait_ms * MS);
+    until =
+        at((uint64_t)until.tv_sec * 1000000000u + (uint64_t)until.tv_nsec + wait_ms * PRB_JOB_MS);
     pthread_mutex_lock(&jobs.lock);
+    bool before = jobs.closing;
     jobs.closing = true;
     for (struct prb_python_job *job = jobs.first; job; job = job->next)
         stop(job, why);
     int late = 0;
     while (jobs.workers && !late)
         late = pthread_cond_timedwait(&jobs.fewer, &jobs.lock, &until);
-    bool none = !jobs.workers;
+    jobs.closing = before || why == PRB_JOB_CLOSING;
     pthread_mutex_unlock(&jobs.lock);
-    return none;
 }
 
-void prb_job_closing(void) { stop_all(PRB_JOB_CLOSING, CLOSE_MS); }
-
-/* ---- detach: one more job, waited for ---- */
-
-struct detaching {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    unsigned references;
-    bool over, failed;
-    struct prb_error failure;
-};
-
-static void detaching_release(struct detaching *detaching)
-{
-    if (__atomic_sub_fetch(&detaching->references, 1, __ATOMIC_ACQ_REL) == 0)
-        free(detaching);
-}
-
-static void detach_over(struct detaching *detaching, const struct prb_error *failure)
-{
-    pthread_mutex_lock(&detaching->lock);
-    detaching->over = true;
-    detaching->failed = failure;
-    if (failure)
-        detaching->failure = *failure;
-    pthread_cond_broadcast(&detaching->changed);
-    pthread_mutex_unlock(&detaching->lock);
-    detaching_release(detaching);
-}
-
-static bool detach_output(void *context, int stream, const char *text, size_t len)
-{
-    (void)context, (void)stream, (void)text, (void)len;
-    return true;
-}
-static void detach_done(void *context, const struct prb_python_result *result)
-{
-    (void)result;
-    detach_over(context, NULL);
-}
-static void detach_failed(void *context, const struct prb_error *err) { detach_over(context, err); }
-
-static bool detach_agent(uint32_t wait_ms, struct prb_error *err)
-{
-    struct detaching *detaching = calloc(1, sizeof *detaching);
-    if (!detaching)
-        return prb_fail(err, PRB_NOMEM, "no memory to detach");
-    pthread_mutex_init(&detaching->lock, NULL);
-    pthread_cond_init(&detaching->changed, NULL);
-    detaching->references = 2;
-    struct prb_python_request request = {
-        .kind = (enum prb_python_kind)PRB_PYTHON_DETACH, .gil_ms = wait_ms, .time_ms = wait_ms};
-    struct prb_python_sink sink = {detach_output, detach_done, detach_failed, detaching};
-    struct prb_python_job *job = prb_python_start(&request, &sink, err);
-    if (!job) {
-        free(detaching);
-        return false;
-    }
-    pthread_mutex_lock(&detaching->lock);
-    while (!detaching->over) /* its deadlines are ours */
-        pthread_cond_wait(&detaching->changed, &detaching->lock);
-    bool ok = !detaching->failed;
-    if (!ok && err)
-        *err = detaching->failure;
-    pthread_mutex_unlock(&detaching->lock);
-    detaching_release(detaching);
-    prb_python_release(job);
-    return ok;
-}
-
-bool prb_python_detach(uint32_t wait_ms, struct prb_error *err)
-{
-    stop_all(PRB_JOB_CANCELLED, wait_ms);
-    pthread_mutex_lock(&jobs.lock);
-    jobs.closing = false;
-    pthread_mutex_unlock(&jobs.lock);
-    struct prb_error none = {0};
-    if (!prb_py_api(&none) && (none.code == PRB_NOT_PYTHON || none.code == PRB_GONE))
-        return true; /* nothing of ours can be there */
-    return detach_agent(wait_ms, err);
-}
+void prb_job_closing(void) { prb_job_stop_all(PRB_JOB_CLOSING, CLOSE_MS); }
 
 void prb_python_forked(void)
 {

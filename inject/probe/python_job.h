@@ -62,6 +62,12 @@ static inline uint64_t prb_job_now(void) /* ns */
 /* Wait for job->changed, its lock held; false at the time (ns, 0: none). */
 bool prb_job_wait(struct prb_python_job *job, uint64_t until);
 void prb_job_hold(struct prb_python_job *job);
+/* Stop all jobs, refuse new ones meanwhile (CLOSING: for good), and wait until none runs or the
+ * time is over. */
+void prb_job_stop_all(enum prb_job_stop why, uint64_t wait_ms);
+/* Hand on to the sink what waits; the job's lock is held, but free meanwhile. */
+void prb_job_drain(struct prb_python_job *job);
+#define PRB_JOB_MS 1000000u /* ns */
 
 /* Output of the code, by the thread that runs it, with the GIL; waits without it when the client is
  * slow. */
