@@ -34,7 +34,7 @@ LAUNCHER_MODULES = (
     "ray.scripts.scripts",
 )
 LAUNCHER_SCRIPTS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed", "horovodrun", "ray")
-# Helpers of the standard library that serve another process, by the start of their -c text.
+# Helpers of the standard library that serve another process, by what is in their -c text.
 TRACKERS = (
     "from multiprocessing.resource_tracker import",
     "from multiprocessing.semaphore_tracker import",
@@ -75,12 +75,12 @@ class Program(object):
     @property
     def tracker(self):
         # type: () -> bool
-        return self.kind == "command" and self.name.startswith(TRACKERS)
+        return self.kind == "command" and any(tracker in self.name[:200] for tracker in TRACKERS)
 
     @property
     def forkserver(self):
         # type: () -> bool
-        return self.kind == "command" and self.name.startswith(FORKSERVER)
+        return self.kind == "command" and FORKSERVER in self.name[:200]
 
     @property
     def ours(self):

@@ -53,6 +53,7 @@ DECISIONS = [
     ("nested", ["-c", SPAWNED, "--multiprocessing-fork"], (True, True, True, None)),
     ("2", ["-c", TRACKER], (False, True, False, None)),
     ("2", ["-c", FORKSERVER], (False, True, True, None)),
+    ("2", ["-c", "import sys; " + FORKSERVER], (False, True, True, None)),
     ("1", ["-c", FORKSERVER], (False, True, False, None)),
     ("train.py", ["/a/b/train.py", "--lr"], (True, True, False, None)),
     ("train.py", ["/a/b/retrain.py"], (False, True, False, None)),
