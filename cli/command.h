@@ -103,6 +103,9 @@ bool prb_word_is_target(const char *word, bool first);
 /* Open what the user named; NULL with err. */
 struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err) PRB_MUST_CHECK;
 bool prb_run_has_target(const struct prb_run *run);
+/* The pid of a process that is no more, or a folder, when the user named one as the target; else
+ * NULL. */
+const char *prb_run_ended(const struct prb_run *run);
 PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 

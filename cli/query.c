@@ -270,6 +270,18 @@ static bool take_row(void *context, size_t columns, const char *const *names,
 
 PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
 
+/* A process that ended may have left tables. */
+static struct prb_db *open_db(const struct prb_run *run, struct prb_target **target,
+                              struct prb_error *err)
+{
+    const char *ended = prb_run_ended(run);
+    if (ended)
+        return prb_db_open_ended(ended, err);
+    if (prb_run_has_target(run) && !(*target = prb_run_open(run, err)))
+        return NULL;
+    return prb_db_open(*target, err);
+}
+
 bool prb_query_print(const struct prb_run *run, const char *sql, const char *format, bool reveal,
                      struct prb_error *err)
 {
@@ -280,11 +292,8 @@ bool prb_query_print(const struct prb_run *run, const char *sql, const char *for
     printer.out = open_memstream(&printer.text, &printer.size);
     if (!printer.out)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    PRB_AUTO(prb_target)
-    struct prb_target *target = prb_run_has_target(run) ? prb_run_open(run, err) : NULL;
-    if (!target && prb_run_has_target(run))
-        return false;
-    PRB_AUTO(prb_db) struct prb_db *db = prb_db_open(target, err);
+    PRB_AUTO(prb_target) struct prb_target *target = NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db(run, &target, err);
     if (!db)
         return false;
     prb_db_reveal(db, reveal);

@@ -2,7 +2,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 
@@ -86,6 +88,17 @@ bool prb_wanted_target_add(struct prb_wanted_target **wanted, const char *word,
 void prb_wanted_target_free(struct prb_wanted_target *wanted) { free(wanted); }
 
 bool prb_run_has_target(const struct prb_run *run) { return run->target != NULL; }
+
+const char *prb_run_ended(const struct prb_run *run)
+{
+    const struct prb_wanted_target *wanted = run->target;
+    struct stat st;
+    if (!wanted || wanted->count != 1 || wanted->how == PRB_GLOBAL_NAME)
+        return NULL;
+    if (wanted->how == PRB_GLOBAL_PID)
+        return kill(wanted->pids[0], 0) != 0 && errno == ESRCH ? wanted->word : NULL;
+    return stat(wanted->word, &st) == 0 && S_ISDIR(st.st_mode) ? wanted->word : NULL;
+}
 
 static const struct prb_process *listed(const struct prb_process_list *list, pid_t pid)
 {

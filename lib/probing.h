@@ -255,6 +255,11 @@ struct prb_value {
 
 /* A connection to the tables of a target; target may be NULL (tables of the machine only), and must outlive it. */
 PRB_API struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
+/*
+ * The same for a process that ended: the tables that it wrote itself (python.NAME), and those of the machine.  spec: its
+ * pid, or the folder of its tables.  Errors: NOT_FOUND (it left none, or they were removed since).
+ */
+PRB_API struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_db_close(struct prb_db *db);
 
 /* One call for each row, and one with row NULL before the first, when the columns are known.  Return false to end early. */

@@ -163,7 +163,7 @@ static bool remove_folder(int data, const char *name)
     PRB_AUTO_FD int folder = openat(data, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     PRB_AUTO(dir) DIR *dir = folder >= 0 ? entries(folder) : NULL;
     for (struct dirent *entry; dir && (entry = readdir(dir));)
-        if (is_ring(entry->d_name))
+        if (strstr(entry->d_name, PRB_RING_SUFFIX))
             unlinkat(folder, entry->d_name, 0);
     return unlinkat(data, name, AT_REMOVEDIR) == 0;
 }

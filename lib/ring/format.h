@@ -25,6 +25,7 @@
 #define PRB_RING_CHUNKS_AIM                                                                        \
     64u /* a table is cut into no fewer, so that many threads find one each */
 #define PRB_RING_SUFFIX ".ring"
+#define PRB_RING_NEW ".new" /* behind that, while a file is made */
 
 struct prb_ring_head_column {
     uint32_t type;

@@ -117,20 +117,36 @@ static bool map_file(struct prb_ring_table *table, int fd, struct prb_error *err
     return true;
 }
 
+/* A writer that is within a row goes on in memory that nobody reads. */
+static void unmap(struct prb_ring_table *table)
+{
+    mmap(table->map, table->map_bytes, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    atomic_fetch_sub(&prb_ring_process.memory, head_bytes(table->column_count) +
+                                                   (uint64_t)table->reserved * table->chunk_bytes);
+}
+
+/* It has its name when its head is whole; that of an earlier program of this process goes. */
 static bool make_file(struct prb_ring_table *table, const struct prb_ring_column *columns,
                       struct prb_error *err)
 {
-    unlink(table->path); /* of an earlier program of this process */
-    PRB_AUTO_FD int fd =
-        open(table->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    char path[sizeof table->path + sizeof PRB_RING_NEW];
+    snprintf(path, sizeof path, "%s" PRB_RING_NEW, table->path);
+    unlink(path);
+    PRB_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return prb_fail_sys(err, errno, "%s", table->path);
+        return prb_fail_sys(err, errno, "%s", path);
     if (!map_file(table, fd, err)) {
-        unlink(table->path);
+        unlink(path);
         return false;
     }
     write_head(table, columns);
-    return true;
+    if (rename(path, table->path) == 0)
+        return true;
+    prb_fail_sys(err, errno, "%s", table->path);
+    unlink(path);
+    unmap(table);
+    return false;
 }
 
 /* ---- the handle ---- */
@@ -207,11 +223,7 @@ void prb_ring_table_free(struct prb_ring_table *table)
 {
     if (!table || !prb_ring_own(table) || atomic_exchange(&table->closed, true))
         return;
-    /* A writer that is within a row goes on in memory that nobody reads. */
-    mmap(table->map, table->map_bytes, PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    atomic_fetch_sub(&prb_ring_process.memory, head_bytes(table->column_count) +
-                                                   (uint64_t)table->reserved * table->chunk_bytes);
+    unmap(table);
 }
 
 /* ---- all tables ---- */

@@ -82,8 +82,11 @@ struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_ta
     if (!db)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
     db->target = target;
-    db->tables = tables;
-    db->table_count = count;
+    if (!(db->tables = calloc(count + 1, sizeof *db->tables)))
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    for (size_t i = 0; i < count; i++)
+        db->tables[i] = tables[i];
+    db->table_count = db->constant_count = count;
     prb_settings_default(&db->settings);
     if (!prb_sqlite_open(&db->sqlite, err) || !prb_functions_register(db, err) ||
         !prb_vtab_register(db, err))
@@ -99,6 +102,9 @@ void prb_db_close(struct prb_db *db)
         return;
     if (db->sqlite)
         sqlite3_close_v2(db->sqlite);
+    if (db->source)
+        db->source->free(db->source);
+    free(db->tables);
     free(db);
 }
 
@@ -278,6 +284,8 @@ static bool show_setting(struct run *run, struct prb_statement *statement, struc
 
 static bool run_statement(struct run *run, struct prb_statement *statement, struct prb_error *err)
 {
+    if (statement->kind != PRB_STATEMENT_EMPTY && !prb_db_refresh(run->db, err))
+        return false;
     switch (statement->kind) {
     case PRB_STATEMENT_EMPTY:
         return true;

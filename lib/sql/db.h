@@ -35,8 +35,9 @@ struct prb_statement_view {
 struct prb_db {
     sqlite3 *sqlite;
     struct prb_target *target; /* borrowed, may be NULL */
-    const struct prb_table *const *tables;
-    size_t table_count;
+    const struct prb_table **tables;  /* the constant ones, then those of source */
+    size_t table_count, constant_count;
+    struct prb_table_source *source; /* owned, or NULL */
     struct prb_settings settings;
     struct prb_statement_view view;
     const char *refused; /* what the authorizer refused last, or NULL */
@@ -76,6 +77,11 @@ bool prb_db_no_table(struct prb_db *db, const char *text, size_t len, size_t off
 
 /* vtab.c: the one module, and its tables in their schemas. */
 bool prb_vtab_register(struct prb_db *db, struct prb_error *err);
+/* The tables from first on. */
+bool prb_vtab_add(struct prb_db *db, size_t first, struct prb_error *err);
+bool prb_vtab_drop(struct prb_db *db, size_t first, struct prb_error *err);
+/* found.c: make the tables of the source those of now. */
+bool prb_db_refresh(struct prb_db *db, struct prb_error *err);
 /* functions.c, aggregate.c */
 bool prb_functions_register(struct prb_db *db, struct prb_error *err);
 struct prb_function_doc {

@@ -184,6 +184,7 @@ struct prb_value prb_rows_value(const struct prb_rows *rows, size_t row, size_t 
 
 /* ---- what fill functions ask ---- */
 
+const struct prb_table *prb_rows_table(const struct prb_rows *rows) { return rows->table; }
 struct prb_db *prb_rows_db(const struct prb_rows *rows) { return rows->db; }
 
 struct prb_target *prb_rows_target(const struct prb_rows *rows) { return rows->db->target; }

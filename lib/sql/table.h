@@ -45,7 +45,22 @@ struct prb_table {
     bool (*fill)(struct prb_rows *rows, struct prb_error *err);
 };
 
+/*
+ * Tables that are found at run time, with schemas that constant tables have, too.  Asked between
+ * statements, so that a table of a running statement never goes away.
+ */
+struct prb_table_source {
+    /* Whether there are other tables than list told the last time; at first: whether there are any.
+     */
+    bool (*changed)(struct prb_table_source *source);
+    /* The tables of now; those of the last time end here.  Borrowed. */
+    bool (*list)(struct prb_table_source *source, const struct prb_table *const **out,
+                 size_t *count_out, struct prb_error *err);
+    void (*free)(struct prb_table_source *source);
+};
+
 /* ---- for fill functions ---- */
+const struct prb_table *prb_rows_table(const struct prb_rows *rows);
 struct prb_target *prb_rows_target(const struct prb_rows *rows); /* non-NULL where needs_target */
 struct prb_db *prb_rows_db(const struct prb_rows *rows);
 bool prb_rows_reveal(const struct prb_rows *rows);

@@ -350,18 +350,35 @@ bool prb_vtab_register(struct prb_db *db, struct prb_error *err)
 {
     if (sqlite3_create_module_v2(db->sqlite, "prb", &module, db, NULL) != SQLITE_OK)
         return prb_fail(err, PRB_NOMEM, "out of memory");
-    for (size_t i = 0; i < db->table_count; i++)
-        if (!attach(db, db->tables[i]->schema, err))
-            return false;
+    return prb_vtab_add(db, 0, err);
+}
+
+/* One statement for each table from first on; form with the schema and the name as %w. */
+static bool run_for_each(struct prb_db *db, size_t first, const char *form, struct prb_error *err)
+{
+    char sql[256];
     if (!run(db, "BEGIN", err))
         return false;
-    for (size_t i = 0; i < db->table_count; i++) {
+    for (size_t i = first; i < db->table_count; i++) {
         const struct prb_table *table = db->tables[i];
-        char sql[256];
-        sqlite3_snprintf(sizeof sql, sql, "CREATE VIRTUAL TABLE \"%w\".\"%w\" USING prb",
-                         table->schema, table->name);
-        if (!run(db, sql, err))
+        sqlite3_snprintf(sizeof sql, sql, form, table->schema, table->name);
+        if (!run(db, sql, err)) {
+            run(db, "ROLLBACK", NULL);
             return false;
+        }
     }
     return run(db, "COMMIT", err);
+}
+
+bool prb_vtab_add(struct prb_db *db, size_t first, struct prb_error *err)
+{
+    for (size_t i = first; i < db->table_count; i++)
+        if (!attach(db, db->tables[i]->schema, err))
+            return false;
+    return run_for_each(db, first, "CREATE VIRTUAL TABLE \"%w\".\"%w\" USING prb", err);
+}
+
+bool prb_vtab_drop(struct prb_db *db, size_t first, struct prb_error *err)
+{
+    return run_for_each(db, first, "DROP TABLE \"%w\".\"%w\"", err);
 }

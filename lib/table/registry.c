@@ -1,7 +1,10 @@
-/* The list of all tables, and the connection that has them. */
+/* The list of all tables, and the connections that have them. */
 #include "table/registry.h"
 
 #include "sql/db.h"
+#include "table/ring_folder.h"
+#include "table/user_tables.h"
+#include "target/target.h"
 
 const struct prb_table *const prb_tables[] = {
 #define TABLE(symbol) &prb_table_##symbol,
@@ -13,8 +16,27 @@ const size_t prb_table_count = sizeof prb_tables / sizeof *prb_tables;
 
 struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
 {
+    PRB_AUTO(prb_db)
     struct prb_db *db = prb_db_open_tables(target, prb_tables, prb_table_count, err);
+    if (!db)
+        return NULL;
+    db->take_stacks = prb_stacks_take;
+    if (target && prb_proc_live(target->proc) &&
+        !(db->source = prb_user_tables_of(target->proc, err)))
+        return NULL;
+    return PRB_STEAL(db);
+}
+
+struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err)
+{
+    int folder = prb_ring_folder_ended(spec, err);
+    if (folder < 0)
+        return NULL;
+    struct prb_table_source *source = prb_user_tables_in(folder, err);
+    PRB_AUTO(prb_db) struct prb_db *db = source ? prb_db_open(NULL, err) : NULL;
     if (db)
-        db->take_stacks = prb_stacks_take;
-    return db;
+        db->source = source;
+    else if (source)
+        source->free(source);
+    return PRB_STEAL(db);
 }

@@ -5,3 +5,6 @@ PYTESTS += %D%/test_tables.py
 check_PROGRAMS += %D%/object_dump
 PYTESTS += %D%/test_values.py
 EXTRA_DIST += %D%/torch_python.py %D%/conftest.py %D%/pythons.py %D%/target.py %D%/compare.py
+# Rings: ring_write writes them as the probe would.
+check_PROGRAMS += %D%/ring_write
+PYTESTS += %D%/test_rings.py

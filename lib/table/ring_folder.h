@@ -1,0 +1,13 @@
+/* Where the rings of a process are: of a live one as it sees its files, of an ended one here. */
+#ifndef PRB_TABLE_RING_FOLDER_H
+#define PRB_TABLE_RING_FOLDER_H
+
+#include "proc/proc.h"
+
+/* The folder of a live process, open; -1: it has none (now). */
+int prb_ring_folder_of(struct prb_proc *proc);
+/* Of an ended process of this user or machine, by its pid (the latest of several), or the folder's
+ * own path.  -1: err. */
+int prb_ring_folder_ended(const char *spec, struct prb_error *err);
+
+#endif

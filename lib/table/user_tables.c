@@ -1,0 +1,282 @@
+/*
+ * Tables that a program writes itself, python.NAME: each is a ring (ring/ring.h) of the process's
+ * folder.  The folder stays open, so a process that ends meanwhile keeps its tables.
+ */
+#include "table/user_tables.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ring/columns.h"
+#include "ring/format.h"
+#include "table/ring_folder.h"
+
+#define USER_TABLES_MAX 1000
+#define SCHEMA "python"
+
+struct user_table {
+    struct prb_table table; /* first */
+    struct prb_ring_reader *reader;
+    struct prb_column columns[PRB_RING_COLUMNS_MAX + 1];
+};
+
+/* A file as it was last seen. */
+struct seen {
+    dev_t device;
+    ino_t inode;
+};
+
+struct user_tables {
+    struct prb_table_source source; /* first */
+    struct prb_proc *proc;          /* NULL: ended */
+    int folder;                     /* -1: not there yet */
+    struct seen *seen;
+    size_t seen_count;
+    const struct prb_table **tables; /* each a struct user_table */
+    size_t count;
+};
+
+/* ---- rows ---- */
+
+static void put_cell(struct prb_rows *rows, const struct prb_ring_column *column,
+                     const struct prb_ring_value *value)
+{
+    if (value->null)
+        prb_row_null(rows);
+    else if (column->type == PRB_RING_TEXT)
+        prb_row_textn(rows, value->text, value->len);
+    else if (column->type == PRB_RING_REAL || column->type == PRB_RING_TIME)
+        prb_row_real(rows, value->real);
+    else
+        prb_row_int(rows, value->integer);
+}
+
+struct filling {
+    struct prb_rows *rows;
+    const struct prb_ring_column *columns;
+    size_t count;
+    bool wanted[PRB_RING_COLUMNS_MAX];
+};
+
+static bool put_row(void *context, const struct prb_ring_value *values)
+{
+    const struct filling *filling = context;
+    prb_row_begin(filling->rows);
+    for (size_t i = 0; i < filling->count; i++) {
+        if (filling->wanted[i])
+            put_cell(filling->rows, &filling->columns[i], &values[i]);
+        else
+            prb_row_null(filling->rows);
+    }
+    return true;
+}
+
+static void warn(struct prb_rows *rows, const char *name, const struct prb_ring_counts *counts)
+{
+    if (counts->broken)
+        prb_rows_warn(rows,
+                      SCHEMA ".%s: %llu parts of its file are broken, and their rows left out",
+                      name, (unsigned long long)counts->broken);
+    else if (counts->dropped)
+        prb_rows_warn(
+            rows, SCHEMA ".%s: %llu rows were dropped by the program, as there was no room%s", name,
+            (unsigned long long)counts->dropped, counts->full ? " (the file system was full)" : "");
+    else if (counts->full)
+        prb_rows_warn(rows, SCHEMA ".%s holds fewer rows than it may: the file system was full",
+                      name);
+}
+
+static bool fill(struct prb_rows *rows, struct prb_error *err)
+{
+    const struct user_table *user = (const struct user_table *)prb_rows_table(rows);
+    struct filling filling = {.rows = rows};
+    struct prb_ring_counts counts;
+    filling.columns = prb_ring_columns(user->reader, &filling.count);
+    for (size_t i = 0; i < filling.count; i++)
+        filling.wanted[i] = prb_rows_wants(rows, filling.columns[i].name);
+    if (!prb_ring_each(user->reader, put_row, &filling, &counts, err))
+        return false;
+    warn(rows, user->table.name, &counts);
+    return true;
+}
+
+/* ---- tables ---- */
+
+static void user_table_free(struct user_table *user)
+{
+    prb_ring_close(user->reader);
+    free(user);
+}
+PRB_DEFINE_AUTO_PTR(user_table, struct user_table, user_table_free)
+
+/* How SQL sees a column of a ring. */
+static const struct {
+    enum prb_type type;
+    const char *unit, *doc; /* where the program gave none */
+} kinds[] = {
+    [PRB_RING_INTEGER] = {PRB_INTEGER, "", ""},
+    [PRB_RING_REAL] = {PRB_REAL, "", ""},
+    [PRB_RING_TEXT] = {PRB_TEXT, "", ""},
+    [PRB_RING_BOOLEAN] = {PRB_INTEGER, "", "0 or 1"},
+    [PRB_RING_TIME] = {PRB_REAL, "s", "since the epoch"},
+};
+
+/* NULL: no ring, or one that cannot be shown. */
+static struct user_table *user_table_new(int folder, const char *file)
+{
+    PRB_AUTO(user_table) struct user_table *user = calloc(1, sizeof *user);
+    if (!user || !(user->reader = prb_ring_open(folder, file, NULL)) ||
+        !prb_ring_table_name(prb_ring_name(user->reader), NULL))
+        return NULL;
+    size_t count;
+    const struct prb_ring_column *columns = prb_ring_columns(user->reader, &count);
+    for (size_t i = 0; i < count; i++)
+        user->columns[i] = (struct prb_column){
+            .name = columns[i].name,
+            .type = kinds[columns[i].type].type,
+            .unit = *columns[i].unit ? columns[i].unit : kinds[columns[i].type].unit,
+            .doc = *columns[i].doc ? columns[i].doc : kinds[columns[i].type].doc,
+        };
+    user->table = (struct prb_table){.schema = SCHEMA,
+                                     .name = prb_ring_name(user->reader),
+                                     .doc = "rows that the program wrote itself",
+                                     .columns = user->columns,
+                                     .fill = fill};
+    return PRB_STEAL(user);
+}
+
+static bool has_name(const struct user_tables *user, const char *name)
+{
+    for (size_t i = 0; i < user->count; i++)
+        if (strcasecmp(user->tables[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void forget(struct user_tables *user)
+{
+    for (size_t i = 0; i < user->count; i++)
+        user_table_free((struct user_table *)user->tables[i]);
+    user->count = 0;
+}
+
+/* ---- the folder ---- */
+
+static DIR *entries(struct user_tables *user)
+{
+    if (user->folder < 0 && user->proc)
+        user->folder = prb_ring_folder_of(user->proc);
+    int copy =
+        user->folder >= 0 ? openat(user->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!dir && copy >= 0)
+        close(copy);
+    return dir;
+}
+
+static bool is_ring(const struct user_tables *user, const char *name, struct seen *out)
+{
+    struct stat st;
+    size_t length = strlen(name), suffix = strlen(PRB_RING_SUFFIX);
+    if (length <= suffix || strcmp(name + length - suffix, PRB_RING_SUFFIX) != 0 ||
+        fstatat(user->folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    *out = (struct seen){st.st_dev, st.st_ino};
+    return true;
+}
+
+static bool was_seen(const struct user_tables *user, const struct seen *file)
+{
+    for (size_t i = 0; i < user->seen_count; i++)
+        if (user->seen[i].device == file->device && user->seen[i].inode == file->inode)
+            return true;
+    return false;
+}
+
+static bool changed(struct prb_table_source *source)
+{
+    struct user_tables *user = (struct user_tables *)source;
+    PRB_AUTO(dir) DIR *dir = entries(user);
+    size_t files = 0;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        struct seen file;
+        if (files >= USER_TABLES_MAX || !is_ring(user, entry->d_name, &file))
+            continue;
+        if (!was_seen(user, &file))
+            return true;
+        files++;
+    }
+    return files != user->seen_count;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const struct prb_table *const *)a)->name,
+                  (*(const struct prb_table *const *)b)->name);
+}
+
+static bool list(struct prb_table_source *source, const struct prb_table *const **out,
+                 size_t *count_out, struct prb_error *err)
+{
+    struct user_tables *user = (struct user_tables *)source;
+    forget(user);
+    user->seen_count = 0;
+    PRB_AUTO(dir) DIR *dir = entries(user);
+    for (struct dirent *entry;
+         dir && user->seen_count < USER_TABLES_MAX && (entry = readdir(dir));) {
+        struct seen file;
+        if (!is_ring(user, entry->d_name, &file))
+            continue;
+        user->seen[user->seen_count++] = file;
+        struct user_table *one = user_table_new(user->folder, entry->d_name);
+        if (one && has_name(user, one->table.name))
+            user_table_free(one);
+        else if (one)
+            user->tables[user->count++] = &one->table;
+    }
+    (void)err;
+    qsort(user->tables, user->count, sizeof *user->tables, by_name);
+    *out = user->tables;
+    *count_out = user->count;
+    return true;
+}
+
+static void user_tables_free(struct prb_table_source *source)
+{
+    struct user_tables *user = (struct user_tables *)source;
+    forget(user);
+    if (user->folder >= 0)
+        close(user->folder);
+    free(user->seen);
+    free(user->tables);
+    free(user);
+}
+
+static struct prb_table_source *source_new(struct prb_proc *proc, int folder, struct prb_error *err)
+{
+    struct user_tables *user = calloc(1, sizeof *user);
+    if (!user) {
+        if (folder >= 0)
+            close(folder);
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    }
+    *user = (struct user_tables){
+        .source = {changed, list, user_tables_free}, .proc = proc, .folder = folder};
+    user->seen = calloc(USER_TABLES_MAX, sizeof *user->seen);
+    user->tables = calloc(USER_TABLES_MAX, sizeof *user->tables);
+    if (user->seen && user->tables)
+        return &user->source;
+    user_tables_free(&user->source);
+    return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+}
+
+struct prb_table_source *prb_user_tables_of(struct prb_proc *proc, struct prb_error *err)
+{
+    return source_new(proc, -1, err);
+}
+
+struct prb_table_source *prb_user_tables_in(int folder, struct prb_error *err)
+{
+    return source_new(NULL, folder, err);
+}

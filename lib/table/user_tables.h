@@ -1,0 +1,13 @@
+/* Tables that a program writes itself, python.NAME, over the rings of its folder. */
+#ifndef PRB_TABLE_USER_TABLES_H
+#define PRB_TABLE_USER_TABLES_H
+
+#include "proc/proc.h"
+#include "sql/table.h"
+
+/* Of a live process: its folder may come later.  proc is borrowed. */
+struct prb_table_source *prb_user_tables_of(struct prb_proc *proc, struct prb_error *err);
+/* Of a folder, which is taken, also on failure. */
+struct prb_table_source *prb_user_tables_in(int folder, struct prb_error *err);
+
+#endif

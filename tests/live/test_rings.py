@@ -1,0 +1,125 @@
+"""Tables that a program writes itself, python.NAME: of a live process, and of one that ended."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from target import DEADLINE, probing, query
+
+COLUMNS = "step:integer:count:of training\nloss:real\nnote:text::what was seen\ndone:boolean\nat:time"
+
+
+class Writer:
+    """A program that writes a ring into the folder of a process: what the probe does in it."""
+
+    def __init__(self, folder, table, columns=COLUMNS):
+        self.child = subprocess.Popen([os.path.join(os.environ["BUILDDIR"], "tests", "live", "ring_write"), folder, table,
+                                       columns], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+
+    def write(self, *row):
+        self.child.stdin.write("\t".join("NULL" if value is None else str(value) for value in row) + "\n")
+        self.child.stdin.flush()
+        assert self.child.stdout.readline() == "1\n"
+
+    def kill(self):
+        self.child.kill()
+        self.child.communicate(timeout=DEADLINE)
+
+
+@pytest.fixture
+def ringed(start, any_python, tmp_path):
+    """A target with a folder for its rings, and its writers."""
+    data = tmp_path / "data"
+    target = start(any_python, "hung.py", variables={"PROBING_DATA_DIR": str(data)}).settle()
+    with open("/proc/{}/stat".format(target.pid)) as stat:
+        started = stat.read().rsplit(")", 1)[1].split()[19]
+    target.rings = data / "{}-{}".format(target.pid, started)
+    writers = []
+
+    def write(table, *rows, columns=COLUMNS):
+        target.rings.mkdir(mode=0o700, parents=True, exist_ok=True)
+        writer = Writer(str(target.rings), table, columns)
+        writers.append(writer)
+        for row in rows:
+            writer.write(*row)
+        return writer
+
+    target.write = write
+    yield target
+    for writer in writers:
+        writer.kill()
+
+
+ROWS = [(1, 0.5, "first", 0, 1.7e9), (2, None, "h\u00e9", 1, 1.7e9 + 0.25), (None, None, None, None, None), (2**62, -1e300, "", 0, 0)]
+NAMES = ["step", "loss", "note", "done", "at"]
+
+
+def test_rows_of_a_live_process(ringed):
+    writer = ringed.write("events", *ROWS)
+    expected = [dict(zip(NAMES, row)) for row in ROWS]
+    assert query(ringed.pid, "SELECT * FROM python.events") == expected
+    assert query(ringed.pid, "SELECT note FROM events WHERE step = 2") == [{"note": "h\u00e9"}]
+    assert query(ringed.pid, "SELECT typeof(step) AS a, typeof(loss) AS b, typeof(note) AS c, typeof(done) AS d, "
+                 "typeof(at) AS e FROM python.events LIMIT 1") == \
+        [{"a": "integer", "b": "real", "c": "text", "d": "integer", "e": "real"}]
+    writer.write(7, 1.5, "later", 1, 0)
+    assert query(ringed.pid, "SELECT count(*) AS n, max(step) AS m FROM python.events") == [{"n": 5, "m": 2**62}]
+
+
+def test_columns_are_documented(ringed):
+    ringed.write("events")
+    described = query(ringed.pid, "DESCRIBE python.events")
+    assert [row["column_name"] for row in described] == NAMES
+    assert [row["data_type"] for row in described] == ["INTEGER", "REAL", "TEXT", "INTEGER", "REAL"]
+    assert [row["unit"] for row in described] == ["count", "", "", "", "s"]
+    assert [row["doc"] for row in described] == ["of training", "", "what was seen", "0 or 1", "since the epoch"]
+    assert described == json.loads(probing("-t", ringed.pid, "tables", "-f", "json", "python.events").stdout)
+    shown = query(ringed.pid, "SHOW TABLES")
+    assert {"table_schema": "python", "table_name": "events"}.items() <= shown[-1].items()
+
+
+def test_tables_come_and_go(ringed):
+    """Each statement has the tables of its moment."""
+    assert probing("-t", ringed.pid, "query", "SELECT * FROM python.events", check=False).returncode == 9
+    ringed.write("events", ROWS[0])
+    ringed.write("other", (1,), (2,), columns="n:integer")
+    assert query(ringed.pid, "SELECT count(*) AS n FROM python.events JOIN python.other") == [{"n": 2}]
+    (ringed.rings / "other.ring").unlink()
+    assert probing("-t", ringed.pid, "query", "SELECT * FROM python.other", check=False).returncode == 9
+    ringed.write("events", (5,), columns="only:real")
+    assert query(ringed.pid, "SELECT * FROM python.events") == [{"only": 5.0}]
+
+
+@pytest.mark.parametrize("by", ["pid", "folder"])
+def test_rows_of_an_ended_process(ringed, by, monkeypatch):
+    ringed.write("events", *ROWS).kill()
+    monkeypatch.setenv("PROBING_DATA_DIR", str(ringed.rings.parent))
+    ringed.child.kill()
+    ringed.child.wait(DEADLINE)
+    spec = ringed.pid if by == "pid" else str(ringed.rings)
+    assert query(spec, "SELECT step FROM python.events WHERE loss IS NOT NULL") == [{"step": 1}, {"step": 2**62}]
+    assert [row["table_name"] for row in query(spec, "SHOW TABLES")][-1] == "events"
+    refused = probing("-t", spec, "query", "SELECT * FROM python.threads", check=False)
+    assert refused.returncode == 2 and "none is given" in refused.stderr
+
+
+def test_no_tables_left(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_DATA_DIR", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait(DEADLINE)
+    refused = probing("-t", ended.pid, "query", "SELECT 1", check=False)
+    assert refused.returncode == 3 and "none of that id left tables" in refused.stderr
+
+
+def test_hostile_files_are_left_out(ringed):
+    ringed.write("events", ROWS[0])
+    whole = (ringed.rings / "events.ring").read_bytes()
+    (ringed.rings / "empty.ring").write_bytes(b"")
+    (ringed.rings / "short.ring").write_bytes(whole[:100])
+    (ringed.rings / "noise.ring").write_bytes(os.urandom(100000))
+    (ringed.rings / "link.ring").symlink_to("/etc/passwd")
+    os.mkfifo(str(ringed.rings / "pipe.ring"))
+    assert [row["table_name"] for row in query(ringed.pid, "SHOW TABLES") if row["doc"].startswith("rows that the program")] == ["events"]
+    assert query(ringed.pid, "SELECT step FROM python.events") == [{"step": 1}]
