@@ -13,7 +13,7 @@ BUILD = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "inject")
 ROUNDS = int(os.environ.get("PROBING_INJECT_ROUNDS", "60"))
 DEADLINE = 60
 HEAD, LANES_MAX = 512, 512
-READY, LANES, DAMAGE, LOADS, STARTS = range(5)  # targets/report.h
+READY, LANES, DAMAGE, LOADS = range(4)  # targets/report.h
 
 
 def built(name):
@@ -58,7 +58,7 @@ class Report:
     @property
     def damage(self):
         count = self.number(DAMAGE)
-        return "{} times, first: {}".format(count, self.page[40:HEAD].split(b"\0")[0].decode(errors="replace")) if count else ""
+        return "{} times, first: {}".format(count, self.page[32:HEAD].split(b"\0")[0].decode(errors="replace")) if count else ""
 
     def progress(self):
         return list(struct.unpack_from("{}Q".format(self.number(LANES)), self.page, HEAD))

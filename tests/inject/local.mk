@@ -2,7 +2,7 @@
 # kills the injector at each of its steps.  PROBING_INJECT_ROUNDS: injections of each hard case (60; long form 1000).
 HARD_TARGETS = %D%/targets/storm %D%/targets/canary %D%/targets/calls %D%/targets/forks %D%/targets/churn \
 	%D%/targets/guarded %D%/targets/clobber %D%/killer
-check_PROGRAMS += $(HARD_TARGETS)
+check_PROGRAMS += $(HARD_TARGETS) %D%/many
 tests_inject_targets_storm_LDADD =
 tests_inject_targets_canary_LDADD =
 tests_inject_targets_calls_LDADD =
@@ -11,6 +11,7 @@ tests_inject_targets_churn_LDADD =
 tests_inject_targets_guarded_LDADD =
 tests_inject_targets_clobber_LDADD =
 tests_inject_killer_LDADD =
+tests_inject_many_LDADD = libprb.la
 # A module of libtool's, which is made though nothing installs it.
 check_LTLIBRARIES += %D%/targets/counted.la
 tests_inject_targets_counted_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere -Wl,-z,noexecstack

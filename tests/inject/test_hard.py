@@ -13,7 +13,7 @@ import time
 import pytest
 
 import hard
-from hard import COUNTED, LOADS, ROUNDS, STARTS, CTarget, clobber, inject, injector, short, wait_until
+from hard import COUNTED, LOADS, ROUNDS, CTarget, clobber, inject, injector, short, wait_until
 
 KINDS = subprocess.run([hard.built("targets/calls"), "list"], stdout=subprocess.PIPE, encoding="ascii").stdout.split()
 CANARIES = ["avx", "avx512", "x87", "redzone", "general"]

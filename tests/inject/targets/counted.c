@@ -1,11 +1,9 @@
 /*
- * The library that --dll injects in the tests: it counts how often it was loaded and started
- * (report.h), and checks what the injector promises of the thread that it runs on.
+ * The library that --dll injects in the tests: it counts how often it was loaded (report.h)
+ * and checks what the injector promises of the thread that it runs on.
  */
 #include <pthread.h>
 #include <signal.h>
-
-#include "inject/probe/start.h"
 
 #include "report.h"
 
@@ -23,13 +21,4 @@ __attribute__((constructor)) static void loaded(void)
     if (pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel))
         report_damage("the injected thread is no thread of this libc");
     free(malloc(1000));
-}
-
-/* Each injection is to load it anew. */
-__attribute__((visibility("default"))) int prb_probe_start(struct prb_probe_call *call)
-{
-    (void)call;
-    if (report)
-        __atomic_fetch_add(&report->starts, 1, __ATOMIC_RELAXED);
-    return 0;
 }

@@ -21,8 +21,7 @@ struct report {
     uint64_t lanes;  /* how many of progress are in use */
     uint64_t damage; /* times that something was not as it must be */
     uint64_t loads;  /* by counted.c, the library that is injected */
-    uint64_t starts; /* its prb_probe_start */
-    char text[472];  /* the first damage */
+    char text[480];  /* the first damage */
     volatile uint64_t progress[LANES_MAX];
 };
 
