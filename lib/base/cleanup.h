@@ -47,6 +47,13 @@ static inline void prb_auto_fd(int *guarded)
         close(*guarded);
 }
 #define PRB_AUTO_FD __attribute__((cleanup(prb_auto_fd)))
+/* The same as PRB_STEAL. */
+#define PRB_STEAL_FD(fd)                                                                           \
+    ({                                                                                             \
+        int stolen_ = (fd);                                                                        \
+        (fd) = -1;                                                                                 \
+        stolen_;                                                                                   \
+    })
 
 PRB_DEFINE_AUTO_PTR(file, FILE, (void)fclose)
 PRB_DEFINE_AUTO_PTR(dir, DIR, (void)closedir)

@@ -1,0 +1,279 @@
+/*
+ * The socket of a process lies in the process's own file system, named by its own pid and start time (place.h), so it
+ * is reached through /proc/PID/root and found from what /proc says of the process: proc(5), user_namespaces(7).
+ */
+#include "inject/control_find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "base/cleanup.h"
+#include "inject/control.h"
+#include "inject/probe/libc.h"
+#include "inject/probe/place.h"
+
+#define ENVIRONMENT_MAX (1 << 20)
+#define CONNECT_SECONDS 3 /* a stopped process still has room for some connections */
+#define LOOKED_MAX 1000
+
+/* What the name of the socket is made of. */
+struct whom {
+    pid_t pid, inner;  /* as we see it, as it sees itself */
+    uid_t uid, inner_uid;
+    uint64_t start;
+    bool other_users;  /* another user namespace */
+};
+
+static long read_text(pid_t pid, const char *name, char *out, size_t cap)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t used = 0;
+    if (fd < 0)
+        return -1;
+    for (ssize_t n = 1; n > 0 && used < cap - 1; used += n > 0 ? (size_t)n : 0)
+        n = read(fd, out + used, cap - 1 - used);
+    out[used] = '\0';
+    return (long)used;
+}
+
+/* The effective user and the innermost pid. */
+static bool read_status(struct whom *out)
+{
+    char text[8192];
+    unsigned uid;
+    int inner;
+    if (read_text(out->pid, "status", text, sizeof text) < 0)
+        return false;
+    const char *line = strstr(text, "\nUid:");
+    if (!line || sscanf(line, "\nUid: %*u %u", &uid) != 1)
+        return false;
+    out->uid = out->inner_uid = uid;
+    out->inner = out->pid;
+    line = strstr(text, "\nNSpid:");
+    const char *end = line ? strchr(line + 1, '\n') : NULL;
+    for (const char *at = end; at && at > line; at--) {
+        if ((*at == '\t' || *at == ' ') && sscanf(at, "%d", &inner) == 1) {
+            out->inner = inner;
+            break;
+        }
+    }
+    return true;
+}
+
+/* What our user number is called in its user namespace: uid_map's lines are "inner outer count". */
+static void map_user(struct whom *whom)
+{
+    char path[64], text[4096];
+    struct stat ours, its;
+    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)whom->pid);
+    if (stat("/proc/self/ns/user", &ours) < 0 || stat(path, &its) < 0 || ours.st_ino == its.st_ino)
+        return;
+    whom->other_users = true;
+    if (read_text(whom->pid, "uid_map", text, sizeof text) < 0)
+        return;
+    for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+        unsigned long inner, outer, count;
+        if (sscanf(line, "%lu %lu %lu", &inner, &outer, &count) == 3 && whom->uid >= outer &&
+            whom->uid - outer < count)
+            whom->inner_uid = (uid_t)(inner + (whom->uid - outer));
+    }
+}
+
+static bool look_at(pid_t pid, struct whom *out, struct prb_error *err)
+{
+    char text[1024];
+    *out = (struct whom){.pid = pid};
+    if (read_text(pid, "stat", text, sizeof text) <= 0 || !prb_place_start_time(text, &out->start) ||
+        !read_status(out))
+        return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid);
+    map_user(out);
+    return true;
+}
+
+/* A folder in the target's root, no link leading out of it. */
+static int open_in_root(int root, const char *path)
+{
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+    int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+    return fd < 0 && errno == ENOSYS ? openat(root, path + 1, (int)how.flags) : fd;
+}
+
+static bool is_socket(int folder, const char *name)
+{
+    struct stat info;
+    return prb_lstatat(folder, name, &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
+/* By its name, else any of its pid: start times differ in a time namespace. */
+static bool find_in(int folder, const struct whom *whom, char name[64])
+{
+    prb_place_name(whom->inner, whom->start, name);
+    if (is_socket(folder, name))
+        return true;
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    PRB_AUTO(dir) DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    for (int i = 0; dir && i < LOOKED_MAX; i++) {
+        const struct dirent *entry = readdir(dir);
+        pid_t pid;
+        uint64_t start;
+        if (!entry)
+            break;
+        if (prb_place_parse(entry->d_name, &pid, &start) && pid == whom->inner && is_socket(folder, entry->d_name)) {
+            snprintf(name, 64, "%.63s", entry->d_name);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The open folder with its socket; -1: err says why not. */
+static int find(const struct whom *whom, char name[64], struct prb_error *err)
+{
+    char path[4096];
+    PRB_AUTO_FREE char *environment = malloc(ENVIRONMENT_MAX);
+    snprintf(path, sizeof path, "/proc/%d/root", (int)whom->pid);
+    PRB_AUTO_FD int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (!environment || root < 0) {
+        prb_fail_sys(err, errno, "looking into the file system of process %d", (int)whom->pid);
+        prb_error_remedy(err, "only its user and root may");
+        return -1;
+    }
+    long len = read_text(whom->pid, "environ", environment, ENVIRONMENT_MAX);
+    prb_fail(err, PRB_NOT_FOUND, "process %d has no probe", (int)whom->pid);
+    prb_error_remedy(err, "`probing %d inject` puts one there", (int)whom->pid);
+    for (unsigned which = 0; which < PRB_PLACES; which++) {
+        if (!prb_place_folder(which, environment, len > 0 ? (size_t)len : 0, whom->inner_uid, path, sizeof path))
+            continue;
+        PRB_AUTO_FD int folder = open_in_root(root, path);
+        if (folder < 0 || !find_in(folder, whom, name))
+            continue;
+        if (!prb_place_is_safe(folder, whom->uid, path, err))
+            return -1;
+        return PRB_STEAL_FD(folder);
+    }
+    return -1;
+}
+
+/* The user that connect(2) shows to the other side: root outside of a user namespace is nobody inside, the process's
+ * own user is known there.  Only this thread, only for the call. */
+static int connect_as(int fd, const struct sockaddr_un *address, const struct whom *whom)
+{
+    bool other = whom && whom->other_users && geteuid() == 0 && whom->uid != 0;
+    if (other)
+        syscall(SYS_setresuid, -1, whom->uid, -1);
+    int result = connect(fd, (const struct sockaddr *)address, sizeof *address);
+    int sys = errno;
+    if (other)
+        syscall(SYS_setresuid, -1, 0, -1);
+    errno = sys;
+    return result;
+}
+
+static int connect_to(int folder, const char *name, const struct whom *whom, struct prb_error *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct timeval patience = {.tv_sec = CONNECT_SECONDS};
+    int n = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
+    PRB_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || n >= (int)sizeof address.sun_path) {
+        prb_fail_sys(err, fd < 0 ? errno : ENAMETOOLONG, "making a socket");
+        return -1;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect_as(fd, &address, whom) == 0)
+        return PRB_STEAL_FD(fd);
+    if (errno == ECONNREFUSED)
+        prb_fail(err, PRB_NOT_FOUND, "nobody listens at %s any more: the program with the probe has ended", name);
+    else if (errno == EAGAIN)
+        prb_fail(err, PRB_TIMEOUT, "the probe does not take connections: the process may be stopped");
+    else
+        prb_fail_sys(err, errno, "connecting to %s", name);
+    return -1;
+}
+
+static bool peer_of(int fd, struct ucred *out, struct prb_error *err)
+{
+    socklen_t len = sizeof *out;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, out, &len) == 0 ||
+           prb_fail_sys(err, errno, "asking whose the socket is");
+}
+
+int prb_control_connect(pid_t pid, struct prb_error *err)
+{
+    struct whom whom;
+    struct ucred peer;
+    char name[64];
+    if (!look_at(pid, &whom, err))
+        return -1;
+    PRB_AUTO_FD int folder = find(&whom, name, err);
+    PRB_AUTO_FD int fd = folder < 0 ? -1 : connect_to(folder, name, &whom, err);
+    if (fd < 0 || !peer_of(fd, &peer, err))
+        return -1;
+    if (peer.pid == pid && peer.uid == whom.uid)
+        return PRB_STEAL_FD(fd);
+    prb_fail(err, PRB_PERMISSION, "the socket of process %d is held by process %d of user %u", (int)pid,
+             (int)peer.pid, (unsigned)peer.uid);
+    prb_error_remedy(err, "somebody pretends to be its probe, or a child kept its socket: remove %s", name);
+    return -1;
+}
+
+int prb_control_connect_path(const char *path, pid_t *pid_out, struct prb_error *err)
+{
+    char parent[4096];
+    struct ucred peer;
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    int n = slash ? snprintf(parent, sizeof parent, "%.*s/", (int)(slash - path), path)
+                  : snprintf(parent, sizeof parent, ".");
+    PRB_AUTO_FD int folder =
+        n < (int)sizeof parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (folder < 0 || !is_socket(folder, name)) {
+        prb_fail(err, PRB_NOT_FOUND, "%s is no socket", path);
+        return -1;
+    }
+    PRB_AUTO_FD int fd = connect_to(folder, name, NULL, err);
+    if (fd < 0 || !peer_of(fd, &peer, err))
+        return -1;
+    if (prb_fstat(folder, &info) < 0 || !prb_place_is_safe(folder, peer.uid, parent, err))
+        return -1;
+    if (peer.uid != geteuid() && geteuid() != 0) {
+        prb_fail(err, PRB_PERMISSION, "%s belongs to user %u", path, (unsigned)peer.uid);
+        return -1;
+    }
+    *pid_out = peer.pid;
+    return PRB_STEAL_FD(fd);
+}
+
+/* Whether the probe's library is mapped: a socket may be left of the program before execve(2). */
+static bool is_mapped(pid_t pid)
+{
+    char path[64];
+    PRB_AUTO_FREE char *line = NULL;
+    size_t cap = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    PRB_AUTO(file) FILE *maps = fopen(path, "re");
+    while (maps && getline(&line, &cap, maps) > 0)
+        if (strstr(line, "libprobe"))
+            return true;
+    return false;
+}
+
+bool prb_control_present(pid_t pid)
+{
+    struct whom whom;
+    char name[64];
+    if (!look_at(pid, &whom, NULL))
+        return false;
+    struct prb_error err;
+    PRB_AUTO_FD int folder = find(&whom, name, &err);
+    return folder >= 0 && is_mapped(pid);
+}

@@ -1,0 +1,147 @@
+/*
+ * prb_probe_start: the one door into libprobe.so, and the functions that Python code in the target gets by it.
+ * Starting twice, from two threads or after a detach is all the same call.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inject/probe/log.h"
+#include "inject/probe/own.h"
+#include "inject/probe/python.h"
+#include "inject/probe/server.h"
+#include "inject/probe/settings.h"
+#include "inject/probe/start.h"
+
+#define ENVIRONMENT_MAX (1 << 20)
+#define END_WAIT 3 /* s, for a detach under way */
+
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static pid_t configured; /* the process whose environment the settings are from */
+static char socket_path[320];
+
+/* In a child of fork(2): no thread of the probe is here, whoever held a lock is not, either. */
+static void forked(void)
+{
+    prb_server_reset();
+    prb_python_forked();
+    starting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    socket_path[0] = '\0';
+}
+
+static bool runs_here(void) { return prb_server.owner == getpid() && prb_server.state == PRB_STATE_RUNS; }
+
+/* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else. */
+static void configure(const struct prb_place *place)
+{
+    PRB_AUTO_FREE char *text = malloc(ENVIRONMENT_MAX);
+    struct prb_error err;
+    long len = text ? prb_place_self("environ", text, ENVIRONMENT_MAX) : -1;
+    prb_settings_reset();
+    for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
+        if (!prb_settings_set_variable(at, &err))
+            prb_log(place->folder, "ignored in the environment: %s", err.text);
+    configured = getpid();
+}
+
+static bool begin(const struct prb_probe_call *call, struct prb_error *err)
+{
+    struct prb_place place;
+    if (!prb_own_register(forked))
+        return prb_fail(err, PRB_NOMEM, "the target is out of memory");
+    if (prb_server.owner && prb_server.owner != getpid())
+        forked(); /* a child made without fork(2)'s handlers */
+    if (prb_server.state == PRB_STATE_ENDS && !prb_server_wait(END_WAIT))
+        return prb_fail(err, PRB_BUSY, "the probe is being detached");
+    if (!prb_place_make(&place, err))
+        return false;
+    if (configured != getpid())
+        configure(&place);
+    if ((call->settings && !prb_settings_set_lines(call->settings, err)) || !prb_server_start(&place, err)) {
+        prb_own_close(place.folder);
+        return false;
+    }
+    snprintf(socket_path, sizeof socket_path, "%s/%s", place.path, place.name);
+    return true;
+}
+
+static int active(void) { return runs_here(); }
+
+static int detach(void)
+{
+    if (!runs_here())
+        return 0;
+    prb_server_stop();
+    return prb_server_wait(END_WAIT) ? 0 : -1;
+}
+
+static int config_get(const char *key, char *out, size_t cap) { return prb_settings_get(key, out, cap); }
+
+static void tell(const struct prb_error *err, char *out, size_t cap)
+{
+    if (snprintf(out, cap, "%s%s%s", err->text, *err->remedy ? "; " : "", err->remedy) < 0)
+        *out = '\0';
+}
+
+static int config_set(const char *key, const char *value, char *error, size_t cap)
+{
+    struct prb_error err;
+    if (prb_settings_set(key, value, &err))
+        return 0;
+    tell(&err, error, cap);
+    return -1;
+}
+
+static int config_list(char *out, size_t cap)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    char value[PRB_SETTING_TEXT_MAX];
+    for (size_t i = 0; i < prb_settings_count(); i++) {
+        prb_settings_get(prb_settings_key(i), value, sizeof value);
+        prb_buf_addf(&text, "%s=%s\n", prb_settings_key(i), value);
+    }
+    if (!prb_buf_ok(&text))
+        return -1;
+    snprintf(out, cap, "%s", text.data);
+    return (int)text.len;
+}
+
+static const char *path(void) { return socket_path; }
+
+static const struct prb_probe_functions functions = {
+    .version = PRB_PROBE_START_VERSION,
+    .size = sizeof functions,
+    .active = active,
+    .detach = detach,
+    .config_get = config_get,
+    .config_set = config_set,
+    .socket_path = path,
+    .config_list = config_list,
+};
+
+/* With the lock, so that a detach does not close the folder meanwhile. */
+static void log_start(const char *how, bool again)
+{
+    pthread_mutex_lock(&prb_server.lock);
+    if (prb_server.state == PRB_STATE_RUNS)
+        prb_log(prb_server.place.folder, "%s %s", how ? how : "start", again ? "again" : socket_path);
+    pthread_mutex_unlock(&prb_server.lock);
+}
+
+__attribute__((visibility("default"))) int prb_probe_start(struct prb_probe_call *call)
+{
+    struct prb_error err = {0};
+    if (call->version != PRB_PROBE_START_VERSION || call->size < sizeof *call)
+        return -1; /* where its error is, only its version knows */
+    pthread_mutex_lock(&starting);
+    bool again = runs_here();
+    bool ok = again ? !call->settings || prb_settings_set_lines(call->settings, &err) : begin(call, &err);
+    if (ok)
+        log_start(call->how, again);
+    pthread_mutex_unlock(&starting);
+    if (ok)
+        call->functions = &functions;
+    else
+        tell(&err, call->error, sizeof call->error);
+    return ok ? 0 : -1;
+}

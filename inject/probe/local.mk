@@ -1,0 +1,27 @@
+# libprobe.so: what goes into the target.  libc only, one symbol, never unloaded (detached is not unmapped).
+# The parts of lib/ that it needs are compiled into it, hidden; libprbprobe.la is the same for its unit tests.
+noinst_LTLIBRARIES += libprbprobe.la
+pkglib_LTLIBRARIES += libprobe.la
+
+# Both sides.
+libprb_la_SOURCES += %D%/protocol.h %D%/message.c %D%/message.h %D%/place.c %D%/place.h %D%/libc.h
+
+libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread.h \
+	%D%/server.c %D%/server.h %D%/finish.c %D%/listen.c %D%/listen.h %D%/client.c \
+	%D%/request.c %D%/request.h %D%/requests.def %D%/basic.c %D%/switches.c \
+	%D%/settings.c %D%/settings.def %D%/settings.h %D%/value.c %D%/value.h %D%/log.c %D%/log.h %D%/place_make.c \
+	%D%/protocol.h %D%/message.c %D%/message.h %D%/place.c %D%/place.h %D%/libc.h \
+	lib/base/buf.c lib/base/error.c lib/base/nearest.c lib/base/utf8.c
+include inject/probe/python.mk
+libprbprobe_la_SOURCES += $(probe_python_sources)
+nodist_libprbprobe_la_SOURCES = $(probe_python_bytes)
+libprbprobe_la_CPPFLAGS = $(AM_CPPFLAGS) -DPRB_IN_PROBE -include inject/probe/libc.h
+libprbprobe_la_LIBADD = -lpthread -ldl
+libprobe_la_SOURCES = %D%/entry.c %D%/preload.c
+libprobe_la_CPPFLAGS = $(libprbprobe_la_CPPFLAGS)
+libprobe_la_LIBADD = libprbprobe.la
+libprobe_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined \
+	-Wl,--version-script=$(srcdir)/%D%/probe.map -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,-Bsymbolic \
+	-Wl,-z,nodelete -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,-z,defs
+EXTRA_libprobe_la_DEPENDENCIES = $(srcdir)/%D%/probe.map
+EXTRA_DIST += %D%/probe.map

@@ -1,0 +1,46 @@
+/*
+ * LD_PRELOAD=libprobe.so: the one constructor of the library.  It does nothing unless the library was preloaded, the
+ * program is a Python interpreter and the environment asks for a probe: everything else that is started with the same
+ * environment (shells, compilers) is left alone.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inject/probe/start.h"
+
+static bool is_on(const char *value) { return value && *value && strcmp(value, "0") != 0; }
+
+/* The forms of PROBING that need no look at the program; the others are the start-up hook's. */
+static bool probing_says_so(const char *value)
+{
+    static const char *const forms[] = {"1", "followed", "2", "nested"};
+    const char *plus = value ? strrchr(value, '+') : NULL;
+    if (value && !strncmp(value, "init:", 5) && plus)
+        value = plus + 1;
+    for (size_t i = 0; value && i < sizeof forms / sizeof *forms; i++)
+        if (!strcmp(value, forms[i]))
+            return true;
+    return false;
+}
+
+static bool is_wanted(void)
+{
+    static const char *const names[] = {"PROBE", "PROBE_PPROF", "PROBE_ADDR", "PROBE_BG"};
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (!preloaded || !strstr(preloaded, "libprobe"))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_on(getenv(names[i])))
+            return true;
+    return probing_says_so(getenv("PROBING"));
+}
+
+__attribute__((constructor)) static void preload(void)
+{
+    struct prb_probe_call call = {
+        .version = PRB_PROBE_START_VERSION, .size = sizeof call, .how = "preload"};
+    if (is_wanted() && dlsym(RTLD_DEFAULT, "Py_GetVersion"))
+        prb_probe_start(&call); /* there is nobody to tell a failure */
+}

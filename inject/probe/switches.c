@@ -1,0 +1,70 @@
+/*
+ * CPython's own switches against being debugged from outside: PYTHON_DISABLE_REMOTE_DEBUG (not empty) and
+ * -X disable-remote-debug (documentation of 3.14, "Command line and environment", PEP 768).  They are honoured on every
+ * version, from what the process was started with.
+ */
+#include <string.h>
+
+#include "inject/probe/server.h"
+
+#define TEXT_MAX (1 << 20)
+
+static const char variable[] = "PYTHON_DISABLE_REMOTE_DEBUG", option[] = "disable-remote-debug";
+
+static bool is_option(const char *value)
+{
+    size_t n = sizeof option - 1;
+    return !strncmp(value, option, n) && (value[n] == '\0' || value[n] == '=');
+}
+
+/* Of a cluster of short options: the one that takes the rest of it or the next argument, at *rest; 0: none. */
+static char takes_value(const char *cluster, const char **rest)
+{
+    const char *at = strpbrk(cluster, "XWcm");
+    *rest = at ? at + 1 : NULL;
+    return at ? *at : '\0';
+}
+
+/* arguments: "python\0-X\0…\0".  Those of the interpreter end at the script, -c or -m. */
+static bool named_in(const char *arguments, size_t len)
+{
+    const char *end = arguments + len;
+    for (const char *at = arguments + strlen(arguments) + 1; at < end && *at == '-' && at[1];
+         at += strlen(at) + 1) {
+        const char *value;
+        if (at[1] == '-') {
+            if (!at[2])
+                return false;
+            if (!strcmp(at, "--check-hash-based-pycs"))
+                at += strlen(at) + 1;
+            continue;
+        }
+        char letter = takes_value(at + 1, &value);
+        if (letter == 'c' || letter == 'm')
+            return false;
+        if (letter && !*value) {
+            at += strlen(at) + 1;
+            value = at;
+        }
+        if (letter == 'X' && value < end && is_option(value))
+            return true;
+        if (at >= end)
+            return false;
+    }
+    return false;
+}
+
+bool prb_remote_debug_is_off(const char **why_out)
+{
+    PRB_AUTO_FREE char *text = malloc(TEXT_MAX);
+    if (!text)
+        return false;
+    long len = prb_place_self("environ", text, TEXT_MAX);
+    if (len > 0 && *prb_place_variable(text, (size_t)len, variable)) {
+        *why_out = variable;
+        return true;
+    }
+    len = prb_place_self("cmdline", text, TEXT_MAX);
+    *why_out = "-X disable-remote-debug";
+    return len > 0 && named_in(text, (size_t)len);
+}
