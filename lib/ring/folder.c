@@ -106,13 +106,14 @@ struct dead {
 
 bool prb_ring_folder_name(const char *name, pid_t *pid_out, uint64_t *started_out)
 {
-    int pid, end = 0;
-    uint64_t started;
-    if (sscanf(name, "%d-%" SCNu64 "%n", &pid, &started, &end) != 2 || name[end] || pid <= 0 ||
-        name[0] == '+')
+    static const char digits[] = "0123456789";
+    size_t pid = strspn(name, digits);
+    size_t started = name[pid] == '-' ? strspn(name + pid + 1, digits) : 0;
+    if (pid < 1 || pid > 9 || name[0] == '0' || started < 1 || started > 19 ||
+        name[pid + 1 + started])
         return false;
-    *pid_out = pid;
-    *started_out = started;
+    *pid_out = (pid_t)strtol(name, NULL, 10);
+    *started_out = strtoull(name + pid + 1, NULL, 10);
     return true;
 }
 
@@ -198,6 +199,9 @@ size_t prb_ring_sweep(const char *data_dir, double retention, uint64_t bytes_max
     PRB_AUTO_FREE struct dead *dead = NULL;
     size_t count = 0, cap = 0, removed = 0;
     uint64_t bytes = 0;
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    double now = (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         if (!PRB_GROW(dead, count, cap))
             return 0;
@@ -207,7 +211,7 @@ size_t prb_ring_sweep(const char *data_dir, double retention, uint64_t bytes_max
     if (count)
         qsort(dead, count, sizeof *dead, oldest_first);
     for (size_t i = 0; i < count; i++) {
-        bool old = retention > 0 && dead[i].latest < (double)time(NULL) - retention;
+        bool old = retention > 0 && dead[i].latest < now - retention;
         if ((old || (bytes_max && bytes > bytes_max)) && remove_folder(data, dead[i].name)) {
             bytes -= dead[i].bytes;
             removed++;

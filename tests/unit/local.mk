@@ -5,7 +5,7 @@ UNIT_TESTS += tests/unit/mem tests/unit/view tests/unit/maps tests/unit/proc tes
 UNIT_TESTS += tests/unit/layout
 UNIT_TESTS += tests/unit/object tests/unit/array tests/unit/stack
 UNIT_TESTS += tests/unit/dialect tests/unit/sql tests/unit/sql_functions tests/unit/secret
-UNIT_TESTS += tests/unit/ring
+UNIT_TESTS += tests/unit/ring tests/unit/ring_hostile tests/unit/ring_torn
 LDADD = libprb.la $(CMOCKA_LIBS)
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)

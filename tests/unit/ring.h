@@ -34,7 +34,7 @@ static int ring_end(void **state)
     return rmdir(ring_folder);
 }
 
-static struct prb_ring_reader *ring_reader(const char *name)
+static inline struct prb_ring_reader *ring_reader(const char *name)
 {
     char path[128];
     struct prb_error err;
