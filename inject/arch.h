@@ -21,6 +21,8 @@
 enum prb_wait {
     PRB_WAIT_FUTEX,  /* unless it waits for a lock of the C library */
     PRB_WAIT_PLAIN,  /* the kernel restarts it, whatever happens */
+    PRB_WAIT_PPOLL,  /* unless with a signal mask of its own, argument 3 */
+    PRB_WAIT_PSELECT, /* the same, behind argument 5 */
     PRB_WAIT_SECOND, /* restarted, unless the socket has a time limit: taken after the others */
 };
 

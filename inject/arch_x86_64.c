@@ -57,6 +57,8 @@ static const struct prb_waiting_call waits[] = {
     {61 /* wait4 */, PRB_WAIT_PLAIN},
     {247 /* waitid */, PRB_WAIT_PLAIN},
     {219 /* restart_syscall */, PRB_WAIT_PLAIN},
+    {271 /* ppoll */, PRB_WAIT_PPOLL},
+    {270 /* pselect6 */, PRB_WAIT_PSELECT},
     {43 /* accept */, PRB_WAIT_SECOND},
     {288 /* accept4 */, PRB_WAIT_SECOND},
     {45 /* recvfrom */, PRB_WAIT_SECOND},

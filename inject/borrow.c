@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "arch/arch.h"
 #include "inject/method.h"
 #include "proc/source.h"
 
@@ -209,7 +210,14 @@ static enum prb_unfit judge(struct stop *stop)
         if (prb_in_syscall(arch, saved) &&
             (int64_t)saved[arch->original] == arch->waits[0].number && prb_waits_for_lock(args))
             return PRB_UNFIT_LOCK;
-        return prb_stack_fit(stop->chooser, saved[arch->sp], saved[arch->pc]);
+        struct prb_registers registers;
+        if (!prb_arch_registers(prb_arch_host(), saved, arch->words * sizeof *saved, &registers,
+                                &stop->err))
+            return PRB_UNFIT_PLACE;
+        enum prb_unfit why = prb_stack_scan(stop->chooser, &registers);
+        return why == PRB_UNFIT_STACK && stop->chooser->unwind_stopped
+                   ? prb_stack_unwound(stop->chooser, &registers)
+                   : why;
     }
     bool same = saved[arch->sp] == call->sp && saved[arch->pc] == call->pc &&
                 (arch->original < 0 || (int64_t)saved[arch->original] == call->number);

@@ -10,77 +10,6 @@
 #include "arch/arch.h"
 #include "inject/method.h"
 
-#define STACK_MAX (16u << 20) /* deeper ones are not looked at */
-#define STACK_FIRST (256u << 10)
-
-void prb_chooser_deinit(struct prb_chooser *chooser)
-{
-    free(chooser->room.words);
-    chooser->room = (struct prb_stack_room){0};
-}
-
-static bool enlarge(struct prb_chooser *chooser, size_t bytes)
-{
-    if (bytes <= chooser->room.bytes)
-        return true;
-    uint64_t *words = realloc(chooser->room.words, bytes);
-    if (!words)
-        return false;
-    chooser->room = (struct prb_stack_room){words, bytes};
-    return true;
-}
-
-bool prb_stack_room(struct prb_chooser *chooser, struct prb_error *err)
-{
-    if (!enlarge(chooser, STACK_MAX))
-        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
-    return true;
-}
-
-static const struct prb_map *stack_of(struct prb_chooser *chooser, prb_addr sp)
-{
-    const struct prb_maps *maps = prb_proc_maps(chooser->proc, false, NULL);
-    const struct prb_map *map = maps ? prb_maps_find(maps, sp) : NULL;
-    return map && map->readable && map->writable && !map->executable && !map->inode ? map : NULL;
-}
-
-/* Whether a word of the stack is a return address into a danger, and no mere address of a function,
- * such as the one that the loader leaves for exit(3) at the bottom of the first stack. */
-static bool returns_into(struct prb_chooser *chooser, uint64_t word)
-{
-    const struct prb_danger *danger = prb_danger_at(chooser->places, word);
-    uint8_t code[PRB_CALL_MAX];
-    if (!danger)
-        return false;
-    if (danger->called &&
-        prb_mem_read_some(chooser->mem, word - sizeof code, code, sizeof code) == sizeof code &&
-        !prb_arch_host()->ends_in_call(code))
-        return false;
-    chooser->danger = danger;
-    return true;
-}
-
-enum prb_unfit prb_stack_fit(struct prb_chooser *chooser, prb_addr sp, prb_addr pc)
-{
-    const struct prb_map *map = stack_of(chooser, sp);
-    if (sp % 8 || !map || map->end - sp > STACK_MAX || !enlarge(chooser, map->end - sp))
-        return PRB_UNFIT_PLACE;
-    chooser->danger = prb_danger_at(chooser->places, pc);
-    if (chooser->danger)
-        return PRB_UNFIT_STACK;
-    size_t len = map->end - sp;
-    if (prb_mem_read_some(chooser->mem, sp, chooser->room.words, len) != len)
-        return PRB_UNFIT_MOVED;
-    const struct prb_danger *first = chooser->places->dangers;
-    prb_addr low = first->start, high = first[chooser->places->danger_count - 1].end;
-    for (size_t i = 0; i < len / 8; i++) {
-        uint64_t word = chooser->room.words[i];
-        if (word > low && word <= high && returns_into(chooser, word))
-            return PRB_UNFIT_STACK;
-    }
-    return PRB_FIT;
-}
-
 static const struct prb_waiting_call *waiting_call(const struct prb_inject_arch *arch,
                                                    int64_t number)
 {
@@ -98,6 +27,8 @@ static bool in_text(struct prb_chooser *chooser, prb_addr pc)
     return map && map->executable && map->inode;
 }
 
+#define SECOND_LOOK 16 /* worse than any that is clean at first sight */
+
 /* How much we would like to take it; 0 is best. */
 static unsigned rank_of(const struct prb_chooser *chooser, const struct prb_task *task,
                         const struct prb_waiting_call *call)
@@ -109,6 +40,32 @@ static unsigned rank_of(const struct prb_chooser *chooser, const struct prb_task
         if (strncmp(task->comm, last[i], strlen(last[i])) == 0)
             rank += 8;
     return task->tid == prb_proc_pid(chooser->proc) ? rank + 4 : rank;
+}
+
+/* ppoll and pselect: a signal mask of their own would have to be put back by the kernel. */
+static bool has_mask(struct prb_chooser *chooser, const struct prb_waiting_call *waiting,
+                     const uint64_t args[6])
+{
+    uint64_t mask = args[3];
+    if (waiting->wait == PRB_WAIT_PSELECT && (mask = args[5]) != 0 &&
+        !prb_mem_u64(chooser->mem, args[5], &mask, NULL))
+        return true;
+    return mask != 0;
+}
+
+/* Whether a thread that waits in this call may be stopped. */
+static enum prb_unfit wait_fit(struct prb_chooser *chooser, const struct prb_waiting_call *waiting,
+                               const uint64_t args[6])
+{
+    switch (waiting->wait) {
+    case PRB_WAIT_FUTEX:
+        return prb_waits_for_lock(args) ? PRB_UNFIT_LOCK : PRB_FIT;
+    case PRB_WAIT_PPOLL:
+    case PRB_WAIT_PSELECT:
+        return has_mask(chooser, waiting, args) ? PRB_UNFIT_CALL : PRB_FIT;
+    default:
+        return PRB_FIT;
+    }
 }
 
 static bool same_call(const struct prb_syscall *a, const struct prb_syscall *b)
@@ -133,14 +90,20 @@ static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *ta
     const struct prb_waiting_call *waiting = waiting_call(chooser->places->arch, call.number);
     if (!waiting)
         return call.number < 0 && stopped ? PRB_UNFIT_RUNNING : PRB_UNFIT_CALL;
-    if (waiting->wait == PRB_WAIT_FUTEX && prb_waits_for_lock(call.args))
-        return PRB_UNFIT_LOCK;
+    enum prb_unfit why = wait_fit(chooser, waiting, call.args);
+    if (why != PRB_FIT)
+        return why;
     *rank_out = rank_of(chooser, task, waiting);
     if (*rank_out >= best)
         return PRB_UNFIT_COUNT;
     if (!in_text(chooser, call.pc))
         return PRB_UNFIT_PLACE;
-    enum prb_unfit why = prb_stack_fit(chooser, call.sp, call.pc);
+    struct prb_registers registers = {0};
+    prb_register_set(&registers, prb_arch_host()->sp, call.sp);
+    prb_register_set(&registers, prb_arch_host()->pc, call.pc);
+    why = prb_stack_scan(chooser, &registers);
+    if (why == PRB_UNFIT_STACK && (*rank_out += SECOND_LOOK) < best)
+        why = prb_stack_unwound(chooser, &registers);
     if (why != PRB_FIT)
         return why;
     if (!prb_proc_syscall(chooser->proc, task->tid, &again, NULL) || !same_call(&call, &again))
@@ -155,8 +118,6 @@ static bool is_kernels(const struct prb_task *task) { return strncmp(task->comm,
 bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_error *err)
 {
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    if (!enlarge(chooser, STACK_FIRST))
-        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
     if (!prb_proc_tids(chooser->proc, &tasks, err) || !prb_proc_maps(chooser->proc, true, err) ||
         !prb_proc_check(chooser->proc, err))
         return false;
@@ -179,8 +140,9 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
             best = rank;
         } else if (why < PRB_UNFIT_COUNT) {
             chooser->unfit[why]++;
-            /* Any of the running ones, each as likely. */
-            if (why == PRB_UNFIT_RUNNING && (chooser->turn + i) % ++running == 0)
+            /* To be looked at in a stop: any of them, each as likely. */
+            bool look = why == PRB_UNFIT_RUNNING || why == PRB_UNFIT_STACK;
+            if (look && (chooser->turn + i) % ++running == 0)
                 chooser->running = task->tid;
         }
     }

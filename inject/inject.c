@@ -11,6 +11,7 @@
 #define WAIT_S 2.0
 #define LOCK_WAIT_S 15.0
 #define STEP_NS 1000000
+#define SCANS_FIRST 60 /* stops in which a stack is scanned only, before it is also unwound */
 
 static int64_t now_ns(void)
 {
@@ -97,6 +98,7 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
                 *err = ended;
             return false;
         }
+        chooser->unwind_stopped = report->tries >= SCANS_FIRST;
         if (chosen && choice.running && !prb_stack_room(chooser, err))
             return false;
         if (chosen) {
@@ -135,8 +137,10 @@ static bool by_thread(struct entry *entry, struct prb_error *err)
         !prb_delivery_page(&entry->delivery, &places, entry->options, &page, err))
         return false;
     PRB_AUTO(prb_chooser)
-    struct prb_chooser chooser = {
-        .proc = entry->proc, .places = &places, .force = entry->options->force};
+    struct prb_chooser chooser = {.proc = entry->proc,
+                                  .modules = &entry->modules,
+                                  .places = &places,
+                                  .force = entry->options->force};
     chooser.mem = prb_proc_mem(entry->proc, err);
     if (!chooser.mem || !send_a_thread(&chooser, &page, &borrowed, entry, err))
         return false;

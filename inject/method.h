@@ -1,7 +1,7 @@
 /*
  * The steps of method I, each in a file of its own, and what they hand on:
  * preflight.c (may it be?), places.c (addresses of the target's functions, and of those that a
- * borrowed thread must not be in), choose.c (a thread), borrow.c (the stop), deliver.c (the library's
+ * borrowed thread must not be in), choose.c and stack.c (a thread), borrow.c (the stop), deliver.c (the library's
  * way in, and the wait), inject.c (their order).
  */
 #ifndef PRB_INJECT_METHOD_H
@@ -10,6 +10,8 @@
 #include "inject/arch.h"
 #include "inject/inject.h"
 #include "proc/elf.h"
+
+struct prb_unwinder;
 
 /* ---- preflight.c ---- */
 
@@ -53,7 +55,7 @@ bool prb_path_is(const char *path, const char *name);
 /* Whether a CPython is mapped: a libpython, or an executable that has its API. */
 bool prb_is_python(struct prb_modules *modules);
 
-/* ---- choose.c ---- */
+/* ---- choose.c, stack.c ---- */
 
 enum prb_unfit {
     PRB_FIT,
@@ -70,7 +72,7 @@ enum prb_unfit {
 
 struct prb_choice {
     pid_t tid;
-    bool running;            /* found running: the stack is looked at while it is stopped */
+    bool running;            /* its stack is looked at while it is stopped */
     struct prb_syscall call; /* else the system call that it waits in */
 };
 
@@ -85,7 +87,11 @@ struct prb_chooser {
     struct prb_mem *mem;
     const struct prb_places *places;
     bool force;
+    struct prb_modules *modules;
+    struct prb_unwinder *unwinder; /* made on first use */
     struct prb_stack_room room;
+    size_t stack_len;     /* bytes of the stack that was read last */
+    bool unwind_stopped;  /* by and by: unwind also while a thread is stopped, some 0.3 ms */
     unsigned unfit[PRB_UNFIT_COUNT]; /* threads of the last look, by why they cannot be taken */
     const struct prb_danger *danger; /* the last one found on a stack */
     pid_t running;                   /* a running thread of the last look; 0: none */
@@ -98,11 +104,13 @@ PRB_DEFINE_AUTO(prb_chooser, struct prb_chooser, prb_chooser_deinit)
 /* A parked thread whose stack is clean, else a running one, to be looked at in its stop.  False without
  * an error: none now (unfit tells); with one: the process ended. */
 bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_error *err);
-/* Whether a thread with this stack pointer and program counter may be borrowed.  Allocates nothing
- * once the room suffices. */
-enum prb_unfit prb_stack_fit(struct prb_chooser *chooser, prb_addr sp, prb_addr pc);
 /* Room for the largest stack that is looked at. */
 bool prb_stack_room(struct prb_chooser *chooser, struct prb_error *err);
+/* PRB_UNFIT_STACK when a word of the stack is a return address into a danger.  Allocates nothing once
+ * the room suffices. */
+enum prb_unfit prb_stack_scan(struct prb_chooser *chooser, const struct prb_registers *registers);
+/* PRB_FIT when the stack that was scanned last, unwound, has no frame in a danger. */
+enum prb_unfit prb_stack_unwound(struct prb_chooser *chooser, const struct prb_registers *registers);
 /* "3 run, 2 have the allocator on their stack": why no thread was taken. */
 void prb_choose_explain(const struct prb_chooser *chooser, char *out, size_t size);
 
