@@ -7,41 +7,57 @@ import os
 import stat
 import time
 
-SIZE_MAX = 16 << 20  # bytes; beyond that nothing is added
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List
+
+LINE_MAX = 2000  # bytes
 
 
-def folder():
-    # type: () -> str
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime and os.path.isabs(runtime) and os.path.isdir(runtime):
-        return os.path.join(runtime, "probing")
-    return "/tmp/probing-{}".format(os.geteuid())
+def folders():
+    # type: () -> List[str]
+    """DIR, best first; of the environment that the process was started with, as the tool and the probe see it."""
+    places = ["/tmp/probing-{}".format(os.geteuid())]
+    try:
+        with open("/proc/self/environ", "rb") as environment:
+            for variable in environment.read().split(b"\0"):
+                if variable.startswith(b"XDG_RUNTIME_DIR=/"):
+                    places.insert(0, os.path.join(os.fsdecode(variable[16:]), "probing"))
+                    break
+    except OSError:
+        pass
+    return places
 
 
-def _trusted(path):
-    # type: (str) -> bool
-    seen = os.lstat(path)
-    return stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid() and not stat.S_IMODE(seen.st_mode) & 0o077
+def _opened(folder):
+    # type: (str) -> int
+    """The log of a folder that is ours and nobody else's, to append to."""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    seen = os.lstat(folder)
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & 0o077:
+        raise OSError("{} is not this user's alone".format(folder))
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    return os.open(os.path.join(folder, "probing.log"), flags, 0o600)
 
 
 def write(text):
     # type: (str) -> None
-    try:
-        where = folder()
+    now = time.time()
+    when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
+    line = "{}.{:03d}Z pid={} {}".format(when, int(now * 1000) % 1000, os.getpid(), " ".join(text.split()))
+    for folder in folders():
         try:
-            os.mkdir(where, 0o700)
-        except FileExistsError:
+            descriptor = _opened(folder)
+        except OSError:
+            continue
+        try:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.write(descriptor, line.encode("utf-8", "replace")[:LINE_MAX] + b"\n")
+                return
+        except OSError:
             pass
-        if not _trusted(where):
-            return
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(os.path.join(where, "probing.log"), flags, 0o600)
-        try:
-            if os.fstat(descriptor).st_size < SIZE_MAX:
-                when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-                line = "{} pid {}: {}".format(when, os.getpid(), " ".join(text.split()))
-                os.write(descriptor, line.encode("utf-8", "replace")[:2000] + b"\n")
         finally:
             os.close(descriptor)
-    except Exception:
-        pass

@@ -138,7 +138,8 @@ def _socket_here():
     try:
         with open("/proc/self/stat", "rb") as stat:
             started = stat.read().rpartition(b")")[2].split()[19].decode()
-        return os.path.exists(os.path.join(_log.folder(), "{}-{}.sock".format(os.getpid(), started)))
+        name = "{}-{}.sock".format(os.getpid(), started)
+        return any(os.path.exists(os.path.join(folder, name)) for folder in _log.folders())
     except (OSError, IndexError):
         return False
 

@@ -9,7 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
-COLUMNS_MAX = 64
+COLUMNS_MAX = 63  # these bounds are lib/ring/ring.h's
+NAME_MAX = 63
 # names a column's type may have: ours
 TYPES = {
     "int": "integer", "integer": "integer",
@@ -33,6 +34,11 @@ def _type_name(wanted):
     return TYPES.get(name.rpartition(".")[2], "text")
 
 
+def _is_name(text):
+    # type: (str) -> bool
+    return text.isidentifier() and len(text) <= NAME_MAX and all(letter < "\x7f" for letter in text)
+
+
 class Column(object):
     """One column: name, type (int, float, str, bool, datetime or the names of them), unit and what it means."""
 
@@ -40,7 +46,7 @@ class Column(object):
 
     def __init__(self, name, type, unit="", doc=""):
         # type: (str, Any, str, str) -> None
-        if not name.isidentifier() or len(name) > 63:
+        if not _is_name(name):
             raise ValueError("{!r} is no name for a column".format(name))
         self.name, self.type, self.unit, self.doc = name, _type_name(type), unit, doc
 
@@ -89,14 +95,14 @@ class Table(object):
     def __init__(self, name, columns):
         # type: (str, Sequence[Column]) -> None
         self.name = name[len("python."):] if name.startswith("python.") else name
-        if not self.name.isidentifier() or len(self.name) > 63:
+        if not _is_name(self.name):
             raise ValueError("{!r} is no name for a table".format(name))
         self._stamped = all(column.name != "time" for column in columns)
         self._names = [column.name for column in columns]
         stamp = [Column("time", "time", "s", "when the row was written")] if self._stamped else []
         self.columns = stamp + list(columns)
-        if not self._names or len(self.columns) > COLUMNS_MAX or len(set(self._names)) < len(self._names):
-            raise ValueError("a table has 1 to {} columns, each with a name of its own".format(COLUMNS_MAX - 1))
+        if not self._names or len(self.columns) > COLUMNS_MAX or len({column.name.lower() for column in columns}) < len(columns):
+            raise ValueError("a table has 1 to {} columns and time, each with a name of its own".format(COLUMNS_MAX - 1))
         self._kinds = [column.type for column in self.columns]
         self._texts = [at for at, kind in enumerate(self._kinds) if kind == "text"]
         self._numbers = [at for at, kind in enumerate(self._kinds) if kind != "text"]
