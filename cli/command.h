@@ -14,6 +14,8 @@
 #include "probing.h"
 
 #define PRB_OPTIONS_MAX 16
+#define PRB_REPEATS_MAX 32 /* times that an option with an argument may be given */
+#define PRB_WORDS_MAX 4096 /* arguments_max of a command that takes any number */
 
 struct prb_option {
     char letter;      /* short form, or 0 */
@@ -26,8 +28,9 @@ struct prb_option {
 
 /* What the user gave for an option; at the index of the option in its table. */
 struct prb_option_value {
-    unsigned count;   /* how often */
-    const char *text; /* the last argument, or NULL */
+    unsigned count;                     /* how often */
+    const char *text;                   /* the last argument, or NULL */
+    const char *texts[PRB_REPEATS_MAX]; /* all, in order */
 };
 
 enum prb_target_use { PRB_USES_NO_TARGET, PRB_USES_TARGET_IF_GIVEN, PRB_USES_TARGET };
@@ -43,6 +46,7 @@ struct prb_run {
     size_t argument_count;
     struct prb_wanted_target *target;
     bool verbose;
+    int *status; /* exit status when it is not 0 or that of the error; 0 at first */
 };
 
 struct prb_command {
@@ -51,6 +55,7 @@ struct prb_command {
     const char *summary;   /* one line, no final stop */
     const char *arguments; /* as in the usage line: "[TID]", or "" */
     size_t arguments_min, arguments_max;
+    bool program; /* what follows the first argument is that program's, options too */
     enum prb_target_use target;
     const char *description;          /* paragraphs, separated by empty lines */
     const struct prb_option *options; /* ends with name NULL; NULL: none */
@@ -106,6 +111,9 @@ bool prb_run_has_target(const struct prb_run *run);
 /* The pid of a process that is no more, or a folder, when the user named one as the target; else
  * NULL. */
 const char *prb_run_ended(const struct prb_run *run);
+/* The process that the user named, without looking into it; for -t SOCKET 0, and the path. */
+bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **socket_out,
+                     struct prb_error *err);
 PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 

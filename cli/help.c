@@ -31,10 +31,16 @@ static const char *const meanings[] = {
 
 bool prb_exit_status_next(size_t *at, int *status_out, const char **meaning_out)
 {
-    if (*at >= sizeof meanings / sizeof *meanings)
+    static const struct {
+        int status;
+        const char *meaning;
+    } others[] = {{1, "eval, repl: the code raised"}, {130, "eval: interrupted by Ctrl-C"}};
+    const size_t codes = sizeof meanings / sizeof *meanings;
+    if (*at >= codes + sizeof others / sizeof *others)
         return false;
-    *status_out = prb_code_exit((enum prb_code) * at);
-    *meaning_out = meanings[(*at)++];
+    *status_out = *at < codes ? prb_code_exit((enum prb_code) * at) : others[*at - codes].status;
+    *meaning_out = *at < codes ? meanings[*at] : others[*at - codes].meaning;
+    ++*at;
     return true;
 }
 
@@ -161,7 +167,7 @@ static void print_all(void)
     print_options(prb_global_options);
     title("Exit status");
     for (size_t at = 0; prb_exit_status_next(&at, &status, &meaning);)
-        printf("  %2d  %s\n", status, meaning);
+        printf("  %3d  %s\n", status, meaning);
     printf("\n`probing help COMMAND` tells more; so does `man probing`.\n");
 }
 

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "grid.h"
+#include "inject/control.h"
 #include "out.h"
 
 #define DEPTH_MAX 64 /* of the tree as drawn */
@@ -25,7 +26,7 @@ PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_
 struct view {
     const struct prb_process_list *list;
     struct prb_grid *grid;
-    bool verbose, ranks;
+    bool verbose, ranks, probes;
     double now;
     bool *shown; /* tree: by index */
 };
@@ -89,9 +90,10 @@ static bool add_process(struct view *view, const struct prb_process *one, const 
     ok = ok && prb_grid_addf(view->grid, "%.0f%%", age > 0 ? 100 * one->cpu / age : 0);
     ok = ok && prb_grid_add(view->grid, rss, strlen(rss), true);
     ok = ok && prb_grid_addf(view->grid, "%d", one->threads) && add_started(view, one->started);
+    if (view->probes)
+        ok = ok && prb_grid_adds(view->grid, prb_control_present(one->pid) ? "yes" : "");
     if (view->verbose)
-        ok = ok && prb_grid_adds(view->grid, one->has_probe ? "yes" : "") &&
-             prb_grid_adds(view->grid, one->executable);
+        ok = ok && prb_grid_adds(view->grid, one->executable);
     return ok && add_command(view, one, branch);
 }
 
@@ -152,8 +154,10 @@ static struct prb_grid *new_grid(const struct view *view)
     names[count++] = "RSS";
     names[count++] = "THREADS";
     names[count++] = "STARTED";
+    if (view->probes)
+        names[count++] = "PROBE";
     if (view->verbose)
-        names[count++] = "PROBE", names[count++] = "EXECUTABLE";
+        names[count++] = "EXECUTABLE";
     names[count++] = "COMMAND";
     return prb_grid_new(names, count);
 }
@@ -170,8 +174,10 @@ static bool print_text(const struct prb_run *run, const struct prb_process_list 
         .now = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
         .shown = shown,
     };
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count; i++) {
         view.ranks = view.ranks || list->items[i].rank >= 0;
+        view.probes = view.probes || run->verbose || prb_control_present(list->items[i].pid);
+    }
     if (list->count == 0) {
         prb_out_note("no Python process is visible to this user");
         return true;
@@ -213,7 +219,7 @@ static void print_json(const struct prb_process_list *list)
         print_number("rank", one->rank);
         print_number("local_rank", one->local_rank);
         print_number("world_size", one->world_size);
-        printf(", \"has_probe\": %s}", one->has_probe ? "true" : "false");
+        printf(", \"has_probe\": %s}", prb_control_present(one->pid) ? "true" : "false");
     }
     fputs("]\n", stdout);
 }
@@ -239,8 +245,8 @@ const struct prb_command prb_command_list = {
                    "and the number of ranks when its "
                    "environment tells (RANK, WORLD_SIZE and their likes), the version of Python, "
                    "processor time as a share of its "
-                   "life, resident memory, threads, start, command. -v adds parent, user, whether "
-                   "the probe is loaded, and the "
+                   "life, resident memory, threads, start, whether a probe listens "
+                   "in it (when one does anywhere), command. -v adds parent, user and "
                    "executable.",
     .options = options,
     .examples = "probing list --tree\n",

@@ -1,13 +1,15 @@
-# The command line: main, the shared parts, one file a command (commands.def).  Links only what probing.h exports.
+# The command line: main, the shared parts, one file a command (commands.def).  Links only what probing.h and inject/ export.
 bin_PROGRAMS += probing
 probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.def %D%/options.c %D%/options.h %D%/target.c \
 	%D%/out.c %D%/out.h %D%/grid.c %D%/grid.h %D%/stacks.c %D%/stacks.h %D%/watch.c %D%/watch.h \
 	%D%/help.h %D%/man.c %D%/man.h \
 	%D%/backtrace.c %D%/completion.c %D%/debug.c %D%/help.c %D%/list.c %D%/query.c %D%/snapshot.c \
-	%D%/tables.c %D%/version.c
+	%D%/tables.c %D%/version.c %D%/probe.c %D%/probe.h %D%/evaluate.c %D%/evaluate.h \
+	%D%/inject.c %D%/eval.c %D%/config.c %D%/config_command.h %D%/detach.c %D%/launch.c \
+	%D%/repl.c %D%/repl.h %D%/repl_commands.c %D%/line.c %D%/line.h
 # Built where it stands: .libs/probing finds its library as the installed one does.
 probing_LDFLAGS = $(AM_LDFLAGS) -no-fast-install
-probing_LDADD = libprobing.la $(JANSSON_LIBS) -lm
+probing_LDADD = libprobing.la $(JANSSON_LIBS) -ldl -lm
 
 # Printed by the program itself, so they say what the descriptors say.
 man_MANS = %D%/probing.1

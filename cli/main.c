@@ -16,9 +16,11 @@ const struct prb_command *const prb_commands[] = {
 };
 
 const struct prb_option prb_global_options[] = {
-    [PRB_GLOBAL_TARGET] = {'t', "target", "TARGET",
-                           "a pid, a core or snapshot file, or a unique part of a command line",
-                           NULL},
+    [PRB_GLOBAL_TARGET] =
+        {'t', "target", "TARGET",
+         "a pid, a core or snapshot file, a probe's socket, or a unique part of a "
+         "command line",
+         NULL},
     [PRB_GLOBAL_PID] = {'p', "pid", "PID", "a process by its number", NULL},
     [PRB_GLOBAL_NAME] = {'n', "name", "TEXT", "the Python process whose command line contains TEXT",
                          NULL},
@@ -155,8 +157,10 @@ static bool take_arguments(struct prb_run *run, struct prb_scan *scan, struct pr
     bool ok;
     scan->sets = sets;
     scan->set_count = 2;
-    while ((word = prb_scan_next(scan, &ok, err)))
+    while ((word = prb_scan_next(scan, &ok, err))) {
         run->arguments[run->argument_count++] = word;
+        scan->ended = scan->ended || run->command->program;
+    }
     if (!ok) {
         if (err && !err->remedy[0])
             snprintf(err->remedy, sizeof err->remedy, "`probing help %s` lists the options",
@@ -217,7 +221,8 @@ static bool run_words(struct prb_run *run, char **words, struct prb_error *err)
 int main(int argc, char **argv)
 {
     struct prb_error err = {0};
-    struct prb_run run = {0};
+    int status = 0;
+    struct prb_run run = {.status = &status};
     signal(SIGPIPE,
            SIG_DFL); /* `probing ... | head` ends quietly, even under a parent that ignores it */
     run.arguments = calloc((size_t)argc + 2, sizeof *run.arguments);
@@ -227,5 +232,7 @@ int main(int argc, char **argv)
         prb_out_error(&err);
     prb_wanted_target_free(run.target);
     free(run.arguments);
-    return ok ? 0 : prb_code_exit(err.code == PRB_OK ? PRB_INTERNAL : err.code);
+    if (ok || status)
+        return status;
+    return prb_code_exit(err.code == PRB_OK ? PRB_INTERNAL : err.code);
 }

@@ -29,6 +29,11 @@ static bool store(const struct prb_option_set *set, const struct prb_option *opt
         return prb_cli_fail(err, PRB_USAGE, "", "--%s is one of: %s; not \"%s\"", option->name,
                             option->choices, text);
     struct prb_option_value *value = &set->values[option - set->options];
+    if (text && value->count == PRB_REPEATS_MAX)
+        return prb_cli_fail(err, PRB_USAGE, "", "--%s can be given %d times at most", option->name,
+                            PRB_REPEATS_MAX);
+    if (text)
+        value->texts[value->count] = text;
     value->count++;
     value->text = text;
     return true;

@@ -136,6 +136,61 @@ void prb_out_text(FILE *out, const char *text)
         prb_out_cut(out, text, strlen(text), 0);
 }
 
+/* Bytes at the end of text that begin a character and do not end it. */
+static size_t unfinished(const char *text, size_t length)
+{
+    for (size_t n = 1; n <= 3 && n <= length; n++) {
+        unsigned char c = (unsigned char)text[length - n];
+        if (c >= 0xc0)
+            return n < (c >= 0xf0 ? 4u : c >= 0xe0 ? 3u : 2u) ? n : 0;
+        if (c < 0x80)
+            return 0;
+    }
+    return 0;
+}
+
+static void print_harmless(FILE *out, const char *text, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        size_t n = at;
+        while (n < length && text[n] != '\n' && text[n] != '\t')
+            n++;
+        prb_out_cut(out, text + at, n - at, 0);
+        if (n < length)
+            fputc(text[n++], out);
+        at = n;
+    }
+}
+
+bool prb_out_stream(struct prb_out_stream *stream, const char *text, size_t length)
+{
+    if (!isatty(fileno(stream->file))) {
+        fwrite(text, 1, length, stream->file);
+        return fflush(stream->file) == 0;
+    }
+    PRB_AUTO_FREE char *all = malloc(stream->held_length + length);
+    if (!all && stream->held_length + length)
+        return false;
+    if (stream->held_length)
+        memcpy(all, stream->held, stream->held_length);
+    if (length)
+        memcpy(all + stream->held_length, text, length);
+    length += stream->held_length;
+    stream->held_length = unfinished(all, length);
+    length -= stream->held_length;
+    print_harmless(stream->file, all, length);
+    if (stream->held_length)
+        memcpy(stream->held, all + length, stream->held_length);
+    return fflush(stream->file) == 0;
+}
+
+void prb_out_stream_end(struct prb_out_stream *stream)
+{
+    prb_out_cut(stream->file, stream->held, stream->held_length, 0);
+    stream->held_length = 0;
+    fflush(stream->file);
+}
+
 void prb_out_pad(FILE *out, unsigned columns) { fprintf(out, "%*s", (int)columns, ""); }
 
 /* A copy with U+FFFD for every byte that is not UTF-8, for jansson takes nothing else. */

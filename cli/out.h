@@ -34,6 +34,16 @@ void prb_out_text(FILE *out, const char *text);
 /* The same for length bytes, which may hold NULs, cut to so many columns (0: not), the cut shown by
  * "…". */
 void prb_out_cut(FILE *out, const char *text, size_t length, unsigned columns);
+/* Text that comes in pieces, lines and tabs kept: to a terminal harmless, to anything else as it
+ * is. */
+struct prb_out_stream {
+    FILE *file;
+    char held[4]; /* the beginning of a character whose rest comes later */
+    size_t held_length;
+};
+/* At once, past the buffer; false when the file does not take it. */
+bool prb_out_stream(struct prb_out_stream *stream, const char *text, size_t length);
+void prb_out_stream_end(struct prb_out_stream *stream);
 /* Columns that prb_out_text would take. */
 unsigned prb_out_width(const char *text, size_t length);
 void prb_out_pad(FILE *out, unsigned columns);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
+#include "probe.h"
 
 #define TARGETS_MAX 64   /* as many are told apart; more are counted */
 #define COMMAND_SHOWN 40 /* bytes of a command line in a message */
@@ -153,24 +154,29 @@ static bool several(const struct prb_run *run, struct prb_error *err)
                         wanted->count, run->command->name);
 }
 
-struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err)
+/* Exactly one target was named. */
+static bool named_one(const struct prb_run *run, struct prb_error *err)
+{
+    if (!run->target)
+        return prb_cli_fail(err, PRB_USAGE, "`probing list` shows the Python processes",
+                            "%s needs a target: probing PID %s", run->command->name,
+                            run->command->name);
+    return run->target->count == 1 || several(run, err);
+}
+
+static bool is_socket(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+static struct prb_target *open_named(const struct prb_run *run, struct prb_error *err)
 {
     const struct prb_wanted_target *wanted = run->target;
     const struct prb_target_options options = {
         .exe = run->globals[PRB_GLOBAL_EXE].text,
         .sysroot = run->globals[PRB_GLOBAL_SYSROOT].text,
     };
-    if (!wanted) {
-        prb_cli_fail(err, PRB_USAGE, "`probing list` shows the Python processes",
-                     "%s needs a target: probing PID %s", run->command->name, run->command->name);
-        return NULL;
-    }
-    if (wanted->count > 1) {
-        several(run, err);
-        return NULL;
-    }
-    if (wanted->how == PRB_GLOBAL_PID)
-        return prb_target_open_pid(wanted->pids[0], err);
     if (wanted->how == PRB_GLOBAL_NAME)
         return prb_target_open_name(wanted->word, err);
     if (is_address(wanted->word) && access(wanted->word, F_OK) != 0) {
@@ -181,4 +187,54 @@ struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err
         return NULL;
     }
     return prb_target_open(wanted->word, &options, err);
+}
+
+bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **socket_out,
+                     struct prb_error *err)
+{
+    const struct prb_wanted_target *wanted = run->target;
+    if (!named_one(run, err))
+        return false;
+    *socket_out = NULL;
+    *pid_out = 0;
+    if (wanted->how == PRB_GLOBAL_PID) {
+        *pid_out = wanted->pids[0];
+        return true;
+    }
+    if (wanted->how == PRB_GLOBAL_TARGET && is_socket(wanted->word)) {
+        *socket_out = wanted->word;
+        return true;
+    }
+    PRB_AUTO(prb_target) struct prb_target *target = open_named(run, err);
+    if (!target)
+        return false;
+    const struct prb_target_info *info = prb_target_info(target);
+    if (info->kind != PRB_TARGET_PROCESS)
+        return prb_usage(run, err, "%s needs a live process, and %s is none", run->command->name,
+                         wanted->word);
+    *pid_out = info->pid;
+    return true;
+}
+
+/* The process whose probe listens there. */
+static struct prb_target *open_socket(const char *path, struct prb_error *err)
+{
+    PRB_AUTO(prb_control) struct prb_control *control = prb_control_open_path(path, err);
+    pid_t pid = control ? prb_control_pid(control) : 0;
+    if (control && !pid)
+        prb_cli_fail(err, PRB_UNSUPPORTED, "give its process id",
+                     "the process behind %s is not visible from here", path);
+    return pid ? prb_target_open_pid(pid, err) : NULL;
+}
+
+struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err)
+{
+    const struct prb_wanted_target *wanted = run->target;
+    if (!named_one(run, err))
+        return NULL;
+    if (wanted->how == PRB_GLOBAL_PID)
+        return prb_target_open_pid(wanted->pids[0], err);
+    if (wanted->how == PRB_GLOBAL_TARGET && is_socket(wanted->word))
+        return open_socket(wanted->word, err);
+    return open_named(run, err);
 }

@@ -19,6 +19,11 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+try:
+    import probing  # for the table python.losses: rows are kept while a probe is in this process, else dropped
+except ImportError:
+    probing = None
+
 VOCABULARY = 101
 CONTEXT = 32
 
@@ -104,6 +109,7 @@ class Metrics(threading.Thread):
         super().__init__(name="metrics", daemon=True)
         self.every = every
         self.steps = queue.SimpleQueue()
+        self.losses = probing.table("losses", {"step": int, "loss": float}) if probing else None
 
     def report(self, step, loss, seconds):
         print(f"step {step}: loss {loss:.3f}, {self.every / seconds:.1f} steps/s", flush=True)
@@ -112,6 +118,8 @@ class Metrics(threading.Thread):
         since = time.monotonic()
         while True:
             step, loss = self.steps.get()
+            if self.losses:
+                self.losses.append(step, loss)
             if step % self.every == 0:
                 self.report(step, loss, time.monotonic() - since)
                 since = time.monotonic()

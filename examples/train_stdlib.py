@@ -17,6 +17,11 @@ import sys
 import threading
 import time
 
+try:
+    import probing  # for the table python.losses: rows are kept while a probe is in this process, else dropped
+except ImportError:
+    probing = None
+
 
 def samples(seed):
     """Endless points and the value to learn there."""
@@ -88,11 +93,14 @@ class Metrics(threading.Thread):
         super().__init__(name="metrics", daemon=True)
         self.every = every
         self.steps = queue.Queue()
+        self.losses = probing.table("losses", {"step": int, "loss": float}) if probing else None
 
     def run(self):
         since = time.monotonic()
         while True:
             step, loss = self.steps.get()
+            if self.losses:
+                self.losses.append(step, loss)
             if step % self.every == 0:
                 rate = self.every / (time.monotonic() - since)
                 print("step %d: loss %.4f, %.1f steps/s" % (step, loss, rate), flush=True)

@@ -1,0 +1,332 @@
+"""Commands that work inside the target: inject, eval, config, detach, launch; real targets."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PROBING = os.environ["PROBING"]
+USAGE, NOT_FOUND, GONE, TIMEOUT = 2, 3, 7, 13
+LOADED = re.compile(r"loaded in [\d.]+ ms, one thread paused \d+ µs \(thread \d+\)\n")
+DEADLINE = 60
+
+PROGRAM = """
+import sys, threading, time
+limit = 41
+class Model:
+    "A model."
+    def __init__(self): self.layers, self.name = [1, 2, 3], "tiny"
+model = Model()
+def work(gate, depth=3):
+    inner = "of the thread"
+    gate.wait()
+gate = threading.Event()
+threading.Thread(target=work, args=(gate,), name="worker", daemon=True).start()
+def hold(seconds):
+    import ctypes
+    ctypes.PyDLL(None).usleep(int(seconds * 1e6))
+print("ready", flush=True)
+for line in sys.stdin:
+    exec(line)
+"""
+
+
+@pytest.fixture
+def bare(start):
+    """A target without a probe."""
+    return start(PROGRAM, "inside-test")
+
+
+@pytest.fixture(scope="module")
+def loaded(start, probing):
+    """A target with a probe, for tests that leave it as it was."""
+    process = start(PROGRAM, "inside-test")
+    probing(process.pid, "inject").works()
+    return process
+
+
+def socket_of(pid):
+    with open("/proc/{}/net/unix".format(pid)) as file:
+        start = open("/proc/{}/stat".format(pid)).read().rsplit(")", 1)[1].split()[19]
+        (path,) = {line.split()[-1] for line in file if line.rstrip().endswith("/{}-{}.sock".format(pid, start))}
+    return path
+
+
+def has_probe(probing, pid):
+    import json
+
+    return next(one["has_probe"] for one in json.loads(probing("list", "--json").works()) if one["pid"] == pid)
+
+
+# ---- inject, list, detach ----
+
+
+def test_inject_list_detach(probing, bare):
+    assert not has_probe(probing, bare.pid)
+    assert LOADED.fullmatch(probing(bare.pid, "inject").works())
+    assert has_probe(probing, bare.pid)
+    lines = probing("list").works().splitlines()
+    assert "PROBE" in lines[0].split()
+    assert re.search(r"\byes\b", next(line for line in lines if line.split()[0] == str(bare.pid)))
+    assert "already" in probing(bare.pid, "in").works()
+    assert probing(bare.pid, "detach").works() == "the probe of process {} ended\n".format(bare.pid)
+    assert not has_probe(probing, bare.pid)
+    probing(bare.pid, "detach").fails(NOT_FOUND)
+    assert probing(bare.pid, "i").works()
+    assert has_probe(probing, bare.pid)
+    assert bare.poll() is None
+
+
+def test_options_of_later_releases_say_so(probing, bare):
+    done = probing(bare.pid, "inject", "-P", "-c", "-l", "127.0.0.1:0", "-b", "-a", "127.0.0.1:1234")
+    assert LOADED.fullmatch(done.works())
+    for option in ("pprof", "crash", "listen", "background", "address"):
+        assert len(re.findall("--{}: .*later release".format(option), done.err)) == 1
+    assert len(done.err.splitlines()) == 5
+
+
+def test_settings_at_injection_and_after(probing, bare):
+    probing(bare.pid, "inject", "-D", "probing.max_memory=64MB", "-D", "probing.retention_days=3").works()
+    assert "64" in probing(bare.pid, "config", "probing.max_memory").works()
+    probing(bare.pid, "inject", "-D", "probing.max_memory=32MB").works()
+    assert "32" in probing(bare.pid, "config", "probing.max_memory").works()
+
+
+def test_wrong_words(probing, loaded, bare):
+    probing("inject").fails(USAGE, "needs a target")
+    probing(loaded.pid, bare.pid, "inject").fails(USAGE, "2 targets", "choose one")
+    probing("-t", "{}\n{}".format(loaded.pid, bare.pid), "eval", "1").fails(USAGE, "2 targets", "choose one")
+    probing(bare.pid, "inject", "-D", "nonsense").fails(USAGE, "KEY=VALUE")
+    probing(bare.pid, "inject", "--dll", "/nowhere.so", "-D", "probing.max_memory=1").fails(USAGE, "--dll")
+    probing(bare.pid, "inject", "--method", "magic").fails(USAGE, "auto thread remote-exec")
+    probing(loaded.pid, "eval").fails(USAGE, "needs an argument")
+    probing(loaded.pid, "eval", "--frame", "1", "1").fails(USAGE, "--thread")
+    probing(loaded.pid, "eval", "--timeout", "soon", "1").fails(USAGE, "seconds")
+    probing(loaded.pid, "eval", "-", "-", input="1").fails(USAGE, "once")
+    probing("launch").fails(USAGE, "needs an argument")
+    probing(loaded.pid, "launch", "true").fails(USAGE, "no target")
+    assert not has_probe(probing, bare.pid)
+
+
+def test_no_such_process(probing):
+    child = subprocess.Popen(["true"])
+    child.wait()
+    for words in (["inject"], ["eval", "1"], ["config"], ["repl"]):
+        probing(child.pid, *words).fails(probing(child.pid, *words).status)
+        assert probing(child.pid, *words).status in (NOT_FOUND, GONE)
+
+
+# ---- loading unasked ----
+
+
+def test_eval_loads_the_probe_and_says_so(probing, bare):
+    done = probing(bare.pid, "eval", "limit + 1")
+    assert done.works() == "42\n"
+    assert re.fullmatch(r"probing: note: process {} had no probe: loaded in .*\n".format(bare.pid), done.err)
+    again = probing(bare.pid, "eval", "limit + 1")
+    assert (again.works(), again.err) == ("42\n", "")
+
+
+def test_auto_inject_off(probing, bare, start):
+    for words in (["eval", "1"], ["repl"], ["config"]):
+        probing(bare.pid, *words, env={**os.environ, "PROBING_AUTO_INJECT": "off"}).fails(NOT_FOUND, "AUTO_INJECT=off",
+                                                                                      "inject")
+    other = start(PROGRAM, "inside-test", env={**os.environ, "PROBING_AUTO_INJECT": "OFF"})
+    probing(other.pid, "eval", "1").fails(NOT_FOUND, "started with", "AUTO_INJECT=OFF")
+    assert not has_probe(probing, bare.pid) and not has_probe(probing, other.pid)
+
+
+def test_detach_does_not_load(probing, bare):
+    probing(bare.pid, "detach").fails(NOT_FOUND)
+    assert not has_probe(probing, bare.pid)
+
+
+# ---- eval ----
+
+
+@pytest.mark.parametrize("words, out", [
+    (["1 + 1"], "2\n"),
+    (["'a' * 3"], "'aaa'\n"),
+    (["None"], ""),
+    (["x_ = 1", "x_ + 1"], "2\n"),
+    (["import math\nmath.floor(2.5)"], "2\n"),
+    (["for i in range(2):\n    print(i)"], "0\n1\n"),
+    (["--", "-1"], "-1\n"),
+    (["model.layers"], "[1, 2, 3]\n"),
+    (["--namespace", "own", "y_ = 5\ny_"], "5\n"),
+    (["'\\u540d'"], "'名'\n"),
+])
+def test_eval(probing, loaded, words, out):
+    done = probing(loaded.pid, "eval", *words)
+    assert (done.works(), done.err) == (out, "")
+
+
+def test_eval_from_standard_input(probing, loaded):
+    assert probing(loaded.pid, "e", "-", input="a = 2\n\na * 3\n").works() == "6\n"
+
+
+def test_eval_keeps_the_streams_apart(probing, loaded):
+    done = probing(loaded.pid, "eval", "import sys\nprint('out')\nprint('err', file=sys.stderr)\n7")
+    assert (done.works(), done.err) == ("out\n7\n", "err\n")
+
+
+def test_eval_that_raises(probing, loaded):
+    for code, last in (("1/0", "ZeroDivisionError"), ("raise SystemExit(3)", "SystemExit"), ("1 +", "SyntaxError")):
+        done = probing(loaded.pid, "eval", code)
+        assert (done.status, done.out) == (1, "")
+        assert last in done.err.splitlines()[-1]
+    assert probing(loaded.pid, "eval", "1").works() == "1\n"
+
+
+def test_eval_where_a_thread_stands(probing, loaded):
+    for thread in ("worker", thread_number(probing, loaded.pid, "worker")):
+        # wait() of threading stands on top of the function that we mean.
+        for frame in range(4):
+            done = probing(loaded.pid, "eval", "--thread", thread, "--frame", frame, "inner")
+            if done.status == 0:
+                break
+        assert done.works() == "'of the thread'\n"
+    probing(loaded.pid, "eval", "--thread", "nobody", "1").fails(NOT_FOUND, '"nobody"', "backtrace")
+
+
+def thread_number(probing, pid, name):
+    return re.search(r'Thread (\d+) "{}"'.format(name), probing(pid, "bt").works()).group(1)
+
+
+def test_output_is_streamed(loaded):
+    code = "import time\nprint('first', flush=True)\nwhile not go: time.sleep(0.01)\nprint('second')"
+    run = subprocess.run([PROBING, str(loaded.pid), "eval", "go = False"], timeout=DEADLINE)
+    assert run.returncode == 0
+    with subprocess.Popen([PROBING, str(loaded.pid), "eval", code], stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"first\n"
+        subprocess.run([PROBING, str(loaded.pid), "eval", "go = True"], timeout=DEADLINE, check=True)
+        assert child.stdout.read() == b"second\n"
+        assert child.wait(DEADLINE) == 0
+
+
+def test_timeout(probing, loaded):
+    began = time.monotonic()
+    done = probing(loaded.pid, "eval", "--timeout", "0.3", "while True: pass")
+    assert done.status != 0 and time.monotonic() - began < 20
+    assert probing(loaded.pid, "eval", "2").works() == "2\n"
+
+
+def test_ctrl_c_interrupts(probing, loaded):
+    with subprocess.Popen([PROBING, str(loaded.pid), "eval", "print('on', flush=True)\nwhile True: pass"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as child:
+        assert child.stdout.readline() == "on\n"
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=DEADLINE)
+    assert (child.returncode, out) == (130, "")
+    assert "KeyboardInterrupt" in err
+    assert probing(loaded.pid, "eval", "3").works() == "3\n"
+
+
+def test_a_second_ctrl_c_leaves(probing, bare):
+    probing(bare.pid, "inject").works()
+    code = ("import time\nprint('on', flush=True)\nlast = time.monotonic() + 20\n"
+            "def go():\n    while time.monotonic() < last:\n        try: time.sleep(0.05)\n"
+            "        except BaseException: pass\ngo()")
+    with subprocess.Popen([PROBING, str(bare.pid), "eval", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8") as child:
+        assert child.stdout.readline() == "on\n"
+        child.send_signal(signal.SIGINT)
+        assert "interrupting" in child.stderr.readline()
+        child.send_signal(signal.SIGINT)
+        assert child.wait(5) == 130
+    assert bare.poll() is None
+
+
+def test_held_gil_names_the_thread_and_its_place(probing, bare):
+    probing(bare.pid, "inject").works()
+    bare.stdin.write("hold(6)\n")
+    bare.stdin.flush()
+    wait_for_holder(probing, bare.pid)
+    err = probing(bare.pid, "eval", "--gil-timeout", "0.3", "1").fails(TIMEOUT, "held by thread {}".format(bare.pid),
+                                                                     "hold (<string>:")
+    assert "--gil-timeout" in err
+    assert probing(bare.pid, "eval", "--gil-timeout", "30", "4").works() == "4\n"
+
+
+def wait_for_holder(probing, pid):
+    until = time.monotonic() + DEADLINE
+    while "+gil" not in probing(pid, "bt").works():
+        assert time.monotonic() < until
+
+
+def test_socket_as_target(probing, loaded):
+    path = socket_of(loaded.pid)
+    assert probing("-t", path, "eval", "limit").works() == "41\n"
+    assert probing(path, "eval", "limit").works() == "41\n"
+    assert "worker" in probing("-t", path, "bt").works()
+    probing("-t", path, "inject").fails(USAGE, "loaded already")
+
+
+def test_escapes_reach_no_terminal(loaded):
+    primary, secondary = os.openpty()
+    child = subprocess.Popen([PROBING, str(loaded.pid), "eval", "print('\\x1b]0;evil\\x07', end='\\n\\n'); 'x'"],
+                             stdin=subprocess.DEVNULL, stdout=secondary)
+    os.close(secondary)
+    text = b""
+    while True:
+        try:
+            piece = os.read(primary, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    os.close(primary)
+    assert child.wait(DEADLINE) == 0
+    assert text == b"\\x1b]0;evil\\a\r\n\r\n'x'\r\n"
+
+
+# ---- config ----
+
+
+def test_config(probing, loaded):
+    import json
+
+    listed = {one["key"]: one for one in json.loads(probing(loaded.pid, "config", "--json").works())}
+    for key in ("probing.sample_rate", "probing.max_memory", "probing.retention_days"):
+        assert listed[key]["meaning"]
+        assert key in probing(loaded.pid, "cfg").works()
+    assert "probing.max_memory = " in probing(loaded.pid, "config", "probing.max_memory=1GB").works()
+    value = probing(loaded.pid, "config", "probing.max_memory").works().strip()
+    assert value == json.loads(probing(loaded.pid, "c", "-j").works())[list(listed).index("probing.max_memory")]["value"]
+    assert value != listed["probing.max_memory"]["value"]
+    probing(loaded.pid, "config", "probing.max_memory={}".format(listed["probing.max_memory"]["default"])).works()
+
+
+def test_wrong_settings(probing, loaded):
+    assert "probing.max_memory" in probing(loaded.pid, "config", "probing.max_memroy=1GB").err
+    assert probing(loaded.pid, "config", "probing.max_memroy=1GB").status != 0
+    assert probing(loaded.pid, "config", "probing.max_memory=lots").status != 0
+    assert probing(loaded.pid, "config", "nonsense").status != 0
+
+
+# ---- launch ----
+
+
+def test_launch_is_the_program(probing):
+    assert probing("launch", sys.executable, "-c", "import sys; sys.exit(5)").status == 5
+    assert probing("launch", sys.executable, "-c", "import sys; print(sys.argv[1:])", "-x", "--help").works() == (
+        "['-x', '--help']\n")
+    assert probing("launch", "/nowhere/at/all").status == 127
+    assert probing("launch", "/etc/passwd").status == 126
+
+
+def test_launch_loads_the_probe(probing):
+    with subprocess.Popen([PROBING, "launch", "-D", "probing.retention_days=2", sys.executable, "-c", PROGRAM],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as child:
+        assert child.stdout.readline() == "ready\n"
+        assert has_probe(probing, child.pid)
+        done = probing(child.pid, "eval", "limit")
+        assert (done.works(), done.err) == ("41\n", "")
+        assert probing(child.pid, "config", "probing.retention_days").works().startswith("2")
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(DEADLINE) == -signal.SIGTERM
