@@ -5,10 +5,13 @@
  */
 #include "line.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <editline/readline.h>
 #include <errno.h>
+#include <langinfo.h>
 #include <limits.h>
+#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,11 +29,13 @@
 /* What is used of libedit: functions, then variables. */
 #define SYMBOLS(S)                                                                                 \
     S(rl_initialize)                                                                               \
-    S(rl_callback_handler_install) S(rl_callback_handler_remove) S(rl_callback_read_char)          \
-        S(rl_insert_text) S(add_history) S(using_history) S(stifle_history) S(read_history)        \
-            S(write_history) S(rl_attempted_completion_function) S(rl_attempted_completion_over)   \
-                S(rl_completer_word_break_characters) S(rl_completion_append_character)            \
-                    S(rl_line_buffer) S(rl_point) S(rl_readline_name) S(rl_catch_signals)
+    S(rl_callback_handler_install)                                                                 \
+    S(rl_callback_handler_remove)                                                                  \
+    S(rl_callback_read_char) S(rl_insert_text) S(add_history) S(using_history) S(stifle_history)   \
+        S(read_history) S(write_history) S(rl_attempted_completion_function)                       \
+            S(rl_attempted_completion_over) S(rl_basic_word_break_characters)                      \
+                S(rl_completion_append_character) S(rl_line_buffer) S(rl_point)                    \
+                    S(rl_readline_name) S(rl_catch_signals)
 static struct {
 #define POINTER(symbol) __typeof__(symbol) *symbol;
     SYMBOLS(POINTER)
@@ -87,15 +92,27 @@ static bool find_history(void)
 
 /* ---- completion ---- */
 
-/* A name in place of the word before the cursor: some are given without what stands before the last
+/* Where the dotted name at the end of word begins: libedit's idea of a word has more in it, such as
+ * "(". */
+static size_t name_start(const char *word)
+{
+    size_t at = strlen(word);
+    while (at && (isalnum((unsigned char)word[at - 1]) || strchr("._", word[at - 1]) ||
+                  (unsigned char)word[at - 1] >= 0x80))
+        at--;
+    return at;
+}
+
+/* item in place of the name that word ends in; some are given without what stands before the last
  * point. */
 static char *replacement(const char *item, const char *word)
 {
-    const char *point = strrchr(word, '.');
+    const char *name = word + name_start(word), *point = strrchr(name, '.');
+    size_t kept = (size_t)(name - word);
     char *text;
-    if (!point || strncmp(item, word, strlen(word)) == 0)
-        return strdup(item);
-    return asprintf(&text, "%.*s%s", (int)(point - word + 1), word, item) < 0 ? NULL : text;
+    if (point && strncmp(item, name, strlen(name)) != 0)
+        kept = (size_t)(point - word + 1);
+    return asprintf(&text, "%.*s%s", (int)kept, word, item) < 0 ? NULL : text;
 }
 
 static size_t common_length(char *const *items, size_t count)
@@ -148,17 +165,19 @@ static char **complete(const char *word, int start, int end)
 
 bool prb_line_begin(const struct prb_line_reader *reader)
 {
-    static char breaks[] = WORD_BREAKS;
     user = *reader;
     typed = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     edited = typed && open_libedit();
     if (!edited)
         return typed;
+    /* libedit takes characters apart by the process's locale. */
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
     *edit.rl_readline_name = "probing";
     *edit.rl_catch_signals = 0;
     edit.rl_initialize();
     *edit.rl_attempted_completion_function = complete;
-    *edit.rl_completer_word_break_characters = breaks;
+    *edit.rl_basic_word_break_characters = WORD_BREAKS;
     edit.using_history();
     edit.stifle_history(HISTORY_LINES);
     if (!find_history())
