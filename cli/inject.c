@@ -24,13 +24,17 @@ static const struct prb_option options[] = {
     {0},
 };
 
-/* What the older command lines had, and this release has not yet. */
+/* Options that the older command lines had: they are settings of the probe, and nothing follows
+ * them yet. */
 static const struct {
     unsigned option;
-    const char *what;
+    const char *setting, *what;
 } later[] = {
-    {PPROF, "profiling comes"}, {CRASH, "handling crashes comes"}, {LISTEN, "serving comes"},
-    {ADDRESS, "serving comes"}, {BACKGROUND, "serving comes"},
+    {PPROF, "probing.pprof", "profiling comes"},
+    {CRASH, "probing.crash", "handling crashes comes"},
+    {LISTEN, "probing.listen", "serving comes"},
+    {ADDRESS, "probing.listen", "serving comes"},
+    {BACKGROUND, "probing.background", "serving comes"},
 };
 
 static void tell_later(const struct prb_run *run)
@@ -39,19 +43,26 @@ static void tell_later(const struct prb_run *run)
         char text[120];
         if (!run->options[later[i].option].count)
             continue;
-        snprintf(text, sizeof text, "--%s: %s with a later release; the probe is loaded without it",
+        snprintf(text, sizeof text, "--%s: %s with a later release; the setting is kept",
                  options[later[i].option].name, later[i].what);
         prb_out_note(text);
     }
 }
 
-/* "key=value" lines; "" when there is none. */
+/* "key=value" lines, what the user defined last; "" when there is none. */
 static char *settings_text(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO_FREE char *text = NULL;
     size_t size = 0;
     bool ok = true;
     FILE *to = open_memstream(&text, &size);
+    for (size_t i = 0; to && ok && i < sizeof later / sizeof *later; i++) {
+        const struct prb_option_value *given = &run->options[later[i].option];
+        const char *value = given->text ? given->text : "on";
+        ok = !strchr(value, '\n') || prb_usage(run, err, "\"%s\" is no address", value);
+        if (given->count)
+            fprintf(to, "%s=%s\n", later[i].setting, value);
+    }
     for (unsigned i = 0; to && ok && i < run->options[DEFINE].count; i++) {
         const char *one = run->options[DEFINE].texts[i], *equals = strchr(one, '=');
         ok = (equals && equals != one && !strchr(one, '\n')) ||
@@ -66,18 +77,19 @@ static char *settings_text(const struct prb_run *run, struct prb_error *err)
 }
 
 /* A probe that was there before gets the settings by its socket. */
-static bool set_all(const struct prb_run *run, pid_t pid, struct prb_error *err)
+static bool set_all(pid_t pid, char *settings, struct prb_error *err)
 {
+    char *state = NULL;
     PRB_AUTO(prb_control) struct prb_control *control = prb_control_open(pid, err);
-    for (unsigned i = 0; control && i < run->options[DEFINE].count; i++) {
-        const char *one = run->options[DEFINE].texts[i], *equals = strchr(one, '=');
-        PRB_AUTO_FREE char *key = strndup(one, (size_t)(equals - one));
-        if (!key)
-            return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    if (!control)
+        return false;
+    for (char *key = strtok_r(settings, "\n", &state); key; key = strtok_r(NULL, "\n", &state)) {
+        char *equals = strchr(key, '=');
+        *equals = '\0';
         if (!prb_control_config_set(control, key, equals + 1, err))
             return false;
     }
-    return control != NULL;
+    return true;
 }
 
 static enum prb_inject_method method_of(const char *word)
@@ -108,12 +120,12 @@ static bool run_inject(const struct prb_run *run, struct prb_error *err)
         !prb_parse_seconds(run, "wait", run->options[WAIT].text, &wanted.wait, err))
         return false;
     if (wanted.library && *settings)
-        return prb_usage(run, err, "-D sets the probe up, and --dll loads something else");
+        return prb_usage(run, err, "settings are the probe's, and --dll loads something else");
     if (!*settings)
         wanted.settings = NULL;
     if (!prb_inject(pid, &wanted, &report, err))
         return false;
-    if (report.already && *settings && !set_all(run, pid, err))
+    if (report.already && *settings && !set_all(pid, settings, err))
         return false;
     tell_later(run);
     prb_report_text(&report, text, sizeof text);

@@ -87,6 +87,8 @@ def test_options_of_later_releases_say_so(probing, bare):
     for option in ("pprof", "crash", "listen", "background", "address"):
         assert len(re.findall("--{}: .*later release".format(option), done.err)) == 1
     assert len(done.err.splitlines()) == 5
+    assert probing(bare.pid, "config", "probing.listen").works() == "127.0.0.1:1234\n"
+    assert probing(bare.pid, "config", "probing.pprof").works() == "on\n"
 
 
 def test_settings_at_injection_and_after(probing, bare):
