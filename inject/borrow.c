@@ -389,6 +389,8 @@ bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
     stop->choice = choice;
     stop->borrowed = borrowed;
     stop->page = *page;
+    borrowed->given = false;
+    borrowed->stopped = chooser->stopped;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -399,11 +401,9 @@ bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed)
         return prb_fail_sys(err, failed, "cannot start a thread");
-    borrowed->given = false;
     bool good = join(stop, tracer);
     time = now_ns() - time;
     borrowed->clock_hz = time ? (double)(processor_clock() - clock) * 1e9 / (double)time : 0;
-    borrowed->stopped = chooser->stopped;
     if (!good && err)
         *err = stop->err;
     return good;
