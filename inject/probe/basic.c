@@ -4,6 +4,7 @@
 #include "inject/probe/python.h"
 #include "inject/probe/server.h"
 #include "inject/probe/settings.h"
+#include "inject/probe/tables.h"
 
 #define KEY_MAX 120 /* bytes */
 
@@ -16,6 +17,7 @@ static void status(struct prb_request *request, const struct prb_message *messag
     prb_fields_number(&fields, PRB_FLD_STARTED, (uint64_t)(prb_server.started * 1e6));
     prb_fields_number(&fields, PRB_FLD_COUNT, prb_server.clients_now);
     prb_fields_number(&fields, PRB_FLD_EVALUATIONS, prb_python_running());
+    prb_fields_text(&fields, PRB_FLD_PATH, prb_tables_folder(), strlen(prb_tables_folder()));
     prb_fields_text(&fields, PRB_FLD_TEXT, PRB_PROBE_VERSION, strlen(PRB_PROBE_VERSION));
     prb_request_end(request, &fields);
 }

@@ -12,6 +12,7 @@
 #include "inject/probe/server.h"
 #include "inject/probe/settings.h"
 #include "inject/probe/start.h"
+#include "inject/probe/tables.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
 #define END_WAIT 3 /* s, for a detach under way */
@@ -25,6 +26,7 @@ static void forked(void)
 {
     prb_server_reset();
     prb_python_forked();
+    prb_tables_forked();
     starting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     socket_path[0] = '\0';
 }
@@ -41,6 +43,7 @@ static void configure(const struct prb_place *place)
     for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
         if (!prb_settings_set_variable(at, &err))
             prb_log(place->folder, "ignored in the environment: %s", err.text);
+    prb_settings_on_change(prb_tables_configure);
     configured = getpid();
 }
 
@@ -116,6 +119,8 @@ static const struct prb_probe_functions functions = {
     .config_get = config_get,
     .config_set = config_set,
     .socket_path = path,
+    .table = prb_tables_open,
+    .row = prb_tables_row,
     .config_list = config_list,
 };
 

@@ -9,6 +9,7 @@
 #include "inject/probe/own.h"
 #include "inject/probe/python.h"
 #include "inject/probe/server.h"
+#include "inject/probe/tables.h"
 
 #define PYTHON_MS 1000           /* for the GIL, and for code that still runs */
 #define FAREWELL_NS 1000000000u /* for clients to take their last answers */
@@ -56,6 +57,7 @@ void prb_server_finish(void)
         if (prb_server.clients[i])
             prb_client_abandon(prb_server.clients[i], &prb_request_detach);
     prb_python_detach(PYTHON_MS, NULL);
+    prb_tables_end();
     for (int i = 0; i < PRB_CLIENTS_MAX; i++)
         if (prb_server.clients[i])
             answer_detach(prb_server.clients[i]);

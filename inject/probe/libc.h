@@ -25,6 +25,10 @@ PRB_BIND(dlclose, PRB_FIRST_GLIBC);
 PRB_BIND(dlopen, PRB_FIRST_GLIBC);
 PRB_BIND(dlsym, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_attr_setstacksize, PRB_FIRST_GLIBC);
+PRB_BIND(pthread_getspecific, PRB_FIRST_GLIBC);
+PRB_BIND(pthread_key_create, PRB_FIRST_GLIBC);
+PRB_BIND(pthread_once, PRB_FIRST_GLIBC);
+PRB_BIND(pthread_setspecific, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_create, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_sigmask, PRB_FIRST_GLIBC);
 #ifdef __x86_64__
@@ -46,6 +50,13 @@ static inline int prb_lstatat(int folder, const char *name, struct stat *out)
 {
     return (int)syscall(SYS_newfstatat, folder, name, out, AT_SYMLINK_NOFOLLOW);
 }
+
+#ifdef PRB_IN_PROBE
+/* libc's own are of 2.33. */
+#define fstat(fd, out) prb_fstat(fd, out)
+#define lstat(path, out) prb_lstatat(AT_FDCWD, path, out)
+#define fstatat(folder, name, out, flags) ((int)syscall(SYS_newfstatat, folder, name, out, flags))
+#endif
 
 static inline uint64_t prb_now_ns(void)
 {

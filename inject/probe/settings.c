@@ -46,6 +46,7 @@ struct value {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct value values[COUNT];
+static void (*on_change)(void);
 
 void prb_settings_lock(void) { pthread_mutex_lock(&lock); }
 void prb_settings_unlock(void) { pthread_mutex_unlock(&lock); }
@@ -58,6 +59,13 @@ void prb_settings_reset(void)
     prb_settings_lock();
     for (size_t i = 0; i < COUNT; i++)
         values[i].set = false;
+    prb_settings_unlock();
+}
+
+void prb_settings_on_change(void (*changed)(void))
+{
+    prb_settings_lock();
+    on_change = changed;
     prb_settings_unlock();
 }
 
@@ -160,7 +168,10 @@ bool prb_settings_set(const char *key, const char *text, struct prb_error *err)
         return false;
     prb_settings_lock();
     values[index] = value;
+    void (*changed)(void) = on_change;
     prb_settings_unlock();
+    if (changed)
+        changed();
     return true;
 }
 

@@ -23,6 +23,8 @@ bool prb_settings_set_lines(const char *lines, struct prb_error *err);
 /* One "NAME=value" of an environment.  PROBING_A_B, and the older PROBE_ names; others are left alone (true).  False:
  * it names a setting, but its value makes no sense. */
 bool prb_settings_set_variable(const char *variable, struct prb_error *err);
+/* Called after every change, on the thread that made it; NULL: nothing. */
+void prb_settings_on_change(void (*changed)(void));
 /* Each setting: "key\tvalue\tdefault\tunit\tdoc". */
 size_t prb_settings_count(void);
 void prb_settings_describe(size_t index, struct prb_buf *out);
