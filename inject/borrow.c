@@ -388,6 +388,7 @@ bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
     stop->arch = chooser->places->arch;
     stop->choice = choice;
     stop->borrowed = borrowed;
+    borrowed->given = false; /* before the tracer runs: it may be done before we go on */
     stop->page = *page;
     borrowed->given = false;
     borrowed->stopped = chooser->stopped;
