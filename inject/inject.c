@@ -20,17 +20,13 @@ static int64_t now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-#pragma weak prb_control_present
-#pragma weak prb_control_open
-#pragma weak prb_control_close
 PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
 
 /* Whether a probe is there and answers. */
 static bool answers(pid_t pid)
 {
     PRB_AUTO(prb_control)
-    struct prb_control *control =
-        prb_control_present && prb_control_present(pid) ? prb_control_open(pid, NULL) : NULL;
+    struct prb_control *control = prb_control_present(pid) ? prb_control_open(pid, NULL) : NULL;
     return control != NULL;
 }
 
