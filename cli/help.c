@@ -25,7 +25,7 @@ static const char *const meanings[] = {
     [PRB_IO] = "reading or writing a file failed",
     [PRB_NOMEM] = "out of memory",
     [PRB_TIMEOUT] = "a bound was reached",
-    [PRB_BUSY] = "somebody else holds the target, such as another debugger",
+    [PRB_BUSY] = "somebody else holds it: another debugger the target, or a thread the GIL",
     [PRB_INTERNAL] = "a mistake of Probing's own",
 };
 

@@ -146,6 +146,8 @@ static bool wait_for_end(struct prb_control *control, uint32_t request, struct p
             continue;
         if (message.type == PRB_MSG_FAILED && (message.request == request || message.request == 0))
             return take_failure(&message, err);
+        if (message.type < PRB_MSG_PART)
+            return prb_fail(err, PRB_CORRUPT, "the probe's answer makes no sense");
         if (message.request != request) /* the rest of one that was given up */
             continue;
         if (message.type == PRB_MSG_PART && ask->part && !ask->part(ask->context, &message))

@@ -11,6 +11,7 @@ from fake_probe import (CODE, CONFIG_GET, CONFIG_LIST, CONFIG_SET, DETACH, END, 
 
 PROBING = os.environ["PROBING"]
 NOTHING = b""
+GONE_CODE = 6  # enum prb_code
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_failures_are_shown_without_harm(probing, fake):
     done = probing("-t", one.path, "eval", "1")
     ended_well(done)
     assert "\\x1b]0;evil" in done.err and "\x1b" not in done.err
-    one = fake_again(fake, one, {EVAL: lambda number: message(FAILED, number, {CODE: 7, TEXT: b"it ended"})})
+    one = fake_again(fake, one, {EVAL: lambda number: message(FAILED, number, {CODE: GONE_CODE, TEXT: b"it ended"})})
     done = probing("-t", one.path, "eval", "1")
     assert (done.status, done.err) == (7, "probing: it ended\n")
 

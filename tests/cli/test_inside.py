@@ -10,7 +10,7 @@ import time
 import pytest
 
 PROBING = os.environ["PROBING"]
-USAGE, NOT_FOUND, GONE, TIMEOUT = 2, 3, 7, 13
+USAGE, NOT_FOUND, GONE, BUSY = 2, 3, 7, 14
 LOADED = re.compile(r"loaded in [\d.]+ ms, one thread paused \d+ µs \(thread \d+\)\n")
 DEADLINE = 60
 
@@ -248,7 +248,7 @@ def test_held_gil_names_the_thread_and_its_place(probing, bare):
     bare.stdin.write("hold(6)\n")
     bare.stdin.flush()
     wait_for_holder(probing, bare.pid)
-    err = probing(bare.pid, "eval", "--gil-timeout", "0.3", "1").fails(TIMEOUT, "held by thread {}".format(bare.pid),
+    err = probing(bare.pid, "eval", "--gil-timeout", "0.3", "1").fails(BUSY, "held by thread {}".format(bare.pid),
                                                                      "hold (<string>:")
     assert "--gil-timeout" in err
     assert probing(bare.pid, "eval", "--gil-timeout", "30", "4").works() == "4\n"

@@ -97,7 +97,7 @@ def test_looking_without_the_probe(script, target):
     tid = re.search(r'Thread (\d+) "worker"', out).group(1)
     out = script("%bt {} locals\n".format(tid)).works()
     assert "inner = 'of the thread'" in out and "MainThread" not in out
-    assert "worker" in script("%query SELECT name FROM python.threads\n").works()
+    assert "worker" in script("%query SELECT thread_name FROM python.threads\n").works()
     assert script("%query SELEC\n").status == 1
     assert script("%bt elsewhere\n").status == 1
 
@@ -199,11 +199,11 @@ def test_typing(terminal):
 
 def test_completion_of_live_objects(terminal):
     terminal.type("model.lay\t")
-    terminal.wait("model.layers")
+    terminal.wait("ers")
     terminal.type("\n")
     terminal.wait("[1, 2, 3]", ">>> ")
     terminal.type("%ins\t")
-    terminal.wait("%inspect")
+    terminal.wait("pect")
     terminal.type(" model.name\n")
     terminal.wait("'tiny'", ">>> ")
     terminal.type("if limit:\n\t'indented'\n\n")
