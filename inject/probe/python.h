@@ -11,7 +11,7 @@
 #include "base/error.h"
 
 #define PRB_PYTHON_JOBS_MAX 8             /* at a time, those left behind included */
-#define PRB_PYTHON_OUTPUT_MAX (64u << 20) /* bytes of one evaluation; the rest is counted */
+#define PRB_PYTHON_OUTPUT_MAX (32u << 20) /* bytes of one evaluation; the rest is counted */
 #define PRB_PYTHON_TEXT_MAX (256u << 10)  /* bytes of a result or traceback */
 
 enum prb_python_kind { PRB_PYTHON_EVAL, PRB_PYTHON_COMPLETE };

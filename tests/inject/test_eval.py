@@ -34,7 +34,7 @@ class Answer:
     """What became of one request."""
 
     def __init__(self):
-        self.out, self.err, self.items = b"", b"", []
+        self.out, self.err, self.items = bytearray(), bytearray(), []
         self.first = None  # when the first output came
         self.kind = None
 
@@ -271,8 +271,8 @@ def test_megabytes_printed(python, probed):
     one = probed(python)
     done = one.eval("for n in range(200): print('x' * 99999)")
     assert len(done.out) == 200 * 100000 and done.none
-    flood = one.eval("for n in range(1000): print('x' * 99999)")
-    assert len(flood.out) <= 64 << 20 and b"left out" in flood.err
+    flood = one.eval("for n in range(400): print('x' * 99999)")
+    assert len(flood.out) <= 32 << 20 and b"left out" in flood.err
     one.step("on")
 
 
@@ -360,7 +360,7 @@ def test_completion(python, probed):
     assert one.client.complete("threading.main_") == ["threading.main_thread"]
     assert one.client.complete("no_such.thing") == [] and one.client.complete("1 + ") == []
     ident = int(one.eval("[t.ident for t in threading.enumerate() if t.name == 'parked'][0]").value)
-    assert one.client.complete("weig", thread=ident)
+    assert "waiter" in one.client.complete("wai", thread=ident), "of the innermost frame: it waits"
     assert "layer.__class__" in one.client.complete("layer.__cl") and "layer.__class__" not in one.client.complete("layer.")
 
 
@@ -434,7 +434,7 @@ def test_forked_children_are_left_alone(python, probed):
 
 def test_detach_takes_everything_out(python, probed):
     one = probed(python)
-    assert one.eval("out = sys.stdout.__class__.__name__", "kept").none
+    assert one.eval("out = 5", "kept").none
     number = one.client.begin("print('on')\nwhile True: pass")
     one.client.receive(lambda of: one.client.answers[of].out == b"on\n")
     other = Client(one.path)
