@@ -384,7 +384,8 @@ def test_a_program_with_hooks_of_its_own(python, probed):
 @pytest.mark.parametrize("stream", ["sys.stdout = None", "os.close(1)", "sys.stdout.close()"])
 def test_a_program_without_output(python, probed, tmp_path, stream):
     program = tmp_path / "program.py"
-    program.write_text("import sys, os, time\nprint('ready', flush=True)\n{}\nwhile True: time.sleep(0.01)\n".format(stream))
+    program.write_text("import sys, os, time\nkept = os.dup(1)\n{}\nos.write(kept, b'ready\\n')\n"
+                       "while True: time.sleep(0.01)\n".format(stream))
     if python.root:
         pytest.skip("its files are elsewhere")
     one = probed(python, str(program))
