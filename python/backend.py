@@ -69,7 +69,8 @@ def compiled(folder):
     if not os.path.exists(os.path.join(ROOT, "configure")):
         run(["./bootstrap"], ROOT)
     run([os.path.join(ROOT, "configure"), "-q", "--disable-dependency-tracking"], folder)
-    run(["make", "-j", str(len(os.sched_getaffinity(0))), "python-native"], folder)
+    run(["make", "-j", str(len(os.sched_getaffinity(0)))], folder)
+    run(["make", "python-native"], folder)
     return os.path.join(folder, "python", "native")
 
 
@@ -140,6 +141,16 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         return write_wheel(os.path.join(build, "python", "native"), wheel_directory)
     with tempfile.TemporaryDirectory(prefix="probing-build-") as folder:
         return write_wheel(compiled(folder), wheel_directory)
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Without this hook pip builds the whole wheel to learn its name."""
+    info = "probing-{}.dist-info".format(version())
+    os.makedirs(os.path.join(metadata_directory, info))
+    for name, _, data in records(info):
+        with open(os.path.join(metadata_directory, name), "wb") as paper:
+            paper.write(data)
+    return info
 
 
 def build_sdist(sdist_directory, config_settings=None):

@@ -111,6 +111,7 @@ class Table(object):
         self._handle = None  # type: Optional[int]
         self._row = None  # type: Any
         self._generation = -1
+        self._look_again = 0.0
         self.error = ""  # why the table could not be made
 
     def __repr__(self):
@@ -128,16 +129,24 @@ class Table(object):
         from ctypes import create_string_buffer
 
         self._generation, self._row = _native.generation, found.row
-        why = create_string_buffer(256)
+        why = create_string_buffer(512)
         lines = "\n".join(column.line() for column in self.columns) + "\n"
-        self._handle = found.table(self.name.encode(), lines.encode("utf-8"), why, len(why))
-        if not self._handle:
+        self._handle = found.table(self.name.encode(), lines.encode("utf-8"), why, len(why)) or None
+        error = "" if self._handle else why.value.decode("utf-8", "replace")
+        if error != self.error:
             from probing import _log
 
-            self._handle = None
-            self.error = why.value.decode("utf-8", "replace")
-            _log.write("table python.{}: {}".format(self.name, self.error))
+            self.error = error
+            _log.write("table python.{}: {}".format(self.name, error or "made"))
         return self._handle is not None
+
+    def _refused(self):
+        # type: () -> None
+        """A row was dropped: the ring has no room, or it ended with a probe that was detached; look again in a while."""
+        now = time.time()
+        if now >= self._look_again:
+            self._look_again = now + _native.LOOK_AGAIN
+            self._generation = -1
 
     def _pack(self, values):
         # type: (List[Any]) -> bytes
@@ -173,7 +182,10 @@ class Table(object):
             packed = self._pack(values)
         except (struct.error, OverflowError, TypeError):
             packed = self._pack(self._fitted(kept))
-        return self._row(self._handle, packed, len(packed)) == 0
+        if self._row(self._handle, packed, len(packed)) == 0:
+            return True
+        self._refused()
+        return False
 
     def append(self, *values, **named):
         # type: (*Any, **Any) -> bool
