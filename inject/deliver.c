@@ -317,9 +317,8 @@ static bool fill_memory_file(const struct prb_delivery *delivery, struct prb_pro
     return there >= 0;
 }
 
-/* A file in the target's root that its user alone may read; *made: its name on our side. */
-static bool make_file(const struct prb_delivery *delivery, struct prb_proc *proc, char *path,
-                      size_t size, char *made, size_t made_size)
+bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes, size_t len,
+                    char *path, size_t size, char *made, size_t made_size)
 {
     static const char *const folders[] = {"/dev/shm", "/tmp", "/var/tmp"};
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
@@ -330,13 +329,13 @@ static bool make_file(const struct prb_delivery *delivery, struct prb_proc *proc
     uid_t user = (uid_t)prb_inject_status(text.data, "Uid", 10);
     gid_t group = (gid_t)prb_inject_status(text.data, "Gid", 10);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        snprintf(path, size, "%s/.libprobe-%016llx.so", folders[i], (unsigned long long)number);
+        snprintf(path, size, "%s/.probing-%016llx%s", folders[i], (unsigned long long)number,
+                 suffix);
         snprintf(made, made_size, "/proc/%d/root%s", (int)prb_proc_pid(proc), path);
-        PRB_AUTO_FD int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0500);
+        PRB_AUTO_FD int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
         if (fd < 0)
             continue;
-        if (write_all(fd, delivery->bytes, delivery->len) &&
-            (user == geteuid() || fchown(fd, user, group) == 0))
+        if (write_all(fd, bytes, len) && (user == geteuid() || fchown(fd, user, group) == 0))
             return true;
         unlink(made);
     }
@@ -357,7 +356,8 @@ static bool carry_over(const struct prb_delivery *delivery, struct prb_proc *pro
     char path[PRB_STUB_PATH_MAX] = "";
     uint32_t go = 1;
     if ((descriptor < 0 || !fill_memory_file(delivery, proc, descriptor, path, sizeof path)) &&
-        !make_file(delivery, proc, path, sizeof path, made, made_size)) {
+        !prb_file_there(proc, ".so", delivery->bytes, delivery->len, path, sizeof path, made,
+                        made_size)) {
         prb_fail(err, PRB_IO,
                  "the library could not be carried into the root of process %d: neither a memory "
                  "file nor a file in /dev/shm, /tmp or /var/tmp could be made",

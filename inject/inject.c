@@ -37,6 +37,7 @@ struct entry {
     struct prb_delivery delivery;
     const struct prb_inject_options *options;
     struct prb_inject_report report;
+    bool sent; /* a thread was sent: what comes of it is to be waited for, and nothing else tried */
 };
 
 static bool not_python(struct entry *entry, struct prb_error *err)
@@ -103,6 +104,7 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
                 return false;
             if (borrowed->given) {
                 report->tid = choice.tid;
+                entry->sent = true;
                 return true;
             }
             chooser->unfit[borrowed->why]++;
@@ -151,6 +153,34 @@ static bool by_thread(struct entry *entry, struct prb_error *err)
     return true;
 }
 
+static bool by_remote_exec(struct entry *entry, struct prb_error *err)
+{
+    entry->report.method = PRB_INJECT_REMOTE_EXEC;
+    return prb_inject_remote_exec(entry->proc, &entry->modules, &entry->delivery, entry->options,
+                                  err);
+}
+
+/* Whether the other door may be open where this one is shut. */
+static bool may_try_the_other(const struct prb_error *why)
+{
+    return why->code == PRB_BUSY || why->code == PRB_TIMEOUT || why->code == PRB_UNSUPPORTED;
+}
+
+static bool by_method(struct entry *entry, struct prb_error *err)
+{
+    struct prb_error refused = {0};
+    if (entry->options->method == PRB_INJECT_REMOTE_EXEC)
+        return by_remote_exec(entry, err);
+    if (prb_inject_untraced(entry->proc, &refused) && by_thread(entry, &refused))
+        return true;
+    if (entry->options->method == PRB_INJECT_AUTO && !entry->sent && may_try_the_other(&refused) &&
+        by_remote_exec(entry, NULL))
+        return true;
+    if (err)
+        *err = refused;
+    return false;
+}
+
 static bool enter(struct entry *entry, struct prb_error *err)
 {
     const struct prb_inject_options *options = entry->options;
@@ -160,7 +190,7 @@ static bool enter(struct entry *entry, struct prb_error *err)
         return not_python(entry, err);
     if (!prb_delivery_init(&entry->delivery, entry->proc, &entry->modules, options, err))
         return false;
-    return by_thread(entry, err);
+    return by_method(entry, err);
 }
 
 bool prb_inject(pid_t pid, const struct prb_inject_options *options,

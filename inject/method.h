@@ -18,6 +18,8 @@ struct prb_unwinder;
 /* Every reason not to try that can be known without touching the target. */
 bool prb_inject_allowed(struct prb_proc *proc, const struct prb_inject_options *options,
                         struct prb_error *err);
+/* BUSY when another process traces the target's main thread. */
+bool prb_inject_untraced(struct prb_proc *proc, struct prb_error *err);
 /* A value of the line "key:" of a /proc status text; -1: no such line.  base 10 or 16. */
 long long prb_inject_status(const char *status, const char *key, int base);
 /* Take the target for this tool alone, up to `wait` seconds; the descriptor, or -1 (BUSY). */
@@ -157,8 +159,15 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
                         const struct prb_borrowed *borrowed, struct prb_stub_page *page,
                         struct prb_error *err);
 
+/* A file in the target's root that its user alone may read: path as the target sees it, made as we
+ * do; to be unlinked. */
+bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes, size_t len, char *path,
+                    size_t size, char *made, size_t made_size);
+
 /* ---- remote_exec.c ---- */
 
+/* By the interpreter's own door for debuggers (PEP 768): the main thread runs a script of ours, soon,
+ * if it runs Python code at all.  Nothing is stopped. */
 bool prb_inject_remote_exec(struct prb_proc *proc, struct prb_modules *modules,
                             const struct prb_delivery *delivery,
                             const struct prb_inject_options *options, struct prb_error *err);

@@ -104,9 +104,8 @@ static bool traced(pid_t pid, long long tracer, struct prb_error *err)
     name[strcspn(name, "\n")] = '\0';
     prb_fail(err, PRB_BUSY, "process %d is traced by process %lld%s%s%s", (int)pid, tracer,
              *name ? " (" : "", name, *name ? ")" : "");
-    return prb_error_remedy(err, "Detach that debugger or strace first%s",
-                            "; a CPython from 3.14 on can be entered beside it: --method "
-                            "remote-exec");
+    return prb_error_remedy(err, "Detach that debugger or strace first; a "
+                                 "CPython from 3.14 on can be entered beside it");
 }
 
 /* A filter that was there when the program was started let it start: load libraries, make threads.
@@ -149,10 +148,16 @@ static bool status_allows(struct prb_proc *proc, const struct prb_inject_options
     pid_t pid = prb_proc_pid(proc);
     if (!prb_proc_text(proc, "status", &text, err))
         return false;
-    long long tracer = prb_inject_status(text.data, "TracerPid", 10);
-    if (tracer > 0 && options->method == PRB_INJECT_THREAD)
-        return traced(pid, tracer, err);
     return seccomp_allows(pid, text.data, options->force, err);
+}
+
+bool prb_inject_untraced(struct prb_proc *proc, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "status", &text, err))
+        return false;
+    long long tracer = prb_inject_status(text.data, "TracerPid", 10);
+    return tracer <= 0 || traced(prb_proc_pid(proc), tracer, err);
 }
 
 bool prb_inject_allowed(struct prb_proc *proc, const struct prb_inject_options *options,

@@ -126,3 +126,28 @@ bool prb_debug_offsets_apply(struct prb_mem *mem, prb_addr runtime, struct prb_l
         apply_row(row, table, layout, agreed, differed, refused);
     return true;
 }
+
+#define DEBUGGER_SUPPORT_SINCE 14 /* minor version */
+#define SCRIPT_PATH_MAX 4096
+
+bool prb_debugger_support(struct prb_mem *mem, prb_addr runtime, const struct prb_layout *layout,
+                          struct prb_debugger_support *out, struct prb_error *err)
+{
+    const struct row *row = find_table(layout->name);
+    uint64_t words[6];
+    if (!row || layout->minor < DEBUGGER_SUPPORT_SINCE)
+        return prb_fail(err, PRB_UNSUPPORTED,
+                        "CPython %s has no door for debuggers (that is from 3.14 on, PEP 768)",
+                        layout->name);
+    if (!prb_mem_read(mem, runtime + row->size - sizeof words, words, sizeof words, err))
+        return prb_error_prefix(err, "the table of offsets of CPython %s", layout->name);
+    for (unsigned i = 0; i < 6; i++) {
+        words[i] = le64toh(words[i]);
+        if (words[i] > STRUCT_MAX || (i == 5 && (words[i] < 64 || words[i] > SCRIPT_PATH_MAX)))
+            return prb_fail(err, PRB_CORRUPT, "the table of offsets of CPython %s makes no sense",
+                            layout->name);
+    }
+    *out =
+        (struct prb_debugger_support){words[0], words[1], words[2], words[3], words[4], words[5]};
+    return true;
+}

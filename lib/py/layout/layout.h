@@ -94,6 +94,18 @@ bool prb_debug_offsets_apply(struct prb_mem *mem, prb_addr runtime, struct prb_l
                              unsigned *agreed, unsigned *differed, unsigned *refused,
                              struct prb_error *err);
 
+/*
+ * PEP 768: where an interpreter takes a script from a debugger; offsets in PyThreadState, the last
+ * two in its part at `support`, `enabled` in PyInterpreterState.  The last words of the table, from
+ * 3.14 on (pycore_debug_offsets.h, struct _debugger_support).  UNSUPPORTED where there is none.
+ */
+struct prb_debugger_support {
+    uint64_t eval_breaker, support, enabled, pending, script_path, script_path_size;
+};
+#define PRB_PLEASE_STOP_BIT 5 /* of the eval breaker: _PY_EVAL_PLEASE_STOP_BIT, pycore_ceval.h */
+bool prb_debugger_support(struct prb_mem *mem, prb_addr runtime, const struct prb_layout *layout,
+                          struct prb_debugger_support *out, struct prb_error *err);
+
 /* The names of all layouts: i from 0 until NULL. */
 const char *prb_layout_name(size_t i);
 
