@@ -45,7 +45,7 @@ static bool ready(struct prb_error *err)
         return false;
     prb_tables_configure();
     if (prb_ring_data_dir(data_dir, NULL))
-        prb_ring_sweep(data_dir, retention(), 0);
+        prb_ring_sweep(data_dir, retention(), memory());
     return true;
 }
 

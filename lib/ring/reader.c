@@ -96,20 +96,30 @@ static bool read_head(struct prb_ring_reader *reader, struct prb_error *err)
     return true;
 }
 
-struct prb_ring_reader *prb_ring_open(int folder, const char *file, struct prb_error *err)
+struct prb_ring_reader *prb_ring_open_fd(int fd, const char *file, struct prb_error *err)
 {
     struct stat st;
     PRB_AUTO(reader) struct prb_ring_reader *reader = calloc(1, sizeof *reader);
-    if (!reader)
+    if (!reader) {
+        close(fd);
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
-    reader->fd = openat(folder, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (reader->fd < 0 || fstat(reader->fd, &st) != 0)
+    }
+    reader->fd = fd;
+    if (fstat(fd, &st) != 0)
         return PRB_NULL(prb_fail_sys(err, errno, "%s", file));
     if (!S_ISREG(st.st_mode))
         return PRB_NULL(prb_fail(err, PRB_CORRUPT, "%s is no regular file", file));
     if (!read_head(reader, err))
         return PRB_NULL(prb_error_prefix(err, "%s", file));
     return PRB_STEAL(reader);
+}
+
+struct prb_ring_reader *prb_ring_open(int folder, const char *file, struct prb_error *err)
+{
+    int fd = openat(folder, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return PRB_NULL(prb_fail_sys(err, errno, "%s", file));
+    return prb_ring_open_fd(fd, file, err);
 }
 
 const char *prb_ring_name(const struct prb_ring_reader *reader) { return reader->head->name; }

@@ -127,6 +127,8 @@ struct prb_ring_reader;
 
 /* A file of a folder that is open.  CORRUPT: it is no ring, or not in one piece. */
 struct prb_ring_reader *prb_ring_open(int folder, const char *file, struct prb_error *err);
+/* The same of a descriptor, which is taken, also on failure; file is its name in errors. */
+struct prb_ring_reader *prb_ring_open_fd(int fd, const char *file, struct prb_error *err);
 void prb_ring_close(struct prb_ring_reader *reader);
 /* Borrowed from the reader. */
 const char *prb_ring_name(const struct prb_ring_reader *reader);

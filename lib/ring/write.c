@@ -23,28 +23,34 @@ static int64_t now(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* How many bytes of each text are written; returns the bytes of all.  Texts share a chunk's room
- * evenly at the worst. */
-static uint32_t text_lengths(const struct prb_ring_table *table,
-                             const struct prb_ring_value *values,
+/* How many bytes of each text are written, max at most; returns the bytes of all. */
+static uint64_t text_lengths(const struct prb_ring_table *table,
+                             const struct prb_ring_value *values, size_t max,
                              uint32_t lengths[PRB_RING_COLUMNS_MAX])
 {
-    uint32_t room = table->chunk_bytes - (uint32_t)sizeof(struct prb_ring_chunk) - table->fixed - 8;
-    uint32_t share = room / (uint32_t)__builtin_popcountll(table->texts);
-    size_t max = PRB_RING_TEXT_MAX;
-    for (;;) {
-        uint64_t all = 0;
-        for (uint64_t left = table->texts; left; left &= left - 1) {
-            int i = __builtin_ctzll(left);
-            lengths[i] = values[i].null
-                             ? 0
-                             : (uint32_t)prb_ring_cut_length(values[i].text, values[i].len, max);
-            all += lengths[i];
-        }
-        if (all <= room)
-            return (uint32_t)all;
-        max = share;
+    uint64_t all = 0;
+    for (uint64_t left = table->texts; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        lengths[i] = 0;
+        if (!values[i].null)
+            lengths[i] = (uint32_t)prb_ring_cut_length(values[i].text, values[i].len, max);
+        all += lengths[i];
     }
+    return all;
+}
+
+/* The row's bytes.  At the worst its texts share a chunk's room evenly. */
+static uint32_t row_length(const struct prb_ring_table *table, const struct prb_ring_value *values,
+                           uint32_t lengths[PRB_RING_COLUMNS_MAX])
+{
+    uint32_t room = table->chunk_bytes - (uint32_t)sizeof(struct prb_ring_chunk) - table->fixed - 8;
+    if (!table->texts)
+        return table->fixed;
+    uint64_t all = text_lengths(table, values, PRB_RING_TEXT_MAX, lengths);
+    if (all > room)
+        all = text_lengths(table, values, room / (uint32_t)__builtin_popcountll(table->texts),
+                           lengths);
+    return ALIGN_ROW(table->fixed + (uint32_t)all);
 }
 
 static void put_texts(struct prb_ring_row *row, const struct prb_ring_table *table,
@@ -92,8 +98,7 @@ bool prb_ring_write(struct prb_ring_table *table, const struct prb_ring_value *v
     if (!prb_ring_own(table) || atomic_load_explicit(&table->closed, memory_order_relaxed))
         return false;
     struct prb_ring_lane *lane = prb_ring_lane(table);
-    uint32_t length =
-        ALIGN_ROW(table->fixed + (table->texts ? text_lengths(table, values, lengths) : 0));
+    uint32_t length = row_length(table, values, lengths);
     if (!lane)
         return drop(table);
     if ((!lane->chunk ||

@@ -217,4 +217,16 @@ def start_up(figures, options):
                       "ms", 1)
 
 
-PARTS = [start_up, pauses, whole_commands, longest_break, evaluation, idle]
+def ring_rows(figures, options):
+    """A row of five columns: processor time; what else one could write it to."""
+    told = json.loads(subprocess.run([os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "ring_rows")],
+                                     stdout=subprocess.PIPE, check=True).stdout)
+    figures.bound("a row of five columns into a ring", told["ring_ns"], "ns", 100)
+    for peer_name, key in (("SQLite in memory", "sqlite_ns"), ("a line of JSON", "json_ns")):
+        figures.against("the same", told["ring_ns"], told[key], peer_name, "ns", 1 / 4)
+    figures.add("rows of one thread", told["rows_per_s"] / 1e6, "million/s")
+    figures.add("rows of four threads ({} processors)".format(os.cpu_count()), told["four_threads_rows_per_s"] / 1e6, "million/s")
+    figures.add("a row out of a ring", told["read_ns"], "ns")
+
+
+PARTS = [ring_rows, start_up, pauses, whole_commands, longest_break, evaluation, idle]

@@ -8,3 +8,7 @@ EXTRA_DIST += %D%/bench.py %D%/timing.py %D%/getting_in.py %D%/gaps.py %D%/train
 bench: all tests/bench/sample tests/bench/measure
 	$(AM_V_GEN)$(AM_TESTS_ENVIRONMENT) $${PROBING_PYTEST:-$(PYTHON)} $(srcdir)/tests/bench/bench.py $(BENCHFLAGS)
 tests_bench_sample_LDADD = libprb.la
+# What a row of a ring costs.
+check_PROGRAMS += tests/bench/ring_rows
+tests_bench_ring_rows_LDADD = libprb.la $(SQLITE_LIBS)
+bench: tests/bench/ring_rows
