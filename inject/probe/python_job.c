@@ -137,10 +137,12 @@ static void ended(struct prb_python_job *job)
     bool wanted = !job->abandoned;
     while (wanted && (job->output.len || job->draining))
         prb_job_drain(job);
-    pthread_cond_broadcast(&job->changed);
     pthread_mutex_unlock(&job->lock);
     if (wanted)
         answer(job);
+    pthread_mutex_lock(&job->lock);
+    pthread_cond_broadcast(&job->changed); /* only now: the answer does not wait for the watcher's going */
+    pthread_mutex_unlock(&job->lock);
     worker_gone();
     prb_python_release(job);
 }
@@ -153,7 +155,8 @@ static bool begin(struct prb_python_job *job)
     if (wanted) {
         job->phase = PRB_JOB_RUNNING;
         job->started = prb_job_now();
-        pthread_cond_broadcast(&job->changed);
+        if (job->request.time_ms || job->stop) /* else the watcher sees it in time */
+            pthread_cond_broadcast(&job->changed);
     }
     pthread_mutex_unlock(&job->lock);
     return wanted;

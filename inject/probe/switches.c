@@ -54,7 +54,7 @@ static bool named_in(const char *arguments, size_t len)
     return false;
 }
 
-bool prb_remote_debug_is_off(const char **why_out)
+static bool look(const char **why_out)
 {
     PRB_AUTO_FREE char *text = malloc(TEXT_MAX);
     if (!text)
@@ -67,4 +67,16 @@ bool prb_remote_debug_is_off(const char **why_out)
     len = prb_place_self("cmdline", text, TEXT_MAX);
     *why_out = "-X disable-remote-debug";
     return len > 0 && named_in(text, (size_t)len);
+}
+
+bool prb_remote_debug_is_off(const char **why_out)
+{
+    /* A process is started once; the server's thread alone asks. */
+    static bool looked, off;
+    static const char *why;
+    if (!looked)
+        off = look(&why);
+    looked = true;
+    *why_out = why;
+    return off;
 }
