@@ -72,7 +72,7 @@ class CTarget:
 
     def __init__(self, folder, program, *args, prefix=(), variables=None, path=None):
         self.report = Report(str(folder))
-        environment = dict(os.environ, PRB_TEST_REPORT=self.report.path, **(variables or {}))
+        environment = dict(os.environ, PRB_TEST_REPORT=self.report.path, LD_BIND_NOW="1", **(variables or {}))
         environment.pop("LD_LIBRARY_PATH", None)
         self.child = subprocess.Popen([*prefix, path or built("targets/" + program), *map(str, args)], env=environment,
                                       stdin=subprocess.PIPE, preexec_fn=die_with_parent)
