@@ -47,6 +47,26 @@ static void configure(const struct prb_place *place)
     configured = getpid();
 }
 
+/* Settings that are taken and do nothing yet. */
+static void tell_later(int folder)
+{
+    static const struct {
+        const char *key, *what;
+    } later[] = {
+        {"probing.pprof", "profiling"},
+        {"probing.crash", "handling crashes"},
+        {"probing.listen", "serving on an address"},
+        {"probing.background", "serving in the background"},
+        {"probing.torch.profiling", "recording PyTorch modules"},
+        {"probing.torch.exprs", "watching variables"},
+    };
+    char value[PRB_SETTING_TEXT_MAX];
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (prb_settings_given(later[i].key) && prb_settings_get(later[i].key, value, sizeof value) > 0)
+            prb_log(folder, "%s=%.100s is kept: %s comes with a later release", later[i].key, value,
+                    later[i].what);
+}
+
 static bool begin(const struct prb_probe_call *call, struct prb_error *err)
 {
     struct prb_place place;
@@ -60,7 +80,10 @@ static bool begin(const struct prb_probe_call *call, struct prb_error *err)
         return false;
     if (configured != getpid())
         configure(&place);
-    if ((call->settings && !prb_settings_set_lines(call->settings, err)) || !prb_server_start(&place, err)) {
+    bool set = !call->settings || prb_settings_set_lines(call->settings, err);
+    if (set)
+        tell_later(place.folder);
+    if (!set || !prb_server_start(&place, err)) {
         prb_own_close(place.folder);
         return false;
     }

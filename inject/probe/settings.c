@@ -51,7 +51,25 @@ static void (*on_change)(void);
 void prb_settings_lock(void) { pthread_mutex_lock(&lock); }
 void prb_settings_unlock(void) { pthread_mutex_unlock(&lock); }
 
+static int find(const char *key)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (!strcasecmp(settings[i].key, key))
+            return i;
+    return -1;
+}
+
 size_t prb_settings_count(void) { return COUNT; }
+
+bool prb_settings_given(const char *key)
+{
+    int index = find(key);
+    prb_settings_lock();
+    bool given = index >= 0 && values[index].set;
+    prb_settings_unlock();
+    return given;
+}
+
 const char *prb_settings_key(size_t index) { return settings[index].key; }
 
 void prb_settings_reset(void)
@@ -67,14 +85,6 @@ void prb_settings_on_change(void (*changed)(void))
     prb_settings_lock();
     on_change = changed;
     prb_settings_unlock();
-}
-
-static int find(const char *key)
-{
-    for (int i = 0; i < COUNT; i++)
-        if (!strcasecmp(settings[i].key, key))
-            return i;
-    return -1;
 }
 
 static bool unknown(const char *key, struct prb_error *err)

@@ -25,6 +25,8 @@ bool prb_settings_set_lines(const char *lines, struct prb_error *err);
 bool prb_settings_set_variable(const char *variable, struct prb_error *err);
 /* Called after every change, on the thread that made it; NULL: nothing. */
 void prb_settings_on_change(void (*changed)(void));
+/* Whether somebody set it. */
+bool prb_settings_given(const char *key);
 /* Each setting: "key\tvalue\tdefault\tunit\tdoc". */
 size_t prb_settings_count(void);
 void prb_settings_describe(size_t index, struct prb_buf *out);

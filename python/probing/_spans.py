@@ -19,7 +19,7 @@ SPANS = Table("spans", [
     Column("name", "text"),
     Column("span_id", "integer", "", "number within the process"),
     Column("parent_id", "integer", "", "the span around it"),
-    Column("thread", "integer", "", "the thread's id"),
+    Column("os_thread_id", "integer", "id", "the kernel's number of the thread"),
     Column("step", "integer", "", "of probing.step"),
     Column("error", "text", "", "class of the exception that ended it"),
     Column("attributes", "text", "", "JSON"),
@@ -28,7 +28,7 @@ EVENTS = Table("events", [
     Column("time", "time", "s", "when it was"),
     Column("name", "text"),
     Column("span_id", "integer", "", "the span around it"),
-    Column("thread", "integer", "", "the thread's id"),
+    Column("os_thread_id", "integer", "id", "the kernel's number of the thread"),
     Column("step", "integer", "", "of probing.step"),
     Column("attributes", "text", "", "JSON"),
 ])

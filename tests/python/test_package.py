@@ -67,9 +67,9 @@ def test_spans_and_events(used):
     assert said["wrapped"] == [3, [1, 2], 4, "Adds.", "add"]
     (event,) = rows.of("events")
     assert (event["name"], event["span_id"], event["step"]) == ("in", spans["inner"]["span_id"], 10)
-    assert all(0 <= row["duration"] < 60 and row["step"] == 10 and row["thread"] > 0 for row in rows.of("spans"))
-    main, other = (row["thread"] for row in rows.of("spans") if row["name"] == "function")
-    assert main == spans["outer"]["thread"] != other
+    assert all(0 <= row["duration"] < 60 and row["step"] == 10 and row["os_thread_id"] > 0 for row in rows.of("spans"))
+    main, other = (row["os_thread_id"] for row in rows.of("spans") if row["name"] == "function")
+    assert main == spans["outer"]["os_thread_id"] != other
 
 
 def test_steps(used):

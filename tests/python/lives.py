@@ -1,0 +1,29 @@
+"""Writes rows and waits: a line "rows" on standard input writes some more, the end of it ends the program."""
+
+import json
+import os
+import sys
+
+import probing
+
+norms = probing.table("norms", {"layer": str, "norm": float})
+if "init" in sys.argv:
+    probing.init(max_memory="64MB")
+print(json.dumps({"pid": os.getpid(), "active": probing.is_active()}), flush=True)
+number = 0
+for line in sys.stdin:
+    if line.strip() == "fork":
+        pid = os.fork()
+        if pid == 0:
+            print(json.dumps({"pid": os.getpid(), "active": probing.is_active(), "kept": norms.append("child", 0.0)}), flush=True)
+            sys.stdin.readline()
+            os._exit(0)
+        continue
+    kept = []
+    for step in range(4):
+        number += 1
+        probing.step(epoch=step // 2)
+        with probing.span("forward", size=8):
+            probing.event("here", at=step)
+        kept += [probing.log(loss=1.0 / number), norms.append("fc{}".format(number), None if step == 3 else number)]
+    print(json.dumps({"kept": all(kept), "active": probing.is_active(), "loss": probing.query("SELECT max(loss) AS m FROM training_logs") if "query" in sys.argv else None}), flush=True)

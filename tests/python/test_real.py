@@ -1,0 +1,173 @@
+"""The package with the probe itself: rows reach SQL, however the probe got in."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+import package
+import pythons
+
+PROBING = os.environ["PROBING"]
+LOGS = "SELECT epoch, avg(loss), min(loss), count(*) AS steps FROM training_logs GROUP BY epoch ORDER BY epoch"
+
+
+class Lives:
+    """A run of lives.py, talked to line by line."""
+
+    def __init__(self, python, *args, **variables):
+        self.folder = variables.pop("folder")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PROB", "PYTHON", "LD_"))}
+        kept.update(PYTHONUSERBASE=os.path.join(self.folder, "base"), XDG_RUNTIME_DIR=os.path.join(self.folder, "run"),
+                    PROBING_DATA_DIR=os.path.join(self.folder, "rings"), PYTHONDONTWRITEBYTECODE="1", **variables)
+        self.environment = kept
+        self.process = subprocess.Popen([*python, os.path.join(package.HERE, "lives.py"), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, encoding="utf-8", env=kept)
+        self.pid = self.process.pid
+        self.first = self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        return json.loads(line)
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def tool(self, *args, pid=None):
+        done = subprocess.run([PROBING, "-t", str(pid or self.pid), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                              timeout=package.DEADLINE, stdin=subprocess.DEVNULL, env=dict(os.environ, PROBING_DATA_DIR=os.path.join(self.folder, "rings")))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def query(self, sql):
+        return json.loads(self.tool("query", "-f", "json", sql))
+
+    def end(self):
+        if self.process.stdout.closed:
+            return None
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            try:
+                self.process.wait(package.DEADLINE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        quiet = self.process.stderr.read()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return self.process.returncode, quiet
+
+    def log(self):
+        with open(os.path.join(self.folder, "run", "probing", "probing.log"), encoding="utf-8") as lines:
+            return lines.read()
+
+
+@pytest.fixture(scope="module")
+def real_wheel(tmp_path_factory):
+    return package.make_wheel(str(tmp_path_factory.mktemp("wheel")), os.path.join(package.NATIVE, "libprobe.so"))
+
+
+def of_this_root():
+    return [python for python in pythons.found() if python.root is None]
+
+
+@pytest.fixture
+def begin(real_wheel, tmp_path):
+    """begin(*args, python=…, **environment): lives.py under an interpreter that has the package."""
+    begun = []
+
+    def start(*args, python=None, **variables):
+        python = python or of_this_root()[len(of_this_root()) // 2]
+        site = os.path.join(str(tmp_path), "base", "lib", "python{}.{}".format(*python.minor), "site-packages")
+        if not os.path.exists(site):
+            os.makedirs(site)
+            package.unpack(real_wheel, site)
+        for name, mode in (("run", 0o700), ("rings", 0o700)):
+            os.makedirs(os.path.join(str(tmp_path), name), mode, exist_ok=True)
+        one = Lives(python.command(), *args, folder=str(tmp_path), **variables)
+        begun.append(one)
+        return one
+
+    yield start
+    for one in begun:
+        one.end()
+
+
+@pytest.mark.parametrize("python", of_this_root(), ids=lambda python: python.id)
+def test_rows_reach_sql(begin, python):
+    lives = begin("init", "query", python=python)
+    assert lives.first["active"] and lives.say("rows") == {"kept": True, "active": True, "loss": [{"m": 1.0}]}
+    assert lives.query(LOGS) == [{"epoch": 0, "avg(loss)": 0.75, "min(loss)": 0.5, "steps": 2},
+                                 {"epoch": 1, "avg(loss)": pytest.approx(7 / 24), "min(loss)": 0.25, "steps": 2}]
+    assert lives.query("SELECT layer, norm FROM python.norms") == [
+        {"layer": "fc1", "norm": 1.0}, {"layer": "fc2", "norm": 2.0}, {"layer": "fc3", "norm": 3.0}, {"layer": "fc4", "norm": None}]
+    rows = lives.query("SELECT s.name, s.duration, s.step, e.name AS inside, now() - s.time AS age, json_extract(e.attributes, '$.at') AS at "
+                       "FROM python.spans s JOIN python.events e ON e.span_id = s.span_id ORDER BY s.span_id")
+    assert [(row["name"], row["inside"], row["step"], row["at"]) for row in rows] == [("forward", "here", at, at) for at in range(4)]
+    assert all(0 <= row["duration"] < 60 and -1 < row["age"] < 600 for row in rows)
+    assert lives.query("SELECT t.thread_name AS name FROM python.threads t JOIN python.spans s ON s.os_thread_id = t.os_thread_id LIMIT 1") == [{"name": "MainThread"}]
+    assert lives.query("SELECT count(*) AS n FROM python.steps") == [{"n": 4}]
+    assert lives.tool("config", "probing.max_memory").strip() in ("64MB", "64000000", "61MiB")
+    assert lives.end() == (0, "")
+    assert len(lives.query(LOGS)) == 2  # also of a process that ended
+
+
+def test_the_variable_is_enough(begin):
+    lives = begin(PROBING="1", PROBING_SAMPLE_RATE="0.25")
+    assert lives.first["active"] and lives.say("rows")["kept"]
+    assert lives.tool("config", "probing.sample_rate").strip() == "0.25"
+    assert lives.tool("eval", "number").strip() == "4"
+    assert "PROBING=1" in lives.log()
+
+
+def test_a_forked_child_has_a_probe_of_its_own_where_children_are_meant(begin):
+    lives = begin(PROBING="2")
+    assert lives.say("rows")["kept"]
+    child = lives.say("fork")
+    assert child["active"] and child["kept"] and child["pid"] != lives.pid
+    rows = json.loads(lives.tool("query", "-f", "json", "SELECT layer FROM python.norms", pid=child["pid"]))
+    assert rows == [{"layer": "child"}]
+    assert "child" not in [row["layer"] for row in lives.query("SELECT layer FROM python.norms")]
+
+
+def test_a_forked_child_has_none_where_this_process_is_meant(begin):
+    lives = begin(PROBING="1")
+    lives.say("rows")
+    child = lives.say("fork")
+    assert not child["active"] and not child["kept"]
+
+
+def test_a_probe_that_is_injected_is_found_and_its_end_is_noticed(begin):
+    lives = begin()
+    assert lives.say("rows") == {"kept": False, "active": False, "loss": None}
+    for _ in range(2):
+        lives.tool("inject")
+        deadline = time.monotonic() + 20
+        while not lives.say("rows")["kept"] and time.monotonic() < deadline:
+            time.sleep(0.2)  # it looks once a second
+        assert lives.query("SELECT count(*) > 3 AS many FROM training_logs") == [{"many": 1}]
+        lives.tool("detach")
+        assert not lives.say("rows")["kept"]
+    assert lives.end() == (0, "")
+
+
+@pytest.mark.parametrize("variables", [{"PROBE": "1"}, {"PROBE_PPROF": "1", "PROBE_ADDR": "127.0.0.1:3344", "PROBE_BG": "1"}], ids=["PROBE", "older"])
+def test_preloaded(begin, real_wheel, variables, tmp_path):
+    library = os.path.join(package.NATIVE, "libprobe.so")
+    lives = begin(LD_PRELOAD=library, **variables)
+    assert lives.first["active"] and "preload" in lives.log()
+    if "PROBE_PPROF" in variables:
+        assert lives.tool("config", "probing.listen").strip() == "127.0.0.1:3344"
+        for word in ("probing.pprof", "probing.listen", "probing.background"):
+            assert any(word in line and "later" in line for line in lives.log().splitlines()), lives.log()
+    # a program that is no Python is left alone
+    before = lives.log()
+    assert subprocess.run(["/bin/true"], env=lives.environment, timeout=package.DEADLINE).returncode == 0
+    assert lives.log() == before
