@@ -141,7 +141,8 @@ static void ended(struct prb_python_job *job)
     if (wanted)
         answer(job);
     pthread_mutex_lock(&job->lock);
-    pthread_cond_broadcast(&job->changed); /* only now: the answer does not wait for the watcher's going */
+    pthread_cond_broadcast(
+        &job->changed); /* only now: the answer does not wait for the watcher's going */
     pthread_mutex_unlock(&job->lock);
     worker_gone();
     prb_python_release(job);
@@ -368,6 +369,20 @@ static bool enter_list(struct prb_python_job *job, struct prb_error *err)
     return true;
 }
 
+/* There is no thread for the deadlines: a job that has not begun is given up. */
+static void unwatched(struct prb_python_job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    bool mine = job->phase == PRB_JOB_WAITING;
+    if (mine) {
+        prb_fail(&job->left, PRB_NOMEM, "no memory for a thread");
+        leave_behind(job);
+    }
+    pthread_mutex_unlock(&job->lock);
+    if (mine)
+        answer(job);
+}
+
 struct prb_python_job *prb_python_start(const struct prb_python_request *request,
                                         const struct prb_python_sink *sink, struct prb_error *err)
 {
@@ -380,16 +395,15 @@ struct prb_python_job *prb_python_start(const struct prb_python_request *request
     if (!job)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for the request"));
     bool entered = enter_list(job, err);
-    if (entered && spawn(job, watch, WATCHER_STACK) && spawn(job, work, WORKER_STACK))
+    if (entered && spawn(job, work, WORKER_STACK)) {
+        if (!spawn(job, watch, WATCHER_STACK))
+            unwatched(job);
         return job;
+    }
     if (entered) {
         prb_fail(err, PRB_NOMEM, "no memory for a thread");
         leave_list(job);
         worker_gone();
-        pthread_mutex_lock(&job->lock);
-        job->phase = PRB_JOB_ENDED; /* the watcher, if there is one, goes without an answer */
-        pthread_cond_broadcast(&job->changed);
-        pthread_mutex_unlock(&job->lock);
     }
     prb_python_release(job);
     return NULL;
