@@ -31,11 +31,11 @@
     S(rl_initialize)                                                                               \
     S(rl_callback_handler_install)                                                                 \
     S(rl_callback_handler_remove)                                                                  \
-    S(rl_callback_read_char) S(rl_insert_text) S(add_history) S(using_history) S(stifle_history)   \
-        S(read_history) S(write_history) S(rl_attempted_completion_function)                       \
-            S(rl_attempted_completion_over) S(rl_basic_word_break_characters)                      \
-                S(rl_completion_append_character) S(rl_line_buffer) S(rl_point)                    \
-                    S(rl_readline_name) S(rl_catch_signals)
+    S(rl_callback_read_char)                                                                       \
+    S(rl_insert_text) S(add_history) S(using_history) S(stifle_history) S(read_history)            \
+        S(write_history) S(rl_attempted_completion_function) S(rl_attempted_completion_over)       \
+            S(rl_basic_word_break_characters) S(rl_completion_append_character) S(rl_line_buffer)  \
+                S(rl_point) S(rl_readline_name) S(rl_catch_signals)
 static struct {
 #define POINTER(symbol) __typeof__(symbol) *symbol;
     SYMBOLS(POINTER)
@@ -196,13 +196,15 @@ static void take_line(char *line)
     edit.rl_callback_handler_remove();
 }
 
-/* Until a line is there or something else happened; libedit has the terminal meanwhile. */
-static enum prb_line_event wait_for_line(void)
+/* Until a line is there or something else happened; libedit has the terminal meanwhile.  open: the
+ * signals that are let through while waiting; SIGINT is blocked otherwise, so that none is missed.
+ */
+static enum prb_line_event wait_for_line(const sigset_t *open)
 {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                            {.fd = user.watched, .events = POLLRDHUP}};
     while (!is_done) {
-        int ready = poll(fds, 2, -1);
+        int ready = ppoll(fds, 2, NULL, open);
         if (interrupted)
             return PRB_LINE_INTERRUPTED;
         if (ready < 0 && errno != EINTR)
@@ -218,14 +220,19 @@ static enum prb_line_event wait_for_line(void)
 static enum prb_line_event read_edited(const char *prompt, char **line_out)
 {
     struct sigaction action = {.sa_handler = on_interrupt}, before;
+    sigset_t closed, open;
+    sigemptyset(&closed);
+    sigaddset(&closed, SIGINT);
     is_done = false;
     line_done = NULL;
     interrupted = 0;
+    sigprocmask(SIG_BLOCK, &closed, &open);
     sigaction(SIGINT, &action, &before);
     edit.rl_callback_handler_install(prompt, take_line);
-    enum prb_line_event event = wait_for_line();
+    enum prb_line_event event = wait_for_line(&open);
     if (!is_done)
         edit.rl_callback_handler_remove();
+    sigprocmask(SIG_SETMASK, &open, NULL);
     sigaction(SIGINT, &before, NULL);
     if (event == PRB_LINE_READ && line_done[strspn(line_done, " \t")])
         edit.add_history(line_done);

@@ -151,10 +151,10 @@ def read_all(descriptor):
 
 
 def test_list_is_cut_to_the_terminal(job):
-    lines = on_terminal(["list"], columns=60).replace("\r", "").splitlines()
+    lines = on_terminal(["list"], columns=72).replace("\r", "").splitlines()
     plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
     assert plain[0].split()[0] == "PID"
-    assert max(len(line) for line in plain) <= 60
+    assert max(len(line) for line in plain) <= 72
 
 
 def test_a_closed_pipe_is_quiet(job):
