@@ -88,8 +88,9 @@ static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *ta
     if (call.running)
         return PRB_UNFIT_RUNNING;
     const struct prb_waiting_call *waiting = waiting_call(chooser->places->arch, call.number);
+    /* Of one that is stopped, the call has ended already, in EINTR if it is of that kind. */
     if (!waiting)
-        return call.number < 0 && stopped ? PRB_UNFIT_RUNNING : PRB_UNFIT_CALL;
+        return stopped ? PRB_UNFIT_RUNNING : PRB_UNFIT_CALL;
     enum prb_unfit why = wait_fit(chooser, waiting, call.args);
     if (why != PRB_FIT)
         return why;

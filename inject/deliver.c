@@ -136,6 +136,27 @@ static bool new_enough(const char *path, struct prb_modules *modules, pid_t pid,
                             "which is built for old ones");
 }
 
+/* Whether all of it is there: the loader maps what the headers say, and a page behind the file's
+ * end would kill the target. */
+static bool is_whole(const char *bytes, size_t len)
+{
+    Elf64_Ehdr head;
+    Elf64_Phdr segment;
+    if (len < sizeof head)
+        return false;
+    memcpy(&head, bytes, sizeof head);
+    for (size_t i = 0; i < head.e_phnum; i++) {
+        uint64_t at = head.e_phoff + i * sizeof segment, end;
+        if (at > len || len - at < sizeof segment)
+            return false;
+        memcpy(&segment, bytes + at, sizeof segment);
+        if (__builtin_add_overflow(segment.p_offset, segment.p_filesz, &end) ||
+            (segment.p_type == PT_LOAD && end > len))
+            return false;
+    }
+    return head.e_phnum > 0;
+}
+
 /* ---- the way ---- */
 
 static bool read_file(const char *path, char **bytes_out, size_t *len_out, struct prb_error *err)
@@ -206,6 +227,10 @@ bool prb_delivery_init(struct prb_delivery *out, struct prb_proc *proc, struct p
      */
     if (!read_file(delivery.library, &delivery.bytes, &delivery.len, err))
         return false;
+    if (!is_whole(delivery.bytes, delivery.len)) {
+        prb_fail(err, PRB_CORRUPT, "%s is cut short", delivery.library);
+        return prb_error_remedy(err, "Build or install it again");
+    }
     *out = delivery;
     delivery = (struct prb_delivery){0};
     return true;
@@ -253,7 +278,6 @@ bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_pla
         .nap = {0, NAP_NS},
         .call = {.version = PRB_PROBE_START_VERSION, .size = sizeof page.call},
         .symbol = "prb_probe_start",
-        .memfd_name = "libprobe.so",
         .how = "inject",
         .thread_name = "probing",
         .flags = (delivery->start ? PRB_STUB_START : 0) | (delivery->path[0] ? 0 : PRB_STUB_FETCH),
@@ -264,6 +288,7 @@ bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_pla
     if (options->settings)
         memcpy(page.settings, options->settings, strlen(options->settings));
     memcpy(page.path, delivery->path, sizeof page.path);
+    strcpy(page.memfd_name, delivery->start ? "libprobe.so" : "library.so");
     *out = page;
     return true;
 }
@@ -356,8 +381,8 @@ static bool carry_over(const struct prb_delivery *delivery, struct prb_proc *pro
     char path[PRB_STUB_PATH_MAX] = "";
     uint32_t go = 1;
     if ((descriptor < 0 || !fill_memory_file(delivery, proc, descriptor, path, sizeof path)) &&
-        !prb_file_there(proc, ".so", delivery->bytes, delivery->len, path, sizeof path, made,
-                        made_size)) {
+        !prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so", delivery->bytes,
+                        delivery->len, path, sizeof path, made, made_size)) {
         prb_fail(err, PRB_IO,
                  "the library could not be carried into the root of process %d: neither a memory "
                  "file nor a file in /dev/shm, /tmp or /var/tmp could be made",

@@ -410,6 +410,20 @@ static bool find_syscall_code(struct prb_places *places, struct prb_proc *proc,
     return true;
 }
 
+/* A probe that is there already, by whatever way it came: as libprobe.so, memory file or our copy.
+ */
+static struct prb_module *probe_module(struct prb_modules *modules)
+{
+    static const char tail[] = "libprobe.so";
+    for (size_t i = 0; i < modules->count; i++) {
+        size_t len = strlen(modules->items[i].path);
+        if (len >= sizeof tail - 1 &&
+            strcmp(modules->items[i].path + len - (sizeof tail - 1), tail) == 0)
+            return &modules->items[i];
+    }
+    return NULL;
+}
+
 bool prb_places_init(struct prb_places *out, struct prb_proc *proc, struct prb_modules *modules,
                      struct prb_error *err)
 {
@@ -429,8 +443,7 @@ bool prb_places_init(struct prb_places *out, struct prb_proc *proc, struct prb_m
         !find_syscall_code(&places, proc, in.libc, err) || !gather_dangers(&gather, proc, &in, err))
         return false;
     put_in_order(&places);
-    static const char *const probe[] = {"libprobe.so*", "memfd:libprobe.so*", NULL};
-    look_up(modules, module_named(modules, probe), "prb_probe_start", &places.probe_start);
+    look_up(modules, probe_module(modules), "prb_probe_start", &places.probe_start);
     *out = places;
     places = (struct prb_places){0};
     return true;

@@ -136,8 +136,9 @@ static bool put_files(struct door *door, const struct prb_delivery *delivery,
     char library[PRB_STUB_PATH_MAX], answer[256];
     struct prb_proc *proc = door->proc;
     memcpy(library, delivery->path, sizeof library);
-    bool good = *library || prb_file_there(proc, ".so", delivery->bytes, delivery->len, library,
-                                           sizeof library, files->library, sizeof files->library);
+    bool good = *library || prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so",
+                                           delivery->bytes, delivery->len, library, sizeof library,
+                                           files->library, sizeof files->library);
     good = good && prb_file_there(proc, ".answer", "", 0, answer, sizeof answer, files->answer,
                                   sizeof files->answer);
     PRB_AUTO_FREE char *text =

@@ -186,11 +186,18 @@ void prb_process_ranks(struct prb_proc *proc, struct prb_process *process)
     process->world_size = environment_int(&environ, world);
 }
 
+/* A memory file and a copy in another root have something before the name. */
+static bool is_probe(const char *path)
+{
+    size_t len = strlen(path), tail = strlen("libprobe.so");
+    return len >= tail && strcmp(path + len - tail, "libprobe.so") == 0;
+}
+
 static bool probe_mapped(struct prb_proc *proc)
 {
     const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
     for (size_t i = 0; maps && i < maps->count; i++)
-        if (strcmp(base_name(maps->items[i].path), "libprobe.so") == 0)
+        if (is_probe(maps->items[i].path))
             return true;
     return false;
 }

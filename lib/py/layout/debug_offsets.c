@@ -135,10 +135,12 @@ bool prb_debugger_support(struct prb_mem *mem, prb_addr runtime, const struct pr
 {
     const struct row *row = find_table(layout->name);
     uint64_t words[6];
-    if (!row || layout->minor < DEBUGGER_SUPPORT_SINCE)
-        return prb_fail(err, PRB_UNSUPPORTED,
-                        "CPython %s has no door for debuggers (that is from 3.14 on, PEP 768)",
-                        layout->name);
+    if (!row || layout->minor < DEBUGGER_SUPPORT_SINCE) {
+        prb_fail(err, PRB_UNSUPPORTED,
+                 "CPython %s has no door for debuggers (that is from 3.14 on, PEP 768)",
+                 layout->name);
+        return prb_error_remedy(err, "Use --method thread");
+    }
     if (!prb_mem_read(mem, runtime + row->size - sizeof words, words, sizeof words, err))
         return prb_error_prefix(err, "the table of offsets of CPython %s", layout->name);
     for (unsigned i = 0; i < 6; i++) {

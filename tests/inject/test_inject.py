@@ -1,0 +1,441 @@
+"""Getting in by prb_inject: every interpreter found, twice, by two at once, refusals, and what a target notices."""
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+BUILD = os.path.join(os.environ["BUILDDIR"], ".libs")
+AUTO, THREAD, REMOTE_EXEC = range(3)
+SLEEPER = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.02)"
+DEADLINE = 30
+
+
+class Error(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int), ("sys", ctypes.c_int), ("addr", ctypes.c_uint64),
+                ("text", ctypes.c_char * 360), ("remedy", ctypes.c_char * 360)]
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("method", ctypes.c_int), ("library", ctypes.c_char_p), ("settings", ctypes.c_char_p),
+                ("force", ctypes.c_bool), ("wait", ctypes.c_double)]
+
+
+class Report(ctypes.Structure):
+    _fields_ = [("already", ctypes.c_bool), ("will_load_later", ctypes.c_bool), ("method", ctypes.c_int),
+                ("total_ms", ctypes.c_double), ("paused_us", ctypes.c_double), ("tid", ctypes.c_int),
+                ("tries", ctypes.c_uint)]
+
+
+class Refused(Exception):
+    """With the library's code, text and remedy."""
+
+    def __init__(self, code, text, remedy):
+        super().__init__(text)
+        self.code, self.text, self.remedy = code, text, remedy
+
+
+library = ctypes.CDLL(os.path.join(BUILD, "libprobing.so.0"))
+library.prb_code_name.restype = ctypes.c_char_p
+library.prb_inject.restype = ctypes.c_bool
+library.prb_control_open.restype = ctypes.c_void_p
+library.prb_control_detach.restype = ctypes.c_bool
+
+
+def inject(pid, method=AUTO, wait=0.0, force=False, dll=None):
+    options = Options(method, dll and os.fsencode(dll), None, force, wait)
+    report, error = Report(), Error()
+    if library.prb_inject(pid, ctypes.byref(options), ctypes.byref(report), ctypes.byref(error)):
+        return report
+    raise Refused(library.prb_code_name(error.code).decode(), error.text.decode(), error.remedy.decode())
+
+
+def refused(pid, code, *words, **options):
+    """Refused with this code, these words, one remedy, and not one byte of the target changed by it."""
+    before = open("/proc/{}/maps".format(pid)).read()
+    with pytest.raises(Refused) as caught:
+        inject(pid, **options)
+    assert caught.value.code == code, caught.value.text
+    for word in words:
+        assert word in caught.value.text
+    assert caught.value.remedy
+    assert open("/proc/{}/maps".format(pid)).read() == before
+
+
+def detach(pid):
+    error = Error()
+    control = library.prb_control_open(pid, ctypes.byref(error))
+    assert control, error.text
+    control = ctypes.c_void_p(control)
+    assert library.prb_control_detach(control, ctypes.byref(error)), error.text
+    library.prb_control_close(control)
+
+
+def comms(pid):
+    names = []
+    for tid in os.listdir("/proc/{}/task".format(pid)):
+        try:
+            names.append(open("/proc/{}/task/{}/comm".format(pid, tid)).read().strip())
+        except OSError:
+            pass
+    return names
+
+
+def state(pid):
+    return re.search(r"^State:\s+(\S)", open("/proc/{}/status".format(pid)).read(), re.M).group(1)
+
+
+def until(what):
+    deadline = time.monotonic() + DEADLINE
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def inner(pid):
+    """The process that `unshare --fork` started."""
+    return int(open("/proc/{0}/task/{0}/children".format(pid)).read().split()[0])
+
+
+@pytest.fixture
+def run():
+    """run(command): the pid of a program that has printed a line; ended with the test."""
+    started = []
+
+    def begin(command, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, **options)
+        started.append(process)
+        assert process.stdout.readline()
+        return process.pid
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGCONT)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        if process.stdin:
+            process.stdin.close()
+
+
+@pytest.fixture
+def sleeper(run):
+    return run([sys.executable, "-c", SLEEPER])
+
+
+def test_every_python(run, python):
+    pid = run(python.command("-c", SLEEPER))
+    if python.container:
+        pid = inner(pid)
+    try:
+        threads = len(comms(pid))
+        report = inject(pid)
+        assert not report.already and not report.will_load_later and report.method == THREAD
+        assert report.tid == pid and report.tries >= 1
+        assert 0 < report.paused_us < 1e5 and report.paused_us < report.total_ms * 1e3
+        until(lambda: comms(pid).count("probing") == 1)
+        again = inject(pid)
+        assert again.already and again.tries == 0
+        detach(pid)
+        until(lambda: len(comms(pid)) == threads)
+        # The same copy begins again.
+        assert not inject(pid).already
+        mapped = [line for line in open("/proc/{}/maps".format(pid)) if "libprobe.so" in line]
+        assert len({line.split()[4] for line in mapped}) == 1
+        assert state(pid) in "SR"
+    finally:
+        if python.container:
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_by_the_interpreters_own_door(run, python):
+    pid = run(python.command("-c", SLEEPER))
+    if python.container:
+        pid = inner(pid)
+    try:
+        if python.minor < (3, 14):
+            refused(pid, "unsupported", "PEP 768", method=REMOTE_EXEC)
+            return
+        report = inject(pid, method=REMOTE_EXEC)
+        assert report.method == REMOTE_EXEC and report.tid == 0 and report.paused_us == 0
+        assert inject(pid).already
+        left = os.listdir("/proc/{}/root/dev/shm".format(pid)) + os.listdir("/proc/{}/root/tmp".format(pid))
+        assert not [name for name in left if name.startswith(".probing-")]
+    finally:
+        if python.container:
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_the_door_is_shut(run, python):
+    if python.minor < (3, 14) or python.container:
+        pytest.skip("has no such switch")
+    pid = run(python.command("-X", "disable-remote-debug", "-c", SLEEPER))
+    refused(pid, "permission", "PYTHON_DISABLE_REMOTE_DEBUG", method=REMOTE_EXEC)
+
+
+def test_two_at_once(sleeper):
+    reports = []
+    threads = [threading.Thread(target=lambda: reports.append(inject(sleeper))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert sorted(report.already for report in reports) == [False, True, True, True]
+    until(lambda: comms(sleeper).count("probing") == 1)
+
+
+BUSY = "print('ready', flush=True)\nwhile True: keep = [bytes(700 + 13 * i) for i in range(300)]"
+
+
+def test_busy_single_thread(run):
+    pid = run([sys.executable, "-c", BUSY])
+    report = inject(pid, method=THREAD, wait=10)
+    assert report.tid == pid
+    ticks = int(open("/proc/{}/stat".format(pid)).read().rsplit(")", 1)[1].split()[11])
+    until(lambda: int(open("/proc/{}/stat".format(pid)).read().rsplit(")", 1)[1].split()[11]) > ticks)
+    until(lambda: comms(pid).count("probing") == 1)
+
+
+NUMBERS = """
+import math, os, sys
+def work():
+    total = 0.0
+    for i in range(20000):
+        total += math.sin(i) * 0.25
+    return total
+first = work()
+print("ready", flush=True)
+while os.path.exists(sys.argv[1]):
+    assert work() == first
+print("same", flush=True)
+"""
+
+
+def test_numbers_stay(tmp_path, test_library):
+    going = tmp_path / "going"
+    going.write_text("")
+    with subprocess.Popen([sys.executable, "-c", NUMBERS, str(going)], stdout=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL) as process:
+        process.stdout.readline()
+        for _ in range(10):
+            inject(process.pid, wait=10, dll=test_library)
+        going.unlink()
+        assert process.stdout.read() == b"same\n" and process.wait(DEADLINE) == 0
+
+
+def test_idle_pool_thread_first(run):
+    pid = run([sys.executable, "-c", "import threading\n"
+               "threading.Thread(target=threading.Event().wait, daemon=True).start()\n" + BUSY])
+    assert inject(pid).tid != pid
+
+
+def test_sleeps_to_its_end(run, test_library):
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import time\nprint('ready', flush=True)\nbegin = time.monotonic()\n"
+         "time.sleep(1.5)\nprint(time.monotonic() - begin)"], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    for _ in range(5):
+        inject(process.pid, dll=test_library)
+    slept = float(process.stdout.read())
+    process.stdout.close()
+    assert process.wait(DEADLINE) == 0 and 1.5 <= slept < 1.9
+
+
+def test_stopped(sleeper):
+    os.kill(sleeper, signal.SIGSTOP)
+    until(lambda: state(sleeper) == "T")
+    report = inject(sleeper)
+    assert report.will_load_later
+    until(lambda: state(sleeper) == "T")
+    assert "probing" not in comms(sleeper)
+    os.kill(sleeper, signal.SIGCONT)
+    until(lambda: "probing" in comms(sleeper))
+    until(lambda: inject(sleeper).already)
+
+
+@pytest.fixture
+def test_library(tmp_path):
+    """A library that does nothing."""
+    source = tmp_path / "nothing.c"
+    source.write_text("int nothing;\n")
+    made = tmp_path / "nothing.so"
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source], check=True)
+    return str(made)
+
+
+def test_another_library(sleeper, test_library):
+    inject(sleeper, dll=test_library)
+    assert test_library in open("/proc/{}/maps".format(sleeper)).read()
+    assert "probing" not in comms(sleeper)
+
+
+def test_a_library_that_cannot_be_loaded(sleeper, tmp_path, test_library):
+    broken = tmp_path / "broken.so"
+    broken.write_bytes(open(test_library, "rb").read()[:5000])
+    for dll in (str(broken), "/nowhere/at/all.so"):
+        with pytest.raises(Refused) as caught:
+            inject(sleeper, dll=dll)
+        assert dll in caught.value.text
+    assert not inject(sleeper).already
+
+
+def test_in_another_mount_namespace(run):
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("needs root and unshare")
+    hidden = os.path.dirname(os.path.realpath(BUILD))
+    pid = run(["unshare", "--mount", "sh", "-c",
+               'mount -t tmpfs none "$0" && exec "$1" -c "$2"', hidden, sys.executable, SLEEPER])
+    assert not os.path.exists("/proc/{}/root{}/.libs".format(pid, hidden))
+    assert not inject(pid).already
+    assert "memfd:libprobe.so" in open("/proc/{}/maps".format(pid)).read()
+    assert inject(pid).already
+
+
+# ---- refusals ----
+
+
+def test_no_process():
+    with pytest.raises(Refused) as caught:
+        inject(2 ** 22 - 1)
+    assert caught.value.code == "not found"
+
+
+def test_itself():
+    refused(os.getpid(), "usage", "itself")
+
+
+def test_not_python(run):
+    pid = run(["sh", "-c", "echo ready; while :; do sleep 1; done"])
+    refused(pid, "not python", "not a Python process")
+
+
+C_TARGET = """
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/filter.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    puts("ready");
+    fflush(stdout);
+    struct sock_filter allow = {6, 0, 0, 0x7fff0000};
+    struct sock_fprog filter = {1, &allow};
+    if (argc > 1 && *argv[1] == 's')
+        prctl(PR_SET_SECCOMP, 1);
+    if (argc > 1 && *argv[1] == 'f')
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), prctl(PR_SET_SECCOMP, 2, &filter);
+    for (char c; read(0, &c, 1) != 0;)
+        ;
+}
+"""
+
+
+@pytest.fixture
+def c_target(run, tmp_path):
+    """c_target(flags, argument): a C program that waits in read(2)."""
+
+    def begin(flags, *arguments):
+        source = tmp_path / "target.c"
+        source.write_text(C_TARGET)
+        if not shutil.which("cc") or subprocess.run(["cc", *flags, "-o", tmp_path / "target", source],
+                                                    stderr=subprocess.DEVNULL).returncode:
+            pytest.skip("cannot be built here")
+        pid = run([tmp_path / "target", *arguments], stdin=subprocess.PIPE)
+        until(lambda: open("/proc/{}/syscall".format(pid)).read().startswith("0 0x0"))
+        return pid
+
+    return begin
+
+
+def test_static(c_target):
+    refused(c_target(["-static"]), "unsupported", "statically linked")
+
+
+def test_32_bit(c_target):
+    refused(c_target(["-m32"]), "unsupported", "32-bit")
+
+
+def test_seccomp(c_target):
+    refused(c_target([], "strict"), "unsupported", "strict", force=True)
+
+
+def test_seccomp_filter(c_target):
+    pid = c_target([], "filter")
+    refused(pid, "unsupported", "seccomp filter")
+
+
+def test_traced(sleeper):
+    strace = shutil.which("strace")
+    if not strace:
+        pytest.skip("no strace")
+    with subprocess.Popen([strace, "-f", "-o", "/dev/null", "-p", str(sleeper)],
+                          stderr=subprocess.DEVNULL) as tracer:
+        try:
+            until(lambda: "TracerPid:\t0" not in open("/proc/{}/status".format(sleeper)).read())
+            refused(sleeper, "busy", "traced by process {} (strace)".format(tracer.pid), method=THREAD)
+        finally:
+            tracer.terminate()
+            tracer.wait(DEADLINE)
+    assert not inject(sleeper).already
+
+
+def test_another_user(sleeper):
+    setpriv = shutil.which("setpriv")
+    if os.geteuid() != 0 or not setpriv:
+        pytest.skip("needs root and setpriv")
+    report = subprocess.run(
+        [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", sys.executable, "-c",
+         "import ctypes, sys\n"
+         "l = ctypes.CDLL(sys.argv[1]); e = (ctypes.c_char * 752)()\n"
+         "print(l.prb_inject(int(sys.argv[2]), None, None, e) & 255, e[16:].split(b'\\0')[0].decode())",
+         os.path.join(BUILD, "libprobing.so.0"), str(sleeper)], stdout=subprocess.PIPE, timeout=DEADLINE)
+    if report.returncode:
+        pytest.skip("another user cannot read the library")
+    assert report.stdout.startswith(b"0 ") and b"belongs to user id 0" in report.stdout
+
+
+def test_ended(run):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    until(lambda: state(process.pid) == "Z")
+    with pytest.raises(Refused) as caught:
+        inject(process.pid)
+    assert caught.value.code == "gone"
+    process.wait()
+
+
+def test_signals_pass(run, test_library):
+    """Signals come through while it is entered again and again."""
+    pid = run([sys.executable, "-c", "import signal, time\n"
+               "count = 0\n"
+               "def on(number, frame):\n    global count\n    count += 1\n"
+               "signal.signal(signal.SIGUSR1, on)\nprint('ready', flush=True)\n"
+               "while count < 400: time.sleep(5)\n"
+               "print('all', flush=True)\ntime.sleep(60)"])
+    stop = threading.Event()
+
+    def storm():
+        while not stop.wait(0.0005):
+            os.kill(pid, signal.SIGUSR1)
+
+    sender = threading.Thread(target=storm)
+    sender.start()
+    try:
+        for _ in range(10):
+            inject(pid, wait=10, dll=test_library)
+    finally:
+        stop.set()
+        sender.join()
+    assert state(pid) in "SR"
