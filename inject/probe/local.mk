@@ -13,7 +13,7 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread
 	%D%/protocol.h %D%/message.c %D%/message.h %D%/place.c %D%/place.h %D%/libc.h \
 	%D%/tables.c %D%/tables.h \
 	lib/base/buf.c lib/base/error.c lib/base/nearest.c lib/base/utf8.c \
-	lib/ring/chunk.c lib/ring/columns.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
+	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
 	lib/ring/table.c lib/ring/write.c
 include inject/probe/python.mk
 libprbprobe_la_SOURCES += $(probe_python_sources)

@@ -210,6 +210,7 @@ struct found {
 };
 
 struct reading {
+    uint64_t bytes;
     struct prb_ring_reader *reader;
     char **copies;
     size_t copy_count, copy_cap;
@@ -281,6 +282,10 @@ static bool collect(struct reading *reading, struct prb_error *err)
         if (!copy)
             continue;
         reading->copies[reading->copy_count++] = copy;
+        reading->bytes += prb_ring_used(words.state);
+        if (reading->bytes > PRB_RING_READ_MAX)
+            return prb_fail(err, PRB_NOMEM, "the ring holds more than %llu bytes of rows",
+                            (unsigned long long)PRB_RING_READ_MAX);
         if (!note_rows(reading, copy, words.state, since, err))
             return false;
     }

@@ -61,9 +61,9 @@ struct prb_ring_limits {
 
 /*
  * A table of this process.  The same name with the same columns gives the same table, with others
- * USAGE; so do names that are none or that a built-in table has.  A file of that name that an
- * earlier program of this process left is replaced.  Errors: IO with ENOSPC: no room; NOMEM: the
- * memory of prb_ring_set_memory is used up.
+ * USAGE; so do names that are none or that a built-in table has.  A file that an earlier probe of
+ * this process left goes on when it has the same shape, else it is replaced.  Errors: IO with
+ * ENOSPC: no room; NOMEM: the memory of prb_ring_set_memory is used up.
  */
 struct prb_ring_table *prb_ring_table_new(const char *folder, const char *name,
                                           const struct prb_ring_column *columns, size_t count,
@@ -141,6 +141,7 @@ struct prb_ring_counts {
     bool full;  /* the table could not grow to its limit: the file system was full */
 };
 
+#define PRB_RING_READ_MAX ((uint64_t)1 << 30) /* bytes of rows of one reading */
 /*
  * The rows that are there now, by time of writing; values and texts are borrowed during the call.
  * False: it stopped (err is filled, or row said so).

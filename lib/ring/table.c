@@ -4,10 +4,7 @@
  * A handle stays in memory for as long as the process lives, as any thread may be about to write;
  * what ends is the mapping, by one of private memory in its place.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "ring/columns.h"
 #include "ring/writer.h"
@@ -51,104 +48,6 @@ static bool same_columns(const struct prb_ring_table *table, const struct prb_ri
     return same;
 }
 
-static uint64_t retention_bits(double own)
-{
-    double all = prb_ring_process.retention, least = own > 0 && (own < all || all <= 0) ? own : all;
-    uint64_t bits;
-    memcpy(&bits, &least, sizeof bits);
-    return bits;
-}
-
-/* ---- the file ---- */
-
-static size_t head_bytes(size_t columns)
-{
-    size_t bytes = sizeof(struct prb_ring_head) + columns * sizeof(struct prb_ring_head_column);
-    return ROUND_UP(bytes, (size_t)4096);
-}
-
-static void write_head(struct prb_ring_table *table, const struct prb_ring_column *columns)
-{
-    struct prb_ring_head *head = table->head;
-    head->version = PRB_RING_VERSION;
-    head->head_bytes = (uint32_t)head_bytes(table->column_count);
-    head->chunk_bytes = table->chunk_bytes;
-    head->chunks_max = table->chunk_count;
-    head->columns = table->column_count;
-    head->pid = prb_ring_process.pid;
-    memcpy(head->name, table->name, sizeof head->name);
-    atomic_store(&head->retention, retention_bits(table->retention));
-    for (size_t i = 0; i < table->column_count; i++) {
-        struct prb_ring_head_column *column = &head->column[i];
-        column->type = columns[i].type;
-        snprintf(column->name, sizeof column->name, "%s", columns[i].name);
-        prb_ring_cut(column->unit, sizeof column->unit, columns[i].unit);
-        prb_ring_cut(column->doc, sizeof column->doc, columns[i].doc);
-    }
-    atomic_thread_fence(memory_order_release);
-    head->magic = PRB_RING_MAGIC;
-}
-
-/* The whole length is mapped, and only what is reserved is ever touched. */
-static bool map_file(struct prb_ring_table *table, int fd, struct prb_error *err)
-{
-    struct stat st;
-    size_t head = head_bytes(table->column_count),
-           first = (size_t)CHUNKS_AT_FIRST * table->chunk_bytes;
-    if (fstat(fd, &st) != 0)
-        return prb_fail_sys(err, errno, "%s", table->path);
-    if (!prb_ring_reserve(fd, 0, head + first, err))
-        return prb_error_prefix(err, "%s", table->path);
-    table->device = st.st_dev;
-    table->inode = st.st_ino;
-    table->map_bytes = head + (size_t)table->chunk_count * table->chunk_bytes;
-    char *map = mmap(NULL, table->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED) {
-        atomic_fetch_sub(&prb_ring_process.memory, head + first);
-        return prb_fail_sys(err, errno, "%s cannot be mapped", table->path);
-    }
-    madvise(map, table->map_bytes, MADV_DONTFORK);
-    madvise(map, table->map_bytes, MADV_DONTDUMP);
-    table->map = map;
-    table->head = (struct prb_ring_head *)map;
-    table->reserved = CHUNKS_AT_FIRST;
-    for (size_t i = 0; i < CHUNKS_AT_FIRST; i++)
-        table->slots[i].use = PRB_RING_FILLED;
-    return true;
-}
-
-/* A writer that is within a row goes on in memory that nobody reads. */
-static void unmap(struct prb_ring_table *table)
-{
-    mmap(table->map, table->map_bytes, PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    atomic_fetch_sub(&prb_ring_process.memory, head_bytes(table->column_count) +
-                                                   (uint64_t)table->reserved * table->chunk_bytes);
-}
-
-/* It has its name when its head is whole; that of an earlier program of this process goes. */
-static bool make_file(struct prb_ring_table *table, const struct prb_ring_column *columns,
-                      struct prb_error *err)
-{
-    char path[sizeof table->path + sizeof PRB_RING_NEW];
-    snprintf(path, sizeof path, "%s" PRB_RING_NEW, table->path);
-    unlink(path);
-    PRB_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return prb_fail_sys(err, errno, "%s", path);
-    if (!map_file(table, fd, err)) {
-        unlink(path);
-        return false;
-    }
-    write_head(table, columns);
-    if (rename(path, table->path) == 0)
-        return true;
-    prb_fail_sys(err, errno, "%s", table->path);
-    unlink(path);
-    unmap(table);
-    return false;
-}
-
 /* ---- the handle ---- */
 
 static void table_discard(struct prb_ring_table *table)
@@ -176,7 +75,7 @@ static struct prb_ring_table *table_make(const char *folder, const char *name,
         return PRB_NULL(prb_fail(err, PRB_USAGE, "%s: the path is too long", folder));
     if (!(table->slots = calloc(table->chunk_count, sizeof *table->slots)))
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
-    if (!make_file(table, columns, err))
+    if (!prb_ring_file_make(table, columns, err))
         return NULL;
     table->index = index++;
     return PRB_STEAL(table);
@@ -223,7 +122,7 @@ void prb_ring_table_free(struct prb_ring_table *table)
 {
     if (!table || !prb_ring_own(table) || atomic_exchange(&table->closed, true))
         return;
-    unmap(table);
+    prb_ring_file_unmap(table);
 }
 
 /* ---- all tables ---- */
@@ -252,7 +151,7 @@ uint64_t prb_ring_memory(void) { return atomic_load(&prb_ring_process.memory); }
 
 static void set_retention(struct prb_ring_table *table)
 {
-    atomic_store(&table->head->retention, retention_bits(table->retention));
+    atomic_store(&table->head->retention, prb_ring_retention_bits(table->retention));
 }
 
 void prb_ring_set_retention(double seconds)

@@ -96,6 +96,18 @@ static inline struct prb_ring_lane *prb_ring_lane(struct prb_ring_table *table)
     return prb_ring_lane_new(table);
 }
 
+/* ---- file.c ---- */
+
+/* The table's file, mapped; path and shape are set. */
+bool prb_ring_file_make(struct prb_ring_table *table, const struct prb_ring_column *columns,
+                        struct prb_error *err);
+/* The file is left alone from here on: a writer that is within a row goes on in memory that nobody
+ * reads. */
+void prb_ring_file_unmap(struct prb_ring_table *table);
+/* Seconds that rows are kept by the table's own word and the process's, as they stand in the head.
+ */
+uint64_t prb_ring_retention_bits(double own);
+
 /* ---- chunk.c ---- */
 
 /* Another chunk for a lane, with room for need bytes.  False: there is none. */

@@ -291,6 +291,39 @@ static void file_size_limits_are_no_signal(void **state)
 
 /* ---- processes and threads ---- */
 
+/* As after a detach: the next probe of the process goes on where the last one was. */
+static void a_table_goes_on(void **state)
+{
+    (void)state;
+    struct prb_ring_counts counts;
+    struct prb_error err;
+    int64_t n = 0;
+    for (int round = 0; round < 5; round++) {
+        struct prb_ring_table *table = proof_table("resumed", 256 << 10);
+        for (int64_t end = n + 100; n < end; n++)
+            assert_true(ring_write_proof(table, 7, n));
+        assert_true(read_proofs("resumed", &counts).rows == (uint64_t)n);
+        prb_ring_tables_free();
+    }
+    for (int round = 0; round < 90; round++) { /* round and round the chunks */
+        struct prb_ring_table *table = proof_table("resumed", 256 << 10);
+        for (int64_t end = n + 300; n < end; n++)
+            assert_true(ring_write_proof(table, 7, n));
+        prb_ring_tables_free();
+        assert_true(read_proofs("resumed", &counts).last[7] == n);
+    }
+    assert_true(read_proofs("resumed", &counts).rows > 500);
+    struct prb_ring_table *other =
+        prb_ring_table_parse(ring_folder, "resumed", "a:integer", NULL, &err);
+    assert_ok(other != NULL, err);
+    struct prb_ring_reader *reader = ring_reader("resumed");
+    size_t count;
+    prb_ring_columns(reader, &count);
+    assert_int_equal(count, 1);
+    prb_ring_close(reader);
+    prb_ring_table_free(other);
+}
+
 static void a_child_writes_to_its_own(void **state)
 {
     (void)state;
@@ -395,6 +428,7 @@ int main(void)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(old_rows_are_not_read),
         cmocka_unit_test(file_size_limits_are_no_signal),
+        cmocka_unit_test(a_table_goes_on),
         cmocka_unit_test(a_child_writes_to_its_own),
         cmocka_unit_test(threads_give_their_chunk_back),
         cmocka_unit_test(too_many_threads_are_counted),

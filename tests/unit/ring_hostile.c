@@ -44,13 +44,14 @@ static long rows_of(const char *path)
 static size_t write_sample(char *path, char **bytes_out)
 {
     const struct prb_ring_limits limits = {.bytes_max = 1};
+    ring_path(path, "sample");
+    unlink(path);
     struct prb_ring_table *table =
         prb_ring_table_parse(ring_folder, "sample", RING_PROOF_COLUMNS, &limits, NULL);
     assert_non_null(table);
     for (int64_t n = 0; n < ROWS; n++)
         assert_true(ring_write_proof(table, 1, n));
     prb_ring_table_free(table);
-    ring_path(path, "sample");
     FILE *file = fopen(path, "r");
     char *bytes = malloc(1 << 20);
     size_t len = fread(bytes, 1, 1 << 20, file);
