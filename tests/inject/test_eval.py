@@ -5,19 +5,22 @@ import os
 import shutil
 import socket
 import struct
+import subprocess
 import time
 
 import pytest
 
-from hard import wait_until
+import pythons
+from hard import built, die_with_parent, wait_until
 from test_hostile import CANCEL, COMPLETE, DETACH, END, EVAL, FAILED, HELLO_MESSAGE, LIBRARY, PART, answer, field, message
+from torch_python import torch_python
 
 # protocol.h
 TEXT, CODE, REQUEST, STREAM, OUTPUT, ITEM, SOURCE, NAMESPACE, THREAD, FRAME, MODE = 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 GIL_MS, TIME_MS, CURSOR, RAISED, INCOMPLETE, NONE, MICROSECONDS = 14, 15, 16, 19, 20, 21, 22
 NUMBERS = {CODE, STREAM, RAISED, INCOMPLETE, NONE, MICROSECONDS}
 # enum prb_code of probing.h, as the protocol has it
-NOT_FOUND, PERMISSION, GONE, TIMEOUT, BUSY = 2, 4, 6, 12, 13
+NOT_FOUND, NOT_PYTHON, PERMISSION, GONE, TIMEOUT, BUSY = 2, 3, 4, 6, 12, 13
 DEADLINE = 60
 
 
@@ -470,3 +473,49 @@ def test_an_evaluation_is_quick(python, probed):
     assert times[20] < 0.003  # the bench has the figure; other programs run beside this
 
 
+
+
+def test_a_program_that_loads_python_for_itself(python, tmp_path):
+    """libpython among no global symbols, and begun later than the probe."""
+    if python.how != "shared":
+        pytest.skip("its libpython cannot be loaded from here")
+    about = "import sysconfig; print(sysconfig.get_config_var('LIBDIR') + '/' + sysconfig.get_config_var('INSTSONAME'))"
+    library = subprocess.run([python.executable, "-c", about], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    variables = dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path), PYTHONHOME=os.path.dirname(os.path.dirname(python.executable)))
+    child = subprocess.Popen([built("targets/embed"), os.path.abspath(LIBRARY), library], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, env=variables, preexec_fn=die_with_parent)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        client = Client(glob.glob(str(tmp_path / "probing" / "*.sock"))[0])
+        early = client.eval("1")
+        assert early.failed == NOT_PYTHON and "not started" in early.text
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == b"begun\n"
+        assert client.eval("import sys\nsys.version_info[:2]").value == repr(python.minor)
+        client.close()
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_torch(probed, tmp_path):
+    if not torch_python():
+        pytest.skip("no Python with torch")
+    python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
+    program = tmp_path / "program.py"
+    program.write_text("import torch, threading\n"
+                       "model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())\n"
+                       "loss = model(torch.ones(2, 3)).sum()\nloss.backward()\n"
+                       "print('ready', flush=True)\nthreading.Event().wait()\n")
+    one = probed(python, str(program))
+    assert one.eval("import torch\nprint(torch.cuda.is_available())").out in (b"False\n", b"True\n")
+    assert one.eval("sum(p.numel() for p in model.parameters())").value == "16"
+    assert "Linear(in_features=3" in one.eval("model").value
+    assert float(one.eval("loss.item()").value) >= 0
+    assert len(one.eval("torch.zeros(1000, 1000).tolist()").value) < 300000
+    assert one.eval("import gc\nlen([m for m in gc.get_objects() if isinstance(m, torch.nn.Module)])").value == "3"
+    assert one.client.complete("loss.ite") == ["loss.item", "loss.itemsize"]
+    assert one.client.complete("model.train") == ["model.train", "model.training"]
+    assert one.eval("while True: torch.ones(100, 100) @ torch.ones(100, 100)", time=300).failed == TIMEOUT
+    assert one.eval("raise torch.cuda.OutOfMemoryError('of it')").trace.rstrip().endswith("of it")
