@@ -27,19 +27,45 @@ class ProbeError(RuntimeError):
     """The probe or the tool could not do what was asked; the text says why."""
 
 
+def _loaded_name(address):
+    # type: (int) -> Optional[str]
+    """What the loader calls the library at an address; dlopen by that name gives it again without opening a file."""
+    import ctypes as c
+
+    class Info(c.Structure):  # the start of struct dl_phdr_info, dl_iterate_phdr(3)
+        _fields_ = [("addr", c.c_void_p), ("name", c.c_char_p)]
+
+    found = []
+
+    def look_at(info, size, data):
+        # type: (Any, int, Any) -> int
+        if info.contents.addr == address:
+            found.append(os.fsdecode(info.contents.name))
+        return len(found)
+
+    c.CDLL(None).dl_iterate_phdr(c.CFUNCTYPE(c.c_int, c.POINTER(Info), c.c_size_t, c.c_void_p)(look_at), None)
+    return found[0] if found else None
+
+
 def library():
     # type: () -> str
     """libprobe.so: the mapped one where there is one (a second copy would be a second probe), else this package's."""
-    own = os.path.join(FOLDER, "libprobe.so")
     try:
         with open("/proc/self/maps", errors="surrogateescape") as maps:
             for line in maps:
                 words = line.rstrip("\n").split(None, 5)
-                if len(words) == 6 and os.path.basename(words[5]) == "libprobe.so":
-                    return words[5]
-    except OSError:
+                if len(words) < 6 or "libprobe.so" not in words[5] or int(words[2], 16):
+                    continue
+                path, deleted, _ = words[5].partition(" (deleted)")
+                if os.path.basename(path) == "libprobe.so" and not deleted and os.path.exists(path):
+                    return path
+                if os.path.basename(path) in ("libprobe.so", "memfd:libprobe.so"):
+                    name = _loaded_name(int(words[0].partition("-")[0], 16))
+                    if name:
+                        return name
+    except (OSError, ValueError):
         pass
-    return own
+    return os.path.join(FOLDER, "libprobe.so")
 
 
 def _types():

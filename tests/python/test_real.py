@@ -158,6 +158,33 @@ def test_a_probe_that_is_injected_is_found_and_its_end_is_noticed(begin):
     assert lives.end() == (0, "")
 
 
+MEMORY = """
+import ctypes, os, sys
+file = os.memfd_create("libprobe.so")
+with open(sys.argv[1], "rb") as library:
+    os.write(file, library.read())
+name = "/proc/self/fd/%d" % file
+first = ctypes.CDLL(name)
+os.close(file)
+import probing
+from probing import _native
+assert _native.library() == name, _native.library()
+probing.init()
+assert probing.is_active()
+with open("/proc/self/maps") as maps:
+    files = {line.split(None, 5)[5] for line in maps if "libprobe" in line}
+assert len(files) == 1, files
+"""
+
+
+def test_a_library_that_has_no_file_any_more_is_found(begin):
+    lives = begin()
+    python = [python for python in of_this_root() if python.minor >= (3, 8)][-1]
+    site = os.path.join(lives.folder, "base", "lib", "python{}.{}".format(*of_this_root()[len(of_this_root()) // 2].minor), "site-packages")
+    subprocess.run(python.command("-c", MEMORY, os.path.join(package.NATIVE, "libprobe.so")), check=True, timeout=package.DEADLINE,
+                   env=dict(lives.environment, PYTHONPATH=site))
+
+
 @pytest.mark.parametrize("variables", [{"PROBE": "1"}, {"PROBE_PPROF": "1", "PROBE_ADDR": "127.0.0.1:3344", "PROBE_BG": "1"}], ids=["PROBE", "older"])
 def test_preloaded(begin, real_wheel, variables, tmp_path):
     library = os.path.join(package.NATIVE, "libprobe.so")
