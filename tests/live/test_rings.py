@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from pythons import Python, ask
 from target import DEADLINE, probing, query
 
 COLUMNS = "step:integer:count:of training\nloss:real\nnote:text::what was seen\ndone:boolean\nat:time"
@@ -28,14 +29,17 @@ class Writer:
         self.child.communicate(timeout=DEADLINE)
 
 
+def start_time(pid):
+    with open("/proc/{}/stat".format(pid)) as stat:
+        return stat.read().rsplit(")", 1)[1].split()[19]
+
+
 @pytest.fixture
 def ringed(start, any_python, tmp_path):
     """A target with a folder for its rings, and its writers."""
     data = tmp_path / "data"
     target = start(any_python, "hung.py", variables={"PROBING_DATA_DIR": str(data)}).settle()
-    with open("/proc/{}/stat".format(target.pid)) as stat:
-        started = stat.read().rsplit(")", 1)[1].split()[19]
-    target.rings = data / "{}-{}".format(target.pid, started)
+    target.rings = data / "{}-{}".format(target.pid, start_time(target.pid))
     writers = []
 
     def write(table, *rows, columns=COLUMNS):
@@ -123,3 +127,30 @@ def test_hostile_files_are_left_out(ringed):
     os.mkfifo(str(ringed.rings / "pipe.ring"))
     assert [row["table_name"] for row in query(ringed.pid, "SHOW TABLES") if row["doc"].startswith("rows that the program")] == ["events"]
     assert query(ringed.pid, "SELECT step FROM python.events") == [{"step": 1}]
+
+
+def test_a_container(start, any_python):
+    """A folder that only the target sees, named by its own pid: 1."""
+    contained = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+                 "mount -t tmpfs none /dev/shm && exec \"$@\"", "sh"]
+    if not ask([*contained, any_python.executable]):
+        pytest.skip("no namespaces for this user")
+    target = start(Python(contained, any_python.executable, any_python.version, "container"), "hung.py").settle()
+    inside = "/proc/{}/root/dev/shm/probing-{}".format(target.pid, os.geteuid())
+    rings = "{}/1-{}".format(inside, start_time(target.pid))
+    os.makedirs(rings, mode=0o700)
+    writer = Writer(rings, "events")
+    try:
+        writer.write(*ROWS[0])
+        assert query(target.pid, "SELECT step FROM python.events") == [{"step": 1}]
+    finally:
+        writer.kill()
+
+
+def test_a_folder_of_somebody_else(ringed):
+    """Anybody may make a folder of any name in /tmp."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    ringed.write("events", ROWS[0])
+    os.chown(str(ringed.rings), 12345, 12345)
+    assert probing("-t", ringed.pid, "query", "SELECT * FROM python.events", check=False).returncode == 9
