@@ -13,17 +13,18 @@
 #include "inject/stub.h"
 #include "proc/proc.h"
 
-#define PRB_INJECT_WORDS 34            /* of the largest register set */
-#define PRB_XSTATE_MAX (16u << 10)     /* AMX: 11 KiB */
+#define PRB_INJECT_WORDS 34        /* of the largest register set */
+#define PRB_XSTATE_MAX (16u << 10) /* AMX: 11 KiB */
 #define PRB_FRAME_MAX (PRB_XSTATE_MAX + 1024)
 
 /* How a thread that waits in a system call may be taken. */
 enum prb_wait {
-    PRB_WAIT_FUTEX,  /* unless it waits for a lock of the C library */
-    PRB_WAIT_PLAIN,  /* the kernel restarts it, whatever happens */
-    PRB_WAIT_PPOLL,  /* unless with a signal mask of its own, argument 3 */
+    PRB_WAIT_FUTEX,   /* unless it waits for a lock of the C library */
+    PRB_WAIT_PLAIN,   /* the kernel restarts it, whatever happens */
+    PRB_WAIT_READ,    /* unless of a socket that has a time limit */
+    PRB_WAIT_PPOLL,   /* unless with a signal mask of its own, argument 3 */
     PRB_WAIT_PSELECT, /* the same, behind argument 5 */
-    PRB_WAIT_SECOND, /* restarted, unless the socket has a time limit: taken after the others */
+    PRB_WAIT_SECOND,  /* as READ, of what is a socket: taken after the others */
 };
 
 struct prb_waiting_call {
@@ -37,7 +38,8 @@ struct prb_inject_arch {
     unsigned words;          /* of the register set */
     unsigned pc, sp, result; /* positions in it */
     unsigned number;         /* where a system call's number is put */
-    int original;            /* where the kernel keeps the number of the call it is in, -1 for none; -1: nowhere */
+    int original; /* where the kernel keeps the number of the call it is in, -1 for none; -1:
+                     nowhere */
     unsigned args[6];
     const uint8_t *syscall_code; /* the instruction */
     size_t syscall_len;
@@ -50,10 +52,10 @@ struct prb_inject_arch {
     /* The register set with which a thread runs the stub at code, on a stack that ends at stack. */
     void (*enter)(const uint64_t *saved, prb_addr code, prb_addr stack, uint64_t *out);
     /*
-     * Write into page, and frame at frame_addr, how the thread goes back to where saved says, with the
-     * extended state of len bytes, which lies at its start in the target at extended_addr (extended may
-     * be changed to what the processor or the kernel wants there).  Returns the bytes of frame that
-     * count, 0 when it needs none.
+     * Write into page, and frame at frame_addr, how the thread goes back to where saved says, with
+     * the extended state of len bytes, which lies at its start in the target at extended_addr
+     * (extended may be changed to what the processor or the kernel wants there).  Returns the bytes
+     * of frame that count, 0 when it needs none.
      */
     size_t (*go_back)(const uint64_t *saved, uint8_t *extended, size_t len, prb_addr extended_addr,
                       struct prb_stub_page *page, prb_addr page_addr, uint8_t *frame,

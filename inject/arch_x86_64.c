@@ -53,7 +53,7 @@ static const struct prb_waiting_call waits[] = {
     {23 /* select */, PRB_WAIT_PLAIN},
     {35 /* nanosleep */, PRB_WAIT_PLAIN},
     {230 /* clock_nanosleep */, PRB_WAIT_PLAIN},
-    {0 /* read */, PRB_WAIT_PLAIN},
+    {0 /* read */, PRB_WAIT_READ},
     {61 /* wait4 */, PRB_WAIT_PLAIN},
     {247 /* waitid */, PRB_WAIT_PLAIN},
     {219 /* restart_syscall */, PRB_WAIT_PLAIN},

@@ -6,6 +6,9 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 
 #include "arch/arch.h"
 #include "inject/method.h"
@@ -53,6 +56,19 @@ static bool has_mask(struct prb_chooser *chooser, const struct prb_waiting_call 
     return mask != 0;
 }
 
+/* Whether a descriptor of the target is a socket with SO_RCVTIMEO, whose calls a stop would end
+ * (signal(7)).  Asked of a copy (pidfd_getfd(2), Linux 5.6); false where that cannot be had. */
+static bool has_time_limit(struct prb_chooser *chooser, uint64_t descriptor)
+{
+    struct timeval limit = {0};
+    socklen_t len = sizeof limit;
+    PRB_AUTO_FD int process = (int)syscall(SYS_pidfd_open, prb_proc_pid(chooser->proc), 0);
+    PRB_AUTO_FD int copy =
+        process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, (int)descriptor, 0);
+    return copy >= 0 && getsockopt(copy, SOL_SOCKET, SO_RCVTIMEO, &limit, &len) == 0 &&
+           (limit.tv_sec || limit.tv_usec);
+}
+
 /* Whether a thread that waits in this call may be stopped. */
 static enum prb_unfit wait_fit(struct prb_chooser *chooser, const struct prb_waiting_call *waiting,
                                const uint64_t args[6])
@@ -63,6 +79,9 @@ static enum prb_unfit wait_fit(struct prb_chooser *chooser, const struct prb_wai
     case PRB_WAIT_PPOLL:
     case PRB_WAIT_PSELECT:
         return has_mask(chooser, waiting, args) ? PRB_UNFIT_CALL : PRB_FIT;
+    case PRB_WAIT_READ:
+    case PRB_WAIT_SECOND:
+        return has_time_limit(chooser, args[0]) ? PRB_UNFIT_CALL : PRB_FIT;
     default:
         return PRB_FIT;
     }
@@ -162,7 +181,8 @@ void prb_choose_explain(const struct prb_chooser *chooser, char *out, size_t siz
     static const char *const reasons[PRB_UNFIT_COUNT] = {
         [PRB_UNFIT_RUNNING] = "running",
         [PRB_UNFIT_STATE] = "in uninterruptible sleep (D) or ending",
-        [PRB_UNFIT_CALL] = "in a system call that a stop would end (epoll_wait, sigwait, ...)",
+        [PRB_UNFIT_CALL] = "in a system call that a stop would end (epoll_wait, sigwait, recv with "
+                           "a time limit, ...)",
         [PRB_UNFIT_LOCK] = "waiting for a lock of the C library",
         [PRB_UNFIT_STACK] = "inside",
         [PRB_UNFIT_PLACE] = "on a stack of its own making",

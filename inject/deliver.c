@@ -321,6 +321,20 @@ static pid_t inner_pid(struct prb_proc *proc)
     return prb_proc_tids(proc, &tasks, NULL) ? tasks.items[0].inner_tid : prb_proc_pid(proc);
 }
 
+/* The loader takes a name that it knows for the library that it has (glibc, _dl_map_object), and a
+ * descriptor's number comes again: so no two names are alike.  A number, not "self": a debugger
+ * that follows the loader opens it, too. */
+static void spell(char *path, size_t size, pid_t pid, int descriptor)
+{
+    uint32_t bits = 0;
+    if (getrandom(&bits, sizeof bits, 0) != sizeof bits)
+        bits = (uint32_t)time(NULL);
+    size_t used = (size_t)snprintf(path, size, "/proc/%d/fd/", (int)pid);
+    for (; bits && used + 16 < size; bits >>= 1)
+        used += (size_t)snprintf(path + used, size - used, bits & 1 ? "./" : "/");
+    snprintf(path + used, size - used, "%d", descriptor);
+}
+
 static bool fill_memory_file(const struct prb_delivery *delivery, struct prb_proc *proc,
                              int descriptor, char *path, size_t size)
 {
@@ -332,13 +346,10 @@ static bool fill_memory_file(const struct prb_delivery *delivery, struct prb_pro
             fcntl(fd, F_ADD_SEALS, SEALS) != 0)
             return false;
     }
-    /* A number, not "self": a debugger that follows the loader opens it, too. */
-    snprintf(path, size, "/proc/%d/fd/%d", (int)inner_pid(proc), descriptor);
-    snprintf(name, sizeof name, "%s", path);
-    PRB_AUTO_FD int there = -1;
-    char outside[96];
+    spell(path, size, inner_pid(proc), descriptor);
+    char outside[PRB_STUB_PATH_MAX + 32];
     snprintf(outside, sizeof outside, "/proc/%d/root%s", (int)prb_proc_pid(proc), path);
-    there = open(outside, O_RDONLY | O_CLOEXEC);
+    PRB_AUTO_FD int there = open(outside, O_RDONLY | O_CLOEXEC);
     return there >= 0;
 }
 

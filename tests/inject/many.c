@@ -124,7 +124,7 @@ int main(int argc, char **argv)
         alarm(HANG_S);
         one(atoi(argv[1]), &options, &told);
         alarm(0);
-        if (library)
+        if (library && !told.later) /* a stopped target still has to open it */
             unlink(library);
     }
     print(&told);

@@ -160,11 +160,11 @@ def test_signals_meanwhile(target, kind, hertz):
 # ---- states of a target ----
 
 
-def test_stopped_target_stays_stopped(target):
+def test_stopped_target_stays_stopped(target, tmp_path):
     one = target("storm", 1)
     one.child.send_signal(signal.SIGSTOP)
     wait_until(lambda: one.state() == "T")
-    account = inject(one.pid)
+    account = inject(one.pid, library=shutil.copy(COUNTED, tmp_path))
     assert one.state() == "T"
     assert one.report.number(LOADS) == 0
     assert account["later"] == account["injected"], account
@@ -187,12 +187,10 @@ def test_traced_target_names_the_tracer(target):
 @pytest.mark.parametrize("how", ["errno", "kill"])
 @pytest.mark.parametrize("denied", ["exec", "thread"])
 def test_seccomp_filter(target, denied, how):
-    """A filter that denies what we need with an error: refused or late, unharmed.  One that kills: refused beforehand."""
+    """What a filter of the program's own would do to us cannot be known: refused beforehand."""
     one = target("guarded", denied, how)
-    done = subprocess.run(injector(one.pid, wait=0.3), stdout=subprocess.PIPE, timeout=hard.DEADLINE, encoding="utf-8")
-    account = hard.told(done)
-    assert not account["hung"] and account["injected"] == 0, account
-    assert "seccomp" in (account["text"] + account["remedy"]).lower(), account
+    account = inject(one.pid, wait=0.3)
+    assert account["injected"] == 0 and "seccomp" in account["text"], account
     one.unharmed()
 
 
@@ -271,9 +269,6 @@ def test_library_that_the_target_cannot_see(target, tmp_path):
 
 # ---- the injector is killed ----
 
-PTRACE_SYSCALL = 24
-
-
 def killed_at(pid, step, where):
     done = subprocess.run([hard.built("killer"), str(step), where, *injector(pid, wait=1)], stdout=subprocess.PIPE,
                           timeout=hard.DEADLINE, encoding="utf-8")
@@ -281,8 +276,8 @@ def killed_at(pid, step, where):
 
 
 def inside_remote_call(step):
-    """Between the beginning and the end of the target's mmap or mprotect: the exception of the README."""
-    return PTRACE_SYSCALL in (step["request"], step["request_before"])
+    """From the registers of the target's mmap or mprotect until its own are back: the exception of the README."""
+    return step["register_sets"] in (1, 3)
 
 
 @pytest.mark.parametrize("where", ["entry", "exit"])
