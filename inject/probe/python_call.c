@@ -79,7 +79,8 @@ static struct prb_py *on_send(struct prb_py *self, struct prb_py *args)
     if (!job || !py->PyArg_ParseTuple(args, "iO", &stream, &bytes) ||
         py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
         return NULL;
-    prb_job_write(job, py, stream, data, (size_t)len);
+    if (getpid() == job->process)
+        prb_job_write(job, py, stream, data, (size_t)len);
     py->Py_IncRef(py->none);
     return py->none;
 }
@@ -232,10 +233,12 @@ static bool run(struct prb_python_job *job, const struct prb_py_api *py, struct 
     job->interruptible = true;
     pthread_mutex_unlock(&job->lock);
     PRB_AUTO(prb_py) struct prb_py *done = py->PyObject_CallObject(method, NULL);
-    pthread_mutex_lock(&job->lock);
-    job->interruptible = false;
-    py->PyThreadState_SetAsyncExc(job->ident, NULL);
-    pthread_mutex_unlock(&job->lock);
+    if (getpid() == job->process) {
+        pthread_mutex_lock(&job->lock);
+        job->interruptible = false;
+        py->PyThreadState_SetAsyncExc(job->ident, NULL);
+        pthread_mutex_unlock(&job->lock);
+    }
     if (!done)
         py->PyErr_Clear();
     return done;

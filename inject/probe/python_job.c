@@ -166,7 +166,6 @@ static bool begin(struct prb_python_job *job)
 static void *work(void *argument)
 {
     struct prb_python_job *job = argument;
-    pid_t process = getpid();
     pthread_setname_np(pthread_self(), "probing eval");
     const struct prb_py_api *py = prb_py_api(&job->failure);
     job->failed = !py;
@@ -178,8 +177,7 @@ static void *work(void *argument)
     } else if (py) {
         job->failed = !prb_fail(&job->failure, PRB_GONE, "the interpreter is ending");
     }
-    /* The code may have forked: in the child nobody waits. */
-    if (getpid() == process)
+    if (getpid() == job->process)
         ended(job);
     return NULL;
 }
@@ -329,6 +327,7 @@ static struct prb_python_job *job_new(const struct prb_python_request *request,
     if (!job)
         return NULL;
     job->references = 1;
+    job->process = getpid();
     job->request = *request;
     job->sink = *sink;
     if (!job->request.gil_ms)

@@ -24,6 +24,7 @@ struct prb_python_job {
     struct prb_python_request request; /* its texts are ours */
     struct prb_python_sink sink;
     struct prb_python_job *next;
+    pid_t process; /* the code may fork: what its child does is not this job's */
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed;

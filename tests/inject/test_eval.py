@@ -431,6 +431,9 @@ def test_forked_children_are_left_alone(python, probed):
     one = probed(python)
     code = "import os\npid = os.fork()\nif not pid:\n    print('child')\n    os._exit(3)\nos.waitpid(pid, 0)[1]"
     assert one.eval(code).value == "768"
+    storm = ("import os, time\nfor n in range(30):\n    print('x' * 1000)\n    pid = os.fork()\n    if not pid:\n"
+             "        print('child')\n        os._exit(0)\n    os.waitpid(pid, 0)")
+    assert one.eval(storm, time=30000).out == (b"x" * 1000 + b"\n") * 30
     assert one.eval("import subprocess\nsubprocess.check_output(['echo', 'x'])").value == "b'x\\n'"
     assert one.eval("1").value == "1"
     one.step("on")
