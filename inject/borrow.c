@@ -30,7 +30,6 @@
 #define SCRATCH_LEN (PRB_FRAME_MAX + PRB_XSTATE_MAX + STACK_LEN)
 #define MAPPED_LEN (2 * PRB_STUB_PAGE + SCRATCH_LEN)
 #define FIRST_STOP_NS 20000000 /* the thread did not stop: take another */
-#define SPIN_NS 60000
 
 struct stop {
     struct prb_chooser *chooser;
@@ -43,7 +42,7 @@ struct stop {
     size_t extended_len;
     _Alignas(64) uint8_t extended[PRB_XSTATE_MAX];
     uint8_t frame[PRB_FRAME_MAX];
-    int64_t since;       /* it ran still */
+    int64_t since;       /* we asked it to stop */
     atomic_bool touched; /* it is stopped: what was begun is ended */
     int signal;          /* to be passed on when it is let go */
 };
@@ -83,28 +82,18 @@ static enum event classify(int status, int *signal_out)
     return EVENT_SIGNAL;
 }
 
-/* The next stop.  One that runs on another processor comes within microseconds; for one that waits
- * for a processor, perhaps for ours, we sleep. */
+/* The next stop.  We sleep for it and never spin: the thread may need our processor. */
 static enum event await(struct stop *stop, bool first)
 {
     int status = 0, old;
-    pid_t got = 0, tid = stop->choice->tid;
-    for (int64_t begin = now_ns(), now = begin; !got && now - begin < SPIN_NS; now = now_ns()) {
-        if (first)
-            stop->since = now;
-        got = waitpid(tid, &status, __WALL | WNOHANG);
-    }
-    if (!got) {
-        if (first)
-            pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
-        do
-            got = waitpid(tid, &status, __WALL);
-        while (got < 0 && errno == EINTR);
-        if (first) {
-            stop->since = now_ns();
-            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-        }
-    }
+    pid_t got, tid = stop->choice->tid;
+    if (first)
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
+    do
+        got = waitpid(tid, &status, __WALL);
+    while (got < 0 && errno == EINTR);
+    if (first)
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
     return got == tid ? classify(status, &stop->signal) : EVENT_END;
 }
 
@@ -309,10 +298,15 @@ static bool in_the_stop(struct stop *stop)
     return send_off(stop);
 }
 
-/* So that nobody takes the processor from us while the thread is stopped.  Where it is not allowed,
- * we do without. */
-static void hurry(void)
+/* So that nobody takes the processor from us while the thread is stopped; and on the thread's own
+ * processor, for we run by turns, and waking another one takes longer than all the rest.  Where it
+ * is not allowed, we do without. */
+static void hurry(int processor)
 {
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(processor, &own);
+    sched_setaffinity(0, sizeof own, &own);
     struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
     sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 }
@@ -343,7 +337,7 @@ static void *stop_main(void *argument)
     struct stop *stop = argument;
     int old;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-    hurry();
+    hurry(stop->choice->processor);
     pid_t tid = stop->choice->tid;
     if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD))
         return refused(stop, errno) ? stop : NULL;

@@ -156,19 +156,21 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
         chooser->stopped |= task->state == 'T';
         enum prb_unfit why = fit(chooser, task, best, &rank, &call);
         if (why == PRB_FIT) {
-            choice = (struct prb_choice){.tid = task->tid, .call = call};
+            choice =
+                (struct prb_choice){.tid = task->tid, .processor = task->processor, .call = call};
             best = rank;
         } else if (why < PRB_UNFIT_COUNT) {
             chooser->unfit[why]++;
             /* To be looked at in a stop: any of them, each as likely. */
             bool look = why == PRB_UNFIT_RUNNING || why == PRB_UNFIT_STACK;
             if (look && (chooser->turn + i) % ++running == 0)
-                chooser->running = task->tid;
+                chooser->running = *task;
         }
     }
     if (!choice.tid && running) {
         chooser->turn++;
-        choice = (struct prb_choice){.tid = chooser->running, .running = true};
+        choice = (struct prb_choice){
+            .tid = chooser->running.tid, .processor = chooser->running.processor, .running = true};
     }
     if (!choice.tid)
         return false;

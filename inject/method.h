@@ -75,6 +75,7 @@ enum prb_unfit {
 struct prb_choice {
     pid_t tid;
     bool running;            /* its stack is looked at while it is stopped */
+    int processor; /* where it ran last */
     struct prb_syscall call; /* else the system call that it waits in */
 };
 
@@ -96,7 +97,7 @@ struct prb_chooser {
     bool unwind_stopped;  /* by and by: unwind also while a thread is stopped, some 0.3 ms */
     unsigned unfit[PRB_UNFIT_COUNT]; /* threads of the last look, by why they cannot be taken */
     const struct prb_danger *danger; /* the last one found on a stack */
-    pid_t running;                   /* a running thread of the last look; 0: none */
+    struct prb_task running;         /* a running thread of the last look */
     size_t turn;                     /* so that each running thread has its turn */
     bool stopped;                    /* the target is stopped (SIGSTOP) */
 };
