@@ -410,6 +410,21 @@ def test_a_held_gil_is_told(python, probed, folders):
     assert one.client.wait(number).failed == BUSY
 
 
+def test_what_did_not_get_the_gil_does_not_run_later(python, probed):
+    one = probed(python)
+    assert one.eval("import ctypes\nprocess = ctypes.PyDLL(None)").none
+    holder = Client(one.path)
+    holding = holder.begin("print('holds it')\nprocess.usleep(1500000)")
+    holder.receive(lambda of: holder.answers[of].out == b"holds it\n")
+    assert one.eval("late = 1", gil=200).failed == BUSY
+    assert holder.wait(holding).value == "0"
+    holder.close()
+    assert "NameError" in one.eval("late").trace
+    threads = "len([t for t in __import__('os').listdir('/proc/self/task')])"
+    wait_until(lambda: one.eval(threads).value == "5", 10)  # main, parked, server, and the two of this evaluation
+    one.step("on")
+
+
 def test_the_end_of_the_interpreter(python, probed):
     """Code that runs when the program ends is interrupted; the program ends in time, with its own status."""
     one = probed(python)
@@ -425,6 +440,25 @@ def test_the_end_of_the_interpreter(python, probed):
         assert done.kind == FAILED or "KeyboardInterrupt" in done.trace
     except (EOFError, ConnectionError):
         pass
+
+
+def test_nothing_begins_when_the_interpreter_ends(python, probed, tmp_path):
+    if python.root:
+        pytest.skip("its files are elsewhere")
+    program = tmp_path / "program.py"
+    program.write_text("import atexit, sys\n"
+                       "def last():\n    print('ending', flush=True)\n    sys.stdin.readline()\n"
+                       "atexit.register(last)\nprint('ready', flush=True)\nsys.stdin.readline()\n")
+    one = probed(python, str(program))
+    assert one.eval("1").value == "1"
+    one.target.child.stdin.write(b"\n")
+    one.target.child.stdin.flush()
+    assert one.target.line() == "ending"
+    ending = one.eval("1")
+    assert ending.failed == GONE and "ending" in ending.text
+    one.target.child.stdin.write(b"\n")
+    one.target.child.stdin.flush()
+    assert one.target.child.wait(DEADLINE) == 0
 
 
 def test_forked_children_are_left_alone(python, probed):
