@@ -332,3 +332,24 @@ def test_launch_loads_the_probe(probing):
         assert probing(child.pid, "config", "probing.retention_days").works().startswith("2")
         child.send_signal(signal.SIGTERM)
         assert child.wait(DEADLINE) == -signal.SIGTERM
+
+
+FAMILY = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import sys; print('ready', flush=True); sys.stdin.read()"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+child.stdout.readline()
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("words, both", [([], False), (["-r"], True)])
+def test_launch_and_children(probing, words, both):
+    with subprocess.Popen([PROBING, "launch", *words, sys.executable, "-c", FAMILY], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, encoding="utf-8") as parent:
+        child = int(parent.stdout.readline())
+        assert has_probe(probing, parent.pid)
+        assert has_probe(probing, child) == both
+        parent.stdin.close()
+        assert parent.wait(DEADLINE) == 0
