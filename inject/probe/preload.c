@@ -37,10 +37,20 @@ static bool is_wanted(void)
     return probing_says_so(getenv("PROBING"));
 }
 
+/* PROBING=1 means this process and not what it starts. */
+static void end_inheritance(void)
+{
+    const char *value = getenv("PROBING");
+    if (value && (!strcmp(value, "1") || !strcmp(value, "followed")))
+        unsetenv("PROBING");
+}
+
 __attribute__((constructor)) static void preload(void)
 {
     struct prb_probe_call call = {
         .version = PRB_PROBE_START_VERSION, .size = sizeof call, .how = "preload"};
-    if (is_wanted() && dlsym(RTLD_DEFAULT, "Py_GetVersion"))
-        prb_probe_start(&call); /* there is nobody to tell a failure */
+    if (!is_wanted() || !dlsym(RTLD_DEFAULT, "Py_GetVersion"))
+        return;
+    prb_probe_start(&call); /* there is nobody to tell a failure */
+    end_inheritance();
 }

@@ -102,7 +102,8 @@ bool prb_error_prefix(struct prb_error *err, const char *format, ...)
     int used = vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
     if (used >= 0 && (size_t)used < sizeof err->text)
-        snprintf(err->text + used, sizeof err->text - (size_t)used, ": %s", tail);
+        snprintf(err->text + used, sizeof err->text - (size_t)used, ": %.*s",
+                 (int)(sizeof err->text - (size_t)used), tail);
     return false;
 }
 
