@@ -14,6 +14,7 @@ struct prb_ring_process prb_ring_process;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool ready;
+static int cancel_before; /* of the thread that has the lock */
 
 static void thread_end(void *value)
 {
@@ -43,13 +44,21 @@ bool prb_ring_lock(struct prb_error *err)
     pthread_once(&once, begin);
     if (!ready)
         return prb_fail(err, PRB_NOMEM, "no memory for the tables");
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* nobody would unlock */
     for (uint32_t open = 0; !atomic_compare_exchange_weak(prb_ring_process.lock, &open, 1);
          open = 0)
         sched_yield();
+    cancel_before = cancel;
     return true;
 }
 
-void prb_ring_unlock(void) { atomic_store(prb_ring_process.lock, 0); }
+void prb_ring_unlock(void)
+{
+    int cancel = cancel_before;
+    atomic_store(prb_ring_process.lock, 0);
+    pthread_setcancelstate(cancel, NULL);
+}
 
 uint64_t prb_ring_token(void)
 {
