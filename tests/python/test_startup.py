@@ -102,8 +102,6 @@ def test_a_script_that_fails_is_a_line_in_the_log(fresh, text):
 def test_the_forkserver_and_its_children(installed):
     said, rows = installed.told(installed.within("starts.py"), "forkserver", PROBING="2")
     expected = ["self", "forkserver"] + list(CHILDREN)
-    if installed.python.minor < (3, 7):
-        expected.remove("forkserver")  # its children do not run multiprocessing's list of hooks
     assert begun(said, rows) == sorted(expected)
 
 
@@ -186,8 +184,7 @@ def test_torchrun_means_its_workers(with_torch, value):
     assert [rank["variable"] for rank in ranks] == [None if value == "1" else value] * 2
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-@pytest.mark.parametrize("value", ["1", "2"])
+@pytest.mark.parametrize("method, value", [("fork", "1"), ("fork", "2"), ("spawn", "2")])
 def test_workers_of_a_data_loader(with_torch, method, value):
     folder, python = with_torch
     out, rows = run_torch(folder, [python, "loader.py", method], PROBING=value)
