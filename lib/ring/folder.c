@@ -181,7 +181,7 @@ static bool look(int data, const char *name, struct dead *out)
     if (folder < 0 || flock(folder, LOCK_EX | LOCK_NB) != 0)
         return false;
     *out = (struct dead){0};
-    snprintf(out->name, sizeof out->name, "%s", name);
+    snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, name);
     measure(folder, out);
     return true;
 }
