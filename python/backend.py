@@ -76,6 +76,7 @@ def compiled(folder):
 
 def stripped(path):
     """The file's bytes without debug information, where there is a strip."""
+    path = os.path.abspath(path)
     tool = shutil.which("strip")
     if not tool:
         with open(path, "rb") as binary:

@@ -25,8 +25,8 @@ def make_wheel(folder, libprobe):
     for name in ("probing", "libprobing.so.0"):
         shutil.copy(os.path.join(NATIVE, name), native)
     shutil.copy(libprobe, os.path.join(native, "libprobe.so"))
-    backend = os.path.join(SRCDIR, "python", "backend.py")
-    subprocess.run([sys.executable, backend, "wheel", native, folder], check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE)
+    backend = os.path.abspath(os.path.join(SRCDIR, "python", "backend.py"))
+    subprocess.run([sys.executable, backend, "wheel", "native", "."], check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE, cwd=folder)
     (path,) = glob.glob(os.path.join(folder, "*.whl"))
     return path
 
