@@ -3,7 +3,7 @@
 
 #include <linux/futex.h>
 
-static const struct prb_inject_arch *const arches[] = {&prb_inject_x86_64};
+static const struct prb_inject_arch *const arches[] = {&prb_inject_x86_64, &prb_inject_aarch64};
 
 const struct prb_inject_arch *prb_inject_arch_find(uint16_t elf_machine)
 {

@@ -47,6 +47,9 @@ struct prb_inject_arch {
     const struct prb_waiting_call *waits;
     size_t wait_count;
     unsigned extended_note; /* NT_X86_XSTATE, NT_PRFPREG */
+    size_t extended_min;    /* bytes of it at least */
+    bool parked_only;       /* a running thread has state that is not saved */
+    unsigned pc_goes_back;  /* the stop moves the program counter of a waiting thread by so much */
     const uint8_t *stub;
     size_t stub_len;
     /* The register set with which a thread runs the stub at code, on a stack that ends at stack. */

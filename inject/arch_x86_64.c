@@ -192,6 +192,7 @@ const struct prb_inject_arch prb_inject_x86_64 = {
     .waits = waits,
     .wait_count = sizeof waits / sizeof *waits,
     .extended_note = NT_X86_XSTATE,
+    .extended_min = 512 + 64, /* FXSAVE's part and the header */
     .stub = stub,
     .stub_len = sizeof stub,
     .enter = enter,

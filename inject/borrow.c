@@ -183,7 +183,8 @@ static bool read_state(struct stop *stop)
         ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)stop->arch->extended_note, &extended))
         return false;
     stop->extended_len = extended.iov_len;
-    return extended.iov_len >= 576 && extended.iov_len < sizeof stop->extended - 8;
+    return extended.iov_len >= stop->arch->extended_min &&
+           extended.iov_len < sizeof stop->extended - 8;
 }
 
 /* Whether it is where it was when it was chosen; one that ran is looked at now. */
@@ -208,7 +209,7 @@ static enum prb_unfit judge(struct stop *stop)
                    ? prb_stack_unwound(stop->chooser, &registers)
                    : why;
     }
-    bool same = saved[arch->sp] == call->sp && saved[arch->pc] == call->pc &&
+    bool same = saved[arch->sp] == call->sp && saved[arch->pc] + arch->pc_goes_back == call->pc &&
                 (arch->original < 0 || (int64_t)saved[arch->original] == call->number);
     return same ? PRB_FIT : PRB_UNFIT_MOVED;
 }

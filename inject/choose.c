@@ -162,7 +162,8 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
         } else if (why < PRB_UNFIT_COUNT) {
             chooser->unfit[why]++;
             /* To be looked at in a stop: any of them, each as likely. */
-            bool look = why == PRB_UNFIT_RUNNING || why == PRB_UNFIT_STACK;
+            bool look = !chooser->places->arch->parked_only &&
+                        (why == PRB_UNFIT_RUNNING || why == PRB_UNFIT_STACK);
             if (look && (chooser->turn + i) % ++running == 0)
                 chooser->running = *task;
         }

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "inject/method.h"
 #include "proc/source.h"
 
@@ -59,7 +60,7 @@ static bool judge_executable(int fd, pid_t pid, struct prb_error *err)
         prb_fail(err, PRB_UNSUPPORTED, "process %d is a 32-bit program", (int)pid);
         return prb_error_remedy(err, "Run the job with a 64-bit Python");
     }
-    if (!prb_inject_arch_find(head.e_machine)) {
+    if (head.e_machine != prb_arch_host()->elf_machine) {
         prb_fail(err, PRB_UNSUPPORTED, "process %d is a program for another processor (ELF %u)",
                  (int)pid, head.e_machine);
         return prb_error_remedy(err, "Start the job with PROBING=1 on that machine");

@@ -416,6 +416,18 @@ def test_ended(run):
     process.wait()
 
 
+def test_stubs_are_what_their_sources_say(tmp_path):
+    for tool in ("clang", "llvm-objcopy"):
+        if not shutil.which(tool):
+            pytest.skip("needs " + tool)
+    stubs = os.path.join(os.environ["SRCDIR"], "inject", "stub")
+    subprocess.run(["sh", os.path.join(stubs, "mk-stubs.sh"), str(tmp_path)], check=True)
+    names = sorted(os.listdir(str(tmp_path)))
+    assert names == ["aarch64.h", "x86_64.h"]
+    for name in names:
+        assert (tmp_path / name).read_text() == open(os.path.join(stubs, name)).read()
+
+
 def test_signals_pass(run, test_library):
     """Signals come through while it is entered again and again."""
     pid = run([sys.executable, "-c", "import signal, time\n"

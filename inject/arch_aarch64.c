@@ -1,0 +1,121 @@
+/*
+ * AArch64.  Positions: struct user_pt_regs of <asm/ptrace.h>.  Numbers: include/uapi/asm-generic/
+ * unistd.h.  The frame of rt_sigreturn: arch/arm64/kernel/signal.c, struct rt_sigframe, with
+ * uapi/asm/ucontext.h and sigcontext.h.  Not run on such a machine yet: tests/unit/inject.c reads
+ * what it writes.
+ *
+ * The kernel has moved the program counter back and put x0 before a thread that waits in a system
+ * call comes to a stop, so that whoever puts its registers back makes the call anew (do_signal()).
+ */
+#include <elf.h>
+#include <string.h>
+
+#include "inject/arch.h"
+
+enum { X0 = 0, X8 = 8, LINK = 30, SP = 31, PC = 32, PSTATE = 33, WORDS };
+
+static const uint8_t syscall_code[] = {0x01, 0x00, 0x00, 0xd4}; /* svc #0 */
+
+static const uint8_t stub[] = {
+#include "inject/stub/aarch64.h"
+};
+
+static const struct prb_waiting_call waits[] = {
+    {98 /* futex */, PRB_WAIT_FUTEX},
+    {101 /* nanosleep */, PRB_WAIT_PLAIN},
+    {115 /* clock_nanosleep */, PRB_WAIT_PLAIN},
+    {63 /* read */, PRB_WAIT_PLAIN},
+    {260 /* wait4 */, PRB_WAIT_PLAIN},
+    {95 /* waitid */, PRB_WAIT_PLAIN},
+    {128 /* restart_syscall */, PRB_WAIT_PLAIN},
+    {73 /* ppoll */, PRB_WAIT_PPOLL},
+    {72 /* pselect6 */, PRB_WAIT_PSELECT},
+    {202 /* accept */, PRB_WAIT_SECOND},
+    {242 /* accept4 */, PRB_WAIT_SECOND},
+    {207 /* recvfrom */, PRB_WAIT_SECOND},
+    {212 /* recvmsg */, PRB_WAIT_SECOND},
+};
+
+static void enter(const uint64_t *saved, prb_addr code, prb_addr stack, uint64_t *out)
+{
+    memcpy(out, saved, WORDS * sizeof *out);
+    out[PC] = code;
+    out[SP] = stack;
+    out[PSTATE] = 0; /* user mode; no flags, no branch type */
+}
+
+/* struct user_fpsimd_state: NT_PRFPREG */
+struct vectors {
+    uint8_t registers[32][16];
+    uint32_t fpsr, fpcr, reserved[2];
+};
+
+#define FPSIMD_MAGIC 0x46508001u
+struct frame {
+    uint8_t siginfo[128];
+    uint64_t flags, link, stack;
+    int32_t stack_flags, pad;
+    uint64_t stack_size, mask;
+    uint8_t unused[120], pad_to_16[8];
+    uint64_t fault_address, registers[31], sp, pc, pstate, pad_again;
+    struct {
+        uint32_t magic, size, fpsr, fpcr;
+        uint8_t registers[32][16];
+    } fpsimd;
+    uint32_t end[2]; /* no further record */
+};
+_Static_assert(offsetof(struct frame, mask) == 168, "uc_sigmask");
+_Static_assert(offsetof(struct frame, fault_address) == 304, "uc_mcontext");
+_Static_assert(offsetof(struct frame, fpsimd) == 592, "__reserved");
+#define NO_STACK 0x7fff /* no valid flags: the alternate stack stays as it is */
+
+static size_t go_back(const uint64_t *saved, uint8_t *extended, size_t len, prb_addr extended_addr,
+                      struct prb_stub_page *page, prb_addr page_addr, uint8_t *out,
+                      prb_addr frame_addr)
+{
+    (void)extended_addr, (void)page_addr;
+    struct vectors vectors = {0};
+    memcpy(&vectors, extended, len < sizeof vectors ? len : sizeof vectors);
+    struct frame frame = {
+        .stack_flags = NO_STACK,
+        .sp = saved[SP],
+        .pc = saved[PC],
+        .pstate = saved[PSTATE],
+        .fpsimd = {.magic = FPSIMD_MAGIC,
+                   .size = sizeof frame.fpsimd,
+                   .fpsr = vectors.fpsr,
+                   .fpcr = vectors.fpcr},
+    };
+    memcpy(frame.registers, saved, sizeof frame.registers);
+    memcpy(frame.fpsimd.registers, vectors.registers, sizeof vectors.registers);
+    memcpy(out, &frame, sizeof frame);
+    page->frame = frame_addr;
+    page->mask_place = frame_addr + offsetof(struct frame, mask);
+    return sizeof frame;
+}
+
+const struct prb_inject_arch prb_inject_aarch64 = {
+    .name = "aarch64",
+    .elf_machine = EM_AARCH64,
+    .words = WORDS,
+    .pc = PC,
+    .sp = SP,
+    .result = X0,
+    .number = X8,
+    .original = -1,
+    .args = {0, 1, 2, 3, 4, 5},
+    .syscall_code = syscall_code,
+    .syscall_len = sizeof syscall_code,
+    .mmap = 222,
+    .mprotect = 226,
+    .waits = waits,
+    .wait_count = sizeof waits / sizeof *waits,
+    .extended_note = NT_PRFPREG,
+    .extended_min = sizeof(struct vectors),
+    .parked_only = true, /* SVE's registers of a running thread would have to be saved, too */
+    .pc_goes_back = sizeof syscall_code,
+    .stub = stub,
+    .stub_len = sizeof stub,
+    .enter = enter,
+    .go_back = go_back,
+};
