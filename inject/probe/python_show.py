@@ -1,5 +1,6 @@
 # repr() with a bound: builtin containers are written piece by piece until the room is used up, so that a list of
 # millions of numbers costs no more than what is shown of it; everything else by its own repr, whose faults are told.
+import collections
 import itertools
 
 SHOW_DEPTH = 50
@@ -9,7 +10,7 @@ SHOW_INT_BITS = 1 << 14  # repr of an int takes time by the square of its digits
 class Shower(object):
     """The text of a value, at most about room characters."""
 
-    BRACKETS = {list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})"),
+    BRACKETS = {collections.deque: ("[", "]"), list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})"),
                 dict: ("{", "}")}
     EMPTY = {set: "set()", frozenset: "frozenset()"}
     TEXTS = (str, bytes, bytearray)
@@ -27,8 +28,9 @@ class Shower(object):
 
     def value(self, value, depth=0):
         kind = type(value)
-        if kind in self.BRACKETS:
-            self.container(value, kind, depth)
+        base = self.base(value, kind)
+        if base is not None:
+            self.container(value, base, depth)
         elif kind in self.TEXTS and len(value) > self.room:
             self.put(repr(value[:max(self.room, 0)]))
             self.parts.append("... ({} in all)".format(len(value)))
@@ -36,6 +38,16 @@ class Shower(object):
             self.put(hex(value))
         else:
             self.put(self.own(value))
+
+    def base(self, value, kind):
+        """The builtin container to write it as: its own, or for a large one of a subclass, the one it extends."""
+        if kind in self.BRACKETS and kind is not collections.deque:
+            return kind
+        base = next((one for one in self.BRACKETS if issubclass(kind, one)), None)
+        if base is None or base.__len__(value) * 2 < self.room:
+            return None
+        self.put(name_of(value) + " ")  # noqa: F821
+        return base
 
     def own(self, value):
         try:
@@ -46,16 +58,16 @@ class Shower(object):
         return str.__str__(text)
 
     def container(self, value, kind, depth):
-        if not value:
+        count = kind.__len__(value)
+        if not count:
             return self.put(self.EMPTY.get(kind) or "".join(self.BRACKETS[kind]))
         first, last = self.BRACKETS[kind]
         if id(value) in self.inside or depth >= SHOW_DEPTH:
             return self.put(first + "..." + last)
         self.inside.add(id(value))
-        count = len(value)
         self.put(first)
         # One call of C code: the program's threads cannot change the container meanwhile.
-        parts = list(itertools.islice(value.items() if kind is dict else value, max(self.room, 0) // 2 + 1))
+        parts = list(itertools.islice(dict.items(value) if kind is dict else kind.__iter__(value), max(self.room, 0) // 2 + 1))
         shown = 0
         for shown, part in enumerate(parts, 1):
             self.item(part, kind, depth + 1)

@@ -236,10 +236,13 @@ def test_hostile_values(python, probed):
     bound = 300000
     began = time.monotonic()
     for code in ("list(range(10 ** 6))", "'x' * 10 ** 7", "b'x' * 10 ** 7", "10 ** 10 ** 5", "{n: [n] * 9 for n in range(10 ** 5)}",
-                 "type('H', (), {'__repr__': lambda self: 'y' * 10 ** 7})()", "[[0] * 1000] * 1000"):
+                 "type('H', (), {'__repr__': lambda self: 'y' * 10 ** 7})()", "[[0] * 1000] * 1000",
+                 "import collections\ncollections.OrderedDict.fromkeys(range(10 ** 6))", "collections.deque(range(10 ** 6))"):
         text = one.eval(code).value
         assert 1000 < len(text) < bound, code
     assert time.monotonic() - began < 30
+    assert one.eval("collections.Counter('aab')").value == "Counter({'a': 2, 'b': 1})"
+    assert one.eval("collections.deque([1], 3), collections.deque()").value == "(deque([1], maxlen=3), deque([]))"
     assert one.eval("l = [1]\nl.append(l)\nl").value == "[1, [...]]"
     deep = one.eval("l = []\nfor n in range(10 ** 4): l = [l]\nl").value
     assert "..." in deep
