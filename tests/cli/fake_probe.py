@@ -63,4 +63,5 @@ class FakeProbe:
                 pass
 
     def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)  # accept() in the other thread would keep it open
         self.listener.close()
