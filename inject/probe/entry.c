@@ -132,6 +132,15 @@ static int config_list(char *out, size_t cap)
     return (int)text.len;
 }
 
+/* Who was detached records nothing, until the probe starts again. */
+static void *table(const char *name, const char *columns, char *error, size_t cap)
+{
+    if (runs_here())
+        return prb_tables_open(name, columns, error, cap);
+    snprintf(error, cap, "no probe runs in this process");
+    return NULL;
+}
+
 static const char *path(void) { return socket_path; }
 
 static const struct prb_probe_functions functions = {
@@ -142,7 +151,7 @@ static const struct prb_probe_functions functions = {
     .config_get = config_get,
     .config_set = config_set,
     .socket_path = path,
-    .table = prb_tables_open,
+    .table = table,
     .row = prb_tables_row,
     .config_list = config_list,
 };

@@ -1,8 +1,10 @@
-/* Names of tables and columns, and columns as text. */
+/* Names of tables and columns, columns as text, and what a file's numbers may be. */
 #include "ring/columns.h"
 
 #include <string.h>
 #include <strings.h>
+
+#include "ring/format.h"
 
 /* The built-in tables, SCHEMA_NAME: data alone, so that no list has to be kept beside that one. */
 static const char *const built_in[] = {
@@ -83,6 +85,18 @@ void prb_ring_cut(char *out, size_t cap, const char *text)
     if (len)
         memcpy(out, text, len);
     out[len] = '\0';
+}
+
+bool prb_ring_shape_is_good(const struct prb_ring_head *head)
+{
+    uint32_t chunk = head->chunk_bytes;
+    return head->magic == PRB_RING_MAGIC && head->version == PRB_RING_VERSION &&
+           head->columns >= 1 && head->columns <= PRB_RING_COLUMNS_MAX &&
+           chunk >= PRB_RING_CHUNK_MIN && chunk <= PRB_RING_CHUNK_MAX &&
+           (chunk & (chunk - 1)) == 0 && head->chunks_max >= 1 &&
+           head->chunks_max <= PRB_RING_CHUNKS_MAX && head->head_bytes % 4096 == 0 &&
+           head->head_bytes >= sizeof *head + head->columns * sizeof(struct prb_ring_head_column) &&
+           head->head_bytes <= (1u << 16);
 }
 
 /* ---- columns as text ---- */

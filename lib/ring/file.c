@@ -57,6 +57,9 @@ static bool map_file(struct prb_ring_table *table, int fd, uint32_t chunks, stru
     uint64_t first = head_bytes(table->column_count) + (uint64_t)chunks * table->chunk_bytes;
     if (fstat(fd, &st) != 0)
         return prb_fail_sys(err, errno, "%s", table->path);
+    free(table->slots);
+    if (!(table->slots = calloc(table->chunk_count, sizeof *table->slots)))
+        return prb_fail(err, PRB_NOMEM, "out of memory");
     if (!prb_ring_reserve(fd, 0, first, err))
         return prb_error_prefix(err, "%s", table->path);
     table->device = st.st_dev;
@@ -88,9 +91,9 @@ void prb_ring_file_unmap(struct prb_ring_table *table)
 
 /* ---- going on ---- */
 
-/* Whether the file's head is what this table's would be, but for what its rows changed. */
-static bool same_head(const struct prb_ring_table *table, int fd,
-                      const struct prb_ring_column *columns)
+/* Whether the file's head is what this table's would be, but for its limits (which the table takes
+ * then), and what its rows changed. */
+static bool same_head(struct prb_ring_table *table, int fd, const struct prb_ring_column *columns)
 {
     size_t bytes = head_bytes(table->column_count);
     PRB_AUTO_FREE struct prb_ring_head *there = calloc(1, bytes), *wanted = calloc(1, bytes);
@@ -100,7 +103,13 @@ static bool same_head(const struct prb_ring_table *table, int fd,
     wanted->flags = there->flags;
     wanted->dropped = there->dropped;
     wanted->retention = there->retention;
-    return memcmp(there, wanted, bytes) == 0;
+    wanted->chunk_bytes = there->chunk_bytes;
+    wanted->chunks_max = there->chunks_max;
+    if (memcmp(there, wanted, bytes) != 0 || !prb_ring_shape_is_good(there))
+        return false;
+    table->chunk_bytes = there->chunk_bytes;
+    table->chunk_count = there->chunks_max;
+    return true;
 }
 
 /* The next generation is new, and the next chunk the one behind the newest. */

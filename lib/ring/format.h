@@ -73,6 +73,9 @@ _Static_assert(sizeof(struct prb_ring_row) == 24, "as it stands in files");
 _Static_assert(sizeof(union prb_ring_cell) == 8, "as it stands in files");
 _Static_assert(sizeof(struct prb_ring_head) == 120, "as it stands in files");
 
+/* Whether the numbers of a head are such as a writer makes (columns.c). */
+bool prb_ring_shape_is_good(const struct prb_ring_head *head);
+
 static inline uint64_t prb_ring_check(uint64_t state)
 {
     state = (state ^ state >> 29) * 0x9e3779b97f4a7c15ull;

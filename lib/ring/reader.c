@@ -50,18 +50,6 @@ static bool read_at(int fd, void *out, size_t len, uint64_t offset)
     return true;
 }
 
-static bool shape_is_good(const struct prb_ring_head *head)
-{
-    uint32_t chunk = head->chunk_bytes;
-    return head->magic == PRB_RING_MAGIC && head->version == PRB_RING_VERSION &&
-           head->columns >= 1 && head->columns <= PRB_RING_COLUMNS_MAX &&
-           chunk >= PRB_RING_CHUNK_MIN && chunk <= PRB_RING_CHUNK_MAX &&
-           (chunk & (chunk - 1)) == 0 && head->chunks_max >= 1 &&
-           head->chunks_max <= PRB_RING_CHUNKS_MAX && head->head_bytes % 4096 == 0 &&
-           head->head_bytes >= sizeof *head + head->columns * sizeof(struct prb_ring_head_column) &&
-           head->head_bytes <= (1u << 16);
-}
-
 static bool read_columns(struct prb_ring_reader *reader)
 {
     struct prb_ring_head *head = reader->head;
@@ -82,7 +70,7 @@ static bool read_columns(struct prb_ring_reader *reader)
 static bool read_head(struct prb_ring_reader *reader, struct prb_error *err)
 {
     struct prb_ring_head head;
-    if (!read_at(reader->fd, &head, sizeof head, 0) || !shape_is_good(&head))
+    if (!read_at(reader->fd, &head, sizeof head, 0) || !prb_ring_shape_is_good(&head))
         return prb_fail(err, PRB_CORRUPT, "no ring of version %u", PRB_RING_VERSION);
     size_t bytes = sizeof head + head.columns * sizeof(struct prb_ring_head_column);
     if (!(reader->head = malloc(bytes)))

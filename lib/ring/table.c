@@ -73,8 +73,6 @@ static struct prb_ring_table *table_make(const char *folder, const char *name,
     if (snprintf(table->path, sizeof table->path, "%s/%s" PRB_RING_SUFFIX, folder, name) >=
         (int)sizeof table->path)
         return PRB_NULL(prb_fail(err, PRB_USAGE, "%s: the path is too long", folder));
-    if (!(table->slots = calloc(table->chunk_count, sizeof *table->slots)))
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
     if (!prb_ring_file_make(table, columns, err))
         return NULL;
     table->index = index++;

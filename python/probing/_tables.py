@@ -122,7 +122,7 @@ class Table(object):
         # type: () -> bool
         """Have the ring made; False: no probe, or it cannot be made (said in the log once)."""
         found = _native.look()
-        if self._generation == _native.generation:
+        if self._generation == _native.generation and (self._handle is not None or time.time() < self._look_again):
             return self._handle is not None
         if found is None:
             return False
@@ -132,6 +132,8 @@ class Table(object):
         why = create_string_buffer(512)
         lines = "\n".join(column.line() for column in self.columns) + "\n"
         self._handle = found.table(self.name.encode(), lines.encode("utf-8"), why, len(why)) or None
+        if self._handle is None:
+            self._look_again = time.time() + _native.LOOK_AGAIN
         error = "" if self._handle else why.value.decode("utf-8", "replace")
         if error != self.error:
             from probing import _log

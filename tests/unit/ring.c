@@ -305,8 +305,10 @@ static void a_table_goes_on(void **state)
         assert_true(read_proofs("resumed", &counts).rows == (uint64_t)n);
         prb_ring_tables_free();
     }
-    for (int round = 0; round < 90; round++) { /* round and round the chunks */
-        struct prb_ring_table *table = proof_table("resumed", 256 << 10);
+    for (int round = 0; round < 90;
+         round++) { /* round and round the chunks, its limits as they were */
+        struct prb_ring_table *table = proof_table("resumed", (uint64_t)(round + 1) << 20);
+        assert_int_equal(table->chunk_count, 64);
         for (int64_t end = n + 300; n < end; n++)
             assert_true(ring_write_proof(table, 7, n));
         prb_ring_tables_free();
