@@ -1,4 +1,5 @@
-/* The connection of a client: messages out, messages in, one request waited for at a time (control.h). */
+/* The connection of a client: messages out, messages in, one request waited for at a time
+ * (control.h). */
 #include "inject/control.h"
 
 #include <errno.h>
@@ -7,41 +8,47 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "inject/control_find.h"
 #include "inject/control_ask.h"
+#include "inject/control_find.h"
 #include "inject/probe/libc.h"
 
 #define READ_AT_ONCE (64u << 10)
-#define SEND_MS 10000     /* the probe takes nothing for so long: it hangs */
+#define SEND_MS 10000 /* the probe takes nothing for so long: it hangs */
 #define GREETING_MS 3000
-#define LOOK_MS 50        /* how often cancelled is asked */
+#define LOOK_MS 50            /* how often cancelled is asked */
 #define CANCEL_NS 5000000000u /* after which a cancelled request is waited for no more */
 
 struct prb_control {
     int fd;
     pid_t pid;
-    uint32_t last;      /* request number */
+    uint32_t last; /* request number */
     struct prb_buf in;
-    size_t used;        /* bytes of in that are dealt with */
+    size_t used; /* bytes of in that are dealt with */
 };
 
 static bool hung_up(struct prb_error *err)
 {
-    return prb_fail(err, PRB_GONE, "the probe has gone: the process ended, or the probe was detached");
+    return prb_fail(err, PRB_GONE,
+                    "the probe has gone: the process ended, or the probe was detached");
 }
 
-static bool send_all(struct prb_control *control, const struct prb_buf *message, struct prb_error *err)
+static bool send_all(struct prb_control *control, const struct prb_buf *message,
+                     struct prb_error *err)
 {
     size_t sent = 0;
     while (sent < message->len) {
-        ssize_t n = send(control->fd, message->data + sent, message->len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = send(control->fd, message->data + sent, message->len - sent,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
         struct pollfd fd = {.fd = control->fd, .events = POLLOUT};
         if (n >= 0)
             sent += (size_t)n;
+        else if (errno == EPIPE || errno == ECONNRESET)
+            return true; /* what it said before it hung up is read next */
         else if (errno != EAGAIN && errno != EINTR)
-            return hung_up(err);
+            return prb_fail_sys(err, errno, "sending to the probe");
         else if (poll(&fd, 1, SEND_MS) == 0)
-            return prb_fail(err, PRB_TIMEOUT, "the probe takes no message: the process may be stopped");
+            return prb_fail(err, PRB_TIMEOUT,
+                            "the probe takes no message: the process may be stopped");
     }
     return true;
 }
@@ -49,7 +56,8 @@ static bool send_all(struct prb_control *control, const struct prb_buf *message,
 enum got { GOT, GOT_NOTHING, GOT_FAILED };
 
 /* The next message of whichever request; valid until the next call. */
-static enum got receive(struct prb_control *control, int wait_ms, struct prb_message *out, struct prb_error *err)
+static enum got receive(struct prb_control *control, int wait_ms, struct prb_message *out,
+                        struct prb_error *err)
 {
     struct prb_buf *in = &control->in;
     if (control->used)
@@ -57,7 +65,8 @@ static enum got receive(struct prb_control *control, int wait_ms, struct prb_mes
     in->len -= control->used;
     control->used = 0;
     for (;;) {
-        enum prb_taken taken = prb_message_take((const uint8_t *)in->data, in->len, out, &control->used);
+        enum prb_taken taken =
+            prb_message_take((const uint8_t *)in->data, in->len, out, &control->used);
         if (taken == PRB_TAKEN)
             return GOT;
         control->used = 0;
@@ -81,7 +90,8 @@ static enum got receive(struct prb_control *control, int wait_ms, struct prb_mes
     }
 }
 
-static void copy_text(const struct prb_message *message, enum prb_message_field key, char *out, size_t cap)
+static void copy_text(const struct prb_message *message, enum prb_message_field key, char *out,
+                      size_t cap)
 {
     const char *text = "";
     size_t len = 0;
@@ -105,17 +115,20 @@ static bool send_cancel(struct prb_control *control, uint32_t request, struct pr
     PRB_AUTO(prb_buf) struct prb_buf fields = {0}, message = {0};
     prb_fields_number(&fields, PRB_FLD_REQUEST, request);
     prb_message_add(&message, PRB_MSG_CANCEL, ++control->last, &fields);
-    return prb_buf_ok(&message) ? send_all(control, &message, err) : prb_fail(err, PRB_NOMEM, "out of memory");
+    return prb_buf_ok(&message) ? send_all(control, &message, err)
+                                : prb_fail(err, PRB_NOMEM, "out of memory");
 }
 
 /* What is to be done about the time: false with err, or *wait_ms_out. */
 static bool look_at_clock(struct prb_control *control, const struct prb_ask *ask, uint32_t request,
-                          uint64_t *give_up, bool *cancelled, int *wait_ms_out, struct prb_error *err)
+                          uint64_t *give_up, bool *cancelled, int *wait_ms_out,
+                          struct prb_error *err)
 {
     uint64_t now = prb_now_ns();
     if (*give_up && now >= *give_up)
-        return prb_fail(err, PRB_TIMEOUT, *cancelled ? "interrupted, but the target does not stop what it does"
-                                                     : "the probe does not answer: the process may be stopped");
+        return prb_fail(err, PRB_TIMEOUT,
+                        *cancelled ? "interrupted, but the target does not stop what it does"
+                                   : "the probe does not answer: the process may be stopped");
     if (!*cancelled && (ask->stop || (ask->cancelled && ask->cancelled(ask->context)))) {
         *cancelled = true;
         *give_up = now + CANCEL_NS;
@@ -159,8 +172,9 @@ static bool wait_for_end(struct prb_control *control, uint32_t request, struct p
     }
 }
 
-bool prb_control_ask(struct prb_control *control, enum prb_message_type type, const struct prb_buf *fields,
-                     struct prb_ask *ask, struct prb_message *end_out, struct prb_error *err)
+bool prb_control_ask(struct prb_control *control, enum prb_message_type type,
+                     const struct prb_buf *fields, struct prb_ask *ask, struct prb_message *end_out,
+                     struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf message = {0};
     uint32_t request = ++control->last;

@@ -1,8 +1,8 @@
 /*
  * Talking to a probe: the client of its control socket (inject/probe/protocol.h).
  *
- * Every request gets any number of parts (output as it comes) and exactly one end.  One connection serves one thread
- * of the caller; requests of one connection may overlap (cancel is one).
+ * Every request gets any number of parts (output as it comes) and exactly one end.  One connection
+ * serves one thread of the caller; requests of one connection may overlap (cancel is one).
  */
 #ifndef PRB_INJECT_CONTROL_H
 #define PRB_INJECT_CONTROL_H
@@ -11,8 +11,9 @@
 
 struct prb_control;
 
-/* Connect to the probe of a process (found through /proc/PID/root, so containers work), or to a socket by its path, and
- * shake hands: both sides check the other's credentials.  NOT_FOUND: there is no probe. */
+/* Connect to the probe of a process (found through /proc/PID/root, so containers work), or to a
+ * socket by its path, and shake hands: both sides check the other's credentials.  NOT_FOUND: there
+ * is no probe. */
 PRB_API struct prb_control *prb_control_open(pid_t pid, struct prb_error *err);
 PRB_API struct prb_control *prb_control_open_path(const char *path, struct prb_error *err);
 PRB_API void prb_control_close(struct prb_control *control);
@@ -23,7 +24,8 @@ PRB_API pid_t prb_control_pid(const struct prb_control *control);
 PRB_API bool prb_control_present(pid_t pid);
 
 enum prb_eval_mode {
-    PRB_EVAL_AUTO,   /* an expression gives its value, else statements; the last expression's value of several */
+    PRB_EVAL_AUTO, /* an expression gives its value, else statements; the last expression's value of
+                      several */
     PRB_EVAL_SINGLE, /* as the interactive interpreter does; INCOMPLETE: more lines are needed */
 };
 
@@ -31,11 +33,12 @@ struct prb_eval_options {
     enum prb_eval_mode mode;
     const char *code;
     size_t code_len;
-    const char *name_space; /* names live on between evaluations of one namespace; NULL: __main__'s; "": a fresh one */
-    uint64_t thread;        /* Python thread ident or OS thread id whose frame's names are used; 0: none */
-    unsigned frame;         /* of that thread, 0 innermost */
-    double gil_timeout;     /* s; 0: 1 */
-    double timeout;         /* s for the code; 0: none */
+    const char *name_space; /* names live on between evaluations of one namespace; NULL: __main__'s;
+                               "": a fresh one */
+    uint64_t thread; /* Python thread ident or OS thread id whose frame's names are used; 0: none */
+    unsigned frame;  /* of that thread, 0 innermost */
+    double gil_timeout; /* s; 0: 1 */
+    double timeout;     /* s for the code; 0: none */
     /* Output as it comes; stream 1: stdout, 2: stderr.  False: cancel. */
     bool (*output)(void *context, int stream, const char *text, size_t len);
     /* Asked now and then while waiting; true: cancel (Ctrl-C).  NULL: never. */
@@ -44,11 +47,11 @@ struct prb_eval_options {
 };
 
 struct prb_eval_result {
-    bool raised;      /* text is the traceback */
-    bool incomplete;  /* SINGLE: the block goes on */
-    bool none;        /* no value to show */
-    char *text;       /* the value's repr, bounded; freed by prb_eval_result_free */
-    double seconds;   /* in the target */
+    bool raised;     /* text is the traceback */
+    bool incomplete; /* SINGLE: the block goes on */
+    bool none;       /* no value to show */
+    char *text;      /* the value's repr, bounded; freed by prb_eval_result_free */
+    double seconds;  /* in the target */
 };
 
 PRB_API bool prb_control_eval(struct prb_control *control, const struct prb_eval_options *options,
@@ -60,23 +63,28 @@ struct prb_strings {
     char **items;
     size_t count;
 };
-PRB_API bool prb_control_complete(struct prb_control *control, const char *text, size_t cursor, uint64_t thread,
-                                  struct prb_strings *out, struct prb_error *err);
+PRB_API bool prb_control_complete(struct prb_control *control, const char *text, size_t cursor,
+                                  uint64_t thread, struct prb_strings *out, struct prb_error *err);
 PRB_API void prb_strings_free(struct prb_strings *strings);
 
-/* Settings of the probe: key, value, unit and doc, as "key\tvalue\tdefault\tunit\tdoc" (list), or one value. */
-PRB_API bool prb_control_config_list(struct prb_control *control, struct prb_strings *out, struct prb_error *err);
-PRB_API bool prb_control_config_get(struct prb_control *control, const char *key, char **value, struct prb_error *err);
-PRB_API bool prb_control_config_set(struct prb_control *control, const char *key, const char *value, struct prb_error *err);
+/* Settings of the probe: key, value, unit and doc, as "key\tvalue\tdefault\tunit\tdoc" (list), or
+ * one value. */
+PRB_API bool prb_control_config_list(struct prb_control *control, struct prb_strings *out,
+                                     struct prb_error *err);
+PRB_API bool prb_control_config_get(struct prb_control *control, const char *key, char **value,
+                                    struct prb_error *err);
+PRB_API bool prb_control_config_set(struct prb_control *control, const char *key, const char *value,
+                                    struct prb_error *err);
 
 struct prb_probe_status {
-    int64_t version;      /* of the protocol */
+    int64_t version; /* of the protocol */
     char probe_version[32];
-    double started;       /* s since the epoch */
+    double started; /* s since the epoch */
     unsigned clients, evaluations;
-    char data_dir[256];   /* where its rings are, as the target sees it */
+    char data_dir[256]; /* where its rings are, as the target sees it */
 };
-PRB_API bool prb_control_status(struct prb_control *control, struct prb_probe_status *out, struct prb_error *err);
+PRB_API bool prb_control_status(struct prb_control *control, struct prb_probe_status *out,
+                                struct prb_error *err);
 /* The probe ends: threads, socket, hooks.  Its text stays mapped. */
 PRB_API bool prb_control_detach(struct prb_control *control, struct prb_error *err);
 

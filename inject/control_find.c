@@ -1,6 +1,7 @@
 /*
- * The socket of a process lies in the process's own file system, named by its own pid and start time (place.h), so it
- * is reached through /proc/PID/root and found from what /proc says of the process: proc(5), user_namespaces(7).
+ * The socket of a process lies in the process's own file system, named by its own pid and start
+ * time (place.h), so it is reached through /proc/PID/root and found from what /proc says of the
+ * process: proc(5), user_namespaces(7).
  */
 #include "inject/control_find.h"
 
@@ -24,10 +25,10 @@
 
 /* What the name of the socket is made of. */
 struct whom {
-    pid_t pid, inner;  /* as we see it, as it sees itself */
+    pid_t pid, inner; /* as we see it, as it sees itself */
     uid_t uid, inner_uid;
     uint64_t start;
-    bool other_users;  /* another user namespace */
+    bool other_users; /* another user namespace */
 };
 
 static long read_text(pid_t pid, const char *name, char *out, size_t cap)
@@ -38,7 +39,7 @@ static long read_text(pid_t pid, const char *name, char *out, size_t cap)
     size_t used = 0;
     if (fd < 0)
         return -1;
-    for (ssize_t n = 1; n > 0 && used < cap - 1; used += n > 0 ? (size_t)n : 0)
+    for (ssize_t n = 1; n > 0 && used<cap - 1; used += n> 0 ? (size_t)n : 0)
         n = read(fd, out + used, cap - 1 - used);
     out[used] = '\0';
     return (long)used;
@@ -91,8 +92,8 @@ static bool look_at(pid_t pid, struct whom *out, struct prb_error *err)
 {
     char text[1024];
     *out = (struct whom){.pid = pid};
-    if (read_text(pid, "stat", text, sizeof text) <= 0 || !prb_place_start_time(text, &out->start) ||
-        !read_status(out))
+    if (read_text(pid, "stat", text, sizeof text) <= 0 ||
+        !prb_place_start_time(text, &out->start) || !read_status(out))
         return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid);
     map_user(out);
     return true;
@@ -101,7 +102,8 @@ static bool look_at(pid_t pid, struct whom *out, struct prb_error *err)
 /* A folder in the target's root, no link leading out of it. */
 static int open_in_root(int root, const char *path)
 {
-    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                           .resolve = RESOLVE_IN_ROOT};
     int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
     return fd < 0 && errno == ENOSYS ? openat(root, path + 1, (int)how.flags) : fd;
 }
@@ -126,7 +128,8 @@ static bool find_in(int folder, const struct whom *whom, char name[64])
         uint64_t start;
         if (!entry)
             break;
-        if (prb_place_parse(entry->d_name, &pid, &start) && pid == whom->inner && is_socket(folder, entry->d_name)) {
+        if (prb_place_parse(entry->d_name, &pid, &start) && pid == whom->inner &&
+            is_socket(folder, entry->d_name)) {
             snprintf(name, 64, "%.63s", entry->d_name);
             return true;
         }
@@ -150,7 +153,8 @@ static int find(const struct whom *whom, char name[64], struct prb_error *err)
     prb_fail(err, PRB_NOT_FOUND, "process %d has no probe", (int)whom->pid);
     prb_error_remedy(err, "`probing %d inject` puts one there", (int)whom->pid);
     for (unsigned which = 0; which < PRB_PLACES; which++) {
-        if (!prb_place_folder(which, environment, len > 0 ? (size_t)len : 0, whom->inner_uid, path, sizeof path))
+        if (!prb_place_folder(which, environment, len > 0 ? (size_t)len : 0, whom->inner_uid, path,
+                              sizeof path))
             continue;
         PRB_AUTO_FD int folder = open_in_root(root, path);
         if (folder < 0 || !find_in(folder, whom, name))
@@ -162,8 +166,8 @@ static int find(const struct whom *whom, char name[64], struct prb_error *err)
     return -1;
 }
 
-/* The user that connect(2) shows to the other side: root outside of a user namespace is nobody inside, the process's
- * own user is known there.  Only this thread, only for the call. */
+/* The user that connect(2) shows to the other side: root outside of a user namespace is nobody
+ * inside, the process's own user is known there.  Only this thread, only for the call. */
 static int connect_as(int fd, const struct sockaddr_un *address, const struct whom *whom)
 {
     bool other = whom && whom->other_users && geteuid() == 0 && whom->uid != 0;
@@ -181,7 +185,8 @@ static int connect_to(int folder, const char *name, const struct whom *whom, str
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval patience = {.tv_sec = CONNECT_SECONDS};
-    int n = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
+    int n =
+        snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
     PRB_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || n >= (int)sizeof address.sun_path) {
         prb_fail_sys(err, fd < 0 ? errno : ENAMETOOLONG, "making a socket");
@@ -191,9 +196,11 @@ static int connect_to(int folder, const char *name, const struct whom *whom, str
     if (connect_as(fd, &address, whom) == 0)
         return PRB_STEAL_FD(fd);
     if (errno == ECONNREFUSED)
-        prb_fail(err, PRB_NOT_FOUND, "nobody listens at %s any more: the program with the probe has ended", name);
+        prb_fail(err, PRB_NOT_FOUND,
+                 "nobody listens at %s any more: the program with the probe has ended", name);
     else if (errno == EAGAIN)
-        prb_fail(err, PRB_TIMEOUT, "the probe does not take connections: the process may be stopped");
+        prb_fail(err, PRB_TIMEOUT,
+                 "the probe does not take connections: the process may be stopped");
     else
         prb_fail_sys(err, errno, "connecting to %s", name);
     return -1;
@@ -219,9 +226,10 @@ int prb_control_connect(pid_t pid, struct prb_error *err)
         return -1;
     if (peer.pid == pid && peer.uid == whom.uid)
         return PRB_STEAL_FD(fd);
-    prb_fail(err, PRB_PERMISSION, "the socket of process %d is held by process %d of user %u", (int)pid,
-             (int)peer.pid, (unsigned)peer.uid);
-    prb_error_remedy(err, "somebody pretends to be its probe, or a child kept its socket: remove %s", name);
+    prb_fail(err, PRB_PERMISSION, "the socket of process %d is held by process %d of user %u",
+             (int)pid, (int)peer.pid, (unsigned)peer.uid);
+    prb_error_remedy(
+        err, "somebody pretends to be its probe, or a child kept its socket: remove %s", name);
     return -1;
 }
 

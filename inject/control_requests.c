@@ -4,10 +4,13 @@
 
 #include "inject/control_ask.h"
 
-#define ANSWER_MS 10000   /* of requests that the server answers by itself */
+#define ANSWER_MS 10000 /* of requests that the server answers by itself */
 #define COMPLETE_MS 5000
 
-static bool out_of_memory(struct prb_error *err) { return prb_fail(err, PRB_NOMEM, "out of memory"); }
+static bool out_of_memory(struct prb_error *err)
+{
+    return prb_fail(err, PRB_NOMEM, "out of memory");
+}
 
 static bool is_set(const struct prb_message *message, enum prb_message_field key)
 {
@@ -40,7 +43,8 @@ static bool is_cancelled(void *context)
 static void add_time(struct prb_buf *fields, enum prb_message_field key, double seconds)
 {
     if (seconds > 0)
-        prb_fields_number(fields, key, seconds < 1e9 ? (uint64_t)(seconds * 1000 + 0.999) : (uint64_t)1e12);
+        prb_fields_number(fields, key,
+                          seconds < 1e9 ? (uint64_t)(seconds * 1000 + 0.999) : (uint64_t)1e12);
 }
 
 bool prb_control_eval(struct prb_control *control, const struct prb_eval_options *options,
@@ -54,7 +58,8 @@ bool prb_control_eval(struct prb_control *control, const struct prb_eval_options
     prb_fields_number(&fields, PRB_FLD_MODE, options->mode);
     prb_fields_text(&fields, PRB_FLD_SOURCE, options->code, options->code_len);
     if (options->name_space)
-        prb_fields_text(&fields, PRB_FLD_NAMESPACE, options->name_space, strlen(options->name_space));
+        prb_fields_text(&fields, PRB_FLD_NAMESPACE, options->name_space,
+                        strlen(options->name_space));
     if (options->thread) {
         prb_fields_number(&fields, PRB_FLD_THREAD, options->thread);
         prb_fields_number(&fields, PRB_FLD_FRAME, options->frame);
@@ -104,8 +109,9 @@ static bool add_item(void *context, const struct prb_message *part)
     return true;
 }
 
-static bool ask_items(struct prb_control *control, enum prb_message_type type, const struct prb_buf *fields,
-                      int wait_ms, struct prb_strings *out, struct prb_error *err)
+static bool ask_items(struct prb_control *control, enum prb_message_type type,
+                      const struct prb_buf *fields, int wait_ms, struct prb_strings *out,
+                      struct prb_error *err)
 {
     struct strings strings = {0};
     struct prb_ask ask = {.wait_ms = wait_ms, .part = add_item, .context = &strings};
@@ -128,8 +134,8 @@ void prb_strings_free(struct prb_strings *strings)
     *strings = (struct prb_strings){0};
 }
 
-bool prb_control_complete(struct prb_control *control, const char *text, size_t cursor, uint64_t thread,
-                          struct prb_strings *out, struct prb_error *err)
+bool prb_control_complete(struct prb_control *control, const char *text, size_t cursor,
+                          uint64_t thread, struct prb_strings *out, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf fields = {0};
     prb_fields_text(&fields, PRB_FLD_SOURCE, text, strlen(text));
@@ -141,12 +147,14 @@ bool prb_control_complete(struct prb_control *control, const char *text, size_t 
     return ask_items(control, PRB_MSG_COMPLETE, &fields, COMPLETE_MS, out, err);
 }
 
-bool prb_control_config_list(struct prb_control *control, struct prb_strings *out, struct prb_error *err)
+bool prb_control_config_list(struct prb_control *control, struct prb_strings *out,
+                             struct prb_error *err)
 {
     return ask_items(control, PRB_MSG_CONFIG_LIST, NULL, ANSWER_MS, out, err);
 }
 
-bool prb_control_config_get(struct prb_control *control, const char *key, char **value, struct prb_error *err)
+bool prb_control_config_get(struct prb_control *control, const char *key, char **value,
+                            struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf fields = {0};
     struct prb_ask ask = {.wait_ms = ANSWER_MS};
@@ -163,7 +171,8 @@ bool prb_control_config_get(struct prb_control *control, const char *key, char *
     return true;
 }
 
-bool prb_control_config_set(struct prb_control *control, const char *key, const char *value, struct prb_error *err)
+bool prb_control_config_set(struct prb_control *control, const char *key, const char *value,
+                            struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf fields = {0};
     struct prb_ask ask = {.wait_ms = ANSWER_MS};
@@ -175,7 +184,8 @@ bool prb_control_config_set(struct prb_control *control, const char *key, const 
     return prb_control_ask(control, PRB_MSG_CONFIG_SET, &fields, &ask, &end, err);
 }
 
-static void copy_field(const struct prb_message *message, enum prb_message_field key, char *out, size_t cap)
+static void copy_field(const struct prb_message *message, enum prb_message_field key, char *out,
+                       size_t cap)
 {
     const char *text = "";
     size_t len = 0;
@@ -183,7 +193,8 @@ static void copy_field(const struct prb_message *message, enum prb_message_field
     snprintf(out, cap, "%.*s", (int)(len < cap ? len : cap), text);
 }
 
-bool prb_control_status(struct prb_control *control, struct prb_probe_status *out, struct prb_error *err)
+bool prb_control_status(struct prb_control *control, struct prb_probe_status *out,
+                        struct prb_error *err)
 {
     struct prb_ask ask = {.wait_ms = ANSWER_MS};
     struct prb_message end;

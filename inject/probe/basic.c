@@ -38,7 +38,8 @@ static void config_list(struct prb_request *request, const struct prb_message *m
 const struct prb_request_kind prb_request_config_list = {
     .type = PRB_MSG_CONFIG_LIST, .name = "config", .begin = config_list};
 
-/* A field as a text; false: it has none, is too long, or holds a NUL, and the request is answered. */
+/* A field as a text; false: it has none, is too long, or holds a NUL, and the request is answered.
+ */
 static bool take_text(struct prb_request *request, const struct prb_message *message,
                       enum prb_message_field field, char *out, size_t cap)
 {
@@ -102,7 +103,13 @@ static void detach(struct prb_request *request, const struct prb_message *messag
 }
 
 /* It cannot be called back. */
-static void detach_anyway(struct prb_request *request, enum prb_cancel why) { (void)request, (void)why; }
+static void detach_anyway(struct prb_request *request, enum prb_cancel why)
+{
+    (void)request, (void)why;
+}
 
-const struct prb_request_kind prb_request_detach = {
-    .type = PRB_MSG_DETACH, .name = "detach", .logged = true, .begin = detach, .cancel = detach_anyway};
+const struct prb_request_kind prb_request_detach = {.type = PRB_MSG_DETACH,
+                                                    .name = "detach",
+                                                    .logged = true,
+                                                    .begin = detach,
+                                                    .cancel = detach_anyway};

@@ -1,6 +1,7 @@
 /*
- * One connection: bytes in, messages to their handlers, bytes out.  Nothing that a client sends or leaves undone may
- * cost more than its own connection: sends never wait, what waits to be sent is bounded, and malformed bytes end it.
+ * One connection: bytes in, messages to their handlers, bytes out.  Nothing that a client sends or
+ * leaves undone may cost more than its own connection: sends never wait, what waits to be sent is
+ * bounded, and malformed bytes end it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +39,10 @@ void prb_client_free(struct prb_client *client)
     free(client);
 }
 
-size_t prb_client_waiting(const struct prb_client *client) { return client->out.len - client->sent; }
+size_t prb_client_waiting(const struct prb_client *client)
+{
+    return client->out.len - client->sent;
+}
 
 void prb_client_flush(struct prb_client *client)
 {
@@ -106,7 +110,8 @@ static void greet(struct prb_client *client, const struct prb_message *message)
     uint64_t version = 0;
     prb_message_number(message, PRB_FLD_VERSION, &version);
     if (version != PRB_PROTOCOL_VERSION) {
-        prb_fail(&err, PRB_UNSUPPORTED, "the probe speaks version %d of the protocol, the client %llu",
+        prb_fail(&err, PRB_UNSUPPORTED,
+                 "the probe speaks version %d of the protocol, the client %llu",
                  PRB_PROTOCOL_VERSION, (unsigned long long)version);
         prb_error_remedy(&err, "use the probing that put the probe there (%s)", PRB_PROBE_VERSION);
         refuse(client, message->request, &err);
@@ -165,7 +170,8 @@ static void log_request(const struct prb_client *client, const struct prb_reques
         prb_log_quote(&text, bytes, len);
     }
     if (prb_buf_ok(&text))
-        prb_log(prb_server.place.folder, "%s %s%s", client->who, kind->name, text.data ? text.data : "");
+        prb_log(prb_server.place.folder, "%s %s%s", client->who, kind->name,
+                text.data ? text.data : "");
 }
 
 static void begin(struct prb_client *client, const struct prb_request_kind *kind,
@@ -174,8 +180,10 @@ static void begin(struct prb_client *client, const struct prb_request_kind *kind
     struct prb_error err;
     const char *why;
     if (kind->runs_python && prb_remote_debug_is_off(&why)) {
-        prb_fail(&err, PRB_PERMISSION, "the target's owner has switched remote debugging off (%s)", why);
-        prb_error_remedy(&err, "start it without %s; what only looks (backtrace, query) works", why);
+        prb_fail(&err, PRB_PERMISSION, "the target's owner has switched remote debugging off (%s)",
+                 why);
+        prb_error_remedy(&err, "start it without %s; what only looks (backtrace, query) works",
+                         why);
         refuse(client, message->request, &err);
         return;
     }
@@ -214,7 +222,8 @@ static bool dispatch(struct prb_client *client, const struct prb_message *messag
             return true;
         }
     }
-    prb_fail(&err, PRB_UNSUPPORTED, "the probe (%s) knows no request %u", PRB_PROBE_VERSION, message->type);
+    prb_fail(&err, PRB_UNSUPPORTED, "the probe (%s) knows no request %u", PRB_PROBE_VERSION,
+             message->type);
     refuse(client, message->request, &err);
     return true;
 }
@@ -225,7 +234,8 @@ static void take_messages(struct prb_client *client)
     size_t at = 0, used;
     enum prb_taken taken = PRB_TAKEN;
     while (!client->dead) {
-        taken = prb_message_take((const uint8_t *)client->in.data + at, client->in.len - at, &message, &used);
+        taken = prb_message_take((const uint8_t *)client->in.data + at, client->in.len - at,
+                                 &message, &used);
         if (taken != PRB_TAKEN || !dispatch(client, &message))
             break;
         at += used;

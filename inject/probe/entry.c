@@ -1,6 +1,6 @@
 /*
- * prb_probe_start: the one door into libprobe.so, and the functions that Python code in the target gets by it.
- * Starting twice, from two threads or after a detach is all the same call.
+ * prb_probe_start: the one door into libprobe.so, and the functions that Python code in the target
+ * gets by it. Starting twice, from two threads or after a detach is all the same call.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -31,7 +31,10 @@ static void forked(void)
     socket_path[0] = '\0';
 }
 
-static bool runs_here(void) { return prb_server.owner == getpid() && prb_server.state == PRB_STATE_RUNS; }
+static bool runs_here(void)
+{
+    return prb_server.owner == getpid() && prb_server.state == PRB_STATE_RUNS;
+}
 
 /* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else. */
 static void configure(const struct prb_place *place)
@@ -62,7 +65,8 @@ static void tell_later(int folder)
     };
     char value[PRB_SETTING_TEXT_MAX];
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (prb_settings_given(later[i].key) && prb_settings_get(later[i].key, value, sizeof value) > 0)
+        if (prb_settings_given(later[i].key) &&
+            prb_settings_get(later[i].key, value, sizeof value) > 0)
             prb_log(folder, "%s=%.100s is kept: %s comes with a later release", later[i].key, value,
                     later[i].what);
 }
@@ -101,7 +105,10 @@ static int detach(void)
     return prb_server_wait(END_WAIT) ? 0 : -1;
 }
 
-static int config_get(const char *key, char *out, size_t cap) { return prb_settings_get(key, out, cap); }
+static int config_get(const char *key, char *out, size_t cap)
+{
+    return prb_settings_get(key, out, cap);
+}
 
 static void tell(const struct prb_error *err, char *out, size_t cap)
 {
@@ -161,7 +168,8 @@ static void log_start(const char *how, bool again)
 {
     pthread_mutex_lock(&prb_server.lock);
     if (prb_server.state == PRB_STATE_RUNS)
-        prb_log(prb_server.place.folder, "%s %s", how ? how : "start", again ? "again" : socket_path);
+        prb_log(prb_server.place.folder, "%s %s", how ? how : "start",
+                again ? "again" : socket_path);
     pthread_mutex_unlock(&prb_server.lock);
 }
 
@@ -172,7 +180,8 @@ __attribute__((visibility("default"))) int prb_probe_start(struct prb_probe_call
         return -1; /* where its error is, only its version knows */
     pthread_mutex_lock(&starting);
     bool again = runs_here();
-    bool ok = again ? !call->settings || prb_settings_set_lines(call->settings, &err) : begin(call, &err);
+    bool ok =
+        again ? !call->settings || prb_settings_set_lines(call->settings, &err) : begin(call, &err);
     if (ok)
         log_start(call->how, again);
     pthread_mutex_unlock(&starting);

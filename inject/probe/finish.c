@@ -1,6 +1,7 @@
 /*
- * The end of the server, on its own thread: the socket's name goes first, then the requests, then what Python holds of
- * us, then the last answers and the descriptors.  What stays is mapped text and this file's static data.
+ * The end of the server, on its own thread: the socket's name goes first, then the requests, then
+ * what Python holds of us, then the last answers and the descriptors.  What stays is mapped text
+ * and this file's static data.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,7 @@
 #include "inject/probe/server.h"
 #include "inject/probe/tables.h"
 
-#define PYTHON_MS 1000           /* for the GIL, and for code that still runs */
+#define PYTHON_MS 1000          /* for the GIL, and for code that still runs */
 #define FAREWELL_NS 1000000000u /* for clients to take their last answers */
 
 static void answer_detach(struct prb_client *client)
@@ -44,7 +45,8 @@ static void say_farewell(struct prb_client *client, uint64_t until)
     while (sends(client)) {
         struct pollfd fd = {.fd = client->fd, .events = POLLOUT};
         uint64_t now = prb_now_ns();
-        if (now >= until || (poll(&fd, 1, (int)((until - now) / 1000000 + 1)) < 0 && errno != EINTR))
+        if (now >= until ||
+            (poll(&fd, 1, (int)((until - now) / 1000000 + 1)) < 0 && errno != EINTR))
             return;
     }
 }

@@ -1,8 +1,9 @@
 /*
- * libc as libprobe.so may use it: a library built on a new system loads into a program that runs on an older one, so
- * calls that glibc got or moved to other symbol versions later than 2.17 go to the kernel, and functions that moved
- * from libpthread and libdl to libc (2.34) are bound to their first versions.  Included before everything else in
- * libprobe.so's files (local.mk); a test looks at the versions that are left.
+ * libc as libprobe.so may use it: a library built on a new system loads into a program that runs on
+ * an older one, so calls that glibc got or moved to other symbol versions later than 2.17 go to the
+ * kernel, and functions that moved from libpthread and libdl to libc (2.34) are bound to their
+ * first versions.  Included before everything else in libprobe.so's files (local.mk); a test looks
+ * at the versions that are left.
  */
 #ifndef PRB_PROBE_LIBC_H
 #define PRB_PROBE_LIBC_H

@@ -1,6 +1,6 @@
 /*
- * The socket's mode is the first wall, the peer's credentials are the second (unix(7), SO_PEERCRED: those at the time
- * of connect(2), as this process's user namespace sees them).
+ * The socket's mode is the first wall, the peer's credentials are the second (unix(7), SO_PEERCRED:
+ * those at the time of connect(2), as this process's user namespace sees them).
  */
 #include "inject/probe/listen.h"
 
@@ -43,7 +43,8 @@ static bool address_of(const struct prb_place *place, struct sockaddr_un *out)
     size_t cap = sizeof out->sun_path;
     if (snprintf(out->sun_path, cap, "%s/%s", place->path, place->name) < (int)cap)
         return true;
-    return snprintf(out->sun_path, cap, "/proc/self/fd/%d/%s", place->folder, place->name) < (int)cap;
+    return snprintf(out->sun_path, cap, "/proc/self/fd/%d/%s", place->folder, place->name) <
+           (int)cap;
 }
 
 int prb_listen_open(const struct prb_place *place, struct prb_error *err)
@@ -90,7 +91,8 @@ static void name_of(pid_t pid, char out[32])
     snprintf(out, 32, "%s", text);
 }
 
-/* One message that belongs to no request; what does not fit into an empty socket's buffer is lost. */
+/* One message that belongs to no request; what does not fit into an empty socket's buffer is lost.
+ */
 static void turn_away(int fd, enum prb_code code, const char *text)
 {
     PRB_AUTO(prb_buf) struct prb_buf fields = {0}, message = {0};
@@ -113,10 +115,12 @@ int prb_listen_accept(int listener, bool full, char *who, size_t cap)
     int fd = prb_own_make(make_connection, &listener);
     if (fd < 0)
         return -1;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || (peer.uid != geteuid() && peer.uid != 0)) {
-        prb_log(prb_server.place.folder, "uid=%u by=%d refused: another user", (unsigned)peer.uid, (int)peer.pid);
-        snprintf(text, sizeof text, "the target belongs to user %u, you are user %u", (unsigned)geteuid(),
-                 (unsigned)peer.uid);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+        (peer.uid != geteuid() && peer.uid != 0)) {
+        prb_log(prb_server.place.folder, "uid=%u by=%d refused: another user", (unsigned)peer.uid,
+                (int)peer.pid);
+        snprintf(text, sizeof text, "the target belongs to user %u, you are user %u",
+                 (unsigned)geteuid(), (unsigned)peer.uid);
         turn_away(fd, PRB_PERMISSION, text);
         return -1;
     }

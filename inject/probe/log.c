@@ -1,6 +1,7 @@
 /*
- * Lines of the log.  Each is one write(2) to a file opened for appending, so lines of several processes do not mix; the
- * file is opened for each line, so that no descriptor is held and a rotation by another process is seen.
+ * Lines of the log.  Each is one write(2) to a file opened for appending, so lines of several
+ * processes do not mix; the file is opened for each line, so that no descriptor is held and a
+ * rotation by another process is seen.
  */
 #include "inject/probe/log.h"
 
@@ -23,7 +24,8 @@ void prb_log_quote(struct prb_buf *out, const char *text, size_t len)
     for (size_t i = 0; i < shown;) {
         unsigned char c = (unsigned char)text[i];
         size_t n = prb_utf8_length(text + i, shown - i);
-        if (n == 2 && c == 0xc2 && (text[i + 1] & 0xe0) == 0x80) /* U+0080 … U+009F steer terminals, too */
+        if (n == 2 && c == 0xc2 &&
+            (text[i + 1] & 0xe0) == 0x80) /* U+0080 … U+009F steer terminals, too */
             n = 0;
         if (c == '\n')
             prb_buf_adds(out, "\\n");
@@ -40,7 +42,8 @@ void prb_log_quote(struct prb_buf *out, const char *text, size_t len)
 
 static int open_log(int folder)
 {
-    return openat(folder, file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    return openat(folder, file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+                  0600);
 }
 
 /* Only who gets the lock renames; who comes second finds a short file. */

@@ -1,6 +1,6 @@
 /*
- * Messages as bytes, both directions (protocol.h).  Everything that is read is checked once, in prb_message_take;
- * looking for a field relies on that.
+ * Messages as bytes, both directions (protocol.h).  Everything that is read is checked once, in
+ * prb_message_take; looking for a field relies on that.
  */
 #include "inject/probe/message.h"
 
@@ -21,8 +21,8 @@ static bool is_number(uint16_t key)
 }
 
 /* The field at *offset of a body: false at the end, and where it does not fit. */
-static bool next_field(const uint8_t *body, size_t len, size_t *offset,
-                       struct prb_field_head *head, const uint8_t **value)
+static bool next_field(const uint8_t *body, size_t len, size_t *offset, struct prb_field_head *head,
+                       const uint8_t **value)
 {
     if (len - *offset < sizeof *head)
         return false;

@@ -1,4 +1,5 @@
-/* Descriptors that a child closes.  The lock is held for one system call at most; fork(2) waits for it. */
+/* Descriptors that a child closes.  The lock is held for one system call at most; fork(2) waits for
+ * it. */
 #include "inject/probe/own.h"
 
 #include <pthread.h>

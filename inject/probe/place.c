@@ -1,6 +1,7 @@
 /*
- * Names and folders of sockets.  The folder is opened once and checked by its descriptor, so that nobody can change it
- * between the check and the use; whatever is done in it is relative to the descriptor.
+ * Names and folders of sockets.  The folder is opened once and checked by its descriptor, so that
+ * nobody can change it between the check and the use; whatever is done in it is relative to the
+ * descriptor.
  */
 #include "inject/probe/place.h"
 

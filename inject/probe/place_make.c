@@ -1,4 +1,5 @@
-/* The probe's side of its place: the folder is made, and what dead processes left in it is removed. */
+/* The probe's side of its place: the folder is made, and what dead processes left in it is removed.
+ */
 #include "inject/probe/place.h"
 
 #include <dirent.h>
@@ -23,7 +24,7 @@ long prb_place_self(const char *name, char *out, size_t cap)
     if (fd < 0)
         return -1;
     size_t used = 0;
-    for (ssize_t n = 1; n > 0 && used < cap - 1; used += n > 0 ? (size_t)n : 0)
+    for (ssize_t n = 1; n > 0 && used<cap - 1; used += n> 0 ? (size_t)n : 0)
         n = read(fd, out + used, cap - 1 - used);
     out[used] = '\0';
     return (long)used;
@@ -47,21 +48,25 @@ static bool open_folder(struct prb_place *out, uid_t uid, struct prb_error *err)
     return prb_error_remedy(err, "remove it, or set XDG_RUNTIME_DIR to a folder of yours");
 }
 
-/* Whether a socket of another process is left over.  A pid that is not here may live in another pid namespace over
- * the same folder, so only a refused connection proves it. */
+/* Whether a socket of another process is left over.  A pid that is not here may live in another pid
+ * namespace over the same folder, so only a refused connection proves it. */
 static bool is_stale(const struct prb_place *place, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char path[64], text[1024];
     pid_t pid;
     uint64_t start, now = 0;
-    if (!prb_place_parse(name, &pid, &start))
+    struct stat info;
+    if (!prb_place_parse(name, &pid, &start) || prb_lstatat(place->folder, name, &info) < 0 ||
+        !S_ISSOCK(info.st_mode))
         return false;
     snprintf(path, sizeof path, "../%d/stat", (int)pid);
-    if (prb_place_self(path, text, sizeof text) > 0 && prb_place_start_time(text, &now) && now == start)
+    if (prb_place_self(path, text, sizeof text) > 0 && prb_place_start_time(text, &now) &&
+        now == start)
         return false;
     PRB_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int n = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", place->folder, name);
+    int n = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s",
+                     place->folder, name);
     if (fd < 0 || n >= (int)sizeof address.sun_path)
         return false;
     return connect(fd, (struct sockaddr *)&address, sizeof address) < 0 && errno == ECONNREFUSED;
@@ -95,8 +100,8 @@ bool prb_place_make(struct prb_place *out, struct prb_error *err)
         return prb_fail(err, PRB_NOMEM, "out of memory");
     long len = prb_place_self("environ", environment, ENVIRONMENT_MAX);
     for (unsigned which = 0; which < PRB_PLACES && !found; which++)
-        found = prb_place_folder(which, environment, len > 0 ? (size_t)len : 0, geteuid(), out->path,
-                                 sizeof out->path) &&
+        found = prb_place_folder(which, environment, len > 0 ? (size_t)len : 0, geteuid(),
+                                 out->path, sizeof out->path) &&
                 open_folder(out, geteuid(), err);
     if (!found)
         return false;

@@ -1,7 +1,7 @@
 /*
- * LD_PRELOAD=libprobe.so: the one constructor of the library.  It does nothing unless the library was preloaded, the
- * program is a Python interpreter and the environment asks for a probe: everything else that is started with the same
- * environment (shells, compilers) is left alone.
+ * LD_PRELOAD=libprobe.so: the one constructor of the library.  It does nothing unless the library
+ * was preloaded, the program is a Python interpreter and the environment asks for a probe:
+ * everything else that is started with the same environment (shells, compilers) is left alone.
  */
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,9 +1,11 @@
 /*
- * The control protocol, version 1: what goes over the probe's Unix socket.  Included by both sides; libc only.
+ * The control protocol, version 1: what goes over the probe's Unix socket.  Included by both sides;
+ * libc only.
  *
- * A message is a head and a body of fields, little endian.  A client begins with HELLO; the probe answers each request
- * with any number of parts and exactly one END or FAILED of the same request number.  Unknown fields are skipped,
- * unknown requests FAILED with UNSUPPORTED, a malformed message ends the connection.
+ * A message is a head and a body of fields, little endian.  A client begins with HELLO; the probe
+ * answers each request with any number of parts and exactly one END or FAILED of the same request
+ * number.  Unknown fields are skipped, unknown requests FAILED with UNSUPPORTED, a malformed
+ * message ends the connection.
  */
 #ifndef PRB_PROBE_PROTOCOL_H
 #define PRB_PROBE_PROTOCOL_H
@@ -13,7 +15,7 @@
 #define PRB_PROTOCOL_VERSION 1
 #define PRB_MESSAGE_MAX (8u << 20) /* bytes of a body */
 #define PRB_CLIENTS_MAX 32
-#define PRB_REQUESTS_MAX 16        /* open ones of a client */
+#define PRB_REQUESTS_MAX 16 /* open ones of a client */
 
 struct prb_message_head {
     uint32_t length;  /* of the body */
@@ -28,14 +30,14 @@ struct prb_message_head {
     M(STATUS, 2)                                                                                   \
     M(EVAL, 3)                                                                                     \
     M(COMPLETE, 4)                                                                                 \
-    M(CANCEL, 5)      /* field REQUEST */                                                          \
+    M(CANCEL, 5) /* field REQUEST */                                                               \
     M(CONFIG_LIST, 6)                                                                              \
     M(CONFIG_GET, 7)                                                                               \
     M(CONFIG_SET, 8)                                                                               \
     M(DETACH, 9)                                                                                   \
-    M(PART, 64)       /* OUTPUT with STREAM, or ITEM */                                            \
+    M(PART, 64) /* OUTPUT with STREAM, or ITEM */                                                  \
     M(END, 65)                                                                                     \
-    M(FAILED, 66)     /* CODE (enum prb_code), TEXT, REMEDY */
+    M(FAILED, 66) /* CODE (enum prb_code), TEXT, REMEDY */
 
 enum prb_message_type {
 #define M(name, number) PRB_MSG_##name = number,
@@ -53,18 +55,18 @@ struct prb_field_head {
 /* name, number, NUMBER (8 bytes) or BYTES */
 #define PRB_MESSAGE_FIELDS(F)                                                                      \
     F(VERSION, 1, NUMBER)                                                                          \
-    F(TEXT, 2, BYTES)          /* FAILED: what happened; END of EVAL: the value or traceback */    \
+    F(TEXT, 2, BYTES) /* FAILED: what happened; END of EVAL: the value or traceback */             \
     F(REMEDY, 3, BYTES)                                                                            \
-    F(CODE, 4, NUMBER)         /* enum prb_code */                                                 \
+    F(CODE, 4, NUMBER) /* enum prb_code */                                                         \
     F(REQUEST, 5, NUMBER)                                                                          \
-    F(STREAM, 6, NUMBER)       /* 1: stdout, 2: stderr */                                          \
+    F(STREAM, 6, NUMBER) /* 1: stdout, 2: stderr */                                                \
     F(OUTPUT, 7, BYTES)                                                                            \
     F(ITEM, 8, BYTES)                                                                              \
     F(SOURCE, 9, BYTES)                                                                            \
     F(NAMESPACE, 10, BYTES)                                                                        \
     F(THREAD, 11, NUMBER)                                                                          \
     F(FRAME, 12, NUMBER)                                                                           \
-    F(MODE, 13, NUMBER)        /* enum prb_eval_mode */                                            \
+    F(MODE, 13, NUMBER) /* enum prb_eval_mode */                                                   \
     F(GIL_TIMEOUT_MS, 14, NUMBER)                                                                  \
     F(TIMEOUT_MS, 15, NUMBER)                                                                      \
     F(CURSOR, 16, NUMBER)                                                                          \
@@ -74,9 +76,9 @@ struct prb_field_head {
     F(INCOMPLETE, 20, NUMBER)                                                                      \
     F(NONE, 21, NUMBER)                                                                            \
     F(MICROSECONDS, 22, NUMBER)                                                                    \
-    F(PID, 23, NUMBER)         /* as the target sees it */                                         \
-    F(STARTED, 24, NUMBER)     /* µs since the epoch */                                            \
-    F(COUNT, 25, NUMBER)       /* of clients */                                                    \
+    F(PID, 23, NUMBER)     /* as the target sees it */                                             \
+    F(STARTED, 24, NUMBER) /* µs since the epoch */                                               \
+    F(COUNT, 25, NUMBER)   /* of clients */                                                        \
     F(PATH, 26, BYTES)                                                                             \
     F(EVALUATIONS, 27, NUMBER) /* that run now */
 

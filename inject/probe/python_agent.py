@@ -83,6 +83,7 @@ class Job(object):
         self.source = source
         self.context = None
         self.entered = False
+        self.codes = self.wrong = None
         try:
             if kind != COMPLETE and forbidden():
                 raise Refused("PERMISSION", "remote debugging is switched off in this process "
@@ -100,8 +101,16 @@ class Job(object):
                 self.file = "<eval {}>".format(counter())
                 streams.enter(Output(send, self.display))  # noqa: F821
                 self.entered = True
+                self.prepare()
         except Refused as refusal:
             self.code, self.text = refusal.code, str(refusal)
+
+    def prepare(self):
+        """Not in run: an interruption in the midst of an import would leave the module's lock held for ever."""
+        try:
+            self.codes = self.compile()
+        except Exception as error:
+            self.wrong = error
 
     def run(self):
         if self.code:
@@ -120,7 +129,9 @@ class Job(object):
             self.text = write_traceback(error, sources)  # noqa: F821
 
     def evaluate(self):
-        body, last = self.compile()
+        if self.wrong is not None:
+            raise self.wrong
+        body, last = self.codes
         if self.flags & INCOMPLETE:
             return
         try:
@@ -196,7 +207,7 @@ class Job(object):
             # threading makes one up for a thread that asks who it is.
             if isinstance(known, threading._DummyThread):
                 threading._active.pop(ident, None)
-        self.context = self.names = self.send = None
+        self.context = self.names = self.send = self.codes = self.wrong = None
         text = self.text
         if len(text) > TEXT_MAX // 4:  # noqa: F821
             part("statements")

@@ -18,7 +18,8 @@ struct prb_request *prb_request_new(struct prb_client *client, uint32_t number,
             place = i;
     }
     if (place < 0)
-        return PRB_NULL(prb_fail(err, PRB_BUSY, "this connection has %d open requests", PRB_REQUESTS_MAX));
+        return PRB_NULL(
+            prb_fail(err, PRB_BUSY, "this connection has %d open requests", PRB_REQUESTS_MAX));
     struct prb_request *request = calloc(1, sizeof *request);
     if (!request)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "the target is out of memory"));

@@ -1,6 +1,6 @@
 /*
- * The server thread: poll(2) over the socket and its clients, without a timeout when nobody waits for anything.  It
- * never takes the GIL and blocks all signals, so the program never sees it.
+ * The server thread: poll(2) over the socket and its clients, without a timeout when nobody waits
+ * for anything.  It never takes the GIL and blocks all signals, so the program never sees it.
  */
 #include "inject/probe/server.h"
 
@@ -14,7 +14,7 @@
 #include "inject/probe/own.h"
 #include "inject/probe/thread.h"
 
-#define REST_NS 500000000u     /* after the program ran out of descriptors */
+#define REST_NS 500000000u /* after the program ran out of descriptors */
 
 enum { FIRST_CLIENT = 2 };
 
@@ -60,7 +60,8 @@ static int prepare(struct pollfd *fds, uint64_t resting_until, uint64_t *deadlin
         if (client) {
             size_t waiting = prb_client_waiting(client);
             uint64_t own = client_deadline(client);
-            fds[count].events = (short)((waiting < PRB_OUTPUT_WAIT ? POLLIN : 0) | (waiting ? POLLOUT : 0));
+            fds[count].events =
+                (short)((waiting < PRB_OUTPUT_WAIT ? POLLIN : 0) | (waiting ? POLLOUT : 0));
             if (own && (!deadline || own < deadline))
                 deadline = own;
         }

@@ -1,8 +1,8 @@
 /*
  * The server's inside: one thread in poll(2), its clients, their open requests.
  *
- * prb_server.lock guards clients' output, requests and the state; it is held for copies and non-blocking sends only.
- * The table of clients and their input belong to the server thread.
+ * prb_server.lock guards clients' output, requests and the state; it is held for copies and
+ * non-blocking sends only. The table of clients and their input belong to the server thread.
  */
 #ifndef PRB_PROBE_SERVER_H
 #define PRB_PROBE_SERVER_H
@@ -16,7 +16,9 @@
 
 #define PRB_PROBE_VERSION PACKAGE_VERSION
 
-#define PRB_OUTPUT_WAIT (1u << 20)  /* bytes not yet sent, from which on output has to wait and requests are not read */
+#define PRB_OUTPUT_WAIT                                                                            \
+    (1u << 20) /* bytes not yet sent, from which on output has to wait and requests are not read   \
+                */
 #define PRB_OUTPUT_MAX (16u << 20)  /* the client is dropped */
 #define PRB_GREETING_NS 5000000000u /* a client that has not said HELLO by then is dropped */
 #define PRB_STUCK_NS 10000000000u   /* so is one that takes nothing for so long */
@@ -25,10 +27,10 @@ struct prb_client {
     int fd;
     char who[96]; /* "uid=0 by=123 (probing)" */
     bool greeted, dead;
-    uint64_t since;      /* accepted, prb_now_ns */
-    uint64_t stuck;      /* since when nothing could be sent; 0: not */
+    uint64_t since; /* accepted, prb_now_ns */
+    uint64_t stuck; /* since when nothing could be sent; 0: not */
     struct prb_buf in, out;
-    size_t sent;         /* of out */
+    size_t sent;                                    /* of out */
     struct prb_request *requests[PRB_REQUESTS_MAX]; /* NULL: free */
 };
 
@@ -48,10 +50,10 @@ struct prb_server {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* room in an output, or the state */
     enum prb_state state;
-    atomic_int owner;       /* the process that it runs in: a child of fork has another */
+    atomic_int owner; /* the process that it runs in: a child of fork has another */
     int listener, wake;
     struct prb_place place;
-    double started;         /* s since the epoch */
+    double started; /* s since the epoch */
     unsigned clients_now;
     struct prb_client *clients[PRB_CLIENTS_MAX];
 };
@@ -85,11 +87,12 @@ size_t prb_client_waiting(const struct prb_client *client);
 /* With the lock held: one message for it. */
 void prb_client_send(struct prb_client *client, enum prb_message_type type, uint32_t request,
                      const struct prb_buf *fields);
-void prb_client_send_failure(struct prb_client *client, uint32_t request, const struct prb_error *err);
+void prb_client_send_failure(struct prb_client *client, uint32_t request,
+                             const struct prb_error *err);
 
 /* On the server thread: open one; NULL with err: too many, or the number is in use. */
-struct prb_request *prb_request_new(struct prb_client *client, uint32_t number, const struct prb_request_kind *kind,
-                                    struct prb_error *err);
+struct prb_request *prb_request_new(struct prb_client *client, uint32_t number,
+                                    const struct prb_request_kind *kind, struct prb_error *err);
 /* Whether CPython's own switches forbid to run code from outside; why_out: which. */
 bool prb_remote_debug_is_off(const char **why_out);
 

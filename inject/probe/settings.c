@@ -1,6 +1,6 @@
 /*
- * The settings' values.  One lock, held for copies of a few bytes only; fork(2) waits for it (fork.c), so that a child
- * finds it free.
+ * The settings' values.  One lock, held for copies of a few bytes only; fork(2) waits for it
+ * (fork.c), so that a child finds it free.
  */
 #include "inject/probe/settings.h"
 
@@ -122,8 +122,8 @@ static bool read_value(int index, const char *text, struct value *out, struct pr
         char least[40], most[40];
         prb_value_format(setting->type, setting->unit, setting->least, least, sizeof least);
         prb_value_format(setting->type, setting->unit, setting->most, most, sizeof most);
-        return prb_fail(err, PRB_USAGE, "%s must be from %s to %s (%s), not \"%.60s\"", setting->key,
-                        least, most, setting->unit, text);
+        return prb_fail(err, PRB_USAGE, "%s must be from %s to %s (%s), not \"%.60s\"",
+                        setting->key, least, most, setting->unit, text);
     }
     return true;
 }

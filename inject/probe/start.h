@@ -1,6 +1,7 @@
 /*
  * The one symbol that libprobe.so exports for those who load it: prb_probe_start.
- * Called by the injected thread, by `import probing` (ctypes), and by libprobe's own constructor under LD_PRELOAD.
+ * Called by the injected thread, by `import probing` (ctypes), and by libprobe's own constructor
+ * under LD_PRELOAD.
  */
 #ifndef PRB_PROBE_START_H
 #define PRB_PROBE_START_H
@@ -12,32 +13,35 @@
 
 struct prb_ring_table; /* lib/ring/ring.h */
 
-/* What Python code in the target may call (through ctypes): every function is thread-safe, takes no GIL, never blocks. */
+/* What Python code in the target may call (through ctypes): every function is thread-safe, takes no
+ * GIL, never blocks. */
 struct prb_probe_functions {
     uint32_t version, size;
-    int (*active)(void);                                  /* 1: listens */
-    int (*detach)(void);                                  /* 0: done */
+    int (*active)(void);                                       /* 1: listens */
+    int (*detach)(void);                                       /* 0: done */
     int (*config_get)(const char *key, char *out, size_t cap); /* length, -1: unknown */
     int (*config_set)(const char *key, const char *value, char *error, size_t cap); /* 0: done */
     const char *(*socket_path)(void);
-    /* columns: "name:type[:unit[:doc]]" lines; types integer, real, text, boolean, time.  The same name and columns
-     * again give the same table; other columns: NULL, error tells. */
+    /* columns: "name:type[:unit[:doc]]" lines; types integer, real, text, boolean, time.  The same
+     * name and columns again give the same table; other columns: NULL, error tells. */
     void *(*table)(const char *name, const char *columns, char *error, size_t cap);
     /*
-     * One row, packed, little endian: uint64_t with bit N set where column N is NULL; 8 bytes for each column (int64_t,
-     * boolean 0 or 1, double of REAL and TIME, for TEXT its length in bytes as int64_t); then the texts (UTF-8) one
-     * after another in the columns' order.  A NULL's 8 bytes are 0.  0: written, 1: dropped (no room), -1: wrong.
+     * One row, packed, little endian: uint64_t with bit N set where column N is NULL; 8 bytes for
+     * each column (int64_t, boolean 0 or 1, double of REAL and TIME, for TEXT its length in bytes
+     * as int64_t); then the texts (UTF-8) one after another in the columns' order.  A NULL's 8
+     * bytes are 0.  0: written, 1: dropped (no room), -1: wrong.
      */
     int (*row)(void *table, const void *packed, size_t len);
-    /* All settings, lines "key=value", NUL-terminated where cap suffices.  The length without NUL. */
+    /* All settings, lines "key=value", NUL-terminated where cap suffices.  The length without NUL.
+     */
     int (*config_list)(char *out, size_t cap);
 };
 
 struct prb_probe_call {
     uint32_t version, size;
-    const char *settings; /* lines "key=value", or NULL */
-    const char *how;      /* "inject", "import", "preload": for the log */
-    char error[256];      /* filled when it fails */
+    const char *settings;                        /* lines "key=value", or NULL */
+    const char *how;                             /* "inject", "import", "preload": for the log */
+    char error[256];                             /* filled when it fails */
     const struct prb_probe_functions *functions; /* filled */
 };
 

@@ -1,7 +1,7 @@
 /*
- * CPython's own switches against being debugged from outside: PYTHON_DISABLE_REMOTE_DEBUG (not empty) and
- * -X disable-remote-debug (documentation of 3.14, "Command line and environment", PEP 768).  They are honoured on every
- * version, from what the process was started with.
+ * CPython's own switches against being debugged from outside: PYTHON_DISABLE_REMOTE_DEBUG (not
+ * empty) and -X disable-remote-debug (documentation of 3.14, "Command line and environment", PEP
+ * 768).  They are honoured on every version, from what the process was started with.
  */
 #include <string.h>
 
@@ -17,7 +17,8 @@ static bool is_option(const char *value)
     return !strncmp(value, option, n) && (value[n] == '\0' || value[n] == '=');
 }
 
-/* Of a cluster of short options: the one that takes the rest of it or the next argument, at *rest; 0: none. */
+/* Of a cluster of short options: the one that takes the rest of it or the next argument, at *rest;
+ * 0: none. */
 static char takes_value(const char *cluster, const char **rest)
 {
     const char *at = strpbrk(cluster, "XWcm");

@@ -1,4 +1,5 @@
-/* User tables: from the functions that Python code calls to rings, under the limits of the settings. */
+/* User tables: from the functions that Python code calls to rings, under the limits of the
+ * settings. */
 #include "inject/probe/tables.h"
 
 #include <pthread.h>
@@ -56,7 +57,8 @@ void *prb_tables_open(const char *name, const char *columns, char *error, size_t
     pthread_mutex_lock(&lock);
     bool made = ready(&err);
     pthread_mutex_unlock(&lock);
-    struct prb_ring_table *table = made ? prb_ring_table_parse(folder, name, columns, &limits, &err) : NULL;
+    struct prb_ring_table *table =
+        made ? prb_ring_table_parse(folder, name, columns, &limits, &err) : NULL;
     if (!table && snprintf(error, cap, "%s%s%s", err.text, *err.remedy ? "; " : "", err.remedy) < 0)
         *error = '\0';
     return table;

@@ -1,4 +1,5 @@
-/* The tables that this process records: rings (ring/ring.h) in a folder that is made with the first of them. */
+/* The tables that this process records: rings (ring/ring.h) in a folder that is made with the first
+ * of them. */
 #ifndef PRB_PROBE_TABLES_H
 #define PRB_PROBE_TABLES_H
 

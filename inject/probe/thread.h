@@ -7,6 +7,7 @@
 #define PRB_THREAD_STACK (256u << 10)
 
 /* name: at most 15 characters, borrowed for ever. */
-bool prb_thread_start(const char *name, void *(*work)(void *context), void *context, struct prb_error *err);
+bool prb_thread_start(const char *name, void *(*work)(void *context), void *context,
+                      struct prb_error *err);
 
 #endif

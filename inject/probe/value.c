@@ -1,11 +1,12 @@
 /*
- * Numbers with units.  strtod(3) obeys the program's locale, so numbers are read here: digits, one point, an exponent.
- * KB, MB, … are powers of 1000, KiB, MiB, … and the bare letters K, M, … powers of 1024.
+ * Numbers with units.  strtod(3) obeys the program's locale, so numbers are read here: digits, one
+ * point, an exponent. KB, MB, … are powers of 1000, KiB, MiB, … and the bare letters K, M, … powers
+ * of 1024.
  */
 #include "inject/probe/value.h"
 
-#include <stdio.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -18,15 +19,25 @@ struct unit {
 
 /* Greatest first: the first that divides a number exactly is how it is written. */
 static const struct unit byte_units[] = {
-    {"TiB", 1099511627776.0}, {"TB", 1e12},      {"GiB", 1073741824.0}, {"GB", 1e9}, {"MiB", 1048576.0},
-    {"MB", 1e6},              {"KiB", 1024.0},   {"KB", 1e3},           {"T", 1099511627776.0},
-    {"G", 1073741824.0},      {"M", 1048576.0},  {"K", 1024.0},         {"B", 1},
+    {"TiB", 1099511627776.0},
+    {"TB", 1e12},
+    {"GiB", 1073741824.0},
+    {"GB", 1e9},
+    {"MiB", 1048576.0},
+    {"MB", 1e6},
+    {"KiB", 1024.0},
+    {"KB", 1e3},
+    {"T", 1099511627776.0},
+    {"G", 1073741824.0},
+    {"M", 1048576.0},
+    {"K", 1024.0},
+    {"B", 1},
 };
 static const struct unit span_units[] = {
-    {"w", 604800}, {"d", 86400},    {"h", 3600},    {"m", 60},      {"s", 1},       {"ms", 1e-3},
-    {"us", 1e-6},  {"days", 86400}, {"day", 86400}, {"hours", 3600}, {"min", 60},   {"sec", 1},
+    {"w", 604800}, {"d", 86400},    {"h", 3600},    {"m", 60},       {"s", 1},    {"ms", 1e-3},
+    {"us", 1e-6},  {"days", 86400}, {"day", 86400}, {"hours", 3600}, {"min", 60}, {"sec", 1},
 };
-static const struct unit switches[] = {{"on", 1},   {"off", 0}, {"1", 1},   {"0", 0},
+static const struct unit switches[] = {{"on", 1},   {"off", 0},   {"1", 1},   {"0", 0},
                                        {"true", 1}, {"false", 0}, {"yes", 1}, {"no", 0}};
 
 static const struct unit *unit_of(const struct unit *units, size_t count, const char *name)

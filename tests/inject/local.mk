@@ -19,3 +19,4 @@ tests_inject_targets_counted_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -
 EXTRA_DIST += %D%/targets/report.h %D%/hard.py %D%/conftest.py %D%/test_hard.py %D%/test_hard_python.py %D%/test_hostile.py %D%/many.c
 PYTESTS += %D%/test_eval.py
 PYTESTS += %D%/test_inject.py
+PYTESTS += %D%/test_probe.py
