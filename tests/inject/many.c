@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     struct told told = {.paused = calloc((size_t)count, sizeof(double)),
                         .total = calloc((size_t)count, sizeof(double))};
     struct prb_inject_options options = {
-        .force = true, .wait = argc > 4 ? atof(argv[4]) : 0, .settings = argc > 5 ? argv[5] : NULL};
+        .wait = argc > 4 ? atof(argv[4]) : 0, .settings = argc > 5 ? argv[5] : NULL};
     signal(SIGALRM, hangs);
     for (int i = 0; i < count; i++) {
         PRB_AUTO_FREE char *library = NULL;
