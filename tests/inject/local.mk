@@ -16,7 +16,8 @@ tests_inject_many_LDADD = libprb.la
 # A module of libtool's, which is made though nothing installs it.
 check_LTLIBRARIES += %D%/targets/counted.la
 tests_inject_targets_counted_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere -Wl,-z,noexecstack
-EXTRA_DIST += %D%/targets/report.h %D%/hard.py %D%/conftest.py %D%/test_hard.py %D%/test_hard_python.py %D%/test_hostile.py %D%/many.c
+EXTRA_DIST += %D%/targets/report.h %D%/hard.py %D%/conftest.py %D%/many.c
 PYTESTS += %D%/test_eval.py
 PYTESTS += %D%/test_inject.py
 PYTESTS += %D%/test_probe.py
+PYTESTS += %D%/test_hard.py %D%/test_hard_python.py %D%/test_hostile.py
