@@ -38,8 +38,8 @@ config = Config()
 def init(listen: "Optional[str]" = None, **settings: "Any") -> None:
     """Start the probe in this process; once it runs, calling again is harmless.
 
-    listen: "HOST:PORT" to serve on.  The probe itself answers on its Unix socket only, so an address is noted in the log and
-    a warning says so.  settings: sample_rate=0.1 and the like, see `config`.
+    listen: "HOST:PORT" to serve on.  It is kept as the setting probing.listen; this release answers on its Unix socket only, and
+    a warning and the log say so.  settings: sample_rate=0.1 and the like, see `config`.
     """
     from probing import _log, _native
 
@@ -49,6 +49,7 @@ def init(listen: "Optional[str]" = None, **settings: "Any") -> None:
     if listen is not None:
         import warnings
 
+        config["listen"] = listen
         text = "listen={!r}: serving on an address comes with a later release; this one answers on its Unix socket".format(listen)
         _log.write(text)
         warnings.warn("probing.init: " + text, stacklevel=2)

@@ -1,6 +1,7 @@
 /*
- * A libprobe.so for the tests of the Python package: the function table of inject/probe/start.h, every row written to
- * the file that FAKE_PROBE_LOG names ("start HOW", "table NAME COLUMNS", "row NAME HEX", one a line).
+ * A libprobe.so for the tests of the Python package: the function table of inject/probe/start.h,
+ * every row written to the file that FAKE_PROBE_LOG names ("start HOW", "table NAME COLUMNS", "row
+ * NAME HEX", one a line).
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,10 +28,7 @@ static void note(const char *what, const char *name, const char *text, size_t le
     fclose(out);
 }
 
-static int active(void)
-{
-    return active_in == getpid();
-}
+static int active(void) { return active_in == getpid(); }
 
 static int detach(void)
 {
@@ -48,16 +46,13 @@ static int config_get(const char *key, char *out, size_t cap)
 static int config_set(const char *key, const char *value, char *error, size_t cap)
 {
     note("set", key, value, strlen(value), false);
-    if (!strcmp(key, "probing.sample_rate"))
+    if (!strcmp(key, "probing.sample_rate") || !strcmp(key, "probing.listen"))
         return 0;
     snprintf(error, cap, "there is no setting %s", key);
     return -1;
 }
 
-static const char *socket_path(void)
-{
-    return "/nowhere";
-}
+static const char *socket_path(void) { return "/nowhere"; }
 
 static void *table(const char *name, const char *columns, char *error, size_t cap)
 {
@@ -82,8 +77,16 @@ static int config_list(char *out, size_t cap)
 }
 
 static const struct prb_probe_functions functions = {
-    PRB_PROBE_START_VERSION, sizeof(functions), active, detach, config_get, config_set,
-    socket_path, table, row, config_list,
+    PRB_PROBE_START_VERSION,
+    sizeof(functions),
+    active,
+    detach,
+    config_get,
+    config_set,
+    socket_path,
+    table,
+    row,
+    config_list,
 };
 
 int prb_probe_start(struct prb_probe_call *call)
@@ -93,7 +96,8 @@ int prb_probe_start(struct prb_probe_call *call)
         snprintf(call->error, sizeof(call->error), "%s", failure);
         return -1;
     }
-    note("start", call->how, call->settings ? call->settings : "", call->settings ? strlen(call->settings) : 0, false);
+    note("start", call->how, call->settings ? call->settings : "",
+         call->settings ? strlen(call->settings) : 0, false);
     active_in = getpid();
     call->functions = &functions;
     return 0;

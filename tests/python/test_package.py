@@ -106,7 +106,8 @@ def test_detach_and_again(used):
 def test_an_address_is_accepted_and_said_to_come(installed):
     code = "import warnings, probing\nwith warnings.catch_warnings(record=True) as seen:\n warnings.simplefilter('always')\n" \
            " probing.init(listen='127.0.0.1:9922')\nprint([str(one.message) for one in seen])"
-    done, _ = installed.run("-c", code)
+    done, rows = installed.run("-c", code)
+    assert rows.settings == ["probing.listen 127.0.0.1:9922"]
     assert "later release" in done.stdout and "127.0.0.1:9922" in installed.log()
 
 

@@ -1,10 +1,9 @@
 """The package with the probe itself: rows reach SQL, however the probe got in."""
 
+import glob
 import json
 import os
-import shutil
 import subprocess
-import sys
 import time
 
 import pytest
@@ -156,6 +155,18 @@ def test_a_probe_that_is_injected_is_found_and_its_end_is_noticed(begin):
         lives.tool("detach")
         assert not lives.say("rows")["kept"]
     assert lives.end() == (0, "")
+
+
+def test_the_packaged_tool_injects_the_packaged_library(begin):
+    lives = begin()
+    (site,) = glob.glob(os.path.join(lives.folder, "base", "lib", "python*", "site-packages"))
+    native = os.path.join(site, "probing", "native")
+    for words, said in ((["inject"], "loaded in"), (["eval", "6 * 7"], "42"), (["detach"], "")):
+        done = subprocess.run([os.path.join(native, "probing"), str(lives.pid), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL, encoding="utf-8", timeout=package.DEADLINE, env=lives.environment)
+        assert done.returncode == 0 and said in done.stdout, done.stdout
+    with open("/proc/{}/maps".format(lives.pid)) as maps:
+        assert {line.split(None, 5)[5].strip() for line in maps if "libprobe" in line} == {os.path.join(native, "libprobe.so")}
 
 
 MEMORY = """
