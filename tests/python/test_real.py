@@ -118,6 +118,21 @@ def test_rows_reach_sql(begin, python):
     assert len(lives.query(LOGS)) == 2  # also of a process that ended
 
 
+def test_rows_go_on_after_a_detach(begin):
+    """Who was detached records nothing; the next probe goes on with the same tables."""
+    lives = begin("init")
+    count = "SELECT count(*) AS n FROM python.norms"
+    assert lives.say("rows")["kept"] and lives.query(count) == [{"n": 4}]
+    lives.tool("detach")
+    assert not lives.say("rows")["kept"] and lives.query(count) == [{"n": 4}]
+    lives.tool("inject")
+    until = time.monotonic() + package.DEADLINE
+    while not lives.say("rows")["kept"]:  # it looks for a probe once a second
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert lives.query(count)[0]["n"] > 4
+
+
 def test_the_variable_is_enough(begin):
     lives = begin(PROBING="1", PROBING_SAMPLE_RATE="0.25")
     assert lives.first["active"] and lives.say("rows")["kept"]
