@@ -63,6 +63,15 @@ static inline uint64_t prb_job_now(void) /* ns */
 /* Wait for job->changed, its lock held; false at the time (ns, 0: none). */
 bool prb_job_wait(struct prb_python_job *job, uint64_t until);
 void prb_job_hold(struct prb_python_job *job);
+#define PRB_JOB_WORKER_STACK (8u << 20) /* Python's recursion limit supposes about that */
+/* A detached thread with all signals blocked and a reference to the job. */
+bool prb_job_spawn(struct prb_python_job *job, void *(*body)(void *), size_t stack);
+/* The one answer, by who found that there was none. */
+void prb_job_answer(struct prb_python_job *job);
+/* The answer is job->left; the lock is held. */
+void prb_job_leave_behind(struct prb_python_job *job);
+/* The thread that hands output on and has the deadlines. */
+void *prb_job_watch(void *job);
 /* Stop all jobs, refuse new ones meanwhile (CLOSING: for good), and wait until none runs or the
  * time is over. */
 void prb_job_stop_all(enum prb_job_stop why, uint64_t wait_ms);

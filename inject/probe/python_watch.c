@@ -1,0 +1,132 @@
+/* The deadlines of a job: its watcher, and the interrupter of code that has to end. */
+#include "inject/probe/python_job.h"
+
+#define END_MS 1500u     /* for interrupted code to end */
+#define INTERRUPT_MS 50u /* before the next interruption; doubled up to */
+#define INTERRUPT_MAX_MS 1000u
+
+/* ---- the interrupter ---- */
+
+static void interrupt_once(struct prb_python_job *job, const struct prb_py_api *py, bool again)
+{
+    int state = py->PyGILState_Ensure();
+    pthread_mutex_lock(&job->lock);
+    bool running = job->phase == PRB_JOB_RUNNING;
+    if (job->interruptible)
+        py->PyThreadState_SetAsyncExc(job->ident, *py->keyboard_interrupt);
+    pthread_mutex_unlock(&job->lock);
+    if (again && running)
+        prb_job_locate(job, py);
+    py->PyGILState_Release(state);
+}
+
+static void *interrupt(void *argument)
+{
+    struct prb_python_job *job = argument;
+    pthread_setname_np(pthread_self(), "probing stop");
+    const struct prb_py_api *py = prb_py_api(NULL);
+    uint64_t pause = INTERRUPT_MS;
+    bool over = !py;
+    for (bool again = false; !over; again = true) {
+        if (prb_py_finalizing(py))
+            break;
+        interrupt_once(job, py, again);
+        uint64_t until = prb_job_now() + pause * PRB_JOB_MS;
+        pthread_mutex_lock(&job->lock);
+        while (job->phase != PRB_JOB_ENDED && prb_job_wait(job, until))
+            continue;
+        over = job->phase == PRB_JOB_ENDED;
+        pthread_mutex_unlock(&job->lock);
+        pause = pause * 2 < INTERRUPT_MAX_MS ? pause * 2 : INTERRUPT_MAX_MS;
+    }
+    prb_python_release(job);
+    return NULL;
+}
+
+/* ---- the watcher ---- */
+
+/* Why code that does not end is left alone. */
+static void fail_left(struct prb_python_job *job)
+{
+    if (job->stop == PRB_JOB_CLOSING)
+        prb_fail(&job->left, PRB_GONE, "the interpreter is ending");
+    else if (job->where[0])
+        prb_fail(&job->left, PRB_TIMEOUT,
+                 "the code was interrupted but does not end: it stands at %s", job->where);
+    else
+        prb_fail(&job->left, PRB_TIMEOUT,
+                 "the code was interrupted but does not end, and keeps the GIL");
+    prb_error_remedy(&job->left,
+                     "it is in a native call, or catches every exception; it is interrupted again "
+                     "until it ends");
+}
+
+static void fail_gil(struct prb_python_job *job)
+{
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (!py || prb_py_finalizing(py) || job->stop == PRB_JOB_CLOSING)
+        prb_fail(&job->left, PRB_GONE, "the interpreter is ending");
+    else if (job->stop)
+        prb_fail(&job->left, PRB_BUSY, "cancelled while another thread held the GIL");
+    else
+        prb_fail(&job->left, PRB_BUSY, "the GIL was not got within %u ms", job->request.gil_ms);
+}
+
+void prb_job_leave_behind(struct prb_python_job *job)
+{
+    job->abandoned = true;
+    pthread_cond_broadcast(&job->changed);
+}
+
+/* Look at the clock, the lock held.  Returns when to look again (ns; 0: when something changes). */
+static uint64_t check(struct prb_python_job *job, uint64_t gil_until, uint64_t *end_until)
+{
+    uint64_t now = prb_job_now();
+    if (job->phase == PRB_JOB_WAITING) {
+        if (job->stop || now >= gil_until) {
+            fail_gil(job);
+            prb_job_leave_behind(job);
+        }
+        return gil_until;
+    }
+    uint64_t limit =
+        job->request.time_ms ? job->started + (uint64_t)job->request.time_ms * PRB_JOB_MS : 0;
+    if (!job->stop && limit && now >= limit)
+        job->stop = PRB_JOB_OVERDUE;
+    if (!job->stop)
+        return limit;
+    if (!*end_until) {
+        *end_until = now + END_MS * PRB_JOB_MS;
+        prb_job_spawn(job, interrupt, PRB_JOB_WORKER_STACK);
+    }
+    if (now >= *end_until) {
+        fail_left(job);
+        prb_job_leave_behind(job);
+    }
+    return *end_until;
+}
+
+void *prb_job_watch(void *argument)
+{
+    struct prb_python_job *job = argument;
+    pthread_setname_np(pthread_self(), "probing watch");
+    uint64_t gil_until = prb_job_now() + (uint64_t)job->request.gil_ms * PRB_JOB_MS, end_until = 0;
+    pthread_mutex_lock(&job->lock);
+    while (job->phase != PRB_JOB_ENDED && !job->abandoned) {
+        if (job->output.len)
+            prb_job_drain(job);
+        if (job->phase == PRB_JOB_ENDED)
+            break;
+        uint64_t again = check(job, gil_until, &end_until);
+        if (!job->abandoned && !job->output.len)
+            prb_job_wait(job, again);
+    }
+    while (job->abandoned && job->output.len)
+        prb_job_drain(job);
+    bool mine = job->abandoned;
+    pthread_mutex_unlock(&job->lock);
+    if (mine)
+        prb_job_answer(job);
+    prb_python_release(job);
+    return NULL;
+}
