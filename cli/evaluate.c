@@ -88,11 +88,14 @@ void prb_evaluation_print(const struct prb_eval_result *result)
     prb_out_stream_end(&stream);
 }
 
-static bool is_thread(const struct prb_thread *thread, const char *word, uint64_t number)
+/* A program that never imported threading has no names for its threads. */
+static bool is_thread(const struct prb_thread *thread, pid_t pid, const char *word, uint64_t number)
 {
     if (number)
         return thread->thread_id == number || (uint64_t)thread->os_thread_id == number;
-    return thread->name && strcmp(thread->name, word) == 0;
+    if (!thread->name)
+        return thread->os_thread_id == pid && strcmp(word, "MainThread") == 0;
+    return strcmp(thread->name, word) == 0;
 }
 
 bool prb_place_thread(struct prb_place *place, const char *word, struct prb_error *err)
@@ -111,7 +114,8 @@ bool prb_place_thread(struct prb_place *place, const char *word, struct prb_erro
     if (!stacks)
         return false;
     for (size_t i = 0; i < stacks->thread_count; i++)
-        if (stacks->threads[i].thread_id && is_thread(&stacks->threads[i], word, number)) {
+        if (stacks->threads[i].thread_id &&
+            is_thread(&stacks->threads[i], place->pid, word, number)) {
             place->thread = stacks->threads[i].thread_id;
             return true;
         }

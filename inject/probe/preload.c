@@ -40,9 +40,12 @@ static bool is_wanted(void)
 /* PROBING=1 means this process and not what it starts. */
 static void end_inheritance(void)
 {
-    const char *value = getenv("PROBING");
-    if (value && (!strcmp(value, "1") || !strcmp(value, "followed")))
-        unsetenv("PROBING");
+    const char *value = getenv("PROBING"), *preloaded = getenv("LD_PRELOAD");
+    if (!value || (strcmp(value, "1") && strcmp(value, "followed")))
+        return;
+    unsetenv("PROBING");
+    if (preloaded && !strpbrk(preloaded, " :"))
+        unsetenv("LD_PRELOAD");
 }
 
 __attribute__((constructor)) static void preload(void)

@@ -195,6 +195,12 @@ def test_eval_where_a_thread_stands(probing, loaded):
     probing(loaded.pid, "eval", "--thread", "nobody", "1").fails(NOT_FOUND, '"nobody"', "backtrace")
 
 
+def test_main_thread_of_a_program_without_threading(probing, start):
+    process = start("import sys\nprint('ready', flush=True)\ndef f(local): sys.stdin.read()\nf(8)")
+    probing(process.pid, "inject").works()
+    assert probing(process.pid, "eval", "--thread", "MainThread", "local").works() == "8\n"
+
+
 def thread_number(probing, pid, name):
     return re.search(r'Thread (\d+) "{}"'.format(name), probing(pid, "bt").works()).group(1)
 
