@@ -10,7 +10,7 @@ import time
 import pytest
 
 PROBING = os.environ["PROBING"]
-USAGE, NOT_FOUND, GONE, BUSY = 2, 3, 7, 14
+USAGE, NOT_FOUND, GONE, TIMEOUT, BUSY = 2, 3, 7, 13, 14
 LOADED = re.compile(r"loaded in [\d.]+ ms, one thread paused \d+ µs \(thread \d+\)\n")
 DEADLINE = 60
 
@@ -140,6 +140,20 @@ def test_auto_inject_off(probing, bare, start):
     other = start(PROGRAM, "inside-test", env={**os.environ, "PROBING_AUTO_INJECT": "OFF"})
     probing(other.pid, "eval", "1").fails(NOT_FOUND, "started with", "AUTO_INJECT=OFF")
     assert not has_probe(probing, bare.pid) and not has_probe(probing, other.pid)
+
+
+def test_a_stopped_target(probing, bare):
+    bare.send_signal(signal.SIGSTOP)
+    probing(bare.pid, "eval", "1").fails(BUSY, "stopped", "kill -CONT")
+    assert open("/proc/{}/stat".format(bare.pid)).read().rsplit(")", 1)[1].split()[0] == "T"
+    bare.send_signal(signal.SIGCONT)
+    until = time.monotonic() + DEADLINE
+    while not has_probe(probing, bare.pid):
+        assert time.monotonic() < until
+    bare.send_signal(signal.SIGSTOP)
+    probing(bare.pid, "eval", "1").fails(TIMEOUT, "does not answer")
+    bare.send_signal(signal.SIGCONT)
+    assert probing(bare.pid, "eval", "9").works() == "9\n"
 
 
 def test_detach_does_not_load(probing, bare):
