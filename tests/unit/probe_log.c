@@ -1,0 +1,152 @@
+/* The probe's log, and where its socket is. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "inject/probe/log.h"
+#include "inject/probe/place.h"
+
+static char folder_path[64];
+static int folder = -1;
+
+static int make_folder(void **state)
+{
+    (void)state;
+    snprintf(folder_path, sizeof folder_path, "/tmp/probing-unit-XXXXXX");
+    if (!mkdtemp(folder_path))
+        return -1;
+    folder = open(folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return folder < 0 ? -1 : 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlinkat(folder, PRB_PLACE_LOG, 0);
+    unlinkat(folder, PRB_PLACE_LOG ".1", 0);
+    close(folder);
+    return rmdir(folder_path);
+}
+
+static size_t size_of(const char *name)
+{
+    struct stat info;
+    return fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? (size_t)info.st_size : 0;
+}
+
+static void lines(void **state)
+{
+    char text[256] = "";
+    (void)state;
+    prb_log(folder, "%s", "first");
+    prb_log(folder, "%s", "second");
+    PRB_AUTO_FD int fd = openat(folder, PRB_PLACE_LOG, O_RDONLY | O_CLOEXEC);
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    char *second = strchr(text, '\n');
+    assert_non_null(second);
+    assert_non_null(strstr(text, " pid="));
+    assert_non_null(strstr(second, " second\n"));
+    struct stat info;
+    assert_int_equal(fstatat(folder, PRB_PLACE_LOG, &info, 0), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+}
+
+static void two_files_at_most(void **state)
+{
+    char text[1000];
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (int i = 0; i < 3 * PRB_LOG_MAX / 1000; i++)
+        prb_log(folder, "%s", text);
+    assert_true(size_of(PRB_PLACE_LOG) <= PRB_LOG_MAX + 2000);
+    assert_true(size_of(PRB_PLACE_LOG ".1") >= PRB_LOG_MAX);
+    assert_true(size_of(PRB_PLACE_LOG ".1") <= PRB_LOG_MAX + 2000);
+}
+
+static void quoted(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+        const char *shown;
+    } cases[] = {
+        {"1 + 1", 5, "\"1 + 1\""},
+        {"a\nb\t\"c\\", 7, "\"a\\nb\\x09\\\"c\\\\\""},
+        {"\x1b[2J\x7f", 5, "\"\\x1b[2J\\x7f\""},
+        {"nul\0here", 8, "\"nul\\x00here\""},
+        {"\xc3\xa4\xff\xc2\x9b", 5, "\"\xc3\xa4\\xff\\xc2\\x9b\""},
+        {"", 0, "\"\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        PRB_AUTO(prb_buf) struct prb_buf out = {0};
+        prb_log_quote(&out, cases[i].text, cases[i].len);
+        assert_string_equal(out.data, cases[i].shown);
+    }
+    char many[PRB_LOG_TEXT_MAX + 100];
+    memset(many, 'y', sizeof many);
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    prb_log_quote(&out, many, sizeof many);
+    assert_int_equal(strcspn(out.data + 1, "\""), PRB_LOG_TEXT_MAX);
+}
+
+static void names(void **state)
+{
+    char name[64];
+    pid_t pid = 0;
+    uint64_t start = 0;
+    static const char *const wrong[] = {"",           "-1.sock",
+                                        "1-.sock",    "1-2",
+                                        "0-2.sock",   "1-2.sock.old",
+                                        "a-2.sock",   "1 -2.sock",
+                                        "-5-2.sock",  "99999999999-2.sock",
+                                        "probing.log"};
+    (void)state;
+    prb_place_name(123, 456789, name);
+    assert_string_equal(name, "123-456789.sock");
+    assert_true(prb_place_parse(name, &pid, &start));
+    assert_true(pid == 123 && start == 456789);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (prb_place_parse(wrong[i], &pid, &start))
+            fail_msg("\"%s\" was taken for a name", wrong[i]);
+    assert_true(prb_place_start_time(
+        "7 (a) ) S b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1900 20", &start));
+    assert_int_equal(start, 1900);
+    assert_false(prb_place_start_time("7 (a) S 1 2 3", &start));
+    assert_false(prb_place_start_time("", &start));
+}
+
+static void folders(void **state)
+{
+    static const char environment[] = "A=1\0XDG_RUNTIME_DIRX=/no\0XDG_RUNTIME_DIR=/run/user/7\0B=2";
+    static const char relative[] = "XDG_RUNTIME_DIR=run\0";
+    char path[64];
+    (void)state;
+    assert_true(prb_place_folder(0, environment, sizeof environment, 7, path, sizeof path));
+    assert_string_equal(path, "/run/user/7/probing");
+    assert_true(prb_place_folder(1, environment, sizeof environment, 7, path, sizeof path));
+    assert_string_equal(path, "/tmp/probing-7");
+    assert_false(prb_place_folder(0, relative, sizeof relative, 7, path, sizeof path));
+    assert_false(prb_place_folder(0, environment, 0, 7, path, sizeof path));
+    assert_false(prb_place_folder(0, environment, sizeof environment, 7, path, 10));
+    assert_false(prb_place_folder(2, environment, sizeof environment, 7, path, sizeof path));
+    /* cut off in the midst of a value */
+    assert_string_equal(prb_place_variable(environment, sizeof environment - 10, "XDG_RUNTIME_DIR"),
+                        "");
+    assert_string_equal(prb_place_variable(environment, sizeof environment, "B"), "2");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lines, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(two_files_at_most, make_folder, remove_folder),
+        cmocka_unit_test(quoted),
+        cmocka_unit_test(names),
+        cmocka_unit_test(folders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
