@@ -48,6 +48,7 @@ _step_began = None  # type: Optional[float]
 _logs = None  # type: Optional[Table]
 _extra = []  # type: List[str]
 _lock = threading.Lock()
+_encode = None  # type: Any
 
 try:
     from contextvars import ContextVar
@@ -87,14 +88,17 @@ else:  # CPython 3.6, 3.7
 
 def _json(attributes):
     # type: (Dict[str, Any]) -> Optional[str]
+    global _encode
     if not attributes:
         return None
-    import json
+    if _encode is None:
+        import json
 
+        _encode = json.JSONEncoder(default=str).encode  # json.dumps makes an encoder for each call
     try:
-        return json.dumps(attributes, default=str)
+        return _encode(attributes)
     except Exception:  # whatever an object's own __str__ raises
-        return json.dumps({name: type(value).__name__ for name, value in attributes.items()})
+        return _encode({name: type(value).__name__ for name, value in attributes.items()})
 
 
 class span(object):

@@ -76,7 +76,7 @@ def _bytes(value):
     # type: (Any) -> bytes
     try:
         data = (value if type(value) is str else str(value)).encode("utf-8", "replace")
-    except Exception:
+    except Exception:  # of its own __str__
         data = "<{} that has no text>".format(type(value).__name__).encode("utf-8", "replace")
     if len(data) > _native.TEXT_MAX:
         data = data[:_native.TEXT_MAX].decode("utf-8", "ignore").encode("utf-8")
@@ -106,6 +106,7 @@ class Table(object):
         self._kinds = [column.type for column in self.columns]
         self._texts = [at for at, kind in enumerate(self._kinds) if kind == "text"]
         self._numbers = [at for at, kind in enumerate(self._kinds) if kind != "text"]
+        self._booleans = [at for at, kind in enumerate(self._kinds) if kind == "boolean"]
         letters = ("d" if kind in ("real", "time") else "q" for kind in self._kinds)
         self._struct = struct.Struct("<Q" + "".join(letters))
         self._handle = None  # type: Optional[int]
@@ -150,40 +151,40 @@ class Table(object):
             self._look_again = now + _native.LOOK_AGAIN
             self._generation = -1
 
-    def _pack(self, values):
+    def _packed(self, row):
         # type: (List[Any]) -> bytes
-        nulls, texts = 0, []
+        """A row whose values fit their columns."""
+        values, nulls, texts = list(row), 0, b""
+        for at in self._numbers:
+            if values[at] is None:
+                nulls |= 1 << at
+                values[at] = 0
         for at in self._texts:
-            if values[at] is not None:
+            if values[at] is None:
+                nulls |= 1 << at
+                values[at] = 0
+            else:
                 data = _bytes(values[at])
-                texts.append(data)
+                texts += data
                 values[at] = len(data)
-        if None in values:
-            for at, value in enumerate(values):
-                if value is None:
-                    nulls |= 1 << at
-                    values[at] = 0
-        return self._struct.pack(nulls, *values) + b"".join(texts)
+        for at in self._booleans:
+            values[at] = 1 if values[at] else 0
+        return self._struct.pack(nulls, *values) + texts
 
-    def _fitted(self, values):
+    def _fitted(self, row):
         # type: (List[Any]) -> List[Any]
-        return [value if value is None or kind == "text" else _number(kind, value) for kind, value in zip(self._kinds, values)]
+        return [value if value is None or kind == "text" else _number(kind, value) for kind, value in zip(self._kinds, row)]
 
-    def write(self, values):
+    def write(self, row):
         # type: (List[Any]) -> bool
         """One row: a value for each of `columns`, in that order.  True: it is in the ring."""
         if self._handle is None or self._generation != _native.generation or not _native.same_process():
             if not self._open():
                 return False
-        for at in self._numbers:
-            if type(values[at]) not in (float, int):
-                values = self._fitted(values)
-                break
-        kept = list(values)
         try:
-            packed = self._pack(values)
-        except (struct.error, OverflowError, TypeError):
-            packed = self._pack(self._fitted(kept))
+            packed = self._packed(row)
+        except Exception:  # struct.error, or whatever an object's own conversion raises
+            packed = self._packed(self._fitted(row))
         if self._row(self._handle, packed, len(packed)) == 0:
             return True
         self._refused()
