@@ -3,7 +3,6 @@
 # which are executed in this namespace when first needed: no evaluation keeps the GIL longer than it has to.
 import _thread
 import builtins
-import collections
 import os
 import sys
 
@@ -15,7 +14,7 @@ SOURCES_MAX = 64
 SOURCE_KEPT_MAX = 1 << 16
 
 name_spaces = {}
-sources = collections.OrderedDict()  # of the last evaluations, for tracebacks
+sources = {}  # of the last evaluations, for tracebacks
 counter = iter(range(1, 1 << 62)).__next__
 
 
@@ -153,7 +152,7 @@ class Job(object):
             part("statements")
             text = dedent(text)  # noqa: F821
         if len(sources) >= SOURCES_MAX:
-            sources.popitem(last=False)
+            sources.pop(next(iter(sources)))
         sources[self.file] = text[:SOURCE_KEPT_MAX]
         if self.kind == SINGLE:
             part("statements")

@@ -1,6 +1,6 @@
 # repr() with a bound: builtin containers are written piece by piece until the room is used up, so that a list of
 # millions of numbers costs no more than what is shown of it; everything else by its own repr, whose faults are told.
-import collections
+import _collections
 import itertools
 
 SHOW_DEPTH = 50
@@ -10,8 +10,8 @@ SHOW_INT_BITS = 1 << 14  # repr of an int takes time by the square of its digits
 class Shower(object):
     """The text of a value, at most about room characters."""
 
-    BRACKETS = {collections.deque: ("[", "]"), list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})"),
-                dict: ("{", "}")}
+    BRACKETS = {_collections.deque: ("[", "]"), list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"),
+                frozenset: ("frozenset({", "})"), dict: ("{", "}")}
     EMPTY = {set: "set()", frozenset: "frozenset()"}
     TEXTS = (str, bytes, bytearray)
 
@@ -41,7 +41,7 @@ class Shower(object):
 
     def base(self, value, kind):
         """The builtin container to write it as: its own, or for a large one of a subclass, the one it extends."""
-        if kind in self.BRACKETS and kind is not collections.deque:
+        if kind in self.BRACKETS and kind is not _collections.deque:
             return kind
         base = next((one for one in self.BRACKETS if issubclass(kind, one)), None)
         if base is None or base.__len__(value) * 2 < self.room:
