@@ -39,6 +39,15 @@ static void begin(void)
     ready = true;
 }
 
+/* It names its holder's process: a child whose page was not wiped takes it from a thread that it
+ * does not have. */
+static bool take_lock(uint32_t *holder, uint32_t own)
+{
+    _Atomic uint32_t *lock = prb_ring_process.lock;
+    return atomic_compare_exchange_strong(lock, holder, own) ||
+           (*holder != own && atomic_compare_exchange_strong(lock, holder, own));
+}
+
 bool prb_ring_lock(struct prb_error *err)
 {
     pthread_once(&once, begin);
@@ -46,8 +55,8 @@ bool prb_ring_lock(struct prb_error *err)
         return prb_fail(err, PRB_NOMEM, "no memory for the tables");
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* nobody would unlock */
-    for (uint32_t open = 0; !atomic_compare_exchange_weak(prb_ring_process.lock, &open, 1);
-         open = 0)
+    uint32_t own = (uint32_t)getpid();
+    for (uint32_t holder = 0; !take_lock(&holder, own); holder = 0)
         sched_yield();
     cancel_before = cancel;
     return true;

@@ -3,6 +3,7 @@
 #include "ring.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -326,29 +327,51 @@ static void a_table_goes_on(void **state)
     prb_ring_table_free(other);
 }
 
-static void a_child_writes_to_its_own(void **state)
+static void child_and_parent_write(const char *name, const char *child_name)
 {
-    (void)state;
     struct prb_ring_counts counts;
-    struct prb_ring_table *table = proof_table("forked", 256 << 10);
+    struct prb_ring_table *table = proof_table(name, 256 << 10);
     assert_true(ring_write_proof(table, 5, 0));
+    assert_true(prb_ring_lock(NULL)); /* as another thread of the parent may, when it forks */
     pid_t child = fork();
     if (child == 0) {
         bool refused = !ring_write_proof(table, 5, 100);
         prb_ring_table_free(table); /* the parent's: untouched */
         struct prb_ring_table *own =
-            prb_ring_table_parse(ring_folder, "own", RING_PROOF_COLUMNS, NULL, NULL);
+            prb_ring_table_parse(ring_folder, child_name, RING_PROOF_COLUMNS, NULL, NULL);
         bool written = own && ring_write_proof(own, 6, 0) && !ring_write_proof(table, 5, 100);
         _exit(!refused || !written);
     }
+    prb_ring_unlock();
     assert_true(ring_write_proof(table, 5, 1));
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_true(ring_write_proof(table, 5, 2));
-    assert_int_equal(read_proofs("forked", &counts).rows, 3);
-    assert_int_equal(read_proofs("own", &counts).rows, 1);
+    assert_int_equal(read_proofs(name, &counts).rows, 3);
+    assert_int_equal(read_proofs(child_name, &counts).rows, 1);
     prb_ring_table_free(table);
+}
+
+static void a_child_writes_to_its_own(void **state)
+{
+    (void)state;
+    child_and_parent_write("forked", "own");
+}
+
+/* As on Linux before 4.14. */
+static void the_same_without_wiped_pages(void **state)
+{
+    (void)state;
+    void *page = prb_ring_process.token;
+    bool wiped = prb_ring_process.wiped;
+    if (wiped)
+        assert_int_equal(madvise(page, 4096, MADV_KEEPONFORK), 0);
+    prb_ring_process.wiped = false;
+    child_and_parent_write("forked2", "own2");
+    prb_ring_process.wiped = wiped;
+    if (wiped)
+        assert_int_equal(madvise(page, 4096, MADV_WIPEONFORK), 0);
 }
 
 #define THREADS 64
@@ -432,6 +455,7 @@ int main(void)
         cmocka_unit_test(file_size_limits_are_no_signal),
         cmocka_unit_test(a_table_goes_on),
         cmocka_unit_test(a_child_writes_to_its_own),
+        cmocka_unit_test(the_same_without_wiped_pages),
         cmocka_unit_test(threads_give_their_chunk_back),
         cmocka_unit_test(too_many_threads_are_counted),
     };
