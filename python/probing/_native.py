@@ -20,6 +20,7 @@ functions = None  # type: Optional[Any]
 generation = 0  # counts starts and forks: handles of an older one are void
 _pid = 0
 _next_look = 0.0
+_rate, _rate_until = 1.0, 0.0
 _structures = None  # type: Optional[Any]
 
 
@@ -137,7 +138,7 @@ else:  # CPython 3.6
 def start(how, settings=None):
     # type: (str, Optional[Dict[str, Any]]) -> None
     """Start the probe here, or find that it runs; ProbeError when that fails."""
-    global functions, generation, _pid
+    global functions, generation, _pid, _rate_until
     c, _, call_type = _types()
     path = library()
     try:
@@ -152,7 +153,7 @@ def start(how, settings=None):
     found = call.functions.contents
     if found.version != VERSION or found.size < c.sizeof(type(found)):
         raise ProbeError("the probe {} is of another version (its functions: {}, {} bytes)".format(path, found.version, found.size))
-    functions, _pid = found, os.getpid()
+    functions, _pid, _rate_until = found, os.getpid(), 0.0
     generation += 1
 
 
@@ -189,6 +190,22 @@ def look():
     except ProbeError:
         return None
     return functions
+
+
+def sample_rate():
+    # type: () -> float
+    """probing.sample_rate of the probe that runs, at most LOOK_AGAIN old."""
+    global _rate, _rate_until
+    now = time.time()
+    if now >= _rate_until or now < _rate_until - LOOK_AGAIN:
+        _rate_until = now + LOOK_AGAIN
+        found = functions
+        try:
+            text = text_of(lambda out, cap: found.config_get(b"probing.sample_rate", out, cap)) if found is not None else None
+            _rate = 1.0 if text is None else float(text)
+        except ValueError:
+            _rate = 1.0
+    return _rate
 
 
 def need():

@@ -42,6 +42,7 @@ STEPS = Table("steps", [
 COLUMNS_OF_LOG = 48  # that the first call may add
 
 _ids = itertools.count(1)
+_outermost = itertools.count()  # spans outside of steps
 _step = None  # type: Optional[int]
 _epoch = None  # type: Optional[float]
 _step_began = None  # type: Optional[float]
@@ -86,6 +87,13 @@ else:  # CPython 3.6, 3.7
         return _own.id
 
 
+def _chosen(number):
+    # type: (int) -> bool
+    """Whether the part that probing.sample_rate says includes this one of evenly chosen ones: at 0.25 every fourth."""
+    rate = _native.sample_rate()
+    return rate >= 1 or int((number + 1) * rate) > int(number * rate)
+
+
 def _json(attributes):
     # type: (Dict[str, Any]) -> Optional[str]
     global _encode
@@ -104,16 +112,18 @@ def _json(attributes):
 class span(object):
     """A part of the program: `with span("forward", batch=3):` or `@span("load")`; a row of python.spans when it ends.
 
-    Works on functions, coroutines and generators.  An exception passes through; its class is in the row.
+    Works on functions, coroutines and generators.  An exception passes through; its class is in the row.  The setting
+    probing.sample_rate chooses steps, and all spans of a chosen step; outside of steps it chooses outermost spans.
     """
 
-    __slots__ = ("name", "attributes", "id", "_parent", "_began", "_clock")
+    __slots__ = ("name", "attributes", "id", "kept", "_parent", "_began", "_clock")
 
     def __init__(self, name, **attributes):
         # type: (str, **Any) -> None
         self.name = name
         self.attributes = attributes
         self.id = 0
+        self.kept = False
         self._began = None  # type: Optional[float]
 
     def set(self, **attributes):
@@ -125,7 +135,11 @@ class span(object):
         # type: () -> span
         if _native.look() is None:
             return self
-        self._parent = _current.get()
+        self._parent = parent = _current.get()
+        if parent is not None:
+            self.kept = parent.kept
+        else:
+            self.kept = _chosen(_step if _step is not None else next(_outermost))
         self.id = next(_ids)
         _current.set(self)
         self._began = time.time()
@@ -138,11 +152,12 @@ class span(object):
             return
         duration = time.perf_counter() - self._clock
         _current.set(self._parent)
-        SPANS.write([
-            self._began, duration, self.name, self.id, self._parent.id if self._parent is not None else None,
-            _thread_id(), _step, kind.__name__ if kind is not None else None, _json(self.attributes),
-        ])
-        self._began = None
+        began, self._began = self._began, None
+        if self.kept:
+            SPANS.write([
+                began, duration, self.name, self.id, self._parent.id if self._parent is not None else None,
+                _thread_id(), _step, kind.__name__ if kind is not None else None, _json(self.attributes),
+            ])
 
     def __call__(self, function):
         # type: (Any) -> Any
@@ -182,6 +197,8 @@ def event(name, **attributes):
     if _native.look() is None:
         return
     inside = _current.get()
+    if inside is not None and not inside.kept:
+        return
     EVENTS.write([time.time(), name, inside.id if inside is not None else None, _thread_id(), _step, _json(attributes)])
 
 
@@ -194,7 +211,8 @@ def step(number=None, epoch=None):
             _epoch = epoch
         before, _step_began = _step_began, time.perf_counter()
         mine, clock = _step, _step_began
-    STEPS.write([time.time(), mine, _epoch, clock - before if before is not None else None])
+    if _native.look() is not None and _chosen(mine):
+        STEPS.write([time.time(), mine, _epoch, clock - before if before is not None else None])
     return mine
 
 

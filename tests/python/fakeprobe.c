@@ -14,6 +14,7 @@
 __attribute__((visibility("default"))) int prb_probe_start(struct prb_probe_call *call);
 
 static pid_t active_in;
+static char rate[32] = "1";
 
 static void note(const char *what, const char *name, const char *text, size_t len, bool hex)
 {
@@ -40,13 +41,15 @@ static int config_get(const char *key, char *out, size_t cap)
 {
     if (strcmp(key, "probing.sample_rate"))
         return -1;
-    return snprintf(out, cap, "0.05");
+    return snprintf(out, cap, "%s", rate);
 }
 
 static int config_set(const char *key, const char *value, char *error, size_t cap)
 {
     note("set", key, value, strlen(value), false);
-    if (!strcmp(key, "probing.sample_rate") || !strcmp(key, "probing.listen"))
+    if (!strcmp(key, "probing.sample_rate"))
+        return snprintf(rate, sizeof(rate), "%s", value) < 0;
+    if (!strcmp(key, "probing.listen"))
         return 0;
     snprintf(error, cap, "there is no setting %s", key);
     return -1;
@@ -72,8 +75,7 @@ static int row(void *made, const void *packed, size_t len)
 
 static int config_list(char *out, size_t cap)
 {
-    static const char *const all = "probing.max_memory=1GB\nprobing.sample_rate=0.05\n";
-    return snprintf(out, cap, "%s", all);
+    return snprintf(out, cap, "probing.max_memory=1GB\nprobing.sample_rate=%s\n", rate);
 }
 
 static const struct prb_probe_functions functions = {

@@ -15,7 +15,7 @@ import package
 @pytest.fixture(scope="session")
 def used(installed):
     """What uses.py said, the rows that it wrote, its interpreter."""
-    said, rows = installed.told(installed.within("uses.py"), json.dumps({"sample_rate": 0.1}))
+    said, rows = installed.told(installed.within("uses.py"), json.dumps({"sample_rate": 1}))
     return said, rows, installed
 
 
@@ -90,9 +90,9 @@ def test_metrics(used):
 
 def test_settings(used):
     said, rows, _ = used
-    everything = {"probing.max_memory": "1GB", "probing.sample_rate": "0.05"}
-    assert said["config"] == ["0.05", "0.05", None, sorted(everything), 2, everything]
-    assert rows.settings == ["probing.sample_rate 0.1", "probing.sample_rate 0.5", "probing.sample_rate true", "probing.sample_rat 1"]
+    everything = {"probing.max_memory": "1GB", "probing.sample_rate": "1"}
+    assert said["config"] == ["1", "1", None, sorted(everything), 2, everything]
+    assert rows.settings == ["probing.sample_rate 1", "probing.sample_rate 0.5", "probing.sample_rate true", "probing.sample_rat 1"]
     assert said["unknown"] == "there is no setting probing.sample_rat"
 
 

@@ -138,6 +138,9 @@ def test_the_variable_is_enough(begin):
     assert lives.first["active"] and lives.say("rows")["kept"]
     assert lives.tool("config", "probing.sample_rate").strip() == "0.25"
     assert lives.tool("eval", "number").strip() == "4"
+    # every fourth step is recorded, with what is in it; what is logged by name always is
+    for table, expected in (("steps", [3]), ("spans", [3]), ("events", [3]), ("training_logs", [0, 1, 2, 3])):
+        assert [row["step"] for row in lives.query("SELECT step FROM python." + table)] == expected
     assert "PROBING=1" in lives.log()
 
 
