@@ -158,7 +158,12 @@ static bool hopeless(struct stop *stop, enum prb_code code, const char *what, in
     let_go(stop);
     if (result >= 0)
         return prb_fail(&stop->err, code, "%s", what);
-    return prb_fail_sys(&stop->err, (int)-result, "the target may not %s", what);
+    if (result != -EPERM && result != -EACCES)
+        return prb_fail_sys(&stop->err, (int)-result, "the target cannot %s", what);
+    prb_fail(&stop->err, PRB_PERMISSION,
+             "the target may not %s: a seccomp filter or a security module (SELinux) forbids it",
+             what);
+    return prb_error_remedy(&stop->err, "Start the job with PROBING=1, or without that rule");
 }
 
 /* A remote call that was not made. */

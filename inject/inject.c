@@ -135,10 +135,8 @@ static bool by_thread(struct entry *entry, struct prb_error *err)
         !prb_delivery_page(&entry->delivery, &places, entry->options, &page, err))
         return false;
     PRB_AUTO(prb_chooser)
-    struct prb_chooser chooser = {.proc = entry->proc,
-                                  .modules = &entry->modules,
-                                  .places = &places,
-                                  .force = entry->options->force};
+    struct prb_chooser chooser = {
+        .proc = entry->proc, .modules = &entry->modules, .places = &places};
     chooser.mem = prb_proc_mem(entry->proc, err);
     if (!chooser.mem || !send_a_thread(&chooser, &page, &borrowed, entry, err))
         return false;
@@ -200,7 +198,7 @@ bool prb_inject(pid_t pid, const struct prb_inject_options *options,
     int64_t begin = now_ns();
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, err);
     struct entry entry = {.proc = proc, .options = options ? options : &defaults};
-    if (!proc || !prb_inject_allowed(proc, entry.options, err))
+    if (!proc || !prb_inject_allowed(proc, err))
         return false;
     PRB_AUTO_FD int lock = prb_inject_lock(proc, LOCK_WAIT_S, err);
     if (lock < 0)

@@ -18,7 +18,7 @@ struct prb_inject_options {
     enum prb_inject_method method;
     const char *library; /* --dll; NULL: libprobe.so beside libprobing.so or in the package */
     const char *settings; /* lines "key=value" for the probe, or NULL */
-    bool force;          /* although the target is no Python, or the stack scan has doubts */
+    bool force;          /* although the target is no Python */
     double wait;         /* s for a safe thread; 0: 2 */
 };
 

@@ -16,8 +16,7 @@ struct prb_unwinder;
 /* ---- preflight.c ---- */
 
 /* Every reason not to try that can be known without touching the target. */
-bool prb_inject_allowed(struct prb_proc *proc, const struct prb_inject_options *options,
-                        struct prb_error *err);
+bool prb_inject_allowed(struct prb_proc *proc, struct prb_error *err);
 /* BUSY when another process traces the target's main thread. */
 bool prb_inject_untraced(struct prb_proc *proc, struct prb_error *err);
 /* A value of the line "key:" of a /proc status text; -1: no such line.  base 10 or 16. */
@@ -89,7 +88,6 @@ struct prb_chooser {
     struct prb_proc *proc;
     struct prb_mem *mem;
     const struct prb_places *places;
-    bool force;
     struct prb_modules *modules;
     struct prb_unwinder *unwinder; /* made on first use */
     struct prb_stack_room room;

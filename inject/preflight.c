@@ -122,7 +122,7 @@ static bool filter_inherited(const char *status)
     return own > 0 && prb_inject_status(text, "Seccomp_filters", 10) == own;
 }
 
-static bool seccomp_allows(pid_t pid, const char *status, bool force, struct prb_error *err)
+static bool seccomp_allows(pid_t pid, const char *status, struct prb_error *err)
 {
     enum { STRICT = 1, FILTER = 2 };
     long long mode = prb_inject_status(status, "Seccomp", 10);
@@ -132,24 +132,21 @@ static bool seccomp_allows(pid_t pid, const char *status, bool force, struct prb
                  (int)pid);
         return prb_error_remedy(err, "Look at it from outside: probing -t %d backtrace", (int)pid);
     }
-    if (mode != FILTER || force || filter_inherited(status))
+    if (mode != FILTER || filter_inherited(status))
         return true;
     prb_fail(err, PRB_UNSUPPORTED,
              "process %d has installed a seccomp filter, which may kill it for loading a library",
              (int)pid);
-    return prb_error_remedy(err,
-                            "Start the job with PROBING=1, or use --force if its filter allows "
-                            "mmap, mprotect and clone");
+    return prb_error_remedy(err, "Start the job with PROBING=1");
 }
 
-static bool status_allows(struct prb_proc *proc, const struct prb_inject_options *options,
-                          struct prb_error *err)
+static bool status_allows(struct prb_proc *proc, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     pid_t pid = prb_proc_pid(proc);
     if (!prb_proc_text(proc, "status", &text, err))
         return false;
-    return seccomp_allows(pid, text.data, options->force, err);
+    return seccomp_allows(pid, text.data, err);
 }
 
 bool prb_inject_untraced(struct prb_proc *proc, struct prb_error *err)
@@ -161,8 +158,7 @@ bool prb_inject_untraced(struct prb_proc *proc, struct prb_error *err)
     return tracer <= 0 || traced(prb_proc_pid(proc), tracer, err);
 }
 
-bool prb_inject_allowed(struct prb_proc *proc, const struct prb_inject_options *options,
-                        struct prb_error *err)
+bool prb_inject_allowed(struct prb_proc *proc, struct prb_error *err)
 {
     pid_t pid = prb_proc_pid(proc);
     if (pid == getpid()) {
@@ -180,7 +176,7 @@ bool prb_inject_allowed(struct prb_proc *proc, const struct prb_inject_options *
             *err = refused;
         return false;
     }
-    return executable_allows(proc, err) && status_allows(proc, options, err);
+    return executable_allows(proc, err) && status_allows(proc, err);
 }
 
 /* ---- one at a time ---- */
