@@ -28,7 +28,8 @@ struct whom {
     pid_t pid, inner; /* as we see it, as it sees itself */
     uid_t uid, inner_uid;
     uint64_t start;
-    bool other_users; /* another user namespace */
+    uint64_t user_namespace;
+    bool other_users; /* another user namespace than ours */
 };
 
 static long read_text(pid_t pid, const char *name, char *out, size_t cap)
@@ -75,7 +76,10 @@ static void map_user(struct whom *whom)
     char path[64], text[4096];
     struct stat ours, its;
     snprintf(path, sizeof path, "/proc/%d/ns/user", (int)whom->pid);
-    if (stat("/proc/self/ns/user", &ours) < 0 || stat(path, &its) < 0 || ours.st_ino == its.st_ino)
+    if (stat("/proc/self/ns/user", &ours) < 0 || stat(path, &its) < 0)
+        return;
+    whom->user_namespace = its.st_ino;
+    if (ours.st_ino == its.st_ino)
         return;
     whom->other_users = true;
     if (read_text(whom->pid, "uid_map", text, sizeof text) < 0)
@@ -150,11 +154,12 @@ static int find(const struct whom *whom, char name[64], struct prb_error *err)
         return -1;
     }
     long len = read_text(whom->pid, "environ", environment, ENVIRONMENT_MAX);
+    struct prb_place_of of = {environment, len > 0 ? (size_t)len : 0, whom->inner_uid,
+                              whom->user_namespace};
     prb_fail(err, PRB_NOT_FOUND, "process %d has no probe", (int)whom->pid);
     prb_error_remedy(err, "`probing %d inject` puts one there", (int)whom->pid);
     for (unsigned which = 0; which < PRB_PLACES; which++) {
-        if (!prb_place_folder(which, environment, len > 0 ? (size_t)len : 0, whom->inner_uid, path,
-                              sizeof path))
+        if (!prb_place_folder(which, &of, path, sizeof path))
             continue;
         PRB_AUTO_FD int folder = open_in_root(root, path);
         if (folder < 0 || !find_in(folder, whom, name))

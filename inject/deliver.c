@@ -278,10 +278,10 @@ bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_pla
         .nap = {0, NAP_NS},
         .call = {.version = PRB_PROBE_START_VERSION, .size = sizeof page.call},
         .symbol = "prb_probe_start",
-        .how = "inject",
         .thread_name = "probing",
         .flags = (delivery->start ? PRB_STUB_START : 0) | (delivery->path[0] ? 0 : PRB_STUB_FETCH),
     };
+    snprintf(page.how, sizeof page.how, "%d/%u", (int)getpid(), (unsigned)geteuid());
     if (options->settings && strlen(options->settings) >= sizeof page.settings)
         return prb_fail(err, PRB_USAGE, "the settings are longer than %zu bytes",
                         sizeof page.settings - 1);

@@ -79,7 +79,7 @@ static void add_bytes(struct prb_buf *out, const char *text)
 
 /* Loads the library, starts the probe, and says in a file how it went.  Names stay its own. */
 static const char body[] =
-    "def _probing(library, settings, answer):\n"
+    "def _probing(library, settings, answer, how):\n"
     "    said = b'ok'\n"
     "    try:\n"
     "        import ctypes\n"
@@ -89,7 +89,7 @@ static const char body[] =
     "                        ('error', ctypes.c_char * 256), ('functions', ctypes.c_void_p)]\n"
     "        loaded = ctypes.CDLL(library.decode())\n"
     "        if settings is not None:\n"
-    "            call = Call(1, ctypes.sizeof(Call), settings or None, b'inject')\n"
+    "            call = Call(1, ctypes.sizeof(Call), settings or None, how)\n"
     "            if loaded.prb_probe_start(ctypes.byref(call)):\n"
     "                said = call.error or b'it gave no reason'\n"
     "    except BaseException as error:\n"
@@ -111,7 +111,7 @@ static char *write_script(const struct prb_delivery *delivery, const char *libra
         prb_buf_adds(&text, "None");
     prb_buf_adds(&text, ", ");
     add_bytes(&text, answer);
-    prb_buf_adds(&text, ")\ndel _probing\n");
+    prb_buf_addf(&text, ", b'%d/%u')\ndel _probing\n", (int)getpid(), (unsigned)geteuid());
     return prb_buf_steal(&text);
 }
 

@@ -166,8 +166,13 @@ static const struct prb_probe_functions functions = {
 /* With the lock, so that a detach does not close the folder meanwhile. */
 static void log_start(const char *how, bool again)
 {
+    unsigned by, uid;
+    bool injected = how && sscanf(how, "%u/%u", &by, &uid) == 2;
     pthread_mutex_lock(&prb_server.lock);
-    if (prb_server.state == PRB_STATE_RUNS)
+    if (prb_server.state == PRB_STATE_RUNS && injected)
+        prb_log(prb_server.place.folder, "uid=%u by=%u inject %s", uid, by,
+                again ? "again" : socket_path);
+    else if (prb_server.state == PRB_STATE_RUNS)
         prb_log(prb_server.place.folder, "%s %s", how ? how : "start",
                 again ? "again" : socket_path);
     pthread_mutex_unlock(&prb_server.lock);

@@ -25,19 +25,20 @@ const char *prb_place_variable(const char *environment, size_t len, const char *
     return "";
 }
 
-bool prb_place_folder(unsigned which, const char *environment, size_t len, uid_t uid, char *out,
-                      size_t cap)
+bool prb_place_folder(unsigned which, const struct prb_place_of *of, char *out, size_t cap)
 {
-    int n;
+    int n = -1;
     if (which == 0) {
-        const char *runtime = prb_place_variable(environment, len, "XDG_RUNTIME_DIR");
-        if (*runtime != '/')
-            return false;
-        n = snprintf(out, cap, "%s/probing", runtime);
-    } else {
-        n = snprintf(out, cap, "/tmp/probing-%u", (unsigned)uid);
+        const char *runtime = prb_place_variable(of->environment, of->len, "XDG_RUNTIME_DIR");
+        if (*runtime == '/')
+            n = snprintf(out, cap, "%s/probing", runtime);
+    } else if (which == 1) {
+        n = snprintf(out, cap, "/tmp/probing-%u", (unsigned)of->uid);
+    } else if (which == 2) {
+        n = snprintf(out, cap, "/tmp/probing-%u-%llu", (unsigned)of->uid,
+                     (unsigned long long)of->user_namespace);
     }
-    return which < PRB_PLACES && n > 0 && (size_t)n < cap;
+    return n > 0 && (size_t)n < cap;
 }
 
 bool prb_place_is_safe(int folder, uid_t uid, const char *path, struct prb_error *err)

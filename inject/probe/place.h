@@ -1,7 +1,7 @@
 /*
- * Where a probe's socket is: DIR/NSPID-STARTTIME.sock, DIR being $XDG_RUNTIME_DIR/probing or
- * /tmp/probing-UID.  The variable is taken from the environment the process was started with, which
- * both sides can read.  Both sides.
+ * Where a probe's socket is: DIR/NSPID-STARTTIME.sock, DIR being $XDG_RUNTIME_DIR/probing,
+ * /tmp/probing-UID or /tmp/probing-UID-USERNS.  The variable is taken from the environment the
+ * process was started with, which both sides can read.  Both sides.
  */
 #ifndef PRB_PROBE_PLACE_H
 #define PRB_PROBE_PLACE_H
@@ -9,12 +9,17 @@
 #include "base/error.h"
 
 #define PRB_PLACE_LOG "probing.log"
-#define PRB_PLACES 2
+#define PRB_PLACES 3
 
 /* The folder's path, which = 0 … PRB_PLACES - 1, best first; environment: "A=1\0B=2\0".  False:
  * none of that kind. */
-bool prb_place_folder(unsigned which, const char *environment, size_t len, uid_t uid, char *out,
-                      size_t cap);
+struct prb_place_of {
+    const char *environment;
+    size_t len;
+    uid_t uid;               /* as the process sees it */
+    uint64_t user_namespace; /* inode of /proc/PID/ns/user: namespaces may share /tmp and uid 0 */
+};
+bool prb_place_folder(unsigned which, const struct prb_place_of *of, char *out, size_t cap);
 /* A variable in such bytes; "" when it is not there. */
 const char *prb_place_variable(const char *environment, size_t len, const char *name);
 /* Whether an open folder is the user's own and nobody else's: owner, mode, no link (open it with

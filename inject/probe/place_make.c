@@ -99,10 +99,13 @@ bool prb_place_make(struct prb_place *out, struct prb_error *err)
     if (!environment)
         return prb_fail(err, PRB_NOMEM, "out of memory");
     long len = prb_place_self("environ", environment, ENVIRONMENT_MAX);
+    struct stat space = {0};
+    if (fstatat(AT_FDCWD, "/proc/self/ns/user", &space, 0) < 0)
+        space.st_ino = 0;
+    struct prb_place_of of = {environment, len > 0 ? (size_t)len : 0, geteuid(), space.st_ino};
     for (unsigned which = 0; which < PRB_PLACES && !found; which++)
-        found = prb_place_folder(which, environment, len > 0 ? (size_t)len : 0, geteuid(),
-                                 out->path, sizeof out->path) &&
-                open_folder(out, geteuid(), err);
+        found = prb_place_folder(which, &of, out->path, sizeof out->path) &&
+                open_folder(out, of.uid, err);
     if (!found)
         return false;
     if (prb_place_self("stat", text, sizeof text) > 0)

@@ -5,6 +5,7 @@
 
 #include "inject/probe/python.h"
 #include "inject/probe/request.h"
+#include "inject/probe/settings.h"
 
 #define ROOM_WAIT 1.0 /* s, then the request is looked at again */
 
@@ -72,6 +73,8 @@ static void begin(struct prb_request *request, const struct prb_message *message
     prb_message_number(message, PRB_FLD_THREAD, &asked->thread);
     asked->frame = number(message, PRB_FLD_FRAME);
     asked->gil_ms = number(message, PRB_FLD_GIL_TIMEOUT_MS);
+    if (!asked->gil_ms)
+        asked->gil_ms = (uint32_t)(prb_settings_number("probing.eval.gil_timeout", 1) * 1000);
     const char *text;
     size_t len;
     PRB_AUTO_FREE char *name = NULL;
@@ -93,6 +96,8 @@ static void begin_eval(struct prb_request *request, const struct prb_message *me
         .single = number(message, PRB_FLD_MODE) == 1, /* PRB_EVAL_SINGLE of control.h */
         .time_ms = number(message, PRB_FLD_TIMEOUT_MS),
     };
+    if (!asked.time_ms)
+        asked.time_ms = (uint32_t)(prb_settings_number("probing.eval.timeout", 0) * 1000);
     begin(request, message, &asked, on_evaluated);
 }
 

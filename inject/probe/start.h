@@ -40,7 +40,7 @@ struct prb_probe_functions {
 struct prb_probe_call {
     uint32_t version, size;
     const char *settings;                        /* lines "key=value", or NULL */
-    const char *how;                             /* "inject", "import", "preload": for the log */
+    const char *how;                             /* "import", "preload", or "PID/UID" of who injects: for the log */
     char error[256];                             /* filled when it fails */
     const struct prb_probe_functions *functions; /* filled */
 };

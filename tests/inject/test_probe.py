@@ -573,6 +573,14 @@ def test_settings(begin):
         assert ask(client, CONFIG_GET, field(KEY, b"probing.max_memory"))[2][VALUE] == b"4GB"
 
 
+def test_the_limits_of_evaluations_are_settings(target):
+    with target.connect() as client:
+        ask(client, CONFIG_SET, field(KEY, b"probing.eval.timeout") + field(VALUE, b"200ms"))
+        _, kind, told = ask(client, EVAL, field(SOURCE, b"import time\nwhile True: time.sleep(0.01)"), 3)
+        assert kind == FAILED or b"KeyboardInterrupt" in told[TEXT]
+        assert evaluate(client, "1", 4) == b"1"
+
+
 def test_the_log_tells_who_did_what(target):
     with target.connect() as client:
         evaluate(client, "'\x1b[2J\n' + \"\u00e4\"\r\n# pid=1 forged")

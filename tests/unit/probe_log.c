@@ -125,14 +125,19 @@ static void folders(void **state)
     static const char relative[] = "XDG_RUNTIME_DIR=run\0";
     char path[64];
     (void)state;
-    assert_true(prb_place_folder(0, environment, sizeof environment, 7, path, sizeof path));
+    struct prb_place_of of = {environment, sizeof environment, 7, 42};
+    assert_true(prb_place_folder(0, &of, path, sizeof path));
     assert_string_equal(path, "/run/user/7/probing");
-    assert_true(prb_place_folder(1, environment, sizeof environment, 7, path, sizeof path));
+    assert_false(prb_place_folder(0, &of, path, 10));
+    assert_true(prb_place_folder(1, &of, path, sizeof path));
     assert_string_equal(path, "/tmp/probing-7");
-    assert_false(prb_place_folder(0, relative, sizeof relative, 7, path, sizeof path));
-    assert_false(prb_place_folder(0, environment, 0, 7, path, sizeof path));
-    assert_false(prb_place_folder(0, environment, sizeof environment, 7, path, 10));
-    assert_false(prb_place_folder(2, environment, sizeof environment, 7, path, sizeof path));
+    assert_true(prb_place_folder(2, &of, path, sizeof path));
+    assert_string_equal(path, "/tmp/probing-7-42");
+    assert_false(prb_place_folder(PRB_PLACES, &of, path, sizeof path));
+    of.len = 0;
+    assert_false(prb_place_folder(0, &of, path, sizeof path));
+    of = (struct prb_place_of){relative, sizeof relative, 7, 42};
+    assert_false(prb_place_folder(0, &of, path, sizeof path));
     /* cut off in the midst of a value */
     assert_string_equal(prb_place_variable(environment, sizeof environment - 10, "XDG_RUNTIME_DIR"),
                         "");
