@@ -295,6 +295,7 @@ def test_killed_at_each_step(target, kind, where):
         try:
             lane = KINDS.index(kind)
             one.unharmed(moving=[lane] if one.report.progress()[lane] else [])
+            wait_until(lambda: one.state() == "S", 5)
             inject(one.pid)  # and nothing stands in the way of the next
         except AssertionError as failure:
             assert inside_remote_call(step), (step, failure)
