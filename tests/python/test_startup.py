@@ -275,12 +275,12 @@ def test_without_the_variable_nothing_is_imported(installed):
     assert "probing" not in timed and (not timed or "site" in timed)
 
 
-def test_without_the_variable_the_line_costs_microseconds(installed):
+def test_without_the_variable_the_line_costs_far_less_than_a_millisecond(installed):
     code = ("import time, json\nline = {!r}\nspent = []\n"
             "for _ in range(200):\n    began = time.perf_counter(); exec(line); spent.append(time.perf_counter() - began)\n"
             "print(json.dumps(spent))").format(line())
     spent, _ = installed.told("-c", code)
-    assert statistics.median(spent) < 0.0002
+    assert statistics.median(spent) < 0.001 and min(spent) < 0.0002
 
 
 def test_with_it_the_modules_are_few(installed):
