@@ -1,4 +1,5 @@
-"""The log beside the control socket: DIR/probing.log, DIR = $XDG_RUNTIME_DIR/probing or /tmp/probing-UID (0700, ours).
+"""The log beside the control socket: DIR/probing.log, DIR = $XDG_RUNTIME_DIR/probing or /tmp/probing-UID or
+/tmp/probing-UID-USERNS (0700, ours).
 
 The probe writes there, too; this is for what happens where no probe could be loaded.  A line that cannot be written is lost.
 """
@@ -14,16 +15,27 @@ if TYPE_CHECKING:
 LINE_MAX = 2000  # bytes
 
 
-def folders():
-    # type: () -> List[str]
-    """DIR, best first; of the environment that the process was started with, as the tool and the probe see it."""
-    places = ["/tmp/probing-{}".format(os.geteuid())]
+def _runtime_folder():
+    # type: () -> str
+    """XDG_RUNTIME_DIR of the environment that the process was started with, as the tool and the probe see it."""
     try:
         with open("/proc/self/environ", "rb") as environment:
             for variable in environment.read().split(b"\0"):
-                if variable.startswith(b"XDG_RUNTIME_DIR=/"):
-                    places.insert(0, os.path.join(os.fsdecode(variable[16:]), "probing"))
-                    break
+                if variable.startswith(b"XDG_RUNTIME_DIR="):
+                    return os.fsdecode(variable[16:])
+            return ""
+    except OSError:  # a root without /proc
+        return os.environ.get("XDG_RUNTIME_DIR", "")
+
+
+def folders():
+    # type: () -> List[str]
+    """DIR, best first."""
+    runtime = _runtime_folder()
+    places = [os.path.join(runtime, "probing")] if runtime.startswith("/") else []
+    places.append("/tmp/probing-{}".format(os.geteuid()))
+    try:
+        places.append("{}-{}".format(places[-1], os.stat("/proc/self/ns/user").st_ino))
     except OSError:
         pass
     return places
