@@ -99,6 +99,11 @@ bool prb_place_make(struct prb_place *out, struct prb_error *err)
     if (!environment)
         return prb_fail(err, PRB_NOMEM, "out of memory");
     long len = prb_place_self("environ", environment, ENVIRONMENT_MAX);
+    const char *runtime = len < 0 ? getenv("XDG_RUNTIME_DIR") : NULL; /* a root without /proc */
+    if (runtime) {
+        len = snprintf(environment, ENVIRONMENT_MAX, "XDG_RUNTIME_DIR=%s", runtime) + 1;
+        len = len <= ENVIRONMENT_MAX ? len : 0;
+    }
     struct stat space = {0};
     if (fstatat(AT_FDCWD, "/proc/self/ns/user", &space, 0) < 0)
         space.st_ino = 0;
