@@ -90,6 +90,7 @@ def test_ends(start, python, how):
     """The target ends, or becomes another program, at any moment: an answer, or one sentence and a status."""
     for steps in (1000, 100000, 300000, 600000):
         target = start(python, "ending.py", how, steps)
+        os.write(target.child.stdin.fileno(), b"\n")
         for _ in range(40):
             done = probing("-t", target.pid, "backtrace", "--json", check=False)
             assert done.returncode >= 0, "ended by signal {}".format(-done.returncode)

@@ -1,4 +1,4 @@
-"""Works a little after it said so, then ends, or becomes another program: argument "exit" or "exec"."""
+"""Once it is told to go on, works a little, then ends, or becomes another program: argument "exit" or "exec"."""
 
 import os
 import sys
@@ -13,6 +13,7 @@ def work(steps):
 
 def main(how, steps):
     os.write(1, b"ready\n")
+    os.read(0, 1)
     work(steps)
     if how == "exec":
         os.execv("/bin/sleep", ["sleep", "30"])
