@@ -5,6 +5,8 @@ probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.def %D%/options.c %D%/op
 	%D%/help.h %D%/man.c %D%/man.h \
 	%D%/backtrace.c %D%/completion.c %D%/debug.c %D%/help.c %D%/list.c %D%/query.c %D%/snapshot.c \
 	%D%/tables.c %D%/version.c
+# Built where it stands: .libs/probing finds its library as the installed one does.
+probing_LDFLAGS = $(AM_LDFLAGS) -no-fast-install
 probing_LDADD = libprobing.la $(JANSSON_LIBS) -lm
 
 # Printed by the program itself, so they say what the descriptors say.

@@ -1,10 +1,9 @@
 # `make check`: C units (cmocka) here, programs under pytest in live, cli and the like.
 # A pytest file is one entry of PYTESTS in its folder's local.mk; helpers beside it go to EXTRA_DIST.
-# What a test sees: PROBING, the built command; SRCDIR, BUILDDIR; the library on LD_LIBRARY_PATH.
+# What a test sees: PROBING, the built command; SRCDIR, BUILDDIR.
 AM_TESTS_ENVIRONMENT = \
 	PROBING='$(abs_top_builddir)/.libs/probing'; export PROBING; \
 	SRCDIR='$(abs_top_srcdir)'; export SRCDIR; BUILDDIR='$(abs_top_builddir)'; export BUILDDIR; \
-	LD_LIBRARY_PATH="$(abs_top_builddir)/.libs$${LD_LIBRARY_PATH:+:$$LD_LIBRARY_PATH}"; export LD_LIBRARY_PATH; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
 PYTESTS =
 TEST_EXTENSIONS = .py
