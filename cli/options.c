@@ -7,47 +7,6 @@
 #define WORD_MAX 40 /* longer words are not names with a slip */
 #define NAMES_MAX (2 * PRB_OPTIONS_MAX)
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
-/* Edits that turn a into b: insert, delete, replace, swap of neighbours. */
-static size_t edits(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    size_t rows[3][WORD_MAX + 1];
-    if (n > WORD_MAX || m > WORD_MAX)
-        return WORD_MAX;
-    for (size_t j = 0; j <= m; j++)
-        rows[0][j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t *row = rows[i % 3];
-        const size_t *above = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
-            row[j] = least(row[j], least(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = least(row[j], before[j - 2] + 1);
-        }
-    }
-    return rows[n % 3][m];
-}
-
-const char *prb_nearest(const char *word, const char *const *words, size_t count)
-{
-    const char *best = NULL;
-    size_t len = strlen(word),
-           fewest = len / 3 + 2; /* allow one slip in short words, more in long ones */
-    for (size_t i = 0; i < count; i++) {
-        bool begins = len >= 3 && strncmp(words[i], word, len) == 0;
-        size_t now = begins ? 0 : edits(word, words[i]);
-        if (now < fewest && (begins || now < strlen(words[i]))) {
-            best = words[i];
-            fewest = now;
-        }
-    }
-    return best;
-}
-
 static bool takes_argument(const struct prb_option *option) { return option->argument != NULL; }
 static bool may_omit(const struct prb_option *option) { return option->argument[0] == '['; }
 
@@ -85,7 +44,7 @@ static bool wrong_option(const struct prb_scan *scan, const char *name, size_t l
         for (const struct prb_option *o = scan->sets[s].options; o && o->name && count < NAMES_MAX;
              o++)
             names[count++] = o->name;
-    snprintf(word, sizeof word, "%.*s", (int)least(len, WORD_MAX), name);
+    snprintf(word, sizeof word, "%.*s", (int)(len < WORD_MAX ? len : WORD_MAX), name);
     const char *near = prb_nearest(word, names, count);
     char remedy[120] = "";
     if (near)

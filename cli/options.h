@@ -26,9 +26,6 @@ struct prb_scan {
  */
 const char *prb_scan_next(struct prb_scan *scan, bool *ok, struct prb_error *err);
 
-/* Of count words the nearest to a misspelt one, or NULL when none is near. */
-const char *prb_nearest(const char *word, const char *const *words, size_t count);
-
 /* Whether word is one of a list separated by spaces. */
 bool prb_word_in(const char *list, const char *word);
 

@@ -64,6 +64,8 @@ PRB_API const char *prb_code_name(enum prb_code code);
 /* The command line's exit status for a code. */
 PRB_API int prb_code_exit(enum prb_code code);
 PRB_API const char *prb_version(void);
+/* Of count names the one that a mistyped name was meant to be, or of which it is the beginning; NULL: none is near. */
+PRB_API const char *prb_nearest(const char *name, const char *const *names, size_t count);
 
 /* ---- processes ---- */
 

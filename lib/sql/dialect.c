@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/nearest.h"
 #include "sql/excerpt.h"
-#include "sql/nearest.h"
 
 struct parse {
     const char *text;
@@ -439,7 +439,7 @@ static bool read_tokens(struct parse *parse, size_t *offset, struct prb_error *e
 static bool refuse_verb(const struct parse *parse, struct prb_error *err)
 {
     static const char *const reading[] = {"SELECT", "WITH",     "VALUES", "EXPLAIN",
-                                          "SHOW",   "DESCRIBE", "SET",    NULL};
+                                          "SHOW",   "DESCRIBE", "SET"};
     static const char *const changing[] = {
         "INSERT", "UPDATE",    "DELETE",  "REPLACE", "CREATE",  "DROP",     "ALTER",
         "ATTACH", "DETACH",    "PRAGMA",  "BEGIN",   "COMMIT",  "END",      "ROLLBACK",
@@ -455,7 +455,7 @@ static bool refuse_verb(const struct parse *parse, struct prb_error *err)
         }
     prb_query_fail(err, parse->text, parse->len, token->offset, "near \"%.30s\": syntax error",
                    verb);
-    const char *nearest = prb_nearest(verb, reading);
+    const char *nearest = prb_nearest(verb, reading, sizeof reading / sizeof *reading);
     return nearest ? prb_error_remedy(err, "did you mean %s?", nearest)
                    : prb_error_remedy(err, "a statement begins with SELECT, WITH, VALUES, EXPLAIN, "
                                            "SHOW, DESCRIBE or SET");

@@ -7,7 +7,7 @@
 #include "sql/db.h"
 #include "sql/dialect.h"
 #include "sql/excerpt.h"
-#include "sql/nearest.h"
+#include "base/nearest.h"
 
 /* The user's text and where the failed statement lies in it. */
 struct source {

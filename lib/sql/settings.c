@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/nearest.h"
 #include "sql/db.h"
-#include "sql/nearest.h"
 
 enum kind { BOOLEAN, INTEGER, REAL };
 
@@ -69,13 +69,13 @@ int prb_settings_find(const char *name)
 
 const char *prb_settings_nearest(const char *name)
 {
-    const char *names[COUNT + 1] = {NULL};
+    const char *names[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
         names[i] = table[i].name;
         if (strcasecmp(table[i].name + strlen("probing."), name) == 0)
             return table[i].name; /* only the prefix is missing */
     }
-    return prb_nearest(name, names);
+    return prb_nearest(name, names, COUNT);
 }
 
 static bool parse_boolean(const char *text, double *out)

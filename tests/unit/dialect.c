@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
+#include "base/nearest.h"
 #include "sql/dialect.h"
 #include "sql/excerpt.h"
-#include "sql/nearest.h"
 
 /* ---- tokens ---- */
 
@@ -351,11 +351,11 @@ static void distances(void **state)
     assert_int_equal(prb_edit_distance("abc", ""), 3);
     assert_int_equal(prb_edit_distance("Kitten", "sitting"), 3);
     assert_int_equal(prb_edit_distance("backtrace", "bakctrace"), 1);
-    static const char *const names[] = {"python.backtrace", "python.threads", NULL};
-    assert_string_equal(prb_nearest("python.backtrac", names), names[0]);
-    assert_string_equal(prb_nearest("PYTHON.THREAD", names), names[1]);
-    assert_null(prb_nearest("python.torch_trace", names));
-    assert_null(prb_nearest("", names));
+    static const char *const names[] = {"python.backtrace", "python.threads"};
+    assert_string_equal(prb_nearest("python.backtrac", names, 2), names[0]);
+    assert_string_equal(prb_nearest("PYTHON.THREAD", names, 2), names[1]);
+    assert_null(prb_nearest("python.torch_trace", names, 2));
+    assert_null(prb_nearest("", names, 2));
 }
 
 static void excerpt_of_unicode(void **state)

@@ -1,9 +1,10 @@
 /* Edit distance over short names (optimal string alignment). */
-#include "sql/nearest.h"
+#include "base/nearest.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #define LENGTH_MAX 63
 
@@ -39,15 +40,17 @@ unsigned prb_edit_limit(const char *name)
     return len < 3 ? 0 : len < 6 ? 1 : len < 12 ? 2 : 3;
 }
 
-const char *prb_nearest(const char *name, const char *const *names)
+const char *prb_nearest(const char *name, const char *const *names, size_t count)
 {
+    size_t len = strlen(name);
     unsigned best = prb_edit_limit(name) + 1;
     const char *found = NULL;
-    for (; *names; names++) {
-        unsigned distance = prb_edit_distance(name, *names);
+    for (size_t i = 0; i < count && best > 0; i++) {
+        bool begins = len >= 3 && strncasecmp(names[i], name, len) == 0;
+        unsigned distance = begins ? 0 : prb_edit_distance(name, names[i]);
         if (distance < best) {
             best = distance;
-            found = *names;
+            found = names[i];
         }
     }
     return found;
