@@ -90,6 +90,8 @@ static void find_static_gil(struct prb_elf *elf, struct prb_py *py)
     symbol_address(elf, py->module, "_PyThreadState_Current", &py->tstate_current);
     if (symbol_address(elf, py->module, "gil_cond", &py->gil_static))
         py->gil_static_end = py->gil_static + COND_SIZE;
+    symbol_address(elf, py->module, "gil_last_holder", &py->gil_last_holder);
+    symbol_address(elf, py->module, "gil_switch_number", &py->gil_switch_number);
 }
 
 /* Where the state of the interpreter in this module lies by what its file says: runtime, or (≤3.6)

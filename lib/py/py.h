@@ -18,8 +18,9 @@ struct prb_py {
     prb_addr runtime;          /* _PyRuntime; 0 up to 3.6 */
     prb_addr interpreters;     /* address of the word that heads the interpreter list */
     prb_addr tstate_current;   /* address of _PyThreadState_Current / gilstate.tstate_current; 0: none */
-    prb_addr gil_static;       /* ≤3.6 with symbols: see gil.c */
-    prb_addr gil_static_end;
+    /* ≤3.6 with symbols, the GIL's variables of Python/ceval_gil.h; 0: not known */
+    prb_addr gil_static, gil_static_end; /* gil_cond */
+    prb_addr gil_last_holder, gil_switch_number;
     struct prb_module *module; /* the file it lives in; NULL when found without */
     prb_addr code_type;        /* PyCode_Type, once a code object was seen; else 0 */
     char origin[240];          /* "3.11.7 by Py_Version, table 3.11 checked on 2 threads" */

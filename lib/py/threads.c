@@ -211,17 +211,27 @@ static struct gil_note *note_of(struct prb_sampler *sampler, const struct prb_in
     return note;
 }
 
+/* Who had the GIL last, and how often it changed hands; false: not known. */
+static bool read_switches(struct prb_sampler *sampler, const struct prb_interpreter *interp,
+                          uint64_t *holder, uint64_t *switches)
+{
+    const struct prb_py *py = sampler->py;
+    if (PRB_IS(&py->layout, gil, STATIC))
+        return py->gil_last_holder && py->gil_switch_number &&
+               prb_view_u64(sampler->lists, py->gil_last_holder, holder) &&
+               prb_view_u64(sampler->lists, py->gil_switch_number, switches);
+    return PRB_HAS(&py->layout, gil, switch_number) && !PRB_HAS(&py->layout, gil, enabled) &&
+           interp->gil && list_word(sampler, interp->gil, PRB_F_gil_last_holder, holder) &&
+           list_word(sampler, interp->gil, PRB_F_gil_switch_number, switches);
+}
+
 /* Whether no thread but *last_holder had the GIL since the note was made, which is made anew. */
 static bool kept_gil(struct prb_sampler *sampler, const struct prb_interpreter *interp,
                      prb_addr *last_holder)
 {
-    const struct prb_layout *layout = &sampler->py->layout;
     struct gil_note *note = NULL;
     uint64_t holder = 0, switches = 0;
-    if (!PRB_HAS(layout, gil, switch_number) || PRB_HAS(layout, gil, enabled) || !interp->gil ||
-        !list_word(sampler, interp->gil, PRB_F_gil_last_holder, &holder) ||
-        !list_word(sampler, interp->gil, PRB_F_gil_switch_number, &switches) ||
-        !(note = note_of(sampler, interp)))
+    if (!read_switches(sampler, interp, &holder, &switches) || !(note = note_of(sampler, interp)))
         return false;
     bool same_count = note->switch_number == switches, same_holder = note->last_holder == holder;
     bool known = note->id == interp->id && holder != 0;
