@@ -6,7 +6,6 @@ PROBING_TORCH_PYTHON names a Python with torch; PROBING_PYSPY the py-spy command
 """
 
 import argparse
-import contextlib
 import json
 import os
 import platform
@@ -173,8 +172,11 @@ def processor_seconds():
 def cpython_sampler(python, pid, rate, seconds):
     """Collapsed stacks {stack: count} of the sampler inside CPython 3.15, or None."""
     out = "/tmp/probing-bench-{}.collapsed".format(os.getpid())
-    done = subprocess.run(python.command("-m", "profiling.sampling", "attach", "-a", "-r", rate, "-d", str(seconds),
-                                         "--collapsed", "-o", out, str(pid)),
+    command = python.command("-m", "profiling.sampling", "attach", "-a", "-r", rate, "-d", str(seconds),
+                             "--collapsed", "-o", out, str(pid))
+    if python.root:  # it needs its own /proc
+        command = ["unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec "$@"', python.root, *command]
+    done = subprocess.run(command,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=seconds + 60)
     path = (python.root or "") + out
     if done.returncode or not os.path.exists(path):
@@ -225,16 +227,6 @@ def cost(figures, options):
                     figures.against("the same", told["cpu_us_per_thread"], theirs, "CPython 3.15's sampler", "µs a thread", 1 / 2)
 
 
-@contextlib.contextmanager
-def apart(pid):
-    """The target on one processor, what looks at it on another, so that both run at once."""
-    allowed = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(pid, {allowed[-1]})
-    os.sched_setaffinity(0, {allowed[0]})
-    yield
-    os.sched_setaffinity(0, allowed)
-
-
 def torn(figures, options):
     """Wrong stacks of the alternating program, by version."""
     pyspy = peer("py-spy")
@@ -242,7 +234,8 @@ def torn(figures, options):
         if python.container or python.minor < (3, 8) or "jit" in python.how:
             continue
         for shape in ("own", "shared"):
-            with of_root(python, "alternate.py", shape, 14) as target, apart(target.pid):
+            with of_root(python, "alternate.py", shape, 14) as target:
+                os.sched_setaffinity(target.pid, {max(os.sched_getaffinity(0))})
                 told = sampled(target.pid, "--samples", 3000 if options.quick else 20000, "--rate", 10000)
                 wrong = 100 * told["impossible"] / max(1, told["checked"])
                 dropped = 100 * (told["unstable"] + told["broken"]) / told["thread_samples"]
@@ -303,4 +296,5 @@ def main():
     print(markdown(figures))
 
 
-main()
+if __name__ == "__main__":
+    main()
