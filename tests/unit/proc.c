@@ -158,6 +158,39 @@ static void beside_and_back(void **state)
     assert_false(prb_beside_begin(&beside, proc, child));
 }
 
+/* Two places that are mapped by turns, among enough others that the map comes in pieces. */
+static void map_and_unmap(void)
+{
+    static char *places;
+    enum { COUNT = 400, STEP = 2 * 4096 };
+    if (!places) {
+        places = mmap(NULL, (COUNT + 1) * STEP, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (int i = 0; i < COUNT; i++)
+            mprotect(places + i * STEP, 4096, PROT_READ);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        mprotect(places + i * STEP, STEP, PROT_READ);
+        mprotect(places + i * STEP + 4096, 4096, PROT_NONE);
+    }
+}
+
+static void maps_that_change(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    pid_t child = child_that(map_and_unmap);
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(child, &err);
+    assert_non_null(proc);
+    for (int i = 0; i < 1000; i++) {
+        const struct prb_maps *maps = prb_proc_maps(proc, true, &err);
+        if (!maps)
+            print_error("%s\n", err.text);
+        assert_non_null(maps);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
 static void ended_process_is_gone(void **state)
 {
     (void)state;
@@ -374,6 +407,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(stat_text),
         cmocka_unit_test(tasks_and_system_calls),
         cmocka_unit_test(beside_and_back),
+        cmocka_unit_test(maps_that_change),
         cmocka_unit_test(ended_process_is_gone),
         cmocka_unit_test(exec_is_gone),
         cmocka_unit_test(mapped_files),
