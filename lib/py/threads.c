@@ -211,6 +211,16 @@ static struct gil_note *note_of(struct prb_sampler *sampler, const struct prb_in
     return note;
 }
 
+/* One thread may run another's thread state without a change of hands (PyThreadState_Swap): to
+ * enter a subinterpreter that shares its GIL. */
+static bool shares_gil(const struct prb_raw_stacks *result, const struct prb_interpreter *interp)
+{
+    for (size_t i = 0; i < result->interpreter_count; i++)
+        if (&result->interpreters[i] != interp && result->interpreters[i].gil == interp->gil)
+            return true;
+    return false;
+}
+
 /* Who had the GIL last, and how often it changed hands; false: not known. */
 static bool read_switches(struct prb_sampler *sampler, const struct prb_interpreter *interp,
                           uint64_t *holder, uint64_t *switches)
@@ -231,7 +241,8 @@ static bool kept_gil(struct prb_sampler *sampler, const struct prb_interpreter *
 {
     struct gil_note *note = NULL;
     uint64_t holder = 0, switches = 0;
-    if (!read_switches(sampler, interp, &holder, &switches) || !(note = note_of(sampler, interp)))
+    if (shares_gil(&sampler->result, interp) ||
+        !read_switches(sampler, interp, &holder, &switches) || !(note = note_of(sampler, interp)))
         return false;
     bool same_count = note->switch_number == switches, same_holder = note->last_holder == holder;
     bool known = note->id == interp->id && holder != 0;
@@ -253,10 +264,11 @@ static void find_threads_at_rest(struct prb_sampler *sampler)
         prb_addr holder = 0;
         if (!kept_gil(sampler, interp, &holder) || sampler->number % READ_ALL_EVERY == 0)
             continue;
-        for (size_t i = 0; i < sampler->capacity; i++) {
+        const struct slot *last = *slot_place(sampler->slots, sampler->capacity, holder);
+        for (size_t i = 0; last && i < sampler->capacity; i++) {
             struct slot *slot = sampler->slots[i];
             if (slot && slot->head.interp == interp->addr)
-                slot->at_rest = slot->verified && slot->tstate != holder;
+                slot->at_rest = slot->verified && slot->head.thread_id != last->head.thread_id;
         }
     }
 }
