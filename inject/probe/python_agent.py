@@ -1,6 +1,6 @@
 # What the probe runs inside: one Job for each request, made, run and finished by the helper thread that has the GIL.
-# Only Job.run can be interrupted.  C puts CODES (of errors), TEXT_MAX and PARTS here, the sources of the other files,
-# which are executed in this namespace when first needed: no evaluation keeps the GIL longer than it has to.
+# Only Job.run can be interrupted.  C puts CODES (of errors), TEXT_MAX, STAY (what outlives a detach) and PARTS here, the sources
+# of the other files, which are executed in this namespace when first needed: no evaluation keeps the GIL longer than it has to.
 import _thread
 import builtins
 import os
@@ -25,8 +25,16 @@ def part(name, loaded=set()):
         loaded.add(name)
 
 
-part("streams")
-streams = Streams()  # noqa: F821
+def streams_of_process():
+    """The namespace of python_streams.py, made once for all agents: STAY has what outlives them."""
+    made = STAY.get("streams")  # noqa: F821
+    if made is None:
+        made = {"__name__": __name__, "__builtins__": builtins}
+        exec(compile(PARTS["streams"], OWN + "streams>", "exec", 0, True), made)  # noqa: F821
+    return STAY.setdefault("streams", made)  # noqa: F821
+
+
+streams = streams_of_process()
 
 
 def name_of(value):
@@ -98,7 +106,7 @@ class Job(object):
                 self.source = source[:cursor]
             else:
                 self.file = "<eval {}>".format(counter())
-                streams.enter(Output(send, self.display))  # noqa: F821
+                streams["enter"](streams["Output"](send, self.display))
                 self.entered = True
                 self.prepare()
         except Refused as refusal:
@@ -198,7 +206,7 @@ class Job(object):
             self.flags = RAISED | INTERRUPTED
             self.text = self.text or "KeyboardInterrupt\n"
         if self.entered:
-            streams.leave()
+            streams["leave"]()
         threading = sys.modules.get("threading")
         if threading is not None:
             ident = _thread.get_ident()
@@ -230,6 +238,6 @@ def detach(closing):
     import atexit
 
     atexit.unregister(closing)
-    streams.detach()
+    streams["detach"]()
     name_spaces.clear()
     sources.clear()

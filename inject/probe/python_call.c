@@ -31,10 +31,13 @@ static const char complete_source[] = {
 #include "inject/probe/python_complete.inc"
 };
 
-/* What is loaded, while it is; changed with the GIL and the lock. */
+/*
+ * What is loaded, while it is; changed with the GIL and the lock. stay is a dict that is never
+ * freed: objects that CPython may use without a reference, long after they were taken out.
+ */
 static struct {
     pthread_mutex_t lock;
-    struct prb_py *space, *closing;
+    struct prb_py *space, *closing, *stay;
 } agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Fail with the text of the exception that is set, and clear it. */
@@ -132,6 +135,10 @@ static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
     if (!space)
         return PRB_NULL(fail_raised(py, "making a namespace", err));
     add_tables(py, space);
+    if (!agent.stay)
+        agent.stay = py->PyDict_New();
+    if (agent.stay)
+        py->PyDict_SetItemString(space, "STAY", agent.stay);
     add(py, space, "TEXT_MAX", py->PyLong_FromUnsignedLongLong(PRB_PYTHON_TEXT_MAX));
     add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_agent", 13, NULL));
     py->PyDict_SetItemString(space, "__builtins__", py->PyEval_GetBuiltins());

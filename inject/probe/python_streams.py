@@ -2,18 +2,22 @@
 # every other thread reaches the program's own objects as before.  Nothing stands in for them when no evaluation runs.
 import _thread
 import io
+import os
 import sys
 
 STREAMS = ("stdin", "stdout", "stderr")
+NOBODY = object()
+mine = _thread._local()  # .output: of this thread's evaluation; a child's new threads can have a parent's idents
+evaluations = {}  # by process: a child that is forked meanwhile has none
 
 
 class Pipe(io.RawIOBase):
     """Bytes to the client."""
 
-    def __init__(self, send, number):
+    def __init__(self, send, name):
         self._send = send
-        self._number = number
-        self.name = "<{}>".format(STREAMS[number])
+        self._number = STREAMS.index(name)
+        self.name = "<{}>".format(name)
 
     def writable(self):
         return True
@@ -39,28 +43,41 @@ class Output(object):
 
     def __init__(self, send, display):
         self._send = send
-        self.display = display
-        self._streams = {}
+        self._objects = {"displayhook": display}
+        self.over = False
 
-    def stream(self, number):
-        stream = self._streams.get(number)
-        if stream is None:
-            if number:
-                stream = io.TextIOWrapper(Pipe(self._send, number), "utf-8", "backslashreplace", "",
-                                          write_through=True)
+    def of(self, name):
+        found = self._objects.get(name)
+        if found is None:
+            if name == "stdin":
+                found = io.StringIO()  # no input: the program's own would block it
             else:
-                stream = io.StringIO()  # no input: the program's own would block it
-            self._streams[number] = stream
-        return stream
+                found = io.TextIOWrapper(Pipe(self._send, name), "utf-8", "backslashreplace", "", write_through=True)
+            self._objects[name] = found
+        return found
 
 
 class StandIn(object):
-    """Acts as the stream of the thread that asks."""
+    """Acts as the object of the thread that asks.  Never freed, but used again: CPython's print() uses sys.stdout
+    without a reference of its own (gh-130163) and may end long after the evaluation that it began with."""
 
-    __slots__ = ("_prb_find", "__weakref__")
+    __slots__ = ("_prb_name", "_prb_original", "__weakref__")
 
-    def __init__(self, find):
-        object.__setattr__(self, "_prb_find", find)
+    def __init__(self, name):
+        object.__setattr__(self, "_prb_name", name)
+        object.__setattr__(self, "_prb_original", NOBODY)
+
+    def _prb_find(self):
+        name = self._prb_name
+        output = getattr(mine, "output", None)
+        if output and not output.over:
+            return output.of(name)
+        found = self._prb_original
+        if found is NOBODY:  # only a call that began earlier
+            found = getattr(sys, name, None)
+            if type(found) is type(self):
+                found = getattr(sys, "__{}__".format(name), None)
+        return Nothing() if found is None else found
 
     def __getattr__(self, name):
         return getattr(self._prb_find(), name)
@@ -94,67 +111,87 @@ class StandIn(object):
         return self._prb_find().__exit__(*exception)
 
 
-class Streams(object):
+class StandInHook(StandIn):
+    __slots__ = ()
+
+    def __call__(self, value):
+        return self._prb_find()(value)
+
+
+class Place(object):
+    """One name in sys, and all stand-ins that were there."""
+
+    def __init__(self, name, kind=StandIn):
+        self._name = name
+        self._kind = kind
+        self._every = [kind(name)]
+        self._references = sys.getrefcount(self._every[0])
+        self._current = 0
+
+    def _is_kept(self, number):
+        """Whether the program keeps it, as contextlib.redirect_stdout does to put it back later."""
+        return sys.getrefcount(self._every[number]) > self._references
+
+    def install(self):
+        self._current = next((n for n in range(len(self._every)) if not self._is_kept(n)), len(self._every))
+        if self._current == len(self._every):
+            self._every.append(self._kind(self._name))
+        stand_in = self._every[self._current]
+        object.__setattr__(stand_in, "_prb_original", getattr(sys, self._name, None))
+        setattr(sys, self._name, stand_in)
+
+    def remove(self):
+        # The program, or the code that ran, may have put another one there: that stays.
+        if getattr(sys, self._name, None) is self._every[self._current]:
+            setattr(sys, self._name, self._every[self._current]._prb_original)
+        for number in range(len(self._every)):
+            if not self._is_kept(number):
+                object.__setattr__(self._every[number], "_prb_original", NOBODY)
+
+
+places = [Place(name) for name in STREAMS] + [Place("displayhook", StandInHook)]
+
+
+class Evaluations(object):
+    """Those that run in this process.  The lock is its own: a parent's may have been held when it forked."""
+
     def __init__(self):
-        self._lock = _thread.allocate_lock()
-        self._outputs = {}  # of evaluating threads, by ident
-        self._originals = {}
-        self._stand_ins = {}
+        self.lock = _thread.allocate_lock()
+        self.outputs = set()
 
-    def enter(self, output):
-        with self._lock:
-            if not self._outputs:
-                self._install()
-            self._outputs[_thread.get_ident()] = output
 
-    def leave(self):
-        with self._lock:
-            if self._outputs.pop(_thread.get_ident(), None) is not None and not self._outputs:
-                self._remove()
+def running():
+    return evaluations.setdefault(os.getpid(), Evaluations())
 
-    def detach(self):
-        """Although evaluations may run: theirs are the program's streams now."""
-        with self._lock:
-            self._outputs.clear()
-            self._remove()
 
-    def _install(self):
-        for number, name in enumerate(STREAMS):
-            self._put(name, StandIn(self._finder(number, getattr(sys, name, None))))
-        self._put("displayhook", self._displayer(sys.displayhook))
+def enter(output):
+    here = running()
+    with here.lock:
+        if not here.outputs:
+            for place in places:
+                place.install()
+        here.outputs.add(output)
+    mine.output = output
 
-    def _put(self, name, stand_in):
-        self._originals[name] = getattr(sys, name, None)
-        self._stand_ins[name] = stand_in
-        setattr(sys, name, stand_in)
 
-    def _remove(self):
-        for name, original in self._originals.items():
-            # The program, or the code that ran, may have put another one there: that stays.
-            if getattr(sys, name, None) is self._stand_ins[name]:
-                setattr(sys, name, original)
-        self._originals.clear()
-        self._stand_ins.clear()
+def leave():
+    here = running()
+    output, mine.output = mine.output, None
+    with here.lock:
+        end(here, [output] if output in here.outputs else [])
 
-    def _finder(self, number, original):
-        outputs, ident = self._outputs, _thread.get_ident
 
-        def find():
-            output = outputs.get(ident())
-            if output is not None:
-                return output.stream(number)
-            return Nothing() if original is None else original
+def detach():
+    """Although evaluations may run: theirs are the program's streams now."""
+    here = running()
+    with here.lock:
+        end(here, list(here.outputs))
 
-        return find
 
-    def _displayer(self, original):
-        outputs, ident = self._outputs, _thread.get_ident
-
-        def displayhook(value):
-            output = outputs.get(ident())
-            if output is not None:
-                output.display(value)
-            else:
-                original(value)
-
-        return displayhook
+def end(here, outputs):
+    for output in outputs:
+        output.over = True
+        here.outputs.remove(output)
+    if outputs and not here.outputs:
+        for place in places:
+            place.remove()

@@ -297,6 +297,44 @@ def test_a_slow_client_stops_its_own_code_only(python, probed):
         "len(__import__('os').listdir('/proc/self/task'))").value)
 
 
+def test_a_print_that_outlasts_an_evaluation(python, probed):
+    """CPython's print() does not count its reference to sys.stdout: what stood there has to live on."""
+    one = probed(python)
+    waits = ("import os, sys, threading, weakref\nkept = weakref.ref(sys.stdout)\n"
+             "class Slow(object):\n  def __str__(self):\n    began.set()\n    os.read(pipe[0], 1)\n    return 'step slow'\n"
+             "began, pipe = threading.Event(), os.pipe()\n"
+             "printer = threading.Thread(target=print, args=(Slow(),))\nprinter.start()\n_ = began.wait()\n")
+    assert one.eval(waits).none
+    assert one.eval("kept() is not None").value == "True"
+    with open("/proc/{}/fd/{}".format(one.pid, one.eval("pipe[1]").value), "wb") as pipe:
+        pipe.write(b"x")
+    assert one.target.line() == "step slow"
+    one.client.detach()
+    one.step("on")
+
+
+def test_a_program_that_redirects_meanwhile(python, probed):
+    """What a program saved while code ran, and puts back later, still leads to its own stream."""
+    one = probed(python)
+    redirect = ("import contextlib, io\nown = sys.stdout\nsaved = contextlib.redirect_stdout(io.StringIO())\n"
+                "_ = saved.__enter__()\n")
+    assert one.eval("import sys\n" + redirect).none
+    assert one.eval("print('x')\n1").value == "1"
+    other = one.client.begin("print('on')\nwhile True: pass")
+    one.client.receive(lambda of: one.client.answers[of].out == b"on\n")
+    assert one.eval("saved.__exit__(None, None, None)").none
+    one.client.cancel(other)
+    assert one.client.wait(other).trace
+    one.step("back")
+    assert one.eval("class Tee(object):\n  def __init__(self): self.to = own\n"
+                    "  def write(self, text): self.to.write(text)\n  def flush(self): self.to.flush()\n"
+                    "tee = Tee()").none
+    assert one.eval("by = threading.Thread(target=setattr, args=(sys, 'stdout', tee))\nby.start()\nby.join()").none
+    one.step("through a tee")
+    assert one.eval("print('mine')").out == b"mine\n"
+    one.step("and again")
+
+
 def test_code_that_does_not_end(python, probed):
     one = probed(python)
     began = time.monotonic()
@@ -471,6 +509,11 @@ def test_forked_children_are_left_alone(python, probed):
     storm = ("import os, time\nfor n in range(30):\n    print('x' * 1000)\n    pid = os.fork()\n    if not pid:\n"
              "        print('child')\n        os._exit(0)\n    os.waitpid(pid, 0)")
     assert one.eval(storm, time=30000).out == (b"x" * 1000 + b"\n") * 30
+    worker = ("import sys\ndef work():\n    pid = os.fork()\n    if not pid:\n"
+              "        t = threading.Thread(target=print, args=('step of a child',))\n        t.start()\n        t.join()\n"
+              "        sys.stdout.flush()\n        os._exit(0)\n    os.waitpid(pid, 0)\n"
+              "t = threading.Thread(target=work)\nt.start()\nt.join()")
+    assert one.eval(worker).none and one.target.line() == "step of a child", "forked by the program meanwhile"
     assert one.eval("import subprocess\nsubprocess.check_output(['echo', 'x'])").value == "b'x\\n'"
     assert one.eval("1").value == "1"
     one.step("on")

@@ -294,10 +294,10 @@ def test_a_library_that_cannot_be_loaded(sleeper, tmp_path, test_library):
 def test_in_another_mount_namespace(run):
     if os.geteuid() != 0 or not shutil.which("unshare"):
         pytest.skip("needs root and unshare")
-    hidden = os.path.dirname(os.path.realpath(BUILD))
+    hidden = os.path.realpath(BUILD)
     pid = run(["unshare", "--mount", "sh", "-c",
                'mount -t tmpfs none "$0" && exec "$1" -c "$2"', hidden, sys.executable, SLEEPER])
-    assert not os.path.exists("/proc/{}/root{}/.libs".format(pid, hidden))
+    assert not os.path.exists("/proc/{}/root{}/libprobe.so".format(pid, hidden))
     assert not inject(pid).already
     assert "memfd:libprobe.so" in open("/proc/{}/maps".format(pid)).read()
     assert inject(pid).already
