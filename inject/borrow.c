@@ -320,7 +320,7 @@ static void hurry(int processor)
 static bool refused(struct stop *stop, int sys)
 {
     pid_t tid = stop->choice->tid, pid = prb_proc_pid(stop->chooser->proc);
-    if (sys == ESRCH) {
+    if (sys == ESRCH || (sys == EPERM && prb_task_ending(pid, tid))) {
         stop->borrowed->why = PRB_UNFIT_MOVED;
         return true;
     }
@@ -390,7 +390,6 @@ bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
     stop->borrowed = borrowed;
     borrowed->given = false; /* before the tracer runs: it may be done before we go on */
     stop->page = *page;
-    borrowed->given = false;
     borrowed->stopped = chooser->stopped;
     sigset_t all, before;
     sigfillset(&all);

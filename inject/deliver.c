@@ -131,9 +131,7 @@ static bool new_enough(const char *path, struct prb_modules *modules, pid_t pid,
         return true;
     prb_fail(err, PRB_UNSUPPORTED, "%s needs %s, which the C library of process %d is too old for",
              path, version, (int)pid);
-    return prb_error_remedy(err,
-                            "Build Probing on a system as old as the target's, or take the wheel, "
-                            "which is built for old ones");
+    return prb_error_remedy(err, "Build Probing on a system as old as the target's");
 }
 
 /* Whether all of it is there: the loader maps what the headers say, and a page behind the file's

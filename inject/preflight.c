@@ -87,6 +87,8 @@ static bool executable_allows(struct prb_proc *proc, struct prb_error *err)
     PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && (errno == EACCES || errno == EPERM))
         return prb_permission_explain(err, pid, errno, "inject into");
+    if (fd < 0 && prb_task_ending(pid, pid))
+        return prb_fail(err, PRB_GONE, "process %d is ending", (int)pid);
     if (fd < 0)
         return prb_fail(err, PRB_UNSUPPORTED, "process %d has no executable (a kernel thread)",
                         (int)pid);

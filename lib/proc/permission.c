@@ -106,6 +106,8 @@ bool prb_permission_explain(struct prb_error *err, pid_t pid, int sys, const cha
     for (int i = 0; i < 3; i++)
         same = same && users[i] == user;
     int scope = yama_scope();
+    if (prb_task_ending(pid, pid))
+        return prb_fail(err, PRB_GONE, "process %d is ending", (int)pid);
     if (scope == 3)
         return yama_refuses(err, pid, what, scope);
     if (has_ptrace_capability()) {

@@ -66,13 +66,16 @@ struct prb_stat {
     pid_t pid;
     char comm[64];
     char state;
-    uint64_t utime, stime, threads, starttime, startcode, startstack, processor, policy;
+    uint64_t flags, utime, stime, threads, starttime, startcode, startstack, processor, policy;
 };
 bool prb_stat_parse(const char *text, struct prb_stat *out);
+/* Whether a thread has ended or is about to: it runs no more of the program, and the kernel refuses
+ * what it would allow of another (no executable, EPERM from ptrace). */
+bool prb_task_ending(pid_t pid, pid_t tid);
 
 /*
  * The kernel refused: say which of its rules did, and what to do.  sys: the errno; what: "read the
- * memory of". Fills err (PERMISSION) and returns false.
+ * memory of". Fills err (PERMISSION; GONE when it is just ending) and returns false.
  */
 bool prb_permission_explain(struct prb_error *err, pid_t pid, int sys, const char *what);
 /* The sources. */

@@ -1,5 +1,8 @@
 /* Parsing /proc/PID/stat, proc_pid_stat(5): the name may hold blanks and brackets, so fields count
  * from its last ')'. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "proc/source.h"
@@ -9,10 +12,11 @@ static const struct {
     unsigned number;
     size_t offset;
 } fields[] = {
-    {14, offsetof(struct prb_stat, utime)},     {15, offsetof(struct prb_stat, stime)},
-    {20, offsetof(struct prb_stat, threads)},   {22, offsetof(struct prb_stat, starttime)},
-    {26, offsetof(struct prb_stat, startcode)}, {28, offsetof(struct prb_stat, startstack)},
-    {39, offsetof(struct prb_stat, processor)}, {41, offsetof(struct prb_stat, policy)},
+    {9, offsetof(struct prb_stat, flags)},       {14, offsetof(struct prb_stat, utime)},
+    {15, offsetof(struct prb_stat, stime)},      {20, offsetof(struct prb_stat, threads)},
+    {22, offsetof(struct prb_stat, starttime)},  {26, offsetof(struct prb_stat, startcode)},
+    {28, offsetof(struct prb_stat, startstack)}, {39, offsetof(struct prb_stat, processor)},
+    {41, offsetof(struct prb_stat, policy)},
 };
 
 #define STATE_FIELD 3
@@ -43,4 +47,22 @@ bool prb_stat_parse(const char *text, struct prb_stat *out)
     }
     *out = stat;
     return true;
+}
+
+#define PF_EXITING 0x4 /* linux/sched.h */
+
+bool prb_task_ending(pid_t pid, pid_t tid)
+{
+    char path[64], text[1024];
+    struct prb_stat stat;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || errno == ESRCH;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    if (n <= 0)
+        return n < 0 && errno == ESRCH;
+    text[n] = '\0';
+    return prb_stat_parse(text, &stat) &&
+           (stat.state == 'Z' || stat.state == 'X' || stat.flags & PF_EXITING);
 }

@@ -29,6 +29,7 @@ static void stat_text(void **state)
     assert_int_equal(stat.pid, 42);
     assert_string_equal(stat.comm, "a) b (c)");
     assert_int_equal(stat.state, 'S');
+    assert_int_equal(stat.flags, 4194560);
     assert_int_equal(stat.utime, 11);
     assert_int_equal(stat.stime, 22);
     assert_int_equal(stat.threads, 7);
@@ -46,6 +47,20 @@ static void stat_text(void **state)
     memcpy(longer + sizeof longer - 5, ") R ", 5);
     assert_true(prb_stat_parse(longer, &stat));
     assert_int_equal(strlen(stat.comm), sizeof stat.comm - 1);
+}
+
+static void ending(void **state)
+{
+    (void)state;
+    siginfo_t info;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_true(prb_task_ending(child, child)); /* not collected yet */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(prb_task_ending(child, child));
+    assert_false(prb_task_ending(getpid(), getpid()));
 }
 
 struct waiting {
@@ -405,6 +420,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stat_text),
+        cmocka_unit_test(ending),
         cmocka_unit_test(tasks_and_system_calls),
         cmocka_unit_test(beside_and_back),
         cmocka_unit_test(maps_that_change),
