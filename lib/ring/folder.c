@@ -34,6 +34,26 @@ static bool own_folder(const char *path, struct prb_error *err)
     return true;
 }
 
+const char *const prb_ring_parents[PRB_RING_PARENTS] = {"/dev/shm", "/tmp"};
+
+void prb_ring_place(size_t which, unsigned uid, uint64_t user_namespace,
+                    char out[PRB_RING_PATH_MAX])
+{
+    size_t cap = PRB_RING_PATH_MAX;
+    if (which < PRB_RING_PARENTS)
+        snprintf(out, cap, "%s/probing-%u", prb_ring_parents[which], uid);
+    else
+        snprintf(out, cap, "%s/probing-%u-%" PRIu64, prb_ring_parents[0], uid, user_namespace);
+}
+
+uint64_t prb_ring_user_namespace(const char *proc)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/ns/user", proc);
+    return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
 bool prb_ring_data_dir(char out[PRB_RING_PATH_MAX], struct prb_error *err)
 {
     const char *wanted = getenv(PRB_RING_DATA_VARIABLE);
@@ -50,7 +70,7 @@ bool prb_ring_data_dir(char out[PRB_RING_PATH_MAX], struct prb_error *err)
         return true;
     }
     for (size_t i = 0; i < PRB_RING_PLACES; i++) {
-        snprintf(path, sizeof path, "%s/probing-%u", prb_ring_places[i], (unsigned)geteuid());
+        prb_ring_place(i, (unsigned)geteuid(), prb_ring_user_namespace("/proc/self"), path);
         if (own_folder(path, err)) {
             memcpy(out, path, sizeof path);
             return true;

@@ -8,10 +8,19 @@
 #include "ring/ring.h"
 
 #define PRB_RING_DATA_VARIABLE "PROBING_DATA_DIR"
-/* DATA_DIR is one of these with "/probing-UID", the first that can be had. */
-#define PRB_RING_PLACES 2
-static const char *const prb_ring_places[PRB_RING_PLACES]
-    __attribute__((unused)) = {"/dev/shm", "/tmp"};
+/*
+ * DATA_DIR is the first of these that can be had; the last for those whose user id is another's in
+ * the user namespace that a shared file system belongs to. user_namespace: prb_ring_user_namespace.
+ */
+#define PRB_RING_PLACES 3
+void prb_ring_place(size_t which, unsigned uid, uint64_t user_namespace,
+                    char out[PRB_RING_PATH_MAX]);
+/* Where all of them are, as "probing-…". */
+#define PRB_RING_PARENTS 2
+extern const char *const prb_ring_parents[PRB_RING_PARENTS];
+
+/* The inode of proc/ns/user, 0 when it is not known. proc: "/proc/PID". */
+uint64_t prb_ring_user_namespace(const char *proc);
 
 /* Start time, clock ticks since boot: field 22 of proc/stat (proc_pid_stat(5)). */
 bool prb_ring_started(const char *proc, uint64_t *out);

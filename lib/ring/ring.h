@@ -8,7 +8,7 @@
  * SIGBUS), and the file can be read after the writer died.  libc only: the probe uses the writer.
  *
  * FOLDER: DATA_DIR/PID-STARTTIME (the target's own pid; field 22 of proc_pid_stat(5)).  DATA_DIR:
- * PROBING_DATA_DIR, else /dev/shm/probing-UID, else /tmp/probing-UID.  Folders 0700, files 0600.
+ * PROBING_DATA_DIR, else the first of folder.h that can be had.  Folders 0700, files 0600.
  */
 #ifndef PRB_RING_RING_H
 #define PRB_RING_RING_H

@@ -23,6 +23,7 @@ struct owner {
     unsigned uid;       /* effective, here */
     unsigned inner_uid; /* there */
     uint64_t started;
+    uint64_t user_namespace;
     char data[PRB_RING_PATH_MAX]; /* DATA_DIR as its environment says, or "" */
 };
 
@@ -85,6 +86,7 @@ static bool owner_of(struct prb_proc *proc, struct owner *out)
         return false;
     out->inner_pid =
         number_behind(status.data, "\nNSpid:", 0, true, &inner) ? (int)inner : (int)out->pid;
+    out->user_namespace = prb_ring_user_namespace(path);
     out->inner_uid = uid_inside(proc, out->uid);
     read_variable(proc, PRB_RING_DATA_VARIABLE, out->data, sizeof out->data);
     return true;
@@ -113,7 +115,7 @@ int prb_ring_folder_of(struct prb_proc *proc)
     int fd = owner.data[0] == '/' ? open_folder(&owner, owner.data) : -1;
     for (size_t i = 0; fd < 0 && i < PRB_RING_PLACES; i++) {
         char data[PRB_RING_PATH_MAX];
-        snprintf(data, sizeof data, "%s/probing-%u", prb_ring_places[i], owner.inner_uid);
+        prb_ring_place(i, owner.inner_uid, owner.user_namespace, data);
         fd = open_folder(&owner, data);
     }
     return fd;
@@ -143,14 +145,14 @@ static void look_in(const char *data_path, pid_t wanted, uint64_t *started_out, 
     }
 }
 
-/* Every probing-UID below a place: those that may be opened count. */
+/* Every probing-UID and probing-UID-NAMESPACE below a place: those that may be opened count. */
 static void look_below(const char *place, pid_t pid, uint64_t *started, int *best)
 {
     PRB_AUTO(dir) DIR *dir = opendir(place);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         char path[PATH_ROOM];
         if (strncmp(entry->d_name, "probing-", 8) != 0 || !entry->d_name[8] ||
-            entry->d_name[8 + strspn(entry->d_name + 8, "0123456789")])
+            entry->d_name[8 + strspn(entry->d_name + 8, "0123456789-")])
             continue;
         snprintf(path, sizeof path, "%s/%s", place, entry->d_name);
         look_in(path, pid, started, best);
@@ -171,8 +173,8 @@ int prb_ring_folder_ended(const char *spec, struct prb_error *err)
     pid_t pid = (pid_t)strtol(spec, NULL, 10);
     if (data && *data)
         look_in(data, pid, &started, &best);
-    for (size_t i = 0; i < PRB_RING_PLACES; i++)
-        look_below(prb_ring_places[i], pid, &started, &best);
+    for (size_t i = 0; i < PRB_RING_PARENTS; i++)
+        look_below(prb_ring_parents[i], pid, &started, &best);
     if (best < 0) {
         prb_fail(err, PRB_NOT_FOUND,
                  "there is no process %s, and none of that id left tables behind", spec);

@@ -6,10 +6,13 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "proc/proc.h"
 #include "ring/folder.h"
+#include "table/ring_folder.h"
 
 /* ---- bytes ---- */
 
@@ -208,6 +211,58 @@ static void folders_of_the_dead_are_swept(void **state)
     unsetenv(PRB_RING_DATA_VARIABLE);
 }
 
+static bool become_root_of_a_namespace(void)
+{
+    static const char map[] = "0 12345 1\n";
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+        return false;
+    for (size_t i = 0; i < PRB_RING_PARENTS; i++) {
+        char path[PRB_RING_PATH_MAX];
+        prb_ring_place(i, 0, 0, path);
+        if (mount("none", prb_ring_parents[i], "tmpfs", 0, "mode=1777") || mkdir(path, 0700))
+            return false;
+    }
+    if (setresuid(12345, 12345, 12345) || prctl(PR_SET_DUMPABLE, 1) || unshare(CLONE_NEWUSER))
+        return false;
+    PRB_AUTO_FD int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, map, sizeof map - 1) == sizeof map - 1;
+}
+
+static void user_0_of_a_namespace_is_not_in_the_way_of_root(void **state)
+{
+    (void)state;
+    int told[2], wait[2], status;
+    char path[PRB_RING_PATH_MAX] = "", expected[PRB_RING_PATH_MAX], proc_path[32];
+    assert_int_equal(pipe(told), 0);
+    assert_int_equal(pipe(wait), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int lock;
+        close(wait[1]);
+        unsetenv(PRB_RING_DATA_VARIABLE);
+        if (!become_root_of_a_namespace())
+            _exit(77);
+        bool made = prb_ring_folder_new(path, &lock, NULL);
+        _exit(write(told[1], path, sizeof path) < 0 || read(wait[0], path, 1) != 0 || !made);
+    }
+    close(told[1]);
+    if (read(told[0], path, sizeof path) > 0) {
+        snprintf(proc_path, sizeof proc_path, "/proc/%d", (int)child);
+        prb_ring_place(2, 0, prb_ring_user_namespace(proc_path), expected);
+        assert_memory_equal(path, expected, strlen(expected));
+        PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(child, NULL);
+        PRB_AUTO_FD int found = prb_ring_folder_of(proc);
+        assert_true(found >= 0);
+    }
+    close(wait[1]);
+    close(wait[0]);
+    close(told[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip(); /* no namespaces for this user */
+    assert_int_equal(status, 0);
+}
+
 static void folder_names_are_read(void **state)
 {
     (void)state;
@@ -228,6 +283,7 @@ int main(void)
         cmocka_unit_test(each_length_may_be_the_end),
         cmocka_unit_test(full_file_systems_are_no_signal),
         cmocka_unit_test(folders_of_the_dead_are_swept),
+        cmocka_unit_test(user_0_of_a_namespace_is_not_in_the_way_of_root),
         cmocka_unit_test(folder_names_are_read),
     };
     return cmocka_run_group_tests(tests, ring_begin, ring_end);
