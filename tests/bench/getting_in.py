@@ -190,6 +190,31 @@ def idle(figures, options):
     figures.bound("size of libprobe.so, stripped", stripped_kb() / 1024, "MB", 1.5)
 
 
+def steps(figures, options):
+    """Training steps with an idle probe and without, by turns in one process."""
+    if not torch_python():
+        return
+    with job() as target:
+
+        def median_ms():
+            for count in (1, 2):  # the first ends the period of the command
+                target.child.stdin.write(b"\n")
+                target.child.stdin.flush()
+                told = json.loads(target.line())
+                if count == 1:
+                    time.sleep(0.3 if options.quick else 1)
+            return told["median"] * 1e3
+
+        without, loaded = [], []
+        for _ in range(options.rounds):
+            without.append(median_ms())
+            live.probing("-t", target.pid, "eval", "1")
+            loaded.append(median_ms())
+            live.probing("-t", target.pid, "detach")
+        figures.against("training step, idle probe", statistics.median(loaded), statistics.median(without),
+                        "no probe, detached each time", "ms", 1.02)
+
+
 def stripped_kb():
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copy(PROBE, folder)
@@ -229,4 +254,4 @@ def ring_rows(figures, options):
     figures.add("a row out of a ring", told["read_ns"], "ns")
 
 
-PARTS = [ring_rows, start_up, pauses, whole_commands, longest_break, evaluation, idle]
+PARTS = [ring_rows, start_up, pauses, whole_commands, longest_break, evaluation, idle, steps]
