@@ -35,6 +35,8 @@ struct prb_message_head {
     M(CONFIG_GET, 7)                                                                               \
     M(CONFIG_SET, 8)                                                                               \
     M(DETACH, 9)                                                                                   \
+    M(DEBUG, 10)      /* stays open; events are items */                                           \
+    M(DEBUG_CALL, 11) /* KEY the method, VALUE its arguments, THREAD; END has TEXT */              \
     M(PART, 64) /* OUTPUT with STREAM, or ITEM */                                                  \
     M(END, 65)                                                                                     \
     M(FAILED, 66) /* CODE (enum prb_code), TEXT, REMEDY */

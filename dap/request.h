@@ -1,0 +1,54 @@
+/*
+ * Requests of the client: one struct prb_dap_request for each, listed in requests.def; and what a
+ * handler may do.
+ *
+ * A session has a reader (framing; answers cancel and, while a call waits, pause), one worker that
+ * runs handlers one after the other, and a writer with a bounded queue.  Every request is answered
+ * exactly once; events that a handler raises follow its response.
+ *
+ * To add a request: `const struct prb_dap_request prb_dap_NAME = {...}` in the file of its concern,
+ * NAME in requests.def.  initialize tells the client the capabilities of those that the back end
+ * has methods for.
+ */
+#ifndef PRB_DAP_REQUEST_H
+#define PRB_DAP_REQUEST_H
+
+#include "dap/backend.h"
+
+struct prb_dap_session;
+
+enum prb_dap_when {
+    PRB_DAP_ALWAYS = 0,
+    PRB_DAP_ATTACHED = 1 << 0, /* refused before attach or launch */
+    PRB_DAP_STOPPED = 1 << 1,  /* refused with "notStopped" while the target runs */
+};
+
+struct prb_dap_request {
+    const char *command;    /* "stackTrace" */
+    const char *capability; /* "supportsGotoTargetsRequest", or NULL */
+    const char *method;     /* what the back end must have, or NULL */
+    unsigned when;
+    /* arguments: an object, never NULL, borrowed.  *body_out: a new reference or left NULL.  False: err is the
+     * response's message. */
+    bool (*handle)(struct prb_dap_session *session, json_t *arguments, json_t **body_out, struct prb_error *err);
+};
+
+/* NULL before attach. */
+struct prb_dap_backend *prb_dap_session_backend(struct prb_dap_session *session);
+/* Queue an event; it is sent after the response of the request that is handled.  Takes body. */
+void prb_dap_event(struct prb_dap_session *session, const char *event, json_t *body);
+/* Call the back end as the worker does: cancelled when the client cancels the request or leaves. */
+json_t *prb_dap_ask(struct prb_dap_session *session, const char *method, json_t *arguments, pid_t thread,
+                    struct prb_error *err) PRB_MUST_CHECK;
+/* Of pathMappings; the client's to the target's and back.  The caller frees. */
+char *prb_dap_path_in(struct prb_dap_session *session, const char *client_path);
+char *prb_dap_path_out(struct prb_dap_session *session, const char *target_path);
+/* As the client counts (linesStartAt1, columnsStartAt1). */
+int prb_dap_line_in(const struct prb_dap_session *session, json_int_t line);
+int prb_dap_line_out(const struct prb_dap_session *session, json_int_t line);
+
+#define R(name) extern const struct prb_dap_request prb_dap_##name;
+#include "dap/requests.def"
+#undef R
+
+#endif
