@@ -1,0 +1,286 @@
+"""Breakpoints: of lines, functions, exceptions and data; conditions, counts, log messages; verified sooner or later."""
+
+import pytest
+
+from debuggee import evaluate, go_on, local_variables, marks, python_frames, resume, set_lines, stack, stop_at, stopped, top
+
+
+def values_of_i(session, program, command, count):
+    """Run a command that stops so often; i at each stop, and the command then ends."""
+    program.say(command)
+    seen = []
+    for _ in range(count):
+        body = stopped(session)
+        seen.append(int(evaluate(session, "i", top(session, body["threadId"]))["result"]))
+        resume(session, body["threadId"])
+    program.until("done " + command)
+    assert len(session.seen("stopped")) == count
+    return seen
+
+
+def outputs(session):
+    return [output["output"] for output in session.seen("output")]
+
+
+# ---- lines ----
+
+def test_set_and_hit(attached, python):
+    program, session = attached(python)
+    points = set_lines(session, program, "cold", "cold_return")
+    assert [point["line"] for point in points] == [program.line("cold"), program.line("cold_return")]
+    assert all(point["verified"] for point in points), points
+    assert len({point["id"] for point in points}) == 2
+    program.say("cold")
+    body = stopped(session, "breakpoint")
+    assert body["hitBreakpointIds"] == [points[0]["id"]]
+    resume(session, body["threadId"])
+    assert stopped(session, "breakpoint")["hitBreakpointIds"] == [points[1]["id"]]
+    go_on(session, program, body["threadId"], "cold")
+
+
+def test_set_again_replaces(attached, python):
+    program, session = attached(python)
+    set_lines(session, program, "cold", "cold_next")
+    set_lines(session, program, "cold_return")
+    program.say("cold")
+    body = stopped(session)
+    assert top(session, body["threadId"])["line"] == program.line("cold_return")
+    set_lines(session, program)
+    resume(session, body["threadId"])
+    program.until("done cold")
+    program.run("cold")
+
+
+def test_set_while_it_stands_in_the_same_function(attached, python):
+    program, session = attached(python)
+    body, _ = stop_at(session, program, "cold", "cold")
+    set_lines(session, program, "cold_return")
+    resume(session, body["threadId"])
+    stopped(session)
+    assert top(session, body["threadId"])["line"] == program.line("cold_return")
+    go_on(session, program, body["threadId"], "cold")
+
+
+def test_a_line_without_code(attached, python):
+    """It moves to the next line that has some, or is told as not verified."""
+    program, session = attached(python)
+    empty = program.line("cold") - 2  # between two functions
+    answer = session.request("setBreakpoints", {"source": program.source(), "breakpoints": [{"line": empty}, {"line": 100000}]})
+    first, last = answer["breakpoints"]
+    assert not first["verified"] or first["line"] > empty
+    assert not last["verified"] and last.get("message")
+
+
+def test_breakpoint_locations(attached, python):
+    program, session = attached(python)
+    first, last = program.line("cold") - 3, program.line("cold_return")
+    found = session.request("breakpointLocations", {"source": program.source(), "line": first, "endLine": last})
+    lines = {one["line"] for one in found["breakpoints"]}
+    assert {program.line(mark) for mark in ("cold", "cold_next", "cold_return")} <= lines
+    assert all(first <= line <= last for line in lines)
+
+
+def test_a_module_that_is_imported_later(attached, python):
+    program, session = attached(python)
+    point, = set_lines(session, program, "late", name="debugged_late.py")
+    assert not point["verified"]
+    program.say("late")
+    body = session.event("breakpoint", lambda event: event["breakpoint"]["verified"])
+    assert body["reason"] == "changed" and body["breakpoint"]["id"] == point["id"]
+    body = stopped(session, "breakpoint")
+    assert top(session, body["threadId"])["line"] == marks("debugged_late.py")["late"]
+    set_lines(session, program, name="debugged_late.py")
+    resume(session, body["threadId"])
+    program.until("done late")
+
+
+def test_condition(attached, python):
+    program, session = attached(python)
+    set_lines(session, program, ("cold", {"condition": "i == 1"}))
+    assert values_of_i(session, program, "cold", 1) == [1]
+
+
+def test_a_condition_that_fails_says_so(attached, python):
+    program, session = attached(python)
+    set_lines(session, program, ("cold", {"condition": "no_such_name > 1"}))
+    program.say("cold")
+    session.event("output", lambda output: "no_such_name" in output["output"])
+
+
+def test_a_condition_that_is_no_python(attached, any_python):
+    program, session = attached(any_python)
+    point, = set_lines(session, program, ("cold", {"condition": "i =="}))
+    assert not point["verified"] and point["message"]
+    program.run("cold")
+
+
+@pytest.mark.parametrize("form, wanted", [("2", [1]), ("== 2", [1]), (">= 2", [1, 2]), ("> 1", [1, 2]), ("% 2", [1]),
+                                          ("<= 2", [0, 1]), ("< 2", [0])])
+def test_hit_condition(attached, any_python, form, wanted):
+    program, session = attached(any_python)
+    set_lines(session, program, ("cold", {"hitCondition": form}))
+    assert values_of_i(session, program, "cold", len(wanted)) == wanted
+
+
+def test_hit_condition_on_every_python(attached, python):
+    program, session = attached(python)
+    set_lines(session, program, ("cold", {"hitCondition": ">=2", "condition": "i != 1"}))
+    assert values_of_i(session, program, "cold", 1) == [2]
+
+
+def test_a_hit_condition_of_no_form(attached, any_python):
+    program, session = attached(any_python)
+    point, = set_lines(session, program, ("cold", {"hitCondition": "often"}))
+    assert not point["verified"] and point["message"]
+
+
+def test_log_message(attached, python):
+    program, session = attached(python)
+    set_lines(session, program, ("cold", {"logMessage": "i={i} doubled {i * 2}, {{braces}}"}))
+    program.run("cold")
+    for i in range(3):
+        body = session.event("output", lambda output: "i={}".format(i) in output["output"])
+        assert "i={} doubled {}, {{braces}}".format(i, 2 * i) in body["output"]
+    assert not session.seen("stopped")
+
+
+def test_log_message_with_a_condition(attached, any_python):
+    program, session = attached(any_python)
+    set_lines(session, program, ("cold", {"logMessage": "i={i}", "condition": "i == 2"}))
+    program.run("cold")
+    session.event("output", lambda output: "i=2" in output["output"])
+    assert not any("i=1" in text for text in outputs(session))
+
+
+def test_a_log_message_that_fails_lets_it_run(attached, any_python):
+    program, session = attached(any_python)
+    set_lines(session, program, ("cold", {"logMessage": "{no_such_name}"}))
+    program.run("cold")
+    session.event("output", lambda output: "no_such_name" in output["output"])
+    assert not session.seen("stopped")
+
+
+def test_ten_thousand_breakpoints(attached, any_python):
+    program, session = attached(any_python)
+    points = [{"line": 1 + i % 400} for i in range(10000)]
+    answer = session.request("setBreakpoints", {"source": program.source(), "breakpoints": points})
+    assert len(answer["breakpoints"]) == 10000
+    answer = session.request("setBreakpoints", {"source": program.source(), "breakpoints": []})
+    assert answer["breakpoints"] == []
+    program.run("cold")
+
+
+# ---- functions ----
+
+@pytest.mark.parametrize("name, command", [("cold_body", "cold"), ("Point.moved", "methods"), ("debugged_late.function", "late"),
+                                           ("__main__.cold_body", "cold")])
+def test_function_breakpoint(attached, python, name, command):
+    program, session = attached(python)
+    answer = session.request("setFunctionBreakpoints", {"breakpoints": [{"name": name}]})
+    assert len(answer["breakpoints"]) == 1
+    program.say(command)
+    body = stopped(session, "function breakpoint")
+    assert top(session, body["threadId"])["name"].split(".")[-1] == name.split(".")[-1]
+    session.request("setFunctionBreakpoints", {"breakpoints": []})
+    resume(session, body["threadId"])
+    program.until("done " + command)
+
+
+def test_function_breakpoint_with_conditions(attached, any_python):
+    program, session = attached(any_python)
+    session.request("setFunctionBreakpoints", {"breakpoints": [{"name": "cold_body", "condition": "i == 2"}]})
+    assert values_of_i(session, program, "cold", 1) == [2]
+    session.request("setFunctionBreakpoints", {"breakpoints": [{"name": "cold_body", "hitCondition": "2"}]})
+    program.say("cold")
+    body = stopped(session)
+    assert evaluate(session, "i", top(session, body["threadId"]))["result"] == "1"
+    resume(session, body["threadId"])
+    program.until("done cold")
+
+
+def test_a_bare_name_is_not_a_part_of_a_qualified_one(attached, any_python):
+    program, session = attached(any_python)
+    session.request("setFunctionBreakpoints", {"breakpoints": [{"name": "body"}]})
+    program.run("cold")
+
+
+# ---- exceptions ----
+
+def test_raised(attached, python):
+    program, session = attached(python)
+    session.request("setExceptionBreakpoints", {"filters": ["raised"]})
+    program.say("caught")
+    body = stopped(session, "exception")
+    frame = top(session, body["threadId"])
+    assert frame["line"] == program.line("raise") and local_variables(session, frame)["text"]["value"] == "'caught one'"
+    info = session.request("exceptionInfo", {"threadId": body["threadId"]})
+    assert info["exceptionId"].endswith("ValueError") and info["breakMode"] == "always"
+    assert info["details"]["typeName"] == "ValueError" and "caught one" in info["details"]["message"]
+    assert "fails" in info["details"]["stackTrace"]
+    session.request("setExceptionBreakpoints", {"filters": []})
+    resume(session, body["threadId"])
+    program.until("done caught")
+
+
+@pytest.mark.parametrize("name", ["uncaught", "userUnhandled"])
+def test_not_caught(attached, python, name):
+    program, session = attached(python)
+    session.request("setExceptionBreakpoints", {"filters": [name]})
+    program.run("caught")
+    assert not session.seen("stopped")
+    program.say("uncaught")
+    body = stopped(session, "exception")
+    info = session.request("exceptionInfo", {"threadId": body["threadId"]})
+    assert "not caught" in info["details"]["message"]
+    assert info["breakMode"] == {"uncaught": "unhandled", "userUnhandled": "userUnhandled"}[name]
+    names = [frame["name"] for frame in python_frames(stack(session, body["threadId"]))]
+    assert any(one.endswith("failing_thread") for one in names), names
+    session.request("setExceptionBreakpoints", {"filters": []})
+    resume(session, body["threadId"])
+    program.until("done uncaught")
+
+
+def test_exception_filter_with_a_condition(attached, python):
+    program, session = attached(python)
+    answer = session.request("setExceptionBreakpoints", {"filters": [], "filterOptions": [
+        {"filterId": "raised", "condition": "text == 'another'"}]})
+    assert all(point["verified"] for point in answer.get("breakpoints", []))
+    program.run("caught")
+    assert not session.seen("stopped")
+    session.request("setExceptionBreakpoints", {"filters": [], "filterOptions": [
+        {"filterId": "raised", "condition": "text == 'caught one'"}]})
+    program.say("caught")
+    body = stopped(session, "exception")
+    session.request("setExceptionBreakpoints", {"filters": []})
+    resume(session, body["threadId"])
+    program.until("done caught")
+
+
+# ---- data ----
+
+def test_data_breakpoint(attached, python):
+    program, session = attached(python)
+    body, frame = stop_at(session, program, "watched", "watched")
+    box = evaluate(session, "box", frame)
+    info = session.request("dataBreakpointInfo", {"variablesReference": box["variablesReference"], "name": "x"})
+    assert info["dataId"] and info["description"]
+    answer = session.request("setDataBreakpoints", {"breakpoints": [{"dataId": info["dataId"], "accessType": "write"}]})
+    assert answer["breakpoints"][0]["verified"], answer
+    set_lines(session, program)
+    seen = []
+    for _ in range(2):  # x: 1 -> 0 -> 1
+        resume(session, body["threadId"])
+        body = stopped(session, "data breakpoint")
+        seen.append(evaluate(session, "box.x", top(session, body["threadId"]))["result"])
+    assert seen == ["0", "1"]
+    session.request("setDataBreakpoints", {"breakpoints": []})
+    go_on(session, program, body["threadId"], "watched")
+
+
+def test_no_data_breakpoint_on_what_cannot_change(attached, any_python):
+    program, session = attached(any_python)
+    body, frame = stop_at(session, program, "values", "values")
+    value = evaluate(session, "some_tuple", frame)
+    info = session.request("dataBreakpointInfo", {"variablesReference": value["variablesReference"], "name": "0"})
+    assert info["dataId"] is None and info["description"]
+    go_on(session, program, body["threadId"], "values")
