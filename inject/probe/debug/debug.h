@@ -39,7 +39,7 @@ struct prb_debug_place {
     struct prb_py *frame; /* PyFrameObject, borrowed */
     struct prb_py *code;  /* borrowed */
     int line;             /* 0: not known */
-    struct prb_py *value; /* borrowed or NULL */
+    struct prb_py *value; /* borrowed or NULL; an exception is normalised, its __traceback__ as far as it came */
     bool planted;         /* a line that plant() named */
 };
 
@@ -80,21 +80,41 @@ void prb_debug_forked(void);
 void prb_debug_end(void);
 
 /*
- * ---- what Python gets: the namespace ENGINE of debug_agent.py, builtin functions ----
+ * ---- how the Python is loaded ----
+ *
+ * The part "agent" (parts.h) is executed in a dict of its own, that has
+ *   __name__        "probing_debug"
+ *   __builtins__    as for the agent
+ *   ENGINE          a dict: the functions below
+ *   PARTS           a dict: name -> source (bytes), all of prb_debug_parts
+ *   AGENT           the namespace of python_agent.py (its part(), show(), complete(), ...)
+ *   STAY, CODES     as for the agent
+ * and C then takes call, happened, parked, resumed and close out of it.
+ *
+ * ---- what Python gets: ENGINE, builtin functions ----
  *
  *   emit(bytes)                   one event, JSON; never blocks, drops with a count when the client is slow
  *   plant(code, lines)            lines: tuple of int
  *   watch_new_code(on), watch_exceptions(mask), step(ident, code, events), gate(armed)
  *   parked()                      [(ident, native id, frame, reason)] of the threads that are parked
  *   resume(ident)                 one parked thread on; 0: all, and the gate opens
+ *   native_id(ident)              gettid(2) of a thread with a Python thread state, 0: not known
+ *   save_locals(frame)            PyFrame_LocalsToFast where CPython needs it (nothing from 3.13 on)
  *   mechanism                     its name, a str
  *
  * ---- what C calls, with the GIL, on the thread it happened on; its exceptions are told as output ----
  *
- *   call(method, arguments: bytes) -> bytes       a DEBUG_CALL; JSON both, methods.def
+ *   call(method, arguments: bytes) -> bytes       a DEBUG_CALL; JSON both, methods.def.  An exception fails the request:
+ *                                                 its str is the text, its attribute code (an int, enum prb_code) the code
  *   happened(event, frame, code, line, value, planted) -> reason to park (str), or None to go on
- *   parked(ident, frame, reason), resumed(ident)  told once each
+ *                                                 It arms the gate and emits "stopped" itself before it gives a reason.
+ *                                                 Asked first for planted lines and steps while the gate is armed, too;
+ *                                                 None then parks by the gate.
+ *   parked(ident, frame, reason), resumed(ident)  told once each, on that thread: when engine parked() has it and
+ *                                                 calls can run on it ("stopped" is emitted here), and when it goes on
  *   close()                                       the session ended: drop every reference
+ *
+ * A generator that was suspended when new code began to be watched: its RESUME counts as its CALL.
  */
 
 #endif

@@ -1,0 +1,99 @@
+# The debugger inside the target: what C calls (debug.h), and where each method of methods.def is.  C puts ENGINE, PARTS, AGENT,
+# STAY and CODES here.  Every other part is a module of its own that nobody else sees, executed when it is first needed.
+import _thread
+import sys
+
+OWN = AGENT["OWN"]  # noqa: F821
+LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
+
+METHODS = {
+    "attach": "session", "continue": "session", "pause": "session",
+    "threads": "stack", "stack": "stack", "scopes": "scopes",
+    "variables": "variables", "set_variable": "variables",
+    "set_expression": "evaluate", "evaluate": "evaluate", "completions": "evaluate",
+    "set_breakpoints": "breakpoints", "set_function_breakpoints": "breakpoints", "breakpoint_locations": "breakpoints",
+    "set_exception_breakpoints": "exceptions", "exception_info": "exceptions",
+    "next": "stepping", "step_in": "stepping", "step_out": "stepping", "step_in_targets": "targets",
+    "goto_targets": "goto", "goto": "goto",
+    "source": "sources", "modules": "sources", "loaded_sources": "sources", "disassemble": "bytecode",
+    "read_memory": "memory", "write_memory": "memory",
+}
+# The functions that are no valid names, or builtins', have an underscore more.
+RENAMED = {"continue": "continue_", "next": "next_"}
+
+
+class Failed(Exception):
+    """The request fails with this text; code: a name of CODES."""
+
+    def __init__(self, text, code="USAGE"):
+        Exception.__init__(self, text)
+        self.code = CODES.get(code, 1)  # noqa: F821
+
+
+class Engine(object):
+    """ENGINE's functions as attributes, and those that only need them."""
+
+    def __init__(self, functions):
+        self.__dict__.update(functions)
+
+    def event(self, name, body):
+        self.emit(part("json").dumps({"event": name, "body": body}))
+
+    def note(self, text, category="console"):
+        self.event("output", {"category": category, "output": text + "\n"})
+
+
+engine = Engine(ENGINE)  # noqa: F821
+parts = {}
+
+
+def part(name):
+    """A part as a module."""
+    found = parts.get(name)
+    if found is None:
+        found = type(sys)("probing_debug_" + name)
+        space = {"part": part, "engine": engine, "Failed": Failed, "AGENT": AGENT, "STAY": STAY, "OWN": OWN}  # noqa: F821
+        found.__dict__.update(space)
+        exec(compile(PARTS[name], "{}debug {}>".format(OWN, name), "exec", 0, True), found.__dict__)  # noqa: F821
+        parts[name] = found
+    return found
+
+
+session = part("session").Session()
+
+
+def call(method, arguments):
+    where = METHODS.get(method)
+    if where is None:
+        raise Failed("there is no method {}".format(method), "UNSUPPORTED")
+    json = part("json")
+    try:
+        given = json.loads(arguments) if arguments else {}
+    except json.Wrong as wrong:
+        raise Failed("the arguments are no JSON: {}".format(wrong))
+    if not isinstance(given, dict):
+        raise Failed("the arguments are no JSON object")
+    try:
+        result = getattr(part(where), RENAMED.get(method, method))(session, given)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise Failed("{}: {}".format(method, AGENT["plain"](error)), "INTERNAL")  # noqa: F821
+    finally:
+        part("threads").forget_dummy()
+    return json.dumps(result or {})
+
+
+def happened(event, frame, code, line, value, planted):
+    return session.happened(event, frame, code, line, value, planted)
+
+
+def parked(ident, frame, reason):
+    session.parked(ident, frame, reason)
+
+
+def resumed(ident):
+    session.resumed(ident)
+
+
+def close():
+    session.close()
+    parts.clear()

@@ -1,0 +1,83 @@
+# await in the debug console: the expression becomes a coroutine, and the event loop of the thread turns until it is done.
+import ast
+import sys
+
+FILE = "<debug console>"
+NAME = "__probing_await__"
+TURNS_MAX = 1000000
+
+
+def compiled(source):
+    """Code that defines a coroutine function of an expression, or None when it is none."""
+    text = "async def {}():\n return (\n{}\n)".format(NAME, source)
+    try:
+        tree = ast.parse(text, FILE)
+    except SyntaxError:
+        return None
+    return compile(tree, FILE, "exec", 0, True)
+
+
+def running_loop():
+    events = sys.modules.get("asyncio.events")
+    loop = events._get_running_loop() if events is not None else None
+    return loop
+
+
+def run(body, space):
+    exec(body, space)
+    coroutine = space.pop(NAME)()
+    loop = running_loop()
+    if loop is None:
+        return alone(coroutine)
+    return turned(coroutine, loop)
+
+
+def alone(coroutine):
+    """No loop runs in this thread."""
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        loop.close()
+
+
+def turned(coroutine, loop):
+    """Inside a callback of a loop that waits for us: the loop's other callbacks run meanwhile, as they would for an await."""
+    tasks = sys.modules["asyncio.tasks"]
+    current = tasks.current_task(loop) if hasattr(tasks, "current_task") else tasks.Task.current_task(loop)
+    task = loop.create_task(coroutine)
+    leave(tasks, loop, current)
+    try:
+        for _ in range(TURNS_MAX):
+            if task.done():
+                break
+            loop._run_once()
+        else:
+            task.cancel()
+            raise Failed("it does not end", "TIMEOUT")  # noqa: F821
+    except BaseException:
+        task.cancel()
+        raise
+    finally:
+        enter(tasks, loop, current)
+    return task.result()
+
+
+def leave(tasks, loop, current):
+    if current is None:
+        return
+    if hasattr(tasks, "_leave_task"):
+        tasks._leave_task(loop, current)
+    else:
+        tasks.Task._current_tasks.pop(loop, None)
+
+
+def enter(tasks, loop, current):
+    if current is None:
+        return
+    if hasattr(tasks, "_enter_task"):
+        tasks._enter_task(loop, current)
+    else:
+        tasks.Task._current_tasks[loop] = current

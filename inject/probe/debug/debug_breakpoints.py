@@ -1,0 +1,290 @@
+# Line and function breakpoints: where they are planted now, in code that comes later too, and what happens when one is reached.
+import os
+
+codes = part("codes")  # noqa: F821
+BREAKPOINTS_MAX = 20000
+LOCATIONS_MAX = 2000  # that are listed in one answer
+
+
+class Breakpoint(object):
+    """One that the client asked for."""
+
+    def __init__(self, number, given):
+        self.number = number
+        self.rule = part("conditions").Rule(given)  # noqa: F821
+        self.places = {}  # id of code -> line: where it is planted
+        self.line = None  # where it is told to be
+        self.told = None
+
+    def answer(self, path=None):
+        found = {"id": self.number, "verified": bool(self.places) and not self.rule.wrong}
+        if self.line:
+            found["line"] = self.line
+        if path:
+            found["path"] = path
+        message = self.rule.wrong or self.message()
+        if message:
+            found["message"] = message
+            if not self.rule.wrong and not self.places:
+                found["reason"] = "pending"
+        return found
+
+
+class LineBreakpoint(Breakpoint):
+    def __init__(self, number, given, path):
+        Breakpoint.__init__(self, number, given)
+        self.path = path
+        self.wanted = given.get("line") or 0
+        self.line = self.wanted
+
+    def message(self):
+        return None if self.places else "no code of this line is known yet: it binds when the file's code runs"
+
+    def counts(self, frame, code):
+        return True
+
+
+class FunctionBreakpoint(Breakpoint):
+    def __init__(self, number, given):
+        Breakpoint.__init__(self, number, given)
+        self.name = (given.get("name") or "").strip()
+        self.last = self.name.rpartition(".")[2]
+        self.line = None
+        self.path = None
+
+    def message(self):
+        return None if self.places else "no function of this qualified name is known yet"
+
+    def fits(self, code, qualname, module):
+        """Whole qualified names only, with as much of the module's name as the client wrote."""
+        if code.co_name != self.last:
+            return False
+        whole = module + "." + qualname
+        return self.name == qualname or whole == self.name or whole.endswith("." + self.name) and (
+            self.name.endswith("." + qualname))
+
+    def counts(self, frame, code):
+        """Only a call's beginning, not a loop's return to the same line."""
+        return frame.f_lasti <= codes.first_line(code)[0]
+
+
+class Breakpoints(object):
+    def __init__(self, session):
+        self.session = session
+        self.lines = {}  # path -> [LineBreakpoint]
+        self.functions = []
+        self.planted = {}  # id of code -> (code, {line: [Breakpoint]})
+        self.bases = ()  # ends of the names of files with breakpoints
+        self.extra = {}  # id of code -> (code, lines) for others (data breakpoints)
+        self.counter = iter(range(1, 1 << 31)).__next__
+
+    # ---- what the client asks ----
+
+    def set_lines(self, path, given):
+        if len(given) > BREAKPOINTS_MAX:
+            raise Failed("more than {} breakpoints in a file".format(BREAKPOINTS_MAX))  # noqa: F821
+        path = codes.mine.key(path)
+        before = self.lines.pop(path, [])
+        # One that stays keeps its number and its count.
+        same = {(one.wanted, one.key): one for one in before}
+        now = []
+        for one in given:
+            key = tuple(one.get(name) for name in ("condition", "hitCondition", "logMessage"))
+            made = same.pop((one.get("line"), key), None) or LineBreakpoint(self.counter(), one, path)
+            made.key = key
+            made.places = {}
+            now.append(made)
+        if now:
+            self.lines[path] = now
+        self.bases = tuple(set(os.path.basename(name) for name in self.lines))
+        known = codes.of_file(path) if now or before else {}
+        known.update((key, code) for key, (code, _) in self.planted.items() if codes.mine.key(code.co_filename) == path)
+        self.bind(now, known)
+        self.replant(list(known.values()))
+        self.watch()
+        for one in now:
+            one.told = bool(one.places)
+        return [one.answer(path) for one in now]
+
+    def set_functions(self, given):
+        self.functions = [FunctionBreakpoint(self.counter(), one) for one in given]
+        touched = {}
+        for key, (code, lines) in list(self.planted.items()):
+            kept = {line: [one for one in there if isinstance(one, LineBreakpoint)] for line, there in lines.items()}
+            self.planted[key] = code, {line: there for line, there in kept.items() if there}
+            touched[key] = code
+        if self.functions:
+            for code, qualname, module in known_functions():
+                self.bind_function(code, qualname, module, touched)
+        self.replant(list(touched.values()))
+        self.watch()
+        return [one.answer(one.path) for one in self.functions]
+
+    # ---- where they lie ----
+
+    def bind(self, breakpoints, known):
+        """Line breakpoints of one file, to the codes of it."""
+        for key, code in known.items():
+            there = {line: [one for one in many if not isinstance(one, LineBreakpoint)]
+                     for line, many in self.planted.get(key, (code, {}))[1].items()}
+            self.planted[key] = code, {line: many for line, many in there.items() if many}
+        lines = sorted(set(line for code in known.values() for line in codes.lines_of(code)))
+        for one in breakpoints:
+            self.bind_line(one, known, lines)
+
+    def bind_line(self, one, known, lines):
+        line = snapped(one.wanted, known, lines)
+        if line is None:
+            return
+        one.line = line
+        for key, code in known.items():
+            if line in codes.lines_of(code):
+                self.planted[key][1].setdefault(line, []).append(one)
+                one.places[key] = line
+
+    def bind_function(self, code, qualname, module, touched):
+        for one in self.functions:
+            if id(code) not in one.places and one.fits(code, qualname, module):
+                line = codes.first_line(code)[1]
+                self.planted.setdefault(id(code), (code, {}))[1].setdefault(line, []).append(one)
+                one.places[id(code)] = line
+                one.line, one.path = line, codes.mine.path(code.co_filename) or None
+                touched[id(code)] = code
+
+    def replant(self, changed):
+        for code in changed:
+            lines = set(self.planted.get(id(code), (code, {}))[1])
+            lines.update(self.extra.get(id(code), (code, ()))[1])
+            if not self.planted.get(id(code), (code, {}))[1]:
+                self.planted.pop(id(code), None)
+            engine.plant(code, tuple(sorted(lines)))  # noqa: F821
+
+    def watch(self):
+        engine.watch_new_code(bool(self.lines or self.functions or self.session.data))  # noqa: F821
+
+    # ---- events ----
+
+    def new_code(self, code):
+        """On the thread that calls it: code that nobody could find before."""
+        if self.bases and code.co_filename.endswith(self.bases) and id(code) not in self.planted:
+            path = codes.mine.key(code.co_filename)
+            if path in self.lines:
+                self.more_code(path, code)
+        for one in self.functions:
+            if one.last == code.co_name and id(code) not in one.places:
+                touched = {}
+                self.bind_function(code, *name_of(code), touched=touched)
+                self.replant(list(touched.values()))
+                self.tell(self.functions)
+
+    def more_code(self, path, code):
+        known = {}
+        codes.tree(code, known)
+        for key in list(known):
+            if any(key in one.places for one in self.lines[path]):
+                del known[key]
+        if not known:
+            return
+        lines = sorted(set(line for one in known.values() for line in codes.lines_of(one)))
+        for key, one in known.items():
+            self.planted.setdefault(key, (one, {}))
+        for one in self.lines[path]:
+            if one.places:
+                self.same_line(one, known)
+            else:
+                self.bind_line(one, known, lines)
+        self.replant(list(known.values()))
+        self.tell(self.lines[path])
+
+    def same_line(self, one, known):
+        for key, code in known.items():
+            if one.line in codes.lines_of(code):
+                self.planted[key][1].setdefault(one.line, []).append(one)
+                one.places[key] = one.line
+
+    def tell(self, breakpoints):
+        for one in breakpoints:
+            if one.places and not one.told:
+                one.told = True
+                engine.event("breakpoint", {"reason": "changed", "breakpoint": one.answer(one.path)})  # noqa: F821
+
+    def hit(self, frame, code, line):
+        """The stop of the breakpoints that lie here and count, or None."""
+        there = self.planted.get(id(code))
+        if there is None:
+            return None
+        hits, trouble, reason = [], None, None
+        for one in list(there[1].get(line, ())):
+            if one.rule.wrong or not one.counts(frame, code):
+                continue
+            met, wrong = one.rule.met(frame)
+            if not met:
+                continue
+            if one.rule.message is not None and not wrong:
+                one.rule.log(frame)
+                continue
+            hits.append(one.number)
+            trouble = trouble or wrong
+            reason = reason or ("breakpoint" if isinstance(one, LineBreakpoint) else "function breakpoint")
+        if not hits:
+            return None
+        if trouble:
+            engine.note(trouble, "important")  # noqa: F821
+        return part("session").Stop(reason, frame, hit=hits, text=trouble, description=trouble)  # noqa: F821
+
+
+def snapped(wanted, known, lines):
+    """The line itself if it has code, else the next one in the innermost function around it, else the next in the file."""
+    if wanted in lines:
+        return wanted
+    around = None
+    for code in known.values():
+        own = codes.lines_of(code)
+        first, last = code.co_firstlineno, max(own) if own else 0
+        if code.co_name != "<module>" and first <= wanted <= last and (around is None or first >= around.co_firstlineno):
+            around = code
+    later = [line for line in (sorted(codes.lines_of(around)) if around else lines) if line > wanted]
+    return later[0] if later else None
+
+
+def known_functions():
+    """[(code, qualified name, module)] of all modules' functions."""
+    for name, module, _ in codes.modules():
+        for function in codes.module_functions(module):
+            yield function.__code__, function.__qualname__, str(function.__module__)
+
+
+def name_of(code):
+    """(qualified name, module) of code that is called just now; __main__'s when nobody knows."""
+    qualname = getattr(code, "co_qualname", None)
+    for name, module, file in codes.modules():
+        if file == code.co_filename or codes.mine.path(file) == codes.mine.path(code.co_filename):
+            for function in codes.module_functions(module):
+                if function.__code__ is code:
+                    return function.__qualname__, name
+            return qualname or code.co_name, name
+    return qualname or code.co_name, "__main__"
+
+
+def set_breakpoints(session, given):
+    path = given.get("path")
+    if not path and given.get("sourceReference"):
+        path = part("sources").name_of(session, given["sourceReference"])  # noqa: F821
+    if not path:
+        raise Failed("neither path nor sourceReference")  # noqa: F821
+    return {"breakpoints": session.breakpoints.set_lines(path, given.get("breakpoints") or [])}
+
+
+def set_function_breakpoints(session, given):
+    return {"breakpoints": session.breakpoints.set_functions(given.get("breakpoints") or [])}
+
+
+def breakpoint_locations(session, given):
+    first = given.get("line") or 1
+    last = given.get("endLine") or first
+    path = codes.mine.key(given.get("path") or "")
+    known = codes.of_file(path)
+    if not known:
+        known = part("sources").compiled(path)  # noqa: F821
+    lines = sorted(set(line for code in known.values() for line in codes.lines_of(code) if first <= line <= last))
+    return {"breakpoints": [{"line": line} for line in lines[:LOCATIONS_MAX]]}

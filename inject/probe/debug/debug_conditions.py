@@ -1,0 +1,103 @@
+# What makes a breakpoint count: conditions, hit conditions in the forms that debugpy takes, and messages to log instead.
+import re
+
+HIT = re.compile(r"\s*(==|>=|<=|>|<|%|)\s*(\d+)\s*\Z")
+HITS = {
+    "": lambda count, n: count == n, "==": lambda count, n: count == n, ">=": lambda count, n: count >= n,
+    "<=": lambda count, n: count <= n, ">": lambda count, n: count > n, "<": lambda count, n: count < n,
+    "%": lambda count, n: n > 0 and count % n == 0,
+}
+MESSAGE_MAX = 8192
+names = part("names")  # noqa: F821
+
+
+def compiled(text):
+    return compile(text.strip(), "<condition>", "eval", 0, True)
+
+
+def pieces(message):
+    """Text and code objects, one after the other; two braces are one."""
+    found = []
+    text, at = "", 0
+    while at < len(message):
+        char = message[at]
+        if message[at:at + 2] in ("{{", "}}"):
+            text += char
+            at += 2
+        elif char == "{":
+            expression, at = closed(message, at + 1)
+            found += [text, compiled(expression)]
+            text = ""
+        else:
+            text += char
+            at += 1
+    return found + [text]
+
+
+def closed(message, at):
+    """The expression up to the brace that closes it, and what comes behind."""
+    depth, start, quote = 0, at, ""
+    while at < len(message):
+        char = message[at]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "{[(":
+            depth += 1
+        elif char in ")]" or char == "}" and depth:
+            depth -= 1
+        elif char == "}":
+            return message[start:at], at + 1
+        at += 1
+    raise ValueError("a brace is not closed")
+
+
+class Rule(object):
+    """condition, hitCondition and logMessage of one breakpoint; wrong: why it cannot be."""
+
+    def __init__(self, given):
+        self.condition = self.hits = self.message = None
+        self.count = 0
+        self.wrong = None
+        self.text = given.get("condition") or ""
+        try:
+            if self.text.strip():
+                self.condition = compiled(self.text)
+            if given.get("logMessage"):
+                self.message = pieces(given["logMessage"])
+        except (SyntaxError, ValueError) as error:
+            self.wrong = "{}: {}".format(type(error).__name__, error)
+        wanted = given.get("hitCondition")
+        if wanted and wanted.strip():
+            found = HIT.match(wanted)
+            if found:
+                number = int(found.group(2))
+                self.hits = lambda count, test=HITS[found.group(1)]: test(count, number)
+            else:
+                self.wrong = "hit conditions are N, ==N, >=N, >N, <=N, <N or %N"
+
+    def met(self, frame, more=None):
+        """(whether it counts, what went wrong in the condition or None)."""
+        trouble = None
+        if self.condition is not None:
+            try:
+                if not names.evaluated(self.condition, frame, more):
+                    return False, None
+            except Exception as error:
+                trouble = "the condition {!r} raised {}".format(self.text, AGENT["plain"](error))  # noqa: F821
+        self.count += 1
+        if self.hits is not None and not trouble and not self.hits(self.count):
+            return False, None
+        return True, trouble
+
+    def log(self, frame):
+        text = []
+        for piece in self.message:
+            if not isinstance(piece, str):
+                try:
+                    piece = str(names.evaluated(piece, frame))[:MESSAGE_MAX]
+                except Exception as error:
+                    piece = "<" + AGENT["plain"](error) + ">"  # noqa: F821
+            text.append(piece)
+        engine.note("".join(text)[:MESSAGE_MAX])  # noqa: F821

@@ -1,0 +1,194 @@
+# Expressions and statements where a frame stands, on its own thread when that is parked; completions.
+import ast
+
+names = part("names")  # noqa: F821
+FILE = "<debug console>"
+NO_CALLS = ("hover",)  # contexts in which nothing may be changed
+CALLS = tuple(getattr(ast, name) for name in ("Call", "Await", "Yield", "YieldFrom", "NamedExpr") if hasattr(ast, name))
+TEXT_MAX = 1 << 20  # of the context "clipboard"
+COMPLETIONS_MAX = 500
+
+
+class Raised(Exception):
+    """What the evaluated code raised."""
+
+
+def handle_of(session, number):
+    if number:
+        return session.handles.frame_of(number)
+    stopped = next(iter(session.stops), None)
+    stack = part("stack")  # noqa: F821
+    if stopped is None:
+        return None
+    found = stack.frames(session, stopped)
+    return session.handles.frame_of(session.handles.frame(found[0][0], stopped, found[0][1])) if found else None
+
+
+def space_of(session, handle):
+    space = dict(session.handles.scratch)
+    if handle is None:
+        import sys
+
+        space.update(sys.modules["__main__"].__dict__)
+    else:
+        space.update(names.merged(handle.frame))
+    return space
+
+
+def parsed(text):
+    """(code of statements or None, code of an expression or None, whether it awaits)"""
+    source = text.strip()
+    try:
+        tree = compile(source, FILE, "eval", ast.PyCF_ONLY_AST, True)
+        if not has_await(tree):
+            return None, compile(source, FILE, "eval", 0, True), False
+    except SyntaxError as error:
+        if "await" in source:
+            code = part("awaits").compiled(source)  # noqa: F821
+            if code is not None:
+                return code, None, True
+        AGENT["part"]("statements")  # noqa: F821
+        body, last = AGENT["compile_statements"](text, FILE)  # noqa: F821
+        return body, last, False
+    return part("awaits").compiled(source), None, True  # noqa: F821
+
+
+def has_await(tree):
+    return any(isinstance(node, ast.Await) for node in ast.walk(tree))
+
+
+def run(session, handle, text, statements):
+    """(value, whether there is one).  Exceptions of the code are Raised."""
+    try:
+        body, last, awaits = parsed(text)
+    except (SyntaxError, ValueError) as error:
+        raise Raised(AGENT["plain"](error))  # noqa: F821
+    if body is not None and not awaits and not statements:
+        raise Raised("SyntaxError: only an expression can be evaluated here")
+    try:
+        if body is None and handle is not None and not session.handles.scratch:
+            return names.evaluated(last, handle.frame), True
+        space = space_of(session, handle)
+        before = dict(space)
+        try:
+            if awaits:
+                return part("awaits").run(body, space), True  # noqa: F821
+            if body is not None:
+                exec(body, space)
+            return (eval(last, space), True) if last is not None else (None, False)
+        finally:
+            keep(session, handle, before, space)
+    except Failed:  # noqa: F821
+        raise
+    except Exception as error:
+        raise Raised(AGENT["plain"](error))  # noqa: F821
+
+
+def keep(session, handle, before, space):
+    if handle is not None:
+        session.handles.scratch.update(names.store(handle.frame, before, space))
+        return
+    import sys
+
+    main = sys.modules["__main__"].__dict__
+    main.update({name: value for name, value in space.items() if before.get(name, before) is not value})
+
+
+def value_of(session, handle, text):
+    try:
+        return run(session, handle, text, False)[0]
+    except Raised as error:
+        raise Failed(str(error))  # noqa: F821
+
+
+class Captured(object):
+    """What an evaluation prints is the client's, not the program's log."""
+
+    def __enter__(self):
+        streams = AGENT["streams"]  # noqa: F821
+        streams["enter"](streams["Output"](self.send, self.display))
+
+    def __exit__(self, *exception):
+        AGENT["streams"]["leave"]()  # noqa: F821
+
+    def send(self, stream, data):
+        if data:
+            text = data.decode("utf-8", "replace")
+            engine.event("output", {"category": "stderr" if stream == 2 else "stdout", "output": text})  # noqa: F821
+
+    def display(self, value):
+        if value is not None:
+            engine.note(part("values").text(value))  # noqa: F821
+
+
+def evaluate(session, given):
+    text = given.get("expression") or ""
+    context = given.get("context") or "repl"
+    handle = handle_of(session, given.get("frameId"))
+    if context in NO_CALLS:
+        refuse_calls(text)
+    if not text.strip():
+        return {"result": "", "variablesReference": 0}
+    try:
+        if context == "repl":
+            with Captured():
+                value, is_value = run(session, handle, text, True)
+        else:
+            value, is_value = run(session, handle, text, False)
+    except Raised as error:
+        raise Failed(str(error))  # noqa: F821
+    if not is_value or value is None and context == "repl":
+        return {"result": "", "variablesReference": 0}
+    view = part("variables").View(session, handle, given)  # noqa: F821
+    if context == "clipboard" and isinstance(value, str):
+        return {"result": value[:TEXT_MAX], "type": "str", "variablesReference": 0}
+    expression = text.strip() if text.strip().isidentifier() else "({})".format(text.strip())
+    found = view.shown(value, expression, TEXT_MAX if context == "clipboard" else None)
+    found["result"] = found.pop("value")
+    return found
+
+
+def refuse_calls(text):
+    try:
+        tree = ast.parse(text.strip(), FILE, "eval")
+    except SyntaxError as error:
+        raise Failed(AGENT["plain"](error))  # noqa: F821
+    if any(isinstance(node, CALLS) for node in ast.walk(tree)):
+        raise Failed("a hover calls nothing: evaluate it in the console or as a watch")  # noqa: F821
+
+
+def set_expression(session, given):
+    """Anything that can stand left of =."""
+    handle = handle_of(session, given.get("frameId"))
+    value = value_of(session, handle, given.get("value") or "")
+    target = (given.get("expression") or "").strip()
+    try:
+        code = compile("{} = __probing_value__".format(target), FILE, "exec", 0, True)
+    except (SyntaxError, ValueError) as error:
+        raise Failed(AGENT["plain"](error))  # noqa: F821
+    space = space_of(session, handle)
+    before = dict(space)
+    space["__probing_value__"] = value
+    try:
+        exec(code, space)
+    except Exception as error:
+        raise Failed(AGENT["plain"](error))  # noqa: F821
+    del space["__probing_value__"]
+    keep(session, handle, before, space)
+    return part("variables").View(session, handle, given).shown(value, target)  # noqa: F821
+
+
+def completions(session, given):
+    lines = (given.get("text") or "").splitlines() or [""]
+    line = lines[min(max(given.get("line") or 1, 1), len(lines)) - 1]
+    text = line[:max((given.get("column") or len(line) + 1) - 1, 0)]
+    AGENT["part"]("complete")  # noqa: F821
+    handle = handle_of(session, given.get("frameId"))
+    found = AGENT["complete"](text, [space_of(session, handle)])  # noqa: F821
+    word = AGENT["_WORD"].search(text).group()  # noqa: F821
+    start = len(text) - len(word.rpartition(".")[2])
+    targets = []
+    for name in found[:COMPLETIONS_MAX]:
+        label = name.rpartition(".")[2]
+        targets.append({"label": label, "text": label, "start": start + 1, "length": len(text) - start})
+    return {"targets": targets}

@@ -1,0 +1,143 @@
+# Exceptions: which raise or unwinding stops, and what is told of it.
+codes = part("codes")  # noqa: F821
+threads = part("threads")  # noqa: F821
+names = part("names")  # noqa: F821
+RAISE, UNWIND = 1 << 5, 1 << 6
+FLOW = (StopIteration, StopAsyncIteration, GeneratorExit)
+MODES = {"raised": "always", "uncaught": "unhandled", "userUnhandled": "userUnhandled"}
+TEXTS = {"raised": "raised", "uncaught": "uncaught", "userUnhandled": "not handled in user code"}
+CAUSES_MAX = 16
+TRACE_MAX = 1 << 16
+
+
+class Filters(object):
+    def __init__(self, session, wanted):
+        self.session = session
+        self.conditions = wanted  # filter -> code object or None
+        self.counts = {}
+
+    def mask(self):
+        mask = RAISE if "raised" in self.conditions else 0
+        return mask | (UNWIND if set(self.conditions) - {"raised"} else 0)
+
+    def happened(self, event, frame, error):
+        """The stop that an exception makes, or None."""
+        if isinstance(error, FLOW) or not isinstance(error, BaseException) or self.is_exit(error):
+            return None
+        if event == RAISE:
+            return self.stop("raised", frame, frame, error) if is_fresh(frame, error) else None
+        if is_outermost(frame):
+            kind = "uncaught"
+        elif codes.mine.steps_into(frame.f_code) and not codes.mine.own(frame.f_back.f_code.co_filename):
+            kind = "userUnhandled"
+        else:
+            return None
+        found = self.stop(kind, frame, innermost(error) or frame, error)
+        if found is None and kind == "uncaught" and codes.mine.own(frame.f_code.co_filename):
+            found = self.stop("userUnhandled", frame, innermost(error) or frame, error)
+        return found
+
+    def is_exit(self, error):
+        if isinstance(error, SystemExit) and not self.session.options.stop_on_exit:
+            return True
+        return isinstance(error, SystemExit) and error.code in (None, 0)
+
+    def stop(self, kind, frame, where, error):
+        if kind not in self.conditions or not self.met(self.conditions[kind], where, error):
+            return None
+        if kind == "raised" and codes.mine.just_my_code and not any(
+                codes.mine.own(one.f_code.co_filename) for one in (frame, frame.f_back) if one is not None):
+            return None  # between libraries
+        stop = part("session").Stop("exception", frame, exception=error, mode=MODES[kind])  # noqa: F821
+        stop.description = "{} ({})".format(full_name(type(error)), TEXTS[kind])
+        stop.text = AGENT["plain"](error)  # noqa: F821
+        return stop
+
+    def met(self, condition, frame, error):
+        """A condition is an expression, with the name exception; types stand for being one of them."""
+        if condition is None:
+            return True
+        try:
+            value = names.evaluated(condition, frame, {"exception": error})
+            if isinstance(value, (type, tuple)):
+                return isinstance(error, value)
+            return bool(value)
+        except Exception as wrong:
+            engine.note("the condition of an exception breakpoint raised " + AGENT["plain"](wrong), "important")  # noqa: F821
+            return True
+
+
+def is_fresh(frame, error):
+    """Told for every frame that it passes: only the first counts."""
+    trace = error.__traceback__
+    return trace is None or trace.tb_next is None and trace.tb_frame is frame
+
+
+def is_outermost(frame):
+    back = frame.f_back
+    if back is None:
+        return True
+    # threading itself takes what leaves run().
+    return back.f_code.co_name == "_bootstrap_inner" and back.f_globals.get("__name__") == "threading"
+
+
+def innermost(error):
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame if trace is not None else None
+
+
+def full_name(kind):
+    module = str(getattr(kind, "__module__", ""))
+    name = str(getattr(kind, "__qualname__", kind.__name__))
+    return name if module in ("builtins", "") else module + "." + name
+
+
+def set_exception_breakpoints(session, given):
+    wanted, answers = {}, []
+    options = [(one, None) for one in given.get("filters") or []]
+    options += [(one.get("filterId"), one.get("condition")) for one in given.get("filterOptions") or []]
+    for name, condition in options:
+        answer = {"verified": name in MODES}
+        if name not in MODES:
+            answer["message"] = "there is no filter {}".format(name)
+        else:
+            try:
+                code = part("conditions").compiled(condition) if condition and condition.strip() else None  # noqa: F821
+                wanted[name] = code
+            except (SyntaxError, ValueError) as error:
+                answer = {"verified": False, "message": AGENT["plain"](error)}  # noqa: F821
+        answers.append(answer)
+    session.exceptions = Filters(session, wanted) if wanted else None
+    engine.watch_exceptions(session.exceptions.mask() if wanted else 0)  # noqa: F821
+    return {"breakpoints": answers}
+
+
+def details(error, depth=0):
+    kind = type(error)
+    found = {"message": AGENT["plain"](error), "typeName": kind.__name__, "fullTypeName": full_name(kind),  # noqa: F821
+             "stackTrace": trace_text(error)}
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None and depth < CAUSES_MAX:
+        found["innerException"] = [details(cause, depth + 1)]
+    return found
+
+
+def trace_text(error):
+    import traceback
+
+    try:
+        return "".join(traceback.format_tb(error.__traceback__))[-TRACE_MAX:]
+    except Exception:
+        return ""
+
+
+def exception_info(session, given):
+    ident = threads.ident_of(given.get("threadId"))
+    stop = session.stops.get(ident)
+    if stop is None or stop.exception is None:
+        raise Failed("thread {} did not stop at an exception".format(given.get("threadId")), "NOT_FOUND")  # noqa: F821
+    error = stop.exception
+    return {"exceptionId": full_name(type(error)), "description": AGENT["plain"](error), "breakMode": stop.mode,  # noqa: F821
+            "details": details(error)}

@@ -1,0 +1,58 @@
+# Jump to a line of the function that a thread stands in.  CPython itself checks what can be jumped into.
+codes = part("codes")  # noqa: F821
+threads = part("threads")  # noqa: F821
+
+
+class Line(object):
+    def __init__(self, path, line):
+        self.path = path
+        self.line = line
+
+
+def goto_targets(session, given):
+    path = codes.mine.key(given.get("path") or (given.get("source") or {}).get("path") or "")
+    wanted = given.get("line") or 0
+    found = {}
+    for ident, _, frame, _ in engine.parked():  # noqa: F821
+        frame = threads.strip(frame)
+        if frame is not None and codes.mine.key(frame.f_code.co_filename) == path:
+            found[id(frame.f_code)] = frame.f_code
+    lines = sorted(set(line for code in found.values() for line in codes.lines_of(code) if line >= wanted))
+    if not lines:
+        return {"targets": []}
+    number = session.handles.node(Line(path, lines[0]))
+    return {"targets": [{"id": number, "label": "line {}".format(lines[0]), "line": lines[0]}]}
+
+
+def goto(session, given):
+    ident = threads.ident_of(given.get("threadId"))
+    target = session.handles.node_of(given.get("targetId"))
+    frame = threads.frame_of(ident) if ident is not None else None
+    if frame is None or not isinstance(target, Line):
+        raise Failed("no thread, or no target of goto", "NOT_FOUND")  # noqa: F821
+    if codes.mine.key(frame.f_code.co_filename) != target.path or target.line not in codes.lines_of(frame.f_code):
+        raise Failed("line {} is not in the function that the thread stands in".format(target.line))  # noqa: F821
+    try:
+        moved(frame, target.line)
+    except (ValueError, RuntimeError) as error:
+        raise Failed(str(error))  # noqa: F821
+    session.handles.drop_thread(ident)
+    stop = part("session").Stop("goto", frame)  # noqa: F821
+    session.stops[ident] = stop
+    session.tell(ident, stop)
+
+
+def moved(frame, line):
+    """Up to CPython 3.11 a frame without a trace function of its own cannot be sent elsewhere."""
+    borrowed = frame.f_trace is None
+    if borrowed:
+        frame.f_trace = nothing
+    try:
+        frame.f_lineno = line
+    finally:
+        if borrowed:
+            del frame.f_trace
+
+
+def nothing(frame, event, argument):
+    return None

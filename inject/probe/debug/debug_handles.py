@@ -1,0 +1,61 @@
+# Numbers that stand for objects while the target is stopped: frames and what has children.  A number is never used twice, so an
+# old one is an error and not another object.  All are dropped when the target goes on: nothing of the program's is kept alive.
+HANDLES_MAX = 200000
+LAST = (1 << 31) - 1
+
+
+class FrameHandle(object):
+    def __init__(self, frame, ident, line):
+        self.frame = frame
+        self.ident = ident
+        self.line = line
+
+
+class Handles(object):
+    def __init__(self):
+        self.number = 0
+        self.frames = {}
+        self.by_frame = {}
+        self.nodes = {}
+        self.memory = {}  # memory reference -> object
+        self.scratch = {}  # names that were made in the debug console, until the session ends
+
+    def next(self):
+        self.number = self.number % LAST + 1
+        return self.number
+
+    def frame(self, frame, ident, line):
+        known = self.by_frame.get(id(frame))
+        if known is None:
+            known = self.next()
+            self.frames[known] = FrameHandle(frame, ident, line)
+            self.by_frame[id(frame)] = known
+        return known
+
+    def frame_of(self, number):
+        found = self.frames.get(number)
+        if found is None:
+            raise Failed("frame {} is of an earlier stop".format(number), "NOT_FOUND")  # noqa: F821
+        return found
+
+    def node(self, node):
+        if len(self.nodes) >= HANDLES_MAX:
+            raise Failed("more than {} objects are open: go on, or step, to drop them".format(HANDLES_MAX))  # noqa: F821
+        number = self.next()
+        self.nodes[number] = node
+        return number
+
+    def node_of(self, number):
+        found = self.nodes.get(number)
+        if found is None:
+            raise Failed("reference {} is of an earlier stop".format(number), "NOT_FOUND")  # noqa: F821
+        return found
+
+    def drop(self):
+        self.frames, self.by_frame, self.nodes, self.memory = {}, {}, {}, {}
+
+    def drop_thread(self, ident):
+        for number, one in list(self.frames.items()):
+            if one.ident == ident:
+                del self.frames[number]
+                self.by_frame.pop(id(one.frame), None)

@@ -1,0 +1,78 @@
+# The names of a frame: evaluated in, and assigned to.
+import sys
+
+
+def evaluated(code, frame, more=None):
+    """The value of an expression's code object where a frame stands; more: further names."""
+    local = frame.f_locals
+    space = frame.f_globals
+    if local is space and not more:
+        return eval(code, space)
+    # What is nested in the expression (a generator, a lambda) finds only globals.
+    if more or any(hasattr(one, "co_code") for one in code.co_consts):
+        space = dict(space)
+        space.update(local)
+        space.update(more or {})
+        return eval(code, space)
+    return eval(code, space, local)
+
+
+def merged(frame):
+    """A copy of all names."""
+    space = dict(frame.f_globals)
+    if frame.f_locals is not frame.f_globals:
+        space.update(frame.f_locals)
+    return space
+
+
+def own_names(code):
+    return code.co_varnames + code.co_cellvars + code.co_freevars
+
+
+def assign(frame, values):
+    """Set names of a frame: its own, else its module's; the names that are neither's."""
+    code = frame.f_code
+    if frame.f_locals is frame.f_globals:
+        frame.f_globals.update(values)
+        return []
+    fast = set(own_names(code))
+    left = []
+    local = frame.f_locals
+    if not code.co_flags & 1:  # CO_OPTIMIZED: a class's body
+        for name, value in values.items():
+            local[name] = value
+        return []
+    for name, value in values.items():
+        if name in fast:
+            try:
+                local[name] = value
+            except Exception:
+                left.append(name)
+        elif name in frame.f_globals:
+            frame.f_globals[name] = value
+        else:
+            left.append(name)
+    if type(local) is dict:
+        engine.save_locals(frame)  # noqa: F821
+    return left
+
+
+def store(frame, before, space):
+    """Put what code assigned in a copy of the names (before, then space) where it belongs; what is left is returned."""
+    missing = object()
+    changed = {name: value for name, value in space.items()
+               if name != "__builtins__" and before.get(name, missing) is not value}
+    left = assign(frame, changed) if changed else []
+    return {name: changed[name] for name in left}
+
+
+def is_yield(frame):
+    """Whether a frame that tells its return only rests."""
+    opcode = sys.modules.get("opcode")
+    if opcode is None:
+        import opcode
+    at = frame.f_lasti
+    if not frame.f_code.co_flags & 0x2A0 or at < 0:  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
+        return False
+    name = opcode.opname[frame.f_code.co_code[at]]
+    return name in ("YIELD_VALUE", "YIELD_FROM", "SEND", "RESUME", "LOAD_CONST", "GET_AWAITABLE")

@@ -1,0 +1,162 @@
+# One debug session: whether the target is stopped and why, who gets which event, and what a resumption drops.
+import _thread
+import os
+import sys
+
+LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
+threads = part("threads")  # noqa: F821
+
+
+class Stop(object):
+    """Why one thread stopped."""
+
+    def __init__(self, reason, frame, **more):
+        self.reason = reason
+        self.frame = frame
+        self.text = more.get("text")
+        self.description = more.get("description")
+        self.hit = more.get("hit", ())
+        self.exception = more.get("exception")  # the object, and how it came: "always", "unhandled", "userUnhandled"
+        self.mode = more.get("mode")
+        self.after = more.get("after")  # (function, value) of a frame that is about to return: the one that is shown is its caller
+        self.told = False
+
+    def body(self, ident, first):
+        body = {"reason": self.reason, "threadId": threads.native(ident), "allThreadsStopped": True}
+        if self.text:
+            body["text"] = self.text
+        if self.description:
+            body["description"] = self.description
+        if self.hit:
+            body["hitBreakpointIds"] = list(self.hit)
+        if not first:
+            body["preserveFocusHint"] = True
+        return body
+
+
+class Options(object):
+    def __init__(self, given):
+        self.just_my_code = bool(given.get("justMyCode", True))
+        self.redirect_output = bool(given.get("redirectOutput", False))
+        self.show_return_value = bool(given.get("showReturnValue", True))
+        self.max_string = min(max(int(given.get("maxString") or 1024), 16), 1 << 20)
+        self.stop_on_exit = bool(given.get("breakOnSystemExit", False))
+
+
+class Session(object):
+    def __init__(self):
+        self.options = Options({})
+        self.stopped = False
+        self.stops = {}  # ident -> Stop
+        self.closed = False
+        self.handles = part("handles").Handles()  # noqa: F821
+        self.breakpoints = part("breakpoints").Breakpoints(self)  # noqa: F821
+        self.stepping = part("stepping").Stepping(self)  # noqa: F821
+        self.exceptions = None
+        self.data = None
+        self.output = None
+
+    # ---- events, on the program's threads ----
+
+    def happened(self, event, frame, code, line, value, planted):
+        if self.closed:
+            return None
+        ident = _thread.get_ident()
+        stop = None
+        if event & (CALL | RESUME):
+            self.breakpoints.new_code(code)
+            if self.data is not None:
+                self.data.new_code(code)
+        if planted:
+            if self.data is not None:
+                stop = self.data.changed(frame)
+            stop = self.breakpoints.hit(frame, code, line) or stop
+        if stop is None and event & (RAISE | UNWIND) and self.exceptions is not None:
+            stop = self.exceptions.happened(event, frame, value)
+        if stop is None and self.stepping.of(ident):
+            stop = self.stepping.happened(ident, event, frame, line, value)
+        return self.stop(ident, stop) if stop is not None else None
+
+    def stop(self, ident, stop):
+        self.stepping.clear()
+        self.stops[ident] = stop
+        engine.gate(True)  # noqa: F821
+        return stop.reason
+
+    def parked(self, ident, frame, reason):
+        """engine.parked() has it; it waits when this has returned."""
+        stop = self.stops.get(ident)
+        if stop is not None and not stop.told:
+            self.tell(ident, stop)
+
+    def tell(self, ident, stop):
+        stop.told = True
+        first = not self.stopped
+        self.stopped = True
+        engine.event("stopped", stop.body(ident, first))  # noqa: F821
+
+    def resumed(self, ident):
+        self.stops.pop(ident, None)
+
+    # ---- the client ----
+
+    def pause(self, number):
+        ident = threads.ident_of(number) if number else None
+        known = threads.running()
+        if ident is None and known:
+            ident = known[0][0]
+        engine.gate(True)  # noqa: F821
+        if ident is None:
+            self.stopped = True
+            return
+        if self.stopped:
+            return
+        stop = Stop("pause", threads.frame_of(ident))
+        self.stops[ident] = stop
+        self.tell(ident, stop)
+
+    def go_on(self, ident=0):
+        """All threads, or one of the parked."""
+        if ident:
+            self.stops.pop(ident, None)
+            self.handles.drop_thread(ident)
+            engine.resume(ident)  # noqa: F821
+            return
+        self.stops.clear()
+        self.stopped = False
+        self.handles.drop()
+        engine.resume(0)  # noqa: F821
+
+    def close(self):
+        self.closed = True
+        if self.output is not None:
+            self.output.off()
+        self.stepping.clear()
+        self.breakpoints = self.exceptions = self.data = None
+        self.stops.clear()
+        self.handles.drop()
+
+
+def pause(session, given):
+    session.pause(given.get("threadId") or 0)
+
+
+def continue_(session, given):
+    if not session.stopped:
+        raise Failed("notStopped")  # noqa: F821
+    ident = threads.ident_of(given.get("threadId")) if given.get("singleThread") else None
+    session.go_on(ident or 0)
+    return {"allThreadsContinued": not ident}
+
+
+def attach(session, given):
+    session.options = Options(given)
+    part("codes").mine.just_my_code = session.options.just_my_code  # noqa: F821
+    return {"python": sys.version, "mechanism": engine.mechanism, "cwd": os.getcwd(), "pid": os.getpid(),  # noqa: F821
+            "path": [one for one in sys.path if isinstance(one, str)], "features": features()}
+
+
+def features():
+    """What this interpreter, or what is loaded in it, makes possible."""
+    found = [name for name in ("torch", "numpy", "asyncio") if name in sys.modules]
+    return found

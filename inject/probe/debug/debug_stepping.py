@@ -1,0 +1,154 @@
+# next, in and out: which events a step wants, and where it ends.  A step belongs to one thread and to a frame of it; it ends
+# when it stops, when any thread stops, or when its frame's callers are all left.
+codes = part("codes")  # noqa: F821
+threads = part("threads")  # noqa: F821
+LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
+ASYNC = 0x280  # CO_COROUTINE, CO_ASYNC_GENERATOR
+
+
+class Step(object):
+    def __init__(self, kind, ident, frame, target=None):
+        self.kind = kind  # "next", "in" or "out"
+        self.ident = ident
+        self.frame = frame
+        self.target = target  # of step-in targets: accepts(code)
+        self.armed = {}  # id of code -> code
+        self.into = None  # the frame that was entered, until its first line
+
+
+class Stepping(object):
+    def __init__(self, session):
+        self.session = session
+        self.steps = {}  # ident -> Step
+
+    def of(self, ident):
+        return self.steps.get(ident)
+
+    def begin(self, kind, ident, frame, target=None):
+        self.end(ident)
+        step = Step(kind, ident, frame, target)
+        self.steps[ident] = step
+        self.watch(step, frame)
+
+    def arm(self, step, code, events):
+        step.armed[id(code)] = code
+        engine.step(step.ident, code, events)  # noqa: F821
+
+    def watch(self, step, frame):
+        """frame is the one that the step is about now."""
+        step.frame = frame
+        events = RETURN | UNWIND
+        if step.kind != "out":
+            events |= LINE | JUMP
+        if step.kind == "in":
+            events |= CALL
+        self.arm(step, frame.f_code, events)
+
+    def end(self, ident):
+        step = self.steps.pop(ident, None)
+        if step is not None:
+            for code in step.armed.values():
+                engine.step(ident, code, 0)  # noqa: F821
+
+    def clear(self):
+        for ident in list(self.steps):
+            self.end(ident)
+
+    # ---- events of a thread that steps ----
+
+    def happened(self, ident, event, frame, line, value):
+        step = self.steps[ident]
+        if event & (LINE | JUMP):
+            return self.line(step, frame)
+        if event & (CALL | RESUME):
+            return self.called(step, frame)
+        if event & (RETURN | UNWIND) and frame is step.frame:
+            return self.left(step, event, frame, value)
+        return None
+
+    def line(self, step, frame):
+        if frame is step.into or frame is step.frame and step.kind != "out":
+            return self.stop(step, frame)
+        return None
+
+    def called(self, step, frame):
+        if step.kind != "in" or frame is step.frame or frame is step.into:
+            return None
+        code = frame.f_code
+        if not beneath(frame, step.frame):
+            return None
+        if codes.mine.steps_into(code) and (step.target is None or step.target(code)):
+            step.into = frame
+            self.arm(step, code, LINE | RETURN | UNWIND)
+        elif step.target is None:
+            self.arm(step, code, CALL)  # a library may call the user's code
+        return None
+
+    def left(self, step, event, frame, value):
+        """The frame ends, or rests in a yield."""
+        if event & RETURN and frame.f_code.co_flags & ASYNC and step.kind != "out":
+            if part("names").is_yield(frame):  # noqa: F821
+                return None
+        back = frame.f_back
+        while back is not None and not codes.mine.steps_into(back.f_code):
+            back = back.f_back
+        back = threads.strip(back) if back is not None else None
+        if back is None:
+            self.end(step.ident)
+            return None
+        if event & UNWIND or back is not frame.f_back:
+            # It goes on in a library first, or the caller may handle the exception: its next line is what comes.
+            step.kind = "next" if step.kind == "out" else step.kind
+            self.watch(step, back)
+            return None
+        after = (codes.qualified(frame.f_code), value) if self.session.options.show_return_value else None
+        return self.stop(step, back, after or (None, None))
+
+    def stop(self, step, frame, after=None):
+        self.end(step.ident)
+        return part("session").Stop("step", frame, after=after)  # noqa: F821
+
+
+def beneath(frame, outer):
+    """Whether outer is one of its callers."""
+    for _ in range(2000):
+        if frame is None:
+            return False
+        if frame is outer:
+            return True
+        frame = frame.f_back
+    return False
+
+
+# ---- the client ----
+
+
+def where(session, given):
+    """(ident, frame) of the thread that steps."""
+    if not session.stopped:
+        raise Failed("notStopped")  # noqa: F821
+    ident = threads.ident_of(given.get("threadId"))
+    if ident is None:
+        raise Failed("no thread {} runs Python code".format(given.get("threadId")), "NOT_FOUND")  # noqa: F821
+    stop = session.stops.get(ident)
+    frame = stop.frame if stop is not None and stop.after else threads.frame_of(ident)
+    return ident, frame
+
+
+def begin(session, given, kind, target=None):
+    ident, frame = where(session, given)
+    session.stepping.begin(kind, ident, frame, target)
+    session.go_on(ident if given.get("singleThread") else 0)
+
+
+def next_(session, given):
+    begin(session, given, "next")
+
+
+def step_in(session, given):
+    target = given.get("targetId")
+    begin(session, given, "in", part("targets").accepts(session, target) if target is not None else None)  # noqa: F821
+
+
+def step_out(session, given):
+    begin(session, given, "out")

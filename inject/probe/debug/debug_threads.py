@@ -1,0 +1,75 @@
+# The threads of the program: idents, names, and the frames that are theirs (ours, above or of helpers, are left out).
+import _thread
+import sys
+
+
+def forget_dummy():
+    """threading makes a thread up for one that asks who it is; a helper's must not stay."""
+    threading = sys.modules.get("threading")
+    if threading is not None and hasattr(threading, "_DummyThread"):
+        ident = _thread.get_ident()
+        known = threading._active.get(ident)
+        if isinstance(known, threading._DummyThread) and is_helper(sys._getframe()):
+            threading._active.pop(ident, None)
+
+
+def is_ours(frame):
+    return frame.f_code.co_filename.startswith(OWN)  # noqa: F821
+
+
+def is_helper(frame):
+    """Whether a thread was begun by the probe: its outermost frame is ours."""
+    while frame.f_back is not None:
+        frame = frame.f_back
+    return is_ours(frame)
+
+
+def strip(frame):
+    """The innermost frame of the program's own; None for a helper."""
+    while frame is not None and is_ours(frame):
+        frame = frame.f_back
+    return None if frame is None or is_helper(frame) else frame
+
+
+def running():
+    """[(ident, innermost frame)] of the program's threads, the main one first."""
+    found = [(ident, strip(frame)) for ident, frame in sys._current_frames().items()]
+    main = main_ident()
+    return sorted((one for one in found if one[1] is not None), key=lambda one: (one[0] != main, one[0]))
+
+
+def main_ident():
+    threading = sys.modules.get("threading")
+    return threading._main_thread.ident if threading is not None and hasattr(threading, "_main_thread") else 0
+
+
+def name(ident):
+    threading = sys.modules.get("threading")
+    known = threading._active.get(ident) if threading is not None and hasattr(threading, "_active") else None
+    if known is not None:
+        try:
+            return str(known.name)
+        except Exception:
+            pass
+    return "Thread-{}".format(native(ident))
+
+
+def native(ident):
+    """gettid(2) of a thread; its ident where that cannot be known."""
+    return engine.native_id(ident) or ident  # noqa: F821
+
+
+def ident_of(number):
+    """Of a native id, or None."""
+    for ident, _ in running():
+        if native(ident) == number:
+            return ident
+    return None
+
+
+def frame_of(ident):
+    for one, _, frame, _ in engine.parked():  # noqa: F821
+        if one == ident:
+            return strip(frame) or frame
+    frame = sys._current_frames().get(ident)
+    return strip(frame) if frame is not None else None

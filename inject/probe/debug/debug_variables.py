@@ -1,0 +1,84 @@
+# Rows of the client's tree of variables.
+values = part("values")  # noqa: F821
+nodes = part("nodes")  # noqa: F821
+
+
+class View(object):
+    """How values are shown in one answer."""
+
+    def __init__(self, session, handle, given=None):
+        self.session = session
+        self.handle = handle
+        format_ = (given or {}).get("format") or {}
+        self.hexadecimal = bool(format_.get("hex"))
+        self.room = session.options.max_string
+
+    def shown(self, value, expression=None, room=None):
+        """The fields that evaluate and variables have in common."""
+        row = {"value": values.text(value, room or self.room, self.hexadecimal), "type": values.type_name(value),
+               "variablesReference": 0}
+        if values.has_children(value):
+            node = nodes.ObjectNode(self.session, self.handle, value, expression)
+            if node.rows or node.total:
+                row["variablesReference"] = self.session.handles.node(node)
+                row["namedVariables"] = len(node.rows)
+                row["indexedVariables"] = node.total
+        reference = part("memory").reference(self.session, value)  # noqa: F821
+        if reference:
+            row["memoryReference"] = reference
+        if type(value) is str:
+            row["presentationHint"] = {"attributes": ["rawString"]}
+        return row
+
+    def row(self, child):
+        if isinstance(child.kind, nodes.Node):
+            found = {"value": "", "variablesReference": self.session.handles.node(child.kind),
+                     "namedVariables": child.kind.named(), "presentationHint": {"kind": "virtual", "attributes": ["readOnly"]}}
+        elif child.make is not None:
+            lazy = nodes.LazyNode(self.session, self.handle, child)
+            found = {"value": "...", "variablesReference": self.session.handles.node(lazy), "namedVariables": 1,
+                     "presentationHint": {"kind": child.kind or "virtual", "lazy": True, "attributes": ["hasSideEffects"]}}
+        else:
+            found = self.shown(child.value, child.expression)
+            if child.kind or child.attributes:
+                hint = found.setdefault("presentationHint", {})
+                hint["kind"] = child.kind or "data"
+                if child.attributes:
+                    hint["attributes"] = list(child.attributes)
+        found["name"] = child.name
+        if child.expression:
+            found["evaluateName"] = child.expression
+        return found
+
+
+def numbered(rows):
+    """A name that comes again confuses clients."""
+    seen = {}
+    for row in rows:
+        name = row["name"]
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            row["name"] = "{} ({})".format(name, seen[name])
+    return rows
+
+
+def variables(session, given):
+    node = session.handles.node_of(given.get("variablesReference"))
+    view = View(session, node.handle, given)
+    children = node.children(max(given.get("start") or 0, 0), max(given.get("count") or 0, 0), given.get("filter"))
+    return {"variables": numbered([view.row(child) for child in children[:nodes.PAGE_MAX]])}
+
+
+def set_variable(session, given):
+    node = session.handles.node_of(given.get("variablesReference"))
+    child = node.find(given.get("name") or "")
+    if node.handle is None:
+        raise Failed("there is no frame to evaluate in")  # noqa: F821
+    value = part("evaluate").value_of(session, node.handle, given.get("value") or "")  # noqa: F821
+    try:
+        node.assign(child, value)
+    except Failed:  # noqa: F821
+        raise
+    except Exception as error:
+        raise Failed(AGENT["plain"](error))  # noqa: F821
+    return View(session, node.handle, given).shown(value, child.expression)

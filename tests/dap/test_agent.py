@@ -1,0 +1,20 @@
+"""The debugger's in-target Python on every CPython found, with an engine of sys.settrace instead of the probe's."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, "live"))
+import pythons  # noqa: E402
+
+FOUND = [one for one in pythons.found() if one.root is None and not one.container]
+
+
+@pytest.mark.parametrize("python", FOUND, ids=lambda one: one.id)
+def test_cases(python):
+    command = python.prefix + [python.executable, os.path.join(HERE, "agent", "cases.py")]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, universal_newlines=True)
+    assert ended.returncode == 0 and ended.stdout.endswith("failed: none\n"), ended.stdout
