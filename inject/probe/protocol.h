@@ -35,7 +35,7 @@ struct prb_message_head {
     M(CONFIG_GET, 7)                                                                               \
     M(CONFIG_SET, 8)                                                                               \
     M(DETACH, 9)                                                                                   \
-    M(DEBUG, 10)      /* stays open; events are items */                                           \
+    M(DEBUG, 10) /* stays open; an empty item: it began; then events */                                  \
     M(DEBUG_CALL, 11) /* KEY the method, VALUE its arguments, THREAD; END has TEXT */              \
     M(PART, 64) /* OUTPUT with STREAM, or ITEM */                                                  \
     M(END, 65)                                                                                     \

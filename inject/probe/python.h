@@ -14,7 +14,11 @@
 #define PRB_PYTHON_OUTPUT_MAX (32u << 20) /* bytes of one evaluation; the rest is counted */
 #define PRB_PYTHON_TEXT_MAX (256u << 10)  /* bytes of a result or traceback */
 
-enum prb_python_kind { PRB_PYTHON_EVAL, PRB_PYTHON_COMPLETE };
+enum prb_python_kind {
+    PRB_PYTHON_EVAL,
+    PRB_PYTHON_COMPLETE,
+    PRB_PYTHON_DEBUG, /* source: arguments; name_space: the method; thread: a parked one runs it */
+};
 
 /* Texts are copied. */
 struct prb_python_request {

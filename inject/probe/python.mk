@@ -13,3 +13,4 @@ $(probe_python_bytes): Makefile
 %D%/%.inc: %D%/%.py
 	$(AM_V_GEN)$(MKDIR_P) %D% && { od -An -v -tu1 -w16 $< | sed 's/ *\([0-9][0-9]*\)/\1,/g'; echo 0; } >$@.tmp && mv $@.tmp $@
 include %D%/debug/parts.mk
+include %D%/debug/local.mk

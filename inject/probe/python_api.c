@@ -17,7 +17,7 @@ static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
 static const struct {
     const char *name;
     size_t offset;
-} functions[] = {PRB_PY_FUNCTIONS(F)};
+} functions[] = {PRB_PY_FUNCTIONS(F)}, optional[] = {PRB_PY_OPTIONAL(F)};
 #undef F
 
 /* All of them from one library, or none. */
@@ -32,14 +32,19 @@ static bool take(void *handle, const char **missing)
         }
         memcpy((char *)&new + functions[i].offset, &address, sizeof address);
     }
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
+        void *address = dlsym(handle, optional[i].name);
+        memcpy((char *)&new + optional[i].offset, &address, sizeof address);
+    }
     new.none = dlsym(handle, "_Py_NoneStruct");
     new.keyboard_interrupt = dlsym(handle, "PyExc_KeyboardInterrupt");
+    new.runtime_error = dlsym(handle, "PyExc_RuntimeError");
     void *ending = dlsym(handle, "Py_IsFinalizing");
     if (!ending)
         ending = dlsym(handle, "_Py_IsFinalizing");
     memcpy(&new.is_finalizing, &ending, sizeof ending);
     new.finalizing = dlsym(handle, "_Py_Finalizing");
-    if (!new.none || !new.keyboard_interrupt) {
+    if (!new.none || !new.keyboard_interrupt || !new.runtime_error) {
         *missing = "_Py_NoneStruct";
         return false;
     }

@@ -21,6 +21,7 @@ struct prb_py_method {
     const char *doc;
 };
 #define PRB_PY_VARARGS 0x0001
+#define PRB_PY_FASTCALL 0x0080 /* METH_FASTCALL, 3.7+: (self, arguments, count) */
 #define PRB_PY_FILE_INPUT 257 /* Py_file_input */
 
 /* result, name, parameters */
@@ -54,15 +55,35 @@ struct prb_py_method {
     F(void *, PyCapsule_GetPointer, (struct prb_py *, const char *))                               \
     F(void, PyErr_Clear, (void))                                                                   \
     F(void, PyErr_Fetch, (struct prb_py **, struct prb_py **, struct prb_py **))                   \
+    F(void, PyErr_Restore, (struct prb_py *, struct prb_py *, struct prb_py *))                    \
+    F(void, PyErr_SetNone, (struct prb_py *))                                                      \
+    F(void, PyErr_SetString, (struct prb_py *, const char *))                                      \
+    F(struct prb_py *, PyErr_Occurred, (void))                                                     \
+    F(int, PyErr_GivenExceptionMatches, (struct prb_py *, struct prb_py *))                        \
+    F(struct prb_py *, PyEval_GetFrame, (void))                                                    \
+    F(struct prb_py *, PySys_GetObject, (const char *))                                            \
+    F(long, PyLong_AsLong, (struct prb_py *))                                                      \
+    F(struct prb_py *, PyLong_FromLong, (long))                                                    \
+    F(int, PyObject_IsTrue, (struct prb_py *))                                                     \
+    F(ptrdiff_t, PyTuple_Size, (struct prb_py *))                                                  \
+    F(struct prb_py *, PyTuple_GetItem, (struct prb_py *, ptrdiff_t))                              \
+    F(struct prb_py *, PyList_New, (ptrdiff_t))                                                    \
+    F(int, PyList_Append, (struct prb_py *, struct prb_py *))                                      \
     F(unsigned long, PyThread_get_thread_ident, (void))                                            \
     F(int, PyThreadState_SetAsyncExc, (unsigned long, struct prb_py *))
+
+/* The same; NULL where this CPython has none. */
+#define PRB_PY_OPTIONAL(F)                                                                         \
+    F(int, PyFrame_LocalsToFast, (struct prb_py *, int)) /* up to 3.12 it does something */
 
 struct prb_py_api {
 #define F(result, name, parameters) result(*name) parameters;
     PRB_PY_FUNCTIONS(F)
+    PRB_PY_OPTIONAL(F)
 #undef F
     struct prb_py *none;
     struct prb_py **keyboard_interrupt; /* PyExc_KeyboardInterrupt */
+    struct prb_py **runtime_error;      /* PyExc_RuntimeError */
     int (*is_finalizing)(void);         /* NULL before 3.7 */
     void **finalizing;                  /* 3.6: _Py_Finalizing, set when it ends */
 };

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "inject/probe/debug/core.h"
 #include "inject/probe/python_job.h"
 
 #define CAPSULE "probing.job"
@@ -40,8 +41,7 @@ static struct {
     struct prb_py *space, *closing, *stay;
 } agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Fail with the text of the exception that is set, and clear it. */
-static bool fail_raised(const struct prb_py_api *py, const char *doing, struct prb_error *err)
+const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size)
 {
     PRB_AUTO(prb_py) struct prb_py *type = NULL, *value = NULL, *trace = NULL;
     py->PyErr_Fetch(&type, &value, &trace);
@@ -52,8 +52,16 @@ static bool fail_raised(const struct prb_py_api *py, const char *doing, struct p
     if (!bytes || py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
         data = NULL;
     py->PyErr_Clear();
-    return prb_fail(err, PRB_INTERNAL, "%s failed in the target: %.200s", doing,
-                    data ? data : "no reason told");
+    snprintf(out, size, "%s", data ? data : "no reason told");
+    return out;
+}
+
+/* Fail with the text of the exception that is set, and clear it. */
+static bool fail_raised(const struct prb_py_api *py, const char *doing, struct prb_error *err)
+{
+    char text[201];
+    return prb_fail(err, PRB_INTERNAL, "%s failed in the target: %s", doing,
+                    prb_py_raised(py, text, sizeof text));
 }
 
 static struct prb_py *on_closing(struct prb_py *self, struct prb_py *args)
@@ -62,6 +70,8 @@ static struct prb_py *on_closing(struct prb_py *self, struct prb_py *args)
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py)
         return NULL;
+    prb_debug_end();
+    prb_debug_take_out(NULL, py, NULL);
     void *saved = py->PyEval_SaveThread();
     prb_job_closing();
     py->PyEval_RestoreThread(saved);
@@ -109,22 +119,33 @@ static void add(const struct prb_py_api *py, struct prb_py *dict, const char *na
         py->PyDict_SetItemString(dict, name, kept);
 }
 
-/* CODES: our error codes by name, and PARTS: sources by name. */
-static void add_tables(const struct prb_py_api *py, struct prb_py *space)
+void prb_job_add_tables(const struct prb_py_api *py, struct prb_py *space)
 {
-    struct prb_py *codes = py->PyDict_New(), *parts = py->PyDict_New();
+    struct prb_py *codes = py->PyDict_New();
 #define CODE(name, text, exit_code)                                                                \
     if (codes)                                                                                     \
         add(py, codes, #name, py->PyLong_FromUnsignedLongLong(PRB_##name));
     PRB_CODES(CODE)
 #undef CODE
+    add(py, space, "CODES", codes);
+    if (!agent.stay)
+        agent.stay = py->PyDict_New();
+    if (agent.stay)
+        py->PyDict_SetItemString(space, "STAY", agent.stay);
+    add(py, space, "TEXT_MAX", py->PyLong_FromUnsignedLongLong(PRB_PYTHON_TEXT_MAX));
+    py->PyDict_SetItemString(space, "__builtins__", py->PyEval_GetBuiltins());
+}
+
+/* PARTS: sources by name. */
+static void add_parts(const struct prb_py_api *py, struct prb_py *space)
+{
+    struct prb_py *parts = py->PyDict_New();
 #define PART(name)                                                                                 \
     if (parts)                                                                                     \
         add(py, parts, #name,                                                                      \
             py->PyBytes_FromStringAndSize(name##_source, sizeof name##_source - 1));
     AGENT_PARTS(PART)
 #undef PART
-    add(py, space, "CODES", codes);
     add(py, space, "PARTS", parts);
 }
 
@@ -134,14 +155,9 @@ static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
     PRB_AUTO(prb_py) struct prb_py *space = py->PyDict_New();
     if (!space)
         return PRB_NULL(fail_raised(py, "making a namespace", err));
-    add_tables(py, space);
-    if (!agent.stay)
-        agent.stay = py->PyDict_New();
-    if (agent.stay)
-        py->PyDict_SetItemString(space, "STAY", agent.stay);
-    add(py, space, "TEXT_MAX", py->PyLong_FromUnsignedLongLong(PRB_PYTHON_TEXT_MAX));
+    prb_job_add_tables(py, space);
+    add_parts(py, space);
     add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_agent", 13, NULL));
-    py->PyDict_SetItemString(space, "__builtins__", py->PyEval_GetBuiltins());
     PRB_AUTO(prb_py)
     struct prb_py *code = py->Py_CompileString(agent_source, "<probing agent>", PRB_PY_FILE_INPUT);
     PRB_AUTO(prb_py) struct prb_py *done = code ? py->PyEval_EvalCode(code, space, space) : NULL;
@@ -161,8 +177,7 @@ static bool tell(const struct prb_py_api *py, struct prb_py *space, const char *
     return done || fail_raised(py, function, err);
 }
 
-/* The agent's namespace, a new reference; loaded when first asked for. */
-static struct prb_py *loaded(const struct prb_py_api *py, struct prb_error *err)
+struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err)
 {
     pthread_mutex_lock(&agent.lock);
     struct prb_py *space = agent.space;
@@ -192,7 +207,7 @@ static struct prb_py *loaded(const struct prb_py_api *py, struct prb_error *err)
 
 static bool detach(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
-    (void)job;
+    prb_debug_take_out(job, py, NULL);
     pthread_mutex_lock(&agent.lock);
     PRB_AUTO(prb_py) struct prb_py *space = PRB_STEAL(agent.space);
     PRB_AUTO(prb_py) struct prb_py *closing = PRB_STEAL(agent.closing);
@@ -231,23 +246,21 @@ static struct prb_py *make(struct prb_python_job *job, const struct prb_py_api *
     return args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, "Job"), args) : NULL;
 }
 
-/* Call instance.run(), which can be interrupted meanwhile and at no other time.  False: it was, and
- * did not notice. */
-static bool run(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *method)
+struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *py,
+                           struct prb_py *callable, struct prb_py *args)
 {
     pthread_mutex_lock(&job->lock);
     job->ident = py->PyThread_get_thread_ident();
     job->interruptible = true;
     pthread_mutex_unlock(&job->lock);
-    PRB_AUTO(prb_py) struct prb_py *done = py->PyObject_CallObject(method, NULL);
+    struct prb_py *done = py->PyObject_CallObject(callable, args);
     if (getpid() == job->process) {
         pthread_mutex_lock(&job->lock);
         job->interruptible = false;
-        py->PyThreadState_SetAsyncExc(job->ident, NULL);
+        if (job->stop) /* the thread may be the program's, and another exception the program's, too */
+            py->PyThreadState_SetAsyncExc(job->ident, NULL);
         pthread_mutex_unlock(&job->lock);
     }
-    if (!done)
-        py->PyErr_Clear();
     return done;
 }
 
@@ -281,7 +294,7 @@ static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct
 
 static bool ask(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
-    PRB_AUTO(prb_py) struct prb_py *space = loaded(py, err);
+    PRB_AUTO(prb_py) struct prb_py *space = prb_job_agent(py, err);
     if (!space)
         return false;
     PRB_AUTO(prb_py) struct prb_py *instance = make(job, py, space);
@@ -291,7 +304,10 @@ static bool ask(struct prb_python_job *job, const struct prb_py_api *py, struct 
     struct prb_py *finish = method ? py->PyObject_GetAttrString(instance, "finish") : NULL;
     if (!finish)
         return fail_raised(py, "beginning the evaluation", err);
-    bool returned = run(job, py, method);
+    /* NULL: it was interrupted, and did not notice. */
+    PRB_AUTO(prb_py) struct prb_py *returned = prb_job_run(job, py, method, NULL);
+    if (!returned)
+        py->PyErr_Clear();
     PRB_AUTO(prb_py) struct prb_py *escaped = py->PyLong_FromUnsignedLongLong(!returned);
     PRB_AUTO(prb_py) struct prb_py *args = escaped ? py->PyTuple_Pack(1, escaped) : NULL;
     PRB_AUTO(prb_py) struct prb_py *told = args ? py->PyObject_CallObject(finish, args) : NULL;
@@ -300,14 +316,26 @@ static bool ask(struct prb_python_job *job, const struct prb_py_api *py, struct 
 
 void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py)
 {
-    bool removing = (int)job->request.kind == PRB_PYTHON_DETACH;
-    job->failed = !(removing ? detach : ask)(job, py, &job->failure);
+    static const struct {
+        int kind;
+        bool (*call)(struct prb_python_job *job, const struct prb_py_api *py,
+                     struct prb_error *err);
+    } calls[] = {
+        {PRB_PYTHON_EVAL, ask},
+        {PRB_PYTHON_COMPLETE, ask},
+        {PRB_PYTHON_DEBUG, prb_debug_answer},
+        {PRB_PYTHON_DETACH, detach},
+        {PRB_PYTHON_DEBUG_END, prb_debug_take_out},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if ((int)job->request.kind == calls[i].kind)
+            job->failed = !calls[i].call(job, py, &job->failure);
     job->result.microseconds = (prb_job_now() - job->started) / 1000;
 }
 
 void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py)
 {
-    PRB_AUTO(prb_py) struct prb_py *space = loaded(py, NULL);
+    PRB_AUTO(prb_py) struct prb_py *space = prb_job_agent(py, NULL);
     PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(job->ident);
     PRB_AUTO(prb_py) struct prb_py *args = space && ident ? py->PyTuple_Pack(1, ident) : NULL;
     PRB_AUTO(prb_py)

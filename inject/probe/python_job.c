@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inject/probe/debug/core.h"
 #include "inject/probe/python_job.h"
 
 #define GIL_MS 1000
@@ -146,7 +147,7 @@ static void ended(struct prb_python_job *job)
 static bool begin(struct prb_python_job *job)
 {
     pthread_mutex_lock(&job->lock);
-    bool wanted = !job->abandoned || (int)job->request.kind == PRB_PYTHON_DETACH;
+    bool wanted = !job->abandoned || (int)job->request.kind >= PRB_PYTHON_DETACH;
     if (wanted) {
         job->phase = PRB_JOB_RUNNING;
         job->started = prb_job_now();
@@ -157,10 +158,8 @@ static bool begin(struct prb_python_job *job)
     return wanted;
 }
 
-static void *work(void *argument)
+void prb_job_work(struct prb_python_job *job)
 {
-    struct prb_python_job *job = argument;
-    pthread_setname_np(pthread_self(), "probing eval");
     const struct prb_py_api *py = prb_py_api(&job->failure);
     job->failed = !py;
     if (py && !prb_py_finalizing(py)) {
@@ -173,6 +172,13 @@ static void *work(void *argument)
     }
     if (getpid() == job->process)
         ended(job);
+}
+
+static void *work(void *argument)
+{
+    pthread_setname_np(pthread_self(), "probing eval");
+    prb_debug_inside(1);
+    prb_job_work(argument);
     return NULL;
 }
 
@@ -218,7 +224,7 @@ static struct prb_python_job *job_new(const struct prb_python_request *request,
 static bool enter_list(struct prb_python_job *job, struct prb_error *err)
 {
     pthread_mutex_lock(&jobs.lock);
-    bool full = jobs.workers >= PRB_PYTHON_JOBS_MAX && (int)job->request.kind != PRB_PYTHON_DETACH;
+    bool full = jobs.workers >= PRB_PYTHON_JOBS_MAX && (int)job->request.kind < PRB_PYTHON_DETACH;
     bool closing = jobs.closing;
     if (!full && !closing) {
         job->next = jobs.first;
@@ -262,7 +268,7 @@ struct prb_python_job *prb_python_start(const struct prb_python_request *request
     if (!job)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for the request"));
     bool entered = enter_list(job, err);
-    if (entered && prb_job_spawn(job, work, PRB_JOB_WORKER_STACK)) {
+    if (entered && (prb_debug_hand(job) || prb_job_spawn(job, work, PRB_JOB_WORKER_STACK))) {
         if (!prb_job_spawn(job, prb_job_watch, WATCHER_STACK))
             unwatched(job);
         return job;
@@ -324,4 +330,5 @@ void prb_python_forked(void)
     jobs.closing = false;
     prb_py_forked();
     prb_job_call_forked();
+    prb_debug_forked();
 }

@@ -14,7 +14,9 @@
 #include "inject/probe/python_api.h"
 
 #define PRB_PYTHON_WAITING_MAX (1u << 20) /* bytes of output that wait for the client */
-#define PRB_PYTHON_DETACH 100             /* one more enum prb_python_kind: take all out */
+/* More of enum prb_python_kind; they run although nobody waits any more. */
+#define PRB_PYTHON_DETACH 100    /* take all out */
+#define PRB_PYTHON_DEBUG_END 101 /* take the debugger out */
 
 enum prb_job_phase { PRB_JOB_WAITING, PRB_JOB_RUNNING, PRB_JOB_ENDED };
 enum prb_job_stop { PRB_JOB_GO_ON, PRB_JOB_CANCELLED, PRB_JOB_OVERDUE, PRB_JOB_CLOSING };
@@ -24,6 +26,7 @@ struct prb_python_job {
     struct prb_python_request request; /* its texts are ours */
     struct prb_python_sink sink;
     struct prb_python_job *next;
+    struct prb_python_job *handed; /* the next of those that a parked thread is to run */
     pid_t process; /* the code may fork: what its child does is not this job's */
 
     pthread_mutex_t lock; /* of all that follows */
@@ -86,6 +89,18 @@ void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int 
 
 /* With the GIL: do what is asked, and leave the result in the job. */
 void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py);
+/* Do what a job asks on this thread, which takes the GIL for it, and answer. */
+void prb_job_work(struct prb_python_job *job);
+/* With the GIL: call it; interruptions come meanwhile and at no other time.  A new reference, or NULL
+ * with the exception set. */
+struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *py,
+                           struct prb_py *callable, struct prb_py *args);
+/* The exception that is set, cleared, as text (bytes of UTF-8, never NULL) for a message. */
+const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size);
+/* The namespace of python_agent.py, a new reference; and the dict that outlives a detach. */
+struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err);
+/* CODES, STAY and the like into a namespace. */
+void prb_job_add_tables(const struct prb_py_api *py, struct prb_py *space);
 /* With the GIL: where its code stands, into job->where. */
 void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py);
 /* In a child after fork(2): the agent is the parent's. */

@@ -76,11 +76,12 @@ bool prb_request_open(struct prb_request *request)
     return open;
 }
 
-static enum prb_sent send_part(struct prb_request *request, const struct prb_buf *fields)
+static enum prb_sent send_part(struct prb_request *request, const struct prb_buf *fields,
+                               size_t bound)
 {
     if (!lock_if_open(request))
         return PRB_SENT_CLOSED;
-    bool room = prb_client_waiting(request->client) < PRB_OUTPUT_WAIT;
+    bool room = prb_client_waiting(request->client) < bound;
     if (room)
         prb_client_send(request->client, PRB_MSG_PART, request->number, fields);
     unlock();
@@ -93,14 +94,21 @@ enum prb_sent prb_request_output(struct prb_request *request, unsigned stream, c
     PRB_AUTO(prb_buf) struct prb_buf fields = {0};
     prb_fields_number(&fields, PRB_FLD_STREAM, stream);
     prb_fields_text(&fields, PRB_FLD_OUTPUT, text, len);
-    return send_part(request, &fields);
+    return send_part(request, &fields, PRB_OUTPUT_WAIT);
 }
 
 enum prb_sent prb_request_item(struct prb_request *request, const char *text, size_t len)
 {
     PRB_AUTO(prb_buf) struct prb_buf fields = {0};
     prb_fields_text(&fields, PRB_FLD_ITEM, text, len);
-    return send_part(request, &fields);
+    return send_part(request, &fields, PRB_OUTPUT_WAIT);
+}
+
+enum prb_sent prb_request_item_now(struct prb_request *request, const char *text, size_t len)
+{
+    PRB_AUTO(prb_buf) struct prb_buf fields = {0};
+    prb_fields_text(&fields, PRB_FLD_ITEM, text, len);
+    return send_part(request, &fields, SIZE_MAX);
 }
 
 bool prb_request_wait_room(struct prb_request *request, double seconds)

@@ -53,6 +53,8 @@ enum prb_sent { PRB_SENT, PRB_SENT_FULL, PRB_SENT_CLOSED };
 enum prb_sent prb_request_output(struct prb_request *request, unsigned stream, const char *text,
                                  size_t len);
 enum prb_sent prb_request_item(struct prb_request *request, const char *text, size_t len);
+/* The same, however much waits: a client that lets it grow without bound is dropped. */
+enum prb_sent prb_request_item_now(struct prb_request *request, const char *text, size_t len);
 /* Wait until there is room again: true; false: closed, or the seconds are over.  Never with the GIL
  * held. */
 bool prb_request_wait_room(struct prb_request *request, double seconds);

@@ -40,8 +40,11 @@ struct prb_debug_place {
     struct prb_py *code;  /* borrowed */
     int line;             /* 0: not known */
     struct prb_py *value; /* borrowed or NULL; an exception is normalised, its __traceback__ as far as it came */
-    bool planted;         /* a line that plant() named */
+    bool planted; /* a line that plant() named; CALL: code that watch_new_code() tells of */
 };
+
+/* Whether anybody waits for such an event on this thread: asked before a frame object is made. */
+bool prb_debug_wanted(enum prb_debug_event event, const struct prb_py *code, bool planted);
 
 /* What a mechanism calls.  May park; may leave an exception set (a goto, an interruption): then
  * false, and the mechanism lets it pass to the program. */
@@ -93,14 +96,15 @@ void prb_debug_end(void);
  *
  * ---- what Python gets: ENGINE, builtin functions ----
  *
- *   emit(bytes)                   one event, JSON; never blocks, drops with a count when the client is slow
+ *   emit(bytes, important=True)   one event, JSON; never blocks.  When the client is slow, what is not important is left
+ *                                 out, with a count; if it stays so, the client is dropped
  *   plant(code, lines)            lines: tuple of int
  *   watch_new_code(on), watch_exceptions(mask), step(ident, code, events), gate(armed)
  *   parked()                      [(ident, native id, frame, reason)] of the threads that are parked
  *   resume(ident)                 one parked thread on; 0: all, and the gate opens
  *   native_id(ident)              gettid(2) of a thread with a Python thread state, 0: not known
  *   save_locals(frame)            PyFrame_LocalsToFast where CPython needs it (nothing from 3.13 on)
- *   mechanism                     its name, a str
+ *   mechanism                     its name, a str; "" when this CPython has none: without, a str, says why
  *
  * ---- what C calls, with the GIL, on the thread it happened on; its exceptions are told as output ----
  *

@@ -1,0 +1,283 @@
+/* What the debugger's Python can ask of C: the functions of ENGINE (debug.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "inject/probe/debug/core.h"
+#include "inject/probe/request.h"
+
+#define session prb_debug_session
+#define LINES_MAX 100000 /* planted in one code object */
+
+static struct prb_py *nothing(const struct prb_py_api *py)
+{
+    py->Py_IncRef(py->none);
+    return py->none;
+}
+
+/* NULL with an exception: from what failed, or none is set yet. */
+static struct prb_py *done(const struct prb_py_api *py, bool ok, const struct prb_error *err)
+{
+    if (ok)
+        return nothing(py);
+    if (!py->PyErr_Occurred())
+        py->PyErr_SetString(*py->runtime_error, err->text);
+    return NULL;
+}
+
+static const struct prb_debug_mechanism *mechanism(const struct prb_py_api *py)
+{
+    if (!session.mechanism && !py->PyErr_Occurred())
+        py->PyErr_SetString(*py->runtime_error,
+                            session.without[0] ? session.without : "the debug session has ended");
+    return session.mechanism;
+}
+
+/* ---- events for the client ---- */
+
+static bool send(struct prb_request *request, const char *text, size_t len, bool important)
+{
+    enum prb_sent sent = prb_request_item(request, text, len);
+    if (sent == PRB_SENT_FULL && important)
+        sent = prb_request_item_now(request, text, len);
+    return sent != PRB_SENT_FULL;
+}
+
+void prb_debug_emit(const char *text, size_t len, bool important)
+{
+    pthread_mutex_lock(&session.lock);
+    struct prb_request *request =
+        session.state == PRB_DEBUG_OPEN ? prb_request_hold(session.request) : NULL;
+    unsigned long dropped = session.dropped;
+    pthread_mutex_unlock(&session.lock);
+    if (!request)
+        return;
+    char note[160];
+    int note_len = 0;
+    if (dropped)
+        note_len = snprintf(note, sizeof note,
+                            "{\"event\":\"output\",\"body\":{\"category\":\"console\",\"output\":"
+                            "\"[%lu events were left out]\\n\"}}",
+                            dropped);
+    if (note_len && prb_request_item(request, note, (size_t)note_len) == PRB_SENT)
+        dropped = 0;
+    if (!send(request, text, len, important))
+        dropped++;
+    pthread_mutex_lock(&session.lock);
+    session.dropped = dropped;
+    pthread_mutex_unlock(&session.lock);
+    prb_request_release(request);
+}
+
+static struct prb_py *emit(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *bytes;
+    char *text;
+    ptrdiff_t len;
+    int important = 1;
+    if (!py || !py->PyArg_ParseTuple(args, "O|p", &bytes, &important) ||
+        py->PyBytes_AsStringAndSize(bytes, &text, &len) != 0)
+        return NULL;
+    prb_debug_emit(text, (size_t)len, important);
+    return nothing(py);
+}
+
+/* ---- the mechanism ---- */
+
+static struct prb_py *plant(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *code, *lines;
+    if (!py || !py->PyArg_ParseTuple(args, "OO", &code, &lines) || !mechanism(py))
+        return NULL;
+    ptrdiff_t count = py->PyTuple_Size(lines);
+    if (count < 0 || count > LINES_MAX)
+        return NULL;
+    PRB_AUTO_FREE int *numbers = calloc((size_t)count + 1, sizeof *numbers);
+    struct prb_error err = {.text = "no memory for lines"};
+    for (ptrdiff_t i = 0; numbers && i < count; i++)
+        numbers[i] = (int)py->PyLong_AsLong(py->PyTuple_GetItem(lines, i));
+    bool ok = numbers && !py->PyErr_Occurred() &&
+              session.mechanism->plant(py, code, numbers, (size_t)count);
+    return done(py, ok, &err);
+}
+
+static struct prb_py *watch_new_code(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    int on;
+    if (!py || !py->PyArg_ParseTuple(args, "p", &on) || !mechanism(py))
+        return NULL;
+    struct prb_error err = {.text = "watching new code failed"};
+    return done(py, session.mechanism->watch_new_code(py, on), &err);
+}
+
+static struct prb_py *watch_exceptions(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    int mask;
+    if (!py || !py->PyArg_ParseTuple(args, "i", &mask) || !mechanism(py))
+        return NULL;
+    struct prb_error err = {.text = "watching exceptions failed"};
+    session.exceptions = (unsigned)mask & (PRB_DEBUG_RAISE | PRB_DEBUG_UNWIND);
+    return done(py, session.mechanism->watch_exceptions(py, session.exceptions), &err);
+}
+
+/* Change what one thread's frames of a code object are stepped for; the union over all threads. */
+static bool keep_step(const struct prb_py_api *py, unsigned long ident, struct prb_py *code,
+                      unsigned events, unsigned *union_out)
+{
+    unsigned all = 0, at = session.step_count;
+    for (unsigned i = 0; i < session.step_count; i++) {
+        if (session.steps[i].code != code)
+            continue;
+        if (session.steps[i].ident == ident)
+            at = i;
+        else
+            all |= session.steps[i].events;
+    }
+    *union_out = all | events;
+    if (at == PRB_DEBUG_STEPS_MAX)
+        return false;
+    if (at == session.step_count && events) {
+        py->Py_IncRef(code);
+        session.steps[session.step_count++] = (struct prb_debug_step){ident, code, events};
+    } else if (at < session.step_count && events) {
+        session.steps[at].events = events;
+    } else if (at < session.step_count) {
+        session.steps[at] = session.steps[--session.step_count];
+        prb_py_drop(code); /* the caller has it still */
+    }
+    return true;
+}
+
+static struct prb_py *step(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    unsigned long ident;
+    struct prb_py *code;
+    int events;
+    if (!py || !py->PyArg_ParseTuple(args, "kOi", &ident, &code, &events) || !mechanism(py))
+        return NULL;
+    struct prb_error err = {.text = "stepping failed"};
+    unsigned all = 0;
+    bool ok = keep_step(py, ident, code, (unsigned)events, &all) &&
+              session.mechanism->step(py, code, all);
+    return done(py, ok, &err);
+}
+
+/* ---- the gate ---- */
+
+static bool set_gate(const struct prb_py_api *py, bool armed)
+{
+    bool was = session.armed;
+    pthread_mutex_lock(&session.lock);
+    session.armed = armed;
+    pthread_mutex_unlock(&session.lock);
+    session.pass_count = 0;
+    if (armed) /* a thread that is asked about and closes the gate is going to park */
+        prb_debug_settle(py->PyThread_get_thread_ident());
+    return was == armed || !session.mechanism || session.mechanism->gate(py, armed);
+}
+
+static struct prb_py *gate(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    int armed;
+    if (!py || !py->PyArg_ParseTuple(args, "p", &armed) || !mechanism(py))
+        return NULL;
+    struct prb_error err = {.text = "the gate failed"};
+    bool ok = set_gate(py, armed);
+    if (!armed)
+        prb_debug_let_go(0, true);
+    return done(py, ok, &err);
+}
+
+static struct prb_py *resume(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    unsigned long ident;
+    if (!py || !py->PyArg_ParseTuple(args, "k", &ident))
+        return NULL;
+    struct prb_error err = {.text = "the gate failed"};
+    bool ok = ident ? session.pass_count < PRB_DEBUG_PASSES_MAX : set_gate(py, false);
+    if (ident && ok)
+        session.passes[session.pass_count++] = ident;
+    prb_debug_let_go(ident, false);
+    return done(py, ok, &err);
+}
+
+static struct prb_py *parked(struct prb_py *self, struct prb_py *args)
+{
+    (void)self, (void)args;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    return py ? prb_debug_parked_list(py) : NULL;
+}
+
+/* ---- others ---- */
+
+static struct prb_py *native_id(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    unsigned long ident;
+    if (!py || !py->PyArg_ParseTuple(args, "k", &ident))
+        return NULL;
+    return py->PyLong_FromLong(prb_debug_native_id(ident));
+}
+
+static struct prb_py *save_locals(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *frame;
+    if (!py || !py->PyArg_ParseTuple(args, "O", &frame))
+        return NULL;
+    if (py->PyFrame_LocalsToFast)
+        py->PyFrame_LocalsToFast(frame, 1);
+    return nothing(py);
+}
+
+static struct prb_py_method methods[] = {
+    {"emit", emit, PRB_PY_VARARGS, "emit(bytes, important=True): one event"},
+    {"plant", plant, PRB_PY_VARARGS, "plant(code, lines)"},
+    {"watch_new_code", watch_new_code, PRB_PY_VARARGS, "watch_new_code(on)"},
+    {"watch_exceptions", watch_exceptions, PRB_PY_VARARGS, "watch_exceptions(mask)"},
+    {"step", step, PRB_PY_VARARGS, "step(ident, code, events)"},
+    {"gate", gate, PRB_PY_VARARGS, "gate(armed)"},
+    {"parked", parked, PRB_PY_VARARGS, "parked() -> [(ident, native id, frame, reason)]"},
+    {"resume", resume, PRB_PY_VARARGS, "resume(ident); 0: all, and the gate opens"},
+    {"native_id", native_id, PRB_PY_VARARGS, "native_id(ident) -> gettid(2)"},
+    {"save_locals", save_locals, PRB_PY_VARARGS, "save_locals(frame)"},
+};
+
+static bool add(const struct prb_py_api *py, struct prb_py *dict, const char *name,
+                struct prb_py *value)
+{
+    PRB_AUTO(prb_py) struct prb_py *kept = value;
+    return kept && py->PyDict_SetItemString(dict, name, kept) == 0;
+}
+
+static struct prb_py *text(const struct prb_py_api *py, const char *value)
+{
+    return py->PyUnicode_DecodeUTF8(value, (ptrdiff_t)strlen(value), "replace");
+}
+
+struct prb_py *prb_debug_engine(const struct prb_py_api *py)
+{
+    PRB_AUTO(prb_py) struct prb_py *engine = py->PyDict_New();
+    bool ok = engine;
+    for (size_t i = 0; ok && i < sizeof methods / sizeof *methods; i++)
+        ok = add(py, engine, methods[i].name, py->PyCFunction_NewEx(&methods[i], NULL, NULL));
+    ok = ok &&
+         add(py, engine, "mechanism", text(py, session.mechanism ? session.mechanism->name : "")) &&
+         add(py, engine, "without", text(py, session.without));
+    return ok ? PRB_STEAL(engine) : NULL;
+}

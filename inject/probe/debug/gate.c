@@ -1,0 +1,211 @@
+/*
+ * Threads of the program that park: each waits on a condition of its own, the GIL released, and
+ * runs the jobs that are handed to it meanwhile.
+ */
+#include "inject/probe/debug/core.h"
+
+#include <string.h>
+#include <sys/uio.h>
+
+#include "inject/probe/libc.h"
+
+#define session prb_debug_session
+#define DESCRIPTOR_MAX 4096 /* bytes of glibc's struct pthread that are looked through */
+
+static pid_t own_tid(void) { return (pid_t)syscall(SYS_gettid); }
+
+struct prb_debug_parked *prb_debug_enter(const struct prb_py_api *py,
+                                         const struct prb_debug_place *place, unsigned long ident)
+{
+    struct prb_debug_parked *parked = calloc(1, sizeof *parked);
+    if (!parked)
+        return NULL;
+    parked->ident = ident;
+    parked->tid = own_tid();
+    parked->frame = place->frame;
+    if (parked->frame)
+        py->Py_IncRef(parked->frame);
+    pthread_cond_init(&parked->changed, NULL);
+    pthread_mutex_lock(&session.lock);
+    parked->next = session.parked;
+    session.parked = parked;
+    pthread_mutex_unlock(&session.lock);
+    return parked;
+}
+
+static void forget(struct prb_debug_parked *parked)
+{
+    for (struct prb_debug_parked **link = &session.parked; *link; link = &(*link)->next)
+        if (*link == parked) {
+            *link = parked->next;
+            return;
+        }
+}
+
+static void tell(const struct prb_py_api *py, struct prb_py *function,
+                 const struct prb_debug_parked *parked, bool whole)
+{
+    PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(parked->ident);
+    struct prb_py *frame = parked->frame ? parked->frame : py->none;
+    struct prb_py *reason = parked->reason ? parked->reason : py->none;
+    if (!function || !ident)
+        return;
+    PRB_AUTO(prb_py)
+    struct prb_py *told = prb_debug_tell(py, function,
+                                         whole ? py->PyTuple_Pack(3, ident, frame, reason)
+                                               : py->PyTuple_Pack(1, ident));
+}
+
+/* Until it may go on, with the lock, without the GIL. */
+static void wait(struct prb_debug_parked *parked)
+{
+    while (parked->jobs || !parked->resume) {
+        struct prb_python_job *job = parked->jobs;
+        if (!job) {
+            pthread_cond_wait(&parked->changed, &session.lock);
+            continue;
+        }
+        parked->jobs = job->handed;
+        pthread_mutex_unlock(&session.lock);
+        prb_job_work(job);
+        pthread_mutex_lock(&session.lock);
+    }
+    forget(parked); /* before the GIL is asked for: at the interpreter's end it never comes */
+}
+
+/* With the lock: whether it is to park. */
+static bool settle(struct prb_debug_parked *parked, bool gated)
+{
+    if (session.state != PRB_DEBUG_OPEN || parked->resume ||
+        !(parked->reason || (gated && session.armed)))
+        return false;
+    parked->settled = parked->waits = true;
+    return true;
+}
+
+void prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                    struct prb_py *reason, bool gated)
+{
+    parked->reason = reason;
+    pthread_mutex_lock(&session.lock);
+    bool stays = settle(parked, gated);
+    if (!stays)
+        forget(parked);
+    pthread_mutex_unlock(&session.lock);
+    if (stays) {
+        tell(py, session.told_parked, parked, true);
+        void *saved = py->PyEval_SaveThread();
+        pthread_mutex_lock(&session.lock);
+        wait(parked);
+        pthread_mutex_unlock(&session.lock);
+        py->PyEval_RestoreThread(saved);
+        tell(py, session.told_resumed, parked, false);
+    }
+    prb_py_drop(parked->frame);
+    prb_py_drop(parked->reason);
+    pthread_cond_destroy(&parked->changed);
+    free(parked);
+}
+
+void prb_debug_let_go(unsigned long ident, bool only_gated)
+{
+    pthread_mutex_lock(&session.lock);
+    for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next) {
+        bool asked_for = ident ? parked->ident == ident : parked->settled;
+        if (!asked_for || !parked->settled || (only_gated && parked->reason))
+            continue;
+        parked->resume = true;
+        pthread_cond_signal(&parked->changed);
+    }
+    pthread_mutex_unlock(&session.lock);
+}
+
+void prb_debug_settle(unsigned long ident)
+{
+    pthread_mutex_lock(&session.lock);
+    for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
+        if (parked->ident == ident)
+            parked->settled = true;
+    pthread_mutex_unlock(&session.lock);
+}
+
+void prb_debug_interrupt(const struct prb_py_api *py)
+{
+    pthread_mutex_lock(&session.lock);
+    for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
+        if (parked->asked) {
+            parked->interrupted = true;
+            py->PyThreadState_SetAsyncExc(parked->ident, *py->keyboard_interrupt);
+        }
+    pthread_mutex_unlock(&session.lock);
+}
+
+/* ---- told to Python ---- */
+
+static struct prb_py *describe(const struct prb_py_api *py, const struct prb_debug_parked *parked)
+{
+    PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(parked->ident);
+    PRB_AUTO(prb_py) struct prb_py *tid = py->PyLong_FromLong(parked->tid);
+    if (!ident || !tid)
+        return NULL;
+    return py->PyTuple_Pack(4, ident, tid, parked->frame ? parked->frame : py->none,
+                            parked->reason ? parked->reason : py->none);
+}
+
+/* The list changes without the GIL, its elements' objects only with it: what is counted on under
+ * the lock is described outside, as allocation may run the collector, and that anything. */
+struct prb_py *prb_debug_parked_list(const struct prb_py_api *py)
+{
+    PRB_AUTO(prb_py) struct prb_py *list = py->PyList_New(0);
+    unsigned count = 0;
+    pthread_mutex_lock(&session.lock);
+    for (const struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
+        count += parked->waits;
+    PRB_AUTO_FREE struct prb_debug_parked *copies = calloc(count + 1u, sizeof *copies);
+    count = 0;
+    for (const struct prb_debug_parked *parked = session.parked; copies && parked;
+         parked = parked->next)
+        if (parked->waits) {
+            copies[count] = *parked;
+            if (parked->frame)
+                py->Py_IncRef(parked->frame);
+            if (parked->reason)
+                py->Py_IncRef(parked->reason);
+            count++;
+        }
+    pthread_mutex_unlock(&session.lock);
+    bool ok = list && copies;
+    for (unsigned i = 0; i < count; i++) {
+        PRB_AUTO(prb_py) struct prb_py *one = ok ? describe(py, &copies[i]) : NULL;
+        ok = one && py->PyList_Append(list, one) == 0;
+        prb_py_drop(copies[i].frame);
+        prb_py_drop(copies[i].reason);
+    }
+    return ok ? PRB_STEAL(list) : NULL;
+}
+
+/* ---- thread ids ---- */
+
+static bool read_own(unsigned long address, void *out, size_t size)
+{
+    struct iovec to = {out, size}, from = {(void *)address, size};
+    return syscall(SYS_process_vm_readv, (long)getpid(), &to, 1L, &from, 1L, 0L) == (long)size;
+}
+
+/* An ident is the address of the C library's descriptor, and the kernel's number of the thread lies
+ * in it where ours lies in ours. */
+pid_t prb_debug_native_id(unsigned long ident)
+{
+    pid_t mine = own_tid(), found = 0;
+    unsigned long self = (unsigned long)pthread_self();
+    if (ident == self)
+        return mine;
+    for (size_t at = 0; at < DESCRIPTOR_MAX && mine != getpid(); at += sizeof mine) {
+        pid_t word;
+        if (!read_own(self + at, &word, sizeof word))
+            break;
+        if (word == mine)
+            return read_own(ident + at, &found, sizeof found) && found > 0 ? found : 0;
+    }
+    return 0;
+}

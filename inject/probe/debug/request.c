@@ -1,0 +1,289 @@
+/*
+ * DEBUG and DEBUG_CALL: who owns the session, its calls as jobs (python.h), and which thread runs
+ * them.
+ */
+#include "inject/probe/request.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "inject/probe/debug/core.h"
+#include "inject/probe/server.h"
+#include "inject/probe/settings.h"
+
+#define session prb_debug_session
+#define END_MS 1000u
+#define RESULT_MAX (PRB_MESSAGE_MAX - 1024)
+
+/* ---- DEBUG ---- */
+
+/* With the lock: it is the session's now. */
+static void open_session(struct prb_request *request)
+{
+    session.request = request;
+    session.dropped = 0;
+    session.state = PRB_DEBUG_OPEN;
+}
+
+static bool ended_output(void *context, int stream, const char *text, size_t len)
+{
+    (void)context, (void)stream, (void)text, (void)len;
+    return true;
+}
+static void ended_done(void *context, const struct prb_python_result *result)
+{
+    (void)context, (void)result;
+}
+static void ended_failed(void *context, const struct prb_error *err) { (void)context, (void)err; }
+
+/* Take the session out, as soon as the GIL is there. */
+static void start_end(void)
+{
+    struct prb_python_request request = {.kind = (enum prb_python_kind)PRB_PYTHON_DEBUG_END,
+                                         .gil_ms = END_MS};
+    struct prb_python_sink sink = {ended_output, ended_done, ended_failed, NULL};
+    prb_python_release(prb_python_start(&request, &sink, NULL));
+}
+
+static void begin_debug(struct prb_request *request, const struct prb_message *message)
+{
+    (void)message;
+    char who[sizeof session.who];
+    snprintf(who, sizeof who, "%s", request->client ? request->client->who : "");
+    pthread_mutex_lock(&session.lock);
+    bool opened = session.state == PRB_DEBUG_NONE;
+    bool waits = session.state == PRB_DEBUG_ENDING && !session.waiting;
+    if (opened)
+        open_session(prb_request_hold(request));
+    if (waits)
+        session.waiting = prb_request_hold(request);
+    if (opened || waits)
+        memcpy(session.who, who, sizeof who);
+    else
+        memcpy(who, session.who, sizeof who);
+    pthread_mutex_unlock(&session.lock);
+    if (opened)
+        prb_request_item(request, "", 0);
+    else if (waits)
+        start_end();
+    else
+        prb_request_failf(request, PRB_BUSY, "one debugger at a time: disconnect that one",
+                          "the process is being debugged by %s", who);
+}
+
+void prb_debug_next(void)
+{
+    pthread_mutex_lock(&session.lock);
+    struct prb_request *next = session.state == PRB_DEBUG_NONE ? PRB_STEAL(session.waiting) : NULL;
+    if (next)
+        open_session(prb_request_hold(next));
+    pthread_mutex_unlock(&session.lock);
+    if (!next)
+        return;
+    prb_request_item(next, "", 0);
+    prb_request_release(next);
+}
+
+/* However it ends: the END that its client may still wait for comes when all is out. */
+static void cancel_debug(struct prb_request *request, enum prb_cancel why)
+{
+    (void)why;
+    pthread_mutex_lock(&session.lock);
+    bool waited = session.waiting == request;
+    bool owns = session.request == request;
+    if (waited)
+        session.waiting = NULL;
+    pthread_mutex_unlock(&session.lock);
+    if (waited) {
+        prb_request_end(request, NULL);
+        prb_request_release(request);
+    }
+    if (owns) {
+        prb_debug_end();
+        start_end();
+    }
+}
+
+const struct prb_request_kind prb_request_debug = {
+    .type = PRB_MSG_DEBUG,
+    .name = "debug",
+    .logged = true,
+    .runs_python = true,
+    .begin = begin_debug,
+    .cancel = cancel_debug,
+};
+
+/* ---- DEBUG_CALL ---- */
+
+static bool call_output(void *context, int stream, const char *text, size_t len)
+{
+    (void)context, (void)stream, (void)text, (void)len;
+    return true;
+}
+
+static void call_done(void *context, const struct prb_python_result *result)
+{
+    PRB_AUTO(prb_buf) struct prb_buf fields = {0};
+    prb_fields_number(&fields, PRB_FLD_MICROSECONDS, result->microseconds);
+    prb_fields_text(&fields, PRB_FLD_TEXT, result->text, result->len);
+    prb_request_end(context, &fields);
+    prb_request_release(context);
+}
+
+static void call_failed(void *context, const struct prb_error *err)
+{
+    prb_request_fail(context, err);
+    prb_request_release(context);
+}
+
+static void release_job(void *data) { prb_python_release(data); }
+
+static bool is_owner(const struct prb_request *request)
+{
+    pthread_mutex_lock(&session.lock);
+    pthread_mutex_lock(&prb_server.lock);
+    bool is = session.state == PRB_DEBUG_OPEN && session.request && request->client &&
+              session.request->client == request->client;
+    pthread_mutex_unlock(&prb_server.lock);
+    pthread_mutex_unlock(&session.lock);
+    return is;
+}
+
+static uint32_t milliseconds(const struct prb_message *message, enum prb_message_field key,
+                             const char *setting, double otherwise)
+{
+    uint64_t value = 0;
+    prb_message_number(message, key, &value);
+    if (!value)
+        value = (uint64_t)(prb_settings_number(setting, otherwise) * 1000);
+    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static void begin_call(struct prb_request *request, const struct prb_message *message)
+{
+    if (!is_owner(request)) {
+        prb_request_failf(request, PRB_USAGE, "begin it with DEBUG, on the same connection",
+                          "there is no debug session of this connection");
+        return;
+    }
+    PRB_AUTO_FREE char *method = prb_message_copy(message, PRB_FLD_KEY);
+    struct prb_python_request asked = {
+        .kind = PRB_PYTHON_DEBUG,
+        .name_space = method,
+        .gil_ms = milliseconds(message, PRB_FLD_GIL_TIMEOUT_MS, "probing.eval.gil_timeout", 1),
+        .time_ms = milliseconds(message, PRB_FLD_TIMEOUT_MS, "probing.eval.timeout", 0),
+    };
+    prb_message_text(message, PRB_FLD_VALUE, &asked.source, &asked.source_len);
+    prb_message_number(message, PRB_FLD_THREAD, &asked.thread);
+    struct prb_python_sink sink = {call_output, call_done, call_failed, prb_request_hold(request)};
+    struct prb_error err = {.code = PRB_NOMEM, .text = "the target is out of memory"};
+    struct prb_python_job *job = method ? prb_python_start(&asked, &sink, &err) : NULL;
+    if (job)
+        prb_request_set_data(request, job, release_job);
+    else
+        call_failed(request, &err);
+}
+
+static void cancel_call(struct prb_request *request, enum prb_cancel why)
+{
+    (void)why;
+    struct prb_python_job *job = prb_request_data(request);
+    if (job)
+        prb_python_cancel(job);
+}
+
+const struct prb_request_kind prb_request_debug_call = {
+    .type = PRB_MSG_DEBUG_CALL,
+    .name = "debug call",
+    .runs_python = true,
+    .begin = begin_call,
+    .cancel = cancel_call,
+};
+
+/* ---- its job ---- */
+
+bool prb_debug_hand(struct prb_python_job *job)
+{
+    if (job->request.kind != PRB_PYTHON_DEBUG || !job->request.thread)
+        return false;
+    bool taken = false;
+    pthread_mutex_lock(&session.lock);
+    for (struct prb_debug_parked *parked = session.parked; parked && !taken;
+         parked = parked->next) {
+        if ((uint64_t)parked->tid != job->request.thread || !parked->waits || parked->resume)
+            continue;
+        struct prb_python_job **last = &parked->jobs;
+        while (*last)
+            last = &(*last)->handed;
+        prb_job_hold(job);
+        *last = job;
+        pthread_cond_signal(&parked->changed);
+        taken = true;
+    }
+    pthread_mutex_unlock(&session.lock);
+    return taken;
+}
+
+/* The exception of a call as the request's failure. */
+static bool fail_raised(struct prb_python_job *job, const struct prb_py_api *py,
+                        struct prb_error *err)
+{
+    if (job->stop &&
+        py->PyErr_GivenExceptionMatches(py->PyErr_Occurred(), *py->keyboard_interrupt)) {
+        py->PyErr_Clear();
+        if (job->stop == PRB_JOB_OVERDUE)
+            return prb_fail(err, PRB_TIMEOUT, "it was interrupted after %u ms",
+                            job->request.time_ms);
+        return prb_fail(err, PRB_TIMEOUT, "it was cancelled");
+    }
+    struct prb_py *type, *value, *trace;
+    py->PyErr_Fetch(&type, &value, &trace);
+    PRB_AUTO(prb_py)
+    struct prb_py *number = value ? py->PyObject_GetAttrString(value, "code") : NULL;
+    long code = number ? py->PyLong_AsLong(number) : 0;
+    py->PyErr_Clear();
+    py->PyErr_Restore(type, value, trace);
+    char text[sizeof err->text];
+    prb_py_raised(py, text, sizeof text);
+    return prb_fail(err, code > PRB_OK && code <= PRB_INTERNAL ? (enum prb_code)code : PRB_INTERNAL,
+                    "%s", text);
+}
+
+static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *told,
+                 struct prb_error *err)
+{
+    char *data;
+    ptrdiff_t len;
+    if (py->PyBytes_AsStringAndSize(told, &data, &len) != 0)
+        return fail_raised(job, py, err);
+    if (len > (ptrdiff_t)RESULT_MAX)
+        return prb_fail(err, PRB_USAGE, "the answer is larger than %u MiB", PRB_MESSAGE_MAX >> 20);
+    job->text = malloc((size_t)len + 1);
+    if (!job->text)
+        return prb_fail(err, PRB_NOMEM, "no memory for the result");
+    memcpy(job->text, data, (size_t)len + 1);
+    job->result = (struct prb_python_result){.text = job->text, .len = (size_t)len};
+    return true;
+}
+
+bool prb_debug_answer(struct prb_python_job *job, const struct prb_py_api *py,
+                      struct prb_error *err)
+{
+    if (!prb_debug_load(py, err))
+        return false;
+    const struct prb_python_request *asked = &job->request;
+    PRB_AUTO(prb_py) struct prb_py *call = session.call;
+    py->Py_IncRef(call);
+    PRB_AUTO(prb_py)
+    struct prb_py *method = py->PyUnicode_DecodeUTF8(
+        asked->name_space, (ptrdiff_t)strlen(asked->name_space), "replace");
+    PRB_AUTO(prb_py)
+    struct prb_py *arguments =
+        asked->source_len
+            ? py->PyBytes_FromStringAndSize(asked->source, (ptrdiff_t)asked->source_len)
+            : py->PyBytes_FromStringAndSize("{}", 2);
+    PRB_AUTO(prb_py)
+    struct prb_py *args = method && arguments ? py->PyTuple_Pack(2, method, arguments) : NULL;
+    PRB_AUTO(prb_py) struct prb_py *told = args ? prb_job_run(job, py, call, args) : NULL;
+    return told ? keep(job, py, told, err) : fail_raised(job, py, err);
+}
