@@ -5,3 +5,4 @@ PYTESTS += %D%/test_protocol.py %D%/test_wire.py %D%/test_session.py %D%/test_br
 	%D%/test_variables.py %D%/test_matrix.py
 EXTRA_DIST += %D%/client.py %D%/conftest.py %D%/debuggee.py %D%/make_protocol.py %D%/protocol.py %D%/protocol.json \
 	%D%/protocol.LICENSE
+PYTESTS += %D%/test_core.py

@@ -37,7 +37,7 @@ class Engine(object):
         self.__dict__.update(functions)
 
     def event(self, name, body):
-        self.emit(part("json").dumps({"event": name, "body": body}))
+        self.emit(part("json").dumps({"event": name, "body": body}), name != "output")
 
     def note(self, text, category="console"):
         self.event("output", {"category": category, "output": text + "\n"})

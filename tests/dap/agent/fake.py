@@ -67,7 +67,7 @@ class Engine(object):
 
     # ---- ENGINE ----
 
-    def emit(self, data):
+    def emit(self, data, important=True):
         with self.changed:
             self.events.append(json.loads(data.decode("utf-8")))
             self.changed.notify_all()
