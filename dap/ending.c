@@ -1,0 +1,144 @@
+/* disconnect and terminate, and the end of the target. */
+#include "dap/ending.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "dap/countdown.h"
+
+#define END_MS 1000 /* from the probe's end to the process's */
+
+bool prb_dap_ending_signal(struct prb_dap_session *session, int number, struct prb_error *err)
+{
+    int failed = session->pidfd >= 0
+                     ? (int)syscall(SYS_pidfd_send_signal, session->pidfd, number, NULL, 0)
+                     : kill(session->pid, number);
+    return failed == 0 ||
+           prb_fail_sys(err, errno, "signal %d to process %d", number, (int)session->pid);
+}
+
+static bool has_ended(const struct prb_dap_session *session, int wait_ms)
+{
+    struct pollfd fd = {.fd = session->pidfd, .events = POLLIN};
+    return session->pidfd < 0 ? kill(session->pid, 0) != 0 : poll(&fd, 1, wait_ms) == 1;
+}
+
+/* What wait(2) would tell the parent, as long as the parent has not asked; proc(5), field 52 of
+ * stat. */
+static bool find_status(pid_t pid, int *status_out)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    PRB_AUTO(file) FILE *file = fopen(path, "re");
+    size_t got = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[got] = '\0';
+    const char *end = strrchr(text, ')'), *last = strrchr(text, ' ');
+    if (!end || end[1] != ' ' || end[2] != 'Z' || !last)
+        return false;
+    *status_out = atoi(last + 1);
+    return true;
+}
+
+static void send_exited(struct prb_dap_session *session)
+{
+    int status;
+    if (!find_status(session->pid, &status))
+        return;
+    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (WIFSIGNALED(status))
+        prb_dap_say(session, false, "probing: signal %d (%s) ended the process", WTERMSIG(status),
+                    strsignal(WTERMSIG(status)));
+    prb_dap_send(session, "exited", json_pack("{s:i}", "exitCode", code));
+}
+
+void prb_dap_ending_gone(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    bool first = !session->gone && !session->leaving;
+    session->gone = true;
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_session_resumes(session);
+    if (!first)
+        return;
+    if (has_ended(session, END_MS))
+        send_exited(session);
+    else
+        prb_dap_say(session, true, "probing: the probe has left process %d, which runs on",
+                    (int)session->pid);
+    prb_dap_send(session, "terminated", NULL);
+}
+
+void prb_dap_ending_release(struct prb_dap_session *session)
+{
+    struct prb_dap_backend *backend = session->backend;
+    json_t *stopped = NULL;
+    prb_dap_countdown_close(session->countdown);
+    session->countdown = NULL;
+    pthread_mutex_lock(&session->lock);
+    if (session->stopped && session->keep)
+        stopped = json_incref(session->stopped);
+    session->backend = NULL;
+    session->state = PRB_DAP_ENDED;
+    pthread_mutex_unlock(&session->lock);
+    if (backend)
+        session->host->ops->release(session->host, backend, stopped, session->keep);
+    json_decref(stopped);
+    if (session->pidfd >= 0)
+        close(PRB_STEAL_FD(session->pidfd));
+}
+
+static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
+                              struct prb_error *err)
+{
+    bool terminate = false, suspend = false;
+    (void)body_out;
+    if (!prb_dap_get_flag(arguments, "terminateDebuggee", &terminate, err) ||
+        !prb_dap_get_flag(arguments, "suspendDebuggee", &suspend, err))
+        return false;
+    session->keep = suspend && !terminate && session->host->ops->keeps && !session->gone;
+    if (terminate && session->pid && !session->gone &&
+        !prb_dap_ending_signal(session, SIGTERM, err))
+        return false;
+    prb_dap_ending_release(session);
+    prb_dap_session_leave(session);
+    return true;
+}
+
+static void add_disconnect(json_t *capabilities)
+{
+    json_object_set_new(capabilities, "supportTerminateDebuggee", json_true());
+}
+
+const struct prb_dap_request prb_dap_disconnect = {
+    .command = "disconnect",
+    .more = add_disconnect,
+    .when = PRB_DAP_BEFORE,
+    .handle = handle_disconnect,
+};
+
+/* As the stock Python debugger: onTerminate "KeyboardInterrupt" lets the program clean up. */
+static bool handle_terminate(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
+                             struct prb_error *err)
+{
+    const char *how = json_string_value(json_object_get(session->settings, "onTerminate"));
+    bool interrupts = how && strcmp(how, "KeyboardInterrupt") == 0;
+    (void)arguments, (void)body_out;
+    if (!session->pid)
+        return prb_fail(err, PRB_UNSUPPORTED, "a file cannot be terminated");
+    if (!prb_dap_ending_signal(session, interrupts ? SIGINT : SIGTERM, err))
+        return false;
+    prb_dap_session_resumes(session);
+    json_decref(prb_dap_ask(session, "continue", NULL, 0, NULL)); /* it may be gone already */
+    return true;
+}
+
+const struct prb_dap_request prb_dap_terminate = {
+    .command = "terminate",
+    .capabilities = "supportsTerminateRequest",
+    .when = PRB_DAP_ATTACHED,
+    .handle = handle_terminate,
+};

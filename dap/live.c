@@ -1,0 +1,136 @@
+/* The live back end: a session of the probe's debugger (inject/debug.h).  The probe is injected
+ * when there is none. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "dap/backend.h"
+#include "inject/control.h"
+#include "inject/debug.h"
+#include "inject/inject.h"
+
+/* Until inject/debug.c is there. */
+#pragma weak prb_debug_open
+#pragma weak prb_debug_close
+#pragma weak prb_debug_call
+
+struct live {
+    struct prb_dap_backend backend;
+    struct prb_debug *debug;
+};
+
+static const char *const methods[] = {
+#define ANY
+#define M(name, where) #name,
+#include "inject/probe/debug/methods.def"
+#undef M
+#undef ANY
+};
+
+static bool live_has(const struct prb_dap_backend *backend, const char *method)
+{
+    (void)backend;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (strcmp(methods[i], method) == 0)
+            return true;
+    return false;
+}
+
+static json_t *live_call(struct prb_dap_backend *backend, const struct prb_dap_call *call,
+                         struct prb_error *err)
+{
+    struct live *live = (struct live *)backend;
+    PRB_AUTO_FREE char *arguments =
+        call->arguments ? json_dumps(call->arguments, JSON_COMPACT) : strdup("{}");
+    PRB_AUTO_FREE char *text = NULL;
+    size_t len;
+    json_error_t why;
+    if (!arguments)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    const struct prb_debug_call ask = {
+        .method = call->method,
+        .arguments = arguments,
+        .arguments_len = strlen(arguments),
+        .thread = call->thread,
+        .timeout = call->timeout,
+        .cancelled = call->cancelled,
+        .context = call->context,
+    };
+    if (!prb_debug_call(live->debug, &ask, &text, &len, err))
+        return NULL;
+    json_t *result = json_loadb(text, len, JSON_ALLOW_NUL, &why);
+    if (!json_is_object(result)) {
+        json_decref(result);
+        return PRB_NULL(prb_fail(err, PRB_CORRUPT,
+                                 "the target's answer to %s is no JSON object: %s", call->method,
+                                 why.text));
+    }
+    return result;
+}
+
+static void live_close(struct prb_dap_backend *backend)
+{
+    struct live *live = (struct live *)backend;
+    prb_debug_close(live->debug);
+    free(live);
+}
+
+static const struct prb_dap_backend_ops live_ops = {
+    .name = "live",
+    .has = live_has,
+    .call = live_call,
+    .close = live_close,
+};
+
+static void take_event(void *context, const char *text, size_t len)
+{
+    struct live *live = context;
+    json_t *event = json_loadb(text, len, JSON_ALLOW_NUL, NULL),
+           *body = json_object_get(event, "body");
+    const char *name = json_string_value(json_object_get(event, "event"));
+    json_t *none = json_is_object(body) ? NULL : json_object();
+    if (name)
+        live->backend.event(live->backend.context, name, none ? none : body);
+    json_decref(none);
+    json_decref(event);
+}
+
+static void take_end(void *context, const struct prb_error *err)
+{
+    struct live *live = context;
+    json_t *body = json_pack("{s:s}", "reason", err ? err->text : "");
+    live->backend.event(live->backend.context, "gone", body);
+    json_decref(body);
+}
+
+static bool load_probe(pid_t pid, struct prb_error *err)
+{
+    const struct prb_inject_options options = {0};
+    struct prb_inject_report report = {0};
+    if (prb_control_present(pid))
+        return true;
+    if (!prb_inject(pid, &options, &report, err))
+        return false;
+    if (report.will_load_later) {
+        prb_fail(err, PRB_BUSY, "process %d is stopped: the probe loads when it goes on", (int)pid);
+        return prb_error_remedy(err, "`kill -CONT %d` lets it go on", (int)pid);
+    }
+    return true;
+}
+
+struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const char *, json_t *),
+                                          void *context, struct prb_error *err)
+{
+    struct live *live = load_probe(pid, err) ? calloc(1, sizeof *live) : NULL;
+    if (!live)
+        return NULL;
+    live->backend = (struct prb_dap_backend){.ops = &live_ops, .event = event, .context = context};
+    const struct prb_debug_options options = {
+        .event = take_event, .ended = take_end, .context = live};
+    live->debug = prb_debug_open(pid, &options, err);
+    if (live->debug)
+        return &live->backend;
+    free(live);
+    return NULL;
+}
