@@ -43,7 +43,10 @@ struct prb_inject_arch {
     unsigned args[6];
     const uint8_t *syscall_code; /* the instruction */
     size_t syscall_len;
-    int mmap, mprotect;
+    int mmap;
+    /* 0: code may run where it was just written, and the stub's thread takes the right to write
+     * away; else the tracer makes it executable after it was written, which tells the processor. */
+    int mprotect;
     const struct prb_waiting_call *waits;
     size_t wait_count;
     unsigned extended_note; /* NT_X86_XSTATE, NT_PRFPREG */

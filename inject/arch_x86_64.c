@@ -188,7 +188,6 @@ const struct prb_inject_arch prb_inject_x86_64 = {
     .syscall_code = syscall_code,
     .syscall_len = sizeof syscall_code,
     .mmap = 9,
-    .mprotect = 10,
     .waits = waits,
     .wait_count = sizeof waits / sizeof *waits,
     .extended_note = NT_X86_XSTATE,

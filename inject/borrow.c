@@ -10,6 +10,7 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "arch/arch.h"
 #include "inject/method.h"
@@ -30,6 +32,7 @@
 #define SCRATCH_LEN (PRB_FRAME_MAX + PRB_XSTATE_MAX + STACK_LEN)
 #define MAPPED_LEN (2 * PRB_STUB_PAGE + SCRATCH_LEN)
 #define FIRST_STOP_NS 20000000 /* the thread did not stop: take another */
+#define LOOK_NS 200000         /* for a stop, then we sleep for it */
 
 struct stop {
     struct prb_chooser *chooser;
@@ -42,7 +45,8 @@ struct stop {
     size_t extended_len;
     _Alignas(64) uint8_t extended[PRB_XSTATE_MAX];
     uint8_t frame[PRB_FRAME_MAX];
-    int64_t since;       /* we asked it to stop */
+    bool apart;          /* we have another processor than the thread */
+    int64_t since;       /* it stands still */
     atomic_bool touched; /* it is stopped: what was begun is ended */
     int signal;          /* to be passed on when it is let go */
 };
@@ -65,6 +69,38 @@ static uint64_t processor_clock(void)
 #endif
 }
 
+/* ---- processors ---- */
+
+static void stay_on(int processor)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+/* Whether nobody waits for a processor: proc_loadavg(5) counts who runs, us included. */
+static bool nobody_waits(void)
+{
+    char text[128];
+    unsigned running;
+    PRB_AUTO_FD int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    return sscanf(text, "%*f %*f %*f %u/", &running) == 1 &&
+           running <= sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* False: there is no other, or it is wanted by others, who would come to the thread's then. */
+static bool stay_off(int processor)
+{
+    cpu_set_t set;
+    if (!nobody_waits() || sched_getaffinity(0, sizeof set, &set))
+        return false;
+    CPU_CLR(processor, &set);
+    return CPU_COUNT(&set) > 0 && sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
 /* ---- stops ---- */
 
 enum event { EVENT_STOP, EVENT_SYSCALL, EVENT_SIGNAL, EVENT_END };
@@ -82,18 +118,32 @@ static enum event classify(int status, int *signal_out)
     return EVENT_SIGNAL;
 }
 
-/* The next stop.  We sleep for it and never spin: the thread may need our processor. */
+/*
+ * The next stop.  While the thread's processor is free, we have another one and look for the stop:
+ * to be woken takes longer than all the rest.  Where that processor is busy, the thread and we
+ * run on it by turns.
+ */
 static enum event await(struct stop *stop, bool first)
 {
     int status = 0, old;
-    pid_t got, tid = stop->choice->tid;
+    pid_t got = 0, tid = stop->choice->tid;
+    bool looked = stop->apart;
+    int64_t until = looked ? now_ns() + LOOK_NS : 0;
+    while (stop->apart && (got = waitpid(tid, &status, __WALL | WNOHANG)) == 0)
+        stop->apart = now_ns() < until;
+    if (got == 0) {
+        if (looked)
+            stay_on(stop->choice->processor);
+        if (first)
+            pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
+        do
+            got = waitpid(tid, &status, __WALL);
+        while (got < 0 && errno == EINTR);
+        if (first)
+            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+    }
     if (first)
-        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
-    do
-        got = waitpid(tid, &status, __WALL);
-    while (got < 0 && errno == EINTR);
-    if (first)
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+        stop->since = now_ns();
     return got == tid ? classify(status, &stop->signal) : EVENT_END;
 }
 
@@ -221,8 +271,8 @@ static enum prb_unfit judge(struct stop *stop)
 
 static bool map_memory(struct stop *stop, enum event *event_out, int64_t *result_out)
 {
-    const uint64_t args[6] = {
-        0, MAPPED_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0};
+    uint64_t may = PROT_READ | PROT_WRITE | (stop->arch->mprotect ? 0 : PROT_EXEC);
+    const uint64_t args[6] = {0, MAPPED_LEN, may, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0};
     *event_out = remote_call(stop, stop->arch->mmap, args, result_out);
     if (*event_out != EVENT_SYSCALL || *result_out < 0)
         return false;
@@ -266,6 +316,8 @@ static bool write_orders(struct stop *stop)
 static bool protect_code(struct stop *stop, enum event *event_out, int64_t *result_out)
 {
     const uint64_t args[6] = {stop->borrowed->base, PRB_STUB_PAGE, PROT_READ | PROT_EXEC};
+    if (!stop->arch->mprotect)
+        return true;
     *event_out = remote_call(stop, stop->arch->mprotect, args, result_out);
     return *event_out == EVENT_SYSCALL && *result_out == 0;
 }
@@ -294,7 +346,7 @@ static bool in_the_stop(struct stop *stop)
     if (why != PRB_FIT)
         return another_time(stop, why);
     if (!stop->borrowed->base && !map_memory(stop, &event, &result))
-        return event == EVENT_SYSCALL ? hopeless(stop, PRB_IO, "map memory", result)
+        return event == EVENT_SYSCALL ? hopeless(stop, PRB_IO, "map executable memory", result)
                                       : interrupted(stop, event);
     if (!write_orders(stop))
         return hopeless(stop, PRB_FAULT, "the memory that the target mapped is not there", 0);
@@ -304,15 +356,10 @@ static bool in_the_stop(struct stop *stop)
     return send_off(stop);
 }
 
-/* So that nobody takes the processor from us while the thread is stopped; and on the thread's own
- * processor, for we run by turns, and waking another one takes longer than all the rest.  Where it
- * is not allowed, we do without. */
-static void hurry(int processor)
+/* So that nobody takes the processor from us while the thread is stopped; where that is not
+ * allowed, we do without. */
+static void hurry(void)
 {
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    CPU_SET(processor, &own);
-    sched_setaffinity(0, sizeof own, &own);
     struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
     sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 }
@@ -343,11 +390,13 @@ static void *stop_main(void *argument)
     struct stop *stop = argument;
     int old;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-    hurry(stop->choice->processor);
+    stop->apart = stay_off(stop->choice->processor);
+    if (!stop->apart)
+        stay_on(stop->choice->processor);
+    hurry();
     pid_t tid = stop->choice->tid;
     if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD))
         return refused(stop, errno) ? stop : NULL;
-    stop->since = now_ns();
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
         return interrupted(stop, EVENT_END) ? stop : NULL;
     enum event event = await(stop, true);

@@ -138,7 +138,9 @@ static bool is_kernels(const struct prb_task *task) { return strncmp(task->comm,
 bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_error *err)
 {
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    if (!prb_proc_tids(chooser->proc, &tasks, err) || !prb_proc_maps(chooser->proc, true, err) ||
+    /* The first look takes the maps that the modules were found in, some milliseconds old. */
+    bool again = chooser->looks++ > 0;
+    if (!prb_proc_tids(chooser->proc, &tasks, err) || !prb_proc_maps(chooser->proc, again, err) ||
         !prb_proc_check(chooser->proc, err))
         return false;
     struct prb_choice choice = {0};

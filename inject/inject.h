@@ -26,7 +26,8 @@ struct prb_inject_report {
     bool already;            /* a probe was there; nothing was done but a handshake */
     bool will_load_later;    /* the target is stopped: it loads when it goes on */
     enum prb_inject_method method;
-    double total_ms, paused_us;
+    double total_ms;
+    double paused_us; /* from the thread's stop until it goes back to its own call */
     pid_t tid;               /* the thread that was paused, in the caller's pid namespace; 0: none */
     unsigned tries;
 };

@@ -1,8 +1,8 @@
 /*
  * The steps of method I, each in a file of its own, and what they hand on:
  * preflight.c (may it be?), places.c (addresses of the target's functions, and of those that a
- * borrowed thread must not be in), choose.c and stack.c (a thread), borrow.c (the stop), deliver.c (the library's
- * way in, and the wait), inject.c (their order).
+ * borrowed thread must not be in), choose.c and stack.c (a thread), borrow.c (the stop), deliver.c
+ * (the library's way in, and the wait), inject.c (their order).
  */
 #ifndef PRB_INJECT_METHOD_H
 #define PRB_INJECT_METHOD_H
@@ -30,15 +30,15 @@ int prb_inject_lock(struct prb_proc *proc, double wait, struct prb_error *err);
 struct prb_danger {
     prb_addr start, end;
     const char *what; /* "the allocator" */
-    bool called; /* its return addresses stand behind a call instruction */
+    bool called;      /* its return addresses stand behind a call instruction */
 };
 
 struct prb_places {
     const struct prb_inject_arch *arch;
     prb_addr pthread_create, pthread_self, pthread_detach, dlopen, dlsym, dlerror;
-    bool private_dlopen; /* __libc_dlopen_mode: wants a flag of its own */
-    prb_addr syscall_code; /* an existing system call instruction */
-    prb_addr probe_start;  /* prb_probe_start of a probe that is mapped already; 0: none */
+    bool private_dlopen;        /* __libc_dlopen_mode: wants a flag of its own */
+    prb_addr syscall_code;      /* an existing system call instruction */
+    prb_addr probe_start;       /* prb_probe_start of a probe that is mapped already; 0: none */
     struct prb_danger *dangers; /* ascending start, not overlapping */
     size_t danger_count;
 };
@@ -74,7 +74,7 @@ enum prb_unfit {
 struct prb_choice {
     pid_t tid;
     bool running;            /* its stack is looked at while it is stopped */
-    int processor; /* where it ran last */
+    int processor;           /* where it ran last */
     struct prb_syscall call; /* else the system call that it waits in */
 };
 
@@ -91,27 +91,29 @@ struct prb_chooser {
     struct prb_modules *modules;
     struct prb_unwinder *unwinder; /* made on first use */
     struct prb_stack_room room;
-    size_t stack_len;     /* bytes of the stack that was read last */
-    bool unwind_stopped;  /* by and by: unwind also while a thread is stopped, some 0.3 ms */
+    size_t stack_len;    /* bytes of the stack that was read last */
+    bool unwind_stopped; /* by and by: unwind also while a thread is stopped, some 0.3 ms */
     unsigned unfit[PRB_UNFIT_COUNT]; /* threads of the last look, by why they cannot be taken */
     const struct prb_danger *danger; /* the last one found on a stack */
     struct prb_task running;         /* a running thread of the last look */
+    unsigned looks;                  /* that were had */
     size_t turn;                     /* so that each running thread has its turn */
     bool stopped;                    /* the target is stopped (SIGSTOP) */
 };
 
 void prb_chooser_deinit(struct prb_chooser *chooser);
 PRB_DEFINE_AUTO(prb_chooser, struct prb_chooser, prb_chooser_deinit)
-/* A parked thread whose stack is clean, else a running one, to be looked at in its stop.  False without
- * an error: none now (unfit tells); with one: the process ended. */
+/* A parked thread whose stack is clean, else a running one, to be looked at in its stop.  False
+ * without an error: none now (unfit tells); with one: the process ended. */
 bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_error *err);
 /* Room for the largest stack that is looked at. */
 bool prb_stack_room(struct prb_chooser *chooser, struct prb_error *err);
-/* PRB_UNFIT_STACK when a word of the stack is a return address into a danger.  Allocates nothing once
- * the room suffices. */
+/* PRB_UNFIT_STACK when a word of the stack is a return address into a danger.  Allocates nothing
+ * once the room suffices. */
 enum prb_unfit prb_stack_scan(struct prb_chooser *chooser, const struct prb_registers *registers);
 /* PRB_FIT when the stack that was scanned last, unwound, has no frame in a danger. */
-enum prb_unfit prb_stack_unwound(struct prb_chooser *chooser, const struct prb_registers *registers);
+enum prb_unfit prb_stack_unwound(struct prb_chooser *chooser,
+                                 const struct prb_registers *registers);
 /* "3 run, 2 have the allocator on their stack": why no thread was taken. */
 void prb_choose_explain(const struct prb_chooser *chooser, char *out, size_t size);
 
@@ -122,13 +124,14 @@ struct prb_borrowed {
     bool given;         /* a thread runs the stub now, or will when the target goes on */
     bool stopped;       /* the target is stopped: nothing runs before it is continued */
     enum prb_unfit why; /* not given: try another */
-    int64_t paused_ns;  /* until we let go */
+    int64_t paused_ns;  /* from its stop until we let go */
     uint64_t clock_let_go;
-    double clock_hz;    /* of the processor's counter; 0: not known */
+    double clock_hz; /* of the processor's counter; 0: not known */
 };
 
-/* Send a thread through the stub, with page as its orders.  True with given false: try again, nothing
- * was changed (a mapping may have been made, which the next try takes).  False: hopeless. */
+/* Send a thread through the stub, with page as its orders.  True with given false: try again,
+ * nothing was changed (a mapping may have been made, which the next try takes).  False: hopeless.
+ */
 bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
                 const struct prb_stub_page *page, struct prb_borrowed *borrowed,
                 struct prb_error *err);
@@ -160,13 +163,13 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
 
 /* A file in the target's root that its user alone may read: path as the target sees it, made as we
  * do; to be unlinked. */
-bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes, size_t len, char *path,
-                    size_t size, char *made, size_t made_size);
+bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes, size_t len,
+                    char *path, size_t size, char *made, size_t made_size);
 
 /* ---- remote_exec.c ---- */
 
-/* By the interpreter's own door for debuggers (PEP 768): the main thread runs a script of ours, soon,
- * if it runs Python code at all.  Nothing is stopped. */
+/* By the interpreter's own door for debuggers (PEP 768): the main thread runs a script of ours,
+ * soon, if it runs Python code at all.  Nothing is stopped. */
 bool prb_inject_remote_exec(struct prb_proc *proc, struct prb_modules *modules,
                             const struct prb_delivery *delivery,
                             const struct prb_inject_options *options, struct prb_error *err);

@@ -6,6 +6,7 @@
 #include "../stub.h"
 
 #define SYS_CLOSE 3
+#define SYS_MPROTECT 10
 #define SYS_MUNMAP 11
 #define SYS_RT_SIGPROCMASK 14
 #define SYS_RT_SIGRETURN 15
@@ -84,6 +85,18 @@ made:
 	subq	$8, %rsp
 	movq	%rdi, %rbx
 	movl	$PRB_STUB_BEGAN, PRB_STUB_PROGRESS(%rbx)
+	/* All of it could be written and run so far; from now on each only what it has to. */
+	movl	$SYS_MPROTECT, %eax
+	leaq	-PRB_STUB_PAGE(%rbx), %rdi
+	movl	$PRB_STUB_PAGE, %esi
+	movl	$5, %edx			/* PROT_READ | PROT_EXEC */
+	syscall
+	movl	$SYS_MPROTECT, %eax
+	movq	%rbx, %rdi
+	movq	PRB_STUB_SCRATCH_LEN(%rbx), %rsi
+	addq	$PRB_STUB_PAGE, %rsi
+	movl	$3, %edx			/* PROT_READ | PROT_WRITE */
+	syscall
 	movl	$SYS_PRCTL, %eax
 	movl	$15, %edi			/* PR_SET_NAME */
 	leaq	PRB_STUB_THREAD_NAME(%rbx), %rsi

@@ -120,7 +120,7 @@ def test_output_of_all_kinds(probing, fake):
     ({}, 0, "", ""),
     ({TEXT: b"a\xffb"}, 0, "a\udcffb\n", ""),
     ({TEXT: b"x" * (1 << 20)}, 0, "x" * (1 << 20) + "\n", ""),
-])
+], ids=["raised", "raised, line ended", "no value", "no field", "no UTF-8", "a megabyte"])
 def test_results(probing, fake, answer, status, out, err):
     done = probing("-t", fake({EVAL: lambda number: message(END, number, answer)}).path, "eval", "1")
     assert (done.status, done.out, done.err) == (status, out, err)

@@ -359,10 +359,12 @@ def test_signals_reach_the_program_and_not_the_probe(probe):
     """All of the probe's threads block every signal that can be blocked."""
     seen = 0
     for tid in os.listdir("/proc/{}/task".format(probe.child.pid)):
-        folder = "/proc/{}/task/{}/".format(probe.child.pid, tid)
-        with open(folder + "comm") as comm, open(folder + "status") as status:
-            name = comm.read().strip()
-            blocked = int(next(line for line in status if line.startswith("SigBlk:")).split()[1], 16)
+        try:
+            with open("/proc/{}/task/{}/status".format(probe.child.pid, tid)) as status:
+                told = dict(line.split(":", 1) for line in status)
+        except FileNotFoundError:
+            continue  # it ended
+        name, blocked = told["Name"].strip(), int(told["SigBlk"], 16)
         if name.startswith("probing"):
             seen += 1
             wanted = [signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPROF, signal.SIGUSR1, signal.SIGHUP]
