@@ -6,3 +6,6 @@ PYTESTS += %D%/test_protocol.py %D%/test_wire.py %D%/test_session.py %D%/test_br
 EXTRA_DIST += %D%/client.py %D%/conftest.py %D%/debuggee.py %D%/make_protocol.py %D%/protocol.py %D%/protocol.json \
 	%D%/protocol.LICENSE
 PYTESTS += %D%/test_core.py
+# The in-target Python alone, on every CPython found: agent/cases.py with an engine of sys.settrace.
+PYTESTS += %D%/test_agent.py
+EXTRA_DIST += %D%/agent/cases.py %D%/agent/fake.py %D%/agent/program.py

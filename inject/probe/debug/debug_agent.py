@@ -17,6 +17,8 @@ METHODS = {
     "goto_targets": "goto", "goto": "goto",
     "source": "sources", "modules": "sources", "loaded_sources": "sources", "disassemble": "bytecode",
     "read_memory": "memory", "write_memory": "memory",
+    "data_breakpoint_info": "data", "set_data_breakpoints": "data",
+    "output": "output", "snapshot": "snapshot", "time_outs": "timeouts",
 }
 # The functions that are no valid names, or builtins', have an underscore more.
 RENAMED = {"continue": "continue_", "next": "next_"}

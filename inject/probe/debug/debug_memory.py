@@ -3,6 +3,7 @@ import binascii
 import os
 import sys
 
+codes = part("codes")  # noqa: F821
 COUNT_MAX = 8 << 20
 HEAD = bytes.__basicsize__ - 1  # Include/bytesobject.h: ob_sval is the last of it
 
@@ -49,6 +50,11 @@ def reference(session, value):
     """The memoryReference of a value, or None."""
     if type(value) in (int, str, float, bool, list, dict, tuple, type(None)):
         return None
+    if type(value) is codes.Function:
+        value = value.__code__
+    if type(value) is codes.Code:  # for disassemble
+        session.handles.memory[hex(id(value))] = value
+        return hex(id(value))
     try:
         found = range_of(value)
     except Exception:
@@ -62,7 +68,7 @@ def reference(session, value):
 
 def range_at(session, given):
     found = session.handles.memory.get(given.get("memoryReference"))
-    if found is None:
+    if not isinstance(found, Range):
         raise Failed("this memory is of an earlier stop, or of no object", "NOT_FOUND")  # noqa: F821
     return found, given.get("offset") or 0
 

@@ -53,7 +53,7 @@ class Session(object):
         self.breakpoints = part("breakpoints").Breakpoints(self)  # noqa: F821
         self.stepping = part("stepping").Stepping(self)  # noqa: F821
         self.exceptions = None
-        self.data = None
+        self.data = None  # watches, when there are data breakpoints
         self.output = None
 
     # ---- events, on the program's threads ----
@@ -152,6 +152,8 @@ def continue_(session, given):
 def attach(session, given):
     session.options = Options(given)
     part("codes").mine.just_my_code = session.options.just_my_code  # noqa: F821
+    if session.options.redirect_output:
+        part("output").output(session, {"on": True})  # noqa: F821
     return {"python": sys.version, "mechanism": engine.mechanism, "cwd": os.getcwd(), "pid": os.getpid(),  # noqa: F821
             "path": [one for one in sys.path if isinstance(one, str)], "features": features()}
 

@@ -326,6 +326,116 @@ def case_memory():
     finish(engine)
 
 
+def case_data():
+    engine = fake.Engine()
+    thing = program.Thing(1)
+    breaks(engine, "CHANGE")
+    engine.thread = engine.start(program.changes, thing)
+    at(engine, "CHANGE")
+    rows = {one["name"]: one for one in engine.variables(engine.scope())}
+    found = engine.call("data_breakpoint_info", variablesReference=rows["thing"]["variablesReference"], name="size")
+    local = engine.call("data_breakpoint_info", frameId=engine.top()["id"], name="other")
+    assert found["dataId"] and local["dataId"] and found["accessTypes"] == ["write"], (found, local)
+    lazy = engine.call("data_breakpoint_info", variablesReference=rows["thing"]["variablesReference"], name="double")
+    assert lazy["dataId"] is None, lazy
+    breaks(engine)
+    answer = engine.call("set_data_breakpoints", breakpoints=[{"dataId": found["dataId"]}])["breakpoints"]
+    assert answer[0]["verified"], answer
+    engine.go()
+    body = at(engine, "CHANGED")
+    assert body["reason"] == "data breakpoint" and body["text"] == "thing.size: 1 -> 5", body
+    engine.call("set_data_breakpoints", breakpoints=[])
+    assert not any(lines for _, lines in engine.planted.values())
+    finish(engine)
+
+
+def case_output():
+    engine = fake.Engine()
+    before = sys.stdout
+    engine.call("output", on=True)
+    print("to both")
+    assert engine.wait("output")["output"] == "to both"
+    engine.call("output", on=False)
+    assert sys.stdout is before
+
+
+def case_snapshot():
+    engine = fake.Engine()
+    state = {}
+    engine.thread = engine.start(program.spins, state)
+    found = engine.call("snapshot", levels=5)["threads"]
+    mine = next(one for one in found if one["id"] == engine.number)
+    frame = next(one for one in mine["stackFrames"] if one["name"] == "spins")
+    assert frame["variables"][0]["name"] == "state" and frame["variables"][0]["type"] == "dict", frame
+    assert engine.call("time_outs")["timeouts"] == []
+    state["end"] = True
+    engine.thread.join(10)
+
+
+def case_numpy():
+    try:
+        import numpy
+    except ImportError:
+        return
+    engine = begin(program.caller, 2, mark="OUTER_END")
+    at(engine, "OUTER_END")
+    engine.evaluate("import numpy; a = numpy.arange(12, dtype='float32').reshape(3, 4); a[0, 0] = numpy.nan", "repl")
+    found = engine.evaluate("a")
+    assert found["result"] == "ndarray float32 [3, 4]" and found["indexedVariables"] == 3 and found["memoryReference"], found
+    rows = {one["name"]: one for one in engine.variables(found["variablesReference"])}
+    assert rows["shape"]["value"] == "(3, 4)" and rows["0"]["value"] == "ndarray float32 [4]", rows
+    assert engine.variables(rows["NaN count"]["variablesReference"])[0]["value"] == "1"
+    assert engine.variables(rows["first values"]["variablesReference"])[0]["value"].startswith("[nan, 1.0")
+    data = engine.call("read_memory", memoryReference=found["memoryReference"], offset=4, count=4)["data"]
+    assert data == "AACAPw==", data
+    finish(engine)
+
+
+def case_torch():
+    try:
+        import torch
+    except ImportError:
+        return
+    engine = begin(program.caller, 2, mark="OUTER_END")
+    at(engine, "OUTER_END")
+    engine.evaluate("""
+import torch
+t = torch.ones(8, 128, 768, requires_grad=True)
+m = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
+o = torch.optim.AdamW(m.parameters(), lr=0.5)
+m(torch.ones(1, 4)).sum().backward()
+o.step()
+c = [t, {"x": t}]
+b = torch.zeros(3, dtype=torch.bfloat16)
+""", "repl")
+    found = engine.evaluate("t")
+    assert found["result"] == "Tensor float32 [8, 128, 768] cpu grad" and found["memoryReference"], found
+    rows = {one["name"]: one for one in engine.variables(found["variablesReference"])}
+    for name, value in (("shape", "(8, 128, 768)"), ("stride", "(98304, 768, 1)"), ("grad", "None"), ("0", "Tensor float32 [128, 768] cpu grad")):
+        assert rows[name]["value"] == value, rows[name]
+    for name, value in (("min", "1.0"), ("max", "1.0"), ("mean", "1.0"), ("std", "0.0"), ("NaN count", "0"), ("Inf count", "0")):
+        assert rows[name]["presentationHint"]["lazy"], rows[name]
+        lazy = engine.variables(rows[name]["variablesReference"])
+        assert [one["value"] for one in lazy] == [value], (name, lazy)
+    assert engine.evaluate("c")["result"] == "[Tensor float32 [8, 128, 768] cpu grad, {'x': Tensor float32 [8, 128, 768] cpu grad}]"
+    assert engine.evaluate("t[0, 0, :5]")["result"] == "Tensor float32 [5] cpu grad"
+    found = engine.evaluate("m")
+    assert found["result"] == "Sequential (15 parameters, 2 modules, training)", found
+    rows = {one["name"]: one for one in engine.variables(found["variablesReference"])}
+    inner = {one["name"]: one for one in engine.variables(rows["0"]["variablesReference"])}
+    assert inner["weight"]["value"] == "Parameter float32 [3, 4] cpu grad", inner
+    assert engine.evaluate(inner["weight"]["evaluateName"])["result"] == inner["weight"]["value"]
+    found = engine.evaluate("o")
+    assert found["result"] == "AdamW lr=0.5 (1 groups, 2 tensors)", found
+    rows = {one["name"]: one for one in engine.variables(found["variablesReference"])}
+    state = engine.variables(rows["state"]["variablesReference"])
+    assert state[0]["name"] == "0.0 [3, 4]" and engine.evaluate(state[0]["evaluateName"])["type"] == "dict", state
+    found = engine.evaluate("b")
+    rows = {one["name"]: one for one in engine.variables(found["variablesReference"])}
+    assert engine.variables(rows["mean"]["variablesReference"])[0]["value"] == "0.0"
+    finish(engine)
+
+
 def case_hostile():
     engine = fake.Engine()
     for data in (b"", b"{}", b"[]", b"{", b"nul", b'{"a":' * 1000, b'"\\ud800', b"\xff", b'{"x":1}}', b"1e999"):
