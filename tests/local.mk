@@ -20,5 +20,6 @@ include tests/fuzz/local.mk
 include tests/inject/local.mk
 include tests/dap/local.mk
 include tests/bench/local.mk
+include tests/editors/local.mk
 TESTS += $(PYTESTS)
 EXTRA_DIST += $(PYTESTS)

@@ -1,0 +1,36 @@
+# Front ends: a VS Code extension (`make vsix`, which needs npm), and files for other editors, installed as they are.
+editorsdir = $(pkgdatadir)/editors
+editorsnvimdir = $(editorsdir)/nvim-dap
+editorsdapedir = $(editorsdir)/dape
+editorszeddir = $(editorsdir)/zed
+editorshelixdir = $(editorsdir)/helix
+dist_editors_DATA = %D%/README.md
+dist_editorsnvim_DATA = %D%/nvim-dap/probing.lua %D%/nvim-dap/README.md
+dist_editorsdape_DATA = %D%/dape/probing.el %D%/dape/README.md
+dist_editorszed_DATA = %D%/zed/debug.json %D%/zed/README.md
+dist_editorshelix_DATA = %D%/helix/languages.toml %D%/helix/README.md
+
+VSCODE_SOURCES = %D%/vscode/package.json %D%/vscode/package-lock.json %D%/vscode/tsconfig.json %D%/vscode/pack.py \
+	%D%/vscode/README.md \
+	%D%/vscode/src/adapter.ts %D%/vscode/src/address.ts %D%/vscode/src/commands.ts %D%/vscode/src/configuration.ts \
+	%D%/vscode/src/extension.ts %D%/vscode/src/inline.ts %D%/vscode/src/processes.ts %D%/vscode/src/rows.ts \
+	%D%/vscode/src/tool.ts %D%/vscode/src/tensor/ask.ts %D%/vscode/src/tensor/view.ts \
+	%D%/vscode/src/webview/panel.ts %D%/vscode/src/webview/tsconfig.json \
+	%D%/vscode/media/icon.png %D%/vscode/media/icon.svg %D%/vscode/media/panel.css %D%/vscode/media/view.py \
+	%D%/vscode/walkthrough/tool.md %D%/vscode/walkthrough/attach.md %D%/vscode/walkthrough/break.md \
+	%D%/vscode/walkthrough/tensor.md %D%/vscode/walkthrough/leave.md
+EXTRA_DIST += $(VSCODE_SOURCES)
+
+# Compiled in a copy, so that the source tree stays as it is; the compiler's version stands in package-lock.json.
+VSIX = probing-$(PACKAGE_VERSION).vsix
+vsix: $(VSIX)
+$(VSIX): $(VSCODE_SOURCES) $(top_srcdir)/LICENSE
+	$(AM_V_GEN)rm -rf vsix.dir && mkdir vsix.dir && \
+	(cd $(srcdir)/%D%/vscode && tar cf - package.json package-lock.json tsconfig.json README.md src media walkthrough) | \
+		tar xf - -C vsix.dir && cp $(top_srcdir)/LICENSE vsix.dir/ && cd vsix.dir && \
+	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent compile && \
+	$(PYTHON) $(abs_srcdir)/%D%/vscode/pack.py . ../$(VSIX)
+vsix-clean:
+	rm -rf vsix.dir $(VSIX)
+clean-local: vsix-clean
+.PHONY: vsix vsix-clean

@@ -1,0 +1,31 @@
+/*
+ * The extension's parts, put together.  It is a thin front: `probing dap` debugs, `probing` lists,
+ * injects, prints stacks and answers SQL.
+ */
+import * as vscode from 'vscode';
+import { AdapterFactory, Sessions } from './adapter';
+import { registerCommands } from './commands';
+import { ConfigurationProvider } from './configuration';
+import { InlineValues } from './inline';
+import { pickProcess } from './processes';
+import { registerTensorView } from './tensor/view';
+
+export function activate(context: vscode.ExtensionContext): void {
+  const sessions = new Sessions();
+  const provider = new ConfigurationProvider(context.secrets);
+  context.subscriptions.push(
+    vscode.debug.registerDebugAdapterDescriptorFactory('probing', new AdapterFactory()),
+    vscode.debug.registerDebugAdapterTrackerFactory('probing', sessions),
+    vscode.debug.registerDebugConfigurationProvider('probing', provider),
+    vscode.debug.registerDebugConfigurationProvider(
+      'probing',
+      provider,
+      vscode.DebugConfigurationProviderTriggerKind.Dynamic,
+    ),
+    vscode.languages.registerInlineValuesProvider('python', new InlineValues()),
+    // for ${command:pickProcess}, whose value must be a string
+    vscode.commands.registerCommand('probing.pickProcess', async () => (await pickProcess())?.toString()),
+  );
+  registerCommands(context, sessions);
+  registerTensorView(context);
+}

@@ -1,0 +1,80 @@
+/*
+ * Asking a stopped session about an array: media/view.py is evaluated in the program and answers
+ * with JSON text.  Only `evaluate` is used, so it serves with any Python debugger.
+ */
+import * as vscode from 'vscode';
+
+/** Which part of an array is looked at: index of the dimensions before the last two, then a window of cells. */
+export interface Part {
+  readonly index: readonly number[];
+  readonly row: number;
+  readonly column: number;
+  readonly rows: number;
+  readonly columns: number;
+}
+
+export interface Picture {
+  readonly rows: number;
+  readonly columns: number;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly cells: string; // two hexadecimal digits each; ff: not finite
+}
+
+export interface Statistics {
+  readonly sampled: number;
+  readonly nan: number;
+  readonly infinite: number;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly mean: number | null;
+  readonly deviation: number | null;
+  readonly bins: readonly number[];
+}
+
+export interface View {
+  readonly dtype: string;
+  readonly device: string;
+  readonly grad: boolean;
+  readonly shape: readonly number[];
+  readonly elements: number;
+  readonly rows: number;
+  readonly columns: number;
+  readonly row: number;
+  readonly column: number;
+  readonly table: readonly (readonly string[])[];
+  readonly picture: Picture;
+  readonly statistics: Statistics;
+}
+
+/** The Python expression that runs a module's function `view` on another expression's value. */
+export function viewExpression(code: string, expression: string, part: Part): string {
+  const { index, row, column, rows, columns } = part;
+  const call = `__v['view'](__e, [${index.join(', ')}], ${row}, ${column}, ${rows}, ${columns})`;
+  return `(lambda __e, __v: (exec(${JSON.stringify(code)}, __v), ${call})[1])((${expression}), {})`;
+}
+
+/** What a debugger shows of a str: itself, or its repr. */
+export function parseView(result: string): View {
+  const text = /^(['"]).*\1$/s.test(result) ? result.slice(1, -1) : result;
+  try {
+    return JSON.parse(text) as View;
+  } catch {
+    throw new Error(text.startsWith('{') ? 'the debugger cut the answer short' : text.slice(0, 300));
+  }
+}
+
+export async function ask(
+  session: vscode.DebugSession,
+  frameId: number | undefined,
+  code: string,
+  expression: string,
+  part: Part,
+): Promise<View> {
+  const answer = (await session.customRequest('evaluate', {
+    expression: viewExpression(code, expression, part),
+    frameId,
+    context: 'clipboard', // values in full
+  })) as { result: string };
+  return parseView(answer.result);
+}

@@ -1,0 +1,80 @@
+"""Fixtures of the editors' tests: a training job, `probing debug --listen` beside it, what was set up of each editor."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "live")]
+
+import training  # noqa: E402
+import workbench  # noqa: E402
+from torch_python import torch_python  # noqa: E402
+
+BUILDDIR = os.environ.get("BUILDDIR", ".")
+PROBING = os.environ.get("PROBING", "probing")
+os.environ.setdefault("PROBING_EDITORS", os.path.join(BUILDDIR, "editors"))
+
+
+@pytest.fixture
+def pictures():
+    """Where screenshots stay, as artefacts of the build."""
+    folder = os.path.join(BUILDDIR, "screenshots")
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def job(tmp_path):
+    """A training job that nobody prepared, its program alone in a folder."""
+    python = torch_python()
+    if python is None:
+        pytest.skip("no Python with torch (./bootstrap check installs one)")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    one = training.Training(python, folder)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def listen(job):
+    """listen(): `probing PID debug --listen` for the job; the port."""
+    started = []
+
+    def begin(*options):
+        port = workbench.free_port()
+        started.append(subprocess.Popen(
+            [PROBING, str(job.pid), "debug", "--listen", "--address", "127.0.0.1:{}".format(port), *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
+        workbench.until("the server", lambda: listening(port) or started[-1].poll() is not None)
+        assert started[-1].poll() is None, started[-1].stderr.read().decode()
+        return port
+
+    yield begin
+    for one in started:
+        one.terminate()
+        one.wait(workbench.DEADLINE)
+        one.stderr.close()
+
+
+def listening(port):
+    """By /proc/net/tcp, as a connection would be taken for a client."""
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(name) as table:
+            for line in table.readlines()[1:]:
+                words = line.split()
+                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:
+                    return True
+    return False
+
+
+@pytest.fixture
+def newer_root():
+    """The other root folder, with Emacs and Helix (tests/newer-pythons.sh)."""
+    root = os.environ.get("PROBING_NEWER_ROOT", os.path.join(BUILDDIR, "newer-pythons"))
+    if not os.path.exists(os.path.join(root, ".clients")):
+        pytest.skip("no Emacs and Helix: tests/newer-pythons.sh {} was not run, or could not".format(root))
+    return root

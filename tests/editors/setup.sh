@@ -1,0 +1,43 @@
+#!/bin/sh
+# tests/editors/setup.sh DIR: the real VS Code for tests, in DIR: code-server (its workbench and extension host) and the node
+# it wants, both from npm.  About a minute and 0.8 GB; a second run does nothing.
+# No install script of a package runs: they would download from elsewhere, and what they build is not needed here.
+# Status 77, with the reason, when it cannot be made here.
+set -eu
+dir=${1:?usage: tests/editors/setup.sh DIR}
+code_server=4.139.1 # VS Code 1.139.1
+node=24.21.0
+
+skip() {
+    echo "editors: $*"
+    exit 77
+}
+
+[ ! -e "$dir/.ready" ] || exit 0
+command -v npm >/dev/null || skip "needs npm"
+command -v chromium >/dev/null || skip "needs chromium"
+case $(uname -m) in
+x86_64) machine=x64 ;;
+aarch64) machine=arm64 ;;
+*) skip "no node for $(uname -m)" ;;
+esac
+mkdir -p "$dir/node" "$dir/code-server"
+dir=$(cd "$dir" && pwd)
+
+install() {
+    npm install --ignore-scripts --no-audit --no-fund --omit=dev --loglevel=error "$@"
+}
+
+cd "$dir"
+npm pack --silent "node-linux-$machine@$node" >/dev/null || skip "npm has no node"
+tar xzf "node-linux-$machine-$node.tgz" -C node --strip-components=1
+rm -f "node-linux-$machine-$node.tgz"
+chmod +x node/bin/node
+cd "$dir/code-server"
+echo '{"name":"probing-tests","private":true}' >package.json
+install "code-server@$code_server" || skip "npm has no code-server"
+cd node_modules/code-server/lib/vscode
+install
+# What the package's own script does besides.
+ln -sfn node_modules node_modules.asar
+touch "$dir/.ready"

@@ -1,0 +1,75 @@
+"""Helix, from the newer root folder, in a terminal of tmux, debugs examples/train.py by the configuration in editors/helix."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import training
+from workbench import until
+
+LINE = training.line_of(training.LINE_TEXT)
+
+
+class Terminal:
+    """A tmux server of its own with one window of 160 x 50."""
+
+    def __init__(self, socket, command, variables):
+        self.tmux = ["tmux", "-S", socket, "-f", "/dev/null"]
+        words = ["env", "-i"] + ["{}={}".format(*one) for one in variables.items()] + command
+        self.run("new-session", "-d", "-x", "160", "-y", "50", *words)
+
+    def run(self, *words):
+        done = subprocess.run(self.tmux + list(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
+
+    def keys(self, *keys):
+        self.run("send-keys", *keys)
+
+    def type(self, text):
+        self.run("send-keys", "-l", text)
+
+    def shows(self, text):
+        return until(text, lambda: text in self.screen())
+
+    def screen(self):
+        return self.run("capture-pane", "-p")
+
+    def close(self):
+        subprocess.run(self.tmux + ["kill-server"], stderr=subprocess.DEVNULL, timeout=20)
+
+
+def test_helix(job, listen, newer_root, tmp_path, pictures):
+    if not shutil.which("tmux"):
+        pytest.skip("needs tmux")
+    before = job.speed()
+    home = newer_root + "/tmp/probing-helix-{}".format(os.getpid())
+    project = newer_root + os.path.dirname(job.path)  # the same path there: Helix cannot pass pathMappings
+    os.makedirs(home + "/.config/helix")
+    os.makedirs(project)
+    terminal = None
+    try:
+        shutil.copy(job.path, project)
+        shutil.copy(os.path.join(training.SRCDIR, "editors", "helix", "languages.toml"), home + "/.config/helix")
+        variables = dict(HOME=home[len(newer_root):], PATH="/usr/bin:/bin", LC_ALL="C.UTF-8", TERM="xterm-256color")
+        terminal = Terminal(str(tmp_path / "tmux"), ["chroot", newer_root, "hx", "{}:{}".format(job.path, LINE)], variables)
+        terminal.shows("cross_entropy")
+        terminal.type(" gb")  # breakpoint
+        terminal.type(":debug-remote 127.0.0.1:{} connect".format(listen()))
+        terminal.keys("Enter")
+        until("the job to stand", job.stands_still)
+        terminal.type(" gv")  # variables
+        terminal.shows("float32 [8, 32, 101]")
+        with open(os.path.join(pictures, "helix.txt"), "w") as out:
+            out.write(terminal.screen())
+        terminal.keys("Escape")
+        terminal.type(" gt")  # leave
+        job.moves()
+    finally:
+        if terminal:
+            terminal.close()
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(project, ignore_errors=True)
+    assert job.speed() > 0.9 * before

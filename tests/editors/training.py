@@ -1,0 +1,79 @@
+"""examples/train.py in a folder of its own, as something to attach to, and how fast it goes."""
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+import time
+
+SRCDIR = os.environ.get("SRCDIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+DEADLINE = 120
+# the step's middle: scores are there, loss is not
+LINE_TEXT = "loss = nn.functional.cross_entropy"
+
+
+def line_of(text):
+    with open(os.path.join(SRCDIR, "examples", "train.py")) as source:
+        return next(number for number, line in enumerate(source, start=1) if text in line)
+
+
+class Training:
+    def __init__(self, python, folder, *options):
+        self.path = os.path.join(str(folder), "train.py")
+        shutil.copy(os.path.join(SRCDIR, "examples", "train.py"), self.path)
+        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
+        environment.pop("LD_LIBRARY_PATH", None)
+        self.child = subprocess.Popen(
+            [python, self.path, "--workers", "0", "--threads", "1", "--every", "20", "--pause", "0.005", *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+            env=environment, start_new_session=True)
+        self.lines, self.changed = [], threading.Condition()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        self.wait(lambda: any(line.startswith("ready ") for line in self.lines), "its first step")
+        self.pid = self.child.pid
+
+    def _read(self):
+        for line in self.child.stdout:
+            with self.changed:
+                self.lines.append(line)
+                self.changed.notify_all()
+
+    def wait(self, when, what):
+        with self.changed:
+            assert self.changed.wait_for(when, DEADLINE), "waited for {}: {}".format(what, self.lines[-5:])
+
+    def step(self):
+        """The last step that it told."""
+        steps = [int(found.group(1)) for line in self.lines for found in [re.match(r"step (\d+):", line)] if found]
+        return steps[-1] if steps else 0
+
+    def moves(self):
+        """Wait until it has told a further step."""
+        now = self.step()
+        self.wait(lambda: self.step() > now, "step after {}".format(now))
+
+    def speed(self, reports=6):
+        """Steps a second: the best of some reports, the first of which is dropped, as it may have begun before."""
+        seen = len(self.lines)
+        rates = lambda: [float(found.group(1)) for line in self.lines[seen:]  # noqa: E731
+                         for found in [re.search(r"([0-9.]+) steps/s", line)] if found]
+        self.wait(lambda: len(rates()) > reports, "reports")
+        return max(rates()[1:])
+
+    def stands_still(self, seconds=0.5):
+        before = len(self.lines)
+        time.sleep(seconds)  # nothing may happen meanwhile
+        return len(self.lines) == before
+
+    def close(self):
+        if self.child.poll() is None:
+            self.child.terminate()
+            try:
+                self.child.wait(10)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+        self.child.wait()
+        self.reader.join(10)
+        self.child.stdout.close()

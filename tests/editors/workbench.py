@@ -1,0 +1,231 @@
+"""The real VS Code, driven: code-server (tests/editors/setup.sh) on loopback, its page in Debian's Chromium by Playwright."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+DEADLINE = 60  # seconds for any one thing
+SETTINGS = {
+    "workbench.startupEditor": "none",
+    "workbench.enableExperiments": False,
+    "workbench.tips.enabled": False,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "security.workspace.trust.enabled": False,
+    "telemetry.telemetryLevel": "off",
+    "update.mode": "none",
+    "extensions.autoUpdate": False,
+    "extensions.autoCheckUpdates": False,
+    "extensions.ignoreRecommendations": True,
+    "debug.openDebug": "openOnDebugBreak",
+    "debug.internalConsoleOptions": "openOnSessionStart",
+    "debug.toolBarLocation": "docked",
+    "chat.disableAIFeatures": True,
+    "git.enabled": False,
+    "editor.minimap.enabled": False,
+    "explorer.autoReveal": False,
+}
+CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+
+
+def until(what, ask, seconds=DEADLINE):
+    """The first true answer; an exception counts as none."""
+    end, last = time.monotonic() + seconds, None
+    while True:
+        try:
+            last = ask()
+            if last:
+                return last
+        except Exception as error:  # the page may be drawing
+            last = error
+        assert time.monotonic() < end, "waited {} s for {}; last: {!r}".format(seconds, what, last)
+        time.sleep(0.1)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def answers(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+class CodeServer:
+    """extensions: .vsix files to install and plain folders; settings: over SETTINGS."""
+
+    def __init__(self, root, folder, extensions=(), settings=None):
+        self.folder, self.root = str(folder), str(root)
+        self.port = free_port()
+        tools = os.environ["PROBING_EDITORS"]
+        self.command = [os.path.join(tools, "node", "bin", "node"),
+                        os.path.join(tools, "code-server", "node_modules", "code-server", "out", "node", "entry.js"),
+                        "--config", self.path("config.yaml"), "--user-data-dir", self.path("data"),
+                        "--extensions-dir", self.path("extensions")]
+        home = self.path("home")
+        self.environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home, XDG_CACHE_HOME=home,
+                                EXTENSIONS_GALLERY='{"serviceUrl":""}')
+        os.makedirs(self.path("data/User"))
+        os.makedirs(self.path("extensions"))
+        os.makedirs(home)
+        with open(self.path("config.yaml"), "w") as out:
+            out.write("auth: none\n")
+        with open(self.path("data/User/settings.json"), "w") as out:
+            json.dump(dict(SETTINGS, **(settings or {})), out)
+        for extension in extensions:
+            self.install(str(extension))
+        self.log = open(self.path("server.log"), "wb")
+        self.child = subprocess.Popen(
+            self.command + ["--auth", "none", "--bind-addr", "127.0.0.1:{}".format(self.port), "--disable-telemetry",
+                            "--disable-update-check", "--disable-workspace-trust", "--disable-getting-started-override",
+                            "--ignore-last-opened"],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=self.environment, start_new_session=True)
+        until("code-server", lambda: answers(self.port))
+
+    def path(self, name):
+        return os.path.join(self.root, name)
+
+    def install(self, extension):
+        if os.path.isdir(extension):  # picked up before the first start, under this form of name
+            with open(os.path.join(extension, "package.json")) as text:
+                about = json.load(text)
+            shutil.copytree(extension, self.path("extensions/{publisher}.{name}-{version}".format(**about)))
+            return
+        done = subprocess.run(self.command + ["--install-extension", extension], env=self.environment, timeout=DEADLINE,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout.decode()
+
+    def members(self):
+        """What its session still runs: the extension host outlives the server by some seconds."""
+        listed = subprocess.run(["ps", "-o", "pid=", "-s", str(self.child.pid)], stdout=subprocess.PIPE)
+        return [int(word) for word in listed.stdout.split()]
+
+    def close(self):
+        self.child.terminate()
+        self.child.wait(DEADLINE)
+        end = time.monotonic() + 10
+        while self.members() and time.monotonic() < end:
+            time.sleep(0.2)
+        for pid in self.members():
+            os.kill(pid, signal.SIGKILL)
+        self.log.close()
+
+
+class Workbench:
+    """A page of it.  Views are read by what they say to a screen reader."""
+
+    def __init__(self, browser, server, pictures):
+        self.pictures = str(pictures)
+        self.page = browser.new_page(viewport={"width": 1600, "height": 1400})
+        self.page.goto("http://127.0.0.1:{}/?folder={}".format(server.port, server.folder))
+        self.page.locator(".monaco-workbench").wait_for(timeout=90000)
+
+    def picture(self, name):
+        self.page.screenshot(path=os.path.join(self.pictures, name + ".png"))
+
+    def press(self, key):
+        self.page.keyboard.press(key)
+
+    def rows(self, view):
+        return self.page.locator(".{} .monaco-list-row".format(view)).evaluate_all(
+            "rows => rows.map(row => row.getAttribute('aria-label') || row.innerText)")
+
+    def row(self, view, text):
+        return self.page.locator(".{} .monaco-list-row".format(view), has_text=text).first
+
+    def pick(self, text):
+        """Type into the box of the palette or a list, and take the first line."""
+        box = self.page.locator(".quick-input-widget input").first
+        box.wait_for()
+        box.fill(text)
+        self.page.locator(".quick-input-list .monaco-list-row").first.wait_for()
+        until("the list to follow", lambda: self.page.locator(".quick-input-list .monaco-list-row").count())
+        self.press("Enter")
+
+    def command(self, title):
+        self.press("F1")
+        self.pick(">" + title)
+
+    def open(self, name, line):
+        """A file of the folder, at a line, once its language is known: breakpoints need that."""
+        self.press("F1")
+        self.page.locator(".quick-input-widget input").first.fill(name)
+        self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for()
+        self.press("Enter")
+        mode = self.page.locator("#status\\.editor\\.mode")
+        until("the language of " + name, lambda: "Python" in mode.inner_text())
+        self.command("Go to Line/Column")
+        box = self.page.locator(".quick-input-widget input").first
+        box.fill(":{}".format(line))
+        self.press("Enter")
+
+    def breakpoints(self):
+        return self.page.locator(".codicon-debug-breakpoint, .codicon-debug-breakpoint-unverified").count()
+
+    def toggle_breakpoint(self):
+        before = self.breakpoints()
+
+        def toggled():
+            self.press("F9")
+            try:
+                until("the breakpoint's sign", lambda: self.breakpoints() != before, 3)
+            except AssertionError:
+                return False
+            return True
+
+        until("the breakpoint", toggled)
+
+    def stack(self):
+        return self.rows("debug-call-stack")
+
+    def stopped_in(self, function, line=None):
+        """Waits; the frame's row."""
+        wanted = "{}, line {}".format(function, "" if line is None else line)
+        return until("a stop in " + wanted, lambda: next((row for row in self.stack() if wanted in row), None))
+
+    def variable(self, name, scope="Locals"):
+        """Waits for "name, value ..." in VARIABLES, opening the scope where it stays shut; what the row says."""
+        def look():
+            for row in self.rows("debug-variables"):
+                if re.match(re.escape(name) + r"(, value|:| =)", row):
+                    return row
+            shut = self.page.locator('.debug-variables .monaco-list-row[aria-expanded="false"]', has_text=scope)
+            if shut.count():
+                time.sleep(1.5)  # the workbench may be about to open it
+                if shut.count():
+                    shut.first.click()
+                    self.press("ArrowRight")
+            return None
+
+        return until("the variable " + name, look)
+
+    def evaluate(self, expression, answer):
+        """Waits until the debug console says the answer."""
+        self.command("Debug Console: Focus on Debug Console View")
+        self.page.locator(".repl-input-wrapper .view-lines").click()
+        self.page.keyboard.type(expression)
+        self.press("Enter")
+        return until("the answer of " + expression, lambda: answer in self.page.locator(".repl-tree").inner_text())
+
+    def view(self, element):
+        """Waits for the frame of an extension's panel that holds an element."""
+        def look():
+            for frame in self.page.frames:
+                if frame.locator(element).count():
+                    return frame
+            return None
+
+        return until("a panel with " + element, look)
+
+    def ended(self):
+        until("the end of the session", lambda: not self.stack() or not self.page.locator(".debug-call-stack").is_visible())
+
+    def close(self):
+        self.page.close()
