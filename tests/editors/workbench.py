@@ -72,13 +72,14 @@ class CodeServer:
         home = self.path("home")
         self.environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home, XDG_CACHE_HOME=home,
                                 EXTENSIONS_GALLERY='{"serviceUrl":""}')
-        os.makedirs(self.path("data/User"))
+        for level in ("User", "Machine"):  # settings about the machine count only in the latter
+            os.makedirs(self.path("data/" + level))
+            with open(self.path("data/{}/settings.json".format(level)), "w") as out:
+                json.dump(dict(SETTINGS, **(settings or {})), out)
         os.makedirs(self.path("extensions"))
         os.makedirs(home)
         with open(self.path("config.yaml"), "w") as out:
             out.write("auth: none\n")
-        with open(self.path("data/User/settings.json"), "w") as out:
-            json.dump(dict(SETTINGS, **(settings or {})), out)
         for extension in extensions:
             self.install(str(extension))
         self.log = open(self.path("server.log"), "wb")
