@@ -10,10 +10,6 @@
 #include "inject/debug.h"
 #include "inject/inject.h"
 
-/* Until inject/debug.c is there. */
-#pragma weak prb_debug_open
-#pragma weak prb_debug_close
-#pragma weak prb_debug_call
 
 struct live {
     struct prb_dap_backend backend;

@@ -5,4 +5,5 @@ libprb_la_SOURCES += %D%/wire.c %D%/wire.h %D%/outbox.c %D%/outbox.h %D%/session
 	%D%/paths.c %D%/paths.h %D%/places.c %D%/places.h %D%/sources.c %D%/sources.h %D%/alone.c %D%/live.c
 # One file a concern.
 libprb_la_SOURCES += %D%/initialize.c %D%/attach.c %D%/attach.h %D%/ending.c %D%/ending.h %D%/countdown.c %D%/countdown.h \
-	%D%/threads.c
+	%D%/threads.c %D%/stack.c %D%/variables.c %D%/variables.h %D%/breakpoints.c %D%/exceptions.c %D%/running.c \
+	%D%/modules.c %D%/memory.c %D%/debugpy.c
