@@ -215,11 +215,11 @@ class Client:
 
     # ---- requests ----
 
-    def send(self, command, arguments=None, check=True, **more):
-        """Send a request; its number."""
+    def send(self, command, arguments=None, check=True, null=False, **more):
+        """Send a request; its number.  null: with "arguments": null."""
         self.seq += 1
         message = dict({"seq": self.seq, "type": "request", "command": command}, **more)
-        if arguments is not None:
+        if arguments is not None or null:
             message["arguments"] = arguments
         if check and self.strict:
             faults = protocol.faults_of(message)

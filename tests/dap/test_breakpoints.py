@@ -33,6 +33,8 @@ def test_set_and_hit(attached, python):
     program.say("cold")
     body = stopped(session, "breakpoint")
     assert body["hitBreakpointIds"] == [points[0]["id"]]
+    # What waits in our own code is nobody's business: the line is the innermost frame.
+    assert stack(session, body["threadId"])[0]["line"] == program.line("cold")
     resume(session, body["threadId"])
     assert stopped(session, "breakpoint")["hitBreakpointIds"] == [points[1]["id"]]
     go_on(session, program, body["threadId"], "cold")

@@ -91,7 +91,7 @@ def test_attach_to_what_is_not_there(client):
 def test_null_arguments(attached, any_python):
     """Helix sends them."""
     _, session = attached(any_python)
-    assert session.wait(session.send("threads", None, arguments=None, check=False))["threads"]
+    assert session.wait(session.send("threads", null=True, check=False))["threads"]
 
 
 @pytest.mark.parametrize("arguments", [{"subProcess": True, "justMyCode": False, "redirectOutput": True, "pathMappings": [],

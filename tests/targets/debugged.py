@@ -336,7 +336,7 @@ def main():
             begun.wait()
     next(generator)
     running_coroutine.send(None)
-    print("ready", flush=True)
+    print("ready", flush=True)           # at main
     for line in iter(sys.stdin.readline, ""):
         name = line.strip()
         if name == "end":

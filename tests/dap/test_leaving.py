@@ -1,0 +1,140 @@
+"""What is left of a session: nothing.  PROBING_DAP_CYCLES: attaches and detaches under load (15; the long form 1000)."""
+
+import json
+import os
+import statistics
+
+from debuggee import evaluate, resume, set_lines, stop_at, stopped, top
+from target import probing
+
+CYCLES = int(os.environ.get("PROBING_DAP_CYCLES", "15"))
+# What a debugger changes in an interpreter, as far as that can be told from inside.
+STATE = """
+import sys, threading, gc, json
+def state():
+    tools = getattr(sys, "monitoring", None)
+    return json.dumps({
+        "trace": [repr(sys.gettrace()), repr(getattr(threading, "_trace_hook", None)), repr(sys.getprofile())],
+        "tools": [[tools.get_tool(i), tools.get_events(i) if tools.get_tool(i) else 0] for i in range(6)] if tools else [],
+        "frames": [repr(frame.f_trace) for frame in sys._current_frames().values()],
+        "hooks": [repr(sys.excepthook), repr(getattr(threading, "excepthook", None)), repr(sys.breakpointhook)
+                  if hasattr(sys, "breakpointhook") else ""],
+        "streams": [repr(type(sys.stdout)), repr(type(sys.stderr))],
+        "objects": [gc.collect(), len(gc.get_objects())][1]})
+""".strip()
+
+
+def inside(program):
+    """The state, told by `probing eval`."""
+    told = probing("-t", program.pid, "eval", STATE + "\nprint(state())").stdout
+    return json.loads(told[told.index("{"):told.rindex("}") + 1])
+
+
+def usage(pid):
+    with open("/proc/{}/status".format(pid)) as status:
+        lines = dict(line.split(":", 1) for line in status)
+    return {"kB": int(lines["VmRSS"].split()[0]), "threads": int(lines["Threads"]), "files": len(os.listdir("/proc/{}/fd".format(pid)))}
+
+
+def use_everything(session, program):
+    """All that puts something into the program: every kind of breakpoint, a pause, steps, output."""
+    session.request("setFunctionBreakpoints", {"breakpoints": [{"name": "double"}]})
+    session.request("setExceptionBreakpoints", {"filters": ["raised", "uncaught", "userUnhandled"]})
+    set_lines(session, program, "late", name="debugged_late.py")
+    body, frame = stop_at(session, program, "cold", "cold")
+    evaluate(session, "cold_body", frame, "repl")
+    session.request("next", {"threadId": body["threadId"]})
+    stopped(session, "step")
+
+
+def test_state_is_as_before(debuggee, client, python):
+    program = debuggee(python, "hot", "sleeper", "suspended")
+    program.run("cold")
+    before = inside(program)
+    for _ in range(2):
+        session = client()
+        session.attach(program.pid, redirectOutput=True)
+        use_everything(session, program)
+        session.disconnect()
+        session.close()
+        program.until("done cold")
+    after = inside(program)
+    before.pop("objects"), after.pop("objects")
+    assert after == before
+    program.moves("hot")
+    program.run("late")
+
+
+def test_objects_do_not_pile_up(debuggee, client, python):
+    program = debuggee(python)
+    counts = []
+    for _ in range(6):
+        session = client()
+        session.attach(program.pid)
+        use_everything(session, program)
+        session.disconnect()
+        session.close()
+        program.until("done cold")
+        counts.append(inside(program)["objects"])
+    assert counts[-1] - counts[1] < 400, counts
+
+
+def test_speed_comes_back(debuggee, client, python):
+    """Calls per second before, and after a session with breakpoints in the very function that is called."""
+    program = debuggee(python)
+    program.run("pace")
+    ratios = []
+    for _ in range(5):
+        before = program.pace()
+        session = client()
+        session.attach(program.pid)
+        use_everything(session, program)
+        session.disconnect()
+        session.close()
+        program.until("done cold")
+        ratios.append(program.pace() / before)
+        if ratios[-1] > 0.97:
+            return
+    assert statistics.median(ratios) > 0.9, ratios
+
+
+def test_cycles(debuggee, client, python):
+    """Under load; every third client dies instead of saying goodbye."""
+    program = debuggee(python, "hot", "one_line", "sleeper", "calls")
+    first = None
+    for i in range(CYCLES):
+        session = client()
+        session.attach(program.pid)
+        body, frame = stop_at(session, program, "cold", "cold")
+        assert evaluate(session, "i", frame)["result"] == "0"
+        if i % 3 == 1:
+            resume(session, body["threadId"])
+            body = stopped(session, "breakpoint")
+            assert top(session, body["threadId"])["line"] == program.line("cold")
+        if i % 3 == 2:
+            session.kill()
+        else:
+            session.disconnect()
+            session.close()
+        program.until("done cold", 20)
+        if i == min(4, CYCLES - 1):
+            first = usage(program.pid)
+    last = usage(program.pid)
+    assert last["threads"] <= first["threads"] and last["files"] <= first["files"], (first, last)
+    assert last["kB"] - first["kB"] < 4096 + 8 * CYCLES, (first, last)
+    for lane in ("hot", "one_line", "sleeper", "calls"):
+        program.moves(lane)
+
+
+def test_leaving_a_paused_program(debuggee, client, python):
+    program = debuggee(python, "hot", "one_line", "sleeper", "calls")
+    for _ in range(3):
+        session = client()
+        session.attach(program.pid)
+        session.request("pause", {"threadId": 0})
+        stopped(session, "pause")
+        program.stands("hot", "one_line", "sleeper", "calls")
+        session.disconnect()
+        for lane in ("hot", "one_line", "sleeper", "calls"):
+            program.moves(lane, 10)
+        session.close()
