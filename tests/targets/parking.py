@@ -1,4 +1,4 @@
-"""A program to stop: threads that count, and a word on standard input for each thing that it does.
+"""A program to stop: threads that count (daemons: argument), and a word on standard input for each thing that it does.
 
 Notes: "line NUMBER" is the line that every call of count() runs.
 """
@@ -47,18 +47,10 @@ def fork():
     return os.WEXITSTATUS(os.waitpid(child, 0)[1])
 
 
-def rate():
-    """Calls of a function in a second, when nobody else runs."""
-    began = time.perf_counter()
-    for _ in range(200000):
-        pow(2, 2)
-    return time.perf_counter() - began
-
-
 def main():
     global over
     local = 41
-    threads = [threading.Thread(target=globals()[name], name=name) for name in NAMES]
+    threads = [threading.Thread(target=globals()[name], name=name, daemon="daemons" in sys.argv) for name in NAMES]
     for thread in threads:
         thread.start()
     print("line", count.__code__.co_firstlineno + 1)
@@ -69,6 +61,9 @@ def main():
             print("forked", fork(), flush=True)
         elif word == "end":
             break
+        elif word == "leave":
+            print("left", flush=True)
+            return
         else:
             print(word, local, flush=True)
     over = True
