@@ -7,5 +7,5 @@ EXTRA_DIST += %D%/client.py %D%/conftest.py %D%/debuggee.py %D%/make_protocol.py
 	%D%/protocol.LICENSE %D%/testsupport.js
 PYTESTS += %D%/test_core.py
 # The in-target Python alone, on every CPython found: agent/cases.py with an engine of sys.settrace.
-PYTESTS += %D%/test_agent.py
+PYTESTS += %D%/test_agent.py %D%/test_agent_live.py
 EXTRA_DIST += %D%/agent/cases.py %D%/agent/fake.py %D%/agent/program.py

@@ -122,13 +122,15 @@ class Captured(object):
 
 
 def evaluate(session, given):
-    text = given.get("expression") or ""
+    text = given.get("expression")
+    if not isinstance(text, str):
+        raise Failed("there is no expression")  # noqa: F821
     context = given.get("context") or "repl"
     handle = handle_of(session, given.get("frameId"))
-    if context in NO_CALLS:
-        refuse_calls(text)
     if not text.strip():
         return {"result": "", "variablesReference": 0}
+    if context in NO_CALLS:
+        refuse_calls(text)
     try:
         if context == "repl":
             with Captured():

@@ -96,6 +96,8 @@ def full_name(kind):
 
 def set_exception_breakpoints(session, given):
     wanted, answers = {}, []
+    if not isinstance(given.get("filters") or [], list):
+        raise Failed("filters is no list")  # noqa: F821
     options = [(one, None) for one in given.get("filters") or []]
     options += [(one.get("filterId"), one.get("condition")) for one in given.get("filterOptions") or []]
     for name, condition in options:

@@ -11,7 +11,9 @@ class Line(object):
 
 def goto_targets(session, given):
     path = codes.mine.key(given.get("path") or (given.get("source") or {}).get("path") or "")
-    wanted = given.get("line") or 0
+    wanted = given.get("line")
+    if not isinstance(wanted, int):
+        raise Failed("there is no line")  # noqa: F821
     found = {}
     for ident, _, frame, _ in engine.parked():  # noqa: F821
         frame = threads.strip(frame)

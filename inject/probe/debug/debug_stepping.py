@@ -3,6 +3,7 @@
 codes = part("codes")  # noqa: F821
 threads = part("threads")  # noqa: F821
 LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
+ARMED_MAX = 200  # code objects of libraries that are looked through for calls of the user's code
 ASYNC = 0x280  # CO_COROUTINE, CO_ASYNC_GENERATOR
 
 
@@ -80,8 +81,9 @@ class Stepping(object):
         if codes.mine.steps_into(code) and (step.target is None or step.target(code)):
             step.into = frame
             self.arm(step, code, LINE | RETURN | UNWIND)
-        elif step.target is None:
-            self.arm(step, code, CALL)  # a library may call the user's code
+        elif step.target is None or not codes.mine.own(code.co_filename):
+            if len(step.armed) < ARMED_MAX:
+                self.arm(step, code, CALL)  # a library may call the user's code
         return None
 
     def left(self, step, event, frame, value):

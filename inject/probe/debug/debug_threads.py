@@ -56,6 +56,9 @@ def name(ident):
 
 def native(ident):
     """gettid(2) of a thread; its ident where that cannot be known."""
+    for one, number, _, _ in engine.parked():  # noqa: F821
+        if one == ident and number:
+            return number
     return engine.native_id(ident) or ident  # noqa: F821
 
 

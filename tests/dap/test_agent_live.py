@@ -1,0 +1,229 @@
+"""The debugger's in-target Python with the probe's own engine, by the control socket: what each mechanism must make of it."""
+
+import pytest
+
+from debuggee import marks
+from hard import wait_until
+from test_core import Debugger
+from test_eval import END, Probed
+
+
+class Debugged(Probed):
+    """tests/targets/debugged.py with the probe, and a debugger that owns it."""
+
+    def __init__(self, start, folders, python, folder, *threads):
+        _, inner = folders(python)
+        self.file = inner + "/debugged.py"
+        Probed.__init__(self, start, folders, python, folder, self.file, *threads)
+        self.debugger = Debugger(self.path).wait_begun()
+        self.told = self.debugger.call("attach", justMyCode=True)
+        self.call = self.debugger.call
+        self.thread = 0
+
+    def say(self, command):
+        self.target.child.stdin.write(command.encode() + b"\n")
+        self.target.child.stdin.flush()
+
+    def until(self, wanted):
+        while True:
+            line = self.target.line()
+            assert line is not None, "it ended"
+            if line == wanted:
+                return
+
+    def breaks(self, *names, **more):
+        lines = marks()
+        given = [dict(more, line=lines[name]) for name in names]
+        return self.call("set_breakpoints", path=self.file, breakpoints=given)["breakpoints"]
+
+    def stopped(self, reason=None):
+        body = self.debugger.event("stopped")
+        assert reason is None or body["reason"] == reason, body
+        self.thread = body["threadId"]
+        return body
+
+    def at(self, name, reason=None):
+        body = self.stopped(reason)
+        top = self.top()
+        assert top["line"] == marks()[name], (name, top, body)
+        return body
+
+    def frames(self):
+        return self.call("stack", threadId=self.thread)["stackFrames"]
+
+    def top(self):
+        return self.frames()[0]
+
+    def evaluate(self, text, context="watch"):
+        return self.call("evaluate", thread=self.thread, expression=text, frameId=self.top()["id"], context=context)["result"]
+
+    def step(self, method, **more):
+        self.call(method, threadId=self.thread, **more)
+        self.stopped("step")
+        return self.top()
+
+    def go(self, command):
+        self.breaks()
+        self.call("continue", threadId=self.thread)
+        self.until("done " + command)
+
+
+@pytest.fixture
+def debugged(start, folders, tmp_path):
+    made = []
+
+    def begin(python, *threads):
+        made.append(Debugged(start, folders, python, tmp_path, *threads))
+        if not made[-1].told["mechanism"]:
+            pytest.skip("no mechanism for this CPython")
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.debugger.close()
+        one.client.close()
+
+
+def test_breakpoints_and_steps(python, debugged):
+    one = debugged(python)
+    assert one.breaks("step_a")[0]["verified"]
+    one.say("steps")
+    one.at("step_a", "breakpoint")
+    one.breaks()
+    lines = marks()
+    assert one.step("next")["line"] == lines["step_b"]
+    assert one.step("step_in")["line"] == lines["double"]
+    assert one.step("next")["line"] == lines["double_return"]
+    frame = one.step("step_out")
+    assert (frame["name"].split(".")[-1], frame["line"]) == ("steps", lines["step_b"])
+    assert one.step("next")["line"] == lines["step_c"]
+    targets = one.call("step_in_targets", frameId=one.top()["id"])["targets"]
+    assert [target["label"] for target in targets] == ["double(...)", "double(...)", "add(...)"]
+    assert one.step("step_in", targetId=targets[2]["id"])["line"] == lines["add"]
+    one.go("steps")
+
+
+def test_conditions(python, debugged):
+    one = debugged(python)
+    one.breaks("cold", condition="i == 1 and any(i > k for k in [0])")
+    one.say("cold")
+    one.at("cold", "breakpoint")
+    assert one.evaluate("i") == "1"
+    one.breaks("cold", hitCondition="2")
+    one.call("continue", threadId=one.thread)
+    one.until("done cold")
+
+
+@pytest.mark.parametrize("name", ["hot", "one_line"])
+def test_a_loop_that_runs_already(python, debugged, name):
+    one = debugged(python, name)
+    assert one.breaks(name)[0]["verified"]
+    one.at(name, "breakpoint")
+    one.breaks()
+    one.call("continue", threadId=one.thread)
+    one.say("cold")
+    one.until("done cold")
+
+
+def test_suspended_frames(python, debugged):
+    one = debugged(python)
+    for name, command in (("generator", "generate"), ("coroutine", "coroutines"), ("native", "native")):
+        assert one.breaks(name)[0]["verified"]
+        one.say(command)
+        one.at(name, "breakpoint")
+        one.go(command)
+
+
+def test_exceptions(python, debugged):
+    one = debugged(python)
+    one.call("set_exception_breakpoints", filters=["raised"])
+    one.say("caught")
+    body = one.at("raise", "exception")
+    assert "ValueError" in body["text"] and "caught one" in body["text"]
+    info = one.call("exception_info", threadId=one.thread)
+    assert info["breakMode"] == "always" and "fails" in info["details"]["stackTrace"]
+    one.call("continue", threadId=one.thread)
+    one.until("done caught")
+    for name, mode in (("uncaught", "unhandled"), ("userUnhandled", "userUnhandled")):
+        one.call("set_exception_breakpoints", filters=[name])
+        one.say("caught")
+        one.until("done caught")
+        one.say("uncaught")
+        one.stopped("exception")
+        assert [frame["name"] for frame in one.frames()[:2]] == ["fails", "failing_thread"]
+        assert one.evaluate("text") == "'not caught'"
+        assert one.call("exception_info", threadId=one.thread)["breakMode"] == mode
+        one.call("continue", threadId=one.thread)
+        one.until("done uncaught")
+
+
+def test_goto(python, debugged):
+    one = debugged(python)
+    one.breaks("jump_third")
+    one.say("jumps")
+    one.at("jump_third")
+    target = one.call("goto_targets", path=one.file, line=marks()["jump_second"])["targets"][0]
+    one.breaks("jump_return")
+    one.call("goto", thread=one.thread, threadId=one.thread, targetId=target["id"])
+    one.at("jump_second", "goto")
+    one.call("continue", threadId=one.thread)
+    one.at("jump_return", "breakpoint")
+    assert one.evaluate("a") == "4"
+    one.go("jumps")
+
+
+def test_set_variables(python, debugged):
+    one = debugged(python)
+    one.breaks("jump_third")
+    one.say("jumps")
+    one.at("jump_third")
+    scope = one.call("scopes", frameId=one.top()["id"])["scopes"][0]["variablesReference"]
+    one.call("set_variable", thread=one.thread, variablesReference=scope, name="a", value="40")
+    one.breaks("jump_return")
+    one.call("continue", threadId=one.thread)
+    one.at("jump_return")
+    assert one.evaluate("a") == "41"
+    one.go("jumps")
+
+
+def test_data_breakpoints(python, debugged):
+    one = debugged(python)
+    one.breaks("watched")
+    one.say("watched")
+    one.at("watched")
+    found = one.call("data_breakpoint_info", frameId=one.top()["id"], name="box.x")
+    answer = one.call("set_data_breakpoints", breakpoints=[{"dataId": found["dataId"]}])["breakpoints"]
+    assert answer[0]["verified"]
+    one.breaks()
+    for change in ("1 -> 0", "0 -> 1"):
+        one.call("continue", threadId=one.thread)
+        assert change in one.stopped("data breakpoint")["text"]
+    one.call("set_data_breakpoints", breakpoints=[])
+    one.go("watched")
+
+
+def test_function_breakpoints_and_later_code(python, debugged):
+    one = debugged(python)
+    one.call("set_function_breakpoints", breakpoints=[{"name": "Point.moved"}, {"name": "debugged_late.function"}])
+    one.say("methods")
+    one.at("method", "function breakpoint")
+    one.call("continue", threadId=one.thread)
+    one.until("done methods")
+    one.say("late")
+    one.stopped("function breakpoint")
+    one.call("set_function_breakpoints", breakpoints=[])
+    one.go("late")
+
+
+def test_output_and_snapshot(python, debugged):
+    one = debugged(python, "hot")
+    one.call("output", on=True)
+    one.say("prints")
+    one.debugger.until(lambda: any("to standard output \u20ac" in str(event) for event in one.debugger.events))
+    told = one.call("snapshot", levels=10)
+    hot = next(thread for thread in told["threads"] if thread["name"].startswith("hot"))
+    assert any(variable["name"] == "i" for variable in hot["stackFrames"][0]["variables"])
+    assert one.debugger.end().kind == END
+    # An evaluation has streams of its own, in front of the program's.
+    kind = "type(object.__getattribute__(__import__('sys').stdout, '_prb_original')).__name__"
+    wait_until(lambda: one.eval(kind).value == "'TextIOWrapper'")
