@@ -117,9 +117,9 @@ def stack(session, thread, **more):
 
 
 def python_frames(frames):
-    """Those that are Python's: with a source, no label, not subtle native ones."""
-    return [frame for frame in frames if frame.get("presentationHint") != "label" and
-            not frame.get("instructionPointerReference") and frame.get("source")]
+    """Those that are Python's, by their source: a file of Python, or code without a file."""
+    sources = [(frame, frame.get("source") or {}) for frame in frames if frame.get("presentationHint") != "label"]
+    return [frame for frame, source in sources if source.get("path", "").endswith(".py") or source.get("sourceReference")]
 
 
 def top(session, thread):
