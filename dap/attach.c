@@ -10,7 +10,6 @@
 
 #include "dap/countdown.h"
 
-#pragma weak prb_dap_look_open /* until it is there */
 #define REFUSALS_MAX 3
 #define EVALUATE_S 30.0 /* of an evaluation, unless the configuration says another */
 

@@ -50,6 +50,9 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
  * after configurationDone.  The opener sets event and context; events come from within calls.
  */
 struct prb_dap_backend *prb_dap_look_open(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
+/* The same over a snapshot of a live target that is taken now: its Python threads stop for milliseconds and go on.  target
+ * is taken. */
+struct prb_dap_backend *prb_dap_look_snapshot(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
 void prb_dap_backend_close(struct prb_dap_backend *backend);
 
 #endif

@@ -45,7 +45,7 @@ json_t *prb_dap_frame_json(const struct prb_frame *frame, json_int_t id);
 /* The native function that a thread is in, or NULL: it runs Python, or nothing is known.  What was called, and not what
  * that calls: the outermost function of the innermost library that is not the C library. */
 const char *prb_dap_native_place(const struct prb_thread *thread);
-/* A string for JSON; what is not UTF-8 becomes U+FFFD; NULL: null. */
+/* A string for JSON; one that is not UTF-8 with "?" for each of its bytes above 127; NULL: null. */
 json_t *prb_dap_text(const char *text);
 
 #endif

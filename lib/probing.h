@@ -126,6 +126,8 @@ struct prb_target_info {
     const char *python;  /* "3.11.7", with "+jit", "t" (free-threaded) marks: "3.14.0t" */
     const char *layout;  /* one line: which offsets serve and how they were checked */
     double time;         /* seconds since the epoch: when a core or snapshot was taken; 0 for a live one */
+    int signal;          /* of a core: the signal that ended it; 0: none, or not told */
+    pid_t signalled;     /* the thread that the signal came to; 0: not known */
 };
 
 /* Borrowed from the target. */
@@ -164,6 +166,7 @@ struct prb_frame {
     bool is_entry;         /* the outermost frame of one call of the evaluator from C */
     bool is_shim_entry;    /* a shim frame stands above it (3.12+) */
     bool guessed;          /* found among the stack's words, without unwind information */
+    prb_addr globals;      /* with locals: the dict of the function's module; 0: unknown */
     struct prb_local *locals; /* NULL unless asked */
     size_t local_count;
 };
@@ -199,6 +202,7 @@ struct prb_stack_options {
     bool locals;
     bool all_interpreters;  /* else the main one's threads only */
     bool stop;              /* stop the Python threads while reading */
+    bool untouched;         /* native: never stop any thread, so that those which run have no native frames */
     uint64_t only_thread;   /* os_thread_id or thread_id; 0: all */
     bool source_lines;      /* native: file and line from debug information (slower) */
     size_t repr_limit;      /* characters of one value; 0: the default, 4,096 */
@@ -223,6 +227,73 @@ struct prb_stack_groups {
 };
 PRB_API struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_stack_groups_free(struct prb_stack_groups *groups);
+
+/* ---- objects ---- */
+
+/* A part of an object: an element, a value of a key, an attribute.  Or the object as a whole. */
+struct prb_part {
+    const char *name;   /* "0", "'key'" (its repr), "weight"; NULL of the whole */
+    const char *access; /* what follows the object's expression to mean the part: "[0]", "['key']", ".weight"; NULL:
+                           no expression does */
+    const char *repr;   /* of arrays "Tensor float32 [8, 128] cuda:0" */
+    const char *type;   /* qualified name of its type; NULL of a plain text such as an array's shape */
+    prb_addr addr;      /* 0: no object of its own, or none that can be read */
+    uint64_t indexed;   /* elements that it has */
+    uint64_t named;     /* attributes; counted to 100 at the most */
+};
+
+struct prb_parts {
+    struct prb_part whole;
+    struct prb_part *items;
+    size_t count;
+};
+
+#define PRB_PARTS_MAX 100000 /* of one answer */
+
+struct prb_parts_options {
+    bool indexed, named;   /* which parts; neither: the whole alone */
+    uint64_t start, count; /* of the elements; count 0: all, PRB_PARTS_MAX at the most */
+    size_t repr_limit;     /* characters of one value; 0: the default, 4,096 */
+};
+
+/*
+ * Look into an object without running code.  object: as in prb_local or prb_part of the same target; a live one goes
+ * on meanwhile, so what was there may be another object now.  Errors: FAULT, CORRUPT (no object there).  Free with
+ * prb_parts_free.
+ */
+PRB_API struct prb_parts *prb_parts_take(struct prb_target *target, prb_addr object, const struct prb_parts_options *options,
+                                         struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_parts_free(struct prb_parts *parts);
+
+/* ---- exceptions ---- */
+
+enum prb_exception_state {
+    PRB_EXCEPTION_RAISED,  /* on its way */
+    PRB_EXCEPTION_HANDLED, /* the thread runs a handler for it */
+    PRB_EXCEPTION_LAST,    /* sys.last_exc or last_value: the interpreter's last that nobody handled */
+};
+
+struct prb_exception {
+    enum prb_exception_state state;
+    const char *type;    /* qualified name, "ValueError" */
+    const char *message; /* as str() of a plain exception, or "" */
+    const char *link;    /* "cause" or "context" of the one before; NULL: the exception itself */
+    prb_addr addr;
+    struct prb_frame *frames; /* of its traceback, outermost first; no locals */
+    size_t frame_count;
+};
+
+struct prb_exceptions {
+    struct prb_exception *items; /* the exception, then what it came from, PRB_EXCEPTIONS_MAX at the most */
+    size_t count;                /* 0: none is seen */
+};
+#define PRB_EXCEPTIONS_MAX 32
+
+/* The exception that a Python thread is busy with; the main thread's may be sys.last_exc.  thread: its os_thread_id or
+ * thread_id.  Errors: NOT_FOUND (no such Python thread).  Free with prb_exceptions_free. */
+PRB_API struct prb_exceptions *prb_exceptions_take(struct prb_target *target, uint64_t thread,
+                                                   struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_exceptions_free(struct prb_exceptions *exceptions);
 
 /* ---- snapshots ---- */
 

@@ -10,6 +10,7 @@
 #include "proc/elf_file.h"
 
 /* Places in the notes of 64-bit Linux: struct elf_prstatus and elf_prpsinfo of linux/elfcore.h. */
+#define PRSTATUS_SIGNAL 12
 #define PRSTATUS_PID 32
 #define PRSTATUS_UTIME 48
 #define PRSTATUS_STIME 64
@@ -181,6 +182,7 @@ static bool take_thread(struct prb_core_file *core, const struct prb_note *note)
         return false;
     core->threads[core->thread_count++] = (struct prb_core_thread){
         .tid = (pid_t)u32_at(note->desc, PRSTATUS_PID),
+        .signal = (int)(u32_at(note->desc, PRSTATUS_SIGNAL) & 0xffff),
         .utime =
             u64_at(note->desc, PRSTATUS_UTIME) * 1000000 + u64_at(note->desc, PRSTATUS_UTIME + 8),
         .stime =

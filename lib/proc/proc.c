@@ -36,6 +36,12 @@ double prb_proc_time(const struct prb_proc *proc) { return proc->time; }
 
 bool prb_proc_is_snapshot(const struct prb_proc *proc) { return proc->snapshot; }
 
+int prb_proc_signal(const struct prb_proc *proc, pid_t *tid_out)
+{
+    *tid_out = proc->signalled;
+    return proc->signal;
+}
+
 bool prb_proc_check(struct prb_proc *proc, struct prb_error *err)
 {
     return proc->ops->check(proc, err);

@@ -111,6 +111,8 @@ bool prb_proc_is_core(const char *path);
 /* Open a core or snapshot.  exe, sysroot may be NULL.  Errors: CORRUPT (truncated: says how much is missing), IO. */
 struct prb_proc *prb_proc_open_core(const char *path, const char *exe, const char *sysroot, struct prb_error *err);
 bool prb_proc_is_snapshot(const struct prb_proc *proc);
+/* The signal that ended the process of a core and the thread it came to; 0: none. */
+int prb_proc_signal(const struct prb_proc *proc, pid_t *tid_out);
 
 /* Write the pages of record and the texts of proc that were read, with registers of the given tasks, to path. */
 struct prb_saved_task {

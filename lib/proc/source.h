@@ -36,6 +36,8 @@ struct prb_proc {
     const struct prb_proc_ops *ops;
     pid_t pid;
     double time; /* when it was taken; 0: live */
+    int signal;  /* that ended it; 0: none */
+    pid_t signalled;
     bool snapshot;
     bool recording;
     struct prb_proc_text *texts;

@@ -91,8 +91,9 @@ static void take_one(struct prb_look *look, size_t i, struct taken *taken)
         prb_thread_copy_deinit(&taken->copy);
         taken->copy = (struct prb_thread_copy){0};
         moment.read = false;
-        taken->have = prb_thread_unwind(unwinder, look->target->proc, task->tid, true, read_chain,
-                                        &moment, &taken->copy, &taken->stack, NULL);
+        taken->have = prb_thread_unwind(unwinder, look->target->proc, task->tid,
+                                        !look->options->untouched, read_chain, &moment,
+                                        &taken->copy, &taken->stack, NULL);
         if (!taken->have)
             return;
         note(look, task->tid, &taken->copy);
@@ -218,8 +219,8 @@ bool prb_native_threads(struct prb_look *look, struct prb_error *err)
         if (look->covered[i] || !prb_look_wants(look, 0, &tasks->items[i]))
             continue;
         /* A thread that ended meanwhile is not there any more. */
-        if (!prb_thread_unwind(unwinder, look->target->proc, tasks->items[i].tid, true, NULL, NULL,
-                               &copy, &stacks[count], NULL))
+        if (!prb_thread_unwind(unwinder, look->target->proc, tasks->items[i].tid,
+                               !look->options->untouched, NULL, NULL, &copy, &stacks[count], NULL))
             continue;
         note(look, tasks->items[i].tid, &copy);
         owners[count++] = i;

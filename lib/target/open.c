@@ -72,6 +72,7 @@ static void fill_info(struct prb_target *target)
     info->python = version_of(target);
     info->layout = target->pys[0].origin;
     info->time = prb_proc_time(proc);
+    info->signal = prb_proc_signal(proc, &info->signalled);
 }
 
 struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct prb_error *err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "py/locals.h"
+#include "py/object/reader.h"
 #include "repr/repr.h"
 #include "target/look.h"
 
@@ -156,8 +157,11 @@ struct prb_frame prb_look_python_row(struct prb_look *look, const struct prb_raw
     };
     row.qualname = code->qualname ? prb_arena_strdup(&look->box->arena, code->qualname) : row.name;
     row.short_filename = row.filename ? shorten(look, row.filename) : NULL;
-    if (look->options->locals && code->variables)
+    if (look->options->locals && code->variables) {
+        (void)prb_objects_field(look->runtime->objects, raw->frame, PRB_F_frame_globals,
+                                &row.globals);
         fill_locals(look, raw, code, &row);
+    }
     return row;
 }
 

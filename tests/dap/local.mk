@@ -9,3 +9,7 @@ PYTESTS += %D%/test_core.py
 # The in-target Python alone, on every CPython found: agent/cases.py with an engine of sys.settrace.
 PYTESTS += %D%/test_agent.py %D%/test_agent_live.py
 EXTRA_DIST += %D%/agent/cases.py %D%/agent/fake.py %D%/agent/program.py
+# The look back end without a server: live, core, snapshot.
+check_PROGRAMS += %D%/look_call
+tests_dap_look_call_LDADD = libprb.la $(JANSSON_LIBS)
+PYTESTS += %D%/test_look.py

@@ -1,0 +1,291 @@
+/*
+ * The exception that a thread is busy with: on its way, being handled, or sys.last_exc; with what
+ * it came from and the frames of its traceback. Sources: Include/cpython/pystate.h
+ * (_PyErr_StackItem), pyerrors.h, traceback.h; PEP 3134.
+ */
+#include <string.h>
+
+#include "py/code.h"
+#include "py/object/reader.h"
+#include "repr/repr.h"
+#include "target/target.h"
+
+#define TRACEBACK_MAX 4096 /* frames of one exception */
+#define HANDLED_MAX 256    /* handlers inside each other */
+#define MESSAGE_CHARACTERS 4096
+
+struct box {
+    struct prb_exceptions exceptions; /* first */
+    struct prb_arena arena;
+    size_t cap;
+};
+
+struct reading {
+    struct prb_objects *objects;
+    struct prb_py *py;
+    struct box *box;
+};
+
+void prb_exceptions_free(struct prb_exceptions *exceptions)
+{
+    struct box *box = (struct box *)exceptions;
+    if (!box)
+        return;
+    free(exceptions->items);
+    prb_arena_deinit(&box->arena);
+    free(box);
+}
+PRB_DEFINE_AUTO_PTR(prb_exceptions, struct prb_exceptions, prb_exceptions_free)
+
+/* ---- its traceback ---- */
+
+/* The code that a frame object runs; 0: cannot be told. */
+static prb_addr code_of(struct reading *reading, prb_addr frame)
+{
+    const struct prb_layout *layout = reading->objects->layout;
+    uint64_t code;
+    if (PRB_HAS(layout, frame_object, frame) &&
+        !PRB_GET(reading->objects, frame, frame_object, frame, &frame))
+        return 0;
+    if (!PRB_GET(reading->objects, frame, frame, code, &code))
+        return 0;
+    return PRB_IS(layout, reference, TAGGED) ? code & ~(uint64_t)PRB_NUM(layout, reference_mask)
+                                             : code;
+}
+
+static bool read_frame(struct reading *reading, prb_addr traceback, struct prb_frame *out)
+{
+    struct prb_arena *arena = &reading->box->arena;
+    uint64_t frame, lasti, line;
+    if (!PRB_GET(reading->objects, traceback, traceback, frame, &frame) ||
+        !PRB_GET(reading->objects, traceback, traceback, lasti, &lasti) ||
+        !PRB_GET(reading->objects, traceback, traceback, lineno, &line))
+        return false;
+    prb_addr addr = code_of(reading, frame);
+    const struct prb_code_object *code = addr ? prb_code_get(reading->py, addr, false, NULL) : NULL;
+    if (!code)
+        return false;
+    struct prb_position at = prb_code_position(reading->py, code, (int)(int32_t)(uint32_t)lasti);
+    *out = (struct prb_frame){
+        .kind = PRB_FRAME_PYTHON,
+        .name = prb_arena_strdup(arena, code->name),
+        .qualname = prb_arena_strdup(arena, code->qualname ? code->qualname : code->name),
+        .filename = prb_arena_strdup(arena, code->filename),
+        .line = at.line ? at.line : (int)(int32_t)(uint32_t)line,
+        .column = at.column,
+        .end_line = at.end_line,
+        .end_column = at.end_column,
+        .first_line = code->first_line,
+        .addr = frame,
+        .code = addr,
+        .instruction = (int)(int32_t)(uint32_t)lasti,
+    };
+    return true;
+}
+
+static bool read_traceback(struct reading *reading, struct prb_exception *out)
+{
+    uint64_t at;
+    size_t cap = 0;
+    PRB_AUTO_FREE struct prb_frame *frames = NULL;
+    if (!PRB_GET(reading->objects, out->addr, exception, traceback, &at))
+        return true;
+    while (at && out->frame_count < TRACEBACK_MAX) {
+        if (!PRB_GROW(frames, out->frame_count, cap))
+            return false;
+        if (!read_frame(reading, at, &frames[out->frame_count]))
+            break;
+        out->frame_count++;
+        if (!PRB_GET(reading->objects, at, traceback, next, &at))
+            break;
+    }
+    out->frames = prb_arena_alloc(&reading->box->arena, (out->frame_count + 1) * sizeof *frames);
+    if (out->frames && out->frame_count)
+        memcpy(out->frames, frames, out->frame_count * sizeof *frames);
+    return out->frames != NULL;
+}
+
+/* ---- the exception ---- */
+
+struct message {
+    struct reading *reading;
+    struct prb_buf *out;
+    size_t count;
+};
+
+/* str() of a plain exception: its only argument as text, or the tuple of all. */
+static bool first_argument(void *context, prb_addr key, prb_addr value)
+{
+    struct message *message = context;
+    struct prb_repr_limits limits = {.characters = MESSAGE_CHARACTERS};
+    (void)key;
+    if (message->count++)
+        return false;
+    if (!prb_object_str(message->reading->objects, value, MESSAGE_CHARACTERS, message->out, NULL))
+        prb_object_repr(message->reading->objects, value, &limits, message->out, NULL);
+    return true;
+}
+
+static void add_message(struct reading *reading, prb_addr exception, struct prb_buf *out)
+{
+    struct message message = {.reading = reading, .out = out};
+    struct prb_repr_limits limits = {.characters = MESSAGE_CHARACTERS};
+    uint64_t args;
+    if (!PRB_GET(reading->objects, exception, exception, args, &args) || !args ||
+        !prb_sequence_each(reading->objects, args, first_argument, &message, NULL) ||
+        message.count < 2)
+        return;
+    out->len = 0;
+    prb_object_repr(reading->objects, args, &limits, out, NULL);
+}
+
+static bool add_exception(struct reading *reading, prb_addr addr, enum prb_exception_state state,
+                          const char *link, struct prb_error *err)
+{
+    struct box *box = reading->box;
+    PRB_AUTO(prb_buf) struct prb_buf type = {0}, message = {0};
+    if (!PRB_GROW(box->exceptions.items, box->exceptions.count, box->cap))
+        return prb_fail(err, PRB_NOMEM, "exceptions");
+    struct prb_exception *out = &box->exceptions.items[box->exceptions.count++];
+    (void)prb_object_type_name(reading->objects, addr, &type, NULL);
+    add_message(reading, addr, &message);
+    *out = (struct prb_exception){
+        .state = state,
+        .type = prb_arena_strdup(&box->arena, type.data ? type.data : "?"),
+        .message = prb_arena_strndup(&box->arena, message.data ? message.data : "", message.len),
+        .link = link,
+        .addr = addr,
+    };
+    return read_traceback(reading, out) || prb_fail(err, PRB_NOMEM, "exceptions");
+}
+
+static bool is_exception(struct reading *reading, prb_addr addr)
+{
+    return addr && prb_object_kind(reading->objects, addr, NULL) == PRB_OBJ_EXCEPTION;
+}
+
+static bool seen(const struct reading *reading, prb_addr addr)
+{
+    for (size_t i = 0; i < reading->box->exceptions.count; i++)
+        if (reading->box->exceptions.items[i].addr == addr)
+            return true;
+    return false;
+}
+
+/* The exception and what it came from: its cause, else its context (PEP 3134). */
+static bool add_chain(struct reading *reading, prb_addr addr, enum prb_exception_state state,
+                      struct prb_error *err)
+{
+    const char *link = NULL;
+    while (is_exception(reading, addr) && !seen(reading, addr) &&
+           reading->box->exceptions.count < PRB_EXCEPTIONS_MAX) {
+        uint64_t cause = 0, context = 0;
+        if (!add_exception(reading, addr, state, link, err))
+            return false;
+        (void)PRB_GET(reading->objects, addr, exception, cause, &cause);
+        (void)PRB_GET(reading->objects, addr, exception, context, &context);
+        link = cause ? "cause" : "context";
+        addr = cause ? cause : context;
+    }
+    return true;
+}
+
+/* ---- where a thread keeps it ---- */
+
+/* The innermost handler's: _PyErr_StackItem, those of generators lie one above the other. */
+static prb_addr handled(struct reading *reading, prb_addr tstate)
+{
+    uint64_t item, value;
+    if (!PRB_GET(reading->objects, tstate, thread, exc_info, &item))
+        return 0;
+    for (int i = 0; item && i < HANDLED_MAX; i++) {
+        if (!PRB_GET(reading->objects, item, exc_stack_item, exc_value, &value))
+            return 0;
+        if (is_exception(reading, value))
+            return value;
+        if (!PRB_GET(reading->objects, item, exc_stack_item, previous, &item))
+            return 0;
+    }
+    return 0;
+}
+
+static prb_addr last_one(struct reading *reading, prb_addr interpreter)
+{
+    static const char *const names[] = {"last_exc", "last_value"};
+    uint64_t sysdict;
+    if (!PRB_GET(reading->objects, interpreter, interp, sysdict, &sysdict))
+        return 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        prb_addr value = 0;
+        if (prb_dict_get(reading->objects, sysdict, names[i], &value, NULL) &&
+            is_exception(reading, value))
+            return value;
+    }
+    return 0;
+}
+
+static bool of_thread(struct reading *reading, const struct prb_raw_stacks *raw, size_t i,
+                      bool is_main, struct prb_error *err)
+{
+    const struct prb_raw_thread *thread = &raw->threads[i];
+    uint64_t raised;
+    if (PRB_GET(reading->objects, thread->tstate, thread, current_exception, &raised) &&
+        is_exception(reading, raised))
+        return add_chain(reading, raised, PRB_EXCEPTION_RAISED, err);
+    prb_addr value = handled(reading, thread->tstate);
+    if (value)
+        return add_chain(reading, value, PRB_EXCEPTION_HANDLED, err);
+    value = is_main ? last_one(reading, raw->interpreters[thread->interpreter].addr) : 0;
+    return !value || add_chain(reading, value, PRB_EXCEPTION_LAST, err);
+}
+
+/* ---- which thread ---- */
+
+/* False: not of this runtime. */
+static bool find_thread(struct prb_target *target, struct prb_runtime *runtime, uint64_t wanted,
+                        const struct prb_raw_stacks **raw_out, size_t *index_out, bool *is_main_out)
+{
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    PRB_AUTO(prb_arena) struct prb_arena arena = {0};
+    bool live = prb_proc_live(target->proc);
+    const struct prb_raw_stacks *raw = prb_sampler_take(runtime->sampler, live ? 0 : 1, NULL);
+    if (!raw || !prb_proc_tids(target->proc, &tasks, NULL))
+        return false;
+    PRB_AUTO_FREE struct prb_thread_facts *facts = calloc(raw->thread_count + 1, sizeof *facts);
+    if (!facts)
+        return false;
+    prb_threads_identify(target, runtime, raw, &tasks, &arena, facts);
+    for (size_t i = 0; i < raw->thread_count; i++) {
+        const struct prb_task *task = facts[i].task;
+        if (raw->threads[i].thread_id != wanted && !(task && (uint64_t)task->tid == wanted))
+            continue;
+        *raw_out = raw;
+        *index_out = i;
+        *is_main_out = task && task->tid == prb_proc_pid(target->proc);
+        return true;
+    }
+    return false;
+}
+
+struct prb_exceptions *prb_exceptions_take(struct prb_target *target, uint64_t thread,
+                                           struct prb_error *err)
+{
+    struct box *box = calloc(1, sizeof *box);
+    if (!box)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "exceptions"));
+    PRB_AUTO(prb_exceptions) struct prb_exceptions *exceptions = &box->exceptions;
+    for (size_t i = 0; i < target->runtime_count; i++) {
+        struct prb_runtime *runtime = &target->runtimes[i];
+        const struct prb_raw_stacks *raw;
+        size_t index;
+        bool is_main;
+        prb_codes_renew(runtime->py);
+        prb_objects_clear(runtime->objects);
+        if (!find_thread(target, runtime, thread, &raw, &index, &is_main))
+            continue;
+        struct reading reading = {runtime->objects, runtime->py, box};
+        return of_thread(&reading, raw, index, is_main, err) ? PRB_STEAL(exceptions) : NULL;
+    }
+    return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "no Python thread %llu in process %d",
+                             (unsigned long long)thread, (int)target->info.pid));
+}
