@@ -7,7 +7,6 @@ libprb_la_SOURCES += %D%/wire.c %D%/wire.h %D%/outbox.c %D%/outbox.h %D%/session
 libprb_la_SOURCES += %D%/initialize.c %D%/attach.c %D%/attach.h %D%/ending.c %D%/ending.h %D%/countdown.c %D%/countdown.h \
 	%D%/threads.c %D%/stack.c %D%/variables.c %D%/variables.h %D%/breakpoints.c %D%/exceptions.c %D%/running.c \
 	%D%/modules.c %D%/memory.c %D%/debugpy.c
-	%D%/threads.c
 # Looking without the probe: live, cores, snapshots; and native frames for those who have it.
 libprb_la_SOURCES += %D%/native_frames.h %D%/native_frames.c %D%/look.h %D%/look.c %D%/look_stack.c %D%/look_values.c \
 	%D%/look_path.c %D%/look_source.c %D%/look_snapshot.c
