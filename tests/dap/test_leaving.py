@@ -5,6 +5,7 @@ import os
 import statistics
 
 from debuggee import evaluate, resume, set_lines, stop_at, stopped, top
+from hard import wait_until
 from target import probing
 
 CYCLES = int(os.environ.get("PROBING_DAP_CYCLES", "15"))
@@ -26,6 +27,7 @@ def state():
 
 def inside(program):
     """The state, told by `probing eval`."""
+    probing("-t", program.pid, "inject", check=False)
     told = probing("-t", program.pid, "eval", STATE + "\nprint(state())").stdout
     return json.loads(told[told.index("{"):told.rindex("}") + 1])
 
@@ -119,8 +121,9 @@ def test_cycles(debuggee, client, python):
         program.until("done cold", 20)
         if i == min(4, CYCLES - 1):
             first = usage(program.pid)
+    # A connection's thread may still be ending.
+    wait_until(lambda: all(usage(program.pid)[what] <= first[what] for what in ("threads", "files")), 10)
     last = usage(program.pid)
-    assert last["threads"] <= first["threads"] and last["files"] <= first["files"], (first, last)
     assert last["kB"] - first["kB"] < 4096 + 8 * CYCLES, (first, last)
     for lane in ("hot", "one_line", "sleeper", "calls"):
         program.moves(lane)
