@@ -22,6 +22,7 @@
 #endif
 #define PRB_BIND(function, version) __asm__(".symver " #function "," #function "@" version)
 #ifdef PRB_IN_PROBE
+PRB_BIND(dladdr, PRB_FIRST_GLIBC);
 PRB_BIND(dlclose, PRB_FIRST_GLIBC);
 PRB_BIND(dlopen, PRB_FIRST_GLIBC);
 PRB_BIND(dlsym, PRB_FIRST_GLIBC);

@@ -68,7 +68,6 @@ extern struct prb_debug_session prb_debug_session;
 
 /* This thread runs something of ours (1), or no more (-1): no hook looks at it. */
 void prb_debug_inside(int change);
-bool prb_debug_is_inside(void);
 /* The session's Python, loaded when first needed.  With the GIL. */
 bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err);
 /* A session of which the end has begun: hooks out, references dropped, DEBUG answered.  With the

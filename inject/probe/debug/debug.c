@@ -265,6 +265,8 @@ void prb_debug_forked(void)
     for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
         parked->resume = true;
     pthread_mutex_init(&session.lock, NULL);
+    if (session.mechanism && session.mechanism->forked)
+        session.mechanism->forked();
     session.stale = session.mechanism != NULL;
     session.state = PRB_DEBUG_NONE;
     session.request = session.waiting = NULL;

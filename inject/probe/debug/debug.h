@@ -49,6 +49,9 @@ bool prb_debug_wanted(enum prb_debug_event event, const struct prb_py *code, boo
 /* What a mechanism calls.  May park; may leave an exception set (a goto, an interruption): then
  * false, and the mechanism lets it pass to the program. */
 bool prb_debug_happened(const struct prb_debug_place *place);
+/* Whether this thread runs our own code (a job's, or a call of a parked thread's), of which no event
+ * is wanted. */
+bool prb_debug_is_inside(void);
 
 /* ---- a mechanism: all functions with the GIL, on a job's thread or a parked one ---- */
 
@@ -72,6 +75,9 @@ struct prb_debug_mechanism {
     /* LINE, CALL, RESUME, JUMP of everything, all threads, those born later and those that come
      * back from native code included. */
     bool (*gate)(const struct prb_py_api *py, bool armed);
+    /* In a child after fork(2), which may have no GIL: all that plain stores can take out; end()
+     * follows when Python code reaches the rest.  NULL: nothing. */
+    void (*forked)(void);
 };
 extern const struct prb_debug_mechanism prb_debug_monitoring, prb_debug_evaluation;
 

@@ -25,6 +25,7 @@ static void runtime_fields(void)
     AT(runtime, autotsskey, _PyRuntimeState, autoTSSkey._key);
 #endif
 #if PY_MINOR_VERSION <= 8
+    AT(runtime, tracing_possible, _PyRuntimeState, ceval.tracing_possible);
     AT(runtime, gc_collecting, _PyRuntimeState, gc.collecting);
 #endif
 #if PY_MINOR_VERSION >= 13
@@ -68,6 +69,12 @@ static void interp_fields(void)
 #if PY_MINOR_VERSION >= 9
     AT(interp, gc_collecting, PyInterpreterState, gc.collecting);
 #endif
+#if PY_MINOR_VERSION >= 6
+    AT(interp, eval_frame, PyInterpreterState, eval_frame);
+#endif
+#if PY_MINOR_VERSION == 9
+    AT(interp, tracing_possible, PyInterpreterState, ceval.tracing_possible);
+#endif
 #if PY_MINOR_VERSION >= 14
     AT(interp, code_object_generation, PyInterpreterState, _code_object_generation);
 #endif
@@ -82,7 +89,18 @@ static void thread_fields(void)
     AT(thread, next, PyThreadState, next);
     AT(thread, interp, PyThreadState, interp);
     AT(thread, thread_id, PyThreadState, thread_id);
+    AT(thread, tracefunc, PyThreadState, c_tracefunc);
+    AT(thread, traceobj, PyThreadState, c_traceobj);
+    AT(thread, profilefunc, PyThreadState, c_profilefunc);
+    AT(thread, tracing, PyThreadState, tracing);
     PLACE(thread, size, sizeof(PyThreadState));
+#if PY_MINOR_VERSION <= 9
+    AT(thread, use_tracing, PyThreadState, use_tracing);
+#elif PY_MINOR_VERSION == 10
+    PLACE(cframe, use_tracing, offsetof(CFrame, use_tracing));
+#elif PY_MINOR_VERSION == 11
+    PLACE(cframe, use_tracing, offsetof(_PyCFrame, use_tracing));
+#endif
 #if PY_MINOR_VERSION <= 10
     AT(thread, frame, PyThreadState, frame);
 #elif PY_MINOR_VERSION >= 13
@@ -161,7 +179,6 @@ static void frame_fields(void)
     AT(frame, owner, _PyInterpreterFrame, owner);
     AT(frame, localsplus, _PyInterpreterFrame, localsplus);
     PLACE(frame, size, sizeof(_PyInterpreterFrame));
-    AT(frame_object, frame, PyFrameObject, f_frame);
 #if PY_MINOR_VERSION == 11
     AT(frame, func, _PyInterpreterFrame, f_func);
     AT(frame, is_entry, _PyInterpreterFrame, is_entry);
@@ -186,6 +203,14 @@ static void frame_fields(void)
 #endif
 }
 #endif
+
+static void frame_object_fields(void)
+{
+    AT(frame_object, lineno, PyFrameObject, f_lineno);
+#if PY_MINOR_VERSION >= 11
+    AT(frame_object, frame, PyFrameObject, f_frame);
+#endif
+}
 
 static void code_fields(void)
 {
@@ -237,5 +262,6 @@ static void interpreter_fields(void)
     interp_fields();
     thread_fields();
     frame_fields();
+    frame_object_fields();
     code_fields();
 }

@@ -72,6 +72,11 @@ static void traits_by_version(void)
 #if PY_MINOR_VERSION == 11 || PY_MINOR_VERSION == 12
     TRAIT_IS(frame_chain, CFRAME);
 #endif
+#if PY_MINOR_VERSION <= 8
+    TRAIT_IS(evaluator, FRAME);
+#else
+    TRAIT_IS(evaluator, THREAD_AND_FRAME);
+#endif
 #if PY_MINOR_VERSION <= 11
     TRAIT_IS(int_size, SIGNED_SIZE);
 #else

@@ -1,0 +1,174 @@
+/*
+ * The mechanism "frame evaluation" between its files: one state for the interpreter, guarded by
+ * the GIL.
+ *
+ * A frame whose events are wanted runs with our trace function in its thread's state; any other
+ * runs without, even beneath such a frame.  The frame evaluator (PEP 523) is where that is
+ * switched: before a frame runs and after it has ended.  Sources: Python/ceval.c (call_trace,
+ * maybe_call_line_trace, PyEval_SetTrace), Python/pystate.c, Objects/codeobject.c of 3.6 to 3.11.
+ */
+#ifndef PRB_PROBE_DEBUG_EVALUATION_H
+#define PRB_PROBE_DEBUG_EVALUATION_H
+
+#include <string.h>
+
+#include "inject/probe/debug/debug.h"
+#include "py/layout/layout.h"
+
+#define PRB_EVALUATION_LINES_MAX 10000u      /* planted in one code object */
+#define PRB_EVALUATION_FRAMES_MAX (1u << 20) /* that run when the hook comes */
+#define PRB_EVALUATION_TRACED_MAX 4096u      /* threads with a trace function of the program's */
+
+/* Py_tracefunc (Include/pystate.h) and what it is called with. */
+typedef int (*prb_trace_function)(struct prb_py *object, struct prb_py *frame, int what,
+                                  struct prb_py *value);
+enum { PRB_TRACE_CALL, PRB_TRACE_EXCEPTION, PRB_TRACE_LINE, PRB_TRACE_RETURN };
+
+/* result, member, name, parameters: what this mechanism needs beyond python_api.h. */
+#define PRB_EVALUATION_FUNCTIONS(F)                                                                \
+    F(ptrdiff_t, request_extra, _PyEval_RequestCodeExtraIndex, (void (*)(void *)))                 \
+    F(int, get_extra, _PyCode_GetExtra, (struct prb_py *, ptrdiff_t, void **))                     \
+    F(int, set_extra, _PyCode_SetExtra, (struct prb_py *, ptrdiff_t, void *))                      \
+    F(char *, this_thread, PyThreadState_Get, (void))                                              \
+    F(char *, first_thread, PyInterpreterState_ThreadHead, (void *))                               \
+    F(char *, next_thread, PyThreadState_Next, (void *))                                           \
+    F(int, line_of_frame, PyFrame_GetLineNumber, (struct prb_py *))                                \
+    F(void, set_trace, PyEval_SetTrace, (prb_trace_function, struct prb_py *))                     \
+    F(struct prb_py *, system, PySys_GetObject, (const char *))                                    \
+    F(unsigned long, number, PyLong_AsUnsignedLong, (struct prb_py *))                             \
+    F(struct prb_py *, item, PyTuple_GetItem, (struct prb_py *, ptrdiff_t))                        \
+    F(void, normalize, PyErr_NormalizeException,                                                   \
+      (struct prb_py **, struct prb_py **, struct prb_py **))                                      \
+    F(void, restore, PyErr_Restore, (struct prb_py *, struct prb_py *, struct prb_py *))
+
+/* What is wanted of a code object: its extra (PEP 523), freed with it. */
+struct prb_evaluation_code {
+    struct prb_py *code; /* borrowed: it owns this */
+    struct prb_evaluation_code *next, **link;
+    unsigned step; /* events */
+    unsigned told; /* the watch_new_code that it was told to */
+    size_t count;
+    int *lines; /* sorted */
+};
+
+struct prb_evaluation {
+    bool ready; /* all that is found once: */
+    const struct prb_py_api *py;
+#define F(result, member, name, parameters) result(*member) parameters;
+    PRB_EVALUATION_FUNCTIONS(F)
+#undef F
+    void *default_evaluator;
+    struct prb_layout layout;
+    int32_t tracefunc, code; /* offsets that the hook needs */
+    char *runtime;           /* _PyRuntime, where the layout needs it */
+    ptrdiff_t extra;
+    char *interp;
+
+    bool on;            /* between begin and end */
+    unsigned epoch;     /* counts the changes of what is wanted */
+    unsigned gate;      /* events of all frames */
+    unsigned raised;    /* RAISE, UNWIND of all frames */
+    unsigned new_code;  /* counts watch_new_code(true); 0: off */
+    unsigned new_codes; /* its last number */
+    unsigned wanting;   /* codes with lines or steps */
+    bool plain;         /* no call of the interpreter now */
+    bool foreign;       /* beneath our hook lies another evaluator, whose end may take ours out */
+    struct prb_evaluation_code *codes;
+};
+extern struct prb_evaluation prb_evaluation;
+
+static inline char *prb_evaluation_word(const char *at, int32_t offset)
+{
+    char *word;
+    memcpy(&word, at + offset, sizeof word);
+    return word;
+}
+
+/* ---- evaluation_find.c ---- */
+
+bool prb_evaluation_find(const struct prb_py_api *py, struct prb_error *err);
+
+/* ---- evaluation_code.c ---- */
+
+/* NULL: nothing is known of it. */
+static inline struct prb_evaluation_code *prb_evaluation_code(struct prb_py *code)
+{
+    void *extra = NULL;
+    prb_evaluation.get_extra(code, prb_evaluation.extra, &extra);
+    return extra;
+}
+void prb_evaluation_release_code(void *extra); /* a freefunc */
+bool prb_evaluation_plant(struct prb_py *code, const int *lines, size_t count);
+bool prb_evaluation_step(struct prb_py *code, unsigned events);
+/* It counts as told now. */
+void prb_evaluation_told(struct prb_py *code);
+bool prb_evaluation_planted(const struct prb_evaluation_code *known, int line);
+void prb_evaluation_drop_codes(void);
+/* Nothing is wanted of any, without a call of the interpreter. */
+void prb_evaluation_forget_codes(void);
+
+/* Events that a frame of it wants while it runs. */
+static inline unsigned prb_evaluation_running(const struct prb_evaluation_code *known)
+{
+    unsigned events = prb_evaluation.gate | prb_evaluation.raised;
+    if (known)
+        events |= known->step | (known->count ? PRB_DEBUG_LINE : 0u);
+    return events;
+}
+/* Whether it is to be told as new. */
+static inline bool prb_evaluation_is_new(const struct prb_evaluation_code *known)
+{
+    return prb_evaluation.new_code && !(known && known->told == prb_evaluation.new_code);
+}
+
+/* ---- evaluation_thread.c: threads' states and frames ---- */
+
+/* The frame that runs in a thread: a PyFrameObject up to 3.10, else an _PyInterpreterFrame. */
+char *prb_evaluation_frame(const char *thread);
+char *prb_evaluation_caller(const char *frame);
+/* The one of a PyFrameObject. */
+char *prb_evaluation_inner(struct prb_py *frame);
+/* The PyFrameObject of one, or NULL when it has none. */
+struct prb_py *prb_evaluation_outer(char *frame);
+/* Whether its next instruction is its first. */
+bool prb_evaluation_starts(const char *frame);
+static inline struct prb_py *prb_evaluation_frame_code(const char *frame)
+{
+    return (struct prb_py *)prb_evaluation_word(frame, prb_evaluation.code);
+}
+/* Let a thread's state be right for a frame of which these events are wanted. */
+void prb_evaluation_set(char *thread, unsigned events);
+/* The same for the frame that it is in. */
+void prb_evaluation_apply(char *thread);
+void prb_evaluation_apply_all(void);
+bool prb_evaluation_tracing(const char *thread); /* it is in a trace function */
+/* One level of a trace function, as CPython's call_trace() does it. */
+void prb_evaluation_enter(char *thread);
+void prb_evaluation_leave(char *thread);
+/* The trace function that the program had in this thread when ours came, or NULL. */
+prb_trace_function prb_evaluation_original(const char *thread);
+
+/* ---- evaluation_hook.c ---- */
+
+int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
+                         struct prb_py *value);
+/* Have the hook in the interpreter or not. */
+bool prb_evaluation_hook(bool wanted);
+/* Back in its place, when another evaluator's end took it out. */
+void prb_evaluation_hook_again(void);
+static inline bool prb_evaluation_traces(const char *thread)
+{
+    return prb_evaluation_word(thread, prb_evaluation.tracefunc) ==
+           (char *)(uintptr_t)prb_evaluation_trace;
+}
+
+/* ---- evaluation_frames.c: frames that ran before the hook came, so that nothing happens at their
+ * end ---- */
+
+bool prb_evaluation_note_frames(void);
+void prb_evaluation_forget_frames(void);
+extern size_t prb_evaluation_noted; /* how many there still are */
+bool prb_evaluation_is_noted(const char *frame);
+void prb_evaluation_forget_frame(const char *frame);
+
+#endif

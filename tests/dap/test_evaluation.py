@@ -1,0 +1,41 @@
+"""Frame evaluation (CPython 3.6 to 3.11) without the rest of the debugger: evaluation_target.py runs each case in an
+interpreter of its own, with the module evaluation.c as the core."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+import pythons
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TARGET = os.path.join(HERE, "evaluation_target.py")
+MODULE = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "dap", ".libs", "evaluation.so")
+with open(TARGET) as source:
+    CASES = re.findall(r"^def case_(\w+)\(", source.read(), re.MULTILINE)
+
+
+def run(python, case):
+    done = subprocess.run(python.command(TARGET, MODULE, case), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, timeout=120)
+    return done.returncode, done.stdout.decode(errors="replace").strip()
+
+
+def of_here():
+    return [python for python in pythons.found() if not python.root]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("python", [python for python in of_here() if python.minor < (3, 12)],
+                         ids=lambda python: python.id)
+def test_case(python, case):
+    assert run(python, case) == (0, "passed")
+
+
+@pytest.mark.parametrize("python", [python for python in of_here() if python.minor >= (3, 12)],
+                         ids=lambda python: python.id)
+def test_newer_has_it_not(python):
+    """Where tracing cannot be confined that is said, and nothing is touched."""
+    returned, text = run(python, CASES[0])
+    assert returned == 0 and text.startswith("unusable: in CPython 3."), text
