@@ -19,7 +19,7 @@ def test_dape(job, listen, newer_root):
         for file in (job.path, os.path.join(HERE, "dape_session.el"),
                      os.path.join(training.SRCDIR, "editors", "dape", "probing.el")):
             shutil.copy(file, outside)
-        variables = dict(HOME=inner, PATH="/usr/bin:/bin", LC_ALL="C.UTF-8", PORT=str(listen()), LINE=str(LINE),
+        variables = dict(HOME=inner, PATH="/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C.UTF-8", PORT=str(listen()), LINE=str(LINE),
                          FILE=inner + "/train.py", REMOTE=os.path.dirname(job.path), CONFIGURATION=inner + "/probing.el",
                          VARIABLE="scores", EXPRESSION="list(scores.shape)", ANSWER="[8, 32, 101]")
         done = subprocess.run(["chroot", newer_root, "emacs", "-batch", "-l", inner + "/dape_session.el", "-f", "session"],

@@ -53,7 +53,7 @@ def test_helix(job, listen, newer_root, tmp_path, pictures):
     try:
         shutil.copy(job.path, project)
         shutil.copy(os.path.join(training.SRCDIR, "editors", "helix", "languages.toml"), home + "/.config/helix")
-        variables = dict(HOME=home[len(newer_root):], PATH="/usr/bin:/bin", LC_ALL="C.UTF-8", TERM="xterm-256color")
+        variables = dict(HOME=home[len(newer_root):], PATH="/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C.UTF-8", TERM="xterm-256color")
         terminal = Terminal(str(tmp_path / "tmux"), ["chroot", newer_root, "hx", "{}:{}".format(job.path, LINE)], variables)
         terminal.shows("cross_entropy")
         terminal.type(" gb")  # breakpoint

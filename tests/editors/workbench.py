@@ -167,6 +167,10 @@ class Workbench:
         box.fill(":{}".format(line))
         self.press("Enter")
 
+    def text(self):
+        """What the editors show."""
+        return "\n".join(self.page.locator(".editor-instance .view-line").all_inner_texts()).replace("\xa0", " ")
+
     def breakpoints(self):
         return self.page.locator(".codicon-debug-breakpoint, .codicon-debug-breakpoint-unverified").count()
 
