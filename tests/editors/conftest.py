@@ -71,10 +71,26 @@ def listening(port):
     return False
 
 
+class Root:
+    """Another root folder, and commands in it, with /proc as systems have it; the mount is gone with the command."""
+
+    ENTER = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+
+    def __init__(self, path):
+        self.path = path
+
+    def command(self, *words):
+        return ["unshare", "--mount", "sh", "-c", self.ENTER, self.path] + list(words)
+
+    @staticmethod
+    def variables(home, **more):
+        return dict(HOME=home, PATH="/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C.UTF-8", TERM="xterm-256color", **more)
+
+
 @pytest.fixture
 def newer_root():
-    """The other root folder, with Emacs and Helix (tests/newer-pythons.sh)."""
+    """The one with Emacs and Helix (tests/newer-pythons.sh)."""
     root = os.environ.get("PROBING_NEWER_ROOT", os.path.join(BUILDDIR, "newer-pythons"))
     if not os.path.exists(os.path.join(root, ".clients")):
         pytest.skip("no Emacs and Helix: tests/newer-pythons.sh {} was not run, or could not".format(root))
-    return root
+    return Root(root)

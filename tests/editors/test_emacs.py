@@ -13,16 +13,16 @@ LINE = training.line_of(training.LINE_TEXT)
 def test_dape(job, listen, newer_root):
     before = job.speed()
     inner = "/tmp/probing-dape-{}".format(os.getpid())
-    outside = newer_root + inner
+    outside = newer_root.path + inner
     os.makedirs(outside)
     try:
         for file in (job.path, os.path.join(HERE, "dape_session.el"),
                      os.path.join(training.SRCDIR, "editors", "dape", "probing.el")):
             shutil.copy(file, outside)
-        variables = dict(HOME=inner, PATH="/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C.UTF-8", PORT=str(listen()), LINE=str(LINE),
-                         FILE=inner + "/train.py", REMOTE=os.path.dirname(job.path), CONFIGURATION=inner + "/probing.el",
-                         VARIABLE="scores", EXPRESSION="list(scores.shape)", ANSWER="[8, 32, 101]")
-        done = subprocess.run(["chroot", newer_root, "emacs", "-batch", "-l", inner + "/dape_session.el", "-f", "session"],
+        variables = newer_root.variables(
+            inner, PORT=str(listen()), LINE=str(LINE), FILE=inner + "/train.py", REMOTE=os.path.dirname(job.path),
+            CONFIGURATION=inner + "/probing.el", VARIABLE="scores", EXPRESSION="list(scores.shape)", ANSWER="[8, 32, 101]")
+        done = subprocess.run(newer_root.command("emacs", "-batch", "-l", inner + "/dape_session.el", "-f", "session"),
                               env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=240)
     finally:
         shutil.rmtree(outside, ignore_errors=True)

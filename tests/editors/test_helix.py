@@ -31,8 +31,18 @@ class Terminal:
     def type(self, text):
         self.run("send-keys", "-l", text)
 
+    def debug(self, key):
+        """One key of the debug menu, which stays open until Escape."""
+        self.type(" G")
+        self.shows("Debug (experimental)")
+        self.type(key)
+
     def shows(self, text):
         return until(text, lambda: text in self.screen())
+
+    def picture(self, path):
+        with open(path, "a") as out:
+            out.write(self.screen() + "-" * 160 + "\n")
 
     def screen(self):
         return self.run("capture-pane", "-p")
@@ -45,30 +55,33 @@ def test_helix(job, listen, newer_root, tmp_path, pictures):
     if not shutil.which("tmux"):
         pytest.skip("needs tmux")
     before = job.speed()
-    home = newer_root + "/tmp/probing-helix-{}".format(os.getpid())
-    project = newer_root + os.path.dirname(job.path)  # the same path there: Helix cannot pass pathMappings
+    home = newer_root.path + "/tmp/probing-helix-{}".format(os.getpid())
+    project = newer_root.path + os.path.dirname(job.path)  # the same path there: Helix cannot pass pathMappings
     os.makedirs(home + "/.config/helix")
     os.makedirs(project)
-    terminal = None
+    picture, terminal = os.path.join(pictures, "helix.txt"), None
     try:
         shutil.copy(job.path, project)
         shutil.copy(os.path.join(training.SRCDIR, "editors", "helix", "languages.toml"), home + "/.config/helix")
-        variables = dict(HOME=home[len(newer_root):], PATH="/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C.UTF-8", TERM="xterm-256color")
-        terminal = Terminal(str(tmp_path / "tmux"), ["chroot", newer_root, "hx", "{}:{}".format(job.path, LINE)], variables)
+        variables = newer_root.variables(home[len(newer_root.path):])
+        command = newer_root.command("hx", "{}:{}".format(job.path, LINE))
+        terminal = Terminal(str(tmp_path / "tmux"), command, variables)
         terminal.shows("cross_entropy")
-        terminal.type(" gb")  # breakpoint
+        terminal.debug("b")  # breakpoint
+        terminal.keys("Escape")
         terminal.type(":debug-remote 127.0.0.1:{} connect".format(listen()))
         terminal.keys("Enter")
         until("the job to stand", job.stands_still)
-        terminal.type(" gv")  # variables
+        terminal.debug("v")  # variables
         terminal.shows("float32 [8, 32, 101]")
-        with open(os.path.join(pictures, "helix.txt"), "w") as out:
-            out.write(terminal.screen())
-        terminal.keys("Escape")
-        terminal.type(" gt")  # leave
+        terminal.picture(picture)
+        terminal.keys("Escape")  # the variables
+        terminal.keys("Escape")  # the menu
+        terminal.debug("t")  # leave
         job.moves()
     finally:
         if terminal:
+            terminal.picture(picture)
             terminal.close()
         shutil.rmtree(home, ignore_errors=True)
         shutil.rmtree(project, ignore_errors=True)

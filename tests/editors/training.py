@@ -62,10 +62,15 @@ class Training:
         self.wait(lambda: len(rates()) > reports, "reports")
         return max(rates()[1:])
 
-    def stands_still(self, seconds=0.5):
-        before = len(self.lines)
+    def ran(self):
+        """Nanoseconds that its main thread ran."""
+        with open("/proc/{0}/task/{0}/schedstat".format(self.pid)) as told:
+            return int(told.read().split()[0])
+
+    def stands_still(self, seconds=1):
+        before = self.ran()
         time.sleep(seconds)  # nothing may happen meanwhile
-        return len(self.lines) == before
+        return self.ran() == before
 
     def close(self):
         if self.child.poll() is None:
