@@ -168,7 +168,7 @@ def case_confined():
 
 
 def case_running_frame():
-    for body in hot, sleeping:
+    for body in hot, sleeping, one_line:
         thread = Thread(body)
         thread.start()
         until(lambda: thread.count > 5)
@@ -312,8 +312,13 @@ def case_planted_when_new():
 
 
 def case_exceptions():
+    depths = []
+
+    def then(event, frame, _):
+        depths.append(len(traceback.extract_tb(sys.exc_info()[2] or events[-1][3].__traceback__)))
+
     module.evaluation_exceptions(RAISE | UNWIND)
-    with Events() as events:
+    with Events(then) as events:
         try:
             failing(7)
         except KeyError as error:
@@ -326,6 +331,7 @@ def case_exceptions():
     assert mine == [(RAISE, "raising", caught), (UNWIND, "raising", caught), (RAISE, "failing", caught),
                     (UNWIND, "failing", caught)], events
     assert {row[0] for row in events} == {RAISE, UNWIND}
+    assert depths == [1, 1, 2, 2, 3], depths
     assert [row[2] for row in events if row[1] == "raising"] == [line_of(raising, "raise")] * 2
     module.evaluation_exceptions(0)
     with Events() as events:
@@ -358,7 +364,7 @@ def case_step():
 
 
 def one_line(thread):
-    while not thread.stop: thread.count += 1  # noqa: E701
+    while not thread.stop: thread.count += 1  # one_line
 
 
 def generating(thread):

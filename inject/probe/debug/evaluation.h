@@ -33,6 +33,8 @@ enum { PRB_TRACE_CALL, PRB_TRACE_EXCEPTION, PRB_TRACE_LINE, PRB_TRACE_RETURN };
     F(char *, first_thread, PyInterpreterState_ThreadHead, (void *))                               \
     F(char *, next_thread, PyThreadState_Next, (void *))                                           \
     F(int, line_of_frame, PyFrame_GetLineNumber, (struct prb_py *))                                \
+    F(int, line_of_code, PyCode_Addr2Line, (struct prb_py *, int))                                 \
+    F(int, set_traceback, PyException_SetTraceback, (struct prb_py *, struct prb_py *))            \
     F(void, set_trace, PyEval_SetTrace, (prb_trace_function, struct prb_py *))                     \
     F(struct prb_py *, system, PySys_GetObject, (const char *))                                    \
     F(unsigned long, number, PyLong_AsUnsignedLong, (struct prb_py *))                             \
@@ -130,6 +132,8 @@ char *prb_evaluation_caller(const char *frame);
 char *prb_evaluation_inner(struct prb_py *frame);
 /* The PyFrameObject of one, or NULL when it has none. */
 struct prb_py *prb_evaluation_outer(char *frame);
+/* The line that a LINE event of a frame is about. */
+int prb_evaluation_line(struct prb_py *frame, struct prb_py *code);
 /* Whether its next instruction is its first. */
 bool prb_evaluation_starts(const char *frame);
 static inline struct prb_py *prb_evaluation_frame_code(const char *frame)

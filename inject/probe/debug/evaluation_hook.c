@@ -103,8 +103,7 @@ static bool tell_call(struct event *of, struct prb_py *value)
 static bool tell_line(struct event *of, struct prb_py *value)
 {
     (void)value;
-    int32_t at = PRB_OFF(&prb_evaluation.layout, frame_object, lineno);
-    memcpy(&of->place.line, (char *)of->place.frame + at, sizeof of->place.line);
+    of->place.line = prb_evaluation_line(of->place.frame, of->place.code);
     const struct prb_evaluation_code *known = prb_evaluation_code(of->place.code);
     unsigned events = prb_evaluation.gate | (known ? known->step : 0);
     of->place.planted = prb_evaluation_planted(known, of->place.line);
@@ -139,7 +138,12 @@ static bool tell_exception(struct event *of, struct prb_py *value)
         return true;
     const char *raised_in =
         prb_evaluation_word((char *)traceback, PRB_OFF(&prb_evaluation.layout, traceback, frame));
-    return raised_in != (char *)of->place.frame || tell(of, PRB_DEBUG_RAISE, exception);
+    if (raised_in != (char *)of->place.frame)
+        return true;
+    /* As CPython does when it is caught. */
+    if (prb_evaluation.set_traceback(exception, traceback) < 0)
+        prb_evaluation.py->PyErr_Clear();
+    return tell(of, PRB_DEBUG_RAISE, exception);
 }
 
 int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
@@ -182,6 +186,8 @@ static void tell_unwind(char *thread, char *frame)
     struct prb_py *type = NULL, *value = NULL, *traceback = NULL;
     prb_evaluation.py->PyErr_Fetch(&type, &value, &traceback);
     prb_evaluation.normalize(&type, &value, &traceback);
+    if (value && traceback && prb_evaluation.set_traceback(value, traceback) < 0)
+        prb_evaluation.py->PyErr_Clear();
     prb_evaluation_enter(thread);
     bool ok = tell(&of, PRB_DEBUG_UNWIND, value);
     prb_evaluation_leave(thread);

@@ -59,6 +59,15 @@ struct prb_py *prb_evaluation_outer(char *frame)
     return (struct prb_py *)frame;
 }
 
+int prb_evaluation_line(struct prb_py *frame, struct prb_py *code)
+{
+    /* f_lineno is an earlier line there, when tracing began in the middle of a line. */
+    if (PRB_IS(LAYOUT, instr, LASTI_BYTES))
+        return prb_evaluation.line_of_code(code,
+                                           number_at((char *)frame, PRB_OFF(LAYOUT, frame, instr)));
+    return number_at((char *)frame, PRB_OFF(LAYOUT, frame_object, lineno));
+}
+
 bool prb_evaluation_starts(const char *frame)
 {
     if (!PRB_IS(LAYOUT, instr, PREV_INSTR))
