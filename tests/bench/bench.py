@@ -25,6 +25,7 @@ import target as live  # noqa: E402
 from timing import in_turn, measure, peer  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
+import debugging  # noqa: E402
 import getting_in  # noqa: E402
 
 BUILD = os.environ.get("BUILDDIR", ".")
@@ -250,7 +251,7 @@ def markdown(figures):
     return "\n".join(lines)
 
 
-PARTS = [commands, training, cost, torn] + getting_in.PARTS
+PARTS = [commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS
 
 
 def main():

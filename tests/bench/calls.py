@@ -1,0 +1,48 @@
+"""Calls to debug: answers each line of input with nanoseconds of a call and of a round of a loop; a big list to look at."""
+
+import sys
+import time
+
+
+def tiny(x):
+    return x + 1
+
+
+def loop(count):
+    total = 0
+    for i in range(count):
+        total += i
+        total ^= i
+    return total                                 # at loop
+
+
+def never():
+    return "cold"                                # at never
+
+
+def measure():
+    best_call = best_round = 1e9
+    for _ in range(7):
+        began = time.perf_counter()
+        for i in range(40000):
+            tiny(i)
+        best_call = min(best_call, (time.perf_counter() - began) / 40000)
+        began = time.perf_counter()
+        loop(100000)
+        best_round = min(best_round, (time.perf_counter() - began) / 100000)
+    return "{:.2f} {:.2f}".format(best_call * 1e9, best_round * 1e9)
+
+
+def look():
+    x = 42
+    items = list(range(1000000))
+    return x + len(items)                        # at look
+
+
+def main():
+    print("ready", flush=True)
+    for line in iter(sys.stdin.readline, ""):
+        print(look() if line == "look\n" else measure(), flush=True)
+
+
+main()
