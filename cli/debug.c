@@ -1,37 +1,105 @@
-/* probing debug: what earlier generations offered there; printing the stack is what this release
- * has of it. */
-#include "command.h"
+/* probing debug: a live process, or what is left of one, for a debugger that connects (DAP). */
+#include <string.h>
 
-enum { DUMP, PAUSE, ADDRESS };
+#include "serve.h"
+
+#define DEFAULT_ADDRESS "127.0.0.1:9922"
+
+enum { DUMP, PAUSE, LISTEN, ADDRESS, RESUME_AFTER, SNAPSHOT, CORE, TOKEN_FILE, ANY_USER };
 
 static const struct prb_option options[] = {
     [DUMP] = {'d', "dump", NULL, "print the stacks, as backtrace does", NULL},
-    [PAUSE] = {'p', "pause", NULL, "pause and wait for a debugger (comes with a later release)",
-               NULL},
-    [ADDRESS] = {'a', "address", "ADDR", "where the debugger connects (comes with a later release)",
+    [PAUSE] = {'p', "pause", NULL, "pause the process at once and wait for a debugger", NULL},
+    [LISTEN] = {'l', "listen", NULL, "wait for a debugger; the process runs on", NULL},
+    [ADDRESS] = {'a', "address", "ADDR",
+                 "where: HOST:PORT or the path of a Unix socket (default " DEFAULT_ADDRESS ")",
                  NULL},
+    [RESUME_AFTER] = {0, "resume-after", "SECONDS",
+                      "with --pause: let it go on when nobody came by then", NULL},
+    [SNAPSHOT] = {0, "snapshot", NULL,
+                  "only look, without the probe: stacks and variables are read in one go, and the "
+                  "process runs on",
+                  NULL},
+    [CORE] = {0, "core", "FILE", "a core or snapshot file instead of a process", NULL},
+    [TOKEN_FILE] = {0, "token-file", "FILE",
+                    "clients must show the token in FILE (\"token\" in their configuration)", NULL},
+    [ANY_USER] = {0, "any-user", NULL, "on loopback let other users in, too (port forwarders)",
+                  NULL},
     {0},
 };
+
+static bool take_seconds(const struct prb_run *run, double *out, struct prb_error *err)
+{
+    const char *text = run->options[RESUME_AFTER].text;
+    char *end = NULL;
+    *out = text ? strtod(text, &end) : 0;
+    return !text || (end != text && !*end && *out > 0 && *out < 1e9) ||
+           prb_usage(run, err, "--resume-after: \"%s\" is no number of seconds", text);
+}
+
+static bool check_options(const struct prb_run *run, struct prb_error *err)
+{
+    const struct prb_option_value *given = run->options;
+    bool file = given[CORE].count != 0;
+    if (file && (prb_run_has_target(run) || given[PAUSE].count || given[SNAPSHOT].count))
+        return prb_usage(run, err, "--core FILE is looked at instead of a process");
+    if (given[PAUSE].count && given[SNAPSHOT].count)
+        return prb_usage(run, err, "--snapshot never pauses the process");
+    if (given[RESUME_AFTER].count && !given[PAUSE].count)
+        return prb_usage(run, err, "--resume-after goes with --pause");
+    if (!file && !given[PAUSE].count && !given[LISTEN].count && !given[SNAPSHOT].count)
+        return prb_usage(
+            run, err, "debug needs one of --pause, --listen, --snapshot, --core FILE and --dump");
+    return true;
+}
 
 static bool run_debug(const struct prb_run *run, struct prb_error *err)
 {
     const struct prb_stack_options plain = {0};
-    if (run->options[PAUSE].count || run->options[ADDRESS].count)
-        return prb_cli_fail(err, PRB_UNSUPPORTED, "`debug --dump` and `backtrace` print the stacks",
-                            "debug --pause and --address come with a later release");
-    if (!run->options[DUMP].count)
-        return prb_usage(run, err, "debug needs an option: --dump");
-    return prb_backtrace(run, &plain, err);
+    const struct prb_option_value *given = run->options;
+    const char *socket = NULL;
+    PRB_AUTO_FREE char *token = NULL;
+    if (given[DUMP].count)
+        return prb_backtrace(run, &plain, err);
+    struct prb_dap_listen_options listen = {
+        .address = given[ADDRESS].count ? given[ADDRESS].text : DEFAULT_ADDRESS,
+        .any_user = given[ANY_USER].count != 0,
+        .file = given[CORE].text,
+        .pause = given[PAUSE].count != 0,
+        .look = given[SNAPSHOT].count != 0,
+    };
+    if (!check_options(run, err) || !take_seconds(run, &listen.resume_after, err) ||
+        !prb_serve_token(given[TOKEN_FILE].text, &token, err) ||
+        (!listen.file && !prb_run_process(run, &listen.pid, &socket, err)))
+        return false;
+    if (socket)
+        return prb_usage(run, err, "debug wants a process, not its probe's socket");
+    listen.token = token;
+    return prb_serve(&listen, err);
 }
 
 const struct prb_command prb_command_debug = {
     .name = "debug",
     .aliases = "dbg d",
-    .summary = "print the stacks (--dump)",
+    .summary = "let a debugger connect (DAP: VS Code, nvim-dap, dape, Zed, Helix)",
     .arguments = "",
-    .target = PRB_USES_TARGET,
-    .description = "`debug --dump` is `backtrace` under its older name.",
+    .target = PRB_USES_TARGET_IF_GIVEN,
+    .description = "Serves the Debug Adapter Protocol for one process, and prints what to paste "
+                   "into launch.json. The stock Python "
+                   "debugger's attach configuration works. --pause stops all Python threads first; "
+                   "--listen does nothing to the "
+                   "process until a client comes. When the client goes, breakpoints are cleared "
+                   "and the process runs on at full "
+                   "speed. Ctrl-C ends the server, the process runs on.\n\n"
+                   "On loopback only this user, root and the owner of the process are let in. Any "
+                   "other address needs a token: "
+                   "--token-file, or PROBING_DEBUG_TOKEN.\n\n"
+                   "`debug --dump` is `backtrace` under its older name.",
     .options = options,
-    .examples = "probing 12345 d -d  # the stacks\n",
+    .examples = "probing 12345 debug --pause  # stop it, and wait on " DEFAULT_ADDRESS "\n"
+                "probing 12345 debug --pause --resume-after 60  # at the most a minute\n"
+                "probing 12345 debug --listen --address /run/user/1000/debug.sock\n"
+                "probing debug --core core.12345\n"
+                "probing 12345 d -d  # the stacks\n",
     .run = run_debug,
 };

@@ -84,6 +84,7 @@ static bool take_wish(const struct prb_dap_session *session, const json_t *argum
     if (!wish->pid && !wish->file && !wish->name) {
         wish->pid = session->host->pid;
         wish->file = session->host->file;
+        wish->look |= session->host->look;
     }
     if (!wish->pid && !wish->file && !wish->name)
         return prb_fail(err, PRB_USAGE,
@@ -321,6 +322,7 @@ static bool handle_configuration_done(struct prb_dap_session *session, json_t *a
     (void)arguments, (void)body_out;
     if (!prb_dap_get_flag(session->settings, "stopOnEntry", &pause, err))
         return false;
+    pause |= session->host->look;
     pthread_mutex_lock(&session->lock);
     bool stands = session->stopped != NULL;
     session->state = PRB_DAP_CONFIGURED;

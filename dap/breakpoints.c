@@ -36,6 +36,10 @@ static json_t *lines_of(const struct prb_dap_session *session, const json_t *arg
                  *lines = prb_dap_get(arguments, "lines"), *one;
     json_t *list = json_array();
     size_t i;
+    if (given && !json_is_array(given)) {
+        json_decref(list);
+        return PRB_NULL(prb_fail(err, PRB_USAGE, "breakpoints is no list"));
+    }
     json_array_foreach(given, i, one)
     {
         json_t *line = json_is_object(one) ? line_of(session, one) : NULL;
@@ -70,10 +74,24 @@ const struct prb_dap_request prb_dap_set_breakpoints = {
     .handle = handle_lines,
 };
 
+/* Each an object that has a text of this name. */
+static bool check_list(const json_t *arguments, const char *key, struct prb_error *err)
+{
+    const json_t *list = prb_dap_get(arguments, "breakpoints"), *one;
+    size_t i;
+    if (!json_is_array(list))
+        return prb_fail(err, PRB_USAGE, "breakpoints is no list");
+    json_array_foreach(list, i, one)
+        if (!json_is_string(json_object_get(one, key)))
+            return prb_fail(err, PRB_USAGE, "breakpoint %zu has no %s", i, key);
+    return true;
+}
+
 static bool handle_functions(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                              struct prb_error *err)
 {
-    return finish(session, prb_dap_ask(session, "set_function_breakpoints", arguments, 0, err),
+    return check_list(arguments, "name", err) &&
+           finish(session, prb_dap_ask(session, "set_function_breakpoints", arguments, 0, err),
                   body_out);
 }
 
@@ -140,7 +158,8 @@ const struct prb_dap_request prb_dap_data_breakpoint_info = {
 static bool handle_data(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                         struct prb_error *err)
 {
-    return finish(session, prb_dap_ask(session, "set_data_breakpoints", arguments, 0, err),
+    return check_list(arguments, "dataId", err) &&
+           finish(session, prb_dap_ask(session, "set_data_breakpoints", arguments, 0, err),
                   body_out);
 }
 

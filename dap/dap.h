@@ -10,4 +10,29 @@
 /* Serve one client on two descriptors until it leaves; `attach` says what it is about.  in and out stay the caller's. */
 PRB_API bool prb_dap_serve(int in, int out, struct prb_error *err);
 
+#define PRB_DAP_TOKEN_MIN 16 /* characters of a token */
+
+struct prb_dap_listen_options {
+    const char *address; /* "HOST:PORT", "[V6]:PORT" (port 0: any), or the path of a Unix socket (made 0600) */
+    const char *token;   /* that a client must show; needed where address is not loopback; NULL: none */
+    bool any_user;       /* on loopback do without the check that the client is this user's (or root's, or the target's
+                            owner's): for port forwarders */
+    pid_t pid;           /* what is debugged, with its children and ranks; 0: what `attach` says */
+    const char *file;    /* the same: a core or snapshot */
+    bool look;           /* pid is only looked at, without the probe, and shown as it stood when a client comes */
+    bool pause;          /* pid stands until a client lets it go on */
+    double resume_after; /* s until it goes on when no client came; 0: never by itself */
+    bool once;           /* end with the first client */
+    int stop_fd;         /* readable: end; -1: none */
+    /* It listens, and pid stands when it is to: where, with the real port. */
+    void (*ready)(void *context, const char *address);
+    /* One line about what happens, for people. */
+    void (*note)(void *context, const char *text);
+    void *context;
+};
+
+/* Serve until the target ends, or stop_fd says so; the target is then as before.  USAGE: the address is not loopback and
+ * there is no token. */
+PRB_API bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_error *err);
+
 #endif

@@ -58,8 +58,8 @@ static void send_exited(struct prb_dap_session *session)
 void prb_dap_ending_gone(struct prb_dap_session *session)
 {
     pthread_mutex_lock(&session->lock);
-    bool first = !session->gone && !session->leaving;
-    session->gone = true;
+    bool first = !session->gone && !session->leaving && session->state != PRB_DAP_ENDED;
+    session->gone |= first;
     pthread_mutex_unlock(&session->lock);
     prb_dap_session_resumes(session);
     if (!first)

@@ -1,19 +1,24 @@
 /* The live back end: a session of the probe's debugger (inject/debug.h).  The probe is injected
  * when there is none. */
-#include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "dap/backend.h"
+#include "dap/native_frames.h"
 #include "inject/control.h"
 #include "inject/debug.h"
 #include "inject/inject.h"
 
-
 struct live {
     struct prb_dap_backend backend;
     struct prb_debug *debug;
+    pid_t pid;
+    pthread_mutex_t lock;          /* of what follows */
+    struct prb_dap_native *native; /* opened when it is first needed */
+    bool no_native;                /* it cannot be, or is not wanted */
+    bool all_threads;              /* those without Python, too */
 };
 
 static const char *const methods[] = {
@@ -33,10 +38,8 @@ static bool live_has(const struct prb_dap_backend *backend, const char *method)
     return false;
 }
 
-static json_t *live_call(struct prb_dap_backend *backend, const struct prb_dap_call *call,
-                         struct prb_error *err)
+static json_t *ask_agent(struct live *live, const struct prb_dap_call *call, struct prb_error *err)
 {
-    struct live *live = (struct live *)backend;
     PRB_AUTO_FREE char *arguments =
         call->arguments ? json_dumps(call->arguments, JSON_COMPACT) : strdup("{}");
     PRB_AUTO_FREE char *text = NULL;
@@ -65,10 +68,100 @@ static json_t *live_call(struct prb_dap_backend *backend, const struct prb_dap_c
     return result;
 }
 
+/* ---- native frames, read from outside ---- */
+
+static struct prb_dap_native *native_of(struct live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    if (!live->native && !live->no_native) {
+        live->native = prb_dap_native_open(live->pid, NULL);
+        live->no_native = !live->native;
+    }
+    struct prb_dap_native *native = live->native;
+    pthread_mutex_unlock(&live->lock);
+    return native;
+}
+
+static json_int_t number(const json_t *arguments, const char *key)
+{
+    return json_integer_value(json_object_get(arguments, key));
+}
+
+/* All frames of the thread are laid over its native ones, and the page that was asked for is cut
+ * out; a stack too deep to be had in one answer stays as the agent tells it. */
+static json_t *ask_stack(struct live *live, const struct prb_dap_call *call, struct prb_error *err)
+{
+    struct prb_dap_native *native = native_of(live);
+    json_int_t thread = number(call->arguments, "threadId");
+    struct prb_dap_call every = *call;
+    if (!native)
+        return ask_agent(live, call, err);
+    every.arguments = json_pack("{s:I}", "threadId", thread);
+    struct prb_error why = {0};
+    json_t *stack = ask_agent(live, &every, &why);
+    json_decref(every.arguments);
+    if (!stack && why.code == PRB_NOT_FOUND) /* a thread without Python */
+        stack = json_pack("{s:[], s:i}", "stackFrames", "totalFrames", 0);
+    else if (!stack && err)
+        *err = why;
+    if (!stack)
+        return NULL;
+    size_t told = json_array_size(json_object_get(stack, "stackFrames"));
+    if (number(stack, "totalFrames") > (json_int_t)told) {
+        json_decref(stack);
+        return ask_agent(live, call, err);
+    }
+    bool merged = prb_dap_native_merge(native, (pid_t)thread, stack);
+    if (!told && !merged) {
+        json_decref(stack);
+        if (why.code && err)
+            *err = why;
+        return why.code ? NULL : ask_agent(live, call, err);
+    }
+    prb_dap_stack_page(stack, number(call->arguments, "startFrame"),
+                       number(call->arguments, "levels"));
+    return stack;
+}
+
+static json_t *ask_threads(struct live *live, const struct prb_dap_call *call,
+                           struct prb_error *err)
+{
+    json_t *threads = ask_agent(live, call, err);
+    struct prb_dap_native *native = threads ? native_of(live) : NULL;
+    if (native)
+        prb_dap_native_threads(native, threads, live->all_threads);
+    return threads;
+}
+
+/* What of the configuration is not the agent's. */
+static void take_settings(struct live *live, const json_t *settings)
+{
+    pthread_mutex_lock(&live->lock);
+    if (json_is_false(json_object_get(settings, "showNativeFrames")))
+        live->no_native = true;
+    live->all_threads = json_is_true(json_object_get(settings, "showNativeThreads"));
+    pthread_mutex_unlock(&live->lock);
+}
+
+static json_t *live_call(struct prb_dap_backend *backend, const struct prb_dap_call *call,
+                         struct prb_error *err)
+{
+    struct live *live = (struct live *)backend;
+    if (strcmp(call->method, "stack") == 0)
+        return ask_stack(live, call, err);
+    if (strcmp(call->method, "threads") == 0)
+        return ask_threads(live, call, err);
+    if (strcmp(call->method, "attach") == 0)
+        take_settings(live, call->arguments);
+    return ask_agent(live, call, err);
+}
+
 static void live_close(struct prb_dap_backend *backend)
 {
     struct live *live = (struct live *)backend;
     prb_debug_close(live->debug);
+    prb_dap_native_close(live->native);
+    pthread_mutex_destroy(&live->lock);
     free(live);
 }
 
@@ -122,6 +215,8 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
     if (!live)
         return NULL;
     live->backend = (struct prb_dap_backend){.ops = &live_ops, .event = event, .context = context};
+    live->pid = pid;
+    pthread_mutex_init(&live->lock, NULL);
     const struct prb_debug_options options = {
         .event = take_event, .ended = take_end, .context = live};
     live->debug = prb_debug_open(pid, &options, err);

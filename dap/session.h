@@ -30,6 +30,7 @@ struct prb_dap_host {
     const char *token;  /* that the client must show, or NULL */
     pid_t pid;          /* what `attach` without a process means; 0: it must say */
     const char *file;   /* the same: a core or snapshot */
+    bool look;          /* without the probe */
     const char *address; /* "HOST:PORT" where other clients reach this process, or NULL (stdio, Unix socket) */
 };
 struct prb_dap_host_ops {

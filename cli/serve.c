@@ -1,0 +1,82 @@
+/* Serving debuggers from the command line: see serve.h. */
+#include "serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "out.h"
+
+#define TOKEN_MAX 4096
+static const char variable[] = "PROBING_DEBUG_TOKEN";
+
+bool prb_serve_token(const char *file, char **token_out, struct prb_error *err)
+{
+    char text[TOKEN_MAX + 1];
+    const char *given = getenv(variable);
+    if (file) {
+        PRB_AUTO(file) FILE *from = fopen(file, "re");
+        size_t got = from ? fread(text, 1, TOKEN_MAX, from) : 0;
+        if (!from || !got)
+            return prb_cli_fail(err, PRB_NOT_FOUND, "", "no token can be read from %s: %s", file,
+                                from ? "it is empty" : strerror(errno));
+        text[got] = '\0';
+        text[strcspn(text, "\r\n")] = '\0';
+        given = text;
+    }
+    *token_out = given ? strdup(given) : NULL;
+    return !given || *token_out || prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+}
+
+static void say(void *context, const char *text)
+{
+    (void)context;
+    prb_out_note(text);
+}
+
+/* An entry of launch.json that the stock Python debugger's extension takes, too. */
+static void print_ready(void *context, const char *address)
+{
+    const struct prb_dap_listen_options *options = context;
+    const char *colon = strrchr(address, ':');
+    bool bracket = address[0] == '[';
+    if (options->pid && options->pause)
+        printf("process %d is paused; ", (int)options->pid);
+    printf("waiting for a debugger on %s\n", address);
+    if (strchr(address, '/')) {
+        fflush(stdout);
+        return;
+    }
+    printf("\nIn VS Code's .vscode/launch.json, then F5:\n\n"
+           "    {\n"
+           "        \"name\": \"Attach by Probing\",\n"
+           "        \"type\": \"debugpy\",\n"
+           "        \"request\": \"attach\",\n"
+           "        \"connect\": { \"host\": \"%.*s\", \"port\": %s },\n"
+           "        \"justMyCode\": false%s\n"
+           "    }\n\n",
+           (int)(colon - address) - 2 * bracket, address + bracket, colon + 1,
+           options->token ? ",\n        \"token\": \"...\"" : "");
+    fflush(stdout);
+}
+
+bool prb_serve(struct prb_dap_listen_options *options, struct prb_error *err)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    /* Before any thread is made, so that none takes them. */
+    if (sigprocmask(SIG_BLOCK, &ends, NULL) != 0)
+        return prb_cli_fail(err, PRB_INTERNAL, "", "signals: %s", strerror(errno));
+    PRB_AUTO_FD int stop = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (stop < 0)
+        return prb_cli_fail(err, PRB_IO, "", "signals: %s", strerror(errno));
+    options->stop_fd = stop;
+    options->ready = print_ready;
+    options->note = say;
+    options->context = options;
+    return prb_dap_listen(options, err);
+}
