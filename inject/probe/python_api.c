@@ -39,12 +39,13 @@ static bool take(void *handle, const char **missing)
     new.none = dlsym(handle, "_Py_NoneStruct");
     new.keyboard_interrupt = dlsym(handle, "PyExc_KeyboardInterrupt");
     new.runtime_error = dlsym(handle, "PyExc_RuntimeError");
+    new.memory_error = dlsym(handle, "PyExc_MemoryError");
     void *ending = dlsym(handle, "Py_IsFinalizing");
     if (!ending)
         ending = dlsym(handle, "_Py_IsFinalizing");
     memcpy(&new.is_finalizing, &ending, sizeof ending);
     new.finalizing = dlsym(handle, "_Py_Finalizing");
-    if (!new.none || !new.keyboard_interrupt || !new.runtime_error) {
+    if (!new.none || !new.keyboard_interrupt || !new.runtime_error || !new.memory_error) {
         *missing = "_Py_NoneStruct";
         return false;
     }

@@ -83,7 +83,7 @@ struct prb_py_api {
 #undef F
     struct prb_py *none;
     struct prb_py **keyboard_interrupt; /* PyExc_KeyboardInterrupt */
-    struct prb_py **runtime_error;      /* PyExc_RuntimeError */
+    struct prb_py **runtime_error, **memory_error;
     int (*is_finalizing)(void);         /* NULL before 3.7 */
     void **finalizing;                  /* 3.6: _Py_Finalizing, set when it ends */
 };

@@ -8,6 +8,8 @@
 #include "inject/probe/python_job.h"
 
 #define CAPSULE "probing.job"
+#define PIECE_END "\n\n\n" /* between top-level statements, nowhere else in our sources */
+#define BREATH_NS 50000    /* for another thread to get the GIL */
 #define CLOSE_WAIT_NOTE "waits for running evaluations, bounded"
 
 /* The agent, and the parts that it executes when it needs them: PART(name) for python_NAME.py. */
@@ -149,6 +151,49 @@ static void add_parts(const struct prb_py_api *py, struct prb_py *space)
     add(py, space, "PARTS", parts);
 }
 
+void prb_py_breathe(const struct prb_py_api *py)
+{
+    const struct timespec pause = {.tv_nsec = BREATH_NS};
+    void *saved = py->PyEval_SaveThread();
+    nanosleep(&pause, NULL);
+    py->PyEval_RestoreThread(saved);
+}
+
+static bool run_piece(const struct prb_py_api *py, const struct prb_buf *text, const char *file,
+                      struct prb_py *space)
+{
+    PRB_AUTO(prb_py)
+    struct prb_py *code = py->Py_CompileString(text->data, file, PRB_PY_FILE_INPUT);
+    PRB_AUTO(prb_py) struct prb_py *done = code ? py->PyEval_EvalCode(code, space, space) : NULL;
+    return done;
+}
+
+bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
+                struct prb_py *space)
+{
+    unsigned line = 0; /* before the piece */
+    for (const char *at = source; *at;) {
+        const char *end = strstr(at, PIECE_END);
+        size_t len = end ? (size_t)(end - at) + strlen(PIECE_END) : strlen(at);
+        PRB_AUTO(prb_buf) struct prb_buf text = {0};
+        for (unsigned i = 0; i < line; i++)
+            prb_buf_addc(&text, '\n');
+        prb_buf_add(&text, at, len);
+        if (at != source)
+            prb_py_breathe(py);
+        if (!prb_buf_ok(&text)) {
+            py->PyErr_SetNone(*py->memory_error);
+            return false;
+        }
+        if (!run_piece(py, &text, file, space))
+            return false;
+        for (size_t i = 0; i < len; i++)
+            line += at[i] == '\n';
+        at += len;
+    }
+    return true;
+}
+
 /* A namespace with the agent in it, a new reference. */
 static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
 {
@@ -158,10 +203,7 @@ static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
     prb_job_add_tables(py, space);
     add_parts(py, space);
     add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_agent", 13, NULL));
-    PRB_AUTO(prb_py)
-    struct prb_py *code = py->Py_CompileString(agent_source, "<probing agent>", PRB_PY_FILE_INPUT);
-    PRB_AUTO(prb_py) struct prb_py *done = code ? py->PyEval_EvalCode(code, space, space) : NULL;
-    if (!done)
+    if (!prb_py_run(py, agent_source, "<probing agent>", space))
         return PRB_NULL(fail_raised(py, "loading the agent", err));
     return PRB_STEAL(space);
 }
@@ -257,7 +299,8 @@ struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *
     if (getpid() == job->process) {
         pthread_mutex_lock(&job->lock);
         job->interruptible = false;
-        if (job->stop) /* the thread may be the program's, and another exception the program's, too */
+        if (job->stop) /* the thread may be the program's, and another exception the program's, too
+                        */
             py->PyThreadState_SetAsyncExc(job->ident, NULL);
         pthread_mutex_unlock(&job->lock);
     }

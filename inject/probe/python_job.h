@@ -95,6 +95,12 @@ void prb_job_work(struct prb_python_job *job);
  * with the exception set. */
 struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *py,
                            struct prb_py *callable, struct prb_py *args);
+/* Let other threads have the GIL for a moment: none of the program's steps waits for long. */
+void prb_py_breathe(const struct prb_py_api *py);
+/* Execute a source of ours (NUL-terminated) in a namespace, statement by statement, with a breath
+ * between: compiling it whole would keep the GIL for milliseconds.  False: an exception is set. */
+bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
+                struct prb_py *space);
 /* The exception that is set, cleared, as text (bytes of UTF-8, never NULL) for a message. */
 const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size);
 /* The namespace of python_agent.py, a new reference; and the dict that outlives a detach. */

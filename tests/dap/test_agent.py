@@ -13,8 +13,8 @@ import pythons  # noqa: E402
 FOUND = [one for one in pythons.found() if one.root is None and not one.container]
 
 
-@pytest.mark.parametrize("python", FOUND, ids=lambda one: one.id)
-def test_cases(python):
-    command = python.prefix + [python.executable, os.path.join(HERE, "agent", "cases.py")]
+@pytest.mark.parametrize("one", FOUND, ids=lambda found: found.id)
+def test_cases(one):
+    command = one.prefix + [one.executable, os.path.join(HERE, "agent", "cases.py")]
     ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, universal_newlines=True)
     assert ended.returncode == 0 and ended.stdout.endswith("failed: none\n"), ended.stdout

@@ -154,12 +154,8 @@ static struct prb_py *execute(const struct prb_py_api *py, struct prb_error *err
     bool made = add(py, space, "AGENT", agent) && add(py, space, "PARTS", parts(py)) &&
                 add(py, space, "ENGINE", prb_debug_engine(py)) &&
                 add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_debug", 13, NULL));
-    PRB_AUTO(prb_py)
-    struct prb_py *code =
-        made ? py->Py_CompileString(agent_source(), "<probing debug agent>", PRB_PY_FILE_INPUT)
-             : NULL;
-    PRB_AUTO(prb_py) struct prb_py *done = code ? py->PyEval_EvalCode(code, space, space) : NULL;
-    return done ? PRB_STEAL(space) : NULL;
+    bool ran = made && prb_py_run(py, agent_source(), "<probing debug agent>", space);
+    return ran ? PRB_STEAL(space) : NULL;
 }
 
 static const struct {

@@ -108,6 +108,8 @@ void prb_debug_end(void);
  *   watch_new_code(on), watch_exceptions(mask), step(ident, code, events), gate(armed)
  *   parked()                      [(ident, native id, frame, reason)] of the threads that are parked
  *   resume(ident)                 one parked thread on; 0: all, and the gate opens
+ *   run(source, file, space)      execute a part (bytes), statement by statement, with a breath between
+ *   breathe()                     let others have the GIL: what takes longer than 0.5 ms calls it now and then
  *   native_id(ident)              gettid(2) of a thread with a Python thread state, 0: not known
  *   save_locals(frame)            PyFrame_LocalsToFast where CPython needs it (nothing from 3.13 on)
  *   mechanism                     its name, a str; "" when this CPython has none: without, a str, says why

@@ -47,18 +47,22 @@ class Engine(object):
 
 engine = Engine(ENGINE)  # noqa: F821
 parts = {}
+loading = _thread.RLock()
 
 
 def part(name):
-    """A part as a module."""
+    """A part as a module.  Others run while it is loaded, so that only one loads."""
     found = parts.get(name)
-    if found is None:
-        found = type(sys)("probing_debug_" + name)
-        space = {"part": part, "engine": engine, "Failed": Failed, "AGENT": AGENT, "STAY": STAY, "OWN": OWN}  # noqa: F821
-        found.__dict__.update(space)
-        exec(compile(PARTS[name], "{}debug {}>".format(OWN, name), "exec", 0, True), found.__dict__)  # noqa: F821
-        parts[name] = found
-    return found
+    if found is not None:
+        return found
+    with loading:
+        if name not in parts:
+            found = type(sys)("probing_debug_" + name)
+            space = {"part": part, "engine": engine, "Failed": Failed, "AGENT": AGENT, "STAY": STAY, "OWN": OWN}  # noqa: F821
+            found.__dict__.update(space)
+            engine.run(PARTS[name], "{}debug {}>".format(OWN, name), found.__dict__)  # noqa: F821
+            parts[name] = found
+        return parts[name]
 
 
 session = part("session").Session()

@@ -221,6 +221,32 @@ static struct prb_py *parked(struct prb_py *self, struct prb_py *args)
     return py ? prb_debug_parked_list(py) : NULL;
 }
 
+/* ---- loading ---- */
+
+static struct prb_py *run(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *bytes, *space;
+    char *source, *file;
+    ptrdiff_t len;
+    if (!py || !py->PyArg_ParseTuple(args, "OsO", &bytes, &file, &space) ||
+        py->PyBytes_AsStringAndSize(bytes, &source, &len) != 0 ||
+        !prb_py_run(py, source, file, space))
+        return NULL;
+    return nothing(py);
+}
+
+static struct prb_py *breathe(struct prb_py *self, struct prb_py *args)
+{
+    (void)self, (void)args;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (!py)
+        return NULL;
+    prb_py_breathe(py);
+    return nothing(py);
+}
+
 /* ---- others ---- */
 
 static struct prb_py *native_id(struct prb_py *self, struct prb_py *args)
@@ -254,6 +280,8 @@ static struct prb_py_method methods[] = {
     {"gate", gate, PRB_PY_VARARGS, "gate(armed)"},
     {"parked", parked, PRB_PY_VARARGS, "parked() -> [(ident, native id, frame, reason)]"},
     {"resume", resume, PRB_PY_VARARGS, "resume(ident); 0: all, and the gate opens"},
+    {"run", run, PRB_PY_VARARGS, "run(source, file, space): a part, with breaths"},
+    {"breathe", breathe, PRB_PY_VARARGS, "breathe(): others get the GIL"},
     {"native_id", native_id, PRB_PY_VARARGS, "native_id(ident) -> gettid(2)"},
     {"save_locals", save_locals, PRB_PY_VARARGS, "save_locals(frame)"},
 };

@@ -60,7 +60,7 @@ class Engine(object):
                  if name.startswith("debug_") and name.endswith(".py")}
         functions = {"emit": self.emit, "plant": self.plant, "watch_new_code": self.watch_new_code,
                      "watch_exceptions": self.watch_exceptions, "step": self.step, "gate": self.gate, "parked": self.parked,
-                     "resume": self.resume, "native_id": self.native_id, "save_locals": self.save_locals, "mechanism": "fake"}
+                     "resume": self.resume, "run": self.run, "breathe": self.breathe, "native_id": self.native_id, "save_locals": self.save_locals, "mechanism": "fake"}
         self.agent = {"__name__": "probing_debug", "__builtins__": __builtins__, "ENGINE": functions, "PARTS": parts,
                       "AGENT": agent_space(), "STAY": {}, "CODES": CODES}
         run(os.path.join(folder, "debug_agent.py"), "<probing debug agent>", self.agent)
@@ -101,6 +101,12 @@ class Engine(object):
             if not ident:
                 self.armed = False
             self.changed.notify_all()
+
+    def run(self, source, name, space):
+        exec(compile(source, name, "exec", 0, True), space)
+
+    def breathe(self):
+        pass
 
     def native_id(self, ident):
         return self.idents.get(ident, 0)
