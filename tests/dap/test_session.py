@@ -23,7 +23,7 @@ CAPABILITIES = [
 ]
 # What VS Code or another client may send though nothing announces it.
 NOT_OURS = ["stepBack", "reverseContinue", "restartFrame", "restart", "terminateThreads", "locations",
-            "setInstructionBreakpoints", "noSuchRequest", "pydevdSystemInfo", "runInTerminal"]
+            "setInstructionBreakpoints", "noSuchRequest", "runInTerminal"]
 
 
 def alive(pid):

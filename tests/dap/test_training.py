@@ -1,0 +1,239 @@
+"""A training job: tensors, arrays, modules and optimizers as variables; backward; torch.compile; the countdown of a pause."""
+
+import base64
+import os
+import struct
+
+import pytest
+
+import pythons
+from debuggee import evaluate, local_variables, marks, resume, set_lines, stop_at, stopped, top, variables
+from target import SRCDIR, children as processes_of
+from torch_python import torch_python
+
+NAME = "debugged_torch.py"
+pytestmark = pytest.mark.skipif(not torch_python(), reason="needs a Python with torch (./bootstrap check has one)")
+
+
+class Job:
+    """debugged_torch.py, with what debuggee.py's steps ask of a program."""
+
+    def __init__(self, start, folders, *arguments):
+        self.target = start(pythons.Python([], torch_python(), (3, 0, 0), "torch"), NAME, *arguments)
+        self.pid = self.target.pid
+        self.path = "{}/{}".format(folders(self.target.python)[1], NAME)
+
+    def source(self, name=NAME):
+        return {"path": self.path, "name": name}
+
+    def line(self, mark, name=NAME):
+        return marks(NAME)[mark]
+
+    def say(self, command):
+        self.target.child.stdin.write(command.encode() + b"\n")
+        self.target.child.stdin.flush()
+
+    def until(self, wanted):
+        while True:
+            line = self.target.line()
+            assert line is not None, "the job ended"
+            if line == wanted:
+                return
+
+
+@pytest.fixture
+def job(start, folders, client):
+    """job(*arguments, **of attach): (the job, a client attached to it)."""
+
+    def begin(*arguments, **more):
+        program, session = Job(start, folders, *arguments), client()
+        session.attach(program.pid, **more)
+        return program, session
+
+    return begin
+
+
+def finish(session, program, thread, command="step"):
+    set_lines(session, program, name=NAME)
+    resume(session, thread)
+    program.until("done " + command)
+
+
+def lazily(session, rows, name):
+    row = rows[name]
+    assert row["presentationHint"]["lazy"], row
+    value, = variables(session, row["variablesReference"])
+    return value["value"]
+
+
+def children(session, reference):
+    """All children by name, those within groups, too."""
+    rows = {}
+    for row in variables(session, reference, filter="named"):
+        rows[row["name"]] = row
+    return rows
+
+
+@pytest.fixture
+def at_step(job):
+    program, session = job()
+    body, frame = stop_at(session, program, "step", "step")
+    yield program, session, frame, body["threadId"]
+    finish(session, program, body["threadId"])
+
+
+def test_values(at_step):
+    _, session, frame, _ = at_step
+    told = local_variables(session, frame)
+    assert told["data"]["value"] == "Tensor float32 [3, 4] cpu"
+    assert told["half"]["value"] == "Tensor bfloat16 [2, 3] cpu"
+    assert told["loss"]["value"].startswith("Tensor float32 [] cpu grad")
+    assert "int32 [2, 3]" in told["array"]["value"]
+    weight = evaluate(session, "model.first.weight", frame)
+    assert "float32 [8, 4] cpu grad" in weight["result"]
+
+
+def test_children_of_a_tensor(at_step):
+    _, session, frame, _ = at_step
+    rows = children(session, local_variables(session, frame)["data"]["variablesReference"])
+    assert rows["shape"]["value"] == "(3, 4)" and rows["stride"]["value"] == "(4, 1)"
+    assert {"storage", "dtype", "device"} <= set(rows)
+    assert float(lazily(session, rows, "min")) == 0 and float(lazily(session, rows, "max")) == 11
+    assert float(lazily(session, rows, "mean")) == 5.5
+    assert abs(float(lazily(session, rows, "norm")) - sum(i * i for i in range(12)) ** 0.5) < 1e-3
+    assert lazily(session, rows, "NaN count") == "0"
+    weight = evaluate(session, "model.first.weight", frame)
+    assert "float32 [8, 4] cpu" in children(session, weight["variablesReference"])["grad"]["value"]
+
+
+def test_odd_numbers_are_counted(at_step):
+    _, session, frame, _ = at_step
+    rows = children(session, local_variables(session, frame)["odd"]["variablesReference"])
+    assert lazily(session, rows, "NaN count") == "1" and lazily(session, rows, "Inf count") == "1"
+
+
+def test_children_of_an_array(at_step):
+    _, session, frame, _ = at_step
+    array = local_variables(session, frame)["array"]
+    rows = children(session, array["variablesReference"])
+    assert rows["shape"]["value"] == "(2, 3)" and lazily(session, rows, "max") == "5"
+    page = variables(session, array["variablesReference"], filter="indexed", start=1, count=1)
+    assert page[0]["name"] in ("1", "[1]")
+    assert "[3, 4, 5]" in evaluate(session, "array[1].tolist()", frame)["result"]
+
+
+def test_slices(at_step):
+    _, session, frame, _ = at_step
+    assert evaluate(session, "data[1, :2]", frame)["result"] == "Tensor float32 [2] cpu"
+    assert evaluate(session, "data[1, :2].tolist()", frame)["result"] == "[4.0, 5.0]"
+
+
+def test_memory_of_tensors(at_step):
+    _, session, frame, _ = at_step
+    told = local_variables(session, frame)
+    answer = session.request("readMemory", {"memoryReference": told["data"]["memoryReference"], "count": 100})
+    assert struct.unpack("12f", base64.b64decode(answer["data"])) == tuple(range(12))
+    assert answer["unreadableBytes"] == 100 - 48
+    answer = session.request("readMemory", {"memoryReference": told["array"]["memoryReference"], "count": 24})
+    assert struct.unpack("6i", base64.b64decode(answer["data"])) == tuple(range(6))
+
+
+def test_module_and_optimizer(at_step):
+    _, session, frame, _ = at_step
+    model = evaluate(session, "model", frame)
+    rows = children(session, model["variablesReference"])
+    text = " ".join(rows) + " ".join(row["value"] for row in rows.values())
+    assert "first" in text and "second" in text
+    optimizer = evaluate(session, "optimizer", frame)
+    rows = children(session, optimizer["variablesReference"])
+    assert any("state" in name for name in rows) and any("group" in name for name in rows), rows
+
+
+def test_breakpoint_in_backward(job):
+    program, session = job()
+    body, frame = stop_at(session, program, "backward", "step")
+    assert local_variables(session, frame)["grad"]["value"] == "Tensor float32 [3, 2] cpu"
+    finish(session, program, body["threadId"])
+
+
+def test_thread_locals_are_those_of_the_thread(job):
+    """Within backward torch's grad mode is off on that thread."""
+    program, session = job()
+    body, frame = stop_at(session, program, "backward", "step")
+    inside = evaluate(session, "torch.is_grad_enabled()", frame)["result"]
+    finish(session, program, body["threadId"])
+    body, frame = stop_at(session, program, "forward", "step")
+    assert (inside, evaluate(session, "torch.is_grad_enabled()", frame)["result"]) == ("False", "True")
+    finish(session, program, body["threadId"])
+
+
+def test_compiled_code(job):
+    """Dynamo's evaluator stays; a function that compiled code calls can be stopped in, the compiled one is left or stops."""
+    program, session = job("compile")
+    for _ in range(2):
+        body, frame = stop_at(session, program, "helper", "step")
+        assert frame["name"].endswith("helper")
+        finish(session, program, body["threadId"])
+    set_lines(session, program, "compiled", name=NAME)
+    program.say("step")
+    try:
+        body = stopped(session, "breakpoint", 3)
+        finish(session, program, body["threadId"])
+    except AssertionError:
+        program.until("done step")
+    count = "len(__import__('torch')._dynamo.eval_frame.cached_backends)"
+    before = evaluate(session, count, context="repl")["result"]
+    session.disconnect()
+    for _ in range(3):
+        program.say("step")
+        program.until("done step")
+    assert int(before) >= 1
+
+
+def test_a_pause_warns_of_the_time_out(job):
+    program, session = job()
+    program.say("group")
+    program.until("done group")
+    session.request("pause", {"threadId": 0})
+    stopped(session, "pause")
+    said = session.event("output", lambda body: body.get("category") == "important", 15)
+    assert "time-out" in said["output"] or "timeout" in said["output"], said
+    session.disconnect()
+    program.say("step")
+    program.until("done step")
+
+
+def test_workers_become_sessions(start, client):
+    """The DataLoader's workers of examples/train.py, as child sessions."""
+    python = pythons.Python([], torch_python(), (3, 0, 0), "torch")
+    target = start(python, "train.py", "--pause", "0.05", folder=os.path.join(SRCDIR, "examples"), ready=False)
+    assert target.line(120).startswith("ready ")
+    session = client()
+    session.attach(target.pid, subProcess=True)
+    request = session.reverse_request("startDebugging", 20)
+    session.reply(request)
+    configuration = request["arguments"]["configuration"]
+    assert request["arguments"]["request"] == "attach"
+    named = [int(configuration.get(key) or 0) for key in ("processId", "subProcessId")]
+    assert set(named) & set(processes_of(target.pid)), configuration
+    session.disconnect()
+
+
+def test_top_of_train_step(start, client):
+    """What the README promises: a breakpoint in the loop of examples/train.py, with tensors on screen."""
+    path = os.path.realpath(os.path.join(SRCDIR, "examples", "train.py"))
+    with open(path) as file:
+        line = next(number for number, text in enumerate(file, 1) if "loss.backward()" in text)
+    python = pythons.Python([], torch_python(), (3, 0, 0), "torch")
+    target = start(python, "train.py", "--workers", "0", folder=os.path.dirname(path), ready=False)
+    assert target.line(120).startswith("ready ")
+    session = client()
+    session.attach(target.pid)
+    session.request("setBreakpoints", {"source": {"path": path}, "breakpoints": [{"line": line}]})
+    body = stopped(session, "breakpoint")
+    frame = top(session, body["threadId"])
+    told = local_variables(session, frame)
+    assert frame["name"].endswith("train_step") and told["loss"]["value"].startswith("Tensor float32 [] cpu grad")
+    assert told["tokens"]["value"] == "Tensor int64 [8, 32] cpu"
+    session.disconnect()
+    assert target.line(60).startswith("step ")

@@ -1,0 +1,245 @@
+"""`probing debug --listen` and `--pause`: TCP and Unix sockets, who is let in, and what becomes of the program."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from client import Failed, Socket, framed
+from debuggee import go_on, stop_at, stopped
+from hard import wait_until
+from target import DEADLINE, PROBING, die_with_parent
+
+TOKEN = "correct-horse-battery-staple"
+# As another user: connect, ask, tell what came.
+STRANGER = """
+import os, socket, sys
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+one = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
+text = b'{"seq": 1, "type": "request", "command": "initialize", "arguments": {"adapterID": "x"}}'
+try:
+    one.sendall(b"Content-Length: %d\\r\\n\\r\\n" % len(text) + text)
+    print(one.recv(65536).decode())
+except OSError as error:
+    print(type(error).__name__)
+"""
+
+
+class Server:
+    """`probing -t PID debug ...`, and where it listens."""
+
+    def __init__(self, program, *options, address="127.0.0.1:0"):
+        target = ["-t", str(program.pid)] if program else []
+        self.child = subprocess.Popen([PROBING, *target, "debug", "--address", address, *options], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=die_with_parent, encoding="utf-8")
+        self.errors = []
+        self._drain = threading.Thread(target=lambda: self.errors.extend(self.child.stderr), daemon=True)
+        self._drain.start()
+        self.said = []
+        while not any("waiting for a debugger on" in line for line in self.said):
+            line = self.child.stdout.readline()
+            assert line, "the server ended: {}".format(self.errors)
+            self.said.append(line)
+        self.address = self.said[-1].split()[-1]
+        if "/" not in self.address:
+            host, _, port = self.address.rpartition(":")
+            self.address = (host, int(port))
+
+    def end(self, how=signal.SIGTERM):
+        if self.child.poll() is None:
+            self.child.send_signal(how)
+        try:
+            status = self.child.wait(10)
+        finally:
+            if self.child.poll() is None:
+                self.child.kill()
+                self.child.wait(DEADLINE)
+        self.said += self.child.stdout.read().splitlines()
+        self.child.stdout.close()
+        self._drain.join(DEADLINE)
+        self.child.stderr.close()
+        return status
+
+
+@pytest.fixture
+def serve():
+    """serve(program, *options, address=...): ended with the test."""
+    made = []
+
+    def begin(*words, **more):
+        made.append(Server(*words, **more))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        if one.child.poll() is None or not one.child.stdout.closed:
+            one.end()
+
+
+def break_and_leave(session, program):
+    body, _ = stop_at(session, program, "cold", "cold")
+    go_on(session, program, body["threadId"], "cold")
+    session.disconnect()
+    session.wait_end()
+
+
+def test_tcp_one_after_the_other(debuggee, client, serve, python):
+    program = debuggee(python, "hot")
+    server = serve(program, "--listen")
+    for _ in range(3):
+        session = client(Socket(server.address))
+        session.attach(connect={"host": server.address[0], "port": server.address[1]}, justMyCode=False)
+        break_and_leave(session, program)
+        program.moves("hot")
+    assert server.end() == 0
+
+
+def test_what_it_prints_can_be_pasted(debuggee, serve, any_python):
+    server = serve(debuggee(any_python), "--listen")
+    server.end()
+    text = "".join(server.said)
+    assert '"type": "debugpy"' in text and '"request": "attach"' in text and '"port": {}'.format(server.address[1]) in text
+
+
+def test_a_second_client_is_told_and_the_first_goes_on(debuggee, client, serve, any_python):
+    program = debuggee(any_python)
+    server = serve(program, "--listen")
+    first = client(Socket(server.address))
+    first.attach()
+    second = client(Socket(server.address))
+    with pytest.raises((Failed, AssertionError)) as failed:
+        second.initialize()
+        second.ready(second.send("attach", {}))
+    assert isinstance(failed.value, Failed), failed.value
+    assert "debug" in failed.value.message
+    second.close()
+    break_and_leave(first, program)
+
+
+def test_the_network_goes(debuggee, client, serve, any_python):
+    program = debuggee(any_python, "hot")
+    server = serve(program, "--listen")
+    for _ in range(2):
+        session = client(Socket(server.address))
+        session.attach()
+        stop_at(session, program, "cold", "cold")
+        session.kill()
+        program.until("done cold", 10)
+        program.moves("hot", 10)
+        program.run("cold", 10)
+
+
+def test_unix_socket(debuggee, client, serve, any_python, tmp_path):
+    program = debuggee(any_python)
+    path = str(tmp_path / "debug.sock")
+    server = serve(program, "--listen", address=path)
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    session = client(Socket(path))
+    session.attach()
+    break_and_leave(session, program)
+    assert server.end() == 0 and not os.path.exists(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
+def test_other_users_stay_outside(debuggee, serve, any_python):
+    server = serve(debuggee(any_python), "--listen")
+    told = subprocess.run([sys.executable, "-c", STRANGER, str(server.address[1])], stdout=subprocess.PIPE, encoding="utf-8",
+                          timeout=DEADLINE, check=True).stdout
+    assert '"success":true' not in told.replace(" ", ""), told
+    open_server = serve(debuggee(any_python), "--listen", "--any-user")
+    told = subprocess.run([sys.executable, "-c", STRANGER, str(open_server.address[1])], stdout=subprocess.PIPE,
+                          encoding="utf-8", timeout=DEADLINE, check=True).stdout
+    assert '"success":true' in told.replace(" ", ""), told
+
+
+def test_other_addresses_need_a_token(debuggee, any_python):
+    program = debuggee(any_python)
+    for address in ("0.0.0.0:0", "[::]:0"):
+        done = subprocess.run([PROBING, "-t", str(program.pid), "debug", "--listen", "--address", address], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=DEADLINE, encoding="utf-8", stdin=subprocess.DEVNULL)
+        assert done.returncode != 0 and "token" in done.stderr
+
+
+@pytest.mark.parametrize("given", [None, "", "wrong", TOKEN + "x", TOKEN[:-1], TOKEN])
+def test_token(debuggee, client, serve, any_python, tmp_path, given):
+    program = debuggee(any_python)
+    (tmp_path / "token").write_text(TOKEN + "\n")
+    server = serve(program, "--listen", "--token-file", str(tmp_path / "token"))
+    session = client(Socket(server.address))
+    arguments = {} if given is None else {"token": given}
+    if given == TOKEN:
+        session.attach(**arguments)
+        break_and_leave(session, program)
+    else:
+        session.initialize()
+        assert "token" in session.refused("attach", arguments)
+        session.refused("evaluate", {"expression": "1"})
+    session.close()
+    server.end()
+    assert TOKEN not in "".join(server.said + server.errors)
+
+
+# ---- pause ----
+
+def test_pause(debuggee, client, serve, python):
+    program = debuggee(python, "hot", "one_line")
+    server = serve(program, "--pause")
+    program.stands("hot", "one_line")
+    session = client(Socket(server.address))
+    session.attach()
+    body = stopped(session, "pause")
+    session.request("continue", {"threadId": body["threadId"]})
+    program.moves("hot")
+    program.moves("one_line")
+    break_and_leave(session, program)
+    server.end()
+    program.moves("hot")
+
+
+def test_a_pause_that_nobody_comes_to(debuggee, serve, any_python):
+    program = debuggee(any_python, "hot")
+    serve(program, "--pause", "--resume-after", "1")
+    program.stands("hot")
+    program.moves("hot", 10)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_the_server_ends_while_the_program_is_paused(debuggee, serve, any_python, how):
+    program = debuggee(any_python, "hot")
+    server = serve(program, "--pause")
+    program.stands("hot")
+    server.end(how)
+    program.moves("hot", 10)
+
+
+def test_the_server_ends_with_the_program(debuggee, serve, any_python):
+    program = debuggee(any_python)
+    server = serve(program, "--listen")
+    program.say("end")
+    wait_until(lambda: server.child.poll() is not None, 20)
+
+
+def test_what_is_no_client(debuggee, client, serve, any_python):
+    """Connections that say nothing, or something else, keep nobody out."""
+    program = debuggee(any_python)
+    server = serve(program, "--listen")
+    for data in (b"", b"GET / HTTP/1.0\r\n\r\n", framed({"seq": 1})):
+        one = socket.create_connection(server.address)
+        one.sendall(data)
+        one.close()
+    time.sleep(0.1)
+    session = client(Socket(server.address))
+    session.attach()
+    break_and_leave(session, program)
+
+
+def test_launch_json_of_a_core_needs_no_process(tmp_path):
+    done = subprocess.run([PROBING, "debug", "--core", str(tmp_path / "none")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=DEADLINE, encoding="utf-8", stdin=subprocess.DEVNULL)
+    assert done.returncode != 0 and "none" in done.stderr
