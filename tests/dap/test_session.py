@@ -15,7 +15,7 @@ CAPABILITIES = [
     "supportsConfigurationDoneRequest", "supportsFunctionBreakpoints", "supportsConditionalBreakpoints",
     "supportsHitConditionalBreakpoints", "supportsEvaluateForHovers", "supportsSetVariable", "supportsSetExpression",
     "supportsGotoTargetsRequest", "supportsStepInTargetsRequest", "supportsCompletionsRequest", "supportsModulesRequest",
-    "supportsExceptionInfoRequest", "supportTerminateDebuggee", "supportSuspendDebuggee",
+    "supportsExceptionInfoRequest", "supportTerminateDebuggee",
     "supportsDelayedStackTraceLoading", "supportsLoadedSourcesRequest", "supportsLogPoints", "supportsTerminateRequest",
     "supportsDataBreakpoints", "supportsReadMemoryRequest", "supportsDisassembleRequest", "supportsCancelRequest",
     "supportsBreakpointLocationsRequest", "supportsClipboardContext", "supportsExceptionFilterOptions",
@@ -181,20 +181,6 @@ def test_disconnect_that_ends_it(attached, any_python):
     program, session = attached(any_python)
     session.disconnect(terminateDebuggee=True)
     wait_until(lambda: program.target.child.poll() is not None)
-
-
-def test_disconnect_that_leaves_it_paused(attached, client, any_python):
-    """The next client finds it as it was left."""
-    program, session = attached(any_python, "hot")
-    stop_at(session, program, "cold", "cold")
-    session.disconnect(suspendDebuggee=True)
-    session.close()
-    program.stands("hot")
-    other = client()
-    other.attach(program.pid)
-    body = stopped(other)
-    go_on(other, program, body["threadId"], "cold")
-    program.moves("hot")
 
 
 def test_terminate(attached, any_python):

@@ -202,6 +202,24 @@ def test_pause(debuggee, client, serve, python):
     program.moves("hot")
 
 
+def test_disconnect_that_leaves_it_paused(debuggee, client, serve, any_python):
+    """The next client finds it as it was left."""
+    program = debuggee(any_python, "hot")
+    server = serve(program, "--listen")
+    session = client(Socket(server.address))
+    assert session.initialize()["supportSuspendDebuggee"]
+    session.attach()
+    stop_at(session, program, "cold", "cold")
+    session.disconnect(suspendDebuggee=True)
+    session.wait_end()
+    program.stands("hot")
+    other = client(Socket(server.address))
+    other.attach()
+    body = stopped(other)
+    go_on(other, program, body["threadId"], "cold")
+    program.moves("hot")
+
+
 def test_a_pause_that_nobody_comes_to(debuggee, serve, any_python):
     program = debuggee(any_python, "hot")
     serve(program, "--pause", "--resume-after", "1")

@@ -1,0 +1,90 @@
+"""Sessions that only look, as a client has them: a live process without the probe, its core, its snapshot."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from client import Socket
+from debuggee import local_variables, python_frames, stack
+from target import DEADLINE, probing
+from test_transports import serve  # noqa: F401
+
+NOT_THERE = [("continue", {"threadId": 1}), ("next", {"threadId": 1}), ("pause", {"threadId": 1}),
+             ("setVariable", {"variablesReference": 1, "name": "x", "value": "1"}),
+             ("goto", {"threadId": 1, "targetId": 1}), ("writeMemory", {"memoryReference": "0x1", "data": ""})]
+
+
+@pytest.fixture(params=["core", "snapshot", "look"])
+def looked_at(request, debuggee, client, tmp_path, any_python):
+    """A session with what the fixture's name says of a program whose thread waits in suspended()."""
+    if any_python.root:
+        pytest.skip("writes cores of this machine's processes only")
+    program = debuggee(any_python, "suspended")
+    program.target.settle()
+    arguments = {"processId": program.pid, "look": True}
+    if request.param == "snapshot":
+        path = str(tmp_path / "job.snapshot")
+        probing("-t", program.pid, "snapshot", path, check=False)
+        assert os.path.exists(path)
+        arguments = {"snapshot": path}
+    elif request.param == "core":
+        if not shutil.which("gcore"):
+            pytest.skip("needs gdb's gcore")
+        subprocess.run(["gcore", "-o", str(tmp_path / "core"), str(program.pid)], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=DEADLINE, check=True)
+        arguments = {"core": str(tmp_path / "core.{}".format(program.pid))}
+    session = client()
+    session.attach(**arguments)
+    return program, session
+
+
+def waiting_frame(session):
+    """The frame of suspended(), in whichever thread."""
+    for thread in session.request("threads")["threads"]:
+        for frame in python_frames(stack(session, thread["id"])):
+            if frame["name"].split(".")[-1] == "suspended":
+                return frame
+    raise AssertionError("no thread is in suspended()")
+
+
+def test_stacks_and_variables(looked_at):
+    program, session = looked_at
+    frame = waiting_frame(session)
+    assert frame["source"]["path"] == program.path and frame["line"] == program.line("suspended") - 2
+    assert local_variables(session, frame)["i"]["value"] == "0"
+    assert session.seen("stopped")
+
+
+def test_what_needs_the_process_is_refused(looked_at):
+    _, session = looked_at
+    for command, arguments in NOT_THERE:
+        session.refused(command, arguments)
+    changed = session.seen("capabilities")[-1]["capabilities"]
+    assert changed.get("supportsSetVariable") is False and changed.get("supportsGotoTargetsRequest") is False
+    assert waiting_frame(session)
+    session.disconnect()
+
+
+def test_looking_changes_nothing(debuggee, client, any_python):
+    """No library of ours, no thread, no stop."""
+    program = debuggee(any_python, "hot")
+    session = client()
+    session.attach(program.pid, look=True)
+    assert session.request("threads")["threads"]
+    program.moves("hot")
+    with open("/proc/{}/maps".format(program.pid)) as maps:
+        assert "libprobe" not in maps.read()
+    session.disconnect()
+
+
+def test_snapshot_of_a_live_job(debuggee, client, serve, any_python):  # noqa: F811
+    """`debug --snapshot`: read in one go; the job never stands still."""
+    program = debuggee(any_python, "hot", "suspended")
+    server = serve(program, "--snapshot")
+    session = client(Socket(server.address))
+    session.attach()
+    assert local_variables(session, waiting_frame(session))["i"]["value"] == "0"
+    program.moves("hot")
+    session.disconnect()
