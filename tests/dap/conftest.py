@@ -20,6 +20,7 @@ any_python, folders, start = _live.any_python, _live.folders, _live.start
 
 from client import Client  # noqa: E402
 from debuggee import Debuggee  # noqa: E402
+from server import Server  # noqa: E402
 
 
 @pytest.fixture
@@ -66,3 +67,18 @@ def attached(debuggee, client):
         return program, session
 
     return begin
+
+
+@pytest.fixture
+def serve():
+    """serve(program, *options, address=...): ended with the test."""
+    made = []
+
+    def begin(*words, **more):
+        made.append(Server(*words, **more))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        if one.child.poll() is None or not one.child.stdout.closed:
+            one.end()

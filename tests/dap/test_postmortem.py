@@ -9,7 +9,6 @@ import pytest
 from client import Socket
 from debuggee import local_variables, python_frames, stack
 from target import DEADLINE, probing
-from test_transports import serve  # noqa: F401
 
 NOT_THERE = [("continue", {"threadId": 1}), ("next", {"threadId": 1}), ("pause", {"threadId": 1}),
              ("setVariable", {"variablesReference": 1, "name": "x", "value": "1"}),
@@ -26,7 +25,7 @@ def looked_at(request, debuggee, client, tmp_path, any_python):
     arguments = {"processId": program.pid, "look": True}
     if request.param == "snapshot":
         path = str(tmp_path / "job.snapshot")
-        probing("-t", program.pid, "snapshot", path, check=False)
+        probing("-t", program.pid, "snapshot", "--locals", path, check=False)
         assert os.path.exists(path)
         arguments = {"snapshot": path}
     elif request.param == "core":
@@ -79,7 +78,7 @@ def test_looking_changes_nothing(debuggee, client, any_python):
     session.disconnect()
 
 
-def test_snapshot_of_a_live_job(debuggee, client, serve, any_python):  # noqa: F811
+def test_snapshot_of_a_live_job(debuggee, client, serve, any_python):
     """`debug --snapshot`: read in one go; the job never stands still."""
     program = debuggee(any_python, "hot", "suspended")
     server = serve(program, "--snapshot")
