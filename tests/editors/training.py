@@ -1,4 +1,4 @@
-"""examples/train.py in a folder of its own, as something to attach to, and how fast it goes."""
+"""examples/train.py in a folder of its own, as something to attach to, and what a step of it costs."""
 
 import os
 import re
@@ -54,13 +54,15 @@ class Training:
         now = self.step()
         self.wait(lambda: self.step() > now, "step after {}".format(now))
 
-    def speed(self, reports=6):
-        """Steps a second: the best of some reports, the first of which is dropped, as it may have begun before."""
-        seen = len(self.lines)
-        rates = lambda: [float(found.group(1)) for line in self.lines[seen:]  # noqa: E731
-                         for found in [re.search(r"([0-9.]+) steps/s", line)] if found]
-        self.wait(lambda: len(rates()) > reports, "reports")
-        return max(rates()[1:])
+    def cost(self, reports=8):
+        """Nanoseconds of its main thread a step: the least between reports.  Other programs hardly change that."""
+        seen, found = self.step(), []
+        while len(found) < reports:
+            before = seen, self.ran()
+            self.wait(lambda: self.step() > seen, "step after {}".format(seen))
+            seen = self.step()
+            found.append((self.ran() - before[1]) / (seen - before[0]))
+        return min(found[1:])  # the first began anywhere
 
     def ran(self):
         """Nanoseconds that its main thread ran."""

@@ -128,8 +128,23 @@ class Workbench:
         self.page.goto("http://127.0.0.1:{}/?folder={}".format(server.port, server.folder))
         self.page.locator(".monaco-workbench").wait_for(timeout=90000)
 
+        self.told = []  # notifications, as they were seen
+
     def picture(self, name):
         self.page.screenshot(path=os.path.join(self.pictures, name + ".png"))
+
+    def until(self, what, ask, seconds=DEADLINE):
+        """As until(); a failure says what VS Code notified of meanwhile."""
+        def look():
+            for text in self.page.locator(".notification-list-item-message, .dialog-message-text").all_inner_texts():
+                if text not in self.told:
+                    self.told.append(text)
+            return ask()
+
+        try:
+            return until(what, look, seconds)
+        except AssertionError as error:
+            raise AssertionError("{}; told: {}".format(error, self.told)) from None
 
     def press(self, key):
         self.page.keyboard.press(key)
@@ -147,7 +162,7 @@ class Workbench:
         box.wait_for()
         box.fill(text)
         self.page.locator(".quick-input-list .monaco-list-row").first.wait_for()
-        until("the list to follow", lambda: self.page.locator(".quick-input-list .monaco-list-row").count())
+        self.until("the list to follow", lambda: self.page.locator(".quick-input-list .monaco-list-row").count())
         self.press("Enter")
 
     def command(self, title):
@@ -161,7 +176,7 @@ class Workbench:
         self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for()
         self.press("Enter")
         mode = self.page.locator("#status\\.editor\\.mode")
-        until("the language of " + name, lambda: "Python" in mode.inner_text())
+        self.until("the language of " + name, lambda: "Python" in mode.inner_text())
         self.command("Go to Line/Column")
         box = self.page.locator(".quick-input-widget input").first
         box.fill(":{}".format(line))
@@ -180,12 +195,12 @@ class Workbench:
         def toggled():
             self.press("F9")
             try:
-                until("the breakpoint's sign", lambda: self.breakpoints() != before, 3)
+                self.until("the breakpoint's sign", lambda: self.breakpoints() != before, 3)
             except AssertionError:
                 return False
             return True
 
-        until("the breakpoint", toggled)
+        self.until("the breakpoint", toggled)
 
     def stack(self):
         return self.rows("debug-call-stack")
@@ -193,7 +208,7 @@ class Workbench:
     def stopped_in(self, function, line=None):
         """Waits; the frame's row."""
         wanted = "{}, line {}".format(function, "" if line is None else line)
-        return until("a stop in " + wanted, lambda: next((row for row in self.stack() if wanted in row), None))
+        return self.until("a stop in " + wanted, lambda: next((row for row in self.stack() if wanted in row), None))
 
     def variable(self, name, scope="Locals"):
         """Waits for "name, value ..." in VARIABLES, opening the scope where it stays shut; what the row says."""
@@ -209,7 +224,7 @@ class Workbench:
                     self.press("ArrowRight")
             return None
 
-        return until("the variable " + name, look)
+        return self.until("the variable " + name, look)
 
     def evaluate(self, expression, answer):
         """Waits until the debug console says the answer."""
@@ -217,7 +232,7 @@ class Workbench:
         self.page.locator(".repl-input-wrapper .view-lines").click()
         self.page.keyboard.type(expression)
         self.press("Enter")
-        return until("the answer of " + expression, lambda: answer in self.page.locator(".repl-tree").inner_text())
+        return self.until("the answer of " + expression, lambda: answer in self.page.locator(".repl-tree").inner_text())
 
     def view(self, element):
         """Waits for the frame of an extension's panel that holds an element."""
@@ -227,10 +242,10 @@ class Workbench:
                     return frame
             return None
 
-        return until("a panel with " + element, look)
+        return self.until("a panel with " + element, look)
 
     def ended(self):
-        until("the end of the session", lambda: not self.stack() or not self.page.locator(".debug-call-stack").is_visible())
+        self.until("the end of the session", lambda: not self.stack() or not self.page.locator(".debug-call-stack").is_visible())
 
     def close(self):
         self.page.close()
