@@ -25,7 +25,7 @@ export function parseAddress(configuration: Addresses): Place | undefined {
   if (typeof address === 'number') return tcp('', address);
   if (typeof address !== 'string' || !address) return undefined;
   if (address.includes('/')) return { kind: 'socket', path: address.replace(/^unix:/, '') };
-  const parts = /^(?:\[([^\]]+)\]|([^:]*)):?(\d+)$/.exec(/^\d+$/.test(address) ? `:${address}` : address);
+  const parts = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(/^\d+$/.test(address) ? `:${address}` : address);
   if (!parts) throw new Error(`"${address}" is neither HOST:PORT nor the path of a socket`);
   return tcp(parts[1] ?? parts[2] ?? '', parts[3]);
 }

@@ -1,0 +1,75 @@
+/*
+ * Parts of the VS Code extension that need no editor: node --test units.js, with OUT the folder of the compiled extension.
+ * `vscode` is an empty module here; what is tested does not touch it.
+ */
+'use strict';
+const assert = require('node:assert');
+const Module = require('node:module');
+const path = require('node:path');
+const test = require('node:test');
+
+const load = Module._load;
+Module._load = (name, ...more) => (name === 'vscode' ? {} : load(name, ...more));
+const part = (name) => require(path.join(process.env.OUT, name));
+
+test('addresses', () => {
+  const { parseAddress, isLoopback } = part('address.js');
+  const tcp = (host, port) => ({ kind: 'tcp', host, port });
+  for (const [given, wanted] of [
+    [{}, undefined],
+    [{ processId: 1 }, undefined],
+    [{ address: '' }, undefined],
+    [{ address: 'node7:9922' }, tcp('node7', 9922)],
+    [{ address: '9922' }, tcp('127.0.0.1', 9922)],
+    [{ address: 9922 }, tcp('127.0.0.1', 9922)],
+    [{ address: ':9922' }, tcp('127.0.0.1', 9922)],
+    [{ address: '[::1]:9922' }, tcp('::1', 9922)],
+    [{ connect: { port: 9922 } }, tcp('127.0.0.1', 9922)],
+    [{ connect: { host: 'node7', port: '9922' } }, tcp('node7', 9922)],
+    [{ address: '/run/debug.sock' }, { kind: 'socket', path: '/run/debug.sock' }],
+    [{ address: 'unix:/run/debug.sock' }, { kind: 'socket', path: '/run/debug.sock' }],
+  ])
+    assert.deepStrictEqual(parseAddress(given), wanted);
+  for (const address of ['node7', 'node7:', 'a b', '1:2:3', 'node7:0', 'node7:65536'])
+    assert.throws(() => parseAddress({ address }), undefined, address);
+  for (const host of ['127.0.0.1', '127.8.0.1', 'localhost', '::1']) assert.ok(isLoopback(tcp(host, 1)), host);
+  for (const host of ['0.0.0.0', '10.0.0.1', '127.0.0.1.evil.example']) assert.ok(!isLoopback(tcp(host, 1)), host);
+  assert.ok(isLoopback({ kind: 'socket', path: '/x' }));
+});
+
+test('the list of processes', () => {
+  const { order, shortCommand } = part('processes.js');
+  assert.strictEqual(shortCommand('/usr/bin/python3 -u /home/me/train.py --lr 0.1'), 'train.py --lr 0.1');
+  assert.strictEqual(shortCommand('python3'), 'python3');
+  const one = (rank, started) => ({ rank, started });
+  const list = [one(null, 5), one(1, 1), one(null, 9), one(0, 2)].sort(order);
+  assert.deepStrictEqual(list, [one(0, 2), one(1, 1), one(null, 9), one(null, 5)]);
+});
+
+test('inline values', () => {
+  const { functionStart, namesIn } = part('inline.js');
+  const lines = ['x = 1', 'class A:', '    async def f(self):', '        if self:', '            y = 2', '', '            z = y'];
+  assert.strictEqual(functionStart((i) => lines[i], 6), 2);
+  assert.strictEqual(functionStart((i) => lines[i], 0), 0);
+  const names = (text) => namesIn(text).map(({ name, column }) => `${name}@${column}`);
+  assert.deepStrictEqual(names('  loss = f(a.b, "text c") if d else 1  # comment'), ['loss@2', 'a@11', 'd@29']);
+});
+
+test('what is asked of an array', () => {
+  const { viewExpression, parseView } = part('tensor/ask.js');
+  const asked = viewExpression('line\n"text"', 'w[0]', { index: [1, 2], row: 3, column: 4, rows: 5, columns: 6 });
+  assert.ok(asked.includes('"line\\n\\"text\\""') && asked.includes('(w[0])') && asked.includes('[1, 2], 3, 4, 5, 6'));
+  assert.ok(!asked.includes('\n'));
+  assert.deepStrictEqual(parseView('{"a":1}'), { a: 1 });
+  assert.deepStrictEqual(parseView("'{\"a\":1}'"), { a: 1 });
+  assert.throws(() => parseView('{"a":'), /cut/);
+  assert.throws(() => parseView('NameError: no w'), /NameError: no w/);
+});
+
+test('rows as HTML', () => {
+  const { tableHtml } = part('rows.js');
+  const html = tableHtml('<a>', [{ 'b&': '<i>"\'', c: null, d: 1, e: [1] }]);
+  assert.ok(html.includes('&lt;a&gt;') && html.includes('<th>b&amp;</th>') && html.includes('<td>&lt;i&gt;&quot;&#39;</td>'));
+  assert.ok(html.includes('NULL') && html.includes('<td class="number">1</td>') && html.includes('<td>[1]</td>'));
+  assert.ok(tableHtml('t', []).includes('0 rows'));
+});
