@@ -1,20 +1,14 @@
 -- nvim-dap and Probing: put this file into ~/.config/nvim/lua/ and call require("probing").setup()
 local M = {}
 
--- Python processes as `probing list` knows them, for the user to choose from.
+-- The id of a process that the user chooses among those that `probing list` knows.
 local function pick_process()
-  local list = vim.json.decode(vim.fn.system({ M.command, "list", "--json" }))
-  local co = coroutine.running()
-  vim.ui.select(list, {
-    prompt = "Python process",
-    format_item = function(one)
-      local rank = (one.rank ~= nil and one.rank ~= vim.NIL) and ("rank " .. one.rank .. "  ") or ""
-      return one.pid .. "  " .. rank .. one.command
-    end,
-  }, function(one)
-    coroutine.resume(co, one and one.pid or require("dap").ABORT)
+  local list = vim.fn.json_decode(vim.fn.system({ M.command, "list", "--json" }))
+  local one = require("dap.ui").pick_one(list, "Python process: ", function(one)
+    local rank = type(one.rank) == "number" and ("rank " .. one.rank .. "  ") or ""
+    return one.pid .. "  " .. rank .. one.command
   end)
-  return coroutine.yield()
+  return one and one.pid or require("dap").ABORT
 end
 
 function M.setup(options)
