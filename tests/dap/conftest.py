@@ -14,7 +14,17 @@ _spec = importlib.util.spec_from_file_location("live_conftest", os.path.join(LIV
 _live = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_live)
 
-pytest_generate_tests = _live.pytest_generate_tests
+# A container's interpreter is its root's: attaching differs, what the debugger does in it does not.
+OF_ROOTS_TOO = {"test_session", "test_running", "test_transports"}
+
+
+def pytest_generate_tests(metafunc):
+    if "python" in metafunc.fixturenames:
+        found = [python for python in _live.pythons.found()
+                 if not python.container or metafunc.module.__name__ in OF_ROOTS_TOO]
+        metafunc.parametrize("python", found, ids=[python.id for python in found], scope="session")
+
+
 pytest_report_header = _live.pytest_report_header
 any_python, folders, start = _live.any_python, _live.folders, _live.start
 
