@@ -7,19 +7,11 @@
 
 #define CODE_MAX (4u << 20) /* bytes; the protocol's messages hold twice that */
 
-enum { THREAD, FRAME, TIMEOUT, GIL_TIMEOUT, NAMESPACE };
+enum { TIMEOUT = PRB_PLACE_OPTION_COUNT };
 
 static const struct prb_option options[] = {
-    [THREAD] = {0, "thread", "THREAD",
-                "with the names of the frame where this thread stands: the kernel's number, "
-                "threading.get_ident() or its name",
-                NULL},
-    [FRAME] = {0, "frame", "N", "with --thread: that many frames further out", NULL},
+    PRB_PLACE_OPTIONS,
     [TIMEOUT] = {0, "timeout", "SECONDS", "interrupt the code after so long", NULL},
-    [GIL_TIMEOUT] = {0, "gil-timeout", "SECONDS", "wait so long for the GIL (1)", NULL},
-    [NAMESPACE] =
-        {0, "namespace", "NAME",
-         "names of its own that live on under NAME, instead of __main__'s; \"\": fresh ones", NULL},
     {0},
 };
 
@@ -67,16 +59,10 @@ static char *gather(const struct prb_run *run, size_t *len_out, struct prb_error
 
 static bool read_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err)
 {
-    const struct prb_option_value *given = run->options;
-    if (given[FRAME].count && !given[THREAD].count)
-        return prb_usage(run, err, "--frame goes with --thread");
-    place->namespace = given[NAMESPACE].text;
-    return (!given[FRAME].count || prb_parse_frame(run, given[FRAME].text, &place->frame, err)) &&
-           (!given[TIMEOUT].count ||
-            prb_parse_seconds(run, "timeout", given[TIMEOUT].text, &place->timeout, err)) &&
-           (!given[GIL_TIMEOUT].count ||
-            prb_parse_seconds(run, "gil-timeout", given[GIL_TIMEOUT].text, &place->gil_timeout,
-                              err));
+    const struct prb_option_value *timeout = &run->options[TIMEOUT];
+    return prb_place_options(run, place, err) &&
+           (!timeout->count ||
+            prb_parse_seconds(run, "timeout", timeout->text, &place->timeout, err));
 }
 
 static bool run_eval(const struct prb_run *run, struct prb_error *err)
@@ -93,7 +79,8 @@ static bool run_eval(const struct prb_run *run, struct prb_error *err)
     if (!control)
         return false;
     place.control = control;
-    if (run->options[THREAD].count && !prb_place_thread(&place, run->options[THREAD].text, err))
+    if (run->options[PRB_PLACE_THREAD].count &&
+        !prb_place_thread(&place, run->options[PRB_PLACE_THREAD].text, err))
         return false;
     bool ok = prb_evaluate(&place, PRB_EVAL_AUTO, code, len, &result, &interrupted, err);
     if (interrupted)

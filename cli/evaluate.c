@@ -143,3 +143,15 @@ bool prb_parse_frame(const struct prb_run *run, const char *text, unsigned *fram
     *frame_out = (unsigned)strtoul(text, NULL, 10);
     return true;
 }
+
+bool prb_place_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err)
+{
+    const struct prb_option_value *given = run->options, *frame = &given[PRB_PLACE_FRAME],
+                                  *gil = &given[PRB_PLACE_GIL_TIMEOUT];
+    if (frame->count && !given[PRB_PLACE_THREAD].count)
+        return prb_usage(run, err, "--frame goes with --thread");
+    place->namespace = given[PRB_PLACE_NAMESPACE].text;
+    return (!frame->count || prb_parse_frame(run, frame->text, &place->frame, err)) &&
+           (!gil->count ||
+            prb_parse_seconds(run, "gil-timeout", gil->text, &place->gil_timeout, err));
+}

@@ -18,7 +18,28 @@ struct prb_place {
     double gil_timeout, timeout; /* s; 0: the default, none */
 };
 
-/* --thread and --frame: a kernel's number, an ident or a name among the target's threads. */
+/* The options that say where: the first of a command's, PRB_PLACE_OPTIONS in its array. */
+enum {
+    PRB_PLACE_THREAD,
+    PRB_PLACE_FRAME,
+    PRB_PLACE_GIL_TIMEOUT,
+    PRB_PLACE_NAMESPACE,
+    PRB_PLACE_OPTION_COUNT
+};
+#define PRB_PLACE_OPTIONS                                                                          \
+    [PRB_PLACE_THREAD] = {0, "thread", "THREAD",                                                   \
+                          "with the names of the frame where this thread stands: the kernel's "    \
+                          "number, threading.get_ident() or its name",                             \
+                          NULL},                                                                   \
+    [PRB_PLACE_FRAME] = {0, "frame", "N", "with --thread: that many frames further out", NULL},    \
+    [PRB_PLACE_GIL_TIMEOUT] = {0, "gil-timeout", "SECONDS", "wait so long for the GIL (1)", NULL}, \
+    [PRB_PLACE_NAMESPACE] = {                                                                      \
+        0, "namespace", "NAME",                                                                    \
+        "names of its own that live on under NAME, instead of __main__'s; \"\": fresh ones", NULL}
+/* All of them but the thread, which needs the process. */
+bool prb_place_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err);
+
+/* --thread: a kernel's number, an ident or a name among the target's threads. */
 bool prb_place_thread(struct prb_place *place, const char *thread, struct prb_error *err);
 /* "12.5" as seconds, more than 0; name is the option's, for the message. */
 bool prb_parse_seconds(const struct prb_run *run, const char *name, const char *text,

@@ -7,17 +7,8 @@
 #include "line.h"
 #include "out.h"
 
-enum { THREAD, FRAME, GIL_TIMEOUT, NAMESPACE };
-
 static const struct prb_option options[] = {
-    [THREAD] = {0, "thread", "THREAD",
-                "with the names of the frame where this thread stands: the kernel's number, "
-                "threading.get_ident() or its name",
-                NULL},
-    [FRAME] = {0, "frame", "N", "with --thread: that many frames further out", NULL},
-    [GIL_TIMEOUT] = {0, "gil-timeout", "SECONDS", "wait so long for the GIL (1)", NULL},
-    [NAMESPACE] = {0, "namespace", "NAME",
-                   "names of its own that live on under NAME, instead of __main__'s", NULL},
+    PRB_PLACE_OPTIONS,
     {0},
 };
 
@@ -207,26 +198,14 @@ static bool converse(struct prb_repl *repl, struct prb_error *err)
     return true;
 }
 
-static bool read_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err)
-{
-    const struct prb_option_value *given = run->options;
-    if (given[FRAME].count && !given[THREAD].count)
-        return prb_usage(run, err, "--frame goes with --thread");
-    place->namespace = given[NAMESPACE].text;
-    return (!given[FRAME].count || prb_parse_frame(run, given[FRAME].text, &place->frame, err)) &&
-           (!given[GIL_TIMEOUT].count ||
-            prb_parse_seconds(run, "gil-timeout", given[GIL_TIMEOUT].text, &place->gil_timeout,
-                              err));
-}
-
 static bool run_repl(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO(prb_repl) struct prb_repl repl = {.run = run};
     struct prb_error why = {0};
-    if (!read_options(run, &repl.place, err) || !connect(&repl, err))
+    if (!prb_place_options(run, &repl.place, err) || !connect(&repl, err))
         return false;
-    if (run->options[THREAD].count &&
-        !prb_place_thread(&repl.place, run->options[THREAD].text, err))
+    if (run->options[PRB_PLACE_THREAD].count &&
+        !prb_place_thread(&repl.place, run->options[PRB_PLACE_THREAD].text, err))
         return false;
     const struct prb_line_reader reader = {complete, &repl, prb_control_fd(repl.place.control)};
     repl.typed = prb_line_begin(&reader);

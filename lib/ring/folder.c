@@ -51,7 +51,7 @@ uint64_t prb_ring_user_namespace(const char *proc)
     char path[64];
     struct stat st;
     snprintf(path, sizeof path, "%s/ns/user", proc);
-    return stat(path, &st) == 0 ? st.st_ino : 0;
+    return fstatat(AT_FDCWD, path, &st, 0) == 0 ? st.st_ino : 0;
 }
 
 bool prb_ring_data_dir(char out[PRB_RING_PATH_MAX], struct prb_error *err)

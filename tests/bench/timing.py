@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -22,9 +23,20 @@ def peer(name):
          if os.access(path, os.X_OK)), None)
 
 
-def measure(count, *command):
-    done = subprocess.run([MEASURE, str(count), *map(str, command)], stdout=subprocess.PIPE, check=True)
-    runs = [json.loads(line) for line in done.stdout.splitlines()]
+class Hung(Exception):
+    """A peer's command did not end."""
+
+
+def measure(count, *command, seconds=None):
+    child = subprocess.Popen([MEASURE, str(count), *map(str, command)], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        told = child.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        raise Hung(command)
+    runs = [json.loads(line) for line in told.splitlines()]
+    assert child.returncode == 0 and len(runs) == count, command
     assert all(run["status"] == 0 for run in runs), (command, runs)
     return runs
 
