@@ -100,7 +100,8 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
         !prb_dap_get_flag(arguments, "suspendDebuggee", &suspend, err))
         return false;
     session->keep = suspend && !terminate && session->host->ops->keeps && !session->gone;
-    if (terminate && session->pid && !session->gone &&
+    /* Not after `terminated`: dape says this of any session that ends. */
+    if (terminate && session->backend && session->pid && !session->gone &&
         !prb_dap_ending_signal(session, SIGTERM, err))
         return false;
     prb_dap_ending_release(session);
@@ -120,7 +121,11 @@ const struct prb_dap_request prb_dap_disconnect = {
     .handle = handle_disconnect,
 };
 
-/* As the stock Python debugger: onTerminate "KeyboardInterrupt" lets the program clean up. */
+/*
+ * A process that was attached to runs on, unless the configuration's onTerminate says otherwise: Helix knows no other way of
+ * leaving, and dape comes by here when it closes.  "KeyboardInterrupt", as for the stock Python debugger, lets the program
+ * clean up.
+ */
 static bool handle_terminate(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                              struct prb_error *err)
 {
@@ -129,6 +134,11 @@ static bool handle_terminate(struct prb_dap_session *session, json_t *arguments,
     (void)arguments, (void)body_out;
     if (!session->pid)
         return prb_fail(err, PRB_UNSUPPORTED, "a file cannot be terminated");
+    if (!how) {
+        prb_dap_ending_release(session);
+        prb_dap_event(session, "terminated", NULL);
+        return true;
+    }
     if (!prb_dap_ending_signal(session, interrupts ? SIGINT : SIGTERM, err))
         return false;
     prb_dap_session_resumes(session);

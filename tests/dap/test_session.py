@@ -184,11 +184,23 @@ def test_disconnect_that_ends_it(attached, any_python):
 
 
 def test_terminate(attached, any_python):
-    program, session = attached(any_python)
+    program, session = attached(any_python, onTerminate="SIGTERM")
     session.request("terminate", {})
     session.event("exited")
     session.event("terminated")
     wait_until(lambda: program.target.child.poll() is not None)
+
+
+def test_terminate_leaves_what_was_attached_to(attached, any_python):
+    """And so does dape's way of closing: terminate, and disconnect with terminateDebuggee when the session has ended."""
+    program, session = attached(any_python, "hot")
+    stop_at(session, program, "cold", "cold")
+    session.request("terminate", {})
+    session.event("terminated")
+    program.until("done cold")
+    program.moves("hot")
+    session.disconnect(terminateDebuggee=True)
+    program.run("cold")
 
 
 def test_the_program_ends_by_itself(attached, python):

@@ -5,6 +5,7 @@
 import * as vscode from 'vscode';
 import { parseAddress, isLoopback } from './address';
 import { pickProcess } from './processes';
+import { attempt, runTool } from './tool';
 
 const TARGETS = ['processId', 'address', 'connect', 'core', 'snapshot'] as const;
 
@@ -43,6 +44,9 @@ export class ConfigurationProvider implements vscode.DebugConfigurationProvider 
     folder: vscode.WorkspaceFolder | undefined,
     configuration: vscode.DebugConfiguration,
   ): Promise<vscode.DebugConfiguration | undefined> {
+    // said here, where the remedy is known, rather than by a spawn that fails
+    const tool = parseAddress(configuration) ? '' : await attempt('Probing', () => runTool(['--version']));
+    if (tool === undefined) return undefined;
     if (configuration.request === 'launch') {
       configuration['cwd'] ??= folder?.uri.fsPath;
       return configuration;
