@@ -122,9 +122,9 @@ const struct prb_dap_request prb_dap_disconnect = {
 };
 
 /*
- * A process that was attached to runs on, unless the configuration's onTerminate says otherwise: Helix knows no other way of
- * leaving, and dape comes by here when it closes.  "KeyboardInterrupt", as for the stock Python debugger, lets the program
- * clean up.
+ * A process that was attached to runs on, unless the configuration's onTerminate says otherwise:
+ * Helix knows no other way of leaving, and dape comes by here when it closes.  "KeyboardInterrupt",
+ * as for the stock Python debugger, lets the program clean up.
  */
 static bool handle_terminate(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                              struct prb_error *err)
