@@ -6,6 +6,7 @@ FILE = "<debug console>"
 NO_CALLS = ("hover",)  # contexts in which nothing may be changed
 CALLS = tuple(getattr(ast, name) for name in ("Call", "Await", "Yield", "YieldFrom", "NamedExpr") if hasattr(ast, name))
 TEXT_MAX = 1 << 20  # of the context "clipboard"
+LINE_MAX = 1 << 12
 COMPLETIONS_MAX = 500
 
 
@@ -104,17 +105,29 @@ def value_of(session, handle, text):
 class Captured(object):
     """What an evaluation prints is the client's, not the program's log."""
 
+    def __init__(self):
+        self.waiting = {}
+
     def __enter__(self):
         streams = AGENT["streams"]  # noqa: F821
         streams["enter"](streams["Output"](self.send, self.display))
 
     def __exit__(self, *exception):
         AGENT["streams"]["leave"]()  # noqa: F821
+        for stream, data in sorted(self.waiting.items()):
+            self.tell(stream, data)
 
     def send(self, stream, data):
-        if data:
-            text = data.decode("utf-8", "replace")
-            engine.event("output", {"category": "stderr" if stream == 2 else "stdout", "output": text})  # noqa: F821
+        """In pieces, as print() writes them: told by lines."""
+        data = self.waiting.pop(stream, b"") + data
+        if data.endswith(b"\n") or len(data) > LINE_MAX:
+            self.tell(stream, data)
+        elif data:
+            self.waiting[stream] = data
+
+    def tell(self, stream, data):
+        text = data.decode("utf-8", "replace")
+        engine.event("output", {"category": "stderr" if stream == 2 else "stdout", "output": text})  # noqa: F821
 
     def display(self, value):
         if value is not None:

@@ -19,7 +19,8 @@ def goto_targets(session, given):
         frame = threads.strip(frame)
         if frame is not None and codes.mine.key(frame.f_code.co_filename) == path:
             found[id(frame.f_code)] = frame.f_code
-    lines = sorted(set(line for code in found.values() for line in codes.lines_of(code) if line >= wanted))
+    around = [codes.lines_of(code) for code in found.values() if code.co_firstlineno <= wanted]
+    lines = sorted(line for lines in around for line in lines if line >= wanted)
     if not lines:
         return {"targets": []}
     number = session.handles.node(Line(path, lines[0]))

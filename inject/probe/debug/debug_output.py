@@ -2,6 +2,7 @@
 # used again: CPython's print() uses sys.stdout without a reference of its own (gh-130163).
 import sys
 
+LINE_MAX = 1 << 12
 BURST_MAX = 1 << 16  # characters of one event
 NAMES = ("stdout", "stderr")
 
@@ -29,6 +30,11 @@ class Tee(object):
     def flush(self):
         if self._prb_original is not None:
             self._prb_original.flush()
+        if self._prb_tell is not None:
+            try:
+                self._prb_tell(self._prb_name, "", True)
+            except Exception:
+                pass
 
     def __getattr__(self, name):
         return getattr(self._prb_original, name)
@@ -54,6 +60,7 @@ def stand_ins():
 class Output(object):
     def __init__(self, session):
         self.session = session
+        self.waiting = {}  # the begun line of each stream
 
     def on(self):
         for name, tee in stand_ins().items():
@@ -63,16 +70,24 @@ class Output(object):
             tee.__dict__["_prb_tell"] = self.tell
 
     def off(self):
+        for name in list(self.waiting):
+            self.tell(name, "", True)
         for name, tee in stand_ins().items():
             tee.__dict__["_prb_tell"] = None
             # The program, or an evaluation that runs, may have put another one there: then ours only passes on.
             if getattr(sys, name, None) is tee:
                 setattr(sys, name, tee._prb_original)
 
-    def tell(self, name, text):
+    def tell(self, name, text, flushed=False):
+        """In pieces, as print() writes them: told by lines."""
+        text = self.waiting.pop(name, "") + text
+        if not (flushed or text.endswith("\n") or len(text) > LINE_MAX):
+            self.waiting[name] = text
+            return
         if len(text) > BURST_MAX:
             text = text[:BURST_MAX] + "... ({} characters left out)\n".format(len(text) - BURST_MAX)
-        engine.event("output", {"category": name, "output": str(text)})  # noqa: F821
+        if text:
+            engine.event("output", {"category": name, "output": str(text)})  # noqa: F821
 
 
 def output(session, given):

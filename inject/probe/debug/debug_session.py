@@ -49,6 +49,7 @@ class Session(object):
         self.stopped = False
         self.stops = {}  # ident -> Stop
         self.closed = False
+        self.threads = None  # native ids, as the client was told last
         self.handles = part("handles").Handles()  # noqa: F821
         self.breakpoints = part("breakpoints").Breakpoints(self)  # noqa: F821
         self.stepping = part("stepping").Stepping(self)  # noqa: F821
@@ -93,7 +94,18 @@ class Session(object):
         stop.told = True
         first = not self.stopped
         self.stopped = True
+        self.tell_threads()
         engine.event("stopped", stop.body(ident, first))  # noqa: F821
+
+    def tell_threads(self):
+        """Which began and ended since the last stop; nobody watches them meanwhile."""
+        now = {threads.native(ident) for ident, _ in threads.running()}
+        before, self.threads = self.threads, now
+        if before is None:
+            return
+        for reason, numbers in (("started", now - before), ("exited", before - now)):
+            for number in sorted(numbers):
+                engine.event("thread", {"reason": reason, "threadId": number})  # noqa: F821
 
     def resumed(self, ident):
         self.stops.pop(ident, None)
@@ -151,6 +163,7 @@ def continue_(session, given):
 
 def attach(session, given):
     session.options = Options(given)
+    session.tell_threads()
     part("codes").mine.just_my_code = session.options.just_my_code  # noqa: F821
     if session.options.redirect_output:
         part("output").output(session, {"on": True})  # noqa: F821

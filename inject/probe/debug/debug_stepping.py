@@ -59,7 +59,7 @@ class Stepping(object):
 
     def happened(self, ident, event, frame, line, value):
         step = self.steps[ident]
-        if event & (LINE | JUMP):
+        if event & LINE or event & JUMP and is_one_line(frame):
             return self.line(step, frame)
         if event & (CALL | RESUME):
             return self.called(step, frame)
@@ -109,6 +109,20 @@ class Stepping(object):
     def stop(self, step, frame, after=None):
         self.end(step.ident)
         return part("session").Stop("step", frame, after=after)  # noqa: F821
+
+
+def is_one_line(frame, kept={}):  # noqa: B006
+    """Whether a jump backward stays on its line: then no event of a line follows."""
+    code, at = frame.f_code, frame.f_lasti
+    found = kept.get(id(code))
+    if found is None or found[0] is not code:
+        import dis
+
+        jumps = dis.hasjabs + dis.hasjrel
+        kept.clear()
+        found = kept[id(code)] = code, {one.offset: one.argval for one in dis.get_instructions(code) if one.opcode in jumps}
+    target = found[1].get(at)
+    return target is not None and codes.line_at(code, target) == codes.line_at(code, at)
 
 
 def beneath(frame, outer):

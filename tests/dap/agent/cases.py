@@ -354,7 +354,7 @@ def case_output():
     before = sys.stdout
     engine.call("output", on=True)
     print("to both")
-    assert engine.wait("output")["output"] == "to both"
+    assert engine.wait("output")["output"] == "to both\n"
     engine.call("output", on=False)
     assert sys.stdout is before
 
