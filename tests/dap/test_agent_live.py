@@ -215,6 +215,41 @@ def test_function_breakpoints_and_later_code(python, debugged):
     one.go("late")
 
 
+KEEPS = """
+import weakref
+class Kept(object):
+    pass
+def keeps():
+    found = []
+    for i in range(3):
+        one = Kept()
+        found.append(weakref.ref(one))
+    del one
+    return found
+"""
+
+
+def test_nothing_is_kept_alive(python, debugged):
+    """CPython up to 3.12 keeps the dict of a frame's locals once somebody has asked for it."""
+    one = debugged(python)
+    assert one.eval("exec(compile({!r}, '/kept.py', 'exec'), globals())".format(KEEPS)).none
+    one.call("set_breakpoints", path="/kept.py", breakpoints=[{"line": 9, "condition": "i < 2 and one is not None"}])
+    one.say("keeps")
+    for i in range(2):
+        one.stopped("breakpoint")
+        assert one.evaluate("(i, type(one).__name__)") == "({}, 'Kept')".format(i)
+        scope = one.call("scopes", frameId=one.top()["id"])["scopes"][0]["variablesReference"]
+        assert one.call("variables", thread=one.thread, variablesReference=scope)["variables"]
+        one.call("snapshot")
+        if i == 1:
+            one.call("set_breakpoints", path="/kept.py", breakpoints=[{"line": 11}])
+        one.call("continue", threadId=one.thread)
+    one.stopped("breakpoint")
+    assert one.evaluate("[ref() for ref in found]") == "[None, None, None]"
+    one.call("set_breakpoints", path="/kept.py", breakpoints=[])
+    one.go("keeps")
+
+
 def test_output_and_snapshot(python, debugged):
     one = debugged(python, "hot")
     one.call("output", on=True)

@@ -82,10 +82,12 @@ class Rule(object):
         trouble = None
         if self.condition is not None:
             try:
-                if not names.evaluated(self.condition, frame, more):
-                    return False, None
+                met = names.evaluated(self.condition, frame, more)
             except Exception as error:
-                trouble = "the condition {!r} raised {}".format(self.text, AGENT["plain"](error))  # noqa: F821
+                met, trouble = True, "the condition {!r} raised {}".format(self.text, AGENT["plain"](error))  # noqa: F821
+            names.release(frame)
+            if not met:
+                return False, None
         self.count += 1
         if self.hits is not None and not trouble and not self.hits(self.count):
             return False, None
@@ -100,4 +102,5 @@ class Rule(object):
                 except Exception as error:
                     piece = "<" + AGENT["plain"](error) + ">"  # noqa: F821
             text.append(piece)
+        names.release(frame)
         engine.note("".join(text)[:MESSAGE_MAX])  # noqa: F821

@@ -1,5 +1,6 @@
 # Numbers that stand for objects while the target is stopped: frames and what has children.  A number is never used twice, so an
 # old one is an error and not another object.  All are dropped when the target goes on: nothing of the program's is kept alive.
+names = part("names")  # noqa: F821
 HANDLES_MAX = 200000
 LAST = (1 << 31) - 1
 
@@ -52,10 +53,13 @@ class Handles(object):
         return found
 
     def drop(self):
+        for one in list(self.frames.values()):
+            names.release(one.frame)
         self.frames, self.by_frame, self.nodes, self.memory = {}, {}, {}, {}
 
     def drop_thread(self, ident):
         for number, one in list(self.frames.items()):
             if one.ident == ident:
+                names.release(one.frame)
                 del self.frames[number]
                 self.by_frame.pop(id(one.frame), None)

@@ -1,6 +1,8 @@
 # The names of a frame: evaluated in, and assigned to.
 import sys
 
+HELD = 3  # references to such a dict: the frame's, release()'s, and the one that getrefcount() has
+
 
 def evaluated(code, frame, more=None):
     """The value of an expression's code object where a frame stands; more: further names."""
@@ -23,6 +25,16 @@ def merged(frame):
     if frame.f_locals is not frame.f_globals:
         space.update(frame.f_locals)
     return space
+
+
+def release(frame):
+    """Up to CPython 3.12 a frame keeps the dict that f_locals made, and what the variables were stays alive in it: empty it,
+    unless the program has it, too."""
+    if not frame.f_code.co_flags & 1:  # CO_OPTIMIZED
+        return
+    local = frame.f_locals
+    if type(local) is dict and local is not frame.f_globals and sys.getrefcount(local) <= HELD:
+        local.clear()
 
 
 def own_names(code):

@@ -49,7 +49,7 @@ class Session(object):
         self.stopped = False
         self.stops = {}  # ident -> Stop
         self.closed = False
-        self.threads = None  # native ids, as the client was told last
+        self.threads = None  # {ident: native id}, as the client was told last
         self.handles = part("handles").Handles()  # noqa: F821
         self.breakpoints = part("breakpoints").Breakpoints(self)  # noqa: F821
         self.stepping = part("stepping").Stepping(self)  # noqa: F821
@@ -94,18 +94,22 @@ class Session(object):
         stop.told = True
         first = not self.stopped
         self.stopped = True
-        self.tell_threads()
+        if first:
+            threads.numbers.stand(True)
+            self.tell_threads()
         engine.event("stopped", stop.body(ident, first))  # noqa: F821
 
     def tell_threads(self):
         """Which began and ended since the last stop; nobody watches them meanwhile."""
-        now = {threads.native(ident) for ident, _ in threads.running()}
-        before, self.threads = self.threads, now
-        if before is None:
-            return
-        for reason, numbers in (("started", now - before), ("exited", before - now)):
-            for number in sorted(numbers):
-                engine.event("thread", {"reason": reason, "threadId": number})  # noqa: F821
+        idents = set(ident for ident, _ in threads.running())
+        before, self.threads = self.threads, {}
+        for ident in idents:
+            number = before.get(ident) if before else None
+            self.threads[ident] = number or threads.native(ident)
+            if before is not None and not number:
+                engine.event("thread", {"reason": "started", "threadId": self.threads[ident]})  # noqa: F821
+        for ident in set(before or ()) - idents:
+            engine.event("thread", {"reason": "exited", "threadId": before[ident]})  # noqa: F821
 
     def resumed(self, ident):
         self.stops.pop(ident, None)
@@ -136,6 +140,7 @@ class Session(object):
             return
         self.stops.clear()
         self.stopped = False
+        threads.numbers.stand(False)
         self.handles.drop()
         engine.resume(0)  # noqa: F821
 

@@ -43,6 +43,8 @@ def rows(frame):
     for name in list(local)[:VARIABLES_MAX]:
         value = local[name]
         found.append({"name": str(name), "value": shown(value), "type": values.type_name(value), "variablesReference": 0})
+    value = local = None
+    names.release(frame)
     return found
 
 

@@ -54,12 +54,33 @@ def name(ident):
     return "Thread-{}".format(native(ident))
 
 
+class Numbers(object):
+    """Native ids, looked up once a stop: idents are used again when threads end, and each look-up takes system calls."""
+
+    def __init__(self):
+        self.known = {}
+        self.standing = False
+
+    def stand(self, standing):
+        self.known = {}
+        self.standing = standing
+
+    def of(self, ident):
+        found = self.known.get(ident)
+        if found is None:
+            found = next((number for one, number, _, _ in engine.parked() if one == ident and number), 0)  # noqa: F821
+            found = found or engine.native_id(ident) or ident  # noqa: F821
+            if self.standing:
+                self.known[ident] = found
+        return found
+
+
+numbers = Numbers()
+
+
 def native(ident):
     """gettid(2) of a thread; its ident where that cannot be known."""
-    for one, number, _, _ in engine.parked():  # noqa: F821
-        if one == ident and number:
-            return number
-    return engine.native_id(ident) or ident  # noqa: F821
+    return numbers.of(ident)
 
 
 def ident_of(number):
