@@ -100,9 +100,14 @@ class Torch(Array):
         text = "{} {} {} {}".format(values.type_name(value), short_type(value.dtype), list(value.shape), value.device)
         if value.requires_grad:
             text += " grad"
-        if not len(value.shape) and value.device.type == "cpu" and str(value.layout) == "torch.strided" and value.data_ptr():
-            text += " = {}".format(value.item())
-        return text
+        return text if len(value.shape) or value.device.type != "cpu" else text + self.number(value)
+
+    def number(self, value):
+        """Of a tensor without dimensions; a fake one has none."""
+        try:
+            return " = {}".format(value.detach().item())
+        except Exception:
+            return ""
 
     def facts(self, value, expression):
         found = [("dtype", short_type(value.dtype)), ("device", str(value.device)), ("layout", short_type(value.layout)),

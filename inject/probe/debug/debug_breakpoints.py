@@ -220,8 +220,11 @@ class Breakpoints(object):
             met, wrong = one.rule.met(frame)
             if not met:
                 continue
-            if one.rule.message is not None and not wrong:
-                one.rule.log(frame)
+            if one.rule.message is not None:  # never stops
+                if wrong:
+                    engine.note(wrong, "important")  # noqa: F821
+                else:
+                    one.rule.log(frame)
                 continue
             hits.append(one.number)
             trouble = trouble or wrong

@@ -18,16 +18,21 @@ class Watched(object):
         self.key = key
         self.name = name
 
-    def now(self, frame=None):
+    def now(self):
         try:
             if self.kind == "attribute":
                 space = values.space_of(self.owner)
                 return space[self.key] if self.key in space else object.__getattribute__(self.owner, self.key)
             if self.kind == "local":
-                return self.owner.f_locals.get(self.key, GONE)
+                return self.local()
             return self.owner[self.key]
         except Exception:
             return GONE
+
+    def local(self):
+        found = self.owner.f_locals.get(self.key, GONE)
+        part("names").release(self.owner)  # noqa: F821
+        return found
 
 
 def version(value):
@@ -99,7 +104,7 @@ class Watches(object):
         """The stop that a change makes, or None."""
         hits, texts = [], []
         for one in self.breakpoints:
-            if one.watched.kind == "local" and frame is not one.watched.owner and is_over(one.watched.owner):
+            if one.watched.kind == "local" and frame is not one.watched.owner:
                 continue
             found = one.changed()
             if found is not None and one.rule.met(frame)[0]:
@@ -117,20 +122,6 @@ class Watches(object):
             self.session.breakpoints.extra.pop(key, None)
         self.planted = {}
         self.session.breakpoints.replant(codes_)
-
-
-def is_over(frame):
-    """Whether a frame has ended; then its locals are what they are."""
-    return all(frame is not one for one in frames())
-
-
-def frames():
-    import sys
-
-    for frame in list(sys._current_frames().values()):
-        while frame is not None:
-            yield frame
-            frame = frame.f_back
 
 
 def where(session, given):

@@ -17,6 +17,9 @@ class Node(object):
         self.handle = handle  # the frame to evaluate in, or None
         self.rows = rows
 
+    def renew(self):
+        """The rows as they are now: a client reads the same reference again when something was set."""
+
     def named(self):
         return len(self.rows)
 
@@ -79,15 +82,18 @@ class Raised(object):
 class LocalsNode(Node):
     def __init__(self, session, handle):
         Node.__init__(self, session, handle)
-        frame = handle.frame
+        self.renew()
+
+    def renew(self):
+        frame = self.handle.frame
         if frame.f_locals is frame.f_globals:
-            self.rows = split(session, handle, dict(frame.f_globals))
-        else:
-            local = dict(frame.f_locals)
-            order = [name for name in names.own_names(frame.f_code) if name in local]
-            order += [name for name in local if name not in order]
-            self.rows = [values.Child(name, local[name], name if name.isidentifier() else None, key=name)
-                         for name in order if type(name) is str]
+            self.rows = split(self.session, self.handle, dict(frame.f_globals))
+            return
+        local = dict(frame.f_locals)
+        order = [name for name in names.own_names(frame.f_code) if name in local]
+        order += [name for name in local if name not in order]
+        self.rows = [values.Child(name, local[name], name if name.isidentifier() else None, key=name)
+                     for name in order if type(name) is str]
 
     def assign(self, child, value):
         if names.assign(self.handle.frame, {child.key: value}):
@@ -96,7 +102,11 @@ class LocalsNode(Node):
 
 class GlobalsNode(Node):
     def __init__(self, session, handle):
-        Node.__init__(self, session, handle, split(session, handle, dict(handle.frame.f_globals)))
+        Node.__init__(self, session, handle)
+        self.renew()
+
+    def renew(self):
+        self.rows = split(self.session, self.handle, dict(self.handle.frame.f_globals))
 
     def assign(self, child, value):
         self.handle.frame.f_globals[child.key] = value
@@ -163,16 +173,32 @@ class GroupNode(Node):
 
 
 class ObjectNode(Node):
+    """Its rows by name are made when they are asked for: most objects of a page are never opened."""
+
     def __init__(self, session, handle, value, expression):
-        Node.__init__(self, session, handle)
+        self.session = session
+        self.handle = handle
         self.value = value
         self.expression = expression
         self.total = values.items_count(value)
-        known = values.provider(value)
-        own, groups = known.named(value, expression) if known is not None else values.attributes(value, expression)
-        if self.total and isinstance(value, (dict, list, tuple, set, frozenset)) and not values.space_of(value):
-            own, groups = [], {}
-        self.rows = own + grouped(session, handle, groups, GroupNode, value)
+        self.made = None
+
+    def renew(self):
+        self.made = None
+        self.total = values.items_count(self.value)
+
+    @property
+    def rows(self):
+        if self.made is None:
+            value, known = self.value, values.provider(self.value)
+            if known is not None:
+                own, groups = known.named(value, self.expression)
+            elif self.total and not values.space_of(value):
+                own, groups = [], {}  # a container without attributes of its own
+            else:
+                own, groups = values.attributes(value, self.expression)
+            self.made = own + grouped(self.session, self.handle, groups, GroupNode, value)
+        return self.made
 
     def count(self):
         return self.total

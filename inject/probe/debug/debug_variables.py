@@ -19,10 +19,10 @@ class View(object):
                "variablesReference": 0}
         if values.has_children(value):
             node = nodes.ObjectNode(self.session, self.handle, value, expression)
-            if node.rows or node.total:
-                row["variablesReference"] = self.session.handles.node(node)
-                row["namedVariables"] = len(node.rows)
+            row["variablesReference"] = self.session.handles.node(node)
+            if node.total:  # clients read in pages then, and by name only when they are told how many
                 row["indexedVariables"] = node.total
+                row["namedVariables"] = node.named()
         reference = part("memory").reference(self.session, value)  # noqa: F821
         if reference:
             row["memoryReference"] = reference
@@ -64,6 +64,9 @@ def numbered(rows):
 
 def variables(session, given):
     node = session.handles.node_of(given.get("variablesReference"))
+    if not isinstance(node, nodes.Node):
+        raise Failed("{} has no variables".format(given["variablesReference"]), "NOT_FOUND")  # noqa: F821
+    node.renew()
     view = View(session, node.handle, given)
     children = node.children(max(given.get("start") or 0, 0), max(given.get("count") or 0, 0), given.get("filter"))
     return {"variables": numbered([view.row(child) for child in children[:nodes.PAGE_MAX]])}
@@ -71,6 +74,9 @@ def variables(session, given):
 
 def set_variable(session, given):
     node = session.handles.node_of(given.get("variablesReference"))
+    if not isinstance(node, nodes.Node):
+        raise Failed("{} has no variables".format(given["variablesReference"]), "NOT_FOUND")  # noqa: F821
+    node.renew()
     child = node.find(given.get("name") or "")
     if node.handle is None:
         raise Failed("there is no frame to evaluate in")  # noqa: F821

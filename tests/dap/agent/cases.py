@@ -198,6 +198,8 @@ def case_set():
     rows = {one["name"]: one for one in engine.variables(scope)}
     assert engine.call("set_variable", engine.ident, variablesReference=scope, name="text", value="'new' + str(1)")["value"] == "'new1'"
     assert engine.evaluate("text")["result"] == "'new1'"
+    again = {one["name"]: one["value"] for one in engine.variables(scope)}
+    assert again["text"] == "'new1'", "the same reference again"
     engine.call("set_variable", engine.ident, variablesReference=rows["thing"]["variablesReference"], name="size", value="7")
     engine.call("set_variable", engine.ident, variablesReference=rows["table"]["variablesReference"], name="'a'", value="8")
     engine.call("set_expression", engine.ident, frameId=engine.top()["id"], expression="big[0]", value="9")
