@@ -29,8 +29,10 @@ def merged(frame):
 
 def release(frame):
     """Up to CPython 3.12 a frame keeps the dict that f_locals made, and what the variables were stays alive in it: empty it,
-    unless the program has it, too."""
-    if not frame.f_code.co_flags & 1:  # CO_OPTIMIZED
+    unless the program has it, too.  A tracer of the program's that is just called for the frame would have CPython write the
+    dict back into it (call_trampoline() in Python/sysmodule.c): then it stays."""
+    code = frame.f_code
+    if not code.co_flags & 1 or frame.f_trace is not None or frame.f_lineno == code.co_firstlineno:  # CO_OPTIMIZED
         return
     local = frame.f_locals
     if type(local) is dict and local is not frame.f_globals and sys.getrefcount(local) <= HELD:
