@@ -63,18 +63,23 @@ static void print_ready(void *context, const char *address)
 
 bool prb_serve(struct prb_dap_listen_options *options, struct prb_error *err)
 {
-    sigset_t ends;
+    sigset_t ends, pauses, all;
+    sigemptyset(&pauses);
+    sigaddset(&pauses, SIGUSR1); /* probing.breakpoint() */
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
     /* Before any thread is made, so that none takes them. */
-    if (sigprocmask(SIG_BLOCK, &ends, NULL) != 0)
+    sigorset(&all, &ends, &pauses);
+    if (sigprocmask(SIG_BLOCK, &all, NULL) != 0)
         return prb_cli_fail(err, PRB_INTERNAL, "", "signals: %s", strerror(errno));
     PRB_AUTO_FD int stop = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (stop < 0)
+    PRB_AUTO_FD int pause = signalfd(-1, &pauses, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (stop < 0 || pause < 0)
         return prb_cli_fail(err, PRB_IO, "", "signals: %s", strerror(errno));
     options->stop_fd = stop;
+    options->pause_fd = pause;
     options->ready = print_ready;
     options->note = say;
     options->context = options;

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 
 #include "dap/countdown.h"
+#include "dap/program.h"
+#include "dap/watch.h"
 
 #define REFUSALS_MAX 3
 #define EVALUATE_S 30.0 /* of an evaluation, unless the configuration says another */
@@ -65,6 +67,19 @@ struct wish {
     bool look; /* without the probe */
 };
 
+/* A server about one target may run for another user than its clients: they get nothing else by it.
+ * Processes of the same job are let in when they are claimed. */
+static bool is_allowed(const struct prb_dap_host *host, const struct wish *wish,
+                       struct prb_error *err)
+{
+    bool bound = host->pid || host->file;
+    if (!bound ||
+        (!wish->file && !wish->name && (!wish->look || !wish->pid || wish->pid == host->pid)))
+        return true;
+    return prb_fail(err, PRB_PERMISSION,
+                    "this server is about one target, and the configuration names another");
+}
+
 static bool take_wish(const struct prb_dap_session *session, const json_t *arguments,
                       struct wish *wish, struct prb_error *err)
 {
@@ -81,6 +96,8 @@ static bool take_wish(const struct prb_dap_session *session, const json_t *argum
         return false;
     wish->file = wish->file ? wish->file : snapshot;
     wish->pid = child ? child : wish->pid;
+    if (!is_allowed(session->host, wish, err))
+        return false;
     if (!wish->pid && !wish->file && !wish->name) {
         wish->pid = session->host->pid;
         wish->file = session->host->file;
@@ -237,7 +254,8 @@ static void send_beginning(struct prb_dap_session *session, const char *how)
 static void redirect(struct prb_dap_session *session)
 {
     const json_t *wish = prb_dap_get(session->settings, "redirectOutput");
-    if (json_is_false(wish) || !session->backend->ops->has(session->backend, "output"))
+    if (json_is_false(wish) || (session->program && prb_dap_program_is_read(session->program)) ||
+        !session->backend->ops->has(session->backend, "output"))
         return;
     struct prb_error why = {0};
     json_t *arguments = json_pack("{s:b}", "on", true),
@@ -261,6 +279,7 @@ static bool begin(struct prb_dap_session *session, const char *how, struct prb_e
     session->state = PRB_DAP_IS_ATTACHED;
     pthread_mutex_unlock(&session->lock);
     send_beginning(session, how);
+    session->watch = prb_dap_watch_open(session);
     return true;
 }
 
@@ -305,6 +324,7 @@ static bool handle_attach(struct prb_dap_session *session, json_t *arguments, js
     if (wish.pid && !wish.look)
         return prb_dap_attach_to(session, wish.pid, arguments, "attach", err);
     session->settings = json_deep_copy(arguments);
+    json_object_del(session->settings, "token");
     bool opened =
         wish.pid ? open_process(session, wish.pid, true, err) : open_file(session, &wish, err);
     return (opened && begin(session, "attach", err)) || give_up(session);
@@ -314,6 +334,15 @@ const struct prb_dap_request prb_dap_attach = {
     .command = "attach",
     .handle = handle_attach,
 };
+
+static bool pause_now(struct prb_dap_session *session, struct prb_error *err)
+{
+    json_t *none = json_pack("{s:i}", "threadId", 0);
+    json_t *answer = prb_dap_ask(session, "pause", none, 0, err);
+    json_decref(none);
+    json_decref(answer);
+    return answer != NULL;
+}
 
 static bool handle_configuration_done(struct prb_dap_session *session, json_t *arguments,
                                       json_t **body_out, struct prb_error *err)
@@ -331,13 +360,10 @@ static bool handle_configuration_done(struct prb_dap_session *session, json_t *a
     pthread_mutex_unlock(&session->lock);
     if (unsaid)
         prb_dap_event(session, "stopped", unsaid);
-    if (!pause || stands)
-        return true;
-    json_t *none = json_pack("{s:i}", "threadId", 0),
-           *answer = prb_dap_ask(session, "pause", none, 0, err);
-    json_decref(none);
-    json_decref(answer);
-    return answer != NULL;
+    bool good = !pause || stands || pause_now(session, err);
+    if (session->program)
+        prb_dap_program_let_go(session->program);
+    return good;
 }
 
 const struct prb_dap_request prb_dap_configuration_done = {

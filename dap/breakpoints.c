@@ -53,11 +53,41 @@ static json_t *lines_of(const struct prb_dap_session *session, const json_t *arg
     return list;
 }
 
+static void remember(struct prb_dap_session *session, const json_t *wanted)
+{
+    json_t *one;
+    size_t i;
+    json_array_foreach(session->marked, i, one) if (json_equal(one, wanted)) return;
+    if (!session->marked)
+        session->marked = json_array();
+    json_array_append_new(session->marked, json_copy((json_t *)wanted));
+}
+
+void prb_dap_breakpoints_clear(struct prb_dap_session *session)
+{
+    static const char *const others[] = {"set_function_breakpoints", "set_data_breakpoints"};
+    json_t *none = json_pack("{s:[]}", "breakpoints"), *filters = json_pack("{s:[]}", "filters"),
+           *one;
+    size_t i;
+    json_array_foreach(session->marked, i, one)
+    {
+        json_object_set_new(one, "breakpoints", json_array());
+        json_decref(prb_dap_ask(session, "set_breakpoints", one, 0, NULL));
+    }
+    for (i = 0; i < sizeof others / sizeof *others; i++)
+        json_decref(prb_dap_ask(session, others[i], none, 0, NULL));
+    json_decref(prb_dap_ask(session, "set_exception_breakpoints", filters, 0, NULL));
+    json_decref(filters);
+    json_decref(none);
+}
+
 static bool handle_lines(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                          struct prb_error *err)
 {
     json_t *wanted = prb_dap_source_wanted(session, prb_dap_get(arguments, "source"), err);
     json_t *lines = wanted ? lines_of(session, arguments, err) : NULL;
+    if (lines)
+        remember(session, wanted);
     if (lines)
         json_object_set_new(wanted, "breakpoints", lines);
     json_t *answer = lines ? prb_dap_ask(session, "set_breakpoints", wanted, 0, err) : NULL;
@@ -81,9 +111,10 @@ static bool check_list(const json_t *arguments, const char *key, struct prb_erro
     size_t i;
     if (!json_is_array(list))
         return prb_fail(err, PRB_USAGE, "breakpoints is no list");
-    json_array_foreach(list, i, one)
-        if (!json_is_string(json_object_get(one, key)))
-            return prb_fail(err, PRB_USAGE, "breakpoint %zu has no %s", i, key);
+    json_array_foreach(list, i, one) if (!json_is_string(json_object_get(
+                                             one, key))) return prb_fail(err, PRB_USAGE,
+                                                                         "breakpoint %zu has no %s",
+                                                                         i, key);
     return true;
 }
 

@@ -24,6 +24,7 @@ struct prb_dap_listen_options {
     double resume_after; /* s until it goes on when no client came; 0: never by itself */
     bool once;           /* end with the first client */
     int stop_fd;         /* readable: end; -1: none */
+    int pause_fd;        /* a signalfd(2); readable: pid is paused for the client that has it, or the next; -1: none */
     /* It listens, and pid stands when it is to: where, with the real port. */
     void (*ready)(void *context, const char *address);
     /* One line about what happens, for people. */

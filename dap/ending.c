@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 
 #include "dap/countdown.h"
+#include "dap/program.h"
+#include "dap/watch.h"
 
 #define END_MS 1000 /* from the probe's end to the process's */
 
@@ -46,7 +48,8 @@ static bool find_status(pid_t pid, int *status_out)
 static void send_exited(struct prb_dap_session *session)
 {
     int status;
-    if (!find_status(session->pid, &status))
+    bool ours = session->program && prb_dap_program_status(session->program, &status);
+    if (!ours && !find_status(session->pid, &status))
         return;
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (WIFSIGNALED(status))
@@ -76,6 +79,8 @@ void prb_dap_ending_release(struct prb_dap_session *session)
 {
     struct prb_dap_backend *backend = session->backend;
     json_t *stopped = NULL;
+    prb_dap_watch_close(session->watch);
+    session->watch = NULL;
     prb_dap_countdown_close(session->countdown);
     session->countdown = NULL;
     pthread_mutex_lock(&session->lock);
@@ -87,6 +92,8 @@ void prb_dap_ending_release(struct prb_dap_session *session)
     if (backend)
         session->host->ops->release(session->host, backend, stopped, session->keep);
     json_decref(stopped);
+    prb_dap_program_close(session->program, session->leave_program);
+    session->program = NULL;
     if (session->pidfd >= 0)
         close(PRB_STEAL_FD(session->pidfd));
 }
@@ -94,14 +101,16 @@ void prb_dap_ending_release(struct prb_dap_session *session)
 static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                               struct prb_error *err)
 {
-    bool terminate = false, suspend = false;
+    bool terminate = session->program != NULL, suspend = false;
     (void)body_out;
     if (!prb_dap_get_flag(arguments, "terminateDebuggee", &terminate, err) ||
         !prb_dap_get_flag(arguments, "suspendDebuggee", &suspend, err))
         return false;
+    session->leave_program = !terminate;
     session->keep = suspend && !terminate && session->host->ops->keeps && !session->gone;
-    /* Not after `terminated`: dape says this of any session that ends. */
-    if (terminate && session->backend && session->pid && !session->gone &&
+    if (session->keep)
+        prb_dap_breakpoints_clear(session);
+    if (terminate && session->pid && !session->gone &&
         !prb_dap_ending_signal(session, SIGTERM, err))
         return false;
     prb_dap_ending_release(session);
@@ -122,19 +131,21 @@ const struct prb_dap_request prb_dap_disconnect = {
 };
 
 /*
- * A process that was attached to runs on, unless the configuration's onTerminate says otherwise:
- * Helix knows no other way of leaving, and dape comes by here when it closes.  "KeyboardInterrupt",
- * as for the stock Python debugger, lets the program clean up.
+ * terminate ends what launch began.  After attach it only detaches, unless the configuration says
+ * more by onTerminate
+ * ("SIGTERM", or the stock debugger's "KeyboardInterrupt"): several clients send it when their user
+ * just leaves.
  */
 static bool handle_terminate(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                              struct prb_error *err)
 {
     const char *how = json_string_value(json_object_get(session->settings, "onTerminate"));
     bool interrupts = how && strcmp(how, "KeyboardInterrupt") == 0;
+    bool ends = interrupts || session->program || (how && strcmp(how, "SIGTERM") == 0);
     (void)arguments, (void)body_out;
-    if (!session->pid)
-        return prb_fail(err, PRB_UNSUPPORTED, "a file cannot be terminated");
-    if (!how) {
+    if (!session->backend || session->gone)
+        return true;
+    if (!ends || !session->pid) {
         prb_dap_ending_release(session);
         prb_dap_event(session, "terminated", NULL);
         return true;
@@ -149,6 +160,5 @@ static bool handle_terminate(struct prb_dap_session *session, json_t *arguments,
 const struct prb_dap_request prb_dap_terminate = {
     .command = "terminate",
     .capabilities = "supportsTerminateRequest",
-    .when = PRB_DAP_ATTACHED,
     .handle = handle_terminate,
 };

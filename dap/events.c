@@ -91,6 +91,8 @@ void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pendi
 {
     pthread_mutex_lock(&session->lock);
     pending->holds = false;
+    prb_dap_progress_end(session, pending);
+    pending->told = true; /* it takes no longer now */
     put_all(session, &pending->events);
     put_all(session, &session->held);
     pthread_mutex_unlock(&session->lock);

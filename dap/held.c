@@ -164,6 +164,28 @@ bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_err
     return paused != NULL;
 }
 
+bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
+{
+    pthread_mutex_lock(&server->lock);
+    struct prb_dap_held *held = find(server, pid);
+    struct prb_dap_backend *backend = held ? held->backend : NULL;
+    if (backend) /* it is not closed meanwhile */
+        held->telling++;
+    pthread_mutex_unlock(&server->lock);
+    if (!held)
+        return prb_dap_held_pause(server, pid, err);
+    if (!backend)
+        return prb_fail(err, PRB_BUSY, "process %d is just being attached to", (int)pid);
+    const struct prb_dap_call pause = {.method = "pause"};
+    json_t *answer = backend->ops->call(backend, &pause, err);
+    json_decref(answer);
+    pthread_mutex_lock(&server->lock);
+    held->telling--;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    return answer != NULL;
+}
+
 bool prb_dap_held_resume(struct prb_dap_server *server)
 {
     bool found = false;

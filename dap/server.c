@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -132,6 +133,15 @@ static bool is_done(struct prb_dap_server *server)
     return done;
 }
 
+static void stop_target(struct prb_dap_server *server)
+{
+    struct signalfd_siginfo info;
+    struct prb_error why = {0};
+    ssize_t got = read(server->options->pause_fd, &info, sizeof info);
+    if (got > 0 && server->options->pid && !prb_dap_held_stop(server, server->options->pid, &why))
+        note(server, "process %d is not paused: %s", (int)server->options->pid, why.text);
+}
+
 static bool wait_for_clients(struct prb_dap_server *server, int target, struct prb_error *err)
 {
     enum { LOOK_MS = 200 };
@@ -143,8 +153,9 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
             {.fd = server->listening, .events = POLLIN},
             {.fd = options->stop_fd, .events = POLLIN},
             {.fd = target, .events = POLLIN},
+            {.fd = options->pause_fd, .events = POLLIN},
         };
-        if (poll(fds, 3, options->once || until > 0 ? LOOK_MS : -1) < 0 && errno != EINTR)
+        if (poll(fds, 4, options->once || until > 0 ? LOOK_MS : -1) < 0 && errno != EINTR)
             return prb_fail_sys(err, errno, "waiting for clients");
         if (fds[1].revents)
             return true;
@@ -152,6 +163,8 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
             note(server, "process %d has ended", (int)options->pid);
             return true;
         }
+        if (fds[3].revents)
+            stop_target(server);
         if (fds[0].revents)
             let_in(server);
         if (until > 0 && now_s() >= until) {
@@ -180,6 +193,14 @@ static void end_sessions(struct prb_dap_server *server, double wait_s)
     pthread_mutex_unlock(&server->lock);
 }
 
+/* Better told now than to the first client. */
+static bool can_be_opened(const char *file, struct prb_error *err)
+{
+    struct prb_target *target = prb_target_open(file, NULL, err);
+    prb_target_close(target);
+    return target != NULL;
+}
+
 static bool run(struct prb_dap_server *server, struct prb_error *err)
 {
     const struct prb_dap_listen_options *options = server->options;
@@ -190,6 +211,8 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
         return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)options->pid);
     snprintf(folder, sizeof folder, "/proc/%d", (int)options->pid);
     server->target_uid = options->pid && stat(folder, &status) == 0 ? status.st_uid : geteuid();
+    if (options->file && !can_be_opened(options->file, err))
+        return false;
     if (!prb_dap_server_bind(server, err))
         return false;
     if (options->pause && !prb_dap_held_pause(server, options->pid, err))
@@ -214,7 +237,7 @@ bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_err
                                          .token = options->token,
                                          .pid = options->pid,
                                          .file = options->file,
-                                        .look = options->look};
+                                         .look = options->look};
     server->options = options;
     server->listening = -1;
     pthread_mutex_init(&server->lock, NULL);

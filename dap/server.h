@@ -48,6 +48,8 @@ extern const struct prb_dap_host_ops prb_dap_host_server;
 bool prb_dap_server_bind(struct prb_dap_server *server, struct prb_error *err);
 /* held.c: pid stands from now on, and no session has it yet. */
 bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
+/* The same, also when a session has it. */
+bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
 /* Let go on what no session has; true: there was one. */
 bool prb_dap_held_resume(struct prb_dap_server *server);
 

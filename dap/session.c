@@ -55,6 +55,8 @@ static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned
                 session->last = before;
             session->pending--;
             session->running[lane] = found;
+            found->since = prb_dap_now();
+            pthread_cond_broadcast(&session->changed);
         }
         if (found || session->leaving) {
             pthread_mutex_unlock(&session->lock);
@@ -115,6 +117,16 @@ static void cancel_one(struct prb_dap_session *session, json_int_t seq)
     pthread_mutex_unlock(&session->lock);
 }
 
+/* The request that a cancel means: by its number, or by its progress (progress.c). */
+static json_int_t wanted_of(const json_t *arguments)
+{
+    const char *progress = json_string_value(json_object_get(arguments, "progressId"));
+    long long seq;
+    if (progress && sscanf(progress, "request-%lld", &seq) == 1)
+        return seq;
+    return json_integer_value(json_object_get(arguments, "requestId"));
+}
+
 static void answer_now(struct prb_dap_session *session, const json_t *request, bool success,
                        const char *text)
 {
@@ -171,9 +183,11 @@ static void take_request(struct prb_dap_session *session, json_t *message)
         enqueue(session, pending);
         return;
     }
-    if (pending) {
-        cancel_one(session, json_integer_value(json_object_get(
-                                json_object_get(message, "arguments"), "requestId")));
+    const json_t *arguments = json_object_get(message, "arguments");
+    if (pending && arguments && !json_is_object(arguments) && !json_is_null(arguments)) {
+        answer_now(session, message, false, "the arguments of cancel are no object");
+    } else if (pending) {
+        cancel_one(session, wanted_of(json_object_get(message, "arguments")));
         answer_now(session, message, true, NULL);
     } else {
         answer_now(session, message, false, wrong ? wrong : "out of memory");
@@ -280,16 +294,19 @@ static bool begin(struct prb_dap_session *session, int out, struct prb_error *er
     session->outbox = prb_dap_outbox_open(out, client_lost, session, err);
     if (!session->outbox)
         return false;
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++) {
-        int failed = pthread_create(&session->workers[lane], NULL, works[lane], session);
-        if (!failed)
-            continue;
-        prb_dap_session_leave(session);
-        while (lane--)
-            pthread_join(session->workers[lane], NULL);
-        return prb_fail_sys(err, failed, "starting a thread");
-    }
-    return true;
+    unsigned made = 0;
+    int failed = 0;
+    while (made < PRB_DAP_LANES && !failed)
+        if (!(failed = pthread_create(&session->workers[made], NULL, works[made], session)))
+            made++;
+    if (!failed)
+        failed = pthread_create(&session->progress, NULL, prb_dap_progress_run, session);
+    if (!failed)
+        return true;
+    prb_dap_session_leave(session);
+    while (made--)
+        pthread_join(session->workers[made], NULL);
+    return prb_fail_sys(err, failed, "starting a thread");
 }
 
 static void end(struct prb_dap_session *session)
@@ -308,6 +325,7 @@ static void end(struct prb_dap_session *session)
     json_decref(session->answers);
     json_decref(session->settings);
     json_decref(session->facts);
+    json_decref(session->marked);
     free(session->title);
     if (session->wake >= 0)
         close(session->wake);
@@ -333,6 +351,7 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, struct prb_
         prb_dap_session_leave(&session);
         for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
             pthread_join(session.workers[lane], NULL);
+        pthread_join(session.progress, NULL);
     }
     end(&session);
     if (!good && err)

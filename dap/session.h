@@ -68,6 +68,7 @@ struct prb_dap_session {
     struct prb_dap_pending *running[PRB_DAP_LANES];
     size_t pending;
     pthread_t workers[PRB_DAP_LANES];
+    pthread_t progress;
     json_t *held;     /* the target's events, until the response of what runs is out */
     json_t *stopped;  /* body of the last `stopped` while the target stands, or NULL */
     bool unsaid;      /* that event was not sent yet: before configurationDone */
@@ -86,11 +87,15 @@ struct prb_dap_session {
     char *title; /* of the target, for people */
     json_t *settings; /* the arguments of attach */
     json_t *facts;    /* the back end's answer to attach */
+    json_t *marked;   /* list of the sources that the client has set breakpoints in */
     bool debugpy;     /* the client speaks the stock Python debugger's dialect */
     bool keep;        /* the back end is kept as it stands */
     double evaluate_timeout; /* s */
     struct prb_dap_paths paths;
     struct prb_dap_countdown *countdown;
+    struct prb_dap_watch *watch;
+    struct prb_dap_program *program; /* that launch started */
+    bool leave_program;              /* it runs on */
 };
 
 /* Serve one client until it leaves or the target ends; the target is then as before.  in and out stay the caller's. */
@@ -115,6 +120,13 @@ void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pendi
 const struct prb_dap_request *prb_dap_request_find(const char *command);
 /* The one at an index; NULL: no more. */
 const struct prb_dap_request *prb_dap_request_at(size_t index);
+/* progress.c: a thread that tells what takes long, until the session leaves. */
+void *prb_dap_progress_run(void *session);
+/* It is done; the lock is held. */
+void prb_dap_progress_end(struct prb_dap_session *session, const struct prb_dap_pending *pending);
+double prb_dap_now(void); /* s, monotonic */
+/* breakpoints.c: take all of them out, for who comes next. */
+void prb_dap_breakpoints_clear(struct prb_dap_session *session);
 /* Ask with a deadline (s; 0: none). */
 json_t *prb_dap_ask_for(struct prb_dap_session *session, const char *method, json_t *arguments, pid_t thread,
                         double timeout, struct prb_error *err) PRB_MUST_CHECK;
@@ -134,6 +146,8 @@ struct prb_dap_pending {
     json_int_t seq;
     unsigned lane;
     bool cancelled;
+    bool told;     /* to take long: progress.c */
+    double since;  /* s, monotonic: when it began to run */
     bool holds;     /* the target's events wait for its response */
     json_t *events; /* of ours, that follow it */
 };

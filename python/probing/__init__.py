@@ -9,6 +9,8 @@
     probing.log(epoch=1, loss=0.25)                    # training_logs
     losses = probing.table("losses", {"layer": str, "norm": float})
     losses.append("fc1", 0.5)                          # python.losses
+    probing.debug(listen="127.0.0.1:9922")             # VS Code and others may attach
+    probing.breakpoint()                               # stop here for them
 
 Rows lie in shared memory: `probing PID query "SELECT ..."` reads them from outside, also after the process ended.  All of
 it can stay in a program for ever: without a probe the calls do nothing.  `query` and `backtrace` need none.
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Column", "ProbeError", "Table", "backtrace", "config", "detach", "event", "init", "is_active", "log", "query", "span", "step", "table",
+    "Column", "ProbeError", "Table", "backtrace", "breakpoint", "config", "debug", "detach", "event", "init", "is_active", "log", "query", "span", "step", "table",
 ]
 
 config = Config()
@@ -87,6 +89,32 @@ def backtrace(native: bool = False, locals: bool = False, timeout: "Optional[flo
     from probing import _tool
 
     return _tool.backtrace(native, locals, timeout)
+
+
+def debug(listen: str = "127.0.0.1:9922", token: "Optional[str]" = None, pause: bool = False) -> str:
+    """Serve debuggers (VS Code and others, DAP) for this process, which runs on; returns where: the port is real when 0 was asked.
+
+    listen: "HOST:PORT" or the path of a Unix socket.  token: that clients must show, needed where HOST is not loopback.
+    pause: stop here, with all threads, until a client lets it go on.  Called again while it serves, it changes nothing.
+    """
+    from probing import _debug
+
+    return _debug.serve(listen, token, pause)
+
+
+def breakpoint(listen: str = "127.0.0.1:9922", token: "Optional[str]" = None) -> None:
+    """Stop here, with all threads, for the debugger of `debug`; where there is none yet, serve on listen and wait for one.
+
+    Never ends the program: when the server cannot start, a warning says why.
+    """
+    from probing import _debug
+
+    try:
+        _debug.stop_here(listen, token)
+    except (OSError, ProbeError) as error:
+        import warnings
+
+        warnings.warn("probing.breakpoint: {}".format(error), stacklevel=2)
 
 
 def event(name: str, **attributes: "Any") -> None:

@@ -19,6 +19,13 @@ for line in sys.stdin:
             sys.stdin.readline()
             os._exit(0)
         continue
+    if line.strip() == "debug":
+        print(json.dumps({"where": probing.debug(listen="127.0.0.1:0"), "again": probing.debug()}), flush=True)
+        continue
+    if line.strip() == "breakpoint":
+        probing.breakpoint()
+        print(json.dumps({"went": "on"}), flush=True)
+        continue
     kept = []
     for step in range(4):
         number += 1

@@ -6,6 +6,7 @@ UNIT_TESTS += tests/unit/layout tests/unit/inject
 UNIT_TESTS += tests/unit/object tests/unit/array tests/unit/stack
 UNIT_TESTS += tests/unit/dialect tests/unit/sql tests/unit/sql_functions tests/unit/secret
 UNIT_TESTS += tests/unit/ring tests/unit/ring_hostile tests/unit/ring_torn
+UNIT_TESTS += tests/unit/dap
 UNIT_TESTS += tests/unit/message tests/unit/settings tests/unit/probe_log
 tests_unit_settings_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_probe_log_LDADD = libprbprobe.la $(CMOCKA_LIBS)

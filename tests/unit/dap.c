@@ -1,0 +1,140 @@
+/* The debugger's parts that need no target: framing, paths, threads of frames and values. */
+#include "unit.h"
+
+#include "dap/paths.h"
+#include "dap/places.h"
+#include "dap/wire.h"
+
+static void add(struct prb_dap_wire *wire, const char *text)
+{
+    assert_true(prb_dap_wire_add(wire, text, strlen(text)));
+}
+
+static void a_message_in_pieces(void **state)
+{
+    static const char text[] = "X: 1\r\ncontent-length: 2\r\n\r\n{}Content-Length:3\n\n[1]";
+    struct prb_dap_wire wire = {0};
+    const char *body;
+    size_t len;
+    (void)state;
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        enum prb_dap_taken taken;
+        assert_true(prb_dap_wire_add(&wire, text + i, 1));
+        taken = prb_dap_wire_take(&wire, &body, &len, NULL);
+        bool first = i == strlen("X: 1\r\ncontent-length: 2\r\n\r\n{}") - 1;
+        assert_int_equal(taken, first || i == sizeof text - 2 ? PRB_DAP_TAKEN : PRB_DAP_TAKEN_MORE);
+        if (first)
+            assert_memory_equal(body, "{}", len);
+    }
+    assert_int_equal(len, 3);
+    assert_memory_equal(body, "[1]", 3);
+    prb_dap_wire_deinit(&wire);
+}
+
+static void what_is_no_message(void **state)
+{
+    static const char *const wrong[] = {
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "Content-Length: -1\r\n\r\n",
+        "Content-Length: 1\r\nContent-Length: 1\r\n\r\n",
+        "X: 1\r\n\r\n",
+        "Content-Length: 99999999\r\n\r\n",
+        "\x16\x03\x01",
+        "\r\n\r\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct prb_dap_wire wire = {0};
+        struct prb_error err = {0};
+        const char *body;
+        size_t len;
+        add(&wire, wrong[i]);
+        assert_int_equal(prb_dap_wire_take(&wire, &body, &len, &err), PRB_DAP_TAKEN_MALFORMED);
+        assert_int_equal(err.code, PRB_CORRUPT);
+        prb_dap_wire_deinit(&wire);
+    }
+}
+
+static void check_in(struct prb_dap_paths *paths, const char *client, const char *target)
+{
+    char *path = prb_dap_paths_in(paths, client);
+    assert_string_equal(path, target);
+    free(path);
+}
+
+static void check_out(struct prb_dap_paths *paths, const char *target, const char *client)
+{
+    char *path = prb_dap_paths_out(paths, target);
+    assert_string_equal(path, client);
+    free(path);
+}
+
+static void paths_are_mapped(void **state)
+{
+    struct prb_dap_paths paths = {0};
+    json_t *mappings =
+        json_pack("[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}]", "localRoot", "/home/me/job/",
+                  "remoteRoot", ".", "localRoot", "/home/me/job/lib", "remoteRoot", "/opt/lib",
+                  "localRoot", "C:\\work\\src", "remoteRoot", "/src");
+    (void)state;
+    assert_true(prb_dap_paths_set(&paths, mappings, "/app", NULL));
+    check_in(&paths, "/home/me/job/train.py", "/app/train.py");
+    check_in(&paths, "/home/me/job/lib/a.py", "/opt/lib/a.py");
+    check_in(&paths, "/home/me/jobs/train.py", "/home/me/jobs/train.py");
+    check_in(&paths, "c:\\Work\\src\\a\\b.py", "/src/a/b.py");
+    check_in(&paths, "file:///home/me/job/a%20b.py", "/app/a b.py");
+    check_out(&paths, "/app/train.py", "/home/me/job/train.py");
+    check_out(&paths, "/application/train.py", "/application/train.py");
+    check_out(&paths, "/src/a/b.py", "C:\\work\\src\\a\\b.py");
+    paths.uris = true;
+    check_out(&paths, "/app/a b.py", "file:///home/me/job/a%20b.py");
+    int number = prb_dap_paths_number(&paths, "/x.py");
+    assert_int_equal(number, prb_dap_paths_number(&paths, "/x.py"));
+    assert_string_equal(prb_dap_paths_numbered(&paths, number), "/x.py");
+    assert_null(prb_dap_paths_numbered(&paths, number + 1));
+    prb_dap_paths_clear(&paths);
+    json_decref(mappings);
+}
+
+static void wrong_mappings(void **state)
+{
+    static const char *const wrong[] = {"[5]", "[{}]", "5",
+                                        "[{\"localRoot\": 5, \"remoteRoot\": \"/\"}]"};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct prb_dap_paths paths = {0};
+        json_t *mappings = json_loads(wrong[i], JSON_DECODE_ANY, NULL);
+        assert_false(prb_dap_paths_set(&paths, mappings, NULL, NULL));
+        prb_dap_paths_clear(&paths);
+        json_decref(mappings);
+    }
+}
+
+static void places_are_found(void **state)
+{
+    enum { COUNT = 5000 };
+    struct prb_dap_places places = {0};
+    (void)state;
+    assert_int_equal(prb_dap_places_find(&places, PRB_DAP_FRAME, 1), 0);
+    for (int i = 1; i <= COUNT; i++) {
+        prb_dap_places_add(&places, PRB_DAP_FRAME, i, i);
+        prb_dap_places_add(&places, PRB_DAP_VALUE, i, COUNT + i);
+    }
+    for (int i = 1; i <= COUNT; i++) {
+        assert_int_equal(prb_dap_places_find(&places, PRB_DAP_FRAME, i), i);
+        assert_int_equal(prb_dap_places_find(&places, PRB_DAP_VALUE, i), COUNT + i);
+    }
+    assert_int_equal(prb_dap_places_find(&places, PRB_DAP_VALUE, COUNT + 1), 0);
+    prb_dap_places_clear(&places);
+    assert_int_equal(prb_dap_places_find(&places, PRB_DAP_FRAME, 1), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_in_pieces), cmocka_unit_test(what_is_no_message),
+        cmocka_unit_test(paths_are_mapped),    cmocka_unit_test(wrong_mappings),
+        cmocka_unit_test(places_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
