@@ -197,7 +197,8 @@ static void end_sessions(struct prb_dap_server *server, double wait_s)
 static bool can_be_opened(const char *file, struct prb_error *err)
 {
     struct prb_target *target = prb_target_open(file, NULL, err);
-    prb_target_close(target);
+    if (target)
+        prb_target_close(target);
     return target != NULL;
 }
 
