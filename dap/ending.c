@@ -110,7 +110,8 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
     session->keep = suspend && !terminate && session->host->ops->keeps && !session->gone;
     if (session->keep)
         prb_dap_breakpoints_clear(session);
-    if (terminate && session->pid && !session->gone &&
+    /* Not after `terminated`: dape says this of any session that ends. */
+    if (terminate && session->backend && session->pid && !session->gone &&
         !prb_dap_ending_signal(session, SIGTERM, err))
         return false;
     prb_dap_ending_release(session);

@@ -191,6 +191,18 @@ def test_terminate(attached, any_python):
     wait_until(lambda: program.target.child.poll() is not None)
 
 
+def test_terminate_leaves_what_was_attached_to(attached, any_python):
+    """And so does dape's way of closing: terminate, and disconnect with terminateDebuggee when the session has ended."""
+    program, session = attached(any_python, "hot")
+    stop_at(session, program, "cold", "cold")
+    session.request("terminate", {})
+    session.event("terminated")
+    program.until("done cold")
+    program.moves("hot")
+    session.disconnect(terminateDebuggee=True)
+    program.run("cold")
+
+
 def test_terminate_after_attach_only_detaches(attached, any_python):
     """Clients send it when their user leaves: a training job must survive that."""
     program, session = attached(any_python, "hot")
