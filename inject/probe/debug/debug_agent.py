@@ -58,7 +58,8 @@ def part(name):
     with loading:
         if name not in parts:
             found = type(sys)("probing_debug_" + name)
-            space = {"part": part, "engine": engine, "Failed": Failed, "AGENT": AGENT, "STAY": STAY, "OWN": OWN}  # noqa: F821
+            space = {"__builtins__": __builtins__, "part": part, "engine": engine, "Failed": Failed, "AGENT": AGENT,  # noqa: F821
+                 "STAY": STAY, "OWN": OWN}  # noqa: F821
             found.__dict__.update(space)
             engine.run(PARTS[name], "{}debug {}>".format(OWN, name), found.__dict__)  # noqa: F821
             parts[name] = found
