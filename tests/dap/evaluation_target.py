@@ -5,10 +5,12 @@ import ctypes
 import gc
 import inspect
 import itertools
+import os
 import sys
 import threading
 import time
 import traceback
+import weakref
 
 LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << i for i in range(7))
 
@@ -342,6 +344,58 @@ def case_exceptions():
     assert not events and module.evaluation_traced() == 0
 
 
+def case_exceptions_of_running_frames():
+    """Frames that ran before: what leaves them is told with its value, what they catch is not kept, and nobody else is
+    slowed by a thread that waits in one."""
+    alive, wait = [], threading.Event()
+
+    class Mine(Exception):
+        def __init__(self):
+            Exception.__init__(self)
+            alive.append(weakref.ref(self))
+
+    def body():
+        wait.wait(20)
+        for i in range(10):
+            try:
+                raise Mine
+            except Mine:
+                pass
+            assert alive[-1]() is None, i
+        try:
+            raising(1)
+        finally:
+            wait.clear()
+
+    def caller():
+        running.append(1)
+        body()
+
+    def outermost():
+        try:
+            caller()
+        except KeyError:
+            running.append(2)
+
+    running = []
+    thread = threading.Thread(target=outermost)
+    thread.start()
+    until(lambda: running)
+    possible = module.evaluation_possible()
+    with Events() as events:
+        module.evaluation_exceptions(UNWIND)
+        assert module.evaluation_possible() == possible
+        outer(100)
+        assert not events and module.evaluation_possible() == possible
+        wait.set()
+        thread.join()
+    assert running == [1, 2], events
+    mine = [(event, name, type(value)) for event, name, _, value, _ in events]
+    assert mine == [(UNWIND, name, KeyError) for name in ("raising", "body", "caller")], events
+    module.evaluation_exceptions(0)
+    assert module.evaluation_traced() == 0 and module.evaluation_possible() == possible
+
+
 def case_step():
     with Events() as events:
         module.evaluation_step(outer.__code__, LINE | CALL | RETURN | UNWIND)
@@ -616,6 +670,27 @@ def case_given_back():
         thread.join()
     module.evaluation_end()
     assert (module.evaluation_slot(), module.evaluation_traced(), module.evaluation_possible()) == state
+
+
+def case_forked():
+    slot = module.evaluation_slot()
+    line = line_of(leaf, "leaf")
+    plant(leaf, line)
+    module.evaluation_exceptions(RAISE | UNWIND)
+    with Events() as events:
+        child = os.fork()
+        if not child:
+            module.evaluation_forked()
+            del events[:]
+            outer(3)
+            right = not events and module.evaluation_slot() == slot and module.evaluation_traced() == 0
+            module.evaluation_begin()
+            plant(leaf, line)
+            outer(3)
+            os._exit(0 if right and len(events) == 3 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        outer(3)
+    assert len(events) == 3
 
 
 def case_code_that_goes():

@@ -17,7 +17,7 @@ PYTESTS += %D%/test_look.py
 # The mechanism for 3.6 to 3.11 by itself: a module that each interpreter loads.
 check_LTLIBRARIES += %D%/evaluation.la
 tests_dap_evaluation_la_SOURCES = %D%/evaluation.c inject/probe/debug/evaluation.c inject/probe/debug/evaluation_find.c \
-	inject/probe/debug/evaluation_code.c inject/probe/debug/evaluation_frames.c \
+	inject/probe/debug/evaluation_code.c inject/probe/debug/evaluation_frames.c inject/probe/debug/evaluation_kept.c \
 	inject/probe/debug/evaluation_thread.c inject/probe/debug/evaluation_hook.c inject/probe/python_api.c \
 	lib/base/error.c lib/py/layout/layout.c
 tests_dap_evaluation_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere

@@ -20,6 +20,8 @@ static bool changed(bool ok)
     prb_evaluation_hook_again();
     prb_evaluation.epoch++;
     prb_evaluation_apply_all();
+    if (!wanted)
+        prb_evaluation_keep_none();
     return ok;
 }
 

@@ -17,7 +17,7 @@
 
 #define PRB_EVALUATION_LINES_MAX 10000u      /* planted in one code object */
 #define PRB_EVALUATION_FRAMES_MAX (1u << 20) /* that run when the hook comes */
-#define PRB_EVALUATION_TRACED_MAX 4096u      /* threads with a trace function of the program's */
+#define PRB_EVALUATION_KEPT_MAX 4096u        /* threads with a trace function of the program's */
 
 /* Py_tracefunc (Include/pystate.h) and what it is called with. */
 typedef int (*prb_trace_function)(struct prb_py *object, struct prb_py *frame, int what,
@@ -109,10 +109,11 @@ void prb_evaluation_drop_codes(void);
 /* Nothing is wanted of any, without a call of the interpreter. */
 void prb_evaluation_forget_codes(void);
 
-/* Events that a frame of it wants while it runs. */
+/* Events for which a frame of it is traced.  Exceptions that leave a frame are not among them: the
+ * hook sees those. */
 static inline unsigned prb_evaluation_running(const struct prb_evaluation_code *known)
 {
-    unsigned events = prb_evaluation.gate | prb_evaluation.raised;
+    unsigned events = prb_evaluation.gate | (prb_evaluation.raised & PRB_DEBUG_RAISE);
     if (known)
         events |= known->step | (known->count ? PRB_DEBUG_LINE : 0u);
     return events;
@@ -149,8 +150,30 @@ bool prb_evaluation_tracing(const char *thread); /* it is in a trace function */
 /* One level of a trace function, as CPython's call_trace() does it. */
 void prb_evaluation_enter(char *thread);
 void prb_evaluation_leave(char *thread);
-/* The trace function that the program had in this thread when ours came, or NULL. */
-prb_trace_function prb_evaluation_original(const char *thread);
+/* The exception that the thread handles, or NULL. */
+struct prb_py *prb_evaluation_handled(const char *thread);
+
+/* ---- evaluation_kept.c ---- */
+
+/* What is kept of a thread that has our trace function. */
+struct prb_evaluation_kept {
+    const char *thread;
+    prb_trace_function original; /* the program's, when ours came */
+    bool quiet;                  /* it does not count among the threads with a trace function */
+    struct prb_py *raised;       /* what passes a noted frame, until its next event */
+};
+extern size_t prb_evaluation_kept_count;
+struct prb_evaluation_kept *prb_evaluation_kept_find(const char *thread);
+static inline struct prb_evaluation_kept *prb_evaluation_kept(const char *thread)
+{
+    return prb_evaluation_kept_count ? prb_evaluation_kept_find(thread) : NULL;
+}
+/* The one of this thread, made when it has none; NULL: no memory. */
+struct prb_evaluation_kept *prb_evaluation_keep(const char *thread);
+/* It has our function no more. */
+void prb_evaluation_keep_less(const char *thread);
+/* When no thread has it any more. */
+void prb_evaluation_keep_none(void);
 
 /* ---- evaluation_hook.c ---- */
 

@@ -56,7 +56,8 @@ static inline struct prb_py *run(bool with_thread, char *thread, char *frame, in
 
 static unsigned wanted(const char *frame)
 {
-    return prb_evaluation_running(prb_evaluation_code(prb_evaluation_frame_code(frame)));
+    return prb_evaluation.raised |
+           prb_evaluation_running(prb_evaluation_code(prb_evaluation_frame_code(frame)));
 }
 
 /* What is wanted of a frame because of who called it. */
@@ -118,19 +119,44 @@ static bool tell_return(struct event *of, struct prb_py *value)
 {
     enum prb_debug_event event = value ? PRB_DEBUG_RETURN : PRB_DEBUG_UNWIND;
     bool noted = prb_evaluation_is_noted(of->inner);
+    struct prb_evaluation_kept *kept = prb_evaluation_kept(of->thread);
+    PRB_AUTO(prb_py) struct prb_py *raised = noted && kept ? PRB_STEAL(kept->raised) : NULL;
     /* The hook tells of exceptions that leave frames which it ran. */
     bool told = value || noted;
-    bool ok = !told || !(wanted(of->inner) & event) || tell(of, event, value);
+    bool ok = !told || !(wanted(of->inner) & event) || tell(of, event, value ? value : raised);
     if (noted && !prb_evaluation_caller(of->inner))
         prb_evaluation_set(of->thread, 0); /* the thread may end */
     return ok;
+}
+
+/* CPython hides it from the trace function while it leaves the frame.  Until then the frame's next
+ * line is wanted: there it has been caught. */
+static void keep_raised(char *thread, struct prb_py *exception)
+{
+    struct prb_evaluation_kept *kept = prb_evaluation_keep(thread);
+    if (!kept)
+        return;
+    PRB_AUTO(prb_py) struct prb_py *before = kept->raised;
+    prb_evaluation.py->Py_IncRef(exception);
+    kept->raised = exception;
+    prb_evaluation_set(thread, PRB_DEBUG_LINE);
+}
+
+static void forget_raised(char *thread)
+{
+    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
+    if (!kept || !kept->raised || kept->raised == prb_evaluation_handled(thread))
+        return;
+    PRB_AUTO(prb_py) struct prb_py *before = PRB_STEAL(kept->raised);
+    prb_evaluation_apply(thread);
 }
 
 /* value: (type, value, traceback).  Python/ceval.c also tells of exceptions that an instruction
  * itself swallows (the StopIteration that ends a loop): they have no traceback of this frame. */
 static bool tell_exception(struct event *of, struct prb_py *value)
 {
-    if (!(wanted(of->inner) & PRB_DEBUG_RAISE))
+    unsigned events = wanted(of->inner);
+    if (!(events & (PRB_DEBUG_RAISE | PRB_DEBUG_UNWIND)))
         return true;
     struct prb_py *exception = prb_evaluation.item(value, 1);
     struct prb_py *traceback = prb_evaluation.item(value, 2);
@@ -143,7 +169,9 @@ static bool tell_exception(struct event *of, struct prb_py *value)
     /* As CPython does when it is caught. */
     if (prb_evaluation.set_traceback(exception, traceback) < 0)
         prb_evaluation.py->PyErr_Clear();
-    return tell(of, PRB_DEBUG_RAISE, exception);
+    if ((events & PRB_DEBUG_UNWIND) && prb_evaluation_is_noted(of->inner))
+        keep_raised(of->thread, exception);
+    return !(events & PRB_DEBUG_RAISE) || tell(of, PRB_DEBUG_RAISE, exception);
 }
 
 int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
@@ -156,8 +184,8 @@ int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
         [PRB_TRACE_RETURN] = tell_return,
     };
     char *thread = prb_evaluation.this_thread();
-    prb_trace_function original = prb_evaluation_original(thread);
-    if (original && original(object, frame, what, value) < 0)
+    const struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
+    if (kept && kept->original && kept->original(object, frame, what, value) < 0)
         return -1;
     if (!prb_evaluation.on || what < 0 || (size_t)what >= sizeof tellers / sizeof *tellers) {
         prb_evaluation_apply(thread);
@@ -167,6 +195,8 @@ int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
     of.place.frame = frame;
     of.place.code = prb_evaluation_frame_code(of.inner);
     prb_evaluation_hook_again();
+    if (what == PRB_TRACE_LINE || what == PRB_TRACE_CALL)
+        forget_raised(thread);
     bool ok = prb_debug_is_inside() || tellers[what](&of, value);
     if (!prb_evaluation_traces(thread) && what != PRB_TRACE_RETURN)
         prb_evaluation_apply(thread);
@@ -181,7 +211,8 @@ static void tell_unwind(char *thread, char *frame)
     struct event of = {.thread = thread, .inner = frame};
     of.place.frame = prb_evaluation_outer(frame);
     of.place.code = prb_evaluation_frame_code(frame);
-    if (!of.place.frame || !(wanted(frame) & PRB_DEBUG_UNWIND))
+    if (!of.place.frame || !prb_evaluation.on || !(wanted(frame) & PRB_DEBUG_UNWIND) ||
+        prb_evaluation_tracing(thread) || prb_debug_is_inside())
         return;
     struct prb_py *type = NULL, *value = NULL, *traceback = NULL;
     prb_evaluation.py->PyErr_Fetch(&type, &value, &traceback);
@@ -211,12 +242,13 @@ static __attribute__((noinline)) struct prb_py *run_watched(bool with_thread, ch
         return run(with_thread, thread, frame, throw);
     }
     struct prb_py *code = prb_evaluation_frame_code(frame);
-    unsigned events = wanted(frame) | wanted_by(prb_evaluation_frame(thread));
-    if (prb_evaluation_is_new(prb_evaluation_code(code)))
+    const struct prb_evaluation_code *known = prb_evaluation_code(code);
+    unsigned events = prb_evaluation_running(known) | wanted_by(prb_evaluation_frame(thread));
+    if (prb_evaluation_is_new(known))
         events |= PRB_DEBUG_CALL;
     prb_evaluation_set(thread, events);
     struct prb_py *result = run(with_thread, thread, frame, throw);
-    if (!result && prb_evaluation.on && !prb_evaluation_tracing(thread))
+    if (!result)
         tell_unwind(thread, frame);
     prb_evaluation_apply(thread);
     return result;
@@ -234,6 +266,8 @@ static inline struct prb_py *evaluate(bool with_thread, char *thread, char *fram
         return run_watched(with_thread, thread, frame, throw);
     unsigned epoch = prb_evaluation.epoch;
     struct prb_py *result = run(with_thread, thread, frame, throw);
+    if (!result && (prb_evaluation.raised & PRB_DEBUG_UNWIND))
+        tell_unwind(thread, frame);
     if (__builtin_expect(prb_evaluation.epoch != epoch, false))
         prb_evaluation_apply(thread);
     return result;

@@ -77,50 +77,12 @@ bool prb_evaluation_starts(const char *frame)
     return instruction[1] == 0;
 }
 
-/* ---- trace functions of the program ---- */
-
-static struct original {
-    const char *thread;
-    prb_trace_function function;
-} * originals;
-static size_t original_count, original_room;
-
-static struct original *original_at(const char *thread)
+struct prb_py *prb_evaluation_handled(const char *thread)
 {
-    for (size_t i = 0; i < original_count; i++)
-        if (originals[i].thread == thread)
-            return &originals[i];
-    return NULL;
-}
-
-prb_trace_function prb_evaluation_original(const char *thread)
-{
-    const struct original *at = original_count ? original_at(thread) : NULL;
-    return at ? at->function : NULL;
-}
-
-static bool keep_original(const char *thread, prb_trace_function function)
-{
-    struct original *at = original_at(thread);
-    if (!function) {
-        /* What stands there is of a thread that ended, or was replaced. */
-        if (at)
-            *at = originals[--original_count];
-        return true;
-    }
-    if (!at && original_count == original_room) {
-        size_t room = original_room ? original_room * 2 : 16;
-        struct original *more =
-            room <= PRB_EVALUATION_TRACED_MAX ? realloc(originals, room * sizeof *more) : NULL;
-        if (!more)
-            return false;
-        originals = more;
-        original_room = room;
-    }
-    if (!at)
-        at = &originals[original_count++];
-    *at = (struct original){thread, function};
-    return true;
+    if (PRB_HAS(LAYOUT, thread, exc_value))
+        return (struct prb_py *)word_at(thread, PRB_OFF(LAYOUT, thread, exc_value));
+    const char *item = word_at(thread, PRB_OFF(LAYOUT, thread, exc_info));
+    return item ? (struct prb_py *)word_at(item, PRB_OFF(LAYOUT, exc_stack_item, exc_value)) : NULL;
 }
 
 /* ---- how many threads have a trace function: up to 3.9 lines are told only when some have ---- */
@@ -177,54 +139,93 @@ static void put_flag(char *thread, bool on)
     put(record, PRB_OFF(LAYOUT, cframe, use_tracing), &byte, 1);
 }
 
-static void take(char *thread, char *now)
+/*
+ * Quiet: our function is there for exceptions only and does not count among those that want lines,
+ * as one thread that waits in such a frame would have all threads run slower.  Only for frames that
+ * ran before the hook came.  (What the program's sys.settrace() in such a frame itself then counts
+ * wrongly is right again when quiet ends.)
+ */
+static void take(char *thread, char *now, bool quiet)
 {
     prb_trace_function original, ours = prb_evaluation_trace;
     memcpy(&original, &now, sizeof original);
-    if (!keep_original(thread, original))
+    quiet = quiet && !original;
+    struct prb_evaluation_kept *kept =
+        original || quiet ? prb_evaluation_keep(thread) : prb_evaluation_kept(thread);
+    if (!kept && (original || quiet))
         return;
-    if (!now)
+    if (kept) {
+        /* What else stands there is of a thread that ended. */
+        kept->original = original;
+        kept->quiet = quiet;
+    }
+    if (!now && !quiet)
         count_tracing(1);
     put(thread, prb_evaluation.tracefunc, &ours, sizeof ours);
 }
 
+static void be_quiet(const char *thread, bool quiet)
+{
+    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
+    if ((kept && kept->original) || (kept && kept->quiet) == quiet)
+        return;
+    kept = prb_evaluation_keep(thread);
+    if (!kept)
+        return;
+    kept->quiet = quiet;
+    count_tracing(quiet ? -1 : 1);
+}
+
 static void give(char *thread)
 {
-    prb_trace_function original = prb_evaluation_original(thread);
-    keep_original(thread, NULL);
-    if (!original)
+    const struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
+    prb_trace_function original = kept ? kept->original : NULL;
+    if (!original && !(kept && kept->quiet))
         count_tracing(-1);
     put(thread, prb_evaluation.tracefunc, &original, sizeof original);
+    prb_evaluation_keep_less(thread);
 }
 
 void prb_evaluation_set(char *thread, unsigned events)
 {
     char *now = word_at(thread, prb_evaluation.tracefunc);
     bool ours = prb_evaluation_traces(thread);
-    if (events && !ours)
-        take(thread, now);
-    else if (!events && ours)
-        give(thread);
-    else if (!events)
+    bool quiet = events == PRB_DEBUG_UNWIND && PRB_HAS(LAYOUT, thread, use_tracing);
+    if (!events && !ours)
         return;
-    bool others = prb_evaluation_traces(thread) ? prb_evaluation_original(thread) != NULL
+    if (!events)
+        give(thread);
+    else if (!ours)
+        take(thread, now, quiet);
+    else
+        be_quiet(thread, quiet);
+    const struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
+    bool others = prb_evaluation_traces(thread) ? kept && kept->original
                                                 : word_at(thread, prb_evaluation.tracefunc) != NULL;
     bool flag = others || (events & ~(unsigned)NO_LINES) ||
                 word_at(thread, PRB_OFF(LAYOUT, thread, profilefunc));
     put_flag(thread, flag && !number_at(thread, PRB_OFF(LAYOUT, thread, tracing)));
 }
 
+static bool is_ours(const char *thread)
+{
+    return thread == prb_evaluation.this_thread() && prb_debug_is_inside() &&
+           !prb_evaluation_tracing(thread);
+}
+
 void prb_evaluation_apply(char *thread)
 {
     const char *frame = prb_evaluation.on ? prb_evaluation_frame(thread) : NULL;
+    const struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
+    bool to_end = prb_evaluation.foreign || (kept && kept->raised);
     unsigned events = 0;
     for (bool callers = true; frame && callers; frame = prb_evaluation_caller(frame)) {
         events |= prb_evaluation_running(prb_evaluation_code(prb_evaluation_frame_code(frame)));
-        if (prb_evaluation.foreign && prb_evaluation_is_noted(frame))
-            events |= PRB_DEBUG_LINE;
+        if (prb_evaluation_is_noted(frame))
+            events |= (prb_evaluation.raised & PRB_DEBUG_UNWIND) | (to_end ? PRB_DEBUG_LINE : 0u);
         callers = !(events & ~(unsigned)NO_LINES) && prb_evaluation_is_noted(frame);
     }
-    prb_evaluation_set(thread, events);
+    prb_evaluation_set(thread, events && is_ours(thread) ? 0 : events);
 }
 
 void prb_evaluation_apply_all(void)

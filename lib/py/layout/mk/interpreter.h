@@ -112,6 +112,9 @@ static void thread_fields(void)
     AT(thread, current_exception, PyThreadState, current_exception);
     AT(thread, status, PyThreadState, _status);
 #endif
+#if PY_MINOR_VERSION == 6
+    AT(thread, exc_value, PyThreadState, exc_value);
+#endif
 #if PY_MINOR_VERSION >= 7
     AT(thread, id, PyThreadState, id);
     AT(thread, exc_info, PyThreadState, exc_info);
