@@ -206,9 +206,26 @@ class Workbench:
         return self.rows("debug-call-stack")
 
     def stopped_in(self, function, line=None):
-        """Waits; the frame's row."""
+        """Waits, opening the thread that stopped where it stays shut; the frame's row."""
         wanted = "{}, line {}".format(function, "" if line is None else line)
-        return self.until("a stop in " + wanted, lambda: next((row for row in self.stack() if wanted in row), None))
+
+        def look():
+            for row in self.stack():
+                if wanted in row:
+                    return row
+            self.open_row("debug-call-stack", re.compile("paused on", re.IGNORECASE))
+            return None
+
+        return self.until("a stop in " + wanted, look)
+
+    def open_row(self, view, text):
+        """A row of a tree that stays shut."""
+        shut = self.page.locator('.{} .monaco-list-row[aria-expanded="false"]'.format(view), has_text=text)
+        if shut.count():
+            time.sleep(1.5)  # the workbench may be about to open it
+            if shut.count():
+                shut.first.click()
+                self.press("ArrowRight")
 
     def variable(self, name, scope="Locals"):
         """Waits for "name, value ..." in VARIABLES, opening the scope where it stays shut; what the row says."""
@@ -216,12 +233,7 @@ class Workbench:
             for row in self.rows("debug-variables"):
                 if re.match(re.escape(name) + r"(, value|:| =)", row):
                     return row
-            shut = self.page.locator('.debug-variables .monaco-list-row[aria-expanded="false"]', has_text=scope)
-            if shut.count():
-                time.sleep(1.5)  # the workbench may be about to open it
-                if shut.count():
-                    shut.first.click()
-                    self.press("ArrowRight")
+            self.open_row("debug-variables", scope)
             return None
 
         return self.until("the variable " + name, look)
