@@ -18,7 +18,7 @@ from target import DEADLINE, PROBING
 TOKEN = "correct-horse-battery-staple"
 # As another user: connect, ask, tell what came.
 STRANGER = """
-import os, socket, sys
+import encodings.idna, os, socket, sys
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 one = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
 text = b'{"seq": 1, "type": "request", "command": "initialize", "arguments": {"adapterID": "x"}}'
