@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 import training
+from torch_python import torch_python
 from workbench import CodeServer, Workbench
 
 pytest.importorskip("playwright.sync_api", reason="needs Playwright (tests/editors/setup.sh)")
@@ -152,6 +153,26 @@ def test_snapshot(editor, job, tmp_path):
     code.picture("snapshot")
     code.press("Shift+F5")
     code.ended()
+
+
+def test_launch(editor, job):
+    """A program started by VS Code, which ends with the session."""
+    code = editor({"name": "Launch", "type": "probing", "request": "launch", "program": "${workspaceFolder}/train.py",
+                   "python": torch_python(), "args": ["--workers", "0", "--threads", "1"]}, vsix())
+
+    def launched():
+        listed = subprocess.run([PROBING, "list", "--json"], check=True, stdout=subprocess.PIPE, timeout=60)
+        return [one for one in json.loads(listed.stdout.decode()) if job.path in one["command"] and one["pid"] != job.pid]
+
+    code.open("train.py", LINE)
+    code.toggle_breakpoint()
+    code.press("F5")
+    code.stopped_in("train_step", LINE)
+    assert len(launched()) == 1
+    code.picture("launched")
+    code.press("Shift+F5")
+    code.until("the end of the program", lambda: not launched())
+    assert job.child.poll() is None
 
 
 def test_stock_attach(editor, job, listen):
