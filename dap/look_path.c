@@ -198,5 +198,6 @@ json_t *prb_look_evaluate(struct prb_look_state *look, const json_t *arguments,
         return NULL;
     json_t *out = json_object();
     prb_look_describe(look, out, &place.part, "result", expression, hex);
+    json_object_del(out, "evaluateName"); /* of variables only */
     return out;
 }

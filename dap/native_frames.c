@@ -135,6 +135,18 @@ static bool only_waits(const char *module)
     return !*name;
 }
 
+/* Whose outer functions only lead to the one that does something. */
+static bool is_interpreter(const char *module)
+{
+    const char *name = base_name(module);
+    return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
+}
+
+static bool is_named(const struct prb_frame *frame)
+{
+    return frame->name && strncmp(frame->name, "0x", 2) != 0;
+}
+
 const char *prb_dap_native_place(const struct prb_thread *thread)
 {
     size_t end = 0, at = 0;
@@ -145,12 +157,17 @@ const char *prb_dap_native_place(const struct prb_thread *thread)
     while (at < end && only_waits(thread->frames[at].module))
         at++;
     if (at == end)
-        return thread->frames[end - 1].name;
+        at = end - 1;
     const char *module = thread->frames[at].module;
-    while (at + 1 < end && thread->frames[at + 1].module &&
+    while (!is_interpreter(module) && at + 1 < end && thread->frames[at + 1].module &&
            strcmp(thread->frames[at + 1].module, module) == 0)
         at++;
-    return thread->frames[at].name;
+    if (is_named(&thread->frames[at]))
+        return thread->frames[at].name;
+    /* A library without symbols: what it called of the C library tells more than an address. */
+    while (at > 0 && !is_named(&thread->frames[at]))
+        at--;
+    return is_named(&thread->frames[at]) ? thread->frames[at].name : NULL;
 }
 
 /* Without arguments, and not longer than a reader reads. */

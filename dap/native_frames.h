@@ -43,7 +43,8 @@ void prb_dap_stack_page(json_t *stack, json_int_t start, json_int_t levels);
 /* A frame of any kind as `stack` gives it; own: whether Python code is the user's. */
 json_t *prb_dap_frame_json(const struct prb_frame *frame, json_int_t id);
 /* The native function that a thread is in, or NULL: it runs Python, or nothing is known.  What was called, and not what
- * that calls: the outermost function of the innermost library that is not the C library. */
+ * that calls: the outermost function of the innermost library that is not the C library; of the interpreter the
+ * innermost. */
 const char *prb_dap_native_place(const struct prb_thread *thread);
 /* A string for JSON; one that is not UTF-8 with "?" for each of its bytes above 127; NULL: null. */
 json_t *prb_dap_text(const char *text);

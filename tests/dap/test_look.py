@@ -183,8 +183,9 @@ def test_parts(stopped):
     mapping = unfold(one, frame, "mapping")
     assert mapping["'key'"]["evaluateName"] == "mapping['key']" and "evaluateName" not in mapping["(1, 2)"]
     assert mapping["7"]["value"] == "[1, 2, 3]"
-    counted = unfold(one, frame, "counted")
-    assert counted["'one'"]["value"] == "1" and counted["note"]["value"] == "'an attribute'"
+    if one.ask("attach")["mechanism"] != "snapshot":  # which holds what the text of a local needs, and no more
+        counted = unfold(one, frame, "counted")
+        assert counted["'one'"]["value"] == "1" and counted["note"]["value"] == "'an attribute'"
     assert {row["value"] for row in unfold(one, frame, "several").values()} == {"1", "2", "3"}
     assert [row["value"] for row in unfold(one, frame, "recent").values()] == ["5", "6", "7"]
     assert [row["value"] for row in unfold(one, frame, "pair").values()] == ["'a'", "'b'"]
