@@ -207,6 +207,8 @@ static bool tell_agent(struct prb_dap_session *session, struct prb_error *err)
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
         if (prb_dap_get(session->settings, passed[i]))
             json_object_set(arguments, passed[i], prb_dap_get(session->settings, passed[i]));
+    if (session->host->look)
+        json_object_set_new(arguments, "still", json_true());
     session->facts = prb_dap_ask(session, "attach", arguments, 0, err);
     json_decref(arguments);
     return session->facts != NULL;

@@ -222,6 +222,7 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
     live->debug = prb_debug_open(pid, &options, err);
     if (live->debug)
         return &live->backend;
+    pthread_mutex_destroy(&live->lock);
     free(live);
     return NULL;
 }

@@ -9,4 +9,4 @@ libprb_la_SOURCES += %D%/initialize.c %D%/attach.c %D%/attach.h %D%/launch.c %D%
 	%D%/modules.c %D%/memory.c %D%/debugpy.c
 # Looking without the probe: live, cores, snapshots; and native frames for those who have it.
 libprb_la_SOURCES += %D%/native_frames.h %D%/native_frames.c %D%/look.h %D%/look.c %D%/look_stack.c %D%/look_values.c \
-	%D%/look_path.c %D%/look_source.c %D%/look_snapshot.c
+	%D%/look_path.c %D%/look_source.c

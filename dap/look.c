@@ -84,10 +84,11 @@ static void drop_picture(struct prb_look_state *look)
 static bool take_picture(struct prb_look_state *look, struct prb_error *err)
 {
     const struct prb_stack_options options = {
-        .native = true,
+        .native = !look->still,
         .locals = true,
         .all_interpreters = true,
         .untouched = true,
+        .stop = look->still,
         .source_lines = !look->live,
         .repr_limit = PRB_LOOK_VALUE,
     };
@@ -149,7 +150,7 @@ static json_t *stopped_body(struct prb_look_state *look, const struct prb_stacks
 static json_t *attach(struct prb_look_state *look, const json_t *arguments, struct prb_error *err)
 {
     const struct prb_target_info *info = prb_target_info(look->target);
-    (void)arguments;
+    look->still = look->live && json_is_true(json_object_get(arguments, "still"));
     json_t *body = json_pack("{s:o, s:s, s:[], s:[]}", "python", prb_dap_text(info->python),
                              "mechanism", look->base.ops->name, "features", "path");
     if (look->live || !body)
@@ -174,10 +175,15 @@ static json_t *take_pause(struct prb_look_state *look, const json_t *arguments,
     json_int_t thread = prb_look_integer(arguments, "threadId", 0);
     if (!prb_look_thread_of(look->picture, thread, &index))
         thread = look->picture->thread_count ? prb_look_thread_id(look->picture, 0) : 0;
+    char text[120] = "a picture of this moment; the process goes on";
+    if (look->still)
+        snprintf(text, sizeof text,
+                 "a picture of one moment, for which the threads stood still for %.1f ms; the "
+                 "process goes on",
+                 look->picture->longest_stop * 1e3);
     PRB_AUTO(json)
-    json_t *body = json_pack("{s:s, s:s, s:I, s:b}", "reason", "pause", "description",
-                             "a picture of this moment; the process goes on", "threadId", thread,
-                             "allThreadsStopped", 1);
+    json_t *body = json_pack("{s:s, s:s, s:I, s:b}", "reason", "pause", "description", text,
+                             "threadId", thread, "allThreadsStopped", 1);
     if (body && look->base.event)
         look->base.event(look->base.context, "stopped", body);
     return json_object();

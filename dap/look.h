@@ -5,7 +5,6 @@
  *   look_values.c  scopes and variables
  *   look_path.c    evaluate: names, attributes and items
  *   look_source.c  exceptions, sources, modules
- *   look_snapshot.c  a snapshot, taken now
  *
  * A picture is one reading of all stacks with their locals.  A core has one; a live target gets one
  * with each pause and goes on all the while.  What the client holds (frame ids, variablesReference)
@@ -41,6 +40,7 @@ struct prb_look_state {
     pthread_mutex_t lock;
     struct prb_target *target;
     bool live;
+    bool still; /* Python threads stop for a picture */
     struct prb_stacks *picture; /* NULL: a live target that is not paused */
     struct prb_look_handle *handles;
     size_t handle_count, handle_cap;
