@@ -353,7 +353,8 @@ static bool handle_configuration_done(struct prb_dap_session *session, json_t *a
     (void)arguments, (void)body_out;
     if (!prb_dap_get_flag(session->settings, "stopOnEntry", &pause, err))
         return false;
-    pause |= session->host->look;
+    /* There is nothing to see before the first picture. */
+    pause |= session->backend && strcmp(session->backend->ops->name, "look") == 0;
     pthread_mutex_lock(&session->lock);
     bool stands = session->stopped != NULL;
     session->state = PRB_DAP_CONFIGURED;
