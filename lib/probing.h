@@ -248,7 +248,7 @@ struct prb_parts {
     size_t count;
 };
 
-#define PRB_PARTS_MAX 100000 /* of one answer */
+#define PRB_PARTS_MAX 100000 /* of one answer; fewer when their texts are long, 64 MiB in all */
 
 struct prb_parts_options {
     bool indexed, named;   /* which parts; neither: the whole alone */

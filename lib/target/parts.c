@@ -7,10 +7,12 @@
 #include "repr/parts.h"
 #include "target/target.h"
 
+#define PARTS_BYTES_MAX (64 << 20) /* of all texts; hostile objects can ask for far more */
+
 struct box {
     struct prb_parts parts; /* first */
     struct prb_arena arena; /* its strings */
-    size_t cap;
+    size_t cap, bytes;
 };
 
 struct taking {
@@ -41,6 +43,7 @@ static void describe(struct taking *taking, prb_addr object, struct prb_part *pa
         part->repr = prb_arena_printf(arena, "<unreadable: %s>", err.text);
         return;
     }
+    taking->box->bytes += text.len;
     part->addr = object;
     part->repr = prb_arena_strndup(arena, text.data ? text.data : "", text.len);
     if (prb_object_type_name(taking->objects, object, &type, NULL) && type.data)
@@ -52,7 +55,7 @@ static bool take(void *context, const struct prb_raw_part *raw)
 {
     struct taking *taking = context;
     struct box *box = taking->box;
-    if (box->parts.count >= PRB_PARTS_MAX)
+    if (box->parts.count >= PRB_PARTS_MAX || box->bytes > PARTS_BYTES_MAX)
         return false;
     if (!PRB_GROW(box->parts.items, box->parts.count, box->cap)) {
         taking->failed = true;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "../unit/object_image.h"
+#include "repr/parts.h"
 #include "repr/repr.h"
 #include "tensor/array.h"
 
@@ -88,6 +89,41 @@ static prb_addr build(struct fixture *f)
     return new_list(f, items, n);
 }
 
+/* ---- unfolding ---- */
+
+enum { PARTS_MAX = 40, DEPTH_MAX = 2 };
+
+struct unfolding {
+    struct fixture *f;
+    unsigned depth;
+    size_t count;
+};
+
+static void unfold(struct fixture *f, prb_addr object, unsigned depth);
+
+static bool unfold_part(void *context, const struct prb_raw_part *part)
+{
+    struct unfolding *unfolding = context;
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    IMAGE_CHECK(part->name && (part->object || part->text || !part->access || *part->access));
+    if (part->object && prb_object_summary(unfolding->f->objects, part->object, 100, &out, NULL) &&
+        unfolding->depth < DEPTH_MAX)
+        unfold(unfolding->f, part->object, unfolding->depth + 1);
+    return ++unfolding->count < PARTS_MAX;
+}
+
+static void unfold(struct fixture *f, prb_addr object, unsigned depth)
+{
+    struct unfolding elements = {f, depth, 0}, attributes = {f, depth, 0};
+    struct prb_error err;
+    uint64_t indexed, named;
+    if (prb_object_counts(f->objects, object, &indexed, &named, &err))
+        IMAGE_CHECK(named <= PRB_PARTS_NAMED_MAX);
+    (void)prb_object_elements(f->objects, object, 1, PARTS_MAX, unfold_part, &elements, &err);
+    (void)prb_object_attributes(f->objects, object, unfold_part, &attributes, &err);
+    IMAGE_CHECK(elements.count <= PARTS_MAX && attributes.count <= PARTS_MAX);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -107,6 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             characters += ((uint8_t)out.data[i] & 0xc0) != 0x80;
         IMAGE_CHECK(characters <= limits.characters);
     }
+    unfold(&f, list, 0);
     fixture_deinit(&f);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "object_image.h"
+#include "repr/parts.h"
 #include "repr/repr.h"
 
 /* ---- checks ---- */
@@ -237,6 +238,62 @@ CASE(instances)
     assert_true(found == pairs[0][1]);
 }
 
+/* ---- parts ---- */
+
+/* "name=access " of each part; "-" where no expression leads there. */
+static bool note_part(void *context, const struct prb_raw_part *part)
+{
+    prb_buf_addf(context, "%s=%s ", part->name, part->access ? part->access : "-");
+    return true;
+}
+
+static void expect_elements(struct fixture *f, prb_addr object, uint64_t start, uint64_t count,
+                            const char *wanted)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    prb_objects_clear(f->objects);
+    assert_true(prb_object_elements(f->objects, object, start, count, note_part, &text, NULL));
+    assert_string_equal(text.data ? text.data : "", wanted);
+}
+
+CASE(parts)
+{
+    const uint64_t items[] = {small(f, 1), small(f, 2), small(f, 3)};
+    const uint64_t pairs[2][2] = {{ascii(f, "a"), items[0]}, {ascii(f, "b"), items[1]}};
+    uint64_t indexed, named;
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    prb_addr list = new_list(f, items, 3), dict = new_dict(f, new_keys(f, pairs, 2, 1), 0);
+    expect_elements(f, list, 0, 10, "0=[0] 1=[1] 2=[2] ");
+    expect_elements(f, list, 1, 1, "1=[1] ");
+    expect_elements(f, list, 3, UINT64_MAX, "");
+    expect_elements(f, dict, 1, UINT64_MAX, "'b'=['b'] ");
+    expect_elements(f, items[0], 0, 10, "");
+    prb_addr object = new_instance(f, "Thing", dict);
+    assert_true(prb_object_counts(f->objects, object, &indexed, &named, NULL));
+    assert_true(indexed == 0 && named == 2);
+    assert_true(prb_object_attributes(f->objects, object, note_part, &text, NULL));
+    assert_string_equal(text.data, "a=.a b=.b ");
+}
+
+CASE(damaged_parts)
+{
+    const uint64_t items[] = {small(f, 1)};
+    prb_addr list = new_list(f, items, 1);
+    prb_addr deque = image_object(&f->image, f->types.deque), block = image_alloc(&f->image);
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    PUT(&f->image, list, list, size, 1ull << 62);
+    assert_false(prb_object_elements(f->objects, list, 0, 1, note_part, &text, NULL));
+    assert_false(prb_object_elements(f->objects, 4, 0, 1, note_part, &text, NULL));
+    assert_false(prb_object_attributes(f->objects, 4, note_part, &text, NULL));
+    /* A chain of blocks that bites its tail: what is asked for comes, and the way there is bounded.
+     */
+    PUT(&f->image, deque, deque, leftblock, block);
+    PUT(&f->image, deque, deque, length, 1ull << 50);
+    PUT(&f->image, block, deque, block_right, block);
+    expect_elements(f, deque, 10, 2, "10=[10] 11=[11] ");
+    assert_false(prb_object_elements(f->objects, deque, 1ull << 40, 1, note_part, &text, NULL));
+}
+
 CASE(types_that_are_none)
 {
     struct image *image = &f->image;
@@ -347,6 +404,8 @@ int main(void)
         cmocka_unit_test(dicts),
         cmocka_unit_test(damaged_dicts),
         cmocka_unit_test(instances),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(damaged_parts),
         cmocka_unit_test(types_that_are_none),
         cmocka_unit_test(cyclic_classes),
         cmocka_unit_test(cycles),
