@@ -263,6 +263,7 @@ CASE(parts)
     uint64_t indexed, named;
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     prb_addr list = new_list(f, items, 3), dict = new_dict(f, new_keys(f, pairs, 2, 1), 0);
+    PUT(&f->image, dict, dict, used, 2);
     expect_elements(f, list, 0, 10, "0=[0] 1=[1] 2=[2] ");
     expect_elements(f, list, 1, 1, "1=[1] ");
     expect_elements(f, list, 3, UINT64_MAX, "");
