@@ -74,7 +74,8 @@ struct prb_py_method {
 
 /* The same; NULL where this CPython has none. */
 #define PRB_PY_OPTIONAL(F)                                                                         \
-    F(int, PyFrame_LocalsToFast, (struct prb_py *, int)) /* up to 3.12 it does something */
+    F(int, PyFrame_LocalsToFast, (struct prb_py *, int)) /* up to 3.12 it does something */        \
+    F(int, PyCode_Addr2Line, (struct prb_py *, int))
 
 struct prb_py_api {
 #define F(result, name, parameters) result(*name) parameters;

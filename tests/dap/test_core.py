@@ -18,6 +18,7 @@ from test_hostile import answer, field  # noqa: E402
 DEBUG, DEBUG_CALL = 10, 11  # protocol.h
 KEY, VALUE = 17, 18
 USAGE = 1
+NAMED_BELOW = 15  # lines from that of count() to the one-line loop
 
 
 class Debugger(Client):
@@ -243,6 +244,85 @@ def test_the_interpreter_ends_with_threads_parked(python, parking):
     debugger.call("continue", threadId=tid_of(debugger, "MainThread"), singleThread=True)
     assert one.target.line() == "left"
     assert one.target.child.wait(60) == 0
+
+
+def test_every_stop_is_told(python, parking):
+    """Threads that reach the line while another one stops there, or while all go on, are not lost."""
+    one = parking(python)
+    debugger = one.debug()
+    break_in_count(one, debugger)
+    for _ in range(40):
+        stopped = debugger.event("stopped")
+        assert stopped["reason"] == "breakpoint"
+        debugger.call("continue", threadId=0)
+    debugger.call("set_breakpoints", path=one.file, breakpoints=[])
+    debugger.call("pause", threadId=one.pid)
+    wait_until(lambda: parked(debugger) >= {"calls", "sleeps"})
+    debugger.call("continue", threadId=0)
+    one.runs()
+
+
+def test_a_loop_of_one_line(python, parking):
+    one = parking(python)
+    debugger = one.debug()
+    line = one.line + NAMED_BELOW
+    assert debugger.call("set_breakpoints", path=one.file, breakpoints=[{"line": line}])["breakpoints"][0]["verified"]
+    seen = []
+    for _ in range(3):
+        tid = debugger.event("stopped")["threadId"]
+        frame = debugger.call("stack", threadId=tid)["stackFrames"][0]
+        assert (frame["name"], frame["line"]) == ("line", line)
+        seen.append(int(debugger.call("evaluate", thread=tid, expression="counts['line']", frameId=frame["id"])["result"]))
+        debugger.call("continue", threadId=0)
+    assert seen == list(range(seen[0], seen[0] + 3)), "each turn"
+
+
+def test_one_thread_goes_on(python, parking):
+    one = parking(python)
+    debugger = one.debug()
+    debugger.call("pause", threadId=one.pid)
+    debugger.event("stopped")
+    wait_until(lambda: parked(debugger) >= {"calls", "loop", "line", "sleeps"})
+    before = one.counts()
+    debugger.call("continue", threadId=tid_of(debugger, "loop"), singleThread=True)
+    wait_until(lambda: one.counts()["loop"] > before["loop"])
+    after = one.counts()
+    assert all(after[name] == before[name] for name in before if name != "loop")
+    debugger.call("continue", threadId=0)
+    one.runs()
+
+
+def test_a_condition_that_does_not_end(python, parking):
+    one = parking(python)
+    debugger = one.debug()
+    break_in_count(one, debugger, condition="[1 for _ in iter(int, 1)]")
+
+    def stuck():
+        before = one.counts()["calls"]
+        one.eval("__import__('time').sleep(0.1)")
+        return one.counts()["calls"] == before
+
+    wait_until(stuck)
+    debugger.close()
+    one.runs()
+    one.ends()
+
+
+def test_a_call_that_forks(python, parking):
+    """The child goes on where its parent was parked, with no session."""
+    one = parking(python)
+    debugger = one.debug()
+    break_in_count(one, debugger, condition="name == 'sleeps'")
+    tid = debugger.event("stopped")["threadId"]
+    frame = debugger.call("stack", threadId=tid)["stackFrames"][0]["id"]
+    code = "__import__('os').fork()"
+    child = int(debugger.call("evaluate", thread=tid, expression=code, frameId=frame)["result"])
+    assert child > 0
+    wait_for = "__import__('os').kill({0}, 9) or __import__('os').waitpid({0}, 0)[1]".format(child)
+    assert debugger.call("evaluate", thread=tid, expression=wait_for, frameId=frame)["result"] == "9", "it lived"
+    debugger.call("set_breakpoints", path=one.file, breakpoints=[])
+    debugger.call("continue", threadId=0)
+    one.runs()
 
 
 def test_a_slow_client(python, parking):

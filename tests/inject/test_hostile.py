@@ -16,7 +16,7 @@ import pytest
 import hard
 
 LIBRARY = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
-HELLO, STATUS, EVAL, COMPLETE, CANCEL, CONFIG_LIST, CONFIG_GET, CONFIG_SET, DETACH = range(1, 10)  # protocol.h
+HELLO, STATUS, EVAL, COMPLETE, CANCEL, CONFIG_LIST, CONFIG_GET, CONFIG_SET, DETACH, DEBUG, DEBUG_CALL = range(1, 12)  # protocol.h
 PART, END, FAILED = 64, 65, 66
 VERSION, TEXT, REQUEST, SOURCE, KEY, VALUE = 1, 2, 5, 9, 17, 18
 BODY_MAX, CLIENTS_MAX, REQUESTS_MAX = 8 << 20, 32, 16
@@ -321,7 +321,7 @@ def mutated(random_):
     keys = list(range(1, 27))
     data = bytearray(HELLO_MESSAGE if random_.random() < 0.8 else b"")
     for _ in range(random_.randrange(1, 6)):
-        kind = random_.choice([STATUS, COMPLETE, CANCEL, CONFIG_LIST, CONFIG_GET, 11, 200, EVAL])
+        kind = random_.choice([STATUS, COMPLETE, CANCEL, CONFIG_LIST, CONFIG_GET, DEBUG, DEBUG_CALL, DEBUG_CALL, 200, EVAL])
         body = b"".join(field(random_.choice(keys), random_.choice([random_.getrandbits(64), b"1", b"", b"probing.sample_rate"]))
                         for _ in range(random_.randrange(4)))
         data += message(kind, random_.randrange(5), body)

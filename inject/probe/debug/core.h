@@ -25,9 +25,8 @@ struct prb_debug_parked {
     unsigned long ident;
     pid_t tid;
     struct prb_py *frame, *reason; /* reason NULL: the gate's */
-    bool settled;                  /* it is going to park: resume is for it */
-    bool waits;                    /* it takes jobs */
-    bool asked, interrupted;       /* GIL; it is in happened(), and shall leave it */
+    bool waits;              /* it is parked, or just before: it takes jobs, and may be let go */
+    bool asked, interrupted; /* GIL; it is in happened(), and shall leave it */
     bool resume;
     pthread_cond_t changed;
     struct prb_python_job *jobs; /* it runs them, the first first */
@@ -83,6 +82,8 @@ struct prb_py *prb_debug_tell(const struct prb_py_api *py, struct prb_py *functi
 
 /* The dict ENGINE, a new reference. */
 struct prb_py *prb_debug_engine(const struct prb_py_api *py);
+/* The gate, closed when it is not; for a thread that parks for a reason. */
+void prb_debug_close_gate(const struct prb_py_api *py);
 /* An event for the client; important ones are not left out when it is slow. */
 void prb_debug_emit(const char *text, size_t len, bool important);
 
@@ -95,8 +96,6 @@ void prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked
                     struct prb_py *reason, bool gated);
 /* ident 0: all of them, only_gated: those without a reason. */
 void prb_debug_let_go(unsigned long ident, bool only_gated);
-/* This thread, which is asked about, is going to park. */
-void prb_debug_settle(unsigned long ident);
 /* Threads that are asked about are interrupted there: a condition may not end by itself. */
 void prb_debug_interrupt(const struct prb_py_api *py);
 /* [(ident, native id, frame, reason or None)], a new reference. */

@@ -119,7 +119,8 @@ void prb_debug_end(void);
  *   call(method, arguments: bytes) -> bytes       a DEBUG_CALL; JSON both, methods.def.  An exception fails the request:
  *                                                 its str is the text, its attribute code (an int, enum prb_code) the code
  *   happened(event, frame, code, line, value, planted) -> reason to park (str), or None to go on
- *                                                 It arms the gate and emits "stopped" itself before it gives a reason.
+ *                                                 It arms the gate before it gives a reason (C does when somebody opened it
+ *                                                 meanwhile); resume is for threads that parked() was told of.
  *                                                 Asked first for planted lines and steps while the gate is armed, too;
  *                                                 None then parks by the gate.
  *   parked(ident, frame, reason), resumed(ident)  told once each, on that thread: when engine parked() has it and

@@ -138,7 +138,8 @@ class Session(object):
             self.handles.drop_thread(ident)
             engine.resume(ident)  # noqa: F821
             return
-        self.stops.clear()
+        for one in [one for one, stop in list(self.stops.items()) if stop.told]:
+            self.stops.pop(one, None)  # a thread that is just going to stop is not meant
         self.stopped = False
         threads.numbers.stand(False)
         self.handles.drop()

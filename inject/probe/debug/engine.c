@@ -180,9 +180,13 @@ static bool set_gate(const struct prb_py_api *py, bool armed)
     session.armed = armed;
     pthread_mutex_unlock(&session.lock);
     session.pass_count = 0;
-    if (armed) /* a thread that is asked about and closes the gate is going to park */
-        prb_debug_settle(py->PyThread_get_thread_ident());
     return was == armed || !session.mechanism || session.mechanism->gate(py, armed);
+}
+
+void prb_debug_close_gate(const struct prb_py_api *py)
+{
+    if (!session.armed && !set_gate(py, true))
+        py->PyErr_Clear();
 }
 
 static struct prb_py *gate(struct prb_py *self, struct prb_py *args)

@@ -79,7 +79,7 @@ static bool settle(struct prb_debug_parked *parked, bool gated)
     if (session.state != PRB_DEBUG_OPEN || parked->resume ||
         !(parked->reason || (gated && session.armed)))
         return false;
-    parked->settled = parked->waits = true;
+    parked->waits = true;
     return true;
 }
 
@@ -87,6 +87,8 @@ void prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked
                     struct prb_py *reason, bool gated)
 {
     parked->reason = reason;
+    if (reason && session.state == PRB_DEBUG_OPEN)
+        prb_debug_close_gate(py); /* somebody may have opened it while the agent decided */
     pthread_mutex_lock(&session.lock);
     bool stays = settle(parked, gated);
     if (!stays)
@@ -111,21 +113,11 @@ void prb_debug_let_go(unsigned long ident, bool only_gated)
 {
     pthread_mutex_lock(&session.lock);
     for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next) {
-        bool asked_for = ident ? parked->ident == ident : parked->settled;
-        if (!asked_for || !parked->settled || (only_gated && parked->reason))
+        if (!parked->waits || (ident && parked->ident != ident) || (only_gated && parked->reason))
             continue;
         parked->resume = true;
         pthread_cond_signal(&parked->changed);
     }
-    pthread_mutex_unlock(&session.lock);
-}
-
-void prb_debug_settle(unsigned long ident)
-{
-    pthread_mutex_lock(&session.lock);
-    for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
-        if (parked->ident == ident)
-            parked->settled = true;
     pthread_mutex_unlock(&session.lock);
 }
 

@@ -1,55 +1,25 @@
 /*
- * The mechanism of CPython 3.12 and later: sys.monitoring (PEP 669).  Two tool ids: the planter's
- * events disable themselves wherever no line is planted and cost nothing then; the stepper's (gate,
- * steps, exceptions) never do, and are on only while somebody waits for them.
+ * The mechanism of CPython 3.12 and later: sys.monitoring (PEP 669).  Here is what is set in it,
+ * and given back.
  */
+#include "inject/probe/debug/monitoring.h"
+
 #include <stdint.h>
 #include <string.h>
 
-#include "inject/probe/debug/core.h"
-
-enum tool { PLANTER, STEPPER, TOOLS };
 #define TOOL_IDS 6 /* Include/cpython/monitoring.h: PY_MONITORING_TOOL_IDS less CPython's own */
 
-enum what { LINE, START, RESUME, THROW, JUMP, RETURN, YIELD, RAISE, UNWIND, EVENTS };
-
 static const struct {
-    const char *name; /* in sys.monitoring.events */
+    const char *name;
     enum prb_debug_event event;
-    bool global_only; /* PEP 669: set_local_events refuses it */
-} events[EVENTS] = {
-    [LINE] = {"LINE", PRB_DEBUG_LINE, false},
-    [START] = {"PY_START", PRB_DEBUG_CALL, false},
-    [RESUME] = {"PY_RESUME", PRB_DEBUG_RESUME, false},
-    [THROW] = {"PY_THROW", PRB_DEBUG_RESUME, true},
-    [JUMP] = {"JUMP", PRB_DEBUG_JUMP, false},
-    [RETURN] = {"PY_RETURN", PRB_DEBUG_RETURN, false},
-    [YIELD] = {"PY_YIELD", PRB_DEBUG_RETURN, false},
-    [RAISE] = {"RAISE", PRB_DEBUG_RAISE, true},
-    [UNWIND] = {"PY_UNWIND", PRB_DEBUG_UNWIND, true},
+    bool global_only;
+} events[PRB_MONITORING_COUNT] = {
+#define E(name, event, global_only) {#name, event, global_only},
+    PRB_MONITORING_EVENTS(E)
+#undef E
 };
 
-/* Code whose events are on: lines for the planter, a mask of enum prb_debug_event for the stepper.
- */
-struct watched {
-    struct prb_py *code;
-    int *lines; /* ascending */
-    size_t count;
-    unsigned events;
-};
-
-/* All with the GIL. */
-static struct {
-    struct prb_py *module; /* sys.monitoring */
-    struct prb_py *disable;
-    int ids[TOOLS];
-    int global[TOOLS]; /* CPython's masks, as they are set */
-    long numbers[EVENTS];
-    struct watched *watched[TOOLS];
-    size_t count[TOOLS], cap[TOOLS];
-    bool armed;
-    unsigned exceptions;
-} monitoring;
+struct prb_monitoring prb_monitoring;
 
 /* ---- calls of sys.monitoring ---- */
 
@@ -57,7 +27,7 @@ static struct prb_py *call(const struct prb_py_api *py, const char *name, struct
 {
     PRB_AUTO(prb_py) struct prb_py *taken = args;
     PRB_AUTO(prb_py)
-    struct prb_py *function = args ? py->PyObject_GetAttrString(monitoring.module, name) : NULL;
+    struct prb_py *function = args ? py->PyObject_GetAttrString(prb_monitoring.module, name) : NULL;
     return function ? py->PyObject_CallObject(function, args) : NULL;
 }
 
@@ -81,66 +51,53 @@ static bool succeeded(struct prb_py *result)
     return result;
 }
 
-static bool set_local(const struct prb_py_api *py, enum tool tool, struct prb_py *code, long mask)
+static bool set_local(const struct prb_py_api *py, enum prb_tool tool, struct prb_py *code,
+                      long mask)
 {
     return succeeded(
-        call(py, "set_local_events", args_of(py, monitoring.ids[tool], code, mask, NULL)));
+        call(py, "set_local_events", args_of(py, prb_monitoring.ids[tool], code, mask, NULL)));
 }
 
-static bool set_global(const struct prb_py_api *py, enum tool tool, int mask)
+static bool set_global(const struct prb_py_api *py, enum prb_tool tool, int mask)
 {
-    if (monitoring.global[tool] == mask)
+    if (prb_monitoring.global[tool] == mask)
         return true;
-    if (!succeeded(call(py, "set_events", args_of(py, monitoring.ids[tool], NULL, mask, NULL))))
+    if (!succeeded(call(py, "set_events", args_of(py, prb_monitoring.ids[tool], NULL, mask, NULL))))
         return false;
-    monitoring.global[tool] = mask;
+    prb_monitoring.global[tool] = mask;
     return true;
 }
 
 /* ---- watched code ---- */
 
-static struct watched *find(enum tool tool, const struct prb_py *code)
+struct prb_watched *prb_monitoring_find(enum prb_tool tool, const struct prb_py *code)
 {
-    for (size_t i = 0; i < monitoring.count[tool]; i++)
-        if (monitoring.watched[tool][i].code == code)
-            return &monitoring.watched[tool][i];
+    for (size_t i = 0; i < prb_monitoring.count[tool]; i++)
+        if (prb_monitoring.watched[tool][i].code == code)
+            return &prb_monitoring.watched[tool][i];
     return NULL;
 }
 
-static struct watched *keep(const struct prb_py_api *py, enum tool tool, struct prb_py *code)
+static struct prb_watched *keep(const struct prb_py_api *py, enum prb_tool tool,
+                                struct prb_py *code)
 {
-    struct watched *found = find(tool, code);
-    if (found || !PRB_GROW(monitoring.watched[tool], monitoring.count[tool], monitoring.cap[tool]))
+    struct prb_watched *found = prb_monitoring_find(tool, code);
+    if (found || !PRB_GROW(prb_monitoring.watched[tool], prb_monitoring.count[tool],
+                           prb_monitoring.cap[tool]))
         return found;
     py->Py_IncRef(code);
-    found = &monitoring.watched[tool][monitoring.count[tool]++];
-    *found = (struct watched){.code = code};
+    found = &prb_monitoring.watched[tool][prb_monitoring.count[tool]++];
+    *found = (struct prb_watched){.code = code};
     return found;
 }
 
 /* The reference is the caller's after. */
-static struct prb_py *forget(enum tool tool, struct watched *one)
+static struct prb_py *forget(enum prb_tool tool, struct prb_watched *one)
 {
     struct prb_py *code = one->code;
     free(one->lines);
-    *one = monitoring.watched[tool][--monitoring.count[tool]];
+    *one = prb_monitoring.watched[tool][--prb_monitoring.count[tool]];
     return code;
-}
-
-static bool is_planted(const struct prb_py *code, int line)
-{
-    const struct watched *one = find(PLANTER, code);
-    size_t low = 0, high = one ? one->count : 0;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (one->lines[middle] == line)
-            return true;
-        if (one->lines[middle] < line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
 }
 
 static int compare(const void *a, const void *b)
@@ -148,127 +105,6 @@ static int compare(const void *a, const void *b)
     int left = *(const int *)a, right = *(const int *)b;
     return (left > right) - (left < right);
 }
-
-/* ---- callbacks: METH_FASTCALL ---- */
-
-static struct prb_py *give(const struct prb_py_api *py, struct prb_py *value)
-{
-    py->Py_IncRef(value);
-    return value;
-}
-
-/* Tell the core; NULL: the exception that it left. */
-static struct prb_py *happened(const struct prb_py_api *py, struct prb_debug_place *place,
-                               struct prb_py *answer)
-{
-    if (prb_debug_wanted(place->event, place->code, place->planted)) {
-        place->frame = py->PyEval_GetFrame();
-        if (!prb_debug_happened(place))
-            return NULL;
-    }
-    return give(py, answer);
-}
-
-static struct prb_py *on_planted(struct prb_py *self, struct prb_py **args, ptrdiff_t count)
-{
-    (void)self;
-    const struct prb_py_api *py = prb_py_api(NULL);
-    if (!py || count < 2)
-        return NULL;
-    struct prb_debug_place place = {.event = PRB_DEBUG_LINE, .code = args[0], .planted = true};
-    place.line = (int)py->PyLong_AsLong(args[1]);
-    if (!is_planted(args[0], place.line))
-        return give(py, monitoring.disable ? monitoring.disable : py->none);
-    return happened(py, &place, py->none);
-}
-
-static struct prb_py *on_new(struct prb_py *self, struct prb_py **args, ptrdiff_t count)
-{
-    (void)self;
-    const struct prb_py_api *py = prb_py_api(NULL);
-    if (!py || count < 2)
-        return NULL;
-    bool ours = prb_debug_is_inside(); /* then it is told when the program runs it */
-    struct prb_debug_place place = {.event = PRB_DEBUG_CALL, .code = args[0], .planted = true};
-    struct prb_py *told = happened(py, &place, py->none);
-    if (!told || ours || !monitoring.disable)
-        return told;
-    prb_py_drop(told);
-    return give(py, monitoring.disable);
-}
-
-static struct prb_py *on_line(struct prb_py *self, struct prb_py **args, ptrdiff_t count)
-{
-    (void)self;
-    const struct prb_py_api *py = prb_py_api(NULL);
-    if (!py || count < 2)
-        return NULL;
-    struct prb_debug_place place = {.event = PRB_DEBUG_LINE, .code = args[0]};
-    place.line = (int)py->PyLong_AsLong(args[1]);
-    /* The planter's event of this line tells it. */
-    return is_planted(args[0], place.line) ? give(py, py->none) : happened(py, &place, py->none);
-}
-
-static struct prb_py *on_jump(struct prb_py *self, struct prb_py **args, ptrdiff_t count)
-{
-    (void)self;
-    const struct prb_py_api *py = prb_py_api(NULL);
-    if (!py || count < 3)
-        return NULL;
-    struct prb_debug_place place = {.event = PRB_DEBUG_JUMP, .code = args[0]};
-    bool back = py->PyLong_AsLong(args[2]) <= py->PyLong_AsLong(args[1]);
-    return back ? happened(py, &place, py->none) : give(py, py->none);
-}
-
-/* (code, offset) or (code, offset, value) */
-static struct prb_py *on_other(enum what what, struct prb_py **args, ptrdiff_t count)
-{
-    const struct prb_py_api *py = prb_py_api(NULL);
-    if (!py || count < 2)
-        return NULL;
-    struct prb_debug_place place = {
-        .event = events[what].event, .code = args[0], .value = count > 2 ? args[2] : NULL};
-    return happened(py, &place, py->none);
-}
-
-#define OTHER(name, what)                                                                          \
-    static struct prb_py *name(struct prb_py *self, struct prb_py **args, ptrdiff_t count)         \
-    {                                                                                              \
-        (void)self;                                                                                \
-        return on_other(what, args, count);                                                        \
-    }
-OTHER(on_start, START)
-OTHER(on_resume, RESUME)
-OTHER(on_throw, THROW)
-OTHER(on_return, RETURN)
-OTHER(on_yield, YIELD)
-OTHER(on_raise, RAISE)
-OTHER(on_unwind, UNWIND)
-
-#define FAST(name, function)                                                                       \
-    {                                                                                              \
-        name, (prb_py_function)(void (*)(void))function, PRB_PY_FASTCALL, "of probing's debugger"  \
-    }
-static struct {
-    enum tool tool;
-    enum what what;
-    struct prb_py_method method;
-    struct prb_py *function; /* for ever: CPython uses it borrowed while a thread is parked in it */
-} callbacks[] = {
-    {PLANTER, LINE, FAST("planted", on_planted), NULL},
-    {PLANTER, START, FAST("new", on_new), NULL},
-    {PLANTER, RESUME, FAST("new", on_new), NULL},
-    {STEPPER, LINE, FAST("line", on_line), NULL},
-    {STEPPER, START, FAST("start", on_start), NULL},
-    {STEPPER, RESUME, FAST("resume", on_resume), NULL},
-    {STEPPER, THROW, FAST("throw", on_throw), NULL},
-    {STEPPER, JUMP, FAST("jump", on_jump), NULL},
-    {STEPPER, RETURN, FAST("return", on_return), NULL},
-    {STEPPER, YIELD, FAST("yield", on_yield), NULL},
-    {STEPPER, RAISE, FAST("raise", on_raise), NULL},
-    {STEPPER, UNWIND, FAST("unwind", on_unwind), NULL},
-};
-#define CALLBACKS (sizeof callbacks / sizeof *callbacks)
 
 /* ---- begin and end ---- */
 
@@ -289,16 +125,16 @@ static bool usable(const struct prb_py_api *py, struct prb_error *err)
 static bool read_numbers(const struct prb_py_api *py)
 {
     PRB_AUTO(prb_py)
-    struct prb_py *space = py->PyObject_GetAttrString(monitoring.module, "events");
-    for (int i = 0; space && i < EVENTS; i++) {
+    struct prb_py *space = py->PyObject_GetAttrString(prb_monitoring.module, "events");
+    for (int i = 0; space && i < PRB_MONITORING_COUNT; i++) {
         PRB_AUTO(prb_py)
         struct prb_py *number = py->PyObject_GetAttrString(space, events[i].name);
         if (!number)
             return false;
-        monitoring.numbers[i] = py->PyLong_AsLong(number);
+        prb_monitoring.numbers[i] = py->PyLong_AsLong(number);
     }
-    monitoring.disable = py->PyObject_GetAttrString(monitoring.module, "DISABLE");
-    return space && monitoring.disable;
+    prb_monitoring.disable = py->PyObject_GetAttrString(prb_monitoring.module, "DISABLE");
+    return space && prb_monitoring.disable;
 }
 
 /* A free tool id.  0 is debuggers', 1 and 2 are for coverage and profilers, 5 is CPython's. */
@@ -317,60 +153,64 @@ static bool take_id(const struct prb_py_api *py, int *id_out)
     return false;
 }
 
-static bool register_callback(const struct prb_py_api *py, size_t i, struct prb_py *function)
+static bool register_hook(const struct prb_py_api *py, const struct prb_monitoring_hook *hook,
+                          struct prb_py *function)
 {
-    int id = monitoring.ids[callbacks[i].tool];
+    int id = prb_monitoring.ids[hook->tool];
     return function &&
            succeeded(call(py, "register_callback",
-                          args_of(py, id, NULL, monitoring.numbers[callbacks[i].what], function)));
+                          args_of(py, id, NULL, prb_monitoring.numbers[hook->event], function)));
 }
 
 static void end(const struct prb_py_api *py)
 {
-    for (int tool = 0; tool < TOOLS; tool++) {
-        if (!monitoring.module || monitoring.ids[tool] < 0)
+    for (int tool = 0; tool < PRB_TOOLS; tool++) {
+        if (!prb_monitoring.module || prb_monitoring.ids[tool] < 0)
             continue;
         set_global(py, tool, 0);
-        while (monitoring.count[tool]) {
-            struct watched *last = &monitoring.watched[tool][monitoring.count[tool] - 1];
+        while (prb_monitoring.count[tool]) {
+            struct prb_watched *last =
+                &prb_monitoring.watched[tool][prb_monitoring.count[tool] - 1];
             PRB_AUTO(prb_py) struct prb_py *code = forget(tool, last);
             set_local(py, tool, code, 0);
             py->PyErr_Clear();
         }
-        free(monitoring.watched[tool]);
-        monitoring.watched[tool] = NULL;
-        monitoring.cap[tool] = 0;
+        free(prb_monitoring.watched[tool]);
+        prb_monitoring.watched[tool] = NULL;
+        prb_monitoring.cap[tool] = 0;
     }
-    for (size_t i = 0; monitoring.module && i < CALLBACKS; i++)
-        if (monitoring.ids[callbacks[i].tool] >= 0)
-            register_callback(py, i, py->none);
-    for (int tool = 0; tool < TOOLS; tool++) {
-        PRB_AUTO(prb_py) struct prb_py *id = py->PyLong_FromLong(monitoring.ids[tool]);
-        if (monitoring.module && monitoring.ids[tool] >= 0 && id)
+    for (const struct prb_monitoring_hook *hook = prb_monitoring_hooks; hook->method.name; hook++)
+        if (prb_monitoring.module && prb_monitoring.ids[hook->tool] >= 0)
+            register_hook(py, hook, py->none);
+    for (int tool = 0; tool < PRB_TOOLS; tool++) {
+        PRB_AUTO(prb_py) struct prb_py *id = py->PyLong_FromLong(prb_monitoring.ids[tool]);
+        if (prb_monitoring.module && prb_monitoring.ids[tool] >= 0 && id)
             succeeded(call(py, "free_tool_id", py->PyTuple_Pack(1, id)));
-        monitoring.ids[tool] = -1;
+        prb_monitoring.ids[tool] = -1;
     }
     py->PyErr_Clear();
-    PRB_AUTO(prb_py) struct prb_py *module = PRB_STEAL(monitoring.module);
-    PRB_AUTO(prb_py) struct prb_py *disable = PRB_STEAL(monitoring.disable);
-    monitoring.armed = false;
-    monitoring.exceptions = 0;
+    PRB_AUTO(prb_py) struct prb_py *module = PRB_STEAL(prb_monitoring.module);
+    PRB_AUTO(prb_py) struct prb_py *disable = PRB_STEAL(prb_monitoring.disable);
+    prb_monitoring.armed = false;
+    prb_monitoring.exceptions = 0;
 }
 
 static bool begin(const struct prb_py_api *py, struct prb_error *err)
 {
-    monitoring.module = give(py, py->PySys_GetObject("monitoring"));
-    monitoring.ids[PLANTER] = monitoring.ids[STEPPER] = -1;
-    memset(monitoring.global, 0, sizeof monitoring.global);
+    prb_monitoring.module = py->PySys_GetObject("monitoring");
+    py->Py_IncRef(prb_monitoring.module);
+    prb_monitoring.ids[PRB_PLANTER] = prb_monitoring.ids[PRB_STEPPER] = -1;
+    memset(prb_monitoring.global, 0, sizeof prb_monitoring.global);
     bool ok = read_numbers(py);
-    if (ok && !(take_id(py, &monitoring.ids[PLANTER]) && take_id(py, &monitoring.ids[STEPPER]))) {
+    if (ok && !(take_id(py, &prb_monitoring.ids[PRB_PLANTER]) &&
+                take_id(py, &prb_monitoring.ids[PRB_STEPPER]))) {
         end(py);
         return prb_fail(err, PRB_BUSY, "no two tool ids of sys.monitoring are free");
     }
-    for (size_t i = 0; ok && i < CALLBACKS; i++) {
-        if (!callbacks[i].function)
-            callbacks[i].function = py->PyCFunction_NewEx(&callbacks[i].method, NULL, NULL);
-        ok = register_callback(py, i, callbacks[i].function);
+    for (struct prb_monitoring_hook *hook = prb_monitoring_hooks; ok && hook->method.name; hook++) {
+        if (!hook->function)
+            hook->function = py->PyCFunction_NewEx(&hook->method, NULL, NULL);
+        ok = register_hook(py, hook, hook->function);
     }
     if (ok)
         return true;
@@ -383,34 +223,35 @@ static bool begin(const struct prb_py_api *py, struct prb_error *err)
 static long mask(unsigned wanted, bool global_only)
 {
     long all = 0;
-    for (int i = 0; i < EVENTS; i++)
+    for (int i = 0; i < PRB_MONITORING_COUNT; i++)
         if ((events[i].event & wanted) && (!global_only || events[i].global_only))
-            all |= monitoring.numbers[i];
+            all |= prb_monitoring.numbers[i];
     return all;
 }
 
 static bool update_stepper(const struct prb_py_api *py)
 {
     unsigned stepped = 0;
-    for (size_t i = 0; i < monitoring.count[STEPPER]; i++)
-        stepped |= monitoring.watched[STEPPER][i].events;
+    for (size_t i = 0; i < prb_monitoring.count[PRB_STEPPER]; i++)
+        stepped |= prb_monitoring.watched[PRB_STEPPER][i].events;
     /* What a code object calls is other code. */
-    unsigned everywhere = (stepped & (PRB_DEBUG_CALL | PRB_DEBUG_RESUME)) | monitoring.exceptions |
-                          (monitoring.armed ? PRB_DEBUG_GATE : 0);
+    unsigned everywhere = (stepped & (PRB_DEBUG_CALL | PRB_DEBUG_RESUME)) |
+                          prb_monitoring.exceptions | (prb_monitoring.armed ? PRB_DEBUG_GATE : 0);
     long all = mask(everywhere, false) | mask(stepped, true);
-    return set_global(py, STEPPER, (int)all);
+    return set_global(py, PRB_STEPPER, (int)all);
 }
 
 static bool plant(const struct prb_py_api *py, struct prb_py *code, const int *lines, size_t count)
 {
-    struct watched *one = count ? keep(py, PLANTER, code) : find(PLANTER, code);
+    struct prb_watched *one =
+        count ? keep(py, PRB_PLANTER, code) : prb_monitoring_find(PRB_PLANTER, code);
     if (!one)
         return !count;
     /* Off first: what an event disabled at lines that count now is on again. */
-    bool ok = set_local(py, PLANTER, code, 0);
-    one = find(PLANTER, code);
+    bool ok = set_local(py, PRB_PLANTER, code, 0);
+    one = prb_monitoring_find(PRB_PLANTER, code);
     if (!one || !count) {
-        prb_py_drop(one ? forget(PLANTER, one) : NULL);
+        prb_py_drop(one ? forget(PRB_PLANTER, one) : NULL);
         return ok;
     }
     int *kept = realloc(one->lines, count * sizeof *kept);
@@ -420,38 +261,42 @@ static bool plant(const struct prb_py_api *py, struct prb_py *code, const int *l
     qsort(kept, count, sizeof *kept, compare);
     one->lines = kept;
     one->count = count;
-    return ok && set_local(py, PLANTER, code, monitoring.numbers[LINE]);
+    return ok && set_local(py, PRB_PLANTER, code,
+                           prb_monitoring.numbers[PRB_MONITORING_LINE] |
+                               prb_monitoring.numbers[PRB_MONITORING_JUMP]);
 }
 
 static bool watch_new_code(const struct prb_py_api *py, bool on)
 {
-    long wanted = monitoring.numbers[START] | monitoring.numbers[RESUME];
-    bool was = monitoring.global[PLANTER];
+    long wanted = prb_monitoring.numbers[PRB_MONITORING_PY_START] |
+                  prb_monitoring.numbers[PRB_MONITORING_PY_RESUME];
+    bool was = prb_monitoring.global[PRB_PLANTER];
     if (on && !was && !succeeded(call(py, "restart_events", py->PyTuple_Pack(0))))
         return false;
-    return set_global(py, PLANTER, on ? (int)wanted : 0);
+    return set_global(py, PRB_PLANTER, on ? (int)wanted : 0);
 }
 
 static bool watch_exceptions(const struct prb_py_api *py, unsigned wanted)
 {
-    monitoring.exceptions = wanted;
+    prb_monitoring.exceptions = wanted;
     return update_stepper(py);
 }
 
 static bool step(const struct prb_py_api *py, struct prb_py *code, unsigned wanted)
 {
-    struct watched *one = wanted ? keep(py, STEPPER, code) : find(STEPPER, code);
+    struct prb_watched *one =
+        wanted ? keep(py, PRB_STEPPER, code) : prb_monitoring_find(PRB_STEPPER, code);
     if (!one)
         return !wanted;
     one->events = wanted;
-    PRB_AUTO(prb_py) struct prb_py *last = wanted ? NULL : forget(STEPPER, one);
+    PRB_AUTO(prb_py) struct prb_py *last = wanted ? NULL : forget(PRB_STEPPER, one);
     const unsigned local = PRB_DEBUG_LINE | PRB_DEBUG_JUMP | PRB_DEBUG_RETURN;
-    return set_local(py, STEPPER, code, mask(wanted & local, false)) && update_stepper(py);
+    return set_local(py, PRB_STEPPER, code, mask(wanted & local, false)) && update_stepper(py);
 }
 
 static bool gate(const struct prb_py_api *py, bool armed)
 {
-    monitoring.armed = armed;
+    prb_monitoring.armed = armed;
     return update_stepper(py);
 }
 
