@@ -149,6 +149,7 @@ def test_snapshot(editor, job, tmp_path):
     code = editor({"name": "Look", "type": "probing", "request": "attach", "snapshot": file}, vsix())
     code.open("train.py", LINE)
     code.press("F5")
+    code.command("View: Show Run and Debug")
     code.stopped_in("train")
     code.picture("snapshot")
     code.press("Shift+F5")

@@ -213,7 +213,7 @@ class Workbench:
             for row in self.stack():
                 if wanted in row:
                     return row
-            self.open_row("debug-call-stack", re.compile("paused on", re.IGNORECASE))
+            self.open_row("debug-call-stack", re.compile("paused", re.IGNORECASE))
             return None
 
         return self.until("a stop in " + wanted, look)
