@@ -180,10 +180,10 @@ static json_t *place_text(const char *name)
 
 /* ---- matching ---- */
 
+/* It may lie in a memory file, or as a copy with something before its name. */
 static bool is_ours(const struct prb_frame *frame)
 {
-    return frame->kind == PRB_FRAME_NATIVE &&
-           strncmp(base_name(frame->module), "libprobe.so", 11) == 0;
+    return frame->kind == PRB_FRAME_NATIVE && strstr(base_name(frame->module), "libprobe.so");
 }
 
 static bool same_name(const struct prb_frame *frame, const char *name)

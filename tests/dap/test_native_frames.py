@@ -112,8 +112,7 @@ def test_a_file_as_clients_see_it(looked_at):
     for context in ("hover", "watch", "repl", "clipboard", "variables"):
         assert evaluate(session, "model.layers[0][1]", frame, context)["result"] == "2"
     for command, arguments in [("continue", {"threadId": pid}), ("next", {"threadId": pid}), ("pause", {"threadId": pid}),
-                               ("setVariable", {"variablesReference": 1, "name": "argument", "value": "1"}),
-                               ("terminate", {})]:
+                               ("setVariable", {"variablesReference": 1, "name": "argument", "value": "1"})]:
         session.refused(command, arguments)
     answer = session.answer(session.send("setBreakpoints", {"source": {"path": "/x.py"}, "breakpoints": [{"line": 1}]}))
     assert not answer["success"] or not answer["body"]["breakpoints"][0]["verified"]
