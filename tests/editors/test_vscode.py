@@ -150,7 +150,7 @@ def test_snapshot(editor, job, tmp_path):
     code.open("train.py", LINE)
     code.press("F5")
     code.command("View: Show Run and Debug")
-    code.stopped_in("train")
+    code.stopped_in("train", thread="MainThread")
     code.picture("snapshot")
     code.press("Shift+F5")
     code.ended()

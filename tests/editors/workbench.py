@@ -205,15 +205,15 @@ class Workbench:
     def stack(self):
         return self.rows("debug-call-stack")
 
-    def stopped_in(self, function, line=None):
-        """Waits, opening the thread that stopped where it stays shut; the frame's row."""
+    def stopped_in(self, function, line=None, thread="paused on"):
+        """Waits, opening the row of the thread that stopped where it stays shut; the frame's row."""
         wanted = "{}, line {}".format(function, "" if line is None else line)
 
         def look():
             for row in self.stack():
                 if wanted in row:
                     return row
-            self.open_row("debug-call-stack", re.compile("paused", re.IGNORECASE))
+            self.open_row("debug-call-stack", re.compile(thread, re.IGNORECASE))
             return None
 
         return self.until("a stop in " + wanted, look)
