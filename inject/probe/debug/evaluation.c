@@ -19,6 +19,7 @@ static bool changed(bool ok)
         ok = false;
     prb_evaluation_hook_again();
     prb_evaluation.epoch++;
+    memset(prb_evaluation.plain_codes, 0, sizeof prb_evaluation.plain_codes);
     prb_evaluation_apply_all();
     if (!wanted)
         prb_evaluation_keep_none();

@@ -19,6 +19,8 @@
 #define PRB_EVALUATION_FRAMES_MAX (1u << 20) /* that run when the hook comes */
 #define PRB_EVALUATION_KEPT_MAX 4096u        /* threads with a trace function of the program's */
 
+#define PRB_EVALUATION_PLAIN_CODES 1024u
+
 /* Py_tracefunc (Include/pystate.h) and what it is called with. */
 typedef int (*prb_trace_function)(struct prb_py *object, struct prb_py *frame, int what,
                                   struct prb_py *value);
@@ -75,9 +77,12 @@ struct prb_evaluation {
     unsigned wanting;   /* codes with lines or steps */
     bool plain;         /* no call of the interpreter now */
     bool foreign;       /* beneath our hook lies another evaluator, whose end may take ours out */
+    unsigned taken;     /* threads that have our trace function */
     struct prb_evaluation_code *codes;
+    /* Codes of which nothing is wanted, by address: to be passed on quickly. */
+    const struct prb_py *plain_codes[PRB_EVALUATION_PLAIN_CODES];
 };
-extern struct prb_evaluation prb_evaluation;
+extern struct prb_evaluation prb_evaluation __attribute__((visibility("hidden")));
 
 static inline char *prb_evaluation_word(const char *at, int32_t offset)
 {
@@ -92,6 +97,13 @@ bool prb_evaluation_find(const struct prb_py_api *py, struct prb_error *err);
 
 /* ---- evaluation_code.c ---- */
 
+/* Where a code object stands among plain_codes.  What stands there is right until something else is
+ * wanted, when all go; an address that another object has by then had no data of ours, or went. */
+static inline const struct prb_py **prb_evaluation_plain(const struct prb_py *code)
+{
+    return &prb_evaluation.plain_codes[((uintptr_t)code >> 4) * 0x9e3779b9u >> 16 &
+                                       (PRB_EVALUATION_PLAIN_CODES - 1)];
+}
 /* NULL: nothing is known of it. */
 static inline struct prb_evaluation_code *prb_evaluation_code(struct prb_py *code)
 {

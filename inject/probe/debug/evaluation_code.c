@@ -18,6 +18,9 @@ void prb_evaluation_release_code(void *extra)
         being_dropped = NULL;
     if (known->count || known->step)
         prb_evaluation.wanting--;
+    const struct prb_py **plain = prb_evaluation_plain(known->code);
+    if (*plain == known->code)
+        *plain = NULL;
     *known->link = known->next;
     if (known->next)
         known->next->link = known->link;

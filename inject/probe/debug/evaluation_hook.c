@@ -254,28 +254,47 @@ static __attribute__((noinline)) struct prb_py *run_watched(bool with_thread, ch
     return result;
 }
 
+/* Whether nothing is to be done about a frame before it runs. */
+static inline bool is_plain(bool with_thread, char *thread, char *frame)
+{
+    if (prb_evaluation_noted)
+        prb_evaluation_forget_frame(frame);
+    if (prb_evaluation.taken &&
+        prb_evaluation_traces(with_thread ? thread : prb_evaluation.this_thread()))
+        return false;
+    struct prb_py *code = prb_evaluation_frame_code(frame);
+    const struct prb_py **plain = prb_evaluation_plain(code);
+    if (*plain == code)
+        return true;
+    const struct prb_evaluation_code *known = prb_evaluation_code(code);
+    if (prb_evaluation_running(known) || prb_evaluation_is_new(known))
+        return false;
+    *plain = code;
+    return true;
+}
+
 static inline struct prb_py *evaluate(bool with_thread, char *thread, char *frame, int throw)
 {
     if (!prb_evaluation.on)
         return run(with_thread, thread, frame, throw);
-    if (prb_evaluation_noted)
-        prb_evaluation_forget_frame(frame);
-    const struct prb_evaluation_code *known = prb_evaluation_code(prb_evaluation_frame_code(frame));
-    if (prb_evaluation_running(known) || prb_evaluation_is_new(known) ||
-        prb_evaluation_traces(thread))
-        return run_watched(with_thread, thread, frame, throw);
+    if (!is_plain(with_thread, thread, frame))
+        return run_watched(with_thread, with_thread ? thread : prb_evaluation.this_thread(), frame,
+                           throw);
     unsigned epoch = prb_evaluation.epoch;
     struct prb_py *result = run(with_thread, thread, frame, throw);
+    if (__builtin_expect(result && prb_evaluation.epoch == epoch, true))
+        return result;
+    thread = prb_evaluation.this_thread();
     if (!result && (prb_evaluation.raised & PRB_DEBUG_UNWIND))
         tell_unwind(thread, frame);
-    if (__builtin_expect(prb_evaluation.epoch != epoch, false))
+    if (prb_evaluation.epoch != epoch)
         prb_evaluation_apply(thread);
     return result;
 }
 
 static struct prb_py *evaluate_frame(char *frame, int throw)
 {
-    return evaluate(false, prb_evaluation.this_thread(), frame, throw);
+    return evaluate(false, NULL, frame, throw);
 }
 
 static struct prb_py *evaluate_in_thread(char *thread, char *frame, int throw)

@@ -161,6 +161,7 @@ static void take(char *thread, char *now, bool quiet)
     }
     if (!now && !quiet)
         count_tracing(1);
+    prb_evaluation.taken++;
     put(thread, prb_evaluation.tracefunc, &ours, sizeof ours);
 }
 
@@ -182,6 +183,8 @@ static void give(char *thread)
     prb_trace_function original = kept ? kept->original : NULL;
     if (!original && !(kept && kept->quiet))
         count_tracing(-1);
+    if (prb_evaluation.taken)
+        prb_evaluation.taken--;
     put(thread, prb_evaluation.tracefunc, &original, sizeof original);
     prb_evaluation_keep_less(thread);
 }
