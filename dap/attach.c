@@ -281,7 +281,10 @@ static bool begin(struct prb_dap_session *session, const char *how, struct prb_e
     session->state = PRB_DAP_IS_ATTACHED;
     pthread_mutex_unlock(&session->lock);
     send_beginning(session, how);
-    session->watch = prb_dap_watch_open(session);
+    struct prb_dap_watch *watch = prb_dap_watch_open(session);
+    pthread_mutex_lock(&session->lock);
+    session->watch = watch;
+    pthread_mutex_unlock(&session->lock);
     return true;
 }
 

@@ -79,8 +79,11 @@ void prb_dap_ending_release(struct prb_dap_session *session)
 {
     struct prb_dap_backend *backend = session->backend;
     json_t *stopped = NULL;
-    prb_dap_watch_close(session->watch);
+    pthread_mutex_lock(&session->lock);
+    struct prb_dap_watch *watch = session->watch;
     session->watch = NULL;
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_watch_close(watch);
     prb_dap_countdown_close(session->countdown);
     session->countdown = NULL;
     pthread_mutex_lock(&session->lock);

@@ -9,6 +9,7 @@
 #include "dap/ending.h"
 #include "dap/session.h"
 #include "dap/sources.h"
+#include "dap/watch.h"
 
 static json_t *event_of(const char *event, json_t *body)
 {
@@ -108,6 +109,7 @@ static void happened_stopped(struct prb_dap_session *session, json_t *body)
     session->unsaid = session->state < PRB_DAP_CONFIGURED;
     if (!session->unsaid)
         put(session, event_of("stopped", json_incref(body)));
+    prb_dap_watch_hurry(session->watch);
     pthread_mutex_unlock(&session->lock);
     prb_dap_countdown_begin(session->countdown);
 }

@@ -1,5 +1,6 @@
-/* Threads that begin and end: the kernel's list is looked at now and then, which the target does
- * not notice; only when it has changed the back end is asked which threads run Python. */
+/* Threads that begin and end: the kernel's list is looked at now and then, and when the target has
+ * stopped, which it does not notice; only when the list has changed the back end is asked which
+ * threads run Python. */
 #include "dap/watch.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ struct prb_dap_watch {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool ending;
+    bool ending, hurried;
     json_t *known;  /* {id as text: name} of Python's threads */
     uint64_t tasks; /* a sum over the kernel's list */
     struct prb_dap_children children;
@@ -70,10 +71,11 @@ static bool wait_a_moment(struct prb_dap_watch *watch)
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&watch->lock);
-    while (!watch->ending &&
+    while (!watch->ending && !watch->hurried &&
            pthread_cond_timedwait(&watch->changed, &watch->lock, &until) != ETIMEDOUT)
         continue;
     bool go_on = !watch->ending;
+    watch->hurried = false;
     pthread_mutex_unlock(&watch->lock);
     return go_on;
 }
@@ -123,6 +125,16 @@ struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session)
         return watch;
     free(watch);
     return NULL;
+}
+
+void prb_dap_watch_hurry(struct prb_dap_watch *watch)
+{
+    if (!watch)
+        return;
+    pthread_mutex_lock(&watch->lock);
+    watch->hurried = true;
+    pthread_cond_broadcast(&watch->changed);
+    pthread_mutex_unlock(&watch->lock);
 }
 
 void prb_dap_watch_close(struct prb_dap_watch *watch)

@@ -183,15 +183,22 @@ def test_all_stand_at_a_breakpoint(attached, python):
 
 
 def test_thread_events(attached, python):
+    """A birth is told once, at the stop; an end, too, while the program runs."""
     program, session = attached(python)
     program.run("new_thread")
     body, _ = stop_at(session, program, "cold", "new_thread")
-    session.event("thread", lambda event: event["threadId"] == body["threadId"] and event["reason"] == "started")
+
+    def told(reason):
+        return lambda event: event["threadId"] == body["threadId"] and event["reason"] == reason
+
+    session.event("thread", told("started"))
     names = {one["id"]: one["name"] for one in session.request("threads")["threads"]}
     assert "late thread" in names[body["threadId"]]
     set_lines(session, program)
     resume(session, body["threadId"])
     program.until("done new_thread")
+    session.event("thread", told("exited"))
+    assert len(session.seen("thread", told("started"))) == len(session.seen("thread", told("exited"))) == 1
 
 
 # ---- goto ----

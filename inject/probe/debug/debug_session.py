@@ -49,7 +49,6 @@ class Session(object):
         self.stopped = False
         self.stops = {}  # ident -> Stop
         self.closed = False
-        self.threads = None  # {ident: native id}, as the client was told last
         self.handles = part("handles").Handles()  # noqa: F821
         self.breakpoints = part("breakpoints").Breakpoints(self)  # noqa: F821
         self.stepping = part("stepping").Stepping(self)  # noqa: F821
@@ -96,20 +95,7 @@ class Session(object):
         self.stopped = True
         if first:
             threads.numbers.stand(True)
-            self.tell_threads()
         engine.event("stopped", stop.body(ident, first))  # noqa: F821
-
-    def tell_threads(self):
-        """Which began and ended since the last stop; nobody watches them meanwhile."""
-        idents = set(ident for ident, _ in threads.running())
-        before, self.threads = self.threads, {}
-        for ident in idents:
-            number = before.get(ident) if before else None
-            self.threads[ident] = number or threads.native(ident)
-            if before is not None and not number:
-                engine.event("thread", {"reason": "started", "threadId": self.threads[ident]})  # noqa: F821
-        for ident in set(before or ()) - idents:
-            engine.event("thread", {"reason": "exited", "threadId": before[ident]})  # noqa: F821
 
     def resumed(self, ident):
         self.stops.pop(ident, None)
@@ -169,7 +155,6 @@ def continue_(session, given):
 
 def attach(session, given):
     session.options = Options(given)
-    session.tell_threads()
     part("codes").mine.just_my_code = session.options.just_my_code  # noqa: F821
     if session.options.redirect_output:
         part("output").output(session, {"on": True})  # noqa: F821
