@@ -225,7 +225,7 @@ def test_top_of_train_step(start, client):
     with open(path) as file:
         line = next(number for number, text in enumerate(file, 1) if "loss.backward()" in text)
     python = pythons.Python([], torch_python(), (3, 0, 0), "torch")
-    target = start(python, "train.py", "--workers", "0", folder=os.path.dirname(path), ready=False)
+    target = start(python, "train.py", "--workers", "0", "--every", "5", folder=os.path.dirname(path), ready=False)
     assert target.line(120).startswith("ready ")
     session = client()
     session.attach(target.pid)
