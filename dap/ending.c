@@ -154,11 +154,11 @@ static bool handle_terminate(struct prb_dap_session *session, json_t *arguments,
         prb_dap_event(session, "terminated", NULL);
         return true;
     }
-    if (!prb_dap_ending_signal(session, interrupts ? SIGINT : SIGTERM, err))
-        return false;
+    /* Running first: what its signal handler raises must not meet the debugger's own code. */
+    prb_dap_breakpoints_clear(session);
     prb_dap_session_resumes(session);
-    json_decref(prb_dap_ask(session, "continue", NULL, 0, NULL)); /* it may be gone already */
-    return true;
+    json_decref(prb_dap_ask(session, "continue", NULL, 0, NULL));
+    return prb_dap_ending_signal(session, interrupts ? SIGINT : SIGTERM, err);
 }
 
 const struct prb_dap_request prb_dap_terminate = {
