@@ -3,6 +3,8 @@
  * is traced, and puts its thread right again when it has ended; it stays callable for ever, since
  * an evaluator that came later may keep it as the one before.
  */
+#include <pthread.h>
+
 #include "inject/probe/debug/evaluation.h"
 
 struct prb_evaluation prb_evaluation;
@@ -17,7 +19,9 @@ static struct {
 } hook;
 /* The frame that was handed to a foreign evaluator: if it comes back, each keeps the other as the
  * one before. */
-static __thread const char *handed;
+static pthread_key_t handed;
+static pthread_once_t handed_once = PTHREAD_ONCE_INIT;
+static void make_handed(void) { pthread_key_create(&handed, NULL); }
 
 static bool is_default(const char *evaluator)
 {
@@ -35,12 +39,13 @@ static inline struct prb_py *call(bool with_thread, const void *evaluator, char 
 static __attribute__((noinline)) struct prb_py *run_foreign(bool with_thread, char *thread,
                                                             char *frame, int throw)
 {
-    const char *before = handed;
-    if (handed == frame)
+    pthread_once(&handed_once, make_handed);
+    const void *before = pthread_getspecific(handed);
+    if (before == frame)
         return call(with_thread, prb_evaluation.default_evaluator, thread, frame, throw);
-    handed = frame;
+    pthread_setspecific(handed, frame);
     struct prb_py *result = call(with_thread, hook.beneath, thread, frame, throw);
-    handed = before;
+    pthread_setspecific(handed, before);
     prb_evaluation_hook_again();
     return result;
 }
