@@ -22,20 +22,19 @@ def run(python, case):
     return done.returncode, done.stdout.decode(errors="replace").strip()
 
 
-def of_here():
-    return [python for python in pythons.found() if not python.root]
+HERES = [python for python in pythons.found() if not python.root]
+OLD = [python for python in HERES if python.minor < (3, 12)]
+NEW = [python for python in HERES if python.minor >= (3, 12)]
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("python", [python for python in of_here() if python.minor < (3, 12)],
-                         ids=lambda python: python.id)
-def test_case(python, case):
-    assert run(python, case) == (0, "passed")
+@pytest.mark.parametrize("interpreter", OLD, ids=lambda python: python.id)
+def test_case(interpreter, case):
+    assert run(interpreter, case) == (0, "passed")
 
 
-@pytest.mark.parametrize("python", [python for python in of_here() if python.minor >= (3, 12)],
-                         ids=lambda python: python.id)
-def test_newer_has_it_not(python):
+@pytest.mark.parametrize("interpreter", NEW, ids=lambda python: python.id)
+def test_newer_has_it_not(interpreter):
     """Where tracing cannot be confined that is said, and nothing is touched."""
-    returned, text = run(python, CASES[0])
-    assert returned == 0 and text.startswith("unusable: in CPython 3."), text
+    returned, text = run(interpreter, CASES[0])
+    assert returned == 0 and text.startswith("unusable: "), text
