@@ -2,12 +2,14 @@
 
 import base64
 import os
+import socket
 import struct
+import time
 
 import pytest
 
 import pythons
-from debuggee import evaluate, local_variables, marks, resume, set_lines, stop_at, stopped, top, variables
+from debuggee import evaluate, local_variables, marks, python_frames, resume, set_lines, stack, stop_at, stopped, top, variables
 from target import SRCDIR, children as processes_of
 from torch_python import torch_python
 
@@ -18,8 +20,8 @@ pytestmark = pytest.mark.skipif(not torch_python(), reason="needs a Python with 
 class Job:
     """debugged_torch.py, with what debuggee.py's steps ask of a program."""
 
-    def __init__(self, start, folders, *arguments):
-        self.target = start(pythons.Python([], torch_python(), (3, 0, 0), "torch"), NAME, *arguments)
+    def __init__(self, start, folders, *arguments, **options):
+        self.target = start(pythons.Python([], torch_python(), (3, 0, 0), "torch"), NAME, *arguments, **options)
         self.pid = self.target.pid
         self.path = "{}/{}".format(folders(self.target.python)[1], NAME)
 
@@ -203,30 +205,84 @@ def test_a_pause_warns_of_the_time_out(job):
     program.until("done step")
 
 
-def test_workers_become_sessions(start, client):
-    """The DataLoader's workers of examples/train.py, as child sessions."""
-    python = pythons.Python([], torch_python(), (3, 0, 0), "torch")
-    target = start(python, "train.py", "--pause", "0.05", folder=os.path.join(SRCDIR, "examples"), ready=False)
-    assert target.line(120).startswith("ready ")
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+def test_countdown_of_a_real_group(start, folders, client):
+    """Two ranks over gloo: one is paused, the other waits in all_reduce; the client is told of the group's own time-out."""
+    port = free_port()
+    ranks = [Job(start, folders, variables={"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": str(rank),
+                                            "WORLD_SIZE": "2"}) for rank in range(2)]
+    for command in ("ranks", "reduce"):
+        for one in ranks:
+            one.say(command)
+        for one in ranks:
+            one.until("done " + command)
     session = client()
-    session.attach(target.pid, subProcess=True)
-    request = session.reverse_request("startDebugging", 20)
-    session.reply(request)
-    configuration = request["arguments"]["configuration"]
-    assert request["arguments"]["request"] == "attach"
-    named = [int(configuration.get(key) or 0) for key in ("processId", "subProcessId")]
-    assert set(named) & set(processes_of(target.pid)), configuration
+    session.attach(ranks[0].pid)
+    session.request("pause", {"threadId": 0})
+    began = time.monotonic()
+    stopped(session, "pause")
+    for one in ranks:
+        one.say("reduce")  # rank 1 waits for rank 0, which stands
+
+    def counted(text):
+        return lambda body: body.get("category") == "important" and text in body["output"]
+
+    said = session.event("output", counted("may end the job"), 15)["output"]
+    assert "gloo" in said and "(45 s)" in said, said
+    session.event("output", counted("30 s until the time-out"), 30)
+    assert 13 < time.monotonic() - began < 25
+    session.request("continue", {"threadId": 0})
+    for one in ranks:
+        one.until("done reduce")
     session.disconnect()
+    assert not session.seen("output", counted("10 s until"))
+
+
+def begin_example(start, *arguments):
+    """examples/train.py, when its first step is done, and its path."""
+    path = os.path.realpath(os.path.join(SRCDIR, "examples", "train.py"))
+    python = pythons.Python([], torch_python(), (3, 0, 0), "torch")
+    target = start(python, "train.py", *arguments, folder=os.path.dirname(path), ready=False)
+    assert target.line(120).startswith("ready ")
+    return target, path
+
+
+def test_workers_become_sessions(start, client):
+    """The DataLoader's workers of examples/train.py as child sessions: each attaches, shows where it is, and leaves."""
+    target, path = begin_example(start, "--pause", "0.05", "--every", "5")
+    parent = client()
+    parent.attach(target.pid, subProcess=True)
+    wanted = []
+    for _ in range(2):
+        request = parent.reverse_request("startDebugging", 20)
+        parent.reply(request)
+        assert request["arguments"]["request"] == "attach"
+        wanted.append(request["arguments"]["configuration"])
+    pids = [int(one.get("processId") or 0) for one in wanted]
+    assert len(set(pids)) == 2 and set(pids) <= set(processes_of(target.pid)), wanted
+    for configuration in wanted:
+        with client() as child:
+            child.attach(**configuration)
+            child.request("pause", {"threadId": 0})
+            body = stopped(child, "pause")
+            names = [frame["name"].split(".")[-1] for frame in python_frames(stack(child, body["threadId"]))]
+            assert "_worker_loop" in names, names
+            child.disconnect()
+    parent.disconnect()
+    assert target.line(60).startswith("step ") and target.line(60).startswith("step ")
+    assert set(pids) <= set(processes_of(target.pid))
 
 
 def test_top_of_train_step(start, client):
     """What the README promises: a breakpoint in the loop of examples/train.py, with tensors on screen."""
-    path = os.path.realpath(os.path.join(SRCDIR, "examples", "train.py"))
+    target, path = begin_example(start, "--workers", "0", "--every", "5")
     with open(path) as file:
         line = next(number for number, text in enumerate(file, 1) if "loss.backward()" in text)
-    python = pythons.Python([], torch_python(), (3, 0, 0), "torch")
-    target = start(python, "train.py", "--workers", "0", "--every", "5", folder=os.path.dirname(path), ready=False)
-    assert target.line(120).startswith("ready ")
     session = client()
     session.attach(target.pid)
     session.request("setBreakpoints", {"source": {"path": path}, "breakpoints": [{"line": line}]})

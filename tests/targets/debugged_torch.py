@@ -68,6 +68,11 @@ def main():
             break
         if word == "group":
             torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        elif word == "ranks":  # env://, two processes; the time-out is short
+            from datetime import timedelta
+            torch.distributed.init_process_group("gloo", timeout=timedelta(seconds=45))
+        elif word == "reduce":
+            torch.distributed.all_reduce(torch.ones(1))
         else:
             step(1)
         print("done {}".format(word), flush=True)
