@@ -191,7 +191,7 @@ def test_without_a_proper_hello_nothing_is_done(probe, first):
     probe.unharmed()
 
 
-@pytest.mark.parametrize("kind", [0, 10, 63, PART, END, FAILED, 0xFFFF])
+@pytest.mark.parametrize("kind", [0, 12, 63, PART, END, FAILED, 0xFFFF])
 def test_unknown_request_fails_and_no_more(probe, kind):
     with probe.connect() as client:
         client.sendall(message(kind, 7))

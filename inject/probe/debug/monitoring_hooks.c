@@ -78,18 +78,12 @@ static struct prb_py *on_line(struct prb_py *self, struct prb_py **args, ptrdiff
     return is_planted(args[0], place.line) ? give(py, py->none) : happened(py, &place, py->none);
 }
 
-#define UNIT 2 /* bytes of an instruction without its caches, which have its line */
-
-/* Whether a jump goes back within a line where no LINE tells of it.  Seen on 3.12.1 to 3.15: LINE
- * comes of a jump's target exactly when the jump is of another line, and of the jump itself when the
- * instruction before is. */
+/* Whether a jump stays in a line: then no LINE tells of it, else that of its target does (seen on
+ * 3.12.1 to 3.15).  Offsets are of instructions: for those of caches 3.14 knows no line. */
 static bool is_silent(const struct prb_py_api *py, struct prb_py *code, int from, int to)
 {
-    if (!py->PyCode_Addr2Line || from < UNIT)
-        return true;
-    int line = py->PyCode_Addr2Line(code, to);
-    return py->PyCode_Addr2Line(code, from) == line &&
-           py->PyCode_Addr2Line(code, from - UNIT) == line;
+    return !py->PyCode_Addr2Line ||
+           py->PyCode_Addr2Line(code, from) == py->PyCode_Addr2Line(code, to);
 }
 
 /* (code, from, to) as a place; false: not back, or LINE tells of it. */
