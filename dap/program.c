@@ -41,18 +41,15 @@ struct prb_dap_program {
 };
 
 /* Waits for its byte; without one (the client left) it ends.  Then argv, sys.path and __main__ are
- * those of the program. */
+ * those of the program.  debug_threads.py knows its frames by the names of its functions. */
 static const char bootstrap[] =
     "import sys\n"
-    "def wait(path):\n"
+    "def _probing_wait(path):\n"
     "    import socket\n"
     "    gate = socket.socket(socket.AF_UNIX)\n"
     "    gate.connect(path)\n"
     "    return gate.recv(1)\n"
-    "if not wait(sys.argv[1]): sys.exit(1)\n"
-    "del wait\n"
-    "kind, sys.argv = sys.argv[2], sys.argv[3:]\n"
-    "def run(kind, space):\n"
+    "def _probing_run(kind, space):\n"
     "    if kind == 'module':\n"
     "        import runpy\n"
     "        runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)\n"
@@ -61,11 +58,14 @@ static const char bootstrap[] =
     "    path = sys.argv[0]\n"
     "    sys.path[0] = os.path.dirname(os.path.abspath(path))\n"
     "    space['__file__'] = path\n"
-    "    del space['run'], space['kind'], space['sys']\n"
+    "    del space['_probing_run'], space['kind'], space['sys']\n"
     "    with open(path, 'rb') as file:\n"
     "        code = compile(file.read(), path, 'exec', 0, True)\n"
     "    exec(code, space)\n"
-    "run(kind, globals())\n";
+    "if not _probing_wait(sys.argv[1]): sys.exit(1)\n"
+    "del _probing_wait\n"
+    "kind, sys.argv = sys.argv[2], sys.argv[3:]\n"
+    "_probing_run(kind, globals())\n";
 
 /* ---- the command ---- */
 

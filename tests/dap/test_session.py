@@ -7,7 +7,7 @@ import time
 import pytest
 
 from client import CLIENT, Failed, Stdio
-from debuggee import go_on, marks, resume, set_lines, stack, stop_at, stopped, top
+from debuggee import go_on, marks, python_frames, resume, set_lines, stack, stop_at, stopped, top
 from hard import wait_until
 from target import PROBING
 
@@ -311,6 +311,29 @@ def test_launch(client, any_python, folders, tmp_path):
     session.event("output", lambda output: "ready" in output["output"])
     session.disconnect(terminateDebuggee=True)
     wait_until(lambda: not alive(body["systemProcessId"]))
+
+
+def test_launch_stops_on_entry(client, any_python, tmp_path):
+    """At the first line of the program, with no frame but its own."""
+    if any_python.root:
+        pytest.skip("launches programs of this machine only")
+    path = tmp_path / "short.py"
+    path.write_text("x = 1\nprint('the end')\n")
+    session = client()
+    session.initialize()
+    launch = session.send("launch", {"program": str(path), "python": any_python.executable, "stopOnEntry": True})
+    session.ready(launch)
+    session.request("configurationDone")
+    session.wait(launch)
+    body = session.event("stopped")
+    frames = session.request("stackTrace", {"threadId": body["threadId"]})["stackFrames"]
+    shown = [(frame["source"]["path"], frame["line"]) for frame in python_frames(frames)]
+    assert body["reason"] == "entry" and shown == [(str(path), 1)], (body, frames)
+    session.request("next", {"threadId": body["threadId"]})
+    assert session.event("stopped")["reason"] == "step"
+    session.request("continue", {"threadId": body["threadId"]})
+    session.event("output", lambda output: "the end" in output["output"])
+    session.event("terminated")
 
 
 def test_launch_of_nothing(client):

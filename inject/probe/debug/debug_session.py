@@ -104,6 +104,10 @@ class Session(object):
 
     def pause(self, number):
         ident = threads.ident_of(number) if number else None
+        launcher = threads.launcher() if ident is None and not self.stopped else None
+        if launcher is not None:
+            self.stepping.begin_entry(*launcher)
+            return
         known = threads.running()
         if ident is None and known:
             ident = known[0][0]

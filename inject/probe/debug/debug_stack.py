@@ -39,7 +39,8 @@ def frames(session, ident):
     while top is not None and len(found) < FRAMES_MAX:
         found.append((top, top.f_lineno))
         top = top.f_back
-    return [one for one in found if not threads_of.is_ours(one[0])]
+    found = [one for one in found if not threads_of.is_ours(one[0])]
+    return [one for one in found if not threads_of.is_launcher(one[0])] or found
 
 
 def position(frame):

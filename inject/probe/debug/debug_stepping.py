@@ -9,7 +9,7 @@ ASYNC = 0x280  # CO_COROUTINE, CO_ASYNC_GENERATOR
 
 class Step(object):
     def __init__(self, kind, ident, frame, target=None):
-        self.kind = kind  # "next", "in" or "out"
+        self.kind = kind  # "next", "in", "out", or "entry" of a program
         self.ident = ident
         self.frame = frame
         self.target = target  # of step-in targets: accepts(code)
@@ -30,6 +30,14 @@ class Stepping(object):
         step = Step(kind, ident, frame, target)
         self.steps[ident] = step
         self.watch(step, frame)
+
+    def begin_entry(self, ident, frame):
+        """To the first line of the program that this frame, the launcher's, is about to run."""
+        self.end(ident)
+        step = Step("entry", ident, frame, lambda code: not code.co_filename.startswith("<"))
+        self.steps[ident] = step
+        for code in (frame.f_code, frame.f_globals["_probing_run"].__code__):
+            self.arm(step, code, CALL)
 
     def arm(self, step, code, events):
         step.armed[id(code)] = code
@@ -73,7 +81,7 @@ class Stepping(object):
         return None
 
     def called(self, step, frame):
-        if step.kind != "in" or frame is step.frame or frame is step.into:
+        if step.kind not in ("in", "entry") or frame is step.frame or frame is step.into or threads.is_launcher(frame):
             return None
         code = frame.f_code
         if not beneath(frame, step.frame):
@@ -92,7 +100,7 @@ class Stepping(object):
             if part("names").is_yield(frame):  # noqa: F821
                 return None
         back = frame.f_back
-        while back is not None and not codes.mine.steps_into(back.f_code):
+        while back is not None and (not codes.mine.steps_into(back.f_code) or threads.is_launcher(back)):
             back = back.f_back
         back = threads.strip(back) if back is not None else None
         if back is None:
@@ -108,7 +116,7 @@ class Stepping(object):
 
     def stop(self, step, frame, after=None):
         self.end(step.ident)
-        return part("session").Stop("step", frame, after=after)  # noqa: F821
+        return part("session").Stop("entry" if step.kind == "entry" else "step", frame, after=after)  # noqa: F821
 
 
 def is_one_line(frame, kept={}):  # noqa: B006

@@ -2,6 +2,8 @@
 import _thread
 import sys
 
+LAUNCHER = ("_probing_wait", "_probing_run")
+
 
 def forget_dummy():
     """threading makes a thread up for one that asks who it is; a helper's must not stay."""
@@ -15,6 +17,22 @@ def forget_dummy():
 
 def is_ours(frame):
     return frame.f_code.co_filename.startswith(OWN)  # noqa: F821
+
+
+def is_launcher(frame):
+    """Whether a frame is of the few lines that begin a program for the debugger (dap/program.c)."""
+    code = frame.f_code
+    return code.co_filename == "<string>" and (code.co_name in LAUNCHER or "_probing_run" in code.co_names)
+
+
+def launcher():
+    """(ident, outermost frame) of the thread that waits to begin the program, or None."""
+    for ident, frame in running():
+        while frame is not None:
+            if frame.f_code.co_name == "_probing_wait" and is_launcher(frame):
+                return ident, frame.f_back
+            frame = frame.f_back
+    return None
 
 
 def is_helper(frame):
