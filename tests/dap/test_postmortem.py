@@ -92,3 +92,21 @@ def test_snapshot_of_a_live_job(debuggee, client, serve, any_python):
     assert local_variables(session, waiting_frame(session))["i"]["value"] == "0"
     program.moves("hot")
     session.disconnect()
+
+
+def test_core_by_its_option(debuggee, client, serve, tmp_path, any_python):
+    """`debug --core FILE`: the client's attach names no target."""
+    if any_python.root or not shutil.which("gcore"):
+        pytest.skip("needs gdb's gcore, and writes cores of this machine's processes only")
+    program = debuggee(any_python, "suspended")
+    program.target.settle()
+    subprocess.run(["gcore", "-o", str(tmp_path / "core"), str(program.pid)], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, timeout=DEADLINE, check=True)
+    server = serve(None, "--core", str(tmp_path / "core.{}".format(program.pid)))
+    program.target.end()  # the file is enough
+    session = client(Socket(server.address))
+    session.attach()
+    frame = waiting_frame(session)
+    assert frame["source"]["path"] == program.path and local_variables(session, frame)["i"]["value"] == "0"
+    session.refused("continue", {"threadId": 1})
+    session.disconnect()
