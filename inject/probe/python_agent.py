@@ -1,6 +1,7 @@
 # What the probe runs inside: one Job for each request, made, run and finished by the helper thread that has the GIL.
-# Only Job.run can be interrupted.  C puts CODES (of errors), TEXT_MAX, STAY (what outlives a detach) and PARTS here, the sources
-# of the other files, which are executed in this namespace when first needed: no evaluation keeps the GIL longer than it has to.
+# Only Job.run can be interrupted.  C puts CODES (of errors), TEXT_MAX, STAY (what outlives a detach) and PARTS here,
+# the sources of the other files, which are executed in this namespace when first needed: no evaluation keeps the GIL
+# longer than it has to.
 import _thread
 import builtins
 import os
