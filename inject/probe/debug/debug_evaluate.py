@@ -193,17 +193,24 @@ def set_expression(session, given):
     return part("variables").View(session, handle, given).shown(value, target)  # noqa: F821
 
 
+def units(text):
+    """UTF-16 units, in which the protocol counts columns."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def completions(session, given):
     lines = (given.get("text") or "").splitlines() or [""]
     line = lines[min(max(given.get("line") or 1, 1), len(lines)) - 1]
-    text = line[:max((given.get("column") or len(line) + 1) - 1, 0)]
+    column = given.get("column") or units(line) + 1
+    text = line.encode("utf-16-le", "surrogatepass")[:2 * max(column - 1, 0)].decode("utf-16-le", "ignore")
     AGENT["part"]("complete")  # noqa: F821
     handle = handle_of(session, given.get("frameId"))
     found = AGENT["complete"](text, [space_of(session, handle)])  # noqa: F821
     word = AGENT["_WORD"].search(text).group()  # noqa: F821
-    start = len(text) - len(word.rpartition(".")[2])
+    last = word.rpartition(".")[2]
+    start = units(text) - units(last)
     targets = []
     for name in found[:COMPLETIONS_MAX]:
         label = name.rpartition(".")[2]
-        targets.append({"label": label, "text": label, "start": start + 1, "length": len(text) - start})
+        targets.append({"label": label, "text": label, "start": start + 1, "length": units(last)})
     return {"targets": targets}
