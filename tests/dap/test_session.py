@@ -1,15 +1,17 @@
 """A session from its begin to its end: order, capabilities, refusals, disconnect in each of its forms, a second client."""
 
 import os
+import shlex
 import signal
+import subprocess
 import time
 
 import pytest
 
 from client import CLIENT, Failed, Stdio
-from debuggee import go_on, marks, python_frames, resume, set_lines, stack, stop_at, stopped, top
+from debuggee import evaluate, go_on, marks, python_frames, resume, set_lines, stack, stop_at, stopped, top
 from hard import wait_until
-from target import PROBING
+from target import PROBING, die_with_parent
 
 CAPABILITIES = [
     "supportsConfigurationDoneRequest", "supportsFunctionBreakpoints", "supportsConditionalBreakpoints",
@@ -334,6 +336,59 @@ def test_launch_stops_on_entry(client, any_python, tmp_path):
     session.request("continue", {"threadId": body["threadId"]})
     session.event("output", lambda output: "the end" in output["output"])
     session.event("terminated")
+
+
+def test_launch_in_a_terminal(client, any_python, tmp_path):
+    """The client's terminal runs what runInTerminal says, through a shell; its output stays there."""
+    if any_python.root:
+        pytest.skip("launches programs of this machine only")
+    path = tmp_path / "it's a program.py"
+    path.write_text("import os, sys\nname = os.environ['NAME']\nprint(sys.argv[1:], name, os.getcwd())\n")
+    session = client()
+    session.initialize(supportsRunInTerminalRequest=True)
+    launch = session.send("launch", {"program": str(path), "python": any_python.executable, "console": "integratedTerminal",
+                                     "cwd": str(tmp_path), "args": ["a b", "$HOME"], "env": {"NAME": "of env"}})
+    request = session.reverse_request("runInTerminal")
+    wanted = request["arguments"]
+    assert wanted["kind"] == "integrated" and wanted["cwd"] == str(tmp_path) and wanted["env"] == {"NAME": "of env"}
+    assert not any("\n" in word for word in wanted["args"]), wanted["args"]
+    terminal = subprocess.Popen(["sh", "-c", " ".join(map(shlex.quote, wanted["args"]))], cwd=wanted["cwd"],
+                                env=dict(os.environ, **wanted["env"]), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                preexec_fn=die_with_parent)
+    try:
+        session.reply(request, {"shellProcessId": terminal.pid})
+        session.ready(launch)
+        session.request("setBreakpoints", {"source": {"path": str(path)}, "breakpoints": [{"line": 3}]})
+        session.request("configurationDone")
+        session.wait(launch)
+        body = stopped(session, "breakpoint")
+        frames = python_frames(stack(session, body["threadId"]))
+        assert [(frame["line"], frame["name"]) for frame in frames] == [(3, "<module>")], frames
+        assert evaluate(session, "name", frames[0])["result"] == "'of env'"
+        resume(session, body["threadId"])
+        session.event("terminated")
+        assert terminal.wait(20) == 0
+        assert terminal.stdout.read().decode() == "['a b', '$HOME'] of env {}\n".format(tmp_path)
+        assert not session.seen("output", lambda output: output.get("category") in ("stdout", "stderr"))
+    finally:
+        terminal.kill()
+        terminal.wait()
+        terminal.stdout.close()
+
+
+def test_a_terminal_that_is_refused(client, any_python, tmp_path):
+    if any_python.root:
+        pytest.skip("launches programs of this machine only")
+    path = tmp_path / "program.py"
+    path.write_text("pass\n")
+    session = client()
+    session.initialize(supportsRunInTerminalRequest=True)
+    launch = session.send("launch", {"program": str(path), "python": any_python.executable, "console": "externalTerminal"})
+    request = session.reverse_request("runInTerminal")
+    assert request["arguments"]["kind"] == "external"
+    session.reply(request, success=False)
+    answer = session.answer(launch)
+    assert answer["success"] is False and "runInTerminal" in answer["message"], answer
 
 
 def test_launch_of_nothing(client):

@@ -20,7 +20,7 @@ def is_ours(frame):
 
 
 def is_launcher(frame):
-    """Whether a frame is of the few lines that begin a program for the debugger (dap/program.c)."""
+    """Whether a frame is of the few lines that begin a program for the debugger (dap/program_command.c)."""
     code = frame.f_code
     return code.co_filename == "<string>" and (code.co_name in LAUNCHER or "_probing_run" in code.co_names)
 
@@ -28,10 +28,12 @@ def is_launcher(frame):
 def launcher():
     """(ident, outermost frame) of the thread that waits to begin the program, or None."""
     for ident, frame in running():
-        while frame is not None:
-            if frame.f_code.co_name == "_probing_wait" and is_launcher(frame):
-                return ident, frame.f_back
+        waits = False
+        while frame.f_back is not None:
+            waits = waits or frame.f_code.co_name == "_probing_wait" and is_launcher(frame)
             frame = frame.f_back
+        if waits:
+            return ident, frame
     return None
 
 
