@@ -11,6 +11,15 @@
 #define TOKEN_MAX 4096
 static const char variable[] = "PROBING_DEBUG_TOKEN";
 
+/* Neither programs that are launched nor those who read /proc/PID/environ need it. */
+static void hide_variable(void)
+{
+    char *value = getenv(variable);
+    if (value)
+        explicit_bzero(value, strlen(value));
+    unsetenv(variable);
+}
+
 bool prb_serve_token(const char *file, char **token_out, struct prb_error *err)
 {
     char text[TOKEN_MAX + 1];
@@ -26,6 +35,7 @@ bool prb_serve_token(const char *file, char **token_out, struct prb_error *err)
         given = text;
     }
     *token_out = given ? strdup(given) : NULL;
+    hide_variable();
     return !given || *token_out || prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
 }
 

@@ -145,8 +145,7 @@ static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, 
     pthread_mutex_unlock(&server->lock);
 }
 
-const struct prb_dap_host_ops prb_dap_host_server = {
-    .claim = claim, .release = release, .keeps = true};
+const struct prb_dap_host_ops prb_dap_host_server = {.claim = claim, .release = release};
 
 bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
 {
@@ -164,7 +163,8 @@ bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_err
     return paused != NULL;
 }
 
-bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
+json_t *prb_dap_held_ask(struct prb_dap_server *server, pid_t pid, const char *method,
+                         struct prb_error *err)
 {
     pthread_mutex_lock(&server->lock);
     struct prb_dap_held *held = find(server, pid);
@@ -172,17 +172,26 @@ bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_erro
     if (backend) /* it is not closed meanwhile */
         held->telling++;
     pthread_mutex_unlock(&server->lock);
-    if (!held)
-        return prb_dap_held_pause(server, pid, err);
     if (!backend)
-        return prb_fail(err, PRB_BUSY, "process %d is just being attached to", (int)pid);
-    const struct prb_dap_call pause = {.method = "pause"};
-    json_t *answer = backend->ops->call(backend, &pause, err);
-    json_decref(answer);
+        return PRB_NULL(prb_fail(err, PRB_BUSY, "process %d is just being attached to", (int)pid));
+    const struct prb_dap_call call = {.method = method};
+    json_t *answer = backend->ops->call(backend, &call, err);
     pthread_mutex_lock(&server->lock);
     held->telling--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
+    return answer;
+}
+
+bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
+{
+    pthread_mutex_lock(&server->lock);
+    bool held = find(server, pid) != NULL;
+    pthread_mutex_unlock(&server->lock);
+    if (!held)
+        return prb_dap_held_pause(server, pid, err);
+    json_t *answer = prb_dap_held_ask(server, pid, "pause", err);
+    json_decref(answer);
     return answer != NULL;
 }
 
@@ -198,6 +207,10 @@ bool prb_dap_held_resume(struct prb_dap_server *server)
         pthread_mutex_unlock(&server->lock);
         if (!backend)
             continue;
+        pthread_mutex_lock(&server->lock);
+        while (held->telling)
+            pthread_cond_wait(&server->changed, &server->lock);
+        pthread_mutex_unlock(&server->lock);
         prb_dap_backend_close(backend);
         pthread_mutex_lock(&server->lock);
         json_decref(held->stopped);

@@ -274,11 +274,13 @@ static size_t lay_over(struct prb_dap_native *native, const struct prb_thread *t
     return next == told ? added : 0;
 }
 
-static struct prb_stacks *look(struct prb_dap_native *native, pid_t thread, bool untouched)
+static struct prb_stacks *look(struct prb_dap_native *native, pid_t thread, bool untouched,
+                               bool python_only)
 {
     struct prb_stack_options options = {.native = true,
                                         .all_interpreters = true,
                                         .untouched = untouched,
+                                        .python_only = python_only,
                                         .only_thread = (uint64_t)thread};
     pthread_mutex_lock(&native->lock);
     struct prb_stacks *stacks = prb_stacks_take(native->target, &options, NULL);
@@ -291,7 +293,7 @@ bool prb_dap_native_merge(struct prb_dap_native *native, pid_t thread, json_t *s
     const json_t *frames = json_object_get(stack, "stackFrames");
     if (!native || !json_is_array(frames) || thread <= 0)
         return false;
-    PRB_AUTO(prb_stacks) struct prb_stacks *stacks = look(native, thread, false);
+    PRB_AUTO(prb_stacks) struct prb_stacks *stacks = look(native, thread, false, false);
     /* A warning is of a merge that was not sure, or of a list that broke. */
     if (!stacks || stacks->thread_count != 1 || stacks->warning || stacks->threads[0].unstable)
         return false;
@@ -348,7 +350,7 @@ void prb_dap_native_threads(struct prb_dap_native *native, json_t *threads, bool
 {
     json_t *list = json_object_get(threads, "threads");
     PRB_AUTO(prb_stacks)
-    struct prb_stacks *stacks = native && json_is_array(list) ? look(native, 0, true) : NULL;
+    struct prb_stacks *stacks = native && json_is_array(list) ? look(native, 0, true, !all) : NULL;
     for (size_t i = 0; stacks && i < stacks->thread_count; i++) {
         const struct prb_thread *thread = &stacks->threads[i];
         const char *place = prb_dap_native_place(thread);

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "dap/countdown.h"
 #include "dap/peer.h"
 
 #define QUIET_S 30      /* a connection without a byte for so long is asked whether it lives */
@@ -108,6 +109,7 @@ static void let_in(struct prb_dap_server *server)
     }
     pthread_mutex_unlock(&server->lock);
     if (!room) {
+        note(server, "a client was sent away: %d are served", PRB_DAP_SESSIONS_MAX);
         free(client);
         return;
     }
@@ -202,6 +204,22 @@ static bool can_be_opened(const char *file, struct prb_error *err)
     return target != NULL;
 }
 
+/* Nobody is connected who could be told. */
+static void warn_of_time_out(struct prb_dap_server *server)
+{
+    double seconds = 0;
+    char name[128];
+    pid_t pid = server->options->pid;
+    json_t *answer = prb_dap_held_ask(server, pid, "time_outs", NULL);
+    if (prb_dap_countdown_first(answer, &seconds, name, sizeof name))
+        note(server, "process %d is paused: the time-out of %.100s (%.0f s) may end its job%s",
+             (int)pid, name, seconds,
+             server->options->resume_after > 0 && server->options->resume_after < seconds
+                 ? ""
+                 : "; --resume-after lets it go on in time");
+    json_decref(answer);
+}
+
 static bool run(struct prb_dap_server *server, struct prb_error *err)
 {
     const struct prb_dap_listen_options *options = server->options;
@@ -222,6 +240,8 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
         server->host.address = server->address;
     if (options->ready)
         options->ready(options->context, server->address);
+    if (options->pause)
+        warn_of_time_out(server);
     bool good = wait_for_clients(server, target, err);
     struct pollfd ended = {.fd = target, .events = POLLIN};
     end_sessions(server, target >= 0 && poll(&ended, 1, 0) == 1 ? LEAVE_S : 0);
@@ -238,7 +258,8 @@ bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_err
                                          .token = options->token,
                                          .pid = options->pid,
                                          .file = options->file,
-                                         .look = options->look};
+                                         .look = options->look,
+                                         .keeps = !options->once};
     server->options = options;
     server->listening = -1;
     pthread_mutex_init(&server->lock, NULL);
