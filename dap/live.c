@@ -37,6 +37,8 @@ struct live {
     size_t stack_count;
     unsigned long stop; /* changes whenever stacks may */
     bool stands;
+    json_t *places; /* of threads in native code, at this stop */
+    double places_until;
 };
 
 static const char *const methods[] = {
@@ -124,6 +126,8 @@ static void forget_stacks(struct live *live, bool stands)
         free(one);
     }
     live->stack_count = 0;
+    json_decref(live->places);
+    live->places = NULL;
     live->stop++;
     pthread_mutex_unlock(&live->lock);
 }
@@ -213,6 +217,28 @@ static json_t *ask_stack(struct live *live, const struct prb_dap_call *call, str
     return page;
 }
 
+/* Of this stop, a new reference; or NULL. */
+static json_t *native_places(struct live *live)
+{
+    struct prb_dap_native *native = native_of(live);
+    pthread_mutex_lock(&live->lock);
+    unsigned long stop = live->stop;
+    bool kept = live->places && now_s() < live->places_until;
+    json_t *places = kept ? json_incref(live->places) : NULL;
+    pthread_mutex_unlock(&live->lock);
+    if (places || !native)
+        return places;
+    places = prb_dap_native_places(native, live->all_threads);
+    pthread_mutex_lock(&live->lock);
+    if (places && live->stands && live->stop == stop) {
+        json_decref(live->places);
+        live->places = json_incref(places);
+        live->places_until = now_s() + MOVING_S;
+    }
+    pthread_mutex_unlock(&live->lock);
+    return places;
+}
+
 /* Where a running thread is in native code is over before it is told. */
 static json_t *ask_threads(struct live *live, const struct prb_dap_call *call,
                            struct prb_error *err)
@@ -221,9 +247,10 @@ static json_t *ask_threads(struct live *live, const struct prb_dap_call *call,
     pthread_mutex_lock(&live->lock);
     bool wanted = live->stands || live->all_threads;
     pthread_mutex_unlock(&live->lock);
-    struct prb_dap_native *native = threads && wanted ? native_of(live) : NULL;
-    if (native)
-        prb_dap_native_threads(native, threads, live->all_threads);
+    json_t *places = threads && wanted ? native_places(live) : NULL;
+    if (places)
+        prb_dap_native_tell(places, threads, live->all_threads);
+    json_decref(places);
     return threads;
 }
 
