@@ -150,9 +150,9 @@ def test_pause(debuggee, client, serve, python):
     program.moves("hot")
 
 
-def test_disconnect_that_leaves_it_paused(debuggee, client, serve, any_python):
+def test_disconnect_that_leaves_it_paused(debuggee, client, serve, python):
     """The next client finds it as it was left."""
-    program = debuggee(any_python, "hot")
+    program = debuggee(python, "hot")
     server = serve(program, "--listen")
     session = client(Socket(server.address))
     assert session.initialize()["supportSuspendDebuggee"]

@@ -52,13 +52,14 @@ class Hostile(object):
 class Slow(object):
     def __repr__(self):
         while slow["on"]:
-            pass
+            page.lanes[10] += 1
         return "slow"
 
 
 page = Page()
 slow = {"on": True}
 box = Point(1, 2)
+store = {"k": 0}
 released = threading.Event()
 begun = threading.Event()
 
@@ -257,6 +258,9 @@ def watched():
     for k in range(4):
         other = k
         box.x = k // 2                    # at watched
+        other += 1
+    for k in range(4):
+        store["k"] = k // 2
         other += 1
     return other
 

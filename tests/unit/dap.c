@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "dap/columns.h"
+#include "dap/native_frames.h"
 #include "dap/paths.h"
 #include "dap/places.h"
 #include "dap/wire.h"
@@ -179,6 +180,32 @@ static void places_are_found(void **state)
     assert_int_equal(prb_dap_places_find(&places, PRB_DAP_FRAME, 1), 0);
 }
 
+/* What a client draws differently: native frames, and the place where a stack could not be walked on. */
+static void frames_are_hinted(void **state)
+{
+    static const struct {
+        struct prb_frame frame;
+        const char *name, *hint;
+    } wanted[] = {
+        {{.kind = PRB_FRAME_PYTHON, .name = "f", .filename = "/job/a.py", .line = 3}, "f", NULL},
+        {{.kind = PRB_FRAME_NATIVE, .name = "read", .module = "/lib/libc.so.6", .code = 0x10},
+         "read",
+         "subtle"},
+        {{.kind = PRB_FRAME_BROKEN, .name = "a bad pointer"},
+         "the walk ended here: a bad pointer",
+         "label"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        json_t *made = prb_dap_frame_json(&wanted[i].frame, 7);
+        const char *hint = json_string_value(json_object_get(made, "presentationHint"));
+        assert_int_equal(json_integer_value(json_object_get(made, "id")), 7);
+        assert_string_equal(json_string_value(json_object_get(made, "name")), wanted[i].name);
+        assert_string_equal(hint ? hint : "", wanted[i].hint ? wanted[i].hint : "");
+        json_decref(made);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +213,7 @@ int main(void)
         cmocka_unit_test(paths_are_mapped),    cmocka_unit_test(wrong_mappings),
         cmocka_unit_test(places_are_found),    cmocka_unit_test(roots_are_tidied),
         cmocka_unit_test(columns_are_utf16),   cmocka_unit_test(messages_are_bounded),
+        cmocka_unit_test(frames_are_hinted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
