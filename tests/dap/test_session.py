@@ -1,7 +1,6 @@
 """A session from its begin to its end: order, capabilities, refusals, disconnect in each of its forms, a second client."""
 
 import os
-import os
 import shutil
 import signal
 
