@@ -3,6 +3,7 @@
 import json
 import os
 import statistics
+import time
 
 from debuggee import evaluate, resume, set_lines, stop_at, stopped, top
 from hard import wait_until
@@ -100,11 +101,27 @@ def test_speed_comes_back(debuggee, client, python):
     assert statistics.median(ratios) > 0.9, ratios
 
 
+COUNTS = """
+import sys
+main = sys.modules["__main__"]
+found = [sys.getrefcount(one.__code__) for one in vars(main).values() if hasattr(one, "__code__")]
+""".strip()
+
+
+def references(program):
+    """To the code objects of the program's functions."""
+    probing("-t", program.pid, "inject", check=False)
+    return probing("-t", program.pid, "eval", COUNTS + "\nprint(found)").stdout
+
+
 def test_cycles(debuggee, client, python):
     """Under load; every third client dies instead of saying goodbye."""
     program = debuggee(python, "hot", "one_line", "sleeper", "calls")
-    first = None
+    program.run("cold")
+    counts = references(program)
+    first, seconds = None, []
     for i in range(CYCLES):
+        began = time.monotonic()
         session = client()
         session.attach(program.pid)
         body, frame = stop_at(session, program, "cold", "cold")
@@ -119,12 +136,16 @@ def test_cycles(debuggee, client, python):
             session.disconnect()
             session.close()
         program.until("done cold", 20)
+        seconds.append(time.monotonic() - began)
         if i == min(4, CYCLES - 1):
             first = usage(program.pid)
     # A connection's thread may still be ending.
     wait_until(lambda: all(usage(program.pid)[what] <= first[what] for what in ("threads", "files")), 10)
     last = usage(program.pid)
     assert last["kB"] - first["kB"] < 4096 + 8 * CYCLES, (first, last)
+    third = len(seconds) // 3
+    assert statistics.median(seconds[-third:]) < 1.5 * statistics.median(seconds[:third]) + 0.05, seconds
+    assert references(program) == counts
     for lane in ("hot", "one_line", "sleeper", "calls"):
         program.moves(lane)
 

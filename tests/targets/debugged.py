@@ -4,6 +4,7 @@ A line that tests stop at has a mark, `# at NAME`.  Some threads run from the st
 page named by PRB_TEST_PAGE has a counter of each.
 """
 
+import _thread
 import ctypes
 import linecache
 import mmap
@@ -290,6 +291,18 @@ def uncaught():
         sys.stderr = open(os.devnull, "w")
     thread.start()
     thread.join()
+
+
+def raw_uncaught():
+    """The same of a thread that threading does not know."""
+    before = _thread._count()
+    _thread.start_new_thread(fails, ("raw",))
+    while _thread._count() > before:
+        time.sleep(0.001)
+
+
+def fatal():
+    fails("fatal")
 
 
 def prints():

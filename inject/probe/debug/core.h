@@ -78,6 +78,10 @@ bool prb_debug_take_out(struct prb_python_job *job, const struct prb_py_api *py,
 struct prb_py *prb_debug_tell(const struct prb_py_api *py, struct prb_py *function,
                               struct prb_py *args);
 
+/* An event that the agent itself came upon, on the thread it is of: as prb_debug_happened(), asked
+ * whatever is watched. */
+bool prb_debug_found(const struct prb_py_api *py, const struct prb_debug_place *place);
+
 /* ---- engine.c ---- */
 
 /* The dict ENGINE, a new reference. */

@@ -365,3 +365,10 @@ bool prb_debug_happened(const struct prb_debug_place *place)
     look(py, place, ident, is_asked(place->event, place->code, place->planted, ident));
     return true;
 }
+
+bool prb_debug_found(const struct prb_py_api *py, const struct prb_debug_place *place)
+{
+    if (session.state == PRB_DEBUG_OPEN && !prb_debug_is_inside())
+        look(py, place, py->PyThread_get_thread_ident(), true);
+    return true;
+}

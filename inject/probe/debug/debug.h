@@ -110,6 +110,7 @@ void prb_debug_end(void);
  *   resume(ident)                 one parked thread on; 0: all, and the gate opens
  *   run(source, file, space)      execute a part (bytes), statement by statement, with a breath between
  *   breathe()                     let others have the GIL: what takes longer than 0.5 ms calls it now and then
+ *   found(event, frame, line, value)  an event that Python itself came upon, on its thread: happened() is asked, it may park
  *   native_id(ident)              gettid(2) of a thread with a Python thread state, 0: not known
  *   save_locals(frame)            PyFrame_LocalsToFast where CPython needs it (nothing from 3.13 on)
  *   mechanism                     its name, a str; "" when this CPython has none: without, a str, says why

@@ -80,6 +80,8 @@ def call(method, arguments):
         raise Failed("the arguments are no JSON: {}".format(wrong))
     if not isinstance(given, dict):
         raise Failed("the arguments are no JSON object")
+    if session.exceptions is not None:
+        session.exceptions.again()
     try:
         result = getattr(part(where), RENAMED.get(method, method))(session, given)
     except (TypeError, KeyError, ValueError, AttributeError) as error:

@@ -140,6 +140,8 @@ class Session(object):
         if self.output is not None:
             self.output.off()
         self.stepping.clear()
+        if self.exceptions is not None:
+            self.exceptions.off()
         self.breakpoints = self.exceptions = self.data = None
         self.stops.clear()
         self.handles.drop()

@@ -53,9 +53,12 @@ def strip(frame):
 
 def running():
     """[(ident, innermost frame)] of the program's threads, the main one first."""
-    found = [(ident, strip(frame)) for ident, frame in sys._current_frames().items()]
+    found = {ident: strip(frame) for ident, frame in sys._current_frames().items()}
+    for ident, _, frame, reason in engine.parked():  # noqa: F821
+        if reason is not None and found.get(ident) is None:
+            found[ident] = frame  # that an exception has left: nothing of the program's runs there any more
     main = main_ident()
-    return sorted((one for one in found if one[1] is not None), key=lambda one: (one[0] != main, one[0]))
+    return sorted((one for one in found.items() if one[1] is not None), key=lambda one: (one[0] != main, one[0]))
 
 
 def main_ident():

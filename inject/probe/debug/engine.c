@@ -275,6 +275,27 @@ static struct prb_py *save_locals(struct prb_py *self, struct prb_py *args)
     return nothing(py);
 }
 
+static struct prb_py *found(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *frame, *value;
+    int event, line;
+    if (!py || !py->PyArg_ParseTuple(args, "iOiO", &event, &frame, &line, &value))
+        return NULL;
+    PRB_AUTO(prb_py) struct prb_py *code = py->PyObject_GetAttrString(frame, "f_code");
+    if (!code)
+        return NULL;
+    struct prb_debug_place place = {
+        .event = (enum prb_debug_event)event,
+        .frame = frame,
+        .code = code,
+        .line = line,
+        .value = value,
+    };
+    return prb_debug_found(py, &place) ? nothing(py) : NULL;
+}
+
 static struct prb_py_method methods[] = {
     {"emit", emit, PRB_PY_VARARGS, "emit(bytes, important=True): one event"},
     {"plant", plant, PRB_PY_VARARGS, "plant(code, lines)"},
@@ -286,6 +307,7 @@ static struct prb_py_method methods[] = {
     {"resume", resume, PRB_PY_VARARGS, "resume(ident); 0: all, and the gate opens"},
     {"run", run, PRB_PY_VARARGS, "run(source, file, space): a part, with breaths"},
     {"breathe", breathe, PRB_PY_VARARGS, "breathe(): others get the GIL"},
+    {"found", found, PRB_PY_VARARGS, "found(event, frame, line, value)"},
     {"native_id", native_id, PRB_PY_VARARGS, "native_id(ident) -> gettid(2)"},
     {"save_locals", save_locals, PRB_PY_VARARGS, "save_locals(frame)"},
 };
