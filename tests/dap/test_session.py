@@ -9,7 +9,7 @@ import pytest
 from client import CLIENT, Failed, Stdio, framed
 from debuggee import go_on, marks, resume, set_lines, stop_at, stopped, top
 from hard import wait_until
-from target import PROBING, TARGETS
+from target import PROBING, TARGETS, probing
 
 CAPABILITIES = [
     "supportsConfigurationDoneRequest", "supportsFunctionBreakpoints", "supportsConditionalBreakpoints",
@@ -353,3 +353,25 @@ def test_stdio_ends_with_its_input():
     adapter = Stdio(PROBING, "dap")
     assert adapter.close() == 0
     assert not adapter.errors
+
+
+def test_an_interpreter_without_a_gil(debuggee, client, python):
+    """It says so (here: falsely); that it cannot be stopped is an answer, and it can be looked at."""
+    if python.minor < (3, 13):
+        pytest.skip("always has its GIL")
+    program = debuggee(python, "hot")
+    probing("-t", program.pid, "inject", check=False)
+    probing("-t", program.pid, "eval", "import sys; sys._is_gil_enabled = lambda: False")
+    session = client()
+    session.attach(program.pid)
+    session.refused("setBreakpoints", {"source": program.source(), "breakpoints": [{"line": program.line("hot")}]})
+    session.refused("pause", {"threadId": 0})
+    assert session.request("threads")["threads"]
+    session.disconnect()
+    program.moves("hot")
+    other = client()
+    other.attach(program.pid, look=True)
+    other.request("pause", {"threadId": 0})
+    body = stopped(other)
+    assert other.request("stackTrace", {"threadId": body["threadId"]})["stackFrames"]
+    program.moves("hot")
