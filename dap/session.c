@@ -296,7 +296,6 @@ static bool read_all(struct prb_dap_session *session, struct prb_error *err)
         if (!wait_ms)
             return prb_fail(err, PRB_PERMISSION, "no token was shown within %d s",
                             PRB_DAP_STRANGER_MS / 1000);
-        session->wire.body_max = wait_ms > 0 ? PRB_DAP_STRANGER_MAX : 0;
         if (poll(fds, 2, wait_ms) < 0 && errno != EINTR)
             return prb_fail_sys(err, errno, "waiting for the client");
         if (!fds[0].revents || fds[1].revents)
@@ -306,6 +305,7 @@ static bool read_all(struct prb_dap_session *session, struct prb_error *err)
             continue;
         if (n <= 0)
             return true;
+        session->wire.body_max = patience(session, since) < 0 ? 0 : PRB_DAP_STRANGER_MAX;
         if (!prb_dap_wire_add(&session->wire, chunk, (size_t)n))
             return prb_fail(err, PRB_NOMEM, "out of memory");
         if (!take_messages(session, err))
