@@ -195,13 +195,21 @@ static void end_sessions(struct prb_dap_server *server, double wait_s)
     pthread_mutex_unlock(&server->lock);
 }
 
-/* Better told now than to the first client. */
-static bool can_be_opened(const char *file, struct prb_error *err)
+/* Better told now than to the first client: a file that is no core, a process without Python or of
+ * another user. */
+static bool can_be_opened(const struct prb_dap_listen_options *options, struct prb_error *err)
 {
-    struct prb_target *target = prb_target_open(file, NULL, err);
+    struct prb_error why = {0};
+    struct prb_target *target = options->file ? prb_target_open(options->file, NULL, &why)
+                                              : prb_target_open_pid(options->pid, &why);
     if (target)
         prb_target_close(target);
-    return target != NULL;
+    bool hopeless = options->file || why.code == PRB_NOT_PYTHON || why.code == PRB_PERMISSION;
+    if (target || !hopeless)
+        return true;
+    if (err)
+        *err = why;
+    return false;
 }
 
 /* Nobody is connected who could be told. */
@@ -230,7 +238,7 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
         return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)options->pid);
     snprintf(folder, sizeof folder, "/proc/%d", (int)options->pid);
     server->target_uid = options->pid && stat(folder, &status) == 0 ? status.st_uid : geteuid();
-    if (options->file && !can_be_opened(options->file, err))
+    if ((options->file || options->pid) && !can_be_opened(options, err))
         return false;
     if (!prb_dap_server_bind(server, err))
         return false;

@@ -34,7 +34,7 @@ struct prb_dap_host {
     const char *file;   /* the same: a core or snapshot */
     bool look;          /* without the probe */
     bool keeps;         /* there may be a next client, for which the target can be left standing */
-    const char *address; /* "HOST:PORT" where other clients reach this process, or NULL (stdio, Unix socket) */
+    const char *address; /* "HOST:PORT" where the server listens, or NULL (stdio, Unix socket) */
 };
 struct prb_dap_host_ops {
     /* The back end of a process: opened, or the one that was kept; *stopped_out: the body of the event it stands at, a
