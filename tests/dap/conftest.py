@@ -17,7 +17,7 @@ _spec.loader.exec_module(_live)
 # PROBING_DAP_LONG=1: all on every interpreter.  Without it these, which are long, run on few of them, and what is of a
 # container or has its JIT switched on runs where that may make a difference.
 LONG = bool(os.environ.get("PROBING_DAP_LONG"))
-FEW = {"test_matrix", "test_leaving", "test_core", "test_look", "test_fuzz"}
+FEW = {"test_matrix", "test_leaving", "test_core", "test_look", "test_fuzz", "test_agent_live", "test_testsupport"}
 OF_CONTAINERS_TOO = {"test_transports"}
 JITTED = {"test_running", "test_breakpoints"} | FEW
 

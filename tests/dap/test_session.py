@@ -104,6 +104,8 @@ def test_debugpy_arguments(attached, any_python, arguments):
 
 def test_attach_by_name(debuggee, client, any_python, tmp_path):
     """processName: a part of the command line; what is not one process is refused."""
+    if any_python.root:
+        pytest.skip("another root does not see the folder")
     program = debuggee(any_python, folder=str(copied(tmp_path)))
     session = client()
     session.attach(processName=str(tmp_path))
