@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-DEADLINE = 60  # seconds for any one thing
+DEADLINE = 120  # seconds for any one thing
 SETTINGS = {
     "workbench.startupEditor": "none",
     "workbench.enableExperiments": False,
@@ -206,12 +206,18 @@ class Workbench:
 
     def open(self, name, line):
         """A file of the folder, at a line, once its language is known: breakpoints need that."""
-        self.press("F1")
-        self.page.locator(".quick-input-widget input").first.fill(name)
-        self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for()
-        self.press("Enter")
         mode = self.page.locator("#status\\.editor\\.mode")
-        self.until("the language of " + name, lambda: "Python" in mode.inner_text())
+
+        def opened():
+            if not mode.is_visible():
+                self.press("F1")
+                self.page.locator(".quick-input-widget input").first.fill(name, timeout=5000)
+                self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(timeout=10000)
+                self.press("Enter")
+                mode.wait_for(timeout=10000)
+            return "Python" in mode.inner_text()
+
+        self.until("the language of " + name, opened)
         self.command("Go to Line/Column")
         box = self.page.locator(".quick-input-widget input").first
         box.fill(":{}".format(line))
