@@ -97,7 +97,7 @@ void prb_debug_end(void);
  *   ENGINE          a dict: the functions below
  *   PARTS           a dict: name -> source (bytes), all of prb_debug_parts
  *   AGENT           the namespace of python_agent.py (its part(), show(), complete(), ...)
- *   STAY, CODES     as for the agent
+ *   STAY, CODES, RUN  as for the agent
  * and C then takes call, happened, parked, resumed and close out of it.
  *
  * ---- what Python gets: ENGINE, builtin functions ----
@@ -108,7 +108,9 @@ void prb_debug_end(void);
  *   watch_new_code(on), watch_exceptions(mask), step(ident, code, events), gate(armed)
  *   parked()                      [(ident, native id, frame, reason)] of the threads that are parked
  *   resume(ident)                 one parked thread on; 0: all, and the gate opens
- *   run(source, file, space)      execute a part (bytes), statement by statement, with a breath between
+ *   owed(exception)               whether one that was caught is of a signal handler of the program's; this thread's next
+ *                                 step in the program raises it then, where it is in a hook
+ *   Interrupted                   the class of what ends code that does not end by itself
  *   breathe()                     let others have the GIL: what takes longer than 0.5 ms calls it now and then
  *   found(event, frame, line, value)  an event that Python itself came upon, on its thread: happened() is asked, it may park
  *   native_id(ident)              gettid(2) of a thread with a Python thread state, 0: not known
@@ -120,12 +122,12 @@ void prb_debug_end(void);
  *   call(method, arguments: bytes) -> bytes       a DEBUG_CALL; JSON both, methods.def.  An exception fails the request:
  *                                                 its str is the text, its attribute code (an int, enum prb_code) the code
  *   happened(event, frame, code, line, value, planted) -> reason to park (str), or None to go on
- *                                                 It arms the gate before it gives a reason (C does when somebody opened it
- *                                                 meanwhile); resume is for threads that parked() was told of.
+ *                                                 A reason arms the gate; resume is for threads that parked() was told of.
  *                                                 Asked first for planted lines and steps while the gate is armed, too;
  *                                                 None then parks by the gate.
- *   parked(ident, frame, reason), resumed(ident)  told once each, on that thread: when engine parked() has it and
- *                                                 calls can run on it ("stopped" is emitted here), and when it goes on
+ *   parked(ident, frame, reason)                  told on that thread when engine parked() has it and calls can run on it
+ *                                                 ("stopped" is emitted here); not of threads that only the gate stops
+ *   forget(ident)                                 a signal handler of the program's ended happened(): there is no stop
  *   close()                                       the session ended: drop every reference
  *
  * A generator that was suspended when new code began to be watched: its RESUME counts as its CALL.

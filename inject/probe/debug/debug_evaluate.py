@@ -63,7 +63,7 @@ def run(session, handle, text, statements):
     try:
         body, last, awaits = parsed(text)
     except (SyntaxError, ValueError) as error:
-        raise Raised(AGENT["plain"](error))  # noqa: F821
+        raise Raised(caught(error))  # noqa: F821
     if body is not None and not awaits and not statements:
         raise Raised("SyntaxError: only an expression can be evaluated here")
     try:
@@ -79,9 +79,13 @@ def run(session, handle, text, statements):
             return (eval(last, space), True) if last is not None else (None, False)
         finally:
             keep(session, handle, before, space)
-    except Failed:  # noqa: F821
+    except (Failed, engine.Interrupted):  # noqa: F821
         raise
-    except Exception as error:
+    except BaseException as error:
+        # One that the code raises itself is only its failure; the program gets what a signal handler of its own raised.
+        if not (isinstance(error, KeyboardInterrupt) and "KeyboardInterrupt" in text) and engine.owed(error):  # noqa: F821
+            raise Raised("a signal handler of the program raised {}: the program gets it when it goes on".format(
+                AGENT["plain"](error)))  # noqa: F821
         raise Raised(AGENT["plain"](error))  # noqa: F821
 
 
@@ -167,7 +171,7 @@ def refuse_calls(text):
     try:
         tree = ast.parse(text.strip(), FILE, "eval")
     except SyntaxError as error:
-        raise Failed(AGENT["plain"](error))  # noqa: F821
+        raise Failed(caught(error))  # noqa: F821
     if any(isinstance(node, CALLS) for node in ast.walk(tree)):
         raise Failed("a hover calls nothing: evaluate it in the console or as a watch")  # noqa: F821
 
@@ -180,14 +184,14 @@ def set_expression(session, given):
     try:
         code = compile("{} = __probing_value__".format(target), FILE, "exec", 0, True)
     except (SyntaxError, ValueError) as error:
-        raise Failed(AGENT["plain"](error))  # noqa: F821
+        raise Failed(caught(error))  # noqa: F821
     space = space_of(session, handle)
     before = dict(space)
     space["__probing_value__"] = value
     try:
         exec(code, space)
     except Exception as error:
-        raise Failed(AGENT["plain"](error))  # noqa: F821
+        raise Failed(caught(error))  # noqa: F821
     del space["__probing_value__"]
     keep(session, handle, before, space)
     return part("variables").View(session, handle, given).shown(value, target)  # noqa: F821

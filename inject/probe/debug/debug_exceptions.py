@@ -71,8 +71,12 @@ class Filters(object):
             if isinstance(value, (type, tuple)):
                 return isinstance(error, value)
             return bool(value)
-        except Exception as wrong:
-            engine.note("the condition of an exception breakpoint raised " + AGENT["plain"](wrong), "important")  # noqa: F821
+        except engine.Interrupted:  # noqa: F821
+            raise
+        except BaseException as wrong:
+            if engine.owed(wrong):  # noqa: F821
+                return False
+            engine.note("the condition of an exception breakpoint raised " + caught(wrong), "important")  # noqa: F821
             return True
 
 
@@ -116,7 +120,7 @@ def set_exception_breakpoints(session, given):
                 code = part("conditions").compiled(condition) if condition and condition.strip() else None  # noqa: F821
                 wanted[name] = code
             except (SyntaxError, ValueError) as error:
-                answer = {"verified": False, "message": AGENT["plain"](error)}  # noqa: F821
+                answer = {"verified": False, "message": caught(error)}  # noqa: F821
         answers.append(answer)
     before, session.exceptions = session.exceptions, None
     if before is not None:

@@ -59,7 +59,9 @@ def dumps(value):
         return "".join("\\u{:04x}".format(ord(c)) if 0xD800 <= ord(c) < 0xE000 else c for c in text).encode("utf-8")
 
 
-class Reader(object):
+class Words(object):
+    """Reads what is not nested.  (A statement is compiled in one go, with the GIL: none of them is long.)"""
+
     def __init__(self, text):
         self.text = text
         self.at = 0
@@ -75,50 +77,6 @@ class Reader(object):
         if self.blank() != what:
             raise Wrong("{!r} is missing at {}".format(what, self.at))
         self.at += 1
-
-    def value(self, depth=0):
-        first = self.blank()
-        if depth > DEPTH_MAX:
-            raise Wrong("nested too deeply")
-        if first == '"':
-            return self.string()
-        if first == "{":
-            return self.object(depth)
-        if first == "[":
-            return self.array(depth)
-        return self.word()
-
-    def object(self, depth):
-        found = {}
-        self.at += 1
-        if self.blank() == "}":
-            self.at += 1
-            return found
-        while True:
-            if self.blank() != '"':
-                raise Wrong("a name is missing at {}".format(self.at))
-            name = self.string()
-            self.expect(":")
-            found[name] = self.value(depth + 1)
-            if self.blank() != ",":
-                break
-            self.at += 1
-        self.expect("}")
-        return found
-
-    def array(self, depth):
-        found = []
-        self.at += 1
-        if self.blank() == "]":
-            self.at += 1
-            return found
-        while True:
-            found.append(self.value(depth + 1))
-            if self.blank() != ",":
-                break
-            self.at += 1
-        self.expect("]")
-        return found
 
     def word(self):
         text, start = self.text, self.at
@@ -172,6 +130,52 @@ class Reader(object):
             return int(self.text[at:at + 4].rjust(4, "?"), 16)
         except ValueError:
             raise Wrong("a wrong escape at {}".format(at))
+
+
+class Reader(Words):
+    def value(self, depth=0):
+        first = self.blank()
+        if depth > DEPTH_MAX:
+            raise Wrong("nested too deeply")
+        if first == '"':
+            return self.string()
+        if first == "{":
+            return self.object(depth)
+        if first == "[":
+            return self.array(depth)
+        return self.word()
+
+    def object(self, depth):
+        found = {}
+        self.at += 1
+        if self.blank() == "}":
+            self.at += 1
+            return found
+        while True:
+            if self.blank() != '"':
+                raise Wrong("a name is missing at {}".format(self.at))
+            name = self.string()
+            self.expect(":")
+            found[name] = self.value(depth + 1)
+            if self.blank() != ",":
+                break
+            self.at += 1
+        self.expect("}")
+        return found
+
+    def array(self, depth):
+        found = []
+        self.at += 1
+        if self.blank() == "]":
+            self.at += 1
+            return found
+        while True:
+            found.append(self.value(depth + 1))
+            if self.blank() != ",":
+                break
+            self.at += 1
+        self.expect("]")
+        return found
 
 
 def loads(data):
