@@ -417,6 +417,56 @@ def case_step():
     assert [row[:2] + row[3:] for row in events] == [(UNWIND, "failing", caught, 0)], events
 
 
+def case_step_out_by_exception():
+    """A step that follows an exception out of frames which ran before the hook came, to where it is caught; what is wanted
+    is changed by Python code, as the debugger's."""
+    def raises(thread):
+        thread.count += 1
+        time.sleep(0.005)
+        raise KeyError(thread.count)  # raises
+
+    def between(thread):
+        while True:
+            raises(thread)
+
+    def catches(thread):
+        while not thread.stop:
+            try:
+                between(thread)
+            except IndexError:
+                pass
+            except KeyError:
+                pass  # caught
+
+    def then(event, frame, line):
+        if frame.f_code is raises.__code__ and event == LINE:
+            plant(raises)
+            step(raises.__code__)
+        elif event == UNWIND:
+            step(frame.f_back.f_code)
+        elif frame.f_code is catches.__code__:
+            for code in stepped:
+                module.evaluation_step(code, 0)
+            del stepped[:]
+
+    def step(code):
+        stepped.append(code)
+        module.evaluation_step(code, LINE | RETURN | UNWIND)
+
+    stepped, thread = [], Thread(catches)
+    thread.start()
+    line = catches.__code__.co_firstlineno + 4
+    for i in range(5):
+        until(lambda: thread.count > 3 * i)
+        with Events(then) as events:
+            plant(raises, line_of(raises, "raises"))
+            until(lambda: events.of(UNWIND) and not stepped)
+        assert [row[:3] for row in events[1:]] == [
+            (UNWIND, "raises", line_of(raises, "raises")), (UNWIND, "between", between.__code__.co_firstlineno + 2),
+            (LINE, "catches", line)], events
+    thread.end()
+
+
 def one_line(thread):
     while not thread.stop: thread.count += 1  # one_line
 

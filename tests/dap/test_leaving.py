@@ -137,15 +137,15 @@ def test_cycles(debuggee, client, python):
         program.until("done cold", 20)
         seconds.append(time.monotonic() - began)
         if i == CYCLES // 3:  # malloc's arenas are there
+            counts = references(program)  # it collects garbage first
             first = usage(program.pid)
-            counts = references(program)
     # A connection's thread may still be ending.
     wait_until(lambda: all(usage(program.pid)[what] <= first[what] for what in ("threads", "files")), 10)
+    wait_until(lambda: references(program) == counts, 10)
     last = usage(program.pid)
     assert last["kB"] - first["kB"] < 4096 + 8 * CYCLES, (first, last)
     third = len(seconds) // 3
     assert statistics.median(seconds[-third:]) < 1.5 * statistics.median(seconds[:third]) + 0.05, seconds
-    wait_until(lambda: references(program) == counts, 10)
     for lane in ("hot", "one_line", "sleeper", "calls"):
         program.moves(lane)
 

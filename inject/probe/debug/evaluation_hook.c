@@ -203,7 +203,9 @@ int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
     if (what == PRB_TRACE_LINE || what == PRB_TRACE_CALL)
         forget_raised(thread);
     bool ok = prb_debug_is_inside() || tellers[what](&of, value);
-    if (!prb_evaluation_traces(thread) && what != PRB_TRACE_RETURN)
+    /* A change that our own code made gave its frames' thread what those want: nothing. */
+    bool ends = what == PRB_TRACE_RETURN && !prb_evaluation_caller(of.inner);
+    if (!prb_evaluation_traces(thread) && !ends)
         prb_evaluation_apply(thread);
     return ok ? 0 : -1;
 }
