@@ -1,8 +1,13 @@
 /* Processes that are debugged through a server: one session each; some are kept standing for the
  * next one. */
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "dap/server.h"
+
+#define LEAVING_S 5 /* for a session to leave its process */
+#define MOMENT_S 1  /* for one that has lost its client to begin to */
 
 static void happened(void *context, const char *event, json_t *body)
 {
@@ -83,8 +88,25 @@ static bool open_held(struct prb_dap_server *server, struct prb_dap_held *held,
     held->backend = backend;
     if (!backend)
         *held = (struct prb_dap_held){0};
+    pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
     return backend != NULL;
+}
+
+/* The lock is held.  A process that is just being left is waited for, and a moment also one whose
+ * client may be gone without a word: clients that restart come at once. */
+static struct prb_dap_held *find_settled(struct prb_dap_server *server, pid_t pid)
+{
+    struct prb_dap_held *held;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    while ((held = find(server, pid)) && (held->owner || !held->backend)) {
+        struct timespec until = now;
+        until.tv_sec += held->owner ? MOMENT_S : LEAVING_S;
+        if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)
+            break;
+    }
+    return held;
 }
 
 static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
@@ -98,7 +120,7 @@ static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
                                  "this server is about process %d, and %d is none of its job",
                                  (int)server->options->pid, (int)pid));
     pthread_mutex_lock(&server->lock);
-    struct prb_dap_held *held = find(server, pid);
+    struct prb_dap_held *held = find_settled(server, pid);
     bool busy = held && (held->owner || !held->backend), kept = held && !busy;
     if (!held && (held = find(server, 0)))
         *held = (struct prb_dap_held){.pid = pid, .server = server};
@@ -128,6 +150,8 @@ static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, 
             held = &server->held[i];
     if (held)
         held->owner = NULL;
+    if (held && !keep)
+        held->backend = NULL; /* nobody may claim it now */
     while (held && held->telling)
         pthread_cond_wait(&server->changed, &server->lock);
     if (held && stopped && !held->stopped)
@@ -215,6 +239,7 @@ bool prb_dap_held_resume(struct prb_dap_server *server)
         pthread_mutex_lock(&server->lock);
         json_decref(held->stopped);
         *held = (struct prb_dap_held){0};
+        pthread_cond_broadcast(&server->changed);
         pthread_mutex_unlock(&server->lock);
         found = true;
     }

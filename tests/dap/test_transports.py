@@ -83,6 +83,21 @@ def test_the_network_goes(debuggee, client, serve, any_python):
         program.run("cold", 10)
 
 
+def test_a_client_that_comes_while_another_leaves(debuggee, client, serve, any_python):
+    """It waits for the other's end, and gets a session of its own."""
+    program = debuggee(any_python, "hot")
+    server = serve(program, "--listen")
+    for _ in range(10):
+        session = client(Socket(server.address))
+        session.attach()
+        session.send("evaluate", {"expression": "sum(range(100000))", "context": "repl"})
+        session.kill()
+    session = client(Socket(server.address))
+    session.attach()
+    break_and_leave(session, program)
+    assert server.end() == 0
+
+
 def test_unix_socket(debuggee, client, serve, any_python, tmp_path):
     program = debuggee(any_python)
     path = str(tmp_path / "debug.sock")
