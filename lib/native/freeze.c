@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -29,7 +30,7 @@ struct held {
 
 struct freeze {
     struct held *held;
-    size_t count, stopped;
+    size_t count;
     int refused; /* errno of the first PTRACE_SEIZE that failed for another reason than the thread's
                     end */
     pid_t refused_tid;
@@ -88,12 +89,16 @@ static void await_all(struct freeze *freeze)
             if (got == 0)
                 nanosleep(&(struct timespec){0, POLL_NS}, NULL);
         }
-        freeze->stopped += held->stopped;
     }
 }
 
 /* While threads stand nobody else's turn comes first, where that is allowed (root). */
-static void hurry(void) { setpriority(PRIO_PROCESS, 0, -20); }
+static void hurry(void)
+{
+    const struct sched_param lowest = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest) != 0)
+        setpriority(PRIO_PROCESS, 0, -20);
+}
 
 static void *freeze_main(void *argument)
 {
@@ -108,7 +113,7 @@ static void *freeze_main(void *argument)
         if (freeze->held[i].stopped)
             ptrace(PTRACE_DETACH, freeze->held[i].tid, NULL,
                    (void *)(intptr_t)freeze->held[i].signal);
-    freeze->stood = freeze->stopped ? 1e-9 * (double)(now_ns() - since) : 0;
+    freeze->stood = freeze->refused ? 0 : 1e-9 * (double)(now_ns() - since);
     return NULL;
 }
 
