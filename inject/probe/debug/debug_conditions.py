@@ -61,6 +61,7 @@ class Rule(object):
         try:
             if self.text.strip():
                 self.condition = compiled(self.text)
+                self.plain = not names.nests(self.condition)
             if given.get("logMessage"):
                 self.message = pieces(given["logMessage"])
         except (SyntaxError, ValueError) as error:
@@ -79,13 +80,12 @@ class Rule(object):
         trouble = None
         if self.condition is not None:
             try:
-                met = names.evaluated(self.condition, frame, more)
+                met = names.judged(self.condition, self.plain, frame, more)
             except engine.Interrupted:  # noqa: F821
                 raise
             except BaseException as error:
                 met = not engine.owed(error)  # noqa: F821
                 trouble = "the condition {!r} raised {}".format(self.text, caught(error))  # noqa: F821
-            names.release(frame)
             if not met:
                 return False, None
         self.count += 1
