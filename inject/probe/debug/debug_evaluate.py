@@ -112,11 +112,11 @@ class Captured(object):
     def __init__(self):
         self.waiting = {}
 
-    def __enter__(self):
+    def begin(self):
         streams = AGENT["streams"]  # noqa: F821
         streams["enter"](streams["Output"](self.send, self.display))
 
-    def __exit__(self, *exception):
+    def end(self):
         AGENT["streams"]["leave"]()  # noqa: F821
         for stream, data in sorted(self.waiting.items()):
             self.tell(stream, data)
@@ -138,6 +138,20 @@ class Captured(object):
             engine.note(part("values").text(value))  # noqa: F821
 
 
+def captured(session, handle, text):
+    """Statements.  A value that takes long to free may be interrupted again: the streams are the program's all the same."""
+    streams = Captured()
+    streams.begin()
+    try:
+        return run(session, handle, text, True)
+    finally:
+        try:
+            streams.end()
+        except KeyboardInterrupt:
+            streams.end()
+            raise
+
+
 def evaluate(session, given):
     text = given.get("expression")
     if not isinstance(text, str):
@@ -150,8 +164,7 @@ def evaluate(session, given):
         refuse_calls(text)
     try:
         if context == "repl":
-            with Captured():
-                value, is_value = run(session, handle, text, True)
+            value, is_value = captured(session, handle, text)
         else:
             value, is_value = run(session, handle, text, False)
     except Raised as error:
