@@ -12,6 +12,7 @@ import pytest
 
 from client import Socket
 from debuggee import evaluate, local_variables, marks, python_frames, resume, stack, stopped, top
+from hard import wait_until
 from target import DEADLINE, TARGETS, children, die_with_parent
 from torch_python import torch_python
 
@@ -158,3 +159,18 @@ def test_pausing_a_rank_warns(torchrun, client):
     torchrun.wait_step()
     session.disconnect()
     torchrun.wait_step()
+
+
+def test_pausing_without_a_client_warns(torchrun, serve):
+    """Nobody is connected: the server itself says it."""
+    pids = torchrun.ranks()
+
+    class Rank:
+        pid = pids[0]
+
+    server = serve(Rank, "--pause", "--resume-after", "3")
+    wait_until(lambda: any("goes on" in line for line in server.errors), 30)
+    torchrun.wait_step()
+    server.end()
+    said = "".join(server.errors)
+    assert "is paused: the time-out of" in said and "gloo" in said and "(50 s)" in said, said

@@ -13,7 +13,7 @@ import pytest
 from client import Failed, Socket, framed
 from debuggee import go_on, stop_at, stopped
 from hard import wait_until
-from target import DEADLINE, PROBING
+from target import DEADLINE, PROBING, die_with_parent
 
 TOKEN = "correct-horse-battery-staple"
 # As another user: connect, ask, tell what came.
@@ -181,6 +181,23 @@ def test_disconnect_that_leaves_it_paused(debuggee, client, serve, python):
     body = stopped(other)
     go_on(other, program, body["threadId"], "cold")
     program.moves("hot")
+
+
+def test_only_a_server_that_stays_keeps_it_paused(client):
+    """Standard input and output, and a server for one client, have no next one."""
+    assert not client().initialize().get("supportSuspendDebuggee")
+    adapter = subprocess.Popen([PROBING, "dap", "--once", "--address", "127.0.0.1:0"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, encoding="utf-8", preexec_fn=die_with_parent)
+    try:
+        port = int(adapter.stdout.readline().rpartition(":")[2])
+        session = client(Socket(("127.0.0.1", port)))
+        assert not session.initialize().get("supportSuspendDebuggee")
+        session.close()
+        assert adapter.wait(10) == 0
+    finally:
+        adapter.kill()
+        adapter.wait()
+        adapter.stdout.close()
 
 
 def test_a_pause_that_nobody_comes_to(debuggee, serve, any_python):
