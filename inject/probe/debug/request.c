@@ -46,6 +46,21 @@ static void start_end(void)
     prb_python_release(prb_python_start(&request, &sink, NULL));
 }
 
+/* Of a client's "uid=UID by=PID (NAME)", which the log has; for people. */
+static void refuse(struct prb_request *request, const char *who)
+{
+    unsigned uid;
+    int pid;
+    char name[64];
+    if (sscanf(who, "uid=%u by=%d (%63[^)])", &uid, &pid, name) == 3)
+        prb_request_failf(request, PRB_BUSY, "one debugger at a time: disconnect that one",
+                          "the process is being debugged by process %d (%s) of user %u", pid, name,
+                          uid);
+    else
+        prb_request_failf(request, PRB_BUSY, "one debugger at a time: disconnect that one",
+                          "the process is being debugged by %s", who);
+}
+
 static void begin_debug(struct prb_request *request, const struct prb_message *message)
 {
     (void)message;
@@ -68,8 +83,7 @@ static void begin_debug(struct prb_request *request, const struct prb_message *m
     else if (waits)
         start_end();
     else
-        prb_request_failf(request, PRB_BUSY, "one debugger at a time: disconnect that one",
-                          "the process is being debugged by %s", who);
+        refuse(request, who);
 }
 
 void prb_debug_next(void)
