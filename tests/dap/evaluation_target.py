@@ -764,9 +764,9 @@ def case_fields_given_back():
     module.evaluation_inside(1)
 
     def fields():
-        """Lines of those that stay: the native thread is another one each time, and flags depend on where its code is."""
+        """Which states of threads there are: the native thread is another one each time, and now and then none."""
         told = module.evaluation_fields().decode().splitlines()
-        return told[0], sorted(line.split(":")[1].split()[:4] for line in told[1:])
+        return told[0], {tuple(line.split(":")[1].split()[:4]) for line in told[1:]}
 
     def quiet():
         """Of the innermost calls: as they end, it is handed to the outer ones."""
