@@ -88,6 +88,12 @@ def vsix():
     return found[0]
 
 
+def processes():
+    """What `probing list` knows."""
+    listed = subprocess.run([PROBING, "list", "--json"], check=True, stdout=subprocess.PIPE, timeout=60)
+    return json.loads(listed.stdout.decode())
+
+
 def begin(code, line=LINE):
     """Open the program, set a breakpoint in its loop, press F5."""
     code.open("train.py", line)
@@ -216,7 +222,10 @@ def test_commands(editor, job):
     assert panel.locator("td").all_inner_texts() == ["42", "<b>", "NULL"]
     code.picture("commands-query")
     of_the_job("Probing: Load the Probe into a Process")
-    code.until("the notification", lambda: "loaded in" in code.page.locator(".notifications-toasts").inner_text())
+    wanted = "Probing: process {}: ".format(job.pid)  # a test before may have left the probe there
+    code.until("the notification", lambda: any(text.startswith(wanted) for text in code.told))
+    [listed] = [one for one in processes() if one["pid"] == job.pid]
+    assert listed["has_probe"]
     code.picture("commands-inject")
     code.command("Welcome: Open Walkthrough")
     code.pick("Debug a training job that already runs")
@@ -297,8 +306,7 @@ def test_launch(editor, job, console):
                         "args": ["--workers", "0", "--threads", "1"], "console": console}, vsix())
 
     def launched():
-        listed = subprocess.run([PROBING, "list", "--json"], check=True, stdout=subprocess.PIPE, timeout=60)
-        return [one for one in json.loads(listed.stdout.decode()) if job.path in one["command"] and one["pid"] != job.pid]
+        return [one for one in processes() if job.path in one["command"] and one["pid"] != job.pid]
 
     begin(code)
     code.stopped_in("train_step", LINE)
