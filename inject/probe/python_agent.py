@@ -140,37 +140,8 @@ class Prepared(object):
             self.send(2, note.encode("utf-8", "backslashreplace"))
 
 
-class Job(Prepared):
-    def __init__(self, send, kind, source, name_space, thread, depth, cursor):
-        self.flags = 0
-        self.text = ""
-        self.code = 0
-        self.send = send
-        self.kind = kind
-        self.source = source
-        self.context = None
-        self.entered = False
-        self.codes = self.wrong = None
-        try:
-            if kind != COMPLETE and forbidden():
-                raise Refused("PERMISSION", "remote debugging is switched off in this process "
-                                            "(PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug)")
-            if thread:
-                part("frames")
-                self.context = FrameNames(thread_frame(thread, depth))  # noqa: F821
-                self.names = self.context.names
-            else:
-                self.names = space_of(name_space)
-            self.keeps_last = bool(name_space)
-            if kind == COMPLETE:
-                self.source = source[:cursor]
-            else:
-                self.file = "<eval {}>".format(counter())
-                streams["enter"](streams["Output"](send, self.display))
-                self.entered = True
-                self.prepare()
-        except Refused as refusal:
-            self.code, self.text = refusal.code, str(refusal)
+class Running(Prepared):
+    """Only run can be interrupted."""
 
     def run(self):
         if self.code:
@@ -204,6 +175,39 @@ class Job(Prepared):
         finally:
             if self.context is not None:
                 self.store()
+
+
+class Job(Running):
+    def __init__(self, send, kind, source, name_space, thread, depth, cursor):
+        self.flags = 0
+        self.text = ""
+        self.code = 0
+        self.send = send
+        self.kind = kind
+        self.source = source
+        self.context = None
+        self.entered = False
+        self.codes = self.wrong = None
+        try:
+            if kind != COMPLETE and forbidden():
+                raise Refused("PERMISSION", "remote debugging is switched off in this process "
+                                            "(PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug)")
+            if thread:
+                part("frames")
+                self.context = FrameNames(thread_frame(thread, depth))  # noqa: F821
+                self.names = self.context.names
+            else:
+                self.names = space_of(name_space)
+            self.keeps_last = bool(name_space)
+            if kind == COMPLETE:
+                self.source = source[:cursor]
+            else:
+                self.file = "<eval {}>".format(counter())
+                streams["enter"](streams["Output"](send, self.display))
+                self.entered = True
+                self.prepare()
+        except Refused as refusal:
+            self.code, self.text = refusal.code, str(refusal)
 
     def finish(self, escaped):
         """After run, whatever became of it: (code, flags, text).  escaped: an interruption came while run wrote."""

@@ -81,13 +81,14 @@ def begun(session, program, command):
 def test_compiled_code(job):
     """What compiled code calls can be stopped in; the compiled lines stop, or run; Dynamo and its evaluator stay as they were."""
     program, session = job("compile")
-    assert compiled_frames(program) >= 1
+    frames = compiled_frames(program)
+    assert frames >= 1
     for _ in range(2):
         body, frame = stop_at(session, program, "helper", "step")
         assert frame["name"].endswith("helper")
         assert any(one["name"].endswith("step") for one in python_frames(stack(session, body["threadId"])))
         finish(session, program, body["threadId"])
-    set_lines(session, program, "compiled", name=NAME)
+    assert "torch.compile" in set_lines(session, program, "compiled", name=NAME)[0]["message"]
     step = begun(session, program, "step")
     if step.is_alive():
         body = stopped(session, "breakpoint")
@@ -96,7 +97,7 @@ def test_compiled_code(job):
         resume(session, body["threadId"])
     step.join(DEADLINE)
     assert not step.is_alive()
-    frames = compiled_frames(program)
+    assert compiled_frames(program) == frames, "Dynamo compiled code of ours"
     session.disconnect()
     for _ in range(3):
         program.run("step")

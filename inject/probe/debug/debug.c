@@ -131,14 +131,17 @@ static const char *agent_source(void)
 
 static void choose_mechanism(const struct prb_py_api *py)
 {
-    struct prb_error err = {0};
+    bool told = false;
     session.mechanism = NULL;
     session.without[0] = '\0';
-    for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms && !session.mechanism; i++)
+    for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms && !session.mechanism; i++) {
+        struct prb_error err = {0};
         if (mechanisms[i]->usable(py, &err) && mechanisms[i]->begin(py, &err))
             session.mechanism = mechanisms[i];
-    if (!session.mechanism)
-        snprintf(session.without, sizeof session.without, "%s", err.text);
+        else if (!told) /* one that is of another CPython says nothing of this one */
+            snprintf(session.without, sizeof session.without, "%s", err.text);
+        told = told || err.code != PRB_NOT_FOUND;
+    }
     py->PyErr_Clear();
 }
 

@@ -57,7 +57,7 @@ bool prb_debug_is_inside(void);
 
 struct prb_debug_mechanism {
     const char *name; /* "monitoring", "frame evaluation" */
-    /* Whether this interpreter has what it needs; err says what not. */
+    /* Whether this interpreter has what it needs; err says what not, NOT_FOUND: all of it. */
     bool (*usable)(const struct prb_py_api *py, struct prb_error *err);
     bool (*begin)(const struct prb_py_api *py, struct prb_error *err);
     /* Everything is given back, byte for byte; full speed again. */

@@ -66,15 +66,23 @@ class Uncompiled(object):
         self.seen = False  # torch's compiler is there, and has been told of all
 
     def of(self, spaces):
-        module = sys.modules.get("torch._C._dynamo.eval_frame")
-        skip = getattr(module, "skip_code", None)
+        skip = self.skip()
         if skip is not None:
             for space in spaces:
                 self.values(list(space.values()), skip)
 
+    def skip(self):
+        """What does that to a code object, in the torch that is loaded."""
+        for name in ("torch._dynamo.eval_frame", "torch._C._dynamo.eval_frame"):
+            found = getattr(sys.modules.get(name), "skip_code", None)
+            if found is not None:
+                return found
+        return None
+
     def values(self, waiting, skip):
         while waiting:
             one = waiting.pop()
+            engine.breathe()
             if isinstance(one, type) and str(one.__module__).startswith("probing_"):
                 waiting += list(vars(one).values())
             code = one if type(one) is Code else getattr(one, "__code__", None) if type(one) is Function else None
@@ -128,7 +136,7 @@ def call(method, arguments):
         raise Failed("{}: {}".format(method, caught(error)), "INTERNAL")  # noqa: F821
     finally:
         part("threads").forget_dummy()
-        if not uncompiled.seen and "torch._C._dynamo.eval_frame" in sys.modules:
+        if not uncompiled.seen and uncompiled.skip() is not None:
             uncompiled.seen = True
             uncompiled.of([globals(), AGENT, AGENT["streams"]] + [one.__dict__ for one in list(parts.values())])  # noqa: F821
     return json.dumps(result or {})

@@ -169,6 +169,10 @@ class Met(Planted):
                 one.told = True
                 engine.event("breakpoint", {"reason": "changed", "breakpoint": one.answer(one.path)})  # noqa: F821
 
+
+class Hit(Met):
+    """What stops."""
+
     def hit(self, frame, code, line):
         """The stop of the breakpoints that lie here and count, or None."""
         there = self.planted.get(id(code))
@@ -197,7 +201,25 @@ class Met(Planted):
         return part("session").Stop(reason, frame, hit=hits, text=trouble, description=trouble)  # noqa: F821
 
 
-class Breakpoints(Met):
+class OfFunctions(Hit):
+    """Those of functions."""
+
+    def set_functions(self, given):
+        self.functions = [FunctionBreakpoint(self.counter(), one) for one in given]
+        touched = {}
+        for key, (code, lines) in list(self.planted.items()):
+            kept = {line: [one for one in there if isinstance(one, LineBreakpoint)] for line, there in lines.items()}
+            self.planted[key] = code, {line: there for line, there in kept.items() if there}
+            touched[key] = code
+        if self.functions:
+            for code, qualname, module in known_functions():
+                self.bind_function(code, qualname, module, touched)
+        self.replant(list(touched.values()))
+        self.watch()
+        return [one.answer(one.path) for one in self.functions]
+
+
+class Breakpoints(OfFunctions):
     def __init__(self, session):
         self.session = session
         self.lines = {}  # path -> [LineBreakpoint]
@@ -237,20 +259,6 @@ class Breakpoints(Met):
         for one in now:
             one.told = bool(one.places)
         return [one.answer(path) for one in now]
-
-    def set_functions(self, given):
-        self.functions = [FunctionBreakpoint(self.counter(), one) for one in given]
-        touched = {}
-        for key, (code, lines) in list(self.planted.items()):
-            kept = {line: [one for one in there if isinstance(one, LineBreakpoint)] for line, there in lines.items()}
-            self.planted[key] = code, {line: there for line, there in kept.items() if there}
-            touched[key] = code
-        if self.functions:
-            for code, qualname, module in known_functions():
-                self.bind_function(code, qualname, module, touched)
-        self.replant(list(touched.values()))
-        self.watch()
-        return [one.answer(one.path) for one in self.functions]
 
 
 def snapped(wanted, known, lines):

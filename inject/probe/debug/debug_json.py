@@ -92,6 +92,8 @@ class Words(object):
         except ValueError:
             raise Wrong("{!r} at {}".format(word[:20], start))
 
+
+class Texts(Words):
     def string(self):
         text, start = self.text, self.at + 1
         parts = []
@@ -132,7 +134,7 @@ class Words(object):
             raise Wrong("a wrong escape at {}".format(at))
 
 
-class Reader(Words):
+class Reader(Texts):
     def value(self, depth=0):
         first = self.blank()
         if depth > DEPTH_MAX:

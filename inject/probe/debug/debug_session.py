@@ -91,7 +91,35 @@ class Control(object):
         self.handles.drop()
 
 
-class Session(Control):
+class Stopping(Control):
+    """How a thread that stops is told."""
+
+    def stop(self, ident, stop):
+        self.stepping.clear()
+        self.stops[ident] = stop
+        return stop.reason
+
+    def parked(self, ident, frame, reason):
+        """engine.parked() has it; it waits when this has returned.  Again, when a signal came between."""
+        stop = self.stops.get(ident)
+        if stop is not None and not stop.told:
+            self.tell(ident, stop)
+
+    def tell(self, ident, stop):
+        first = not self.stopped
+        self.stopped = True
+        if first:
+            threads.numbers.stand(True)
+        engine.event("stopped", stop.body(ident, first))  # noqa: F821
+        stop.told = True
+
+    def forget(self, ident):
+        stop = self.stops.get(ident)
+        if stop is not None and not stop.told:
+            del self.stops[ident]
+
+
+class Session(Stopping):
     def __init__(self):
         self.options = Options({})
         self.stopped = False
@@ -135,30 +163,6 @@ class Session(Control):
         if stop is None and self.stepping.of(ident):
             stop = self.stepping.happened(ident, event, frame, line, value)
         return stop
-
-    def stop(self, ident, stop):
-        self.stepping.clear()
-        self.stops[ident] = stop
-        return stop.reason
-
-    def parked(self, ident, frame, reason):
-        """engine.parked() has it; it waits when this has returned.  Again, when a signal came between."""
-        stop = self.stops.get(ident)
-        if stop is not None and not stop.told:
-            self.tell(ident, stop)
-
-    def tell(self, ident, stop):
-        first = not self.stopped
-        self.stopped = True
-        if first:
-            threads.numbers.stand(True)
-        engine.event("stopped", stop.body(ident, first))  # noqa: F821
-        stop.told = True
-
-    def forget(self, ident):
-        stop = self.stops.get(ident)
-        if stop is not None and not stop.told:
-            del self.stops[ident]
 
 
 def pause(session, given):
