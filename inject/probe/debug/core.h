@@ -30,6 +30,7 @@ struct prb_debug_parked {
     bool resume;
     struct prb_py *owed; /* GIL; an exception of the program's: owed.c */
     unsigned owed_count; /* GIL; how often one came */
+    bool emitted;        /* GIL; an important event, since this was cleared */
     pthread_cond_t changed;
     struct prb_python_job *jobs; /* it runs them, the first first */
 };

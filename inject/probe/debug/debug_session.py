@@ -20,6 +20,7 @@ class Stop(object):
         self.mode = more.get("mode")
         self.after = more.get("after")  # (function, value) of a frame that is about to return: the one that is shown is its caller
         self.told = False
+        self.first = None  # whether it is the first of its halt
 
     def body(self, ident, first):
         body = {"reason": self.reason, "threadId": threads.native(ident), "allThreadsStopped": True}
@@ -102,16 +103,17 @@ class Stopping(Control):
     def parked(self, ident, frame, reason):
         """engine.parked() has it; it waits when this has returned.  Again, when a signal came between."""
         stop = self.stops.get(ident)
-        if stop is not None and not stop.told:
+        if stop is not None:
             self.tell(ident, stop)
 
     def tell(self, ident, stop):
-        first = not self.stopped
-        self.stopped = True
-        if first:
-            threads.numbers.stand(True)
-        engine.event("stopped", stop.body(ident, first))  # noqa: F821
         stop.told = True
+        if stop.first is None:
+            stop.first = not self.stopped
+            if stop.first:
+                threads.numbers.stand(True)
+        self.stopped = True
+        engine.event("stopped", stop.body(ident, stop.first))  # noqa: F821
 
     def forget(self, ident):
         stop = self.stops.get(ident)

@@ -80,6 +80,9 @@ static struct prb_py *emit(struct prb_py *self, struct prb_py *args)
         py->PyBytes_AsStringAndSize(bytes, &text, &len) != 0)
         return NULL;
     prb_debug_emit(text, (size_t)len, important);
+    struct prb_debug_parked *here = important ? prb_debug_here(py) : NULL;
+    if (here)
+        here->emitted = true;
     return nothing(py);
 }
 

@@ -51,10 +51,11 @@ static void tell(const struct prb_py_api *py, struct prb_debug_parked *parked)
     bool again = ident && parked->reason && session.told_parked;
     for (int i = 0; again && i < TELL_MAX; i++) {
         unsigned before = parked->owed_count;
+        parked->emitted = false;
         PRB_AUTO(prb_py)
         struct prb_py *told = prb_debug_tell(py, parked, session.told_parked,
                                              py->PyTuple_Pack(3, ident, frame, parked->reason));
-        again = !told && parked->owed_count != before;
+        again = !told && parked->owed_count != before && !parked->emitted;
     }
 }
 
