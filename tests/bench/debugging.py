@@ -72,9 +72,9 @@ class Debugpy:
             os.killpg(child.pid, signal.SIGKILL)  # gdb, too
             child.wait()
             self.kill()
-            raise Hung("debugpy --pid")
+            raise Hung("did not end within {} s".format(LONG))
         if status:
-            raise Hung("debugpy --pid ended with status {}".format(status))
+            raise Hung("ended with status {}".format(status))
         self.session = Client(Socket(("127.0.0.1", self.port)), strict=False)
         self.arguments = {"justMyCode": False}
 
