@@ -29,7 +29,7 @@ class Debuggee:
         self.python = python
         # As CPython names its files; another root's folder is no business of ours.
         self.folder = options.pop("folder", None) or (inner if python.root else os.path.realpath(inner))
-        self.path = os.path.join(inner, PROGRAM)
+        self.path = os.path.join(self.folder, PROGRAM)
         name = "page-{}-{}".format(os.getpid(), time.monotonic_ns())
         self.page_path = os.path.join(outside if python.root else "/tmp", name)
         with open(self.page_path, "wb") as file:
