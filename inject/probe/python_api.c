@@ -3,9 +3,11 @@
  * the program itself), else in each loaded library, as programs that embed Python load it locally.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "inject/probe/python_api.h"
 
@@ -39,6 +41,19 @@ static bool take(void *handle, const char **missing)
         ending = dlsym(handle, "_Py_IsFinalizing");
     memcpy(&new.is_finalizing, &ending, sizeof ending);
     new.finalizing = dlsym(handle, "_Py_Finalizing");
+    const struct {
+        const char *name;
+        void *to;
+    } of_gil[] = {
+        {"PyEval_ThreadsInitialized", &new.gil_is_made},
+        {"PyEval_InitThreads", &new.init_threads},
+        {"Py_AddPendingCall", &new.add_pending_call},
+        {"_PyThreadState_UncheckedGet", &new.current_thread},
+    };
+    for (size_t i = 0; i < sizeof of_gil / sizeof *of_gil; i++) {
+        void *address = dlsym(handle, of_gil[i].name);
+        memcpy(of_gil[i].to, &address, sizeof address);
+    }
     if (!new.none || !new.keyboard_interrupt) {
         *missing = "_Py_NoneStruct";
         return false;
@@ -112,7 +127,50 @@ void prb_py_drop(struct prb_py *object)
         api.Py_DecRef(object);
 }
 
-void prb_py_forked(void) { pthread_mutex_init(&finding, NULL); }
+/* ---- the GIL of a program with one thread ---- */
+
+#define MAKE_GIL_NS 200000000 /* a thread that computes comes by far sooner */
+
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t made = PTHREAD_COND_INITIALIZER;
+
+/* On the main thread, between two instructions. */
+static int make_gil(void *context)
+{
+    (void)context;
+    api.init_threads();
+    pthread_mutex_lock(&making);
+    pthread_cond_broadcast(&made);
+    pthread_mutex_unlock(&making);
+    return 0;
+}
+
+bool prb_py_make_gil(const struct prb_py_api *py, struct prb_error *err)
+{
+    if (!py->gil_is_made || !py->init_threads || !py->add_pending_call || py->gil_is_made())
+        return true;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += MAKE_GIL_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&making);
+    bool asked = py->add_pending_call(make_gil, NULL) == 0;
+    while (asked && !py->gil_is_made())
+        asked = pthread_cond_timedwait(&made, &making, &until) != ETIMEDOUT;
+    pthread_mutex_unlock(&making);
+    if (py->gil_is_made() || !py->current_thread || !py->current_thread())
+        return true; /* one that waits in native code asks for the GIL when it comes back */
+    return prb_fail(err, PRB_BUSY,
+                    "the program's only thread is in native code that keeps the interpreter");
+}
+
+void prb_py_forked(void)
+{
+    pthread_mutex_init(&finding, NULL);
+    pthread_mutex_init(&making, NULL);
+    pthread_cond_init(&made, NULL);
+}
 
 bool prb_py_finalizing(const struct prb_py_api *py)
 {

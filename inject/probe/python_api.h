@@ -65,6 +65,11 @@ struct prb_py_api {
     struct prb_py **keyboard_interrupt; /* PyExc_KeyboardInterrupt */
     int (*is_finalizing)(void);         /* NULL before 3.7 */
     void **finalizing;                  /* 3.6: _Py_Finalizing, set when it ends */
+    /* NULL from 3.13 on.  Up to 3.6 the GIL is made with the second thread (Python/ceval.c). */
+    int (*gil_is_made)(void);
+    void (*init_threads)(void);
+    int (*add_pending_call)(int (*)(void *), void *);
+    void *(*current_thread)(void); /* _PyThreadState_UncheckedGet */
 };
 
 /* The functions, the same at every call; NULL and NOT_PYTHON when there are none or no interpreter
@@ -72,6 +77,9 @@ struct prb_py_api {
 const struct prb_py_api *prb_py_api(struct prb_error *err);
 /* Whether the interpreter ends: nobody may take the GIL any more. */
 bool prb_py_finalizing(const struct prb_py_api *py);
+/* Before PyGILState_Ensure: a program that computes in its only thread must make the GIL itself, as it would go on without
+ * one.  BUSY: that thread is in native code which does not come back to Python. */
+bool prb_py_make_gil(const struct prb_py_api *py, struct prb_error *err);
 /* Py_XDECREF; with the GIL. */
 void prb_py_drop(struct prb_py *object);
 PRB_DEFINE_AUTO_PTR(prb_py, struct prb_py, prb_py_drop)

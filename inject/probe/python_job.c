@@ -163,7 +163,9 @@ static void *work(void *argument)
     pthread_setname_np(pthread_self(), "probing eval");
     const struct prb_py_api *py = prb_py_api(&job->failure);
     job->failed = !py;
-    if (py && !prb_py_finalizing(py)) {
+    if (py && !prb_py_finalizing(py) && !prb_py_make_gil(py, &job->failure)) {
+        job->failed = true;
+    } else if (py && !prb_py_finalizing(py)) {
         int state = py->PyGILState_Ensure();
         if (begin(job))
             prb_job_call(job, py);
