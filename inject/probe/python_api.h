@@ -77,8 +77,9 @@ struct prb_py_api {
 const struct prb_py_api *prb_py_api(struct prb_error *err);
 /* Whether the interpreter ends: nobody may take the GIL any more. */
 bool prb_py_finalizing(const struct prb_py_api *py);
-/* Before PyGILState_Ensure: a program that computes in its only thread must make the GIL itself, as it would go on without
- * one.  BUSY: that thread is in native code which does not come back to Python. */
+/* Before PyGILState_Ensure: a program that computes in its only thread must make the GIL itself, as
+ * it would go on without one.  BUSY: that thread is in native code which does not come back to
+ * Python. */
 bool prb_py_make_gil(const struct prb_py_api *py, struct prb_error *err);
 /* Py_XDECREF; with the GIL. */
 void prb_py_drop(struct prb_py *object);
