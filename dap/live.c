@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "dap/backend.h"
 #include "dap/native_frames.h"
+#include "inject/bytecode.h"
 #include "inject/control.h"
 #include "inject/debug.h"
 #include "inject/inject.h"
@@ -347,6 +348,7 @@ static bool load_probe(pid_t pid, struct prb_error *err)
 struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const char *, json_t *),
                                           void *context, struct prb_error *err)
 {
+    PRB_AUTO(prb_bytecode) struct prb_bytecode *bytecode = prb_bytecode_begin(pid);
     struct live *live = load_probe(pid, err) ? calloc(1, sizeof *live) : NULL;
     if (!live)
         return NULL;
@@ -354,7 +356,7 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
     live->pid = pid;
     pthread_mutex_init(&live->lock, NULL);
     const struct prb_debug_options options = {
-        .event = take_event, .ended = take_end, .context = live};
+        .event = take_event, .ended = take_end, .context = live, .bytecode = bytecode};
     live->debug = prb_debug_open(pid, &options, err);
     if (live->debug)
         return &live->backend;

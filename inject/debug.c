@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "inject/bytecode.h"
 #include "inject/control_ask.h"
 #include "inject/debug_link.h"
 #include "inject/probe/libc.h"
@@ -64,12 +65,22 @@ static void release(struct prb_debug *debug)
     free(debug);
 }
 
+static void add_bytecode(struct prb_debug *debug, struct prb_buf *fields)
+{
+    struct prb_bytecode *bytecode = PRB_STEAL(debug->options.bytecode);
+    const struct prb_buf *blob = bytecode ? prb_bytecode_wait(bytecode) : NULL;
+    if (blob && blob->len)
+        prb_fields_text(fields, PRB_FLD_BYTECODE, blob->data, blob->len);
+}
+
 static bool begin(struct prb_debug *debug, struct prb_error *err)
 {
     debug->reads = pthread_create(&debug->reader, NULL, prb_debug_read, debug) == 0;
     if (!debug->reads)
         return prb_fail(err, PRB_NOMEM, "no memory for a thread");
-    if (!prb_debug_send(debug, PRB_MSG_DEBUG, debug->session, NULL, err))
+    PRB_AUTO(prb_buf) struct prb_buf fields = {0};
+    add_bytecode(debug, &fields);
+    if (!prb_debug_send(debug, PRB_MSG_DEBUG, debug->session, &fields, err))
         return false;
     uint64_t until = prb_now_ns() + BEGIN_NS;
     pthread_mutex_lock(&debug->lock);

@@ -9,6 +9,7 @@
 #include "probing.h"
 
 struct prb_debug;
+struct prb_bytecode;
 
 struct prb_debug_options {
     /* An event, JSON text {"event": name, "body": {...}}, on a thread of ours; never two at once. */
@@ -16,6 +17,7 @@ struct prb_debug_options {
     /* The session ended by itself: err GONE (the target), BUSY is never told here. */
     void (*ended)(void *context, const struct prb_error *err);
     void *context;
+    struct prb_bytecode *bytecode; /* bytecode.h, borrowed; NULL: the target compiles */
 };
 
 /* BUSY: somebody debugs it already; the text says who.  NOT_FOUND: it has no probe. */

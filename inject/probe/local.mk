@@ -16,6 +16,8 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
 	lib/ring/table.c lib/ring/write.c
 include inject/probe/python.mk
+libprb_la_SOURCES += %D%/python_sources.c %D%/python_sources.h %D%/bytecode_form.c %D%/bytecode_form.h
+nodist_libprb_la_SOURCES = $(probe_python_bytes) %D%/debug/parts.inc
 libprbprobe_la_SOURCES += $(probe_python_sources)
 nodist_libprbprobe_la_SOURCES = $(probe_python_bytes)
 libprbprobe_la_CPPFLAGS = $(AM_CPPFLAGS) -DPRB_IN_PROBE -include inject/probe/libc.h

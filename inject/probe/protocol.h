@@ -82,7 +82,8 @@ struct prb_field_head {
     F(STARTED, 24, NUMBER) /* µs since the epoch */                                               \
     F(COUNT, 25, NUMBER)   /* of clients */                                                        \
     F(PATH, 26, BYTES)                                                                             \
-    F(EVALUATIONS, 27, NUMBER) /* that run now */
+    F(EVALUATIONS, 27, NUMBER) /* that run now */                                                  \
+    F(BYTECODE, 28, BYTES)     /* of DEBUG: bytecode_form.h; without it the probe compiles */
 
 enum prb_message_field {
 #define F(name, number, kind) PRB_FLD_##name = number,

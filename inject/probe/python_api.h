@@ -90,7 +90,10 @@ struct prb_py_method {
     F(void, PyEval_InitThreads, (void))                                                            \
     F(int, Py_AddPendingCall, (int (*)(void *), void *))                                           \
     F(void *, _PyThreadState_UncheckedGet, (void))                                                 \
-    F(int, PyCode_Addr2Line, (struct prb_py *, int))
+    F(int, PyCode_Addr2Line, (struct prb_py *, int))                                               \
+    F(struct prb_py *, PyMarshal_ReadObjectFromString, (const char *, ptrdiff_t))                  \
+    F(long, PyImport_GetMagicNumber, (void))                                                       \
+    F(const char *, Py_GetVersion, (void))
 
 struct prb_py_api {
 #define F(result, name, parameters) result(*name) parameters;

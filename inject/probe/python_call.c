@@ -6,31 +6,10 @@
 
 #include "inject/probe/debug/core.h"
 #include "inject/probe/python_job.h"
+#include "inject/probe/python_sources.h"
 
 #define CAPSULE "probing.job"
 #define CLOSE_WAIT_NOTE "waits for running evaluations, bounded"
-
-/* The agent, and the parts that it executes when it needs them: PART(name) for python_NAME.py. */
-#define AGENT_PARTS(PART) PART(streams) PART(show) PART(frames) PART(statements) PART(complete)
-
-static const char agent_source[] = {
-#include "inject/probe/python_agent.inc"
-};
-static const char streams_source[] = {
-#include "inject/probe/python_streams.inc"
-};
-static const char show_source[] = {
-#include "inject/probe/python_show.inc"
-};
-static const char frames_source[] = {
-#include "inject/probe/python_frames.inc"
-};
-static const char statements_source[] = {
-#include "inject/probe/python_statements.inc"
-};
-static const char complete_source[] = {
-#include "inject/probe/python_complete.inc"
-};
 
 /*
  * What is loaded, while it is; changed with the GIL and the lock. stay is a dict that is never
@@ -141,12 +120,10 @@ void prb_job_add_tables(const struct prb_py_api *py, struct prb_py *space)
 static void add_parts(const struct prb_py_api *py, struct prb_py *space)
 {
     struct prb_py *parts = py->PyDict_New();
-#define PART(name)                                                                                 \
-    if (parts)                                                                                     \
-        add(py, parts, #name,                                                                      \
-            py->PyBytes_FromStringAndSize(name##_source, sizeof name##_source - 1));
-    AGENT_PARTS(PART)
-#undef PART
+    for (const struct prb_py_source *one = prb_py_sources; parts && one->name; one++)
+        if (!one->debug)
+            add(py, parts, one->name,
+                py->PyBytes_FromStringAndSize(one->text, (ptrdiff_t)one->len));
     add(py, space, "PARTS", parts);
 }
 
@@ -159,7 +136,8 @@ static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
     prb_job_add_tables(py, space);
     add_parts(py, space);
     add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_agent", 13, NULL));
-    if (!prb_py_run(py, agent_source, "<probing agent>", space))
+    const struct prb_py_source *source = prb_py_source("<probing agent>");
+    if (!prb_py_run(py, source->text, source->file, space))
         return PRB_NULL(fail_raised(py, "loading the agent", err));
     return PRB_STEAL(space);
 }

@@ -1,13 +1,15 @@
 /*
  * Sources of ours are executed statement by statement, with breaths between, in which the program's
- * threads have the GIL: none of its steps waits long for us.
+ * threads have the GIL: none of its steps waits long for us.  What came as byte code is not
+ * compiled.
  */
 #include <string.h>
 
 #include "inject/probe/debug/core.h"
+#include "inject/probe/python_bytecode.h"
 #include "inject/probe/python_job.h"
+#include "inject/probe/python_sources.h"
 
-#define PIECE_END "\n\n\n" /* between top-level statements, nowhere else in our sources */
 #define SLICE_NS 250000u   /* of the GIL for us */
 #define BREATH_NS 50000u   /* for another thread to get it */
 #define BREATH_MAX_NS 4000000u
@@ -72,13 +74,27 @@ static bool run_piece(const struct prb_py_api *py, const struct prb_buf *text, c
     return done;
 }
 
-bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
-                struct prb_py *space)
+/* Code objects, one after another. */
+static bool run_pieces(const struct prb_py_api *py, struct prb_py *pieces, struct prb_py *space)
+{
+    for (ptrdiff_t i = 0, count = py->PyTuple_Size(pieces); i < count; i++) {
+        prb_py_breathe(py);
+        struct prb_py *code = py->PyTuple_GetItem(pieces, i);
+        PRB_AUTO(prb_py)
+        struct prb_py *done = code ? py->PyEval_EvalCode(code, space, space) : NULL;
+        if (!done)
+            return false;
+    }
+    return true;
+}
+
+static bool compile_and_run(const struct prb_py_api *py, const char *source, const char *file,
+                            struct prb_py *space)
 {
     unsigned line = 0; /* before the piece */
     for (const char *at = source; *at;) {
-        const char *end = strstr(at, PIECE_END);
-        size_t len = end ? (size_t)(end - at) + strlen(PIECE_END) : strlen(at);
+        const char *end = strstr(at, PRB_PY_PIECE_END);
+        size_t len = end ? (size_t)(end - at) + strlen(PRB_PY_PIECE_END) : strlen(at);
         PRB_AUTO(prb_buf) struct prb_buf text = {0};
         for (unsigned i = 0; i < line; i++)
             prb_buf_addc(&text, '\n');
@@ -96,6 +112,13 @@ bool prb_py_run(const struct prb_py_api *py, const char *source, const char *fil
         at += len;
     }
     return true;
+}
+
+bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
+                struct prb_py *space)
+{
+    PRB_AUTO(prb_py) struct prb_py *pieces = prb_bytecode_pieces(py, file);
+    return pieces ? run_pieces(py, pieces, space) : compile_and_run(py, source, file, space);
 }
 
 static struct prb_py *on_run(struct prb_py *self, struct prb_py *args)

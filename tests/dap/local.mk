@@ -24,3 +24,7 @@ tests_dap_evaluation_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /n
 tests_dap_evaluation_la_LIBADD = -lpthread -ldl
 PYTESTS += %D%/test_evaluation.py
 EXTRA_DIST += %D%/evaluation_target.py
+# Byte code for the target, made beside it, and its cache.
+check_PROGRAMS += %D%/bytecode_call
+tests_dap_bytecode_call_LDADD = libprb.la
+PYTESTS += %D%/test_bytecode.py

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/json_text.h"
-#include "inject/probe/debug/parts.h"
 #include "inject/probe/libc.h"
+#include "inject/probe/python_bytecode.h"
+#include "inject/probe/python_sources.h"
 #include "inject/probe/request.h"
 
 struct prb_debug_session prb_debug_session = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -114,19 +115,11 @@ static struct prb_py *parts(const struct prb_py_api *py)
     PRB_AUTO(prb_py) struct prb_py *dict = py->PyDict_New();
     if (!dict)
         return NULL;
-    for (const struct prb_debug_part *part = prb_debug_parts; part->name; part++)
-        if (!add(py, dict, part->name,
-                 py->PyBytes_FromStringAndSize(part->source, (ptrdiff_t)part->len)))
+    for (const struct prb_py_source *one = prb_py_sources; one->name; one++)
+        if (one->debug && !add(py, dict, one->name,
+                               py->PyBytes_FromStringAndSize(one->text, (ptrdiff_t)one->len)))
             return NULL;
     return PRB_STEAL(dict);
-}
-
-static const char *agent_source(void)
-{
-    for (const struct prb_debug_part *part = prb_debug_parts; part->name; part++)
-        if (strcmp(part->name, "agent") == 0)
-            return part->source;
-    return "";
 }
 
 static void choose_mechanism(const struct prb_py_api *py)
@@ -157,7 +150,8 @@ static struct prb_py *execute(const struct prb_py_api *py, struct prb_error *err
     bool made = add(py, space, "AGENT", agent) && add(py, space, "PARTS", parts(py)) &&
                 add(py, space, "ENGINE", prb_debug_engine(py)) &&
                 add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_debug", 13, NULL));
-    bool ran = made && prb_py_run(py, agent_source(), "<probing debug agent>", space);
+    const struct prb_py_source *source = prb_py_source("<probing debug agent>");
+    bool ran = made && prb_py_run(py, source->text, source->file, space);
     return ran ? PRB_STEAL(space) : NULL;
 }
 
@@ -240,6 +234,8 @@ bool prb_debug_take_out(struct prb_python_job *job, const struct prb_py_api *py,
     pthread_mutex_lock(&session.lock);
     session.state = PRB_DEBUG_NONE;
     struct prb_request *request = PRB_STEAL(session.request);
+    if (!session.waiting)
+        prb_bytecode_keep(NULL);
     pthread_mutex_unlock(&session.lock);
     session.leaving = false;
     if (request) {
@@ -264,6 +260,7 @@ void prb_debug_forked(void)
     for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
         parked->resume = true;
     pthread_mutex_init(&session.lock, NULL);
+    prb_bytecode_forked();
     prb_debug_hurry_forked();
     if (session.mechanism && session.mechanism->forked)
         session.mechanism->forked();

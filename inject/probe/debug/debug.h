@@ -91,11 +91,11 @@ void prb_debug_end(void);
 /*
  * ---- how the Python is loaded ----
  *
- * The part "agent" (parts.h) is executed in a dict of its own, that has
+ * The part "agent" (python_sources.h) is executed in a dict of its own, that has
  *   __name__        "probing_debug"
  *   __builtins__    as for the agent
  *   ENGINE          a dict: the functions below
- *   PARTS           a dict: name -> source (bytes), all of prb_debug_parts
+ *   PARTS           a dict: name -> source (bytes), all of the debugger's
  *   AGENT           the namespace of python_agent.py (its part(), show(), complete(), ...)
  *   STAY, CODES, RUN  as for the agent
  * and C then takes call, happened, parked, resumed and close out of it.

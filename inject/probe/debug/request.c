@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "inject/probe/debug/core.h"
+#include "inject/probe/python_bytecode.h"
 #include "inject/probe/server.h"
 #include "inject/probe/settings.h"
 
@@ -63,7 +64,10 @@ static void refuse(struct prb_request *request, const char *who)
 
 static void begin_debug(struct prb_request *request, const struct prb_message *message)
 {
-    (void)message;
+    const char *blob = "";
+    size_t len = 0;
+    prb_message_text(message, PRB_FLD_BYTECODE, &blob, &len);
+    PRB_AUTO(prb_bytecode_kept) struct prb_bytecode_kept *bytecode = prb_bytecode_copy(blob, len);
     char who[sizeof session.who];
     snprintf(who, sizeof who, "%s", request->client ? request->client->who : "");
     pthread_mutex_lock(&session.lock);
@@ -73,10 +77,12 @@ static void begin_debug(struct prb_request *request, const struct prb_message *m
         open_session(prb_request_hold(request));
     if (waits)
         session.waiting = prb_request_hold(request);
-    if (opened || waits)
+    if (opened || waits) {
         memcpy(session.who, who, sizeof who);
-    else
+        prb_bytecode_keep(PRB_STEAL(bytecode));
+    } else {
         memcpy(who, session.who, sizeof who);
+    }
     pthread_mutex_unlock(&session.lock);
     if (opened)
         prb_request_item(request, "", 0);

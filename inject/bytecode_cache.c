@@ -1,0 +1,171 @@
+/* The cache folder: see bytecode_cache.h.  Relies on openat(2) and rename(2). */
+#include "inject/bytecode_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "inject/probe/bytecode_form.h"
+
+#define FILES_MAX 32
+#define PREFIX "bytecode-"
+#define PATH_CAP 4096
+
+/* ---- the key ---- */
+
+static uint64_t add_file(uint64_t hash, const struct stat *info)
+{
+    const uint64_t parts[] = {
+        (uint64_t)info->st_dev,          (uint64_t)info->st_ino,
+        (uint64_t)info->st_size,         (uint64_t)info->st_mtim.tv_sec,
+        (uint64_t)info->st_mtim.tv_nsec, (uint64_t)info->st_ctim.tv_sec,
+        (uint64_t)info->st_ctim.tv_nsec,
+    };
+    return prb_bytecode_hash(hash, parts, sizeof parts);
+}
+
+/* The file behind the first map of a libpython. */
+static bool stat_library(pid_t pid, struct stat *out)
+{
+    char name[32], line[PATH_CAP + 128], path[PATH_CAP + 192];
+    snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
+    PRB_AUTO(file) FILE *maps = fopen(name, "re");
+    while (maps && fgets(line, sizeof line, maps)) {
+        const char *at = strchr(line, '/'), *last = strrchr(line, '/');
+        if (!at || strncmp(last, "/libpython", 10) != 0)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, at);
+        return stat(path, out) == 0;
+    }
+    return false;
+}
+
+uint64_t prb_bytecode_key(pid_t pid)
+{
+    char path[32];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    if (stat(path, &info) != 0)
+        return 0;
+    uint64_t build = prb_bytecode_build(), hash = prb_bytecode_hash(0, &build, sizeof build);
+    hash = add_file(hash, &info);
+    return stat_library(pid, &info) ? add_file(hash, &info) : hash;
+}
+
+/* ---- the folder ---- */
+
+/* Owned by us, and written by nobody else. */
+static bool is_ours(int fd, mode_t kind)
+{
+    struct stat info;
+    return fstat(fd, &info) == 0 && (info.st_mode & S_IFMT) == kind && info.st_uid == geteuid() &&
+           !(info.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* A folder within one; make: when it is not there.  -1: it cannot be had. */
+static int enter(int at, const char *name, bool make, int flags)
+{
+    if (make)
+        mkdirat(at, name, 0700);
+    return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+}
+
+static int open_folder(bool make)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    PRB_AUTO_FD int base = -1;
+    if (cache && cache[0] == '/') {
+        base = enter(AT_FDCWD, cache, make, 0);
+    } else if (home && home[0] == '/') {
+        PRB_AUTO_FD int at = enter(AT_FDCWD, home, false, 0);
+        base = at < 0 ? -1 : enter(at, ".cache", make, 0);
+    }
+    PRB_AUTO_FD int folder = base < 0 ? -1 : enter(base, "probing", make, O_NOFOLLOW);
+    return folder >= 0 && is_ours(folder, S_IFDIR) ? PRB_STEAL_FD(folder) : -1;
+}
+
+/* ---- reading ---- */
+
+static bool read_all(int fd, struct prb_buf *out)
+{
+    for (;;) {
+        char *to = prb_buf_reserve(out, 1u << 16);
+        ssize_t got = to && out->len <= PRB_BYTECODE_MAX ? read(fd, to, 1u << 16) : -1;
+        if (got <= 0)
+            return got == 0;
+        out->len += (size_t)got;
+    }
+}
+
+bool prb_bytecode_load(uint64_t key, struct prb_buf *out)
+{
+    char name[40];
+    snprintf(name, sizeof name, PREFIX "%016llx", (unsigned long long)key);
+    PRB_AUTO_FD int folder = open_folder(false);
+    PRB_AUTO_FD int fd =
+        folder < 0 ? -1 : openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    PRB_AUTO(prb_buf) struct prb_buf blob = {0};
+    if (fd < 0 || !is_ours(fd, S_IFREG) || !read_all(fd, &blob) ||
+        !prb_bytecode_sound(blob.data, blob.len))
+        return false;
+    prb_buf_add(out, blob.data, blob.len);
+    return prb_buf_ok(out);
+}
+
+/* ---- writing ---- */
+
+static bool write_all(int fd, const struct prb_buf *blob)
+{
+    size_t done = 0;
+    while (done < blob->len) {
+        ssize_t wrote = write(fd, blob->data + done, blob->len - done);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            return false;
+        done += (size_t)wrote;
+    }
+    return true;
+}
+
+/* The oldest goes when there is no room for one more. */
+static void make_room(int folder)
+{
+    int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    PRB_AUTO(dir) DIR *files = again < 0 ? NULL : fdopendir(again);
+    char oldest[256] = "";
+    time_t since = 0;
+    unsigned count = 0;
+    struct dirent *entry;
+    while (files && (entry = readdir(files))) {
+        struct stat info;
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+            fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (!count++ || info.st_mtime < since) {
+            since = info.st_mtime;
+            snprintf(oldest, sizeof oldest, "%s", entry->d_name);
+        }
+    }
+    if (count >= FILES_MAX)
+        unlinkat(folder, oldest, 0);
+}
+
+void prb_bytecode_store(uint64_t key, const struct prb_buf *blob)
+{
+    char name[40], made[64];
+    snprintf(name, sizeof name, PREFIX "%016llx", (unsigned long long)key);
+    snprintf(made, sizeof made, "%s.%d.%d", name, (int)getpid(), (int)gettid());
+    PRB_AUTO_FD int folder = open_folder(true);
+    if (folder < 0)
+        return;
+    make_room(folder);
+    PRB_AUTO_FD int fd = openat(folder, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    if (!write_all(fd, blob) || renameat(folder, made, folder, name) != 0)
+        unlinkat(folder, made, 0);
+}

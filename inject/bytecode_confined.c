@@ -1,0 +1,234 @@
+/* See bytecode_confined.h.  All is read through one descriptor of /proc/PID: no other process can
+ * come under its number meanwhile. */
+#include "inject/bytecode_confined.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/buf.h"
+
+#define TEXT_MAX (1u << 20)
+
+/* ---- texts of /proc ---- */
+
+static bool read_text(int folder, const char *name, struct prb_buf *out)
+{
+    PRB_AUTO_FD int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got = 1; got > 0; out->len += got > 0 ? (size_t)got : 0) {
+        char *to = fd >= 0 && out->len < TEXT_MAX ? prb_buf_reserve(out, 4096) : NULL;
+        got = to ? read(fd, to, 4096) : -1;
+        if (got < 0)
+            return false;
+    }
+    prb_buf_addc(out, '\0');
+    return prb_buf_ok(out);
+}
+
+static const char *line_of(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    return at ? at + strlen(name) : "";
+}
+
+static bool four(const char *line, unsigned out[4])
+{
+    return sscanf(line, "%u %u %u %u", &out[0], &out[1], &out[2], &out[3]) == 4;
+}
+
+static bool read_groups(const char *line, struct prb_ids *out)
+{
+    for (int used = 0; sscanf(line, "%u%n", &out->more[out->more_count], &used) == 1;
+         line += used) {
+        if (++out->more_count == PRB_GROUPS_MAX)
+            return false;
+        if (line[used] == '\n' || (line[used] == ' ' && line[used + 1] == '\n'))
+            return true;
+    }
+    return true;
+}
+
+static bool read_ids(int folder, struct prb_ids *out)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    *out = (struct prb_ids){0};
+    if (!read_text(folder, "status", &text))
+        return false;
+    const char *groups = line_of(text.data, "\nGroups:\t");
+    return four(line_of(text.data, "\nUid:"), out->users) &&
+           four(line_of(text.data, "\nGid:"), out->groups) &&
+           (*groups == '\n' || *groups == ' ' || read_groups(groups, out)) &&
+           sscanf(line_of(text.data, "\nNoNewPrivs:"), "%u", &out->no_new_privileges) == 1 &&
+           sscanf(line_of(text.data, "\nSeccomp:"), "%u", &out->seccomp) == 1 &&
+           sscanf(line_of(text.data, "\nCapPrm:"), "%llx", &out->permitted) == 1 &&
+           sscanf(line_of(text.data, "\nCapEff:"), "%llx", &out->effective) == 1 &&
+           sscanf(line_of(text.data, "\nCapBnd:"), "%llx", &out->bounding) == 1;
+}
+
+/* The value of NAME=VALUE in environ, with its name. */
+static char *variable(const struct prb_buf *environment, const char *name)
+{
+    const char *at = environment->data, *end = at + environment->len;
+    for (; at < end; at += strlen(at) + 1)
+        if (strncmp(at, name, strlen(name)) == 0 && at[strlen(name)])
+            return strdup(at);
+    return NULL;
+}
+
+/* ---- the rules ---- */
+
+/* python, python3, python3.11, python3.13t, python3.7m */
+static bool is_python(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    return name && strncmp(name, "/python", 7) == 0 &&
+           name[7 + strspn(name + 7, "0123456789.dmut")] == '\0';
+}
+
+/* Two links of the same text; also when neither is there. */
+static bool same_link(int theirs, int ours, const char *name)
+{
+    char a[128] = "", b[128] = "";
+    ssize_t a_len = readlinkat(theirs, name, a, sizeof a);
+    ssize_t b_len = readlinkat(ours, name, b, sizeof b);
+    return a_len == b_len && a_len < (ssize_t)sizeof a && memcmp(a, b, sizeof a) == 0;
+}
+
+static bool same_place(int theirs, int ours)
+{
+    static const char *const spaces[] = {"ns/user", "ns/mnt", "ns/pid",    "ns/net",
+                                         "ns/ipc",  "ns/uts", "ns/cgroup", "ns/time"};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (!same_link(theirs, ours, spaces[i]))
+            return false;
+    PRB_AUTO(prb_buf) struct prb_buf label = {0}, own = {0};
+    bool labelled = read_text(theirs, "attr/current", &label);
+    return labelled == read_text(ours, "attr/current", &own) &&
+           (!labelled || strcmp(label.data, own.data) == 0);
+}
+
+static bool same_ids(const struct prb_ids *a, const struct prb_ids *b)
+{
+    return memcmp(a->users, b->users, sizeof a->users) == 0 &&
+           memcmp(a->groups, b->groups, sizeof a->groups) == 0 && a->more_count == b->more_count &&
+           memcmp(a->more, b->more, a->more_count * sizeof *a->more) == 0 &&
+           a->seccomp == b->seccomp && a->no_new_privileges == b->no_new_privileges &&
+           a->permitted == b->permitted && a->effective == b->effective &&
+           a->bounding == b->bounding;
+}
+
+static bool all_alike(const unsigned ids[4])
+{
+    return ids[0] == ids[1] && ids[0] == ids[2] && ids[0] == ids[3];
+}
+
+/* By our own ids, or by those that root takes on. */
+static bool may_be(struct prb_confined *confined, const struct prb_ids *own)
+{
+    const struct prb_ids *ids = &confined->ids;
+    struct stat program;
+    if (same_ids(ids, own))
+        return fstat(confined->program, &program) == 0 &&
+               !(program.st_mode & (S_IWGRP | S_IWOTH)) &&
+               (program.st_uid == 0 || program.st_uid == own->users[1]);
+    confined->drops = true;
+    return own->users[1] == 0 && ids->users[0] != 0 && ids->seccomp == own->seccomp &&
+           all_alike(ids->users) && all_alike(ids->groups);
+}
+
+/* A path that is told as we see it, as who has that root sees it. */
+static void strip_root(char *path, int folder)
+{
+    char root[sizeof((struct prb_confined *)0)->path];
+    ssize_t len = readlinkat(folder, "root", root, sizeof root);
+    if (len > 1 && strncmp(path, root, (size_t)len) == 0 && path[len] == '/')
+        memmove(path, path + len, strlen(path + len) + 1);
+}
+
+/* False: it has another root folder, and we may not enter it. */
+static bool look_at_root(struct prb_confined *out, int folder, const struct prb_ids *own)
+{
+    struct stat theirs, ours;
+    PRB_AUTO_FD int root = openat(folder, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 || fstat(root, &theirs) != 0 || stat("/", &ours) != 0)
+        return false;
+    bool same = theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+    if (!same) {
+        out->root = PRB_STEAL_FD(root);
+        strip_root(out->path, folder);
+    }
+    return same || own->users[1] == 0;
+}
+
+static bool look_at_program(struct prb_confined *out, int folder)
+{
+    out->program = openat(folder, "exe", O_RDONLY | O_CLOEXEC);
+    ssize_t len = readlinkat(folder, "exe", out->path, sizeof out->path);
+    struct stat info;
+    if (out->program < 0 || len <= 0 || len >= (ssize_t)sizeof out->path)
+        return false;
+    out->path[len] = '\0';
+    return fstat(out->program, &info) == 0 && S_ISREG(info.st_mode) && is_python(out->path);
+}
+
+/* What it needs to find its libraries, for any user but root. */
+static void look_at_environment(struct prb_confined *out, int folder)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (out->ids.users[0] == 0 || !read_text(folder, "environ", &text))
+        return;
+    out->libraries = variable(&text, "LD_LIBRARY_PATH=");
+    out->home = variable(&text, "PYTHONHOME=");
+}
+
+bool prb_confined_look(struct prb_confined *out, pid_t pid)
+{
+    char name[32];
+    *out = (struct prb_confined){.program = -1, .root = -1};
+    snprintf(name, sizeof name, "/proc/%d", (int)pid);
+    PRB_AUTO_FD int folder = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    PRB_AUTO_FD int self = open("/proc/thread-self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct prb_ids own, again;
+    if (folder < 0 || self < 0 || !read_ids(self, &own) || !read_ids(folder, &out->ids) ||
+        !look_at_program(out, folder) || !may_be(out, &own) || !same_place(folder, self) ||
+        !look_at_root(out, folder, &own))
+        return false;
+    look_at_environment(out, folder);
+    out->ours = !out->drops && out->root < 0;
+    /* It executed no other program meanwhile, such as one with another user's rights. */
+    return read_ids(folder, &again) && same_ids(&out->ids, &again);
+}
+
+void prb_confined_deinit(struct prb_confined *confined)
+{
+    if (confined->program >= 0)
+        close(confined->program);
+    if (confined->root >= 0)
+        close(confined->root);
+    free(confined->libraries);
+    free(confined->home);
+}
+
+/* ---- taking it on ---- */
+
+static bool drop_rights(const struct prb_ids *ids)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_setgroups, (long)ids->more_count, ids->more) == 0 &&
+           syscall(SYS_setresgid, ids->groups[0], ids->groups[0], ids->groups[0]) == 0 &&
+           syscall(SYS_setresuid, ids->users[0], ids->users[0], ids->users[0]) == 0 &&
+           syscall(SYS_capset, &head, none) == 0;
+}
+
+bool prb_confined_enter(const struct prb_confined *confined)
+{
+    if (confined->root >= 0 && (fchdir(confined->root) != 0 || syscall(SYS_chroot, ".") != 0))
+        return false;
+    return chdir("/") == 0 && (!confined->drops || drop_rights(&confined->ids));
+}

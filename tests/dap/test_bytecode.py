@@ -1,0 +1,313 @@
+"""The target compiles nothing when a debugger attaches: its interpreter does, beside it, and what it made is kept.
+
+That byte code was used is seen by a word in it that its source has not; nobody but the owner of the cache may put it there.
+"""
+
+import functools
+import glob
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+import pythons
+from client import PROBING, Client, Stdio
+from hard import wait_until
+from target import DEADLINE, die_with_parent
+
+CALL = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "dap", "bytecode_call")
+HEAD = struct.Struct("<8sQQ4sI")  # mark, check, build, magic, length of the version
+SLEEP = "import sys, time; print('ready', flush=True); time.sleep(1000)"
+SAID = "there is no source 7"  # debug_sources.py
+
+
+def checked(blob):
+    """With the check of bytecode_form.h, FNV-1a of what is behind it."""
+    value = 0xcbf29ce484222325
+    for byte in blob[16:]:
+        value = (value ^ byte) * 0x100000001b3 & (1 << 64) - 1
+    return blob[:8] + struct.pack("<Q", value) + blob[16:]
+
+
+def changed(blob):
+    """It says IS where the source says is."""
+    assert b"there is no source" in blob
+    return blob.replace(b"there is no source", b"there IS no source")
+
+
+def files(cache):
+    return glob.glob(os.path.join(str(cache), "probing", "*"))
+
+
+def attach(pid, cache):
+    """Attach, and what it says of a source that is none."""
+    with Client(Stdio(PROBING, "dap", env=dict(os.environ, XDG_CACHE_HOME=str(cache)))) as session:
+        session.attach(pid)
+        return session.refused("source", {"sourceReference": 7})
+
+
+@pytest.fixture
+def child():
+    """child(*words, **of Popen): a process that said ready."""
+    made = []
+
+    def begin(*words, **more):
+        made.append(subprocess.Popen(words, stdout=subprocess.PIPE, preexec_fn=more.pop("preexec_fn", die_with_parent), **more))
+        assert made[-1].stdout.readline() == b"ready\n"
+        return made[-1].pid
+
+    yield begin
+    for one in made:
+        one.kill()
+        one.wait(DEADLINE)
+        one.stdout.close()
+
+
+@pytest.fixture
+def kept(child, any_python, tmp_path):
+    """(a target, its cache folder, the one file in it): attached once."""
+    pid = child(*any_python.command("-c", SLEEP))
+    assert SAID in attach(pid, tmp_path)
+    (name,) = files(tmp_path)
+    return pid, tmp_path, name
+
+
+def made_for(pid, seconds=DEADLINE):
+    return subprocess.run([CALL, str(pid)], stdout=subprocess.PIPE, timeout=seconds, check=True).stdout.decode().rstrip("\n")
+
+
+def rewrite(name, function):
+    with open(name, "rb") as file:
+        blob = file.read()
+    with open(name, "wb") as file:
+        file.write(function(blob))
+
+
+def test_it_is_kept_and_used(debuggee, python, tmp_path):
+    program = debuggee(python)
+    assert SAID in attach(program.pid, tmp_path)
+    found = files(tmp_path)
+    if python.root:
+        assert not found, "what another root's interpreter made is kept for ours"
+        return
+    (name,) = found
+    assert os.stat(name).st_mode & 0o777 == 0o600
+    rewrite(name, lambda blob: checked(changed(blob)))
+    assert SAID.replace("is", "IS") in attach(program.pid, tmp_path)
+    assert files(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("spoil", [
+    changed,
+    lambda blob: blob[:-1],
+    lambda blob: checked(changed(blob)[:-1]),
+    lambda blob: checked(changed(blob) + b"\0"),
+    lambda blob: checked(b"PRBCODE1" + changed(blob)[8:]),
+    lambda blob: checked(changed(blob)[:16] + bytes(8) + blob[24:]),
+    lambda blob: checked(changed(blob)[:24] + b"\1\2\r\n" + changed(blob)[28:]),
+    lambda blob: checked(changed(blob)[:32] + b"9" + changed(blob)[33:]),
+    lambda blob: checked(changed(blob)[:28] + b"\xff\xff\xff\xff" + changed(blob)[32:]),
+    lambda blob: b"",
+], ids=["check", "cut", "length", "longer", "mark", "build", "magic", "version", "version_length", "empty"])
+def test_damaged(kept, spoil):
+    """It is not used: the target compiles, or it is made anew."""
+    pid, cache, name = kept
+    rewrite(name, spoil)
+    assert SAID in attach(pid, cache)
+
+
+def give_away(path):
+    os.chown(path, 65534, 65534)
+
+
+def link(path):
+    os.rename(path, path + "-elsewhere")
+    os.symlink(path + "-elsewhere", path)
+
+
+def make_fifo(path):
+    os.unlink(path)
+    os.mkfifo(path, 0o600)
+
+
+@pytest.mark.parametrize("which", ["file", "folder"])
+@pytest.mark.parametrize("spoil", [give_away, lambda path: os.chmod(path, 0o770), lambda path: os.chmod(path, 0o707), link],
+                         ids=["owner", "group", "others", "link"])
+def test_not_the_users_own(kept, spoil, which):
+    if os.geteuid() != 0:
+        pytest.skip("gives files to another user")
+    pid, cache, name = kept
+    rewrite(name, lambda blob: checked(changed(blob)))
+    spoil(name if which == "file" else os.path.dirname(name))
+    assert SAID in attach(pid, cache)
+
+
+def test_a_cache_that_is_no_file(kept):
+    pid, cache, name = kept
+    make_fifo(name)
+    assert SAID in attach(pid, cache)
+
+
+def test_no_place_for_a_cache(child, any_python, tmp_path):
+    pid = child(*any_python.command("-c", SLEEP))
+    (tmp_path / "probing").write_text("no folder")
+    assert SAID in attach(pid, tmp_path)
+    assert (tmp_path / "probing").read_text() == "no folder"
+
+
+def test_the_oldest_goes(kept):
+    pid, cache, name = kept
+    for number in range(40):
+        other = os.path.join(os.path.dirname(name), "bytecode-{:016x}".format(number))
+        with open(other, "w"):
+            pass
+        os.utime(other, (number, number))
+    os.unlink(name)
+    assert SAID in attach(pid, cache)
+    assert len(files(cache)) == 40
+    assert name in files(cache) and not os.path.exists(os.path.join(os.path.dirname(name), "bytecode-{:016x}".format(0)))
+
+
+def test_all_interpreters(start, python):
+    """Made by each, its own version in it, also behind another root."""
+    target = start(python, "steady.py") if not python.root else None
+    if target is None:
+        pytest.skip("see test_another_root")
+    told = made_for(target.pid)
+    assert told.startswith("made ") and ".".join(map(str, python.version)) in told and told.endswith(" ours")
+
+
+def test_another_root(debuggee, python):
+    if not python.root:
+        pytest.skip("it is of our root")
+    told = made_for(debuggee(python).pid)
+    if python.container or os.geteuid() != 0:
+        assert told == "none", "another namespace cannot be entered as a whole"
+    else:
+        assert told.startswith("made ") and not told.endswith(" ours")
+
+
+def system_python():
+    return next((python for python in pythons.found() if not python.root and python.executable.startswith("/usr/")), None)
+
+
+def as_stranger():
+    die_with_parent()
+    os.setgroups([65533])
+    os.setgid(65534)
+    os.setuid(65534)
+    die_with_parent()  # setuid(2) took it back
+
+
+def test_another_users(child, tmp_path):
+    """Its interpreter runs with that user's rights, and what it made is for it alone."""
+    if os.geteuid() != 0 or not system_python():
+        pytest.skip("as root, with a Python that all may run")
+    pid = child(system_python().executable, "-c", SLEEP, preexec_fn=as_stranger)
+    told = made_for(pid)
+    assert told.startswith("made ") and not told.endswith(" ours")
+    assert SAID in attach(pid, tmp_path)
+    assert not files(tmp_path)
+
+
+@pytest.fixture
+def pretender(child):
+    """pretender(name, **of Popen): a program of that name that is no interpreter, and never ends."""
+    real = os.path.join(os.path.dirname(CALL), ".libs", "bytecode_call")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # pytest's own are for one user
+        os.chmod(folder, 0o755)
+        yield functools.partial(pretend, child, real if os.path.exists(real) else CALL, folder)
+
+
+def pretend(child, real, folder, name, **more):
+    program = os.path.join(folder, name)
+    shutil.copy(real, program)
+    return child(program, "for", "ever", **more)
+
+
+def processes_of(name):
+    """Processes that run a program of that path."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            found += [int(pid)] if os.readlink("/proc/{}/exe".format(pid)) == name else []
+        except OSError:
+            pass
+    return found
+
+
+def test_a_program_that_is_no_python(pretender):
+    """It is never executed: who knows what it would do."""
+    for name in ("trainer", "python-train", "python3.11-config", "ipython3"):
+        began = time.monotonic()
+        assert made_for(pretender(name)) == "none"
+        assert time.monotonic() - began < 2, name
+
+
+def test_an_interpreter_that_does_not_answer(pretender):
+    pid = pretender("python3")
+    name = os.readlink("/proc/{}/exe".format(pid))
+    began = time.monotonic()
+    assert made_for(pid) == "none"
+    assert 2 < time.monotonic() - began < 20
+    assert processes_of(name) == [pid], "it still runs"
+
+
+def spied(pid):
+    """The process that a maker for pid began, and what the maker said."""
+    name = os.readlink("/proc/{}/exe".format(pid))
+    maker = subprocess.Popen([CALL, str(pid)], stdout=subprocess.PIPE)
+    seen = []
+
+    def found():
+        seen[:] = [one for one in processes_of(name) if one != pid]
+        return seen
+
+    try:
+        wait_until(found)
+        with open("/proc/{}/status".format(seen[0])) as status:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in status)
+        opened = sorted(os.listdir("/proc/{}/fd".format(seen[0])), key=int)
+    finally:
+        told = maker.communicate(timeout=DEADLINE)[0]
+    return status, opened, told
+
+
+def test_a_strangers_pretender_gets_no_right(pretender):
+    """Root attaches: what that user calls python runs as that user, without any way back."""
+    if os.geteuid() != 0:
+        pytest.skip("as root")
+    status, opened, told = spied(pretender("python3", preexec_fn=as_stranger))
+    assert told == b"none\n"
+    assert status["Uid"].split() == status["Gid"].split() == ["65534"] * 4
+    assert status["Groups"].split() == ["65533"]
+    assert status["NoNewPrivs"] == "1"
+    assert all(int(status[name], 16) == 0 for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"))
+    assert opened == ["0", "1", "2"]
+
+
+def test_a_program_that_others_may_write(pretender):
+    pid = pretender("python3")
+    os.chmod(os.readlink("/proc/{}/exe".format(pid)), 0o777)
+    began = time.monotonic()
+    assert made_for(pid) == "none"
+    assert time.monotonic() - began < 2
+
+
+def test_more_confined_than_we_are(child, any_python):
+    """A target that may gain no privilege could gain freedom by what we execute."""
+    setpriv = shutil.which("setpriv")
+    if not setpriv:
+        pytest.skip("no setpriv")
+    assert made_for(child(setpriv, "--no-new-privs", *any_python.command("-c", SLEEP))) == "none"
+
+
+def test_another_namespace(child, any_python):
+    unshare = shutil.which("unshare")
+    if not unshare or subprocess.run([unshare, "--net", "true"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no namespace can be made")
+    assert made_for(child(unshare, "--net", *any_python.command("-c", SLEEP))) == "none"
