@@ -1,5 +1,6 @@
 """Fixtures of the debugger's tests: the interpreters and targets of the live tests, and sessions with them."""
 
+import contextlib
 import importlib.util
 import os
 import sys
@@ -14,23 +15,35 @@ _spec = importlib.util.spec_from_file_location("live_conftest", os.path.join(LIV
 _live = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_live)
 
-# PROBING_DAP_LONG=1: all on every interpreter.  Without it these, which are long, run on few of them, and what is of a
-# container or has its JIT switched on runs where that may make a difference.
+# PROBING_DAP_LONG=1: all on every interpreter.  Without it every request and event runs on every CPython (test_every.py,
+# test_session.py, test_launching.py and what is not named here).  These run on as many of each mechanism's interpreters as
+# stands here, the oldest and the newest among them, since what they go into depends on the mechanism (the hook of frame
+# evaluation, or sys.monitoring) more than on the version: 2 where they are long, 3 where details of byte code come in, too.
 LONG = bool(os.environ.get("PROBING_DAP_LONG"))
-FEW = {"test_matrix", "test_leaving", "test_core", "test_look", "test_fuzz", "test_agent_live", "test_testsupport"}
+if not LONG:  # there CPython's own 5 ms stay
+    os.environ.setdefault("PRB_TEST_SWITCH", "0.001")
+SHORT = {"test_matrix": 2, "test_leaving": 2, "test_core": 2, "test_look": 2, "test_fuzz": 2, "test_agent_live": 2,
+         "test_testsupport": 2, "test_signals": 2,
+         "test_evaluating": 3, "test_running": 3, "test_breakpoints": 3, "test_variables": 3}
+# What is of a container, or has its JIT switched on, runs where that may make a difference.
 OF_CONTAINERS_TOO = {"test_transports"}
-JITTED = {"test_running", "test_breakpoints"} | FEW
+
+
+def spread(found, count):
+    """So many of them, the first and the last among them."""
+    count = min(count, len(found))
+    return [found[one * (len(found) - 1) // max(1, count - 1)] for one in range(count)]
 
 
 def chosen(module):
     """The interpreters of a file's tests."""
     found = [python for python in _live.pythons.found()
-             if LONG or (not python.container or module in OF_CONTAINERS_TOO) and ("jit" not in python.how or module in JITTED)]
-    if LONG or module not in FEW:
+             if LONG or (not python.container or module in OF_CONTAINERS_TOO) and ("jit" not in python.how or module in SHORT)]
+    if LONG or module not in SHORT:
         return found
     old = [python for python in found if python.minor < (3, 12)]  # frame evaluation; newer ones have sys.monitoring
     new = [python for python in found if python.minor >= (3, 12)]
-    return sorted({one for kind in (old, new) for one in kind[:1] + kind[-1:]}, key=found.index)
+    return spread(old, SHORT[module]) + spread(new, SHORT[module])
 
 
 def pytest_generate_tests(metafunc):
@@ -45,6 +58,7 @@ any_python, folders, start = _live.any_python, _live.folders, _live.start
 from client import Client  # noqa: E402
 from debuggee import Debuggee, stop_at  # noqa: E402
 from server import Server  # noqa: E402
+from target import Target  # noqa: E402
 from training import Job  # noqa: E402
 
 
@@ -117,6 +131,25 @@ def at_values(attached):
         program, session = attached(python, **arguments)
         body, frame = stop_at(session, program, "values", "values")
         return program, session, frame, body["threadId"]
+
+    return begin
+
+
+@pytest.fixture(scope="module")
+def running_job(folders):
+    """debugged_torch.py for all tests of a file that leave it as it was: importing torch takes seconds."""
+    with contextlib.ExitStack() as ended:
+        yield Job(lambda python, program, *words, **more: ended.enter_context(Target(python, program, words, **more)), folders)
+
+
+@pytest.fixture
+def shared_job(running_job, client):
+    """shared_job(): (that program, a client attached to it)."""
+
+    def begin():
+        session = client()
+        session.attach(running_job.pid)
+        return running_job, session
 
     return begin
 

@@ -123,10 +123,12 @@ def test_a_deadline_for_what_cannot_be_interrupted(attached, python):
     """A call of the kernel goes on to its end; its answer does not wait for that, and the session is of use meanwhile."""
     program, session = attached(python, evaluateTimeout=0.3)
     body, frame = stop_at(session, program, "cold", "cold")
-    seq = repl(session, "__import__('time').sleep(3) or page.lanes.__setitem__(10, 1)", frame)
+    # A read of the program's own input, which ends when the test writes to it.
+    seq = repl(session, "__import__('os').read(0, 100) and page.lanes.__setitem__(10, 1)", frame)
     assert session.answer(seq, 10)["success"] is False
     assert program.count("repr") == 0, "it waited"
     assert session.request("threads", seconds=5)["threads"]
+    program.say("a line")
     go_on(session, program, body["threadId"], "cold")
 
 

@@ -13,16 +13,16 @@ from training import NAME, finish
 pytestmark = pytest.mark.skipif(not torch_python(), reason="needs a Python with torch (./bootstrap check has one)")
 
 
-def test_breakpoint_in_backward(job):
-    program, session = job()
+def test_breakpoint_in_backward(shared_job):
+    program, session = shared_job()
     body, frame = stop_at(session, program, "backward", "step")
     assert local_variables(session, frame)["grad"]["value"] == "Tensor float32 [3, 2] cpu"
     finish(session, program, body["threadId"])
 
 
-def test_thread_locals_are_those_of_the_thread(job):
+def test_thread_locals_are_those_of_the_thread(shared_job):
     """Within backward torch's grad mode is off on that thread."""
-    program, session = job()
+    program, session = shared_job()
     body, frame = stop_at(session, program, "backward", "step")
     inside = evaluate(session, "torch.is_grad_enabled()", frame)["result"]
     finish(session, program, body["threadId"])
@@ -31,9 +31,9 @@ def test_thread_locals_are_those_of_the_thread(job):
     finish(session, program, body["threadId"])
 
 
-def test_a_thread_of_autograd(job):
+def test_a_thread_of_autograd(shared_job):
     """A native thread that never was Python's: a hundred nested backwards end on one."""
-    program, session = job()
+    program, session = shared_job()
     body, frame = stop_at(session, program, "nested", "nested")
     assert body["threadId"] != program.pid, "it ran on the main thread"
     names = {thread["id"]: thread["name"] for thread in session.request("threads")["threads"]}
@@ -48,9 +48,9 @@ def test_a_thread_of_autograd(job):
     program.run("nested")
 
 
-def test_the_pin_thread(job):
+def test_the_pin_thread(shared_job):
     """The library's thread, born while attached; the workers are forked under the debugger and end well."""
-    program, session = job()
+    program, session = shared_job()
     for _ in range(2):
         set_lines(session, program, "pinned", name=NAME)
         program.say("pins")

@@ -153,7 +153,7 @@ def test_pausing_a_rank_warns(torchrun, client):
     session.request("pause", {"threadId": 0})
     body = stopped(session, "pause")
     said = session.event("output", lambda one: one.get("category") == "important", 15)["output"]
-    assert "time-out" in said and "gloo" in said and "(50 s)" in said, said
+    assert "time-out" in said and "gloo" in said and "(35 s)" in said, said
     session.event("output", lambda one: "30 s until the time-out" in one["output"], 40)
     resume(session, body["threadId"])
     torchrun.wait_step()
@@ -173,4 +173,4 @@ def test_pausing_without_a_client_warns(torchrun, serve):
     torchrun.wait_step()
     server.end()
     said = "".join(server.errors)
-    assert "is paused: the time-out of" in said and "gloo" in said and "(50 s)" in said, said
+    assert "is paused: the time-out of" in said and "gloo" in said and "(35 s)" in said, said

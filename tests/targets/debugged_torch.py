@@ -111,7 +111,7 @@ def main():
             torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
         elif word == "ranks":  # env://, two processes; the time-out is short
             from datetime import timedelta
-            torch.distributed.init_process_group("gloo", timeout=timedelta(seconds=45))
+            torch.distributed.init_process_group("gloo", timeout=timedelta(seconds=35))
         elif word == "reduce":
             torch.distributed.all_reduce(torch.ones(1))
         elif word == "compiles":

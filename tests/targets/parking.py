@@ -8,6 +8,10 @@ import sys
 import threading
 import time
 
+# Its threads compute without end: the shorter their turns, the sooner a test gets the GIL.
+if "PRB_TEST_SWITCH" in os.environ:
+    sys.setswitchinterval(float(os.environ["PRB_TEST_SWITCH"]))
+
 NAMES = ("calls", "loop", "line", "sleeps")
 counts = dict.fromkeys(NAMES, 0)
 over = False

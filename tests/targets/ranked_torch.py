@@ -28,7 +28,7 @@ def step(batch):
 def main():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)          # not longer than torchrun
     torch.set_num_threads(1)
-    distributed.init_process_group("gloo", timeout=timedelta(seconds=50))
+    distributed.init_process_group("gloo", timeout=timedelta(seconds=35))
     rank = distributed.get_rank()
     for number, batch in enumerate(DataLoader(Numbers(), batch_size=2, num_workers=2)):
         step(batch)
