@@ -233,12 +233,15 @@ struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *
     if (getpid() == job->process) {
         pthread_mutex_lock(&job->lock);
         job->interruptible = false;
-        if (job->stop) /* the thread may be the program's, and another exception the program's, too
-                        */
-            py->PyThreadState_SetAsyncExc(job->ident, NULL);
+        bool interrupted = job->stop;
         pthread_mutex_unlock(&job->lock);
+        if (interrupted) /* the thread may be the program's */
+            prb_py_withdraw(py, job->ident);
     }
-    return done;
+    if (!done || !py->PyErr_Occurred())
+        return done;
+    prb_py_drop(done);
+    return NULL;
 }
 
 enum { RAISED = 1, INCOMPLETE = 2, NONE = 4, INTERRUPTED = 8 };

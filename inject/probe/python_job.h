@@ -96,6 +96,15 @@ void prb_job_work(struct prb_python_job *job);
  * NULL with the exception set. */
 struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *py,
                            struct prb_py *callable, struct prb_py *args);
+/*
+ * With the GIL, on the thread of that number: an interruption that may still be pending is not
+ * raised later.  What a handler of the program raises meanwhile is set afterwards, in place of what
+ * was set before.  PyThreadState_SetAsyncExc(NULL) alone would leave the word set that has each
+ * thread look for it, which only raising it resets (Python/ceval_gil.c, UNSIGNAL_ASYNC_EXC): the
+ * program would run slower for good, and a traced function of 3.11 would never get beyond its first
+ * instruction.
+ */
+void prb_py_withdraw(const struct prb_py_api *py, unsigned long ident);
 /* This thread has got the GIL for work of ours. */
 void prb_py_got(const struct prb_py_api *py);
 /* When that was a moment ago, let other threads have it: none of the program's steps waits long. */

@@ -46,6 +46,52 @@ static void *interrupt(void *argument)
     return NULL;
 }
 
+/* ---- its end ---- */
+
+#define WITHDRAWALS_MAX 3 /* a handler of the program may raise first */
+/* Turns of a loop: on each CPython looks whether something is pending. */
+#define LOOP "for _ in '                                ': pass"
+
+/* What is set becomes other, the old one goes. */
+struct raised {
+    struct prb_py *type, *value, *trace;
+};
+
+static void take_raised(const struct prb_py_api *py, struct raised *into)
+{
+    prb_py_drop(into->type);
+    prb_py_drop(into->value);
+    prb_py_drop(into->trace);
+    py->PyErr_Fetch(&into->type, &into->value, &into->trace);
+}
+
+void prb_py_withdraw(const struct prb_py_api *py, unsigned long ident)
+{
+    struct raised before = {0};
+    take_raised(py, &before);
+    PRB_AUTO(prb_py)
+    struct prb_py *code = py->Py_CompileString(LOOP, "<probing>", PRB_PY_FILE_INPUT);
+    PRB_AUTO(prb_py) struct prb_py *space = code ? py->PyDict_New() : NULL;
+    struct prb_py *ours = prb_debug_interruption(py);
+    py->PyThreadState_SetAsyncExc(ident, space ? ours : NULL);
+    bool over = !space;
+    for (int i = 0; i < WITHDRAWALS_MAX && !over; i++) {
+        struct raised now = {0};
+        PRB_AUTO(prb_py) struct prb_py *done = py->PyEval_EvalCode(code, space, space);
+        take_raised(py, &now);
+        over = now.type && py->PyErr_GivenExceptionMatches(now.type, ours);
+        if (now.type && !over) {
+            py->PyErr_Restore(now.type, now.value, now.trace);
+            take_raised(py, &before);
+        } else {
+            prb_py_drop(now.type);
+            prb_py_drop(now.value);
+            prb_py_drop(now.trace);
+        }
+    }
+    py->PyErr_Restore(before.type, before.value, before.trace);
+}
+
 /* ---- the watcher ---- */
 
 /* Why code that does not end is left alone. */

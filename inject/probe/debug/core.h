@@ -126,6 +126,8 @@ bool prb_debug_owe_caught(const struct prb_py_api *py, struct prb_debug_parked *
                           struct prb_py *value);
 /* Run the handlers of signals that came, before code of ours does; what they raise is kept. */
 void prb_debug_take_signals(const struct prb_py_api *py, struct prb_debug_parked *parked);
+/* prb_py_withdraw(), and what the program's handlers raised meanwhile is kept. */
+void prb_debug_withdraw(const struct prb_py_api *py, struct prb_debug_parked *parked);
 /* Set what is kept as the exception: then false. */
 bool prb_debug_pay(const struct prb_py_api *py, struct prb_debug_parked *parked);
 /* The exception that is set came while another one was on its way. */

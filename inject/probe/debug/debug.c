@@ -332,8 +332,8 @@ static struct prb_py *ask(const struct prb_py_api *py, const struct prb_debug_pl
     parked->asked = true;
     PRB_AUTO(prb_py) struct prb_py *reason = prb_debug_tell(py, parked, session.happened, args);
     parked->asked = false;
-    if (parked->interrupted) /* too late: not for the program */
-        py->PyThreadState_SetAsyncExc(parked->ident, NULL);
+    if (parked->interrupted)
+        prb_debug_withdraw(py, parked);
     if (!reason && parked->owed)
         forget_stop(py, parked);
     return reason && reason != py->none ? PRB_STEAL(reason) : NULL;

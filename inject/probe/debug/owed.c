@@ -167,6 +167,13 @@ bool prb_debug_owe_caught(const struct prb_py_api *py, struct prb_debug_parked *
     return theirs;
 }
 
+void prb_debug_withdraw(const struct prb_py_api *py, struct prb_debug_parked *parked)
+{
+    prb_py_withdraw(py, parked->ident);
+    if (py->PyErr_Occurred() && !prb_debug_owe(py, parked, true))
+        py->PyErr_Clear();
+}
+
 void prb_debug_take_signals(const struct prb_py_api *py, struct prb_debug_parked *parked)
 {
     if (py->PyErr_CheckSignals() == 0)
