@@ -9,8 +9,8 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "live")]
 
+import codeserver  # noqa: E402
 import training  # noqa: E402
-import workbench  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
 BUILDDIR = os.environ.get("BUILDDIR", ".")
@@ -26,13 +26,27 @@ def pictures():
     return folder
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """So that fixtures know of a failure."""
+    report = (yield).get_result()
+    if report.when == "call":
+        item.failed = report.failed
+
+
 @pytest.fixture(scope="module")
-def job(tmp_path_factory):
-    """A training job that nobody prepared, its program alone in a folder; each test of a file leaves it running."""
+def project(tmp_path_factory):
+    """The folder of the programs that a file's tests debug."""
+    return tmp_path_factory.mktemp("project")
+
+
+@pytest.fixture(scope="module")
+def job(project):
+    """A training job that nobody prepared; each test of a file leaves it running."""
     python = torch_python()
     if python is None:
         pytest.skip("no Python with torch (./bootstrap check installs one)")
-    one = training.Training(python, tmp_path_factory.mktemp("project"))
+    one = training.Training(python, project)
     yield one
     one.close()
 
@@ -43,19 +57,19 @@ def listen(job):
     started = []
 
     def begin(*options, path=None):
-        port = 0 if path else workbench.free_port()
+        port = 0 if path else codeserver.free_port()
         started.append(subprocess.Popen(
             [PROBING, str(job.pid), "debug", "--listen", "--address", path or "127.0.0.1:{}".format(port), *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
         there = (lambda: os.path.exists(path)) if path else (lambda: listening(port))
-        workbench.until("the server", lambda: there() or started[-1].poll() is not None)
+        codeserver.until("the server", lambda: there() or started[-1].poll() is not None)
         assert started[-1].poll() is None, started[-1].stderr.read().decode()
         return port
 
     yield begin
     for one in started:
         one.terminate()
-        one.wait(workbench.DEADLINE)
+        one.wait(codeserver.DEADLINE)
         one.stderr.close()
 
 

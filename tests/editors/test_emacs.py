@@ -28,7 +28,7 @@ def test_compiles(newer_root):
 
 
 def test_dape(job, listen, newer_root):
-    before = job.cost()
+    before = job.measure()
     inner = "/tmp/probing-dape-{}".format(os.getpid())
     outside = newer_root.path + inner
     os.makedirs(outside)
@@ -49,4 +49,4 @@ def test_dape(job, listen, newer_root):
     assert seen[1].startswith("value ") and "float32 [8, 32, 101]" in seen[1]
     assert seen[2:] == ["evaluated", "stepped", "left"]
     job.moves()
-    assert job.costs_again(before)
+    job.regains(before)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import training
-from workbench import until
+from codeserver import until
 
 LINE = training.line_of(training.LINE_TEXT)
 
@@ -54,7 +54,7 @@ class Terminal:
 def test_helix(job, listen, newer_root, tmp_path, pictures):
     if not shutil.which("tmux"):
         pytest.skip("needs tmux")
-    before = job.cost()
+    before = job.measure()
     home = newer_root.path + "/tmp/probing-helix-{}".format(os.getpid())
     project = newer_root.path + os.path.dirname(job.path)  # the same path there: Helix cannot pass pathMappings
     os.makedirs(home + "/.config/helix")
@@ -85,4 +85,4 @@ def test_helix(job, listen, newer_root, tmp_path, pictures):
             terminal.close()
         shutil.rmtree(home, ignore_errors=True)
         shutil.rmtree(project, ignore_errors=True)
-    assert job.costs_again(before)
+    job.regains(before)

@@ -42,10 +42,10 @@ def test_session(job, listen):
     folder = os.environ.get("PROBING_NVIM_DAP")
     if not folder:
         pytest.skip("needs nvim-dap: PROBING_NVIM_DAP")
-    before = job.cost()
+    before = job.measure()
     seen = neovim("session", NVIM_DAP=folder, PORT=str(listen()), LINE=str(LINE), FILE=job.path, VARIABLE="scores")
     assert seen[0].startswith("stopped in ") and "train_step" in seen[0]
     assert seen[1].startswith("value ") and "float32 [8, 32, 101]" in seen[1]
     assert seen[2:] == ["stepped", "left"]
     job.moves()
-    assert job.costs_again(before)
+    job.regains(before)

@@ -14,11 +14,11 @@ import pytest
 
 import training
 from torch_python import torch_python
-from workbench import CONTRAST, DEADLINE, CodeServer, Workbench
+from codeserver import DEADLINE, CodeServer
+from workbench import CHROMIUM, CONTRAST, Workbench
 
 pytest.importorskip("playwright.sync_api", reason="needs Playwright (tests/editors/setup.sh)")
 from playwright.sync_api import sync_playwright  # noqa: E402
-from workbench import CHROMIUM  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILDDIR, PROBING = os.environ.get("BUILDDIR", "."), os.environ.get("PROBING", "probing")
@@ -27,56 +27,67 @@ LINE = training.line_of(training.LINE_TEXT)
 STOCK = os.environ.get("PROBING_PYTHON_DEBUGGER", os.path.join(HERE, "debugpy_client")).split(os.pathsep)
 
 
+class Windows:
+    """One browser; a server for each set of extensions; one window, which a failed test does not leave to the next."""
+
+    def __init__(self, browser, folder):
+        self.context, self.folder = browser.new_context(viewport={"width": 1600, "height": 1000}), folder
+        self.servers, self.window = {}, None
+
+    def open(self, project, extensions, configuration, pictures):
+        if extensions not in self.servers:
+            self.servers[extensions] = CodeServer(self.folder(), extensions, {"probing.path": PROBING})
+        server = self.servers[extensions]
+        if self.window and self.window.server is not server:
+            self.shut()
+        if not self.window:
+            self.window = Workbench(self.context, server, project, pictures)
+        self.window.begin(configuration)
+        return self.window
+
+    def shut(self):
+        window, self.window = self.window, None
+        window.close()
+
+    def close(self):
+        if self.window:
+            self.shut()
+        for one in self.servers.values():
+            one.close()
+
+
 @pytest.fixture(scope="module")
-def browser():
+def windows(tmp_path_factory):
     path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     if not os.path.exists(path):
         pytest.skip("no Chromium")
-    with sync_playwright() as playwright:
-        one = playwright.chromium.launch(executable_path=path, headless=True, args=CHROMIUM)
-        yield one
-        one.close()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """server(extensions): a VS Code that has them."""
     if not os.path.exists(os.path.join(os.environ["PROBING_EDITORS"], ".ready")):
         pytest.skip("no code-server: tests/editors/setup.sh was not run, or could not")
-    started = {}
-
-    def begin(extensions):
-        if extensions not in started:
-            started[extensions] = CodeServer(tmp_path_factory.mktemp("server"), extensions, {"probing.path": PROBING})
-        return started[extensions]
-
-    yield begin
-    for one in started.values():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=CHROMIUM)
+        one = Windows(browser, lambda: tmp_path_factory.mktemp("server"))
+        yield one
         one.close()
+        browser.close()
 
 
 @pytest.fixture
-def editor(browser, server, pictures, request):
-    """editor(program, configuration, *extensions): a window in the program's folder with that one entry in launch.json."""
-    opened = []
-
-    def begin(program, configuration, *extensions):
-        folder = os.path.dirname(program.path)
-        os.makedirs(os.path.join(folder, ".vscode"), exist_ok=True)
-        with open(os.path.join(folder, ".vscode", "launch.json"), "w") as out:
-            json.dump({"version": "0.2.0", "configurations": [dict({"name": "Attach", "request": "attach"}, **configuration)]}, out)
-        opened.append(Workbench(browser, server(extensions), folder, pictures))
-        return opened[0]
+def editor(windows, project, pictures, request):
+    """editor(configuration, *extensions): a window in the project's folder with that one entry in launch.json."""
+    def begin(configuration, *extensions):
+        return windows.open(project, extensions, dict({"name": request.node.name, "request": "attach"}, **configuration), pictures)
 
     yield begin
-    for one in opened:
-        one.picture(request.node.name + "-last")
-        one.close()
+    failed = getattr(request.node, "failed", True)
+    if windows.window:
+        windows.window.keep(request.node.name, failed)
+        if failed:
+            windows.shut()
 
 
 @pytest.fixture
-def plain(tmp_path):
-    one = training.Plain(sys.executable, tmp_path)
+def plain(project):
+    one = training.Plain(sys.executable, project)
     yield one
     one.close()
 
@@ -94,9 +105,9 @@ def processes():
     return json.loads(listed.stdout.decode())
 
 
-def begin(code, line=LINE):
+def begin(code, program="train.py", line=LINE):
     """Open the program, set a breakpoint in its loop, press F5."""
-    code.open("train.py", line)
+    code.open(program, line)
     code.toggle_breakpoint()
     code.press("F5")
 
@@ -112,37 +123,35 @@ def break_look_step(code, name):
     code.evaluate("list(scores.shape)", "[8, 32, 101]")
     code.picture(name + "-stepped")
     code.press("F5")
+    code.no_variable("loss")
     code.stopped_in("train_step", LINE)
 
 
 def leave(code, job):
     """Disconnect at a stop: the job goes on."""
-    code.until("the job to stand", job.stands_still)  # its stopped thread answers what VS Code asks first
     code.press("Shift+F5")
     code.ended()
     job.moves()
 
 
-class Speed:
-    """What a step costs before and after: processor time, which other programs hardly change, and the clock's, to be told."""
+@pytest.fixture(scope="module")
+def usual(job):
+    """What a step of the job takes before anybody came."""
+    return job.measure()
 
-    def __init__(self, job, pictures):
-        self.job, self.pictures = job, pictures
-        self.before = job.cost(), job.speed()
 
-    def returns(self, name):
-        again = self.job.costs_again(self.before[0])
-        after = self.job.cost(), self.job.speed()
-        with open(os.path.join(self.pictures, name + "-speed.txt"), "w") as out:
-            out.write("{:.1f} steps/s before, {:.1f} after; {:.3f} ms of processor a step before, {:.3f} after\n".format(
-                self.before[1], after[1], self.before[0] / 1e6, after[0] / 1e6))
-        assert again
+def full_speed(job, usual, pictures, name):
+    after = job.regains(usual)
+    with open(os.path.join(pictures, name + "-speed.txt"), "w") as out:
+        out.write("{1:.1f} steps/s before, {3:.1f} after; {0:.3f} ms of processor a step before, {2:.3f} after\n".format(
+            usual[0] / 1e6, usual[1], after[0] / 1e6, after[1]))
+    assert job.child.poll() is None
 
 
 def look_at_tensor(code):
     """The tensor view of scores: values with paging, heat map, histogram, in a light and a dark theme."""
     code.choose("debug-variables", "scores", "View Tensor or Array")
-    panel = code.view("#facts")
+    panel = code.view("h3:has-text('scores')")
     code.until("the facts", lambda: "float32 [8, 32, 101]" in panel.locator("#facts").inner_text())
     assert panel.locator("#table tr").count() == 17  # a head and 16 rows of 32
     first = panel.locator("#table td").first.inner_text()
@@ -172,9 +181,8 @@ def look_at_tensor(code):
     return panel
 
 
-def test_extension(editor, job, pictures):
-    speed = Speed(job, pictures)
-    code = editor(job, {"type": "probing", "processId": "${command:pickProcess}"}, vsix())
+def test_extension(editor, job, usual, pictures):
+    code = editor({"type": "probing", "processId": "${command:pickProcess}"}, vsix())
     begin(code)
     box = code.box()
     box.fill("pid {} ".format(job.pid))
@@ -197,13 +205,12 @@ def test_extension(editor, job, pictures):
     code.picture("extension-nan")
     leave(code, job)
     code.until("the note", lambda: "the session has ended" in panel.locator("#note").inner_text())
-    speed.returns("extension")
-    assert job.child.poll() is None
+    full_speed(job, usual, pictures, "extension")
 
 
 def test_commands(editor, job):
     """Stacks, SQL and loading the probe, without debugging; the walkthrough."""
-    code = editor(job, {"type": "probing"}, vsix())
+    code = editor({"type": "probing"}, vsix())
     code.open("train.py", LINE)
 
     def of_the_job(title):
@@ -223,7 +230,7 @@ def test_commands(editor, job):
     code.picture("commands-query")
     of_the_job("Probing: Load the Probe into a Process")
     wanted = "Probing: process {}: ".format(job.pid)  # a test before may have left the probe there
-    code.until("the notification", lambda: any(text.startswith(wanted) for text in code.told))
+    code.until("the notification", lambda: any(text.startswith(wanted) for text in code.told()))
     [listed] = [one for one in processes() if one["pid"] == job.pid]
     assert listed["has_probe"]
     code.picture("commands-inject")
@@ -246,7 +253,7 @@ def test_token(editor, job, listen, tmp_path):
     secret.write_text("the right token of a test")
     secret.chmod(0o600)
     port = listen("--token-file", str(secret))
-    code = editor(job, {"type": "probing", "address": "0.0.0.0:{}".format(port)}, vsix())
+    code = editor({"type": "probing", "address": "0.0.0.0:{}".format(port)}, vsix())
     begin(code)
     code.answer("the wrong token of a test", "Token of 0.0.0.0")
     code.dialog("the token is wrong")
@@ -263,7 +270,7 @@ def test_token(editor, job, listen, tmp_path):
 def test_socket(editor, job, listen, tmp_path):
     path = str(tmp_path / "debug.sock")
     listen(path=path)
-    code = editor(job, {"type": "probing", "address": path}, vsix())
+    code = editor({"type": "probing", "address": path}, vsix())
     begin(code)
     code.stopped_in("train_step", LINE)
     assert "float32 [8, 32, 101]" in code.variable("scores")
@@ -284,11 +291,11 @@ def test_post_mortem(editor, plain, tmp_path, kind):
         pytest.skip("needs gdb's gcore")
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=DEADLINE)
     plain.close()
-    code = editor(plain, {"type": "probing", "snapshot": file}, vsix())
+    code = editor({"type": "probing", "snapshot": file}, vsix())
     code.open(plain.PROGRAM, 1)
     if kind == "core":
         code.command("Probing: Open a Core or Snapshot")
-        code.answer(file, "A core file or a snapshot")
+        code.file(file, "A core file or a snapshot")
     else:
         code.press("F5")
     code.debug_view()
@@ -300,29 +307,29 @@ def test_post_mortem(editor, plain, tmp_path, kind):
 
 
 @pytest.mark.parametrize("console", ["internalConsole", "integratedTerminal"])
-def test_launch(editor, job, console):
+def test_launch(editor, project, console):
     """A program started by VS Code, by itself or in its terminal, which ends with the session."""
-    code = editor(job, {"type": "probing", "request": "launch", "program": "${workspaceFolder}/train.py", "python": torch_python(),
-                        "args": ["--workers", "0", "--threads", "1"], "console": console}, vsix())
+    program = training.Plain.PROGRAM
+    path = training.copied(program, project)
+    code = editor({"type": "probing", "request": "launch", "program": "${workspaceFolder}/" + program, "python": sys.executable,
+                   "args": ["--workers", "1"], "console": console}, vsix())
 
     def launched():
-        return [one for one in processes() if job.path in one["command"] and one["pid"] != job.pid]
+        return [one for one in processes() if path in one["command"]]
 
-    begin(code)
-    code.stopped_in("train_step", LINE)
-    assert len(launched()) == 1
+    line = training.line_of("return sum(losses)", program)
+    begin(code, program, line)
+    code.stopped_in("train_step", line)
+    assert launched()
     code.picture("launched-" + console)
     code.press("Shift+F5")
     code.until("the end of the program", lambda: not launched())
-    assert job.child.poll() is None
 
 
-def test_stock_attach(editor, job, listen, pictures):
+def test_stock_attach(editor, job, usual, listen, pictures):
     """type debugpy, connect: no extension of ours, VS Code talks to `probing debug --listen`."""
-    speed = Speed(job, pictures)
-    code = editor(job, {"type": "debugpy", "connect": {"host": "127.0.0.1", "port": listen()}, "justMyCode": False}, *STOCK)
+    code = editor({"type": "debugpy", "connect": {"host": "127.0.0.1", "port": listen()}, "justMyCode": False}, *STOCK)
     begin(code)
     break_look_step(code, "stock")
     leave(code, job)
-    speed.returns("stock")
-    assert job.child.poll() is None
+    full_speed(job, usual, pictures, "stock")

@@ -18,15 +18,19 @@ def line_of(text, program="train.py"):
         return next(number for number, line in enumerate(source, start=1) if text in line)
 
 
+def copied(program, folder):
+    """The path of an example's program in a folder."""
+    return shutil.copy(os.path.join(SRCDIR, "examples", program), os.path.join(str(folder), program))
+
+
 class Training:
     """The small language model, of which it says to be rank 1 of 2."""
 
     PROGRAM = "train.py"
-    OPTIONS = ["--workers", "0", "--threads", "1", "--every", "20", "--pause", "0.005"]
+    OPTIONS = ["--workers", "0", "--threads", "1", "--every", "10", "--pause", "0.01"]
 
     def __init__(self, python, folder):
-        self.path = os.path.join(str(folder), self.PROGRAM)
-        shutil.copy(os.path.join(SRCDIR, "examples", self.PROGRAM), self.path)
+        self.path = copied(self.PROGRAM, folder)
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", RANK="1", WORLD_SIZE="2")
         environment.pop("LD_LIBRARY_PATH", None)
         self.child = subprocess.Popen(
@@ -58,30 +62,29 @@ class Training:
         now = self.step()
         self.wait(lambda: self.step() > now, "step after {}".format(now))
 
-    def cost(self, reports=8):
-        """Nanoseconds of its main thread a step: the least between reports.  Other programs hardly change that."""
-        seen, found = self.step(), []
-        while len(found) < reports:
+    def measure(self, reports=8):
+        """Between reports: the nanoseconds that its main thread ran a step, the least, which other programs hardly change; and
+        the steps a second that it tells, the median."""
+        seen, costs, told = self.step(), [], len(self.speeds())
+        while len(costs) < reports:
             before = seen, self.ran()
             self.wait(lambda: self.step() > seen, "step after {}".format(seen))
             seen = self.step()
-            found.append((self.ran() - before[1]) / (seen - before[0]))
-        return min(found[1:])  # the first began anywhere
+            costs.append((self.ran() - before[1]) / (seen - before[0]))
+        return min(costs[1:]), sorted(self.speeds()[told + 1:])[(reports - 1) // 2]  # the first began anywhere
 
-    def costs_again(self, before, tries=6):
-        """Whether a step has come to cost what it did: other programs weigh on some moments, a hook left behind on all."""
-        return any(self.cost() < 1.2 * before for _ in range(tries))
+    def regains(self, before, tries=6):
+        """The measure of when a step has come to cost what it did: other programs weigh on some moments, a hook left behind on all."""
+        for _ in range(tries):
+            now = self.measure()
+            if now[0] < 1.2 * before[0]:
+                return now
+        raise AssertionError("a step cost {:.3f} ms, and costs {:.3f} ms".format(before[0] / 1e6, now[0] / 1e6))
 
     def ran(self):
         """Nanoseconds that its main thread ran."""
         with open("/proc/{0}/task/{0}/schedstat".format(self.pid)) as told:
             return int(told.read().split()[0])
-
-    def speed(self, reports=5):
-        """Steps a second, as it tells: the median of some reports."""
-        told = len(self.speeds())
-        self.wait(lambda: len(self.speeds()) > told + reports, "reports")
-        return sorted(self.speeds()[told + 1:])[reports // 2]  # the first may hold a stop
 
     def speeds(self):
         return [float(found.group(1)) for line in self.lines for found in [re.search(r"([\d.]+) steps/s", line)] if found]

@@ -1,56 +1,36 @@
-"""The real VS Code, driven: code-server (tests/editors/setup.sh) on loopback, its page in Debian's Chromium by Playwright."""
+"""The real VS Code, driven: code-server's page in Debian's Chromium by Playwright.
+
+One window serves test after test.  What is waited for is asked again when the page changes, not at intervals.
+"""
 
 import json
 import os
 import re
-import shutil
-import signal
-import socket
-import subprocess
 import time
 
-DEADLINE = 120  # seconds for any one thing
-SETTINGS = {
-    "workbench.startupEditor": "none",
-    "workbench.enableExperiments": False,
-    "workbench.tips.enabled": False,
-    "workbench.secondarySideBar.defaultVisibility": "hidden",
-    "security.workspace.trust.enabled": False,
-    "telemetry.telemetryLevel": "off",
-    "update.mode": "none",
-    "extensions.autoUpdate": False,
-    "extensions.autoCheckUpdates": False,
-    "extensions.ignoreRecommendations": True,
-    "debug.openDebug": "openOnDebugBreak",
-    "debug.internalConsoleOptions": "openOnSessionStart",
-    "debug.toolBarLocation": "docked",
-    "chat.disableAIFeatures": True,
-    "git.enabled": False,
-    "editor.minimap.enabled": False,
-    "explorer.autoReveal": False,
-}
+from codeserver import CLEAN_KEY, CONSOLE_KEY, DEADLINE, DEBUG_KEY, OPEN_KEY, THEME_KEY
+
+TEST_SECONDS = 120  # for all that a test does in a window
+LOOK_AGAIN = 0.25  # s between looks at what is outside the page
+LOG_LINES = 40
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 
-
-def until(what, ask, seconds=DEADLINE):
-    """The first true answer; an exception counts as none."""
-    end, last = time.monotonic() + seconds, None
-    while True:
-        try:
-            last = ask()
-            if last:
-                return last
-        except Exception as error:  # the page may be drawing
-            last = error
-        assert time.monotonic() < end, "waited {} s for {}; last: {!r}".format(seconds, what, last)
-        time.sleep(0.1)
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+# Counts what changes in a document, tells of the next change (no more often than it can be drawn), and keeps notifications.
+WATCH = """(() => {
+    const watch = window.prbWatch = {count: 0, told: [], waiting: []};
+    new MutationObserver(() => {
+        watch.count++;
+        for (const one of document.querySelectorAll('.notification-list-item-message, .dialog-message-text'))
+            if (one.innerText && !watch.told.includes(one.innerText)) watch.told.push(one.innerText);
+        const waiting = watch.waiting.splice(0);
+        if (waiting.length) setTimeout(() => waiting.forEach(done => done()), 20);
+    }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+    watch.after = (count, most) => new Promise(done => {
+        setTimeout(done, watch.count === count ? most : 20);
+        if (watch.count === count) watch.waiting.push(done);
+    });
+})()"""
 
 
 # The contrast of an element's text with what is behind it, as WCAG 2 counts: 1 to 21.
@@ -70,97 +50,87 @@ CONTRAST = """element => {
 }"""
 
 
-def answers(port):
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
-
-
-class CodeServer:
-    """extensions: .vsix files to install and plain folders; settings: over SETTINGS."""
-
-    def __init__(self, root, extensions=(), settings=None):
-        self.root = str(root)
-        self.port = free_port()
-        tools = os.environ["PROBING_EDITORS"]
-        self.command = [os.path.join(tools, "node", "bin", "node"),
-                        os.path.join(tools, "code-server", "node_modules", "code-server", "out", "node", "entry.js"),
-                        "--config", self.path("config.yaml"), "--user-data-dir", self.path("data"),
-                        "--extensions-dir", self.path("extensions")]
-        home = self.path("home")
-        self.environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home, XDG_CACHE_HOME=home,
-                                EXTENSIONS_GALLERY='{"serviceUrl":""}')
-        for level in ("User", "Machine"):  # settings about the machine count only in the latter
-            os.makedirs(self.path("data/" + level))
-            with open(self.path("data/{}/settings.json".format(level)), "w") as out:
-                json.dump(dict(SETTINGS, **(settings or {})), out)
-        os.makedirs(self.path("extensions"))
-        os.makedirs(home)
-        with open(self.path("config.yaml"), "w") as out:
-            out.write("auth: none\n")
-        for extension in extensions:
-            self.install(str(extension))
-        self.log = open(self.path("server.log"), "wb")
-        self.child = subprocess.Popen(
-            self.command + ["--auth", "none", "--bind-addr", "127.0.0.1:{}".format(self.port), "--disable-telemetry",
-                            "--disable-update-check", "--disable-workspace-trust", "--disable-getting-started-override",
-                            "--ignore-last-opened"],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=self.environment, start_new_session=True)
-        until("code-server", lambda: answers(self.port))
-
-    def path(self, name):
-        return os.path.join(self.root, name)
-
-    def install(self, extension):
-        if os.path.isdir(extension):  # picked up before the first start, under this form of name
-            with open(os.path.join(extension, "package.json")) as text:
-                about = json.load(text)
-            shutil.copytree(extension, self.path("extensions/{publisher}.{name}-{version}".format(**about)))
-            return
-        done = subprocess.run(self.command + ["--install-extension", extension], env=self.environment, timeout=DEADLINE,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert done.returncode == 0, done.stdout.decode()
-
-    def members(self):
-        """What its session still runs: the extension host outlives the server by some seconds."""
-        listed = subprocess.run(["ps", "-o", "pid=", "-s", str(self.child.pid)], stdout=subprocess.PIPE)
-        return [int(word) for word in listed.stdout.split()]
-
-    def close(self):
-        self.child.terminate()
-        self.child.wait(DEADLINE)
-        end = time.monotonic() + 10
-        while self.members() and time.monotonic() < end:
-            time.sleep(0.2)
-        for pid in self.members():
-            os.kill(pid, signal.SIGKILL)
-        self.log.close()
-
-
 class Workbench:
-    """A page of it.  Views are read by what they say to a screen reader."""
+    """A page of it, used for test after test.  Views are read by what they say to a screen reader."""
 
-    def __init__(self, browser, server, folder, pictures):
-        self.pictures = str(pictures)
-        self.page = browser.new_page(viewport={"width": 1600, "height": 1000})
-        self.page.goto("http://127.0.0.1:{}/?folder={}".format(server.port, folder), wait_until="commit", timeout=90000)
-        self.page.locator(".monaco-workbench").wait_for(timeout=90000)
-        self.told = []  # notifications, as they were seen
+    def __init__(self, context, server, folder, pictures):
+        self.pictures, self.server, self.folder = str(pictures), server, str(folder)
+        self.began, self.story, self.end = time.monotonic(), [], None
+        self.page = context.new_page()
+        self.page.set_default_timeout(DEADLINE * 1000)
+        self.page.on("pageerror", lambda error: self.tell("page: {}".format(error)[:200]))
+        self.page.add_init_script(WATCH)
+        self.page.goto("http://127.0.0.1:{}/?folder={}".format(server.port, folder), wait_until="commit")
+        self.page.locator(".monaco-workbench").wait_for()
+        self.tell("a window")
+
+    def begin(self, configuration):
+        """A test: launch.json has this one entry, and VS Code knows it; what the last test left open is shut."""
+        self.story, self.began, self.end = [], time.monotonic(), time.monotonic() + TEST_SECONDS
+        os.makedirs(os.path.join(self.folder, ".vscode"), exist_ok=True)
+        written = os.path.join(self.folder, ".vscode", "launch.json")
+        with open(written + ".new", "w") as out:
+            json.dump({"version": "0.2.0", "configurations": [configuration]}, out)
+        os.replace(written + ".new", written)
+        self.press(CLEAN_KEY)
+        self.page.evaluate("prbWatch.told = []")
+        self.until("launch.json to be read", lambda: configuration["name"] in self.page.locator("#status\\.debug").inner_text())
+
+    def tell(self, what):
+        self.story.append("{:7.2f} s  {}".format(time.monotonic() - self.began, what))
+
+    def told(self):
+        """What VS Code has notified of in this test."""
+        return self.page.evaluate("prbWatch.told")
+
+    def keep(self, name, failed):
+        """The test's story as an artefact; of a failure also a picture, and the ends of the logs."""
+        lines = list(self.story)
+        if failed:
+            self.picture(name + "-failed")
+            lines += ["", "told: {}".format(self.told())]
+            lines += ["frame: {}".format(frame.url[:120]) for frame in self.page.frames]
+            for log in self.server.logs():
+                with open(log, errors="replace") as text:
+                    lines += ["", log] + text.read().splitlines()[-LOG_LINES:]
+        with open(os.path.join(self.pictures, name + ".log"), "w") as out:
+            out.write("\n".join(lines) + "\n")
 
     def picture(self, name):
         self.page.screenshot(path=os.path.join(self.pictures, name + ".png"))
 
-    def until(self, what, ask, seconds=DEADLINE):
-        """As until(); a failure says what VS Code notified of meanwhile."""
-        def look():
-            for text in self.page.locator(".notification-list-item-message, .dialog-message-text").all_inner_texts():
-                if text not in self.told:
-                    self.told.append(text)
-            return ask()
+    def until(self, what, ask, seconds=DEADLINE, frame=None):
+        """The first true answer, asked again whenever the page (or a frame of it) changes; an exception counts as none."""
+        place, begun, last = frame or self.page, time.monotonic(), None
+        end = min(begun + seconds, self.end or begun + seconds)
+        while True:
+            seen = self._changes(place)
+            try:
+                last = ask()
+                if last:
+                    self.tell("{} ({:.2f} s)".format(what, time.monotonic() - begun))
+                    return last
+            except Exception as error:  # the page may be drawing
+                last = error
+            if time.monotonic() > end:
+                self.tell("NOT " + what)
+                raise AssertionError("waited {:.0f} s for {}; last: {!r}; told: {}; rows: {}".format(
+                    time.monotonic() - begun, what, last, self.told(), self.stack()))
+            self._next_change(place, seen)
 
+    @staticmethod
+    def _changes(place):
         try:
-            return until(what, look, seconds)
-        except AssertionError as error:
-            raise AssertionError("{}; told: {}".format(error, self.told)) from None
+            return place.evaluate("window.prbWatch ? prbWatch.count : -1")
+        except Exception:  # a frame that is gone
+            return -1
+
+    @staticmethod
+    def _next_change(place, seen):
+        try:
+            place.evaluate("([seen, most]) => prbWatch.after(seen, most)", [seen, LOOK_AGAIN * 1000])
+        except Exception:
+            time.sleep(LOOK_AGAIN)
 
     def press(self, key):
         self.page.keyboard.press(key)
@@ -175,22 +145,35 @@ class Workbench:
     def box(self, *told):
         """The box of the palette, a list or a question, once its widget says all that."""
         widget = self.page.locator(".quick-input-widget")
-        self.until("the question", lambda: widget.is_visible() and all(text in widget.inner_text() for text in told))
+        self.until("the question " + " ".join(told), lambda: widget.is_visible() and all(text in widget.inner_text() for text in told))
         return widget.locator("input").first
 
     def picks(self):
         """What a list offers."""
         return self.page.locator(".quick-input-list .monaco-list-row").all_inner_texts()
 
-    def pick(self, text, *told):
-        """Type into the box of the palette or a list, and take the first line."""
+    def pick(self, text, *told, shown=None):
+        """Type into the box of the palette or a list, and take the first line once it is the one that was meant."""
         self.box(*told).fill(text)
-        self.until("the list to follow", lambda: self.picks())
+        wanted = (shown or text.lstrip(">")).strip()
+        self.until("the line " + wanted, lambda: wanted in " ".join(self.picks()[0].split()))
         self.press("Enter")
 
     def answer(self, text, *told):
         """Type into the box of a question."""
         self.box(*told).fill(text)
+        self.press("Enter")
+
+    def file(self, path, *told):
+        """Choose a file: the box begins with a folder, maybe only after it was typed into, and follows."""
+        box, name = self.box(*told), os.path.basename(path)
+
+        def listed():
+            if box.input_value() != path:
+                box.fill(path)
+            return any(name in one for one in self.picks()) and box.input_value() == path
+
+        self.until("the file " + name, listed)
         self.press("Enter")
 
     def dialog(self, text):
@@ -206,22 +189,10 @@ class Workbench:
 
     def open(self, name, line):
         """A file of the folder, at a line, once its language is known: breakpoints need that."""
-        mode = self.page.locator("#status\\.editor\\.mode")
-
-        def opened():
-            if not mode.is_visible():
-                self.press("F1")
-                self.page.locator(".quick-input-widget input").first.fill(name, timeout=5000)
-                self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(timeout=10000)
-                self.press("Enter")
-                mode.wait_for(timeout=10000)
-            return "Python" in mode.inner_text()
-
-        self.until("the language of " + name, opened)
-        self.command("Go to Line/Column")
-        box = self.page.locator(".quick-input-widget input").first
-        box.fill(":{}".format(line))
-        self.press("Enter")
+        self.press(OPEN_KEY)
+        self.pick("{}:{}".format(name, line), shown=name)
+        mode, place = self.page.locator("#status\\.editor\\.mode"), self.page.locator("#status\\.editor\\.selection")
+        self.until("the place in " + name, lambda: "Ln {},".format(line) in place.inner_text() and "Python" in mode.inner_text())
 
     def text(self):
         """What the editors show."""
@@ -232,42 +203,23 @@ class Workbench:
 
     def toggle_breakpoint(self):
         before = self.breakpoints()
-
-        def toggled():
-            self.press("F9")
-            try:
-                self.until("the breakpoint's sign", lambda: self.breakpoints() != before, 15)
-            except AssertionError:
-                return False
-            return True
-
-        self.until("the breakpoint", toggled)
+        self.press("F9")
+        self.until("the breakpoint's sign", lambda: self.breakpoints() != before)
 
     def stack(self):
         return self.rows("debug-call-stack")
 
     def debug_view(self):
         """Shows it, which VS Code does by itself at a breakpoint only; the rows of CALL STACK."""
-        def look():
-            if not self.page.locator(".debug-call-stack").is_visible():
-                self.command("View: Show Run and Debug")
-                self.page.locator(".debug-call-stack").wait_for(timeout=5000)
-            return self.stack()
-
-        return self.until("a session", look)
+        if not self.page.locator(".debug-call-stack").is_visible():
+            self.press(DEBUG_KEY)
+        return self.until("a session", self.stack)
 
     def stopped_in(self, function, line=None, thread="paused on"):
         """Waits, opening the row of the thread that stopped where it stays shut; the frame's row."""
         wanted = "{}, line {}".format(function, "" if line is None else line)
-
-        def look():
-            for row in self.stack():
-                if wanted in row:
-                    return row
-            self.open_row("debug-call-stack", re.compile(thread, re.IGNORECASE))
-            return None
-
-        return self.until("a stop in " + wanted, look)
+        opens = Opener(self, "debug-call-stack", re.compile(thread, re.IGNORECASE))
+        return self.until("a stop in " + wanted, lambda: next((row for row in self.stack() if wanted in row), None) or opens.look())
 
     def choose(self, view, text, item):
         """An item of a row's menu, which a view that is drawn again may take away."""
@@ -282,29 +234,22 @@ class Workbench:
 
         self.until("the menu", chosen)
 
-    def open_row(self, view, text):
-        """A row of a tree that stays shut."""
-        shut = self.page.locator('.{} .monaco-list-row[aria-expanded="false"]'.format(view), has_text=text)
-        if shut.count():
-            time.sleep(1.5)  # the workbench may be about to open it
-            if shut.count():
-                shut.first.click()
-                self.press("ArrowRight")
-
     def variable(self, name, scope="Locals"):
         """Waits for "name, value ..." in VARIABLES, opening the scope where it stays shut; what the row says."""
-        def look():
-            for row in self.rows("debug-variables"):
-                if re.match(re.escape(name) + r"(, value|:| =)", row):
-                    return row
-            self.open_row("debug-variables", scope)
-            return None
+        opens = Opener(self, "debug-variables", scope)
+        return self.until("the variable " + name, lambda: self._variable(name) or opens.look())
 
-        return self.until("the variable " + name, look)
+    def no_variable(self, name):
+        """Waits until it is gone: VARIABLES is drawn some time after CALL STACK."""
+        self.until("the end of the variable " + name, lambda: self.rows("debug-variables") and not self._variable(name))
+
+    def _variable(self, name):
+        told = re.compile(re.escape(name) + r"(, value|:| =)")
+        return next((row for row in self.rows("debug-variables") if told.match(row)), None)
 
     def evaluate(self, expression, answer):
         """Waits until the debug console says the answer."""
-        self.command("Debug Console: Focus on Debug Console View")
+        self.press(CONSOLE_KEY)
         self.page.locator(".repl-input-wrapper .view-lines").click()
         self.page.keyboard.type(expression)
         self.press("Enter")
@@ -324,11 +269,33 @@ class Workbench:
         """Light or dark, whichever it is not, until a panel has taken it."""
         body = panel.locator("body")
         if "vscode-" + name not in body.get_attribute("class"):
-            self.command("Preferences: Toggle between Light/Dark Themes")
-        self.until("the theme " + name, lambda: "vscode-" + name in body.get_attribute("class"))
+            self.press(THEME_KEY)
+        self.until("the theme " + name, lambda: "vscode-" + name in body.get_attribute("class"), frame=panel)
 
     def ended(self):
         self.until("the end of the session", lambda: not self.stack() or not self.page.locator(".debug-call-stack").is_visible())
 
     def close(self):
         self.page.close()
+
+
+class Opener:
+    """Opens the row of a tree that stays shut: the workbench may be about to do so by itself."""
+
+    PATIENCE = 1.5  # s
+
+    def __init__(self, workbench, view, text):
+        self.workbench, self.since = workbench, None
+        self.shut = workbench.page.locator('.{} .monaco-list-row[aria-expanded="false"]'.format(view), has_text=text)
+
+    def look(self):
+        now = time.monotonic()
+        if not self.shut.count():
+            self.since = None
+        elif self.since is None:
+            self.since = now
+        elif now - self.since > self.PATIENCE:
+            self.workbench.tell("opening a row that stayed shut")
+            self.shut.first.click(timeout=3000)
+            self.workbench.press("ArrowRight")
+            self.since = None

@@ -1,0 +1,136 @@
+"""code-server (tests/editors/setup.sh) on loopback: the workbench of VS Code for a browser, and its extension hosts."""
+
+import glob
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+DEADLINE = 60  # seconds for any one thing
+# Keys of these tests for what is not their subject.
+CLEAN_KEY, OPEN_KEY, DEBUG_KEY, CONSOLE_KEY, THEME_KEY = ("Control+Alt+Shift+" + key for key in "FGHJK")
+KEYS = {
+    CLEAN_KEY: ["workbench.action.closeQuickOpen", "workbench.debug.viewlet.action.removeAllBreakpoints", "notifications.clearAll",
+                "workbench.debug.panel.action.clearReplAction", "workbench.action.closePanel", "workbench.action.closeAllEditors"],
+    OPEN_KEY: ["workbench.action.quickOpen"],
+    DEBUG_KEY: ["workbench.view.debug"],
+    CONSOLE_KEY: ["workbench.debug.action.focusRepl"],
+    THEME_KEY: ["workbench.action.toggleLightDarkThemes"],
+}
+SETTINGS = {
+    "workbench.startupEditor": "none",
+    "workbench.enableExperiments": False,
+    "workbench.tips.enabled": False,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "security.workspace.trust.enabled": False,
+    "telemetry.telemetryLevel": "off",
+    "update.mode": "none",
+    "extensions.autoUpdate": False,
+    "extensions.autoCheckUpdates": False,
+    "extensions.ignoreRecommendations": True,
+    "debug.openDebug": "openOnDebugBreak",
+    "debug.internalConsoleOptions": "openOnSessionStart",
+    "debug.toolBarLocation": "docked",
+    "debug.showInStatusBar": "always",
+    "chat.disableAIFeatures": True,
+    "git.enabled": False,
+    "editor.minimap.enabled": False,
+    "explorer.autoReveal": False,
+}
+
+
+def until(what, ask, seconds=DEADLINE):
+    """The first true answer; an exception counts as none."""
+    end, last = time.monotonic() + seconds, None
+    while True:
+        try:
+            last = ask()
+            if last:
+                return last
+        except Exception as error:  # the page may be drawing
+            last = error
+        assert time.monotonic() < end, "waited {} s for {}; last: {!r}".format(seconds, what, last)
+        time.sleep(0.1)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def answers(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+class CodeServer:
+    """extensions: .vsix files to install and plain folders; settings: over SETTINGS."""
+
+    def __init__(self, root, extensions=(), settings=None):
+        self.root = str(root)
+        self.port = free_port()
+        tools = os.environ["PROBING_EDITORS"]
+        self.command = [os.path.join(tools, "node", "bin", "node"),
+                        os.path.join(tools, "code-server", "node_modules", "code-server", "out", "node", "entry.js"),
+                        "--config", self.path("config.yaml"), "--user-data-dir", self.path("data"),
+                        "--extensions-dir", self.path("extensions")]
+        home = self.path("home")
+        self.environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home, XDG_CACHE_HOME=home,
+                                EXTENSIONS_GALLERY='{"serviceUrl":""}')
+        for level in ("User", "Machine"):  # settings about the machine count only in the latter
+            os.makedirs(self.path("data/" + level))
+            with open(self.path("data/{}/settings.json".format(level)), "w") as out:
+                json.dump(dict(SETTINGS, **(settings or {})), out)
+        with open(self.path("data/User/keybindings.json"), "w") as out:
+            json.dump([{"key": key.replace("Control", "ctrl").lower(), "command": "runCommands", "args": {"commands": commands}}
+                       for key, commands in KEYS.items()], out)
+        os.makedirs(self.path("extensions"))
+        os.makedirs(home)
+        with open(self.path("config.yaml"), "w") as out:
+            out.write("auth: none\n")
+        for extension in extensions:
+            self.install(str(extension))
+        self.log = open(self.path("server.log"), "wb")
+        self.child = subprocess.Popen(
+            self.command + ["--auth", "none", "--bind-addr", "127.0.0.1:{}".format(self.port), "--disable-telemetry",
+                            "--disable-update-check", "--disable-workspace-trust", "--disable-getting-started-override",
+                            "--ignore-last-opened"],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=self.environment, start_new_session=True)
+        until("code-server", lambda: answers(self.port))
+
+    def path(self, name):
+        return os.path.join(self.root, name)
+
+    def install(self, extension):
+        if os.path.isdir(extension):  # picked up before the first start, under this form of name
+            with open(os.path.join(extension, "package.json")) as text:
+                about = json.load(text)
+            shutil.copytree(extension, self.path("extensions/{publisher}.{name}-{version}".format(**about)))
+            return
+        done = subprocess.run(self.command + ["--install-extension", extension], env=self.environment, timeout=DEADLINE,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout.decode()
+
+    def logs(self):
+        """Its own, and those of its extension hosts."""
+        found = sorted(glob.glob(self.path("data/logs/*/exthost*/**/*.log"), recursive=True), key=os.path.getmtime)
+        return [self.path("server.log")] + found[-4:]
+
+    def members(self):
+        """What its session still runs: the extension host outlives the server by some seconds."""
+        listed = subprocess.run(["ps", "-o", "pid=", "-s", str(self.child.pid)], stdout=subprocess.PIPE)
+        return [int(word) for word in listed.stdout.split()]
+
+    def close(self):
+        self.child.terminate()
+        self.child.wait(DEADLINE)
+        end = time.monotonic() + 10
+        while self.members() and time.monotonic() < end:
+            time.sleep(0.2)
+        for pid in self.members():
+            os.kill(pid, signal.SIGKILL)
+        self.log.close()
