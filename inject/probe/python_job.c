@@ -193,6 +193,7 @@ void prb_job_work(struct prb_python_job *job)
         prb_py_got(py);
         if (begin(job))
             prb_job_call(job, py);
+        prb_py_gives(py);
         py->PyGILState_Release(state);
     } else if (py) {
         job->failed = !prb_fail(&job->failure, PRB_GONE, "the interpreter is ending");

@@ -105,8 +105,9 @@ struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *
  * instruction.
  */
 void prb_py_withdraw(const struct prb_py_api *py, unsigned long ident);
-/* This thread has got the GIL for work of ours. */
+/* This thread has got the GIL for work of ours; it gives it back. */
 void prb_py_got(const struct prb_py_api *py);
+void prb_py_gives(const struct prb_py_api *py);
 /* When that was a moment ago, let other threads have it: none of the program's steps waits long. */
 void prb_py_breathe(const struct prb_py_api *py);
 /* Execute a source of ours (NUL-terminated) in a namespace, statement by statement, with a breath

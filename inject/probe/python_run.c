@@ -10,59 +10,92 @@
 #include "inject/probe/python_job.h"
 #include "inject/probe/python_sources.h"
 
-#define SLICE_NS 250000u   /* of the GIL for us */
-#define BREATH_NS 50000u   /* for another thread to get it */
+#define SLICE_NS 250000u /* of the GIL for us */
+#define BREATH_NS 50000u /* for another thread to get it */
 #define BREATH_MAX_NS 4000000u
-#define SHARE 4u /* a thread that computes gets it for so many times as long as we had it */
-#define CONTENDED_NS 40000u /* to get it back from such a one takes longer */
+/* Threads that compute get it for so many times as long as we had it: a step of 10 ms gets no
+ * longer than by 1 ms. */
+#define SHARE 10u
+#define BUSY 4u /* others ran for so much (1/4) of a breath */
 /* No more breaths than these, so that a client does not wait long. */
 #define BREATHS_NS 70000000u
 #define BREATH_WINDOW_NS 1000000000u
 
-/* With the GIL: who of us has it, since when. */
+/* With the GIL: who of us has it, since when; what the last one, that gave it back then, had not
+ * paid for by a breath (ns). */
 static struct {
     unsigned long ident;
-    uint64_t since;
+    uint64_t since, gave, unpaid;
 } holder;
 
 void prb_py_got(const struct prb_py_api *py)
 {
+    uint64_t now = prb_job_now();
+    bool paid = now - holder.gave > holder.unpaid * SHARE;
     holder.ident = py->PyThread_get_thread_ident();
-    holder.since = prb_job_now();
+    holder.since = now - (paid ? 0 : holder.unpaid);
+    holder.unpaid = 0;
+}
+
+void prb_py_gives(const struct prb_py_api *py)
+{
+    if (holder.ident != py->PyThread_get_thread_ident())
+        return;
+    holder.gave = prb_job_now();
+    holder.unpaid = holder.gave - holder.since;
+    holder.ident = 0;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The processors' time that the process's other threads have had. */
+static uint64_t others_ran(void)
+{
+    uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - own;
 }
 
 /* How long others shall have the GIL, which we had for so long (ns); 0: no more. */
-static uint64_t breath(uint64_t held, uint64_t spent, bool contended)
+static uint64_t breath(uint64_t held, uint64_t spent, bool busy)
 {
     if (spent > BREATHS_NS)
         return prb_debug_can_hurry() ? BREATH_NS : 0;
-    uint64_t fair = contended && prb_debug_can_hurry() ? held * SHARE : BREATH_NS;
+    uint64_t fair = busy && prb_debug_can_hurry() ? held * SHARE : BREATH_NS;
     return fair < BREATH_MAX_NS ? fair : BREATH_MAX_NS;
 }
 
 void prb_py_breathe(const struct prb_py_api *py)
 {
-    static uint64_t window, spent; /* ns; with the GIL */
-    static bool contended;
+    static uint64_t window, spent, looked, ran; /* ns; with the GIL */
+    static bool busy;
     uint64_t began = prb_job_now();
     bool known = holder.ident == py->PyThread_get_thread_ident();
     uint64_t held = known ? began - holder.since : SLICE_NS;
     if (held < SLICE_NS)
         return;
-    if (began - window > BREATH_WINDOW_NS)
-        window = began, spent = 0, contended = false;
-    struct timespec pause = {.tv_nsec = (long)breath(held, spent, contended)};
+    if (began - window > BREATH_WINDOW_NS) {
+        window = began, spent = 0;
+        busy = (others_ran() - ran) * BUSY > began - looked;
+    }
+    struct timespec pause = {.tv_nsec = (long)breath(held, spent, busy)};
     if (!pause.tv_nsec)
         return;
+    ran = others_ran();
     void *saved = py->PyEval_SaveThread();
     nanosleep(&pause, NULL);
-    uint64_t asked = prb_job_now();
     prb_debug_hurry(true);
     py->PyEval_RestoreThread(saved);
     prb_debug_hurry(false);
     prb_py_got(py);
-    contended = holder.since - asked > CONTENDED_NS;
+    uint64_t now = others_ran();
+    busy = (now - ran) * BUSY > holder.since - began;
     spent += holder.since - began;
+    looked = holder.since, ran = now;
 }
 
 static bool run_piece(const struct prb_py_api *py, const struct prb_buf *text, const char *file,
@@ -117,6 +150,7 @@ static bool compile_and_run(const struct prb_py_api *py, const char *source, con
 bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
                 struct prb_py *space)
 {
+    prb_py_breathe(py);
     PRB_AUTO(prb_py) struct prb_py *pieces = prb_bytecode_pieces(py, file);
     return pieces ? run_pieces(py, pieces, space) : compile_and_run(py, source, file, space);
 }

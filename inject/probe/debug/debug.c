@@ -167,6 +167,7 @@ static bool load(const struct prb_py_api *py, struct prb_error *err)
 {
     struct prb_error told = {0};
     choose_mechanism(py);
+    prb_py_breathe(py);
     session.space = execute(py, &told);
     if (!session.space) {
         char text[201];

@@ -115,7 +115,10 @@ void prb_debug_find_interval(const struct prb_py_api *py)
     if (get_seconds(py, &seconds)) {
         struct search search = {.inside = (uintptr_t)py->Py_IsInitialized,
                                 .value = (unsigned long)(seconds * 1e6 + 0.5)};
+        void *saved = py->PyEval_SaveThread();
         dl_iterate_phdr(search_object, &search);
+        py->PyEval_RestoreThread(saved);
+        prb_py_got(py);
         if (search.count && search.count <= CANDIDATES_MAX)
             hurry.word = changed(py, &search, seconds);
     }

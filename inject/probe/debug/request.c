@@ -290,6 +290,7 @@ static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct
 bool prb_debug_answer(struct prb_python_job *job, const struct prb_py_api *py,
                       struct prb_error *err)
 {
+    prb_py_breathe(py); /* for what the last one left */
     if (!prb_debug_load(py, err))
         return false;
     const struct prb_python_request *asked = &job->request;
