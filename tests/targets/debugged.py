@@ -194,6 +194,15 @@ def late():
         debugged_late.function(i)
 
 
+def hide():
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import debugged_hidden  # noqa: F401
+
+
+def call_hidden():
+    sys.modules["debugged_hidden"].call()
+
+
 def new_thread():
     thread = threading.Thread(target=cold, name="late thread")
     thread.start()

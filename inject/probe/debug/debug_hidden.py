@@ -26,6 +26,8 @@ class Search(object):
         self.path = path
         self.found = {}
         self.seen = set()
+        self.loops = []  # of asyncio that it comes by
+        self.loop = getattr(sys.modules.get("asyncio.events"), "AbstractEventLoop", None)
 
     def code(self, code):
         if codes.mine.key(code.co_filename) == self.path:
@@ -43,6 +45,8 @@ class Search(object):
     def inner(self, value):
         """What it holds that may be, or hold, code."""
         kind = type(value)
+        if self.loop and self.loop in kind.__mro__:
+            self.loops.append(value)
         if kind is codes.Function:
             self.code(value.__code__)
             return codes.inner_functions(value)
@@ -77,16 +81,35 @@ def subclasses(names):
     return found
 
 
-def tasks():
-    """The coroutines of asyncio's tasks."""
-    module = sys.modules.get("asyncio.tasks")
+def running_loops():
+    """Those of asyncio that threads run."""
     found = []
-    for name in ("_all_tasks", "_scheduled_tasks", "_eager_tasks"):
-        for task in list(getattr(module, name, None) or ()):
-            try:
-                found.append(task.get_coro() if hasattr(task, "get_coro") else task._coro)
-            except Exception as error:
-                caught(error)  # noqa: F821
+    for frame in sys._current_frames().values():
+        while frame is not None:
+            if frame.f_code.co_name == "run_forever" and frame.f_globals.get("__name__") == "asyncio.base_events":
+                found.append(frame.f_locals.get("self"))
+            frame = frame.f_back
+    return found
+
+
+def all_tasks(loops):
+    """Of asyncio: from its own sets; where it has none of all tasks (3.6, and from 3.14 on), it tells those of a loop."""
+    module = sys.modules.get("asyncio.tasks")
+    found = [task for name in ("_all_tasks", "_scheduled_tasks", "_eager_tasks") for task in list(getattr(module, name, None) or ())]
+    if module and not hasattr(module, "_all_tasks"):
+        tell = module.all_tasks if hasattr(module, "all_tasks") else module.Task.all_tasks
+        for loop in loops + running_loops():
+            found += tell(loop)
+    return found
+
+
+def coroutines(loops):
+    found = []
+    try:
+        for task in all_tasks(loops):
+            found.append(task.get_coro() if hasattr(task, "get_coro") else task._coro)
+    except Exception as error:
+        caught(error)  # noqa: F821
     return found
 
 
@@ -98,5 +121,5 @@ def of_file(path):
         search.value(dict(module.__dict__))
     for kind in subclasses(set(name for name, _ in own)):
         search.value(dict(type.__dict__["__dict__"].__get__(kind)))
-    search.value(tasks())
+    search.value(coroutines(search.loops))
     return search.found
