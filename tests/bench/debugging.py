@@ -98,7 +98,8 @@ class Debugpy:
 def debugpy_python():
     """A Python with debugpy, of the version that the jobs have; None: there is none."""
     for path in (os.environ.get("PROBING_DEBUGPY"), torch_python(), sys.executable):
-        if path and not subprocess.run([path, "-c", "import debugpy"], stderr=subprocess.DEVNULL).returncode:
+        if path and os.access(path, os.X_OK) and not subprocess.run(
+                [path, "-c", "import debugpy"], stderr=subprocess.DEVNULL).returncode:
             return path
     return None
 

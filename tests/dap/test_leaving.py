@@ -1,4 +1,4 @@
-"""What is left of a session: nothing.  PROBING_DAP_CYCLES: attaches and detaches under load (50; the long form 1000)."""
+"""What is left of a session: nothing.  PROBING_DAP_CYCLES: attaches and detaches under load (20; the long form 1000)."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from debuggee import evaluate, resume, set_lines, stop_at, stopped, top
 from hard import wait_until
 from target import probing
 
-CYCLES = int(os.environ.get("PROBING_DAP_CYCLES", "50"))
+CYCLES = int(os.environ.get("PROBING_DAP_CYCLES", "20"))
 # What a debugger changes in an interpreter, as far as that can be told from inside.
 STATE = """
 import sys, threading, gc, json

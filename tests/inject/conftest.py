@@ -11,6 +11,28 @@ _spec = importlib.util.spec_from_file_location("live_conftest", os.path.join(LIV
 _live = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_live)
 
-pytest_generate_tests = _live.pytest_generate_tests
+# PROBING_INJECT_LONG=1: all on every interpreter.  Without it what goes into the details of evaluations, which depend on the
+# version, runs on one of each version, the first (3.11: without libpython), and on the newest with its JIT switched on.
+LONG = bool(os.environ.get("PROBING_INJECT_LONG"))
+OF_EACH_VERSION = {"test_eval"}
+
+
+def chosen(module):
+    found = _live.pythons.found()
+    if LONG or module not in OF_EACH_VERSION:
+        return found
+    first = {}
+    for python in found:
+        if not python.container and "jit" not in python.how:
+            first.setdefault(python.minor, python)
+    return list(first.values()) + [python for python in found if "jit" in python.how][-1:]
+
+
+def pytest_generate_tests(metafunc):
+    if "python" in metafunc.fixturenames:
+        found = chosen(metafunc.module.__name__)
+        metafunc.parametrize("python", found, ids=[python.id for python in found], scope="session")
+
+
 pytest_report_header = _live.pytest_report_header
 any_python, folders, start = _live.any_python, _live.folders, _live.start

@@ -463,12 +463,15 @@ def test_a_held_gil_is_told(python, probed, folders):
 
 def test_what_did_not_get_the_gil_does_not_run_later(python, probed):
     one = probed(python)
-    assert one.eval("import ctypes\nprocess = ctypes.PyDLL(None)").none
+    assert one.eval("import ctypes, os\nprocess = ctypes.PyDLL(None)\npipe = os.pipe()\nroom = ctypes.create_string_buffer(1)").none
+    let_go = "/proc/{}/fd/{}".format(one.pid, one.eval("pipe[1]").value)
     holder = Client(one.path)
-    holding = holder.begin("print('holds it')\nprocess.usleep(1500000)")
+    holding = holder.begin("print('holds it')\nprocess.read(pipe[0], room, 1)")
     holder.receive(lambda of: holder.answers[of].out == b"holds it\n")
     assert one.eval("late = 1", gil=200).failed == BUSY
-    assert holder.wait(holding).value == "0"
+    with open(let_go, "wb") as pipe:
+        pipe.write(b"x")
+    assert holder.wait(holding).value == "1"
     holder.close()
     assert "NameError" in one.eval("late").trace
     threads = "len([t for t in __import__('os').listdir('/proc/self/task')])"
