@@ -15,7 +15,8 @@ skip() {
     exit 77
 }
 
-[ ! -e "$dir/.ready" ] || exit 0
+made="$code_server $node $eslint"
+[ "$(cat "$dir/.ready" 2>/dev/null)" != "$made" ] || exit 0
 command -v npm >/dev/null || skip "needs npm"
 command -v chromium >/dev/null || skip "needs chromium"
 case $(uname -m) in
@@ -23,6 +24,7 @@ x86_64) machine=x64 ;;
 aarch64) machine=arm64 ;;
 *) skip "no node for $(uname -m)" ;;
 esac
+rm -rf "$dir/.ready" "$dir/node" "$dir/code-server" "$dir/lint"
 mkdir -p "$dir/node" "$dir/code-server" "$dir/lint"
 dir=$(cd "$dir" && pwd)
 
@@ -46,4 +48,4 @@ cp "$vscode/package.json" "$vscode/package-lock.json" "$dir/lint/"
 cd "$dir/lint"
 # shellcheck disable=SC2086
 npm install --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $eslint || skip "npm has no ESLint"
-touch "$dir/.ready"
+echo "$made" >"$dir/.ready"
