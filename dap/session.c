@@ -282,6 +282,28 @@ static int patience(struct prb_dap_session *session, double since)
     return stays ? -1 : left > 0 ? (int)left + 1 : 0;
 }
 
+static bool has_requests(const struct prb_dap_session *session)
+{
+    bool has = session->first != NULL;
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        has |= session->running[lane] != NULL;
+    return has;
+}
+
+/* Nothing more comes.  A client that only shut down its sending side gets what it asked for, for a moment: TCP does not
+ * say whether it listens. */
+static void answer_rest(struct prb_dap_session *session)
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += GOODBYE_MS / 1000;
+    pthread_mutex_lock(&session->lock);
+    while (!session->leaving && has_requests(session))
+        if (pthread_cond_timedwait(&session->changed, &session->lock, &deadline) == ETIMEDOUT)
+            break;
+    pthread_mutex_unlock(&session->lock);
+}
+
 /* Until the client leaves.  False: it sent what is no message, or shows no token. */
 static bool read_all(struct prb_dap_session *session, struct prb_error *err)
 {
@@ -303,8 +325,10 @@ static bool read_all(struct prb_dap_session *session, struct prb_error *err)
         ssize_t n = read(session->in, chunk, READ_AT_ONCE);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
-        if (n <= 0)
+        if (n <= 0) {
+            answer_rest(session);
             return true;
+        }
         session->wire.body_max = patience(session, since) < 0 ? 0 : PRB_DAP_STRANGER_MAX;
         if (!prb_dap_wire_add(&session->wire, chunk, (size_t)n))
             return prb_fail(err, PRB_NOMEM, "out of memory");

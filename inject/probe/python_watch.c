@@ -104,7 +104,7 @@ static void fail_left(struct prb_python_job *job)
                  "the code was interrupted but does not end: it stands at %s", job->where);
     else
         prb_fail(&job->left, PRB_TIMEOUT,
-                 "the code was interrupted but does not end, and keeps the GIL");
+                 "the code was interrupted but does not end");
     prb_error_remedy(&job->left,
                      "it is in a native call, or catches every exception; it is interrupted again "
                      "until it ends");

@@ -48,6 +48,19 @@ def test_await(at_values, python):
     go_on(session, program, thread, "values")
 
 
+def test_await_in_statements(at_values, python):
+    if python.version < (3, 8):
+        pytest.skip("CPython compiles no await outside of functions before 3.8")
+    program, session, frame, thread = at_values(python)
+    evaluate(session, "async def answer(): return 6 * 7\n", frame, "repl")
+    evaluate(session, "awaited = await answer()", frame, "repl")
+    assert evaluate(session, "awaited", frame, "repl")["result"] == "42"
+    assert evaluate(session, "other = 1; await answer()", frame, "repl")["result"] == "42"
+    assert evaluate(session, "import asyncio\nfor k in range(2):\n    await asyncio.sleep(0)\nk", frame, "repl")["result"] == "1"
+    session.refused("evaluate", {"expression": "no = await answer()", "frameId": frame["id"], "context": "watch"})
+    go_on(session, program, thread, "values")
+
+
 def test_evaluate_runs_on_the_thread_itself(attached, python):
     program, session = attached(python)
     body, frame = stop_at(session, program, "cold", "new_thread")

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from client import CLIENT, Failed, Stdio, framed
+from client import CLIENT, Failed, Socket, Stdio, framed
 from debuggee import go_on, marks, resume, set_lines, stop_at, stopped, top
 from hard import wait_until
 from target import PROBING, TARGETS, probing
@@ -334,6 +334,36 @@ def test_a_client_that_hangs_up(attached, any_python):
     session.transport.hang_up()
     session.wait_end()
     program.until("done cold", 10)
+    program.moves("hot", 10)
+
+
+@pytest.mark.parametrize("how", ["a Unix socket", "TCP", "stdio"])
+def test_a_client_that_only_listens_any_more(debuggee, client, serve, any_python, tmp_path, how):
+    """It shut down its sending side: what it asked is answered all the same."""
+    program = debuggee(any_python, "hot")
+    if how == "stdio":
+        session = client()
+    else:
+        server = serve(program, "--listen", **({} if how == "TCP" else {"address": str(tmp_path / "socket")}))
+        session = client(Socket(server.address))
+    session.attach(program.pid)
+    stop_at(session, program, "cold", "cold")
+    asked = [session.send("evaluate", {"expression": "sum(range(100000)) * 0 + {}".format(n)}) for n in range(20)]
+    session.transport.hang_up()
+    assert [session.wait(one)["result"] for one in asked] == [str(n) for n in range(20)]
+    session.wait_end()
+    program.until("done cold", 10)
+    program.moves("hot", 10)
+
+
+def test_a_client_that_hangs_up_while_its_code_runs(attached, any_python):
+    """It may have gone: the target is not held for longer than a moment."""
+    program, session = attached(any_python, "hot")
+    stop_at(session, program, "cold", "cold")
+    session.send("evaluate", {"expression": "[0 for _ in iter(int, 1)]"})
+    session.transport.hang_up()
+    session.wait_end()
+    program.until("done cold", 15)
     program.moves("hot", 10)
 
 

@@ -167,6 +167,10 @@ def test_set_variable_in_containers(at_values, python):
         assert evaluate(session, after, frame)["result"] == "99"
     session.refused("setVariable", {"variablesReference": told["some_tuple"]["variablesReference"], "name": "0", "value": "1"})
     session.refused("setVariable", {"variablesReference": told["point"]["variablesReference"], "name": "x", "value": "1 +"})
+    for name in ("point", "short_list", "short_dict"):
+        for child in ("no_such", "99"):
+            wrong = {"variablesReference": told[name]["variablesReference"], "name": child, "value": "1"}
+            assert child in session.refused("setVariable", wrong)
     go_on(session, program, thread, "values")
 
 
@@ -254,6 +258,15 @@ def test_write_memory(at_values, python):
                                     "data": base64.b64encode(b"\xfe\xff").decode()})
     assert evaluate(session, "array[1:3]", frame)["result"] == "bytearray(b'\\xfe\\xff')"
     session.refused("writeMemory", {"memoryReference": told["raw"]["memoryReference"], "data": "AAAA"})
+    go_on(session, program, thread, "values")
+
+
+@pytest.mark.parametrize("data", ["!!", "AA", "A===", "AAA\n", "AA==AA=="])
+def test_write_memory_of_no_base64(at_values, python, data):
+    program, session, frame, thread = at_values(python, allowWriteMemory=True)
+    reference = local_variables(session, frame)["array"]["memoryReference"]
+    assert "base64" in session.refused("writeMemory", {"memoryReference": reference, "data": data})
+    assert evaluate(session, "array[0]", frame)["result"] == "0"
     go_on(session, program, thread, "values")
 
 

@@ -132,7 +132,9 @@ def call(method, arguments):
         session.exceptions.again()
     try:
         result = getattr(part(where), RENAMED.get(method, method))(session, given)
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
+    except Failed:
+        raise
+    except Exception as error:
         raise Failed("{}: {}".format(method, caught(error)), "INTERNAL")  # noqa: F821
     finally:
         part("threads").forget_dummy()

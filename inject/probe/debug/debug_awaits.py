@@ -5,6 +5,7 @@ import sys
 FILE = "<debug console>"
 NAME = "__probing_await__"
 TURNS_MAX = 1000000
+COROUTINE = 0x80  # CO_COROUTINE of Include/code.h
 
 
 def compiled(source):
@@ -17,15 +18,31 @@ def compiled(source):
     return compile(tree, FILE, "exec", 0, True)
 
 
+def statements(source):
+    """(code or None, code of the last expression or None) where await may stand outside of functions; CPython 3.8 has that."""
+    flag = getattr(ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0)
+    tree = compile(source, FILE, "exec", ast.PyCF_ONLY_AST | flag, True)
+    last = None
+    if isinstance(tree.body[-1], ast.Expr):
+        last = compile(ast.Expression(tree.body.pop().value), FILE, "eval", flag, True)
+    return compile(tree, FILE, "exec", flag, True) if tree.body else None, last
+
+
 def running_loop():
     events = sys.modules.get("asyncio.events")
     loop = events._get_running_loop() if events is not None else None
     return loop
 
 
-def run(body, space):
-    exec(body, space)
-    coroutine = space.pop(NAME)()
+def run(code, space):
+    """What code gives, awaited where it is a coroutine."""
+    found = eval(code, space)
+    if code.co_flags & COROUTINE:
+        return done(found)
+    return done(space.pop(NAME)()) if NAME in space else found
+
+
+def done(coroutine):
     loop = running_loop()
     if loop is None:
         return alone(coroutine)

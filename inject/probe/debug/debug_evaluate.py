@@ -37,7 +37,7 @@ def space_of(session, handle):
 
 
 def parsed(text):
-    """(code of statements or None, code of an expression or None, whether it awaits)"""
+    """(code of statements or None, code of an expression or None, whether they may await)"""
     source = text.strip()
     try:
         tree = compile(source, FILE, "eval", ast.PyCF_ONLY_AST, True)
@@ -47,11 +47,21 @@ def parsed(text):
         if "await" in source:
             code = part("awaits").compiled(source)  # noqa: F821
             if code is not None:
-                return code, None, True
-        AGENT["part"]("statements")  # noqa: F821
+                return None, code, True
+        return parsed_statements(text)
+    return None, part("awaits").compiled(source), True  # noqa: F821
+
+
+def parsed_statements(text):
+    AGENT["part"]("statements")  # noqa: F821
+    try:
         body, last = AGENT["compile_statements"](text, FILE)  # noqa: F821
         return body, last, False
-    return part("awaits").compiled(source), None, True  # noqa: F821
+    except SyntaxError:
+        if "await" not in text:
+            raise
+    body, last = part("awaits").statements(text)  # noqa: F821
+    return body, last, True
 
 
 def has_await(tree):
@@ -64,19 +74,18 @@ def run(session, handle, text, statements):
         body, last, awaits = parsed(text)
     except (SyntaxError, ValueError) as error:
         raise Raised(caught(error))  # noqa: F821
-    if body is not None and not awaits and not statements:
+    if body is not None and not statements:
         raise Raised("SyntaxError: only an expression can be evaluated here")
     try:
-        if body is None and handle is not None and not session.handles.scratch:
+        if body is None and not awaits and handle is not None and not session.handles.scratch:
             return names.evaluated(last, handle.frame), True
         space = space_of(session, handle)
         before = dict(space)
         try:
-            if awaits:
-                return part("awaits").run(body, space), True  # noqa: F821
+            value_of_code = part("awaits").run if awaits else eval  # noqa: F821
             if body is not None:
-                exec(body, space)
-            return (eval(last, space), True) if last is not None else (None, False)
+                value_of_code(body, space)
+            return (value_of_code(last, space), True) if last is not None else (None, False)
         finally:
             keep(session, handle, before, space)
     except (Failed, engine.Interrupted):  # noqa: F821

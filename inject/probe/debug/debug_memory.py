@@ -5,6 +5,7 @@ import sys
 
 codes = part("codes")  # noqa: F821
 COUNT_MAX = 8 << 20
+BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 HEAD = bytes.__basicsize__ - 1  # Include/bytesobject.h: ob_sval is the last of it
 
 
@@ -100,12 +101,17 @@ def bytes_of(found, first, last):
         os.close(descriptor)
 
 
+def decoded(text):
+    """binascii passes over what is no base64."""
+    digits = text.rstrip("=")
+    if len(text) % 4 or len(text) - len(digits) > 2 or not BASE64.issuperset(digits):
+        raise Failed("data is no base64")  # noqa: F821
+    return binascii.a2b_base64(text)
+
+
 def write_memory(session, given):
     found, offset = range_at(session, given)
-    try:
-        data = binascii.a2b_base64(given.get("data") or "")
-    except ValueError as error:
-        raise Failed("data is no base64: {}".format(error))  # noqa: F821
+    data = decoded(given.get("data") or "")
     if not found.writable:
         raise Failed("this memory cannot be changed", "UNSUPPORTED")  # noqa: F821
     room = max(found.size - offset, 0) if offset >= 0 else 0

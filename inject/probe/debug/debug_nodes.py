@@ -210,8 +210,10 @@ class ObjectNode(Node):
         for child in self.rows:
             if child.name == name:
                 return child
-        if name.isdigit() and not isinstance(self.value, dict):
-            found = self.items(int(name), 1) if int(name) < self.total else []
+        if not self.total or name.isdigit() and not isinstance(self.value, dict) and int(name) >= self.total:
+            found = []
+        elif name.isdigit() and not isinstance(self.value, dict):
+            found = self.items(int(name), 1)
         else:
             found = [child for child in self.items(0, self.total) if child.name == name]
         if not found:

@@ -6,6 +6,8 @@ import types
 import _collections
 
 SIMPLE = (type(None), bool, int, float, complex, str, bytes)
+BRIEF = (bool, float, type(None))  # and small ints: nothing of their text is left out
+BRIEF_BITS = 128
 NAME_MAX = 100
 KEY_MAX = 200
 STORED = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -44,8 +46,11 @@ class Text(AGENT["Shower"]):  # noqa: F821
 
 
 def text(value, room=1024, hexadecimal=False):
-    if hexadecimal and type(value) is int:
+    kind = type(value)
+    if hexadecimal and kind is int:
         return hex(value)
+    if kind in BRIEF or kind is int and value.bit_length() < BRIEF_BITS:
+        return repr(value)
     shower = Text(room)
     shower.value(value)
     return "".join(shower.parts)
