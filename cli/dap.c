@@ -18,16 +18,20 @@ static const struct prb_option options[] = {
 
 static bool run_dap(const struct prb_run *run, struct prb_error *err)
 {
+    const struct prb_option_value *given = run->options;
     PRB_AUTO_FREE char *token = NULL;
-    if (!prb_serve_token(run->options[TOKEN_FILE].text, &token, err))
+    if (!given[ADDRESS].count &&
+        (given[ONCE].count || given[TOKEN_FILE].count || given[ANY_USER].count))
+        return prb_usage(run, err, "--once, --token-file and --any-user go with --address");
+    if (!prb_serve_token(given[TOKEN_FILE].text, &token, err))
         return false;
-    if (!run->options[ADDRESS].count)
+    if (!given[ADDRESS].count)
         return prb_dap_serve(STDIN_FILENO, STDOUT_FILENO, err);
     struct prb_dap_listen_options listen = {
-        .address = run->options[ADDRESS].text,
+        .address = given[ADDRESS].text,
         .token = token,
-        .any_user = run->options[ANY_USER].count != 0,
-        .once = run->options[ONCE].count != 0,
+        .any_user = given[ANY_USER].count != 0,
+        .once = given[ONCE].count != 0,
     };
     return prb_serve(&listen, err);
 }

@@ -17,8 +17,8 @@ static const struct prb_option options[] = {
     [RESUME_AFTER] = {0, "resume-after", "SECONDS",
                       "with --pause: let it go on when nobody came by then", NULL},
     [SNAPSHOT] = {0, "snapshot", NULL,
-                  "only look, without the probe: stacks and variables are read in one go, and the "
-                  "process runs on",
+                  "only look, without the probe: stacks and variables are copied while the Python "
+                  "threads stop for milliseconds, and the process runs on",
                   NULL},
     [CORE] = {0, "core", "FILE", "a core or snapshot file instead of a process", NULL},
     [TOKEN_FILE] = {0, "token-file", "FILE",
@@ -44,7 +44,7 @@ static bool check_options(const struct prb_run *run, struct prb_error *err)
     if (file && (prb_run_has_target(run) || given[PAUSE].count || given[SNAPSHOT].count))
         return prb_usage(run, err, "--core FILE is looked at instead of a process");
     if (given[PAUSE].count && given[SNAPSHOT].count)
-        return prb_usage(run, err, "--snapshot never pauses the process");
+        return prb_usage(run, err, "--snapshot lets the process go on: it goes without --pause");
     if (given[RESUME_AFTER].count && !given[PAUSE].count)
         return prb_usage(run, err, "--resume-after goes with --pause");
     if (!file && !given[PAUSE].count && !given[LISTEN].count && !given[SNAPSHOT].count)

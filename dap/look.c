@@ -175,11 +175,11 @@ static json_t *take_pause(struct prb_look_state *look, const json_t *arguments,
     json_int_t thread = prb_look_integer(arguments, "threadId", 0);
     if (!prb_look_thread_of(look->picture, thread, &index))
         thread = look->picture->thread_count ? prb_look_thread_id(look->picture, 0) : 0;
-    char text[120] = "a picture of this moment; the process goes on";
+    char text[160] = "a picture of this moment; the process goes on";
     if (look->still)
         snprintf(text, sizeof text,
-                 "a picture of one moment, for which the threads stood still for %.1f ms; the "
-                 "process goes on",
+                 "copied while the threads stood still for %.1f ms; what you unfold is read as it "
+                 "is then; the process goes on",
                  look->picture->longest_stop * 1e3);
     PRB_AUTO(json)
     json_t *body = json_pack("{s:s, s:s, s:I, s:b}", "reason", "pause", "description", text,

@@ -92,7 +92,7 @@ bool prb_dap_is_cancelled(void *context)
 {
     struct prb_dap_session *session = context;
     pthread_mutex_lock(&session->lock);
-    bool cancelled = session->leaving;
+    bool cancelled = session->leaving || session->state == PRB_DAP_ENDED;
     for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
         if (session->running[lane] && pthread_equal(session->workers[lane], pthread_self()))
             cancelled |= session->running[lane]->cancelled;
@@ -290,8 +290,8 @@ static bool has_requests(const struct prb_dap_session *session)
     return has;
 }
 
-/* Nothing more comes.  A client that only shut down its sending side gets what it asked for, for a moment: TCP does not
- * say whether it listens. */
+/* Nothing more comes.  A client that only shut down its sending side gets what it asked for, for a
+ * moment: TCP does not say whether it listens. */
 static void answer_rest(struct prb_dap_session *session)
 {
     struct timespec deadline;

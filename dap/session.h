@@ -139,7 +139,7 @@ void prb_dap_breakpoints_clear(struct prb_dap_session *session);
 /* Ask with a deadline (s; 0: none). */
 json_t *prb_dap_ask_for(struct prb_dap_session *session, const char *method, json_t *arguments, pid_t thread,
                         double timeout, struct prb_error *err) PRB_MUST_CHECK;
-/* Whether the request that this thread handles was cancelled, or the client left. */
+/* Whether the request that this thread handles was cancelled, or the session has left the target. */
 bool prb_dap_is_cancelled(void *session);
 /* The target goes on (running) or a request to do so failed: what was said of it is void. */
 void prb_dap_session_resumes(struct prb_dap_session *session);

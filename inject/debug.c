@@ -12,11 +12,14 @@
 #include "inject/control_ask.h"
 #include "inject/debug_link.h"
 #include "inject/probe/libc.h"
+#include "proc/proc.h"
 
 #define BEGIN_NS 3000000000u  /* for the session to begin, the end of the last one included */
 #define CLOSE_NS 1000000000u  /* for hooks to be out */
 #define CANCEL_NS 5000000000u /* after which a cancelled call is waited for no more */
 #define LOOK_NS 20000000u     /* how often cancelled is asked */
+#define STOOD_NS 1000000000u  /* how often it is asked whether the process stands still */
+#define STOOD_MAX 2           /* looks; our own stops of a thread take microseconds */
 
 /* ---- waiting ---- */
 
@@ -110,6 +113,7 @@ struct prb_debug *prb_debug_open(pid_t pid, const struct prb_debug_options *opti
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
     }
     debug->control = control;
+    debug->pid = pid;
     debug->fd = prb_control_fd(control);
     debug->options = *options;
     debug->end_of_events = &debug->first;
@@ -170,24 +174,66 @@ static void remove_waiter(struct prb_debug *debug, struct prb_debug_waiter *wait
     pthread_cond_destroy(&waiter->changed);
 }
 
-/* Until it is answered, cancelled for too long, or nothing more comes. */
+/* What a wait for an answer looks at meanwhile. */
+struct patience {
+    uint64_t give_up; /* prb_now_ns; 0: not yet */
+    uint64_t look;
+    unsigned stood;
+};
+
+/* By SIGSTOP, job control or a tracer: it cannot answer, and nothing in it can say so. */
+static bool stands_still(pid_t pid)
+{
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
+    struct prb_task first = {.tid = pid};
+    return proc && prb_proc_task_look(proc, &first) && (first.state == 'T' || first.state == 't');
+}
+
+/* Without the lock. */
+static void lose_patience(struct prb_debug *debug, const struct prb_debug_call *call,
+                          struct patience *patience)
+{
+    uint64_t now = prb_now_ns();
+    if (call->cancelled(call->context)) {
+        patience->give_up = now + CANCEL_NS;
+    } else if (now >= patience->look) {
+        patience->look = now + STOOD_NS;
+        patience->stood = stands_still(debug->pid) ? patience->stood + 1 : 0;
+        if (patience->stood == STOOD_MAX)
+            patience->give_up = now;
+    }
+}
+
+static bool fail_unanswered(const struct prb_debug *debug, const struct patience *patience,
+                            struct prb_error *err)
+{
+    if (patience->stood < STOOD_MAX)
+        return prb_fail(err, PRB_TIMEOUT, "cancelled, but the target does not stop what it does");
+    prb_fail(err, PRB_BUSY,
+             "process %d is stopped (SIGSTOP, or another debugger) and cannot answer",
+             (int)debug->pid);
+    return prb_error_remedy(err, "`kill -CONT %d` lets it go on", (int)debug->pid);
+}
+
+/* Until it is answered, cancelled for too long, cannot be answered, or nothing more comes. */
 static bool await(struct prb_debug *debug, const struct prb_debug_call *call,
                   struct prb_debug_waiter *waiter, struct prb_error *err)
 {
-    uint64_t give_up = 0;
+    struct patience patience = {.look = prb_now_ns() + STOOD_NS};
     pthread_mutex_lock(&debug->lock);
-    while (!waiter->over && !debug->over && !(give_up && prb_now_ns() >= give_up)) {
-        if (give_up || call->cancelled)
-            wait_until(debug, &waiter->changed, give_up ? give_up : prb_now_ns() + LOOK_NS);
+    while (!waiter->over && !debug->over &&
+           !(patience.give_up && prb_now_ns() >= patience.give_up)) {
+        if (patience.give_up || call->cancelled)
+            wait_until(debug, &waiter->changed,
+                       patience.give_up ? patience.give_up : prb_now_ns() + LOOK_NS);
         else
             pthread_cond_wait(&waiter->changed, &debug->lock);
-        if (waiter->over || give_up || !call->cancelled)
+        if (waiter->over || patience.give_up || !call->cancelled)
             continue;
         pthread_mutex_unlock(&debug->lock);
-        if (call->cancelled(call->context)) {
-            give_up = prb_now_ns() + CANCEL_NS;
+        lose_patience(debug, call, &patience);
+        if (patience.give_up)
             prb_debug_send_cancel(debug, waiter->request);
-        }
         pthread_mutex_lock(&debug->lock);
     }
     bool over = waiter->over;
@@ -198,7 +244,7 @@ static bool await(struct prb_debug *debug, const struct prb_debug_call *call,
     if (over && !waiter->ok && err)
         *err = waiter->err;
     if (!over && !gone)
-        prb_fail(err, PRB_TIMEOUT, "cancelled, but the target does not stop what it does");
+        return fail_unanswered(debug, &patience, err);
     return over && waiter->ok;
 }
 

@@ -34,6 +34,7 @@ struct prb_debug_item {
 struct prb_debug {
     struct prb_control *control;
     int fd;
+    pid_t pid;
     struct prb_debug_options options;
     pthread_t reader, teller;
     bool reads, tells; /* the threads run */

@@ -356,6 +356,23 @@ def test_a_client_that_only_listens_any_more(debuggee, client, serve, any_python
     program.moves("hot", 10)
 
 
+def test_a_target_that_was_stopped_by_a_signal(attached, any_python):
+    """It cannot answer: that is told, and the client may leave."""
+    program, session = attached(any_python, "hot")
+    program.moves("hot")
+    os.kill(program.pid, signal.SIGSTOP)
+    try:
+        waiting = session.send("evaluate", {"expression": "1 + 1"})
+        assert "is stopped" in session.refused("threads")
+        assert not session.answer(waiting)["success"]
+        session.disconnect()
+        session.wait_end()
+    finally:
+        os.kill(program.pid, signal.SIGCONT)
+    program.moves("hot", 10)
+    program.run("cold", 10)
+
+
 def test_a_client_that_hangs_up_while_its_code_runs(attached, any_python):
     """It may have gone: the target is not held for longer than a moment."""
     program, session = attached(any_python, "hot")
