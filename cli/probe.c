@@ -117,48 +117,18 @@ bool prb_process_runs(pid_t pid)
     return end && end[1] == ' ' && !strchr("ZX", end[2]);
 }
 
-/* "f (train.py:12)" of the innermost Python frame, behind the native one that runs for it. */
-static void describe_place(const struct prb_thread *thread, char *text, size_t size)
-{
-    const struct prb_frame *native = NULL;
-    size_t at = 0;
-    for (; at < thread->frame_count && thread->frames[at].kind != PRB_FRAME_PYTHON; at++)
-        if (!native && thread->frames[at].kind == PRB_FRAME_NATIVE && thread->frames[at].name)
-            native = &thread->frames[at];
-    const struct prb_frame *frame = at < thread->frame_count ? &thread->frames[at] : NULL;
-    const char *file = !frame                  ? NULL
-                       : frame->short_filename ? frame->short_filename
-                                               : frame->filename;
-    if (frame)
-        snprintf(text, size, "%.100s (%.100s:%d)%s%.60s", frame->qualname ? frame->qualname : "?",
-                 file ? file : "?", frame->line, native ? " in " : "", native ? native->name : "");
-    else
-        snprintf(text, size, "%.100s", native ? native->name : "a place without Python frames");
-}
-
 void prb_explain_gil(pid_t pid, struct prb_error *err)
 {
-    static const struct prb_stack_options native = {.native = true};
-    PRB_AUTO(prb_target)
-    struct prb_target *target = pid > 0 ? prb_target_open_pid(pid, NULL) : NULL;
-    PRB_AUTO(prb_stacks)
-    struct prb_stacks *stacks = target ? prb_stacks_take(target, &native, NULL) : NULL;
-    char place[300];
-    for (size_t i = 0; stacks && i < stacks->thread_count; i++) {
-        const struct prb_thread *thread = &stacks->threads[i];
-        if (thread->gil != PRB_GIL_HOLDING)
-            continue;
-        describe_place(thread, place, sizeof place);
-        snprintf(err->text, sizeof err->text,
-                 "the GIL was not to be had: held by thread %d%s%.40s%s at %.200s",
-                 (int)thread->os_thread_id, thread->name ? " \"" : "",
-                 thread->name ? thread->name : "", thread->name ? "\"" : "", place);
+    char holder[300];
+    if (pid <= 0 || !prb_gil_holder(pid, holder, sizeof holder, NULL))
+        return;
+    if (*holder) {
+        snprintf(err->text, sizeof err->text, "the GIL was not to be had: held by %s", holder);
         snprintf(err->remedy, sizeof err->remedy,
                  "--gil-timeout SECONDS waits longer; `probing %d backtrace --native` needs no GIL",
                  (int)pid);
-        return;
-    }
-    if (stacks)
+    } else {
         snprintf(err->remedy, sizeof err->remedy,
                  "a moment later no thread holds it: try again, or wait longer by --gil-timeout");
+    }
 }

@@ -209,7 +209,7 @@ static bool fail_unanswered(const struct prb_debug *debug, const struct patience
 {
     if (patience->stood < STOOD_MAX)
         return prb_fail(err, PRB_TIMEOUT, "cancelled, but the target does not stop what it does");
-    prb_fail(err, PRB_BUSY,
+    prb_fail(err, PRB_TIMEOUT,
              "process %d is stopped (SIGSTOP, or another debugger) and cannot answer",
              (int)debug->pid);
     return prb_error_remedy(err, "`kill -CONT %d` lets it go on", (int)debug->pid);

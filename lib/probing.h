@@ -213,6 +213,9 @@ struct prb_stack_options {
 PRB_API struct prb_stacks *prb_stacks_take(struct prb_target *target, const struct prb_stack_options *options,
                                            struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_stacks_free(struct prb_stacks *stacks);
+/* Who holds the GIL of a live process, for people: `thread 12 "loader" at f (train.py:3) in poll`, cut to size; "": nobody
+ * does, by now.  False: it cannot be read. */
+PRB_API bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error *err);
 
 /* JSON text of schema share/probing/backtrace.schema.json; the caller frees it. */
 PRB_API char *prb_stacks_json(const struct prb_stacks *stacks, struct prb_error *err) PRB_MUST_CHECK;

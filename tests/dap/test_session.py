@@ -373,6 +373,15 @@ def test_a_target_that_was_stopped_by_a_signal(attached, any_python):
     program.run("cold", 10)
 
 
+def test_a_gil_that_is_not_given(start, client, any_python):
+    """A native call keeps it: who, and where, is told, and the session goes on when it is given."""
+    target = start(any_python, "hung.py")
+    session = client()
+    session.initialize()
+    refused = session.answer(session.send("attach", {"processId": target.pid}))
+    assert not refused["success"] and "held by thread {}".format(target.pid) in refused["message"], refused
+
+
 def test_a_client_that_hangs_up_while_its_code_runs(attached, any_python):
     """It may have gone: the target is not held for longer than a moment."""
     program, session = attached(any_python, "hot")
