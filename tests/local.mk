@@ -23,3 +23,8 @@ include tests/bench/local.mk
 include tests/editors/local.mk
 TESTS += $(PYTESTS)
 EXTRA_DIST += $(PYTESTS)
+
+# Two programs run at a time (tests/run), but those that measure speed only after the others, one by one.
+ALONE = tests/live/test_torn.log tests/dap/test_leaving.log
+tests/live/test_torn.log: | $(filter-out $(ALONE),$(TEST_LOGS))
+tests/dap/test_leaving.log: | $(filter-out tests/dap/test_leaving.log,$(TEST_LOGS))
