@@ -2,7 +2,6 @@
  * when there is none. */
 #include <pthread.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -14,8 +13,7 @@
 #include "inject/debug.h"
 #include "inject/inject.h"
 
-#define GIL_S 5.0 /* for the GIL: a busy machine gives it late, and the client can cancel */
-#define PREPARE_NICE 10
+#define GIL_S 5.0      /* for the GIL: a busy machine gives it late, and the client can cancel */
 #define STACKS_MAX 256 /* that are kept of one stop */
 #define MOVING_S 1.0   /* for which the stack of a thread in native code is kept: it may park */
 
@@ -31,8 +29,6 @@ struct live {
     struct prb_dap_backend backend;
     struct prb_debug *debug;
     pid_t pid;
-    pthread_t preparer;
-    bool prepares;                 /* that thread was begun */
     pthread_mutex_t lock;          /* of what follows */
     struct prb_dap_native *native; /* opened when it is first needed */
     bool no_native;                /* it cannot be, or is not wanted */
@@ -121,18 +117,6 @@ static struct prb_dap_native *native_of(struct live *live)
     struct prb_dap_native *native = live->native;
     pthread_mutex_unlock(&live->lock);
     return native;
-}
-
-/* While nobody waits: the first stop is shown at once then.  Not at the cost of what is debugged.
- */
-static void *prepare(void *context)
-{
-    struct live *live = context;
-    setpriority(PRIO_PROCESS, 0, PREPARE_NICE);
-    struct prb_dap_native *native = native_of(live);
-    if (native)
-        prb_dap_native_prepare(native);
-    return NULL;
 }
 
 static json_int_t number(const json_t *arguments, const char *key)
@@ -303,10 +287,7 @@ static void take_settings(struct live *live, const json_t *settings)
     if (json_is_false(json_object_get(settings, "showNativeFrames")))
         live->no_native = true;
     live->all_threads = json_is_true(json_object_get(settings, "showNativeThreads"));
-    bool wanted = !live->no_native && !live->prepares;
     pthread_mutex_unlock(&live->lock);
-    if (wanted)
-        live->prepares = pthread_create(&live->preparer, NULL, prepare, live) == 0;
 }
 
 static json_t *live_call(struct prb_dap_backend *backend, const struct prb_dap_call *call,
@@ -328,8 +309,6 @@ static void live_close(struct prb_dap_backend *backend)
 {
     struct live *live = (struct live *)backend;
     prb_debug_close(live->debug);
-    if (live->prepares)
-        pthread_join(live->preparer, NULL);
     prb_dap_native_close(live->native);
     forget_stacks(live, false);
     pthread_mutex_destroy(&live->lock);

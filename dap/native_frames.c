@@ -37,14 +37,6 @@ struct prb_dap_native *prb_dap_native_open(pid_t pid, struct prb_error *err)
     return native;
 }
 
-void prb_dap_native_prepare(struct prb_dap_native *native)
-{
-    static const struct prb_stack_options options = {.native = true, .untouched = true};
-    pthread_mutex_lock(&native->lock);
-    prb_stacks_free(prb_stacks_take(native->target, &options, NULL));
-    pthread_mutex_unlock(&native->lock);
-}
-
 void prb_dap_native_close(struct prb_dap_native *native)
 {
     if (!native)

@@ -20,8 +20,6 @@ struct prb_dap_native;
 
 /* Reads a live process from outside; does nothing to it but stop running threads for their copy (0.2 ms). */
 struct prb_dap_native *prb_dap_native_open(pid_t pid, struct prb_error *err) PRB_MUST_CHECK;
-/* Read the symbols that the first stack needs, milliseconds; no thread is stopped for it. */
-void prb_dap_native_prepare(struct prb_dap_native *native);
 void prb_dap_native_close(struct prb_dap_native *native);
 
 /*

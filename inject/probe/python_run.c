@@ -13,9 +13,9 @@
 #define SLICE_NS 250000u /* of the GIL for us */
 #define BREATH_NS 50000u /* for another thread to get it */
 #define BREATH_MAX_NS 4000000u
-/* Threads that compute get it for so many times as long as we had it: a step of 10 ms gets no
- * longer than by 1 ms. */
-#define SHARE 10u
+/* Threads that compute get it for so many times as long as we had it: more would make an attach
+ * longer, and steps hardly shorter. */
+#define SHARE 4u
 #define BUSY 4u /* others ran for so much (1/4) of a breath */
 /* No more breaths than these, so that a client does not wait long. */
 #define BREATHS_NS 70000000u
