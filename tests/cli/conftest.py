@@ -91,7 +91,13 @@ outer()
 """
 
 
+# By which it is found: no other one's of a test that runs at the same time.
+JOB_NAME = "cli-test-job-{}".format(os.getpid())
+
+
 @pytest.fixture(scope="module")
 def job(start):
     """A program of six threads, five of which wait at the same place."""
-    return start(JOB, "cli-test-job")
+    job = start(JOB, JOB_NAME)
+    job.name = JOB_NAME
+    return job

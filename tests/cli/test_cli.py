@@ -90,8 +90,8 @@ def test_target_forms(probing, job):
     expected = probing(job.pid, "backtrace").works()
     assert "innermost" in expected
     for words in (["-p", job.pid, "bt"], ["--pid={}".format(job.pid), "b"], ["-t", job.pid, "backtrace"],
-                  ["--target", job.pid, "bt"], ["-n", "cli-test-job", "bt"], ["-t", "cli-test-job", "bt"],
-                  ["cli-test-job", "bt"], ["bt", "-p", job.pid], [job.pid, "debug", "--dump"], [job.pid, "d", "-d"],
+                  ["--target", job.pid, "bt"], ["-n", job.name, "bt"], ["-t", job.name, "bt"],
+                  [job.name, "bt"], ["bt", "-p", job.pid], [job.pid, "debug", "--dump"], [job.pid, "d", "-d"],
                   [" {}\n".format(job.pid), "bt"]):
         assert probing(*words).works() == expected, words
 

@@ -89,10 +89,10 @@ def test_native(probing, job):
 
 def test_list(probing, job):
     text = probing("list").works()
-    assert text.split()[0] == "PID" and re.search(r"^ *{} .*cli-test-job".format(job.pid), text, re.M)
+    assert text.split()[0] == "PID" and re.search(r"^ *{} .*{}".format(job.pid, job.name), text, re.M)
     mine = next(one for one in json.loads(probing("list", "--json").works()) if one["pid"] == job.pid)
     assert mine["threads"] == 6 and mine["rank"] is None and mine["python"].startswith("3.")
-    assert mine["rss"] > 1 << 20 and mine["command"].endswith("cli-test-job")
+    assert mine["rss"] > 1 << 20 and mine["command"].endswith(job.name)
 
 
 FAMILY = """

@@ -13,12 +13,12 @@ from compare import python_frames
 from target import backtrace, probing, query
 
 SECRETS = {
-    "MY_SECRET": "hidden", "GITHUB_TOKEN": "hidden", "AWS_SECRET_ACCESS_KEY": "hidden", "dbPassword": "hidden",
-    "SESSION_COOKIE": "hidden", "SENTRY_DSN": "hidden",
+    "MY_SECRET": "k3pt-b4ck", "GITHUB_TOKEN": "k3pt-b4ck", "AWS_SECRET_ACCESS_KEY": "k3pt-b4ck", "dbPassword": "k3pt-b4ck",
+    "SESSION_COOKIE": "k3pt-b4ck", "SENTRY_DSN": "k3pt-b4ck",
 }
 OPEN = {"MONKEY": "banana", "KEYBOARD": "us", "AUTHOR": "me", "TOKENIZERS_PARALLELISM": "false", "EMPTY_TOKEN": "",
         "PLAIN": "a=b"}
-URL = {"DATABASE_URL": ("postgres://me:hidden@host/db", "postgres://me:***@host/db"),
+URL = {"DATABASE_URL": ("postgres://me:k3pt-b4ck@host/db", "postgres://me:***@host/db"),
        "PROXY": ("http://host:80/?a=b:c@d", "http://host:80/?a=b:c@d")}
 
 
@@ -213,7 +213,7 @@ def test_environment(start, python):
     for name, (whole, shown) in URL.items():
         assert (rows[name]["value"], rows[name]["masked"]) == (shown, int(whole != shown)), name
     text = probing("-t", target.pid, "query", "SELECT * FROM system.environment").stdout
-    assert "hidden" not in text
+    assert "k3pt-b4ck" not in text
     for sql, options in (("SET probing.reveal_secrets = on; SELECT * FROM system.environment", []),
                          ("SELECT * FROM system.environment", ["--reveal-secrets"])):
         told = {row["name"]: row["value"] for row in query(target.pid, sql, *options)}
