@@ -464,7 +464,8 @@ def test_exec_ends_it(target):
         assert refused(client)
     wait_until(lambda: open("/proc/{}/comm".format(target.pid)).read() == "sleep\n" and not any("socket:" in link for link in links(target.pid)))
     told = client_says(target.pid)
-    assert "nobody listens" in told or "no probe" in told, told
+    # The kernel may still close the socket: then one is let in, and at once out again.
+    assert any(words in told for words in ("nobody listens", "no probe", "the probe has gone")), told
     library = ctypes.CDLL(LIBPROBING)
     library.prb_control_present.restype = ctypes.c_bool
     assert not library.prb_control_present(target.pid)

@@ -121,6 +121,7 @@ dist.init_process_group("gloo")
 rank = dist.get_rank()
 with open(os.path.join(sys.argv[1], "rank-%d" % rank), "w") as told:
     json.dump({"pid": os.getpid(), "variable": os.environ.get("PROBING")}, told)
+dist.barrier()  # gloo's other rank still connects to this one
 dist.destroy_process_group()
 """
 
