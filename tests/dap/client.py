@@ -271,6 +271,10 @@ class Client:
 
         return self._wait(found, lambda: "event {}".format(name), seconds)
 
+    def said(self, text, seconds=DEADLINE):
+        """Wait until the output so far has it, in however many events: print() writes piece by piece."""
+        return self.event("output", lambda _: text in "".join(one["output"] for one in self.seen("output")), seconds)
+
     def seen(self, name, which=lambda body: True):
         """Bodies of all events of that name up to now."""
         with self._changed:

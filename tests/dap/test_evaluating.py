@@ -30,7 +30,7 @@ def test_statements_in_the_console(at_values, python):
     evaluate(session, "made = integer + 8", frame, "repl")
     assert evaluate(session, "made", frame, "repl")["result"] == "50"
     evaluate(session, "print('said', made)", frame, "repl")
-    session.event("output", lambda _: "said 50\n" in "".join(output["output"] for output in session.seen("output")))
+    session.said("said 50\n")
     go_on(session, program, thread, "values")
 
 

@@ -72,7 +72,7 @@ def test_stop_on_entry(launch, python, tmp_path):
     session.request("next", {"threadId": body["threadId"]})
     assert session.event("stopped")["reason"] == "step"
     session.request("continue", {"threadId": body["threadId"]})
-    session.event("output", lambda output: "the end [] __main__" in output["output"])
+    session.said("the end [] __main__")
     assert session.event("exited")["exitCode"] == 0
     session.event("terminated")
 
@@ -82,7 +82,7 @@ def test_arguments_and_environment(launch, any_python, tmp_path):
     path.write_text("import os, sys\nprint(sys.argv[1:], os.getcwd(), os.environ.get('PRB_TOLD'), 'HOME' in os.environ)\nsys.exit(3)\n")
     session, _ = launch(any_python, program="told.py", cwd=str(tmp_path), args=["a b", ""], env={"PRB_TOLD": "yes", "HOME": None})
     wanted = "['a b', ''] {} yes False".format(tmp_path)
-    session.event("output", lambda output: wanted in "".join(one["output"] for one in session.seen("output")))
+    session.said(wanted)
     assert session.event("exited")["exitCode"] == 3
     session.event("terminated")
 
@@ -90,7 +90,7 @@ def test_arguments_and_environment(launch, any_python, tmp_path):
 def test_module(launch, any_python, tmp_path):
     (tmp_path / "short_module.py").write_text(SHORT)
     session, _ = launch(any_python, module="short_module", args=["one"], env={"PYTHONPATH": str(tmp_path)})
-    session.event("output", lambda output: "the end ['one'] __main__" in output["output"])
+    session.said("the end ['one'] __main__")
     assert session.event("exited")["exitCode"] == 0
 
 
