@@ -20,6 +20,7 @@
 
 #include "inject/bytecode_confined.h"
 #include "inject/probe/bytecode_form.h"
+#include "inject/probe/libc.h"
 #include "inject/probe/python_sources.h"
 
 #define LIMIT_NS 3000000000u
@@ -51,13 +52,6 @@ static const char program[] =
     "    put(marshal.dumps(tuple(codes)))\n"
     "    file = get()\n"
     "sys.stdout.buffer.flush()\n";
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- what goes in and comes out ---- */
 
@@ -156,11 +150,11 @@ static void be_child(const struct child *child, pid_t parent)
 /* False: it ended badly, said too much, or the time is over. */
 static bool talk(int in, int out, const struct prb_buf *sources, struct prb_buf *told)
 {
-    uint64_t until = now_ns() + LIMIT_NS;
+    uint64_t until = prb_now_ns() + LIMIT_NS;
     size_t sent = 0;
     PRB_AUTO_FD int to = in;
     for (;;) {
-        uint64_t now = now_ns();
+        uint64_t now = prb_now_ns();
         struct pollfd fds[] = {{.fd = out, .events = POLLIN}, {.fd = to, .events = POLLOUT}};
         if (now >= until || poll(fds, 2, (int)((until - now) / 1000000u) + 1) < 0)
             return false;
