@@ -98,7 +98,12 @@ PRB_API void prb_process_list_free(struct prb_process_list *list);
 
 struct prb_target;
 
-enum prb_target_kind { PRB_TARGET_PROCESS, PRB_TARGET_CORE, PRB_TARGET_SNAPSHOT, PRB_TARGET_CALLBACK };
+enum prb_target_kind {
+    PRB_TARGET_PROCESS,
+    PRB_TARGET_CORE,
+    PRB_TARGET_SNAPSHOT,
+    PRB_TARGET_CALLBACK, /* a process that a debugger holds */
+};
 
 struct prb_target_options {
     const char *exe;     /* cores: the executable, when it is not where the core says */
@@ -116,6 +121,27 @@ PRB_API struct prb_target *prb_target_open(const char *spec, const struct prb_ta
 /* The same for a process; name part only (what -n means). */
 PRB_API struct prb_target *prb_target_open_pid(pid_t pid, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API struct prb_target *prb_target_open_name(const char *part, struct prb_error *err) PRB_MUST_CHECK;
+
+/* What a debugger has: a process whose threads it stopped, or a core that it opened. */
+struct prb_debugger {
+    pid_t pid;        /* the process, in the caller's pid namespace; 0: a core is meant */
+    const char *core; /* the path of a core or snapshot, or NULL */
+    void *context;    /* for the functions, each of which may be NULL */
+    /* Copy len bytes at addr as the program has them, without breakpoints; returns how many came, from the first on. */
+    size_t (*read)(void *context, prb_addr addr, void *buf, size_t len);
+    /* Values of count registers of a stopped thread, named as the processor's manual does; false: not to be had. */
+    bool (*registers)(void *context, pid_t tid, const char *const *names, size_t count, uint64_t *values);
+};
+
+/*
+ * The same through a debugger that holds the process: nothing is stopped or let go by us, and all threads are taken to
+ * stand still until the target is closed: close it before they go on.  Its functions are called in the caller's thread,
+ * also by later calls with this target; where the caller is the tracer, registers come by ptrace(2).  The strings of
+ * debugger and options are copied.
+ */
+PRB_API struct prb_target *prb_target_open_debugger(const struct prb_debugger *debugger,
+                                                    const struct prb_target_options *options,
+                                                    struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_target_close(struct prb_target *target);
 
 struct prb_target_info {
