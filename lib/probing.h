@@ -280,6 +280,7 @@ struct prb_parts_options {
     bool indexed, named;   /* which parts; neither: the whole alone */
     uint64_t start, count; /* of the elements; count 0: all, PRB_PARTS_MAX at the most */
     size_t repr_limit;     /* characters of one value; 0: the default, 4,096 */
+    const char *only;      /* the part whose access this is (".weight", "['key']"), and no other; NULL: all */
 };
 
 /*
@@ -367,6 +368,9 @@ PRB_API bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, 
                           struct prb_error *err) PRB_MUST_CHECK;
 /* What the rows of the last query leave out, one sentence, or NULL.  Borrowed until the next query. */
 PRB_API const char *prb_db_warning(const struct prb_db *db);
+/* While statements run, go_on(context) is called every 20 ms or so, in the thread of the query; false ends it (TIMEOUT).
+ * NULL: no more. */
+PRB_API void prb_db_watch(struct prb_db *db, bool (*go_on)(void *context), void *context);
 /* Show secrets in system.environment (off at first). */
 PRB_API void prb_db_reveal(struct prb_db *db, bool reveal);
 

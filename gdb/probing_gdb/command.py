@@ -19,6 +19,7 @@ class Command:
     options = ()  # type: Tuple[str, ...]
     words = 0  # arguments at the most; -1: the rest of the line is one
     needs = 0  # arguments at the least
+    completes = None  # type: Optional[int]  # gdb's own kind of completion, in place of complete()
 
     def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
         raise NotImplementedError
@@ -81,7 +82,10 @@ class _Bound(gdb.Command):
     def __init__(self, name: str, command: Command) -> None:
         self.__doc__ = command.__doc__
         self.command = command
-        gdb.Command.__init__(self, name, command.kind)
+        if command.completes is None:
+            gdb.Command.__init__(self, name, command.kind)
+        else:
+            gdb.Command.__init__(self, name, command.kind, command.completes)
 
     def invoke(self, line: str, from_tty: bool) -> None:
         guarded(self._invoke, line, from_tty)
@@ -91,11 +95,15 @@ class _Bound(gdb.Command):
         arguments, options = self.command.split(line)
         self.command.run(arguments, options, from_tty)
 
+
+class _Completing(_Bound):
+    """One whose arguments our own code completes."""
+
     def complete(self, line: str, word: Optional[str]) -> Any:
         if word is None:
             return None
         try:
-            token = line[len(line) - len(line.lstrip()):].split(" ")[-1]
+            token = line.split(" ")[-1]
             found = self.command.options if token.startswith("-") else self.command.complete(token)
             return [one[len(token) - len(word):] for one in found if one.startswith(token)]
         except Exception:  # no completion is no error
@@ -104,4 +112,4 @@ class _Bound(gdb.Command):
 
 def add(command: Command) -> None:
     for name in command.names:
-        _Bound(name, command)
+        (_Completing if command.completes is None else _Bound)(name, command)

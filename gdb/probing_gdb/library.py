@@ -83,6 +83,25 @@ class PartsOptions(c.Structure):
                 ("repr_limit", c.c_size_t), ("only", c.c_char_p)]
 
 
+class Tensor(c.Structure):
+    _fields_ = [("object", c.c_uint64), ("torch", c.c_bool), ("dims", c.c_uint), ("shape", c.c_int64 * 64),
+                ("stride", c.c_int64 * 64), ("numel", c.c_int64), ("item_size", c.c_uint), ("dtype", c.c_char * 64),
+                ("device", c.c_char * 32), ("layout", c.c_char * 32), ("data", c.c_uint64), ("storage", c.c_uint64),
+                ("storage_size", c.c_int64), ("storage_offset", c.c_int64), ("contiguous", c.c_bool),
+                ("requires_grad", c.c_bool), ("is_leaf", c.c_bool), ("conjugated", c.c_bool), ("negated", c.c_bool),
+                ("version", c.c_int64), ("implementation", c.c_uint64), ("grad", c.c_uint64), ("unreadable", c.c_char * 96)]
+
+
+class Statistics(c.Structure):
+    _fields_ = [("count", c.c_int64), ("nan", c.c_int64), ("inf", c.c_int64), ("zero", c.c_int64), ("min", c.c_double),
+                ("max", c.c_double), ("mean", c.c_double), ("std", c.c_double), ("norm", c.c_double), ("mean_imag", c.c_double),
+                ("bins", c.c_uint), ("low", c.c_double), ("high", c.c_double), ("histogram", c.c_int64 * 256)]
+
+
+class StatisticsOptions(c.Structure):
+    _fields_ = [("bins", c.c_uint), ("low", c.c_double), ("high", c.c_double)]
+
+
 class SnapshotOptions(c.Structure):
     _fields_ = [("native", c.c_bool), ("locals", c.c_bool), ("stop", c.c_bool)]
 
@@ -91,6 +110,7 @@ class Value(c.Structure):
     _fields_ = [("type", c.c_int), ("integer", c.c_int64), ("real", c.c_double), ("text", c.c_void_p), ("length", c.c_size_t)]
 
 
+WATCH = c.CFUNCTYPE(c.c_bool, c.c_void_p)
 ROW = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_size_t, c.POINTER(c.c_char_p), c.POINTER(Value))
 
 # name: (result, arguments); all that fail fill a struct prb_error, their last argument
@@ -108,7 +128,16 @@ _FUNCTIONS = {
     "prb_db_open": (c.c_void_p, [c.c_void_p, c.POINTER(Error)]),
     "prb_db_close": (None, [c.c_void_p]),
     "prb_db_query": (c.c_bool, [c.c_void_p, c.c_char_p, ROW, c.c_void_p, c.POINTER(Error)]),
+    "prb_db_watch": (None, [c.c_void_p, WATCH, c.c_void_p]),
     "prb_db_warning": (c.c_char_p, [c.c_void_p]),
+}  # type: Any
+# Not in every libprobing.
+_TENSORS = {
+    "prb_tensor_take": (c.c_bool, [c.c_void_p, c.c_uint64, c.POINTER(Tensor), c.POINTER(Error)]),
+    "prb_tensor_slice": (c.c_bool, [c.POINTER(Tensor), c.c_char_p, c.POINTER(Tensor), c.POINTER(Error)]),
+    "prb_tensor_text": (c.c_void_p, [c.c_void_p, c.POINTER(Tensor), c.c_size_t, c.POINTER(Error)]),
+    "prb_tensor_statistics": (c.c_bool, [c.c_void_p, c.POINTER(Tensor), c.POINTER(StatisticsOptions), c.POINTER(Statistics),
+                                         c.POINTER(Error)]),
 }  # type: Any
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -151,6 +180,10 @@ def load() -> Any:
         try:
             library = c.CDLL(path)
             for function, (result, arguments) in _FUNCTIONS.items():
+                getattr(library, function).restype = result
+                getattr(library, function).argtypes = arguments
+            has_tensors = all(hasattr(library, function) for function in _TENSORS)
+            for function, (result, arguments) in _TENSORS.items() if has_tensors else ():
                 getattr(library, function).restype = result
                 getattr(library, function).argtypes = arguments
         except (OSError, AttributeError) as error:

@@ -2,7 +2,7 @@
 
 import os
 import unicodedata
-from typing import Optional
+from typing import Iterator, List, Optional
 
 import gdb
 
@@ -37,3 +37,10 @@ def say(line: str = "") -> None:
 
 def note(line: str) -> None:
     gdb.write("probing: note: {}\n".format(safe(line)), gdb.STDERR)
+
+
+def columns(rows: List[List[str]]) -> Iterator[str]:
+    """Lines of a table; the first row is its head."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows)] if rows else []
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()

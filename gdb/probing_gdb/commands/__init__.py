@@ -6,7 +6,7 @@ import gdb
 
 from probing_gdb import command
 
-NAMES = ("backtrace",)
+NAMES = ("backtrace", "locals", "print", "tensor", "list", "up", "down", "threads", "gil", "query", "tables", "snapshot", "eval", "debug")
 
 
 class Probing(gdb.Command):

@@ -1,0 +1,33 @@
+"""The interpreters and targets of the live tests, each with every gdb."""
+
+import importlib.util
+import os
+import sys
+
+import pytest
+
+LIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live")
+sys.path.append(LIVE)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+_spec = importlib.util.spec_from_file_location("live_conftest", os.path.join(LIVE, "conftest.py"))
+_live = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_live)
+
+any_python, folders, start = _live.any_python, _live.folders, _live.start
+pytest_report_header = _live.pytest_report_header
+
+import gdbs  # noqa: E402
+
+
+def pytest_generate_tests(metafunc):
+    _live.pytest_generate_tests(metafunc)
+    if "gdb" in metafunc.fixturenames:
+        found = gdbs.found()
+        metafunc.parametrize("gdb", found or [None], ids=[gdb.id for gdb in found] or ["no-gdb"], scope="session")
+
+
+@pytest.fixture(autouse=True)
+def _needs_gdb(request):
+    if "gdb" in request.fixturenames and request.getfixturevalue("gdb") is None:
+        pytest.skip("no gdb from 12 on, with Python and ctypes")
