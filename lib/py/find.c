@@ -92,6 +92,7 @@ static void find_static_gil(struct prb_elf *elf, struct prb_py *py)
         py->gil_static_end = py->gil_static + COND_SIZE;
     symbol_address(elf, py->module, "gil_last_holder", &py->gil_last_holder);
     symbol_address(elf, py->module, "gil_switch_number", &py->gil_switch_number);
+    symbol_address(elf, py->module, "_PyGC_generation0", &py->gc_generation0);
 }
 
 /* Where the state of the interpreter in this module lies by what its file says: runtime, or (≤3.6)
