@@ -292,6 +292,92 @@ PRB_API struct prb_parts *prb_parts_take(struct prb_target *target, prb_addr obj
                                          struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_parts_free(struct prb_parts *parts);
 
+/* ---- tensors ---- */
+
+#define PRB_TENSOR_DIMS_MAX 64
+
+/* A numpy array or a torch tensor, or a part of one, as the target's memory tells it. */
+struct prb_tensor {
+    prb_addr object;       /* the Python object; 0: a gradient that has none */
+    bool torch;            /* torch.Tensor; else numpy.ndarray */
+    unsigned dims;
+    int64_t shape[PRB_TENSOR_DIMS_MAX];
+    int64_t stride[PRB_TENSOR_DIMS_MAX]; /* bytes from an element to the next one of that dimension */
+    int64_t numel;         /* elements */
+    unsigned item_size;    /* bytes of an element; 0: not known */
+    char dtype[64];        /* "float32", "bfloat16", "qint8", of numpy also ">i4", "<U5" */
+    char device[32];       /* "cpu", "cuda:0", "meta"; "" of numpy */
+    char layout[32];       /* "strided", "sparse_coo", "sparse_csr", ...; else the C++ class that holds it */
+    prb_addr data;         /* of the first element, on its device; 0: there is none */
+    prb_addr storage;      /* where what holds its elements begins; 0: none, or not known */
+    int64_t storage_size;  /* bytes; -1: not known */
+    int64_t storage_offset; /* bytes from there to the first element */
+    bool contiguous;       /* row by row without gaps */
+    bool requires_grad, is_leaf; /* of numpy: false, true */
+    bool conjugated, negated; /* the elements mean the conjugate, the negative, of what is stored */
+    int64_t version;       /* how often it was changed in place; -1: nobody counts */
+    prb_addr implementation; /* torch: its TensorImpl */
+    prb_addr grad;         /* torch: the TensorImpl of its gradient; 0: none */
+    char unreadable[96];   /* why its elements cannot be read here; "": they can */
+};
+
+/*
+ * The array or tensor at object (as in prb_local or prb_part).  torch 1.13 to 2.13, numpy 1 and 2.
+ * Errors: UNSUPPORTED (neither, or laid out as none that is known), CORRUPT (its parts contradict each other), FAULT.
+ * Source: numpy's ndarraytypes.h; torch's c10/core/TensorImpl.h, StorageImpl.h, torch/csrc/autograd/variable.h.
+ */
+PRB_API bool prb_tensor_take(struct prb_target *target, prb_addr object, struct prb_tensor *out,
+                             struct prb_error *err) PRB_MUST_CHECK;
+/* A part, by the text of a Python subscript: "0, 1:3, ..., ::2".  Errors: USAGE. */
+PRB_API bool prb_tensor_slice(const struct prb_tensor *tensor, const char *subscript, struct prb_tensor *out,
+                              struct prb_error *err) PRB_MUST_CHECK;
+
+enum prb_element_kind { PRB_ELEMENT_BOOL, PRB_ELEMENT_INT, PRB_ELEMENT_UINT, PRB_ELEMENT_REAL, PRB_ELEMENT_COMPLEX };
+
+/* One element. */
+struct prb_element {
+    enum prb_element_kind kind;
+    union {
+        int64_t integer; /* BOOL, INT */
+        uint64_t natural; /* UINT */
+        double real;      /* REAL, COMPLEX */
+    };
+    double imag; /* COMPLEX */
+};
+
+#define PRB_ELEMENTS_MAX 1000000 /* of one call */
+
+/* Elements start to start + count, row by row.  Errors: UNSUPPORTED (says why: unreadable), USAGE, FAULT. */
+PRB_API bool prb_tensor_elements(struct prb_target *target, const struct prb_tensor *tensor, int64_t start, size_t count,
+                                struct prb_element *out, struct prb_error *err) PRB_MUST_CHECK;
+/* The elements as nested brackets, "[[1.0, 2.5], [nan, -0.0]]", no more than limit of them (0: 1,000); what is left out
+ * is "...".  The caller frees it. */
+PRB_API char *prb_tensor_text(struct prb_target *target, const struct prb_tensor *tensor, size_t limit,
+                              struct prb_error *err) PRB_MUST_CHECK;
+
+#define PRB_HISTOGRAM_MAX 256
+
+struct prb_statistics {
+    int64_t count, nan, inf, zero; /* elements; those that are neither number nor infinite, infinite, 0 */
+    double min, max;  /* of all that is no NaN; NAN: there is none, or they are complex */
+    double mean, std, norm; /* of the finite ones; NAN: none.  std as the library's own: torch divides by n - 1, numpy by n */
+    double mean_imag; /* complex: the imaginary part of the mean */
+    unsigned bins;    /* of the histogram: equal parts of [low, high], the last one closed */
+    double low, high;
+    int64_t histogram[PRB_HISTOGRAM_MAX]; /* what lies outside is counted nowhere */
+};
+
+struct prb_statistics_options {
+    unsigned bins;    /* of the histogram, which costs a second pass; 0: none */
+    double low, high; /* its bounds; both 0: the smallest and the largest finite element, half a unit around where all are equal */
+};
+
+/* Read all elements once, in blocks; a live target may change them meanwhile.  options may be NULL.
+ * Errors: UNSUPPORTED (no numbers, or unreadable), FAULT. */
+PRB_API bool prb_tensor_statistics(struct prb_target *target, const struct prb_tensor *tensor,
+                                   const struct prb_statistics_options *options, struct prb_statistics *out,
+                                   struct prb_error *err) PRB_MUST_CHECK;
+
 /* ---- exceptions ---- */
 
 enum prb_exception_state {

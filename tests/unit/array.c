@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "object_image.h"
-#include "tensor/array.h"
+#include "tensor/tensor.h"
 
 enum { VERSION_3_11 = 7 };
 
@@ -52,10 +52,10 @@ static void every_place(void **state)
     for (uint64_t sizes = 56; sizes <= 72; sizes += 8)
         for (int how = 0; how < 3; how++) {
             struct tensor t;
-            struct prb_array array;
+            struct prb_tensor array;
             struct prb_error err;
             tensor_init(&t, sizes, how > 0, how > 1);
-            assert_ok(prb_tensor_read(t.f.objects, t.object, &array, &err), err);
+            assert_ok(prb_torch_read(t.f.objects, t.object, &array, &err), err);
             assert_int_equal(array.dims, 2);
             assert_int_equal(array.shape[0], 2);
             assert_int_equal(array.shape[1], 3);
@@ -86,11 +86,11 @@ static void contradictions(void **state)
     };
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
         struct tensor t;
-        struct prb_array array;
+        struct prb_tensor array;
         struct prb_error err = {0};
         tensor_init(&t, 64, false, false);
         image_word(&t.f.image, t.impl + t.sizes + damage[i].at, damage[i].value);
-        if (prb_tensor_read(t.f.objects, t.object, &array, &err))
+        if (prb_torch_read(t.f.objects, t.object, &array, &err))
             fail_msg("damage %zu was not seen", i);
         assert_int_equal(err.code, PRB_CORRUPT);
         tensor_deinit(&t);
@@ -101,7 +101,7 @@ static void more_dimensions_than_inline(void **state)
 {
     (void)state;
     struct tensor t;
-    struct prb_array array;
+    struct prb_tensor array;
     const uint64_t shape[] = {1, 2, 3, 1, 1, 1, 1};
     tensor_init(&t, 56, false, false);
     prb_addr outside = image_alloc(&t.f.image);
@@ -109,7 +109,7 @@ static void more_dimensions_than_inline(void **state)
     image_word(&t.f.image, t.impl + t.sizes, 7);
     image_word(&t.f.image, t.impl + t.sizes + 8, outside);
     image_write(&t.f.image, t.impl + t.sizes + 106, "\1\2\1", 3);
-    assert_true(prb_tensor_read(t.f.objects, t.object, &array, NULL));
+    assert_true(prb_torch_read(t.f.objects, t.object, &array, NULL));
     assert_int_equal(array.dims, 7);
     assert_int_equal(array.shape[2], 3);
     assert_string_equal(array.device, "cuda:2");
@@ -159,7 +159,7 @@ static void numpy_types(void **state)
     for (int numpy2 = 0; numpy2 < 2; numpy2++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             struct fixture f;
-            struct prb_array array;
+            struct prb_tensor array;
             struct prb_error err;
             fixture_init(&f, VERSION_3_11);
             prb_addr object = new_ndarray(&f, numpy2, cases[i].code, cases[i].size, 2);
@@ -176,7 +176,7 @@ static void damaged_arrays(void **state)
 {
     (void)state;
     struct fixture f;
-    struct prb_array array;
+    struct prb_tensor array;
     fixture_init(&f, VERSION_3_11);
     assert_false(prb_ndarray_read(f.objects, new_ndarray(&f, true, "fd=", 8, 65), &array, NULL));
     assert_false(prb_ndarray_read(f.objects, new_ndarray(&f, true, "fd=", 8, -1), &array, NULL));
