@@ -26,6 +26,8 @@ struct prb_statement_view {
     struct prb_rows *rows; /* made so far; freed when the statement has ended */
     size_t row_sets;
     struct prb_stacks *stacks; /* or NULL */
+    void *shared;              /* prb_rows_shared, or NULL */
+    void (*shared_free)(void *shared);
     bool failed;               /* a fill function failed: error */
     struct prb_error error;
     double deadline; /* monotonic s; passed: timed_out */

@@ -52,6 +52,8 @@ void prb_view_end(struct prb_db *db)
     free(db->view.wanted);
     if (db->view.stacks)
         prb_stacks_free(db->view.stacks);
+    if (db->view.shared)
+        db->view.shared_free(db->view.shared);
     db->view = (struct prb_statement_view){0};
 }
 
