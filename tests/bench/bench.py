@@ -27,6 +27,7 @@ from torch_python import torch_python  # noqa: E402
 
 import debugging  # noqa: E402
 import getting_in  # noqa: E402
+import tensors  # noqa: E402
 
 BUILD = os.environ.get("BUILDDIR", ".")
 SAMPLE = os.path.join(BUILD, "tests", "bench", "sample")
@@ -251,7 +252,7 @@ def markdown(figures):
     return "\n".join(lines)
 
 
-PARTS = [commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS
+PARTS = [commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS
 
 
 def main():
