@@ -7,7 +7,11 @@
 #include "tensor/kernel.h"
 #include "tensor/tensor.h"
 
-#define WINDOW (256u << 10) /* bytes that are read at once: they stay in the second cache */
+/* How often the memory of a tensor may be read again for elements that overlap, beside this much.
+ */
+#define OVERLAP_MAX 4096
+#define OVERLAP_FREE (64 << 20) /* elements */
+#define WINDOW (256u << 10)     /* bytes that are read at once: they stay in the second cache */
 
 /* A dimension as the walk takes it: no order, no sign. */
 struct axis {
@@ -179,6 +183,15 @@ static prb_addr plan(struct reading *reading, const struct prb_tensor *tensor)
     return at;
 }
 
+/* Sizes and strides are the target's word: a page can hold 2^60 elements that overlap. */
+static bool overlaps_too_much(const struct reading *reading, int64_t numel)
+{
+    uint64_t span = reading->size, once = (uint64_t)(numel / reading->repeated);
+    for (unsigned i = 0; i < reading->dims; i++)
+        span += (uint64_t)(reading->axes[i].length - 1) * (uint64_t)reading->axes[i].stride;
+    return once > OVERLAP_FREE && once / OVERLAP_MAX > span / reading->size;
+}
+
 bool prb_tensor_each_block(struct prb_mem *mem, const struct prb_tensor *tensor,
                            prb_elements_fn *each, void *context, int64_t *repeated_out,
                            struct prb_error *err)
@@ -195,5 +208,8 @@ bool prb_tensor_each_block(struct prb_mem *mem, const struct prb_tensor *tensor,
     reading.gathered = memory + WINDOW;
     prb_addr at = plan(&reading, tensor);
     *repeated_out = reading.repeated;
+    if (overlaps_too_much(&reading, tensor->numel))
+        return prb_fail(err, PRB_UNSUPPORTED,
+                        "no elements to read: too many of them overlap in memory");
     return walk(&reading, 0, at, err);
 }

@@ -226,7 +226,11 @@ bool prb_tensor_slice(const struct prb_tensor *tensor, const char *subscript,
         keep(&s, tensor->shape[s.next], tensor->stride[s.next]);
     part.numel = 1;
     for (unsigned i = 0; i < part.dims; i++)
-        part.numel *= part.shape[i];
+        if (__builtin_mul_overflow(part.numel, part.shape[i], &part.numel))
+            part.numel = 0; /* of sizes whose product is none there is one of 0 */
+    for (unsigned i = 0; i < part.dims; i++)
+        if (part.shape[i] == 0)
+            part.numel = 0;
     prb_tensor_settle(&part);
     *out = part;
     return true;

@@ -173,6 +173,22 @@ static void refused(void **state)
     snprintf(bad.dtype, sizeof bad.dtype, "quint8");
     prb_tensor_settle(&bad);
     assert_non_null(strstr(bad.unreadable, "quint8"));
+    bad = good; /* ten thousand million elements, each repeated, in some kilobytes */
+    bad.dims = 9;
+    bad.numel = 1;
+    for (unsigned i = 0; i < bad.dims; i++) {
+        bad.shape[i] = 100;
+        bad.stride[i] = i < 3 ? 1 : 0;
+        bad.numel *= 100;
+    }
+    bad.shape[3] = bad.shape[0] = 1000;
+    bad.stride[3] = 1;
+    bad.numel *= 100;
+    bad.storage_size = -1;
+    prb_tensor_settle(&bad);
+    assert_string_equal(bad.unreadable, "");
+    assert_false(prb_tensor_statistics_in(mem, &bad, NULL, &made, &err));
+    assert_int_equal(err.code, PRB_UNSUPPORTED);
     bad = good;
     bad.data = 8; /* nothing is there */
     assert_false(prb_tensor_statistics_in(mem, &bad, NULL, &made, &err));
