@@ -129,15 +129,15 @@ struct prb_debugger {
     void *context;    /* for the functions, each of which may be NULL */
     /* Copy len bytes at addr as the program has them, without breakpoints; returns how many came, from the first on. */
     size_t (*read)(void *context, prb_addr addr, void *buf, size_t len);
-    /* Values of count registers of a stopped thread, named as the processor's manual does; false: not to be had. */
+    /* Values of count registers of a stopped thread, named as the processor's manual does; false: not to be had.  NULL:
+     * where the caller is the tracer, ptrace(2) tells the kernel's. */
     bool (*registers)(void *context, pid_t tid, const char *const *names, size_t count, uint64_t *values);
 };
 
 /*
  * The same through a debugger that holds the process: nothing is stopped or let go by us, and all threads are taken to
  * stand still until the target is closed: close it before they go on.  Its functions are called in the caller's thread,
- * also by later calls with this target; where the caller is the tracer, registers come by ptrace(2).  The strings of
- * debugger and options are copied.
+ * also by later calls with this target.  The strings of debugger and options are copied.
  */
 PRB_API struct prb_target *prb_target_open_debugger(const struct prb_debugger *debugger,
                                                     const struct prb_target_options *options,

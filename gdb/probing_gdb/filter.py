@@ -3,6 +3,7 @@
 `bt -no-filters` shows gdb's own frames; `disable frame-filter global probing` does until it is enabled again.
 """
 
+import sys
 from typing import Any, Iterator, List, Optional
 
 import gdb
@@ -13,6 +14,14 @@ from probing_gdb import model, selection, session, text, values
 VALUE_CHARACTERS = 60  # of an argument in a line of `bt`
 
 
+class Name(str):
+    """A name that gdb's commands take as text and its debug adapter as a symbol."""
+
+    @property
+    def print_name(self) -> str:
+        return str(self)
+
+
 class Variable:
     """What gdb asks of an argument or local of a frame."""
 
@@ -20,8 +29,8 @@ class Variable:
         self.variable = variable
         self.limit = limit
 
-    def symbol(self) -> str:
-        return text.safe(self.variable.name)
+    def symbol(self) -> Name:
+        return Name(text.safe(self.variable.name))
 
     def value(self) -> Any:
         value = values.scalar(self.variable)
@@ -47,8 +56,9 @@ class PythonFrame(FrameDecorator):
     def line(self) -> Optional[int]:
         return self.row.line or None
 
-    def address(self) -> None:
-        return None
+    def address(self) -> Optional[int]:
+        """None: `bt` shows no program counter.  gdb's debug adapter needs one."""
+        return int(FrameDecorator.address(self)) if "gdb.dap" in sys.modules else None
 
     def _variables(self, arguments: bool, limit: int) -> Optional[List[Variable]]:
         try:

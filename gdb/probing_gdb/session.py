@@ -21,9 +21,11 @@ def _core_file() -> Optional[str]:
     core = getattr(gdb.selected_inferior(), "corefile", None)
     if core is not None:
         return str(core.filename)
+    of_core = False
     for line in gdb.execute("info target", to_string=True).splitlines():
-        if line.startswith("\t`") and "', file type " in line and "core" in line:
+        if of_core and line.startswith("\t`") and "', file type " in line:
             return line[2:line.index("', file type ")]
+        of_core = line.startswith("Local core dump file")
     return None
 
 

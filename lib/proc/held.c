@@ -1,8 +1,8 @@
 /*
  * What a debugger holds: a process whose threads it has stopped, or a core that it has open.  Texts
  * and files are those of the process or core itself; memory is the debugger's (without its
- * breakpoints), and what it does not give the process's own; registers come by ptrace(2), which
- * answers in the tracer's own thread, else from the debugger.
+ * breakpoints), and what it does not give the process's own; registers are what the debugger tells
+ * (it may replay a recording), else what ptrace(2) answers in the tracer's own thread.
  */
 #include <elf.h>
 #include <string.h>
@@ -108,7 +108,7 @@ static bool held_registers(struct prb_proc *proc, pid_t tid, struct prb_register
     struct held *held = (struct held *)proc;
     if (!proc->exists)
         return prb_proc_registers(held->inner, tid, out, err);
-    return by_ptrace(tid, out) || by_debugger(held, tid, out) || by_proc(proc, tid, out) ||
+    return by_debugger(held, tid, out) || by_ptrace(tid, out) || by_proc(proc, tid, out) ||
            prb_fail(err, PRB_BUSY, "thread %d runs, or its registers are not to be had", (int)tid);
 }
 

@@ -83,8 +83,8 @@ bool prb_proc_exists(const struct prb_proc *proc);
 double prb_proc_time(const struct prb_proc *proc);
 /*
  * A process, or core, that a debugger holds: texts and files from inner (taken, also on failure), memory by read, and
- * what that does not give from inner; registers as the debugger's own thread gets them by ptrace, else by registers
- * (may be NULL): values of count registers by name into values, false when the thread has none to tell.
+ * what that does not give from inner; registers by registers (may be NULL): values of count registers by name into
+ * values, false when the thread has none to tell; else as the debugger's own thread gets them by ptrace.
  */
 typedef bool prb_registers_fn(void *context, pid_t tid, const char *const *names, size_t count, uint64_t *values);
 struct prb_proc *prb_proc_hold(struct prb_proc *inner, prb_mem_fn *read, prb_registers_fn *registers, void *context,
