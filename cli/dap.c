@@ -18,11 +18,11 @@ static const struct prb_option options[] = {
 
 static bool run_dap(const struct prb_run *run, struct prb_error *err)
 {
-    if (!run->options[ADDRESS].count)
-        return prb_dap_serve(STDIN_FILENO, STDOUT_FILENO, err);
     PRB_AUTO_FREE char *token = NULL;
     if (!prb_serve_token(run->options[TOKEN_FILE].text, &token, err))
         return false;
+    if (!run->options[ADDRESS].count)
+        return prb_dap_serve(STDIN_FILENO, STDOUT_FILENO, err);
     struct prb_dap_listen_options listen = {
         .address = run->options[ADDRESS].text,
         .token = token,

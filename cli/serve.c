@@ -2,6 +2,7 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -10,6 +11,15 @@
 
 #define TOKEN_MAX 4096
 static const char variable[] = "PROBING_DEBUG_TOKEN";
+
+/* Neither programs that are launched nor those who read /proc/PID/environ need it. */
+static void hide_variable(void)
+{
+    char *value = getenv(variable);
+    if (value)
+        explicit_bzero(value, strlen(value));
+    unsetenv(variable);
+}
 
 bool prb_serve_token(const char *file, char **token_out, struct prb_error *err)
 {
@@ -26,6 +36,7 @@ bool prb_serve_token(const char *file, char **token_out, struct prb_error *err)
         given = text;
     }
     *token_out = given ? strdup(given) : NULL;
+    hide_variable();
     return !given || *token_out || prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
 }
 
@@ -41,6 +52,12 @@ static void print_ready(void *context, const char *address)
     const struct prb_dap_listen_options *options = context;
     const char *colon = strrchr(address, ':');
     bool bracket = address[0] == '[';
+    char host[HOST_NAME_MAX + 1] = "";
+    if (colon)
+        snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracket,
+                 address + bracket);
+    if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0) /* all addresses of this machine */
+        gethostname(host, sizeof host - 1);
     if (options->pid && options->pause)
         printf("process %d is paused; ", (int)options->pid);
     printf("waiting for a debugger on %s\n", address);
@@ -53,11 +70,10 @@ static void print_ready(void *context, const char *address)
            "        \"name\": \"Attach by Probing\",\n"
            "        \"type\": \"debugpy\",\n"
            "        \"request\": \"attach\",\n"
-           "        \"connect\": { \"host\": \"%.*s\", \"port\": %s },\n"
+           "        \"connect\": { \"host\": \"%s\", \"port\": %s },\n"
            "        \"justMyCode\": false%s\n"
            "    }\n\n",
-           (int)(colon - address) - 2 * bracket, address + bracket, colon + 1,
-           options->token ? ",\n        \"token\": \"...\"" : "");
+           host, colon + 1, options->token ? ",\n        \"token\": \"...\"" : "");
     fflush(stdout);
 }
 

@@ -29,7 +29,9 @@ bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struc
     if (session->authorized)
         return true;
     if (token && same_token(session->host->token, token)) {
+        pthread_mutex_lock(&session->lock);
         session->authorized = true;
+        pthread_mutex_unlock(&session->lock);
         return true;
     }
     if (++session->refused >= REFUSALS_MAX)
@@ -256,8 +258,9 @@ static void send_beginning(struct prb_dap_session *session, const char *how)
 static void redirect(struct prb_dap_session *session)
 {
     const json_t *wish = prb_dap_get(session->settings, "redirectOutput");
-    if (json_is_false(wish) || (session->program && prb_dap_program_is_read(session->program)) ||
-        !session->backend->ops->has(session->backend, "output"))
+    /* A launched program has its own reader, or a terminal. */
+    bool elsewhere = session->program && (prb_dap_program_is_read(session->program) || !wish);
+    if (json_is_false(wish) || elsewhere || !session->backend->ops->has(session->backend, "output"))
         return;
     struct prb_error why = {0};
     json_t *arguments = json_pack("{s:b}", "on", true),
@@ -273,7 +276,10 @@ static bool begin(struct prb_dap_session *session, const char *how, struct prb_e
     if (!tell_agent(session, err) || !take_settings(session, err))
         return false;
     json_t *stopped = json_object_get(session->facts, "stopped");
-    session->countdown = prb_dap_countdown_open(session);
+    struct prb_dap_countdown *countdown = prb_dap_countdown_open(session);
+    pthread_mutex_lock(&session->lock);
+    session->countdown = countdown;
+    pthread_mutex_unlock(&session->lock);
     if (json_is_object(stopped))
         prb_dap_session_happened(session, "stopped", stopped);
     redirect(session);

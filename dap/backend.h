@@ -48,7 +48,8 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
  * and `continue` drops that.  Also a core or snapshot: only looks.  target is taken (closed with the back end), also on
  * failure.  What stands from the beginning (a core) says so in the answer to `attach`: "stopped", the body of that event,
  * which the session sends after configurationDone.  {"still": true} in the arguments of `attach`: the Python threads of a
- * live target stop for each picture, milliseconds, so that stacks and variables are of one moment; without native frames
+ * live target stop for each picture, milliseconds, so that stacks and variables are of one moment (but for pages that were not
+ * foreseen: lib/target/stacks.c); without native frames
  * then.  The opener sets event and context; events come from within calls.
  */
 struct prb_dap_backend *prb_dap_look_open(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;

@@ -4,7 +4,10 @@
  * (`ranks`).  The client opens a session for each: by the request startDebugging, or, where it
  * cannot and speaks the stock Python debugger's dialect, by that one's event.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "dap/watch.h"
 
@@ -54,6 +57,23 @@ static bool is_new(struct prb_dap_children *children, pid_t pid)
     return true;
 }
 
+/* Where this client reached us, for its other sessions: a server may listen on all addresses. */
+static json_t *our_place(int fd)
+{
+    struct sockaddr_storage place = {0};
+    socklen_t size = sizeof place;
+    char host[INET6_ADDRSTRLEN] = "";
+    if (getsockname(fd, (struct sockaddr *)&place, &size) != 0)
+        return NULL;
+    bool six = place.ss_family == AF_INET6;
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&place;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&place;
+    if (!inet_ntop(place.ss_family, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, host,
+                   sizeof host))
+        return NULL;
+    return json_pack("{s:s, s:i}", "host", host, "port", ntohs(six ? v6->sin6_port : v4->sin_port));
+}
+
 /* What the child session's attach gets: the parent's own arguments, less what is about its target.
  */
 static json_t *configuration_of(const struct prb_dap_session *session,
@@ -77,15 +97,11 @@ static json_t *configuration_of(const struct prb_dap_session *session,
                             json_string(session->debugpy ? "debugpy" : "probing"));
     json_object_set_new(configuration, "name", json_string(name));
     json_object_set_new(configuration, "request", json_string("attach"));
-    const char *address = session->host->address, *colon = address ? strrchr(address, ':') : NULL;
-    if (!colon) {
-        json_object_set_new(configuration, "processId", json_integer(one->pid));
-        return configuration;
-    }
-    snprintf(name, sizeof name, "%.*s", (int)(colon - address), address);
-    json_object_set_new(configuration, "connect",
-                        json_pack("{s:s, s:i}", "host", name, "port", atoi(colon + 1)));
-    json_object_set_new(configuration, "subProcessId", json_integer(one->pid));
+    json_t *connect = session->host->address ? our_place(session->in) : NULL;
+    json_object_set_new(configuration, connect ? "subProcessId" : "processId",
+                        json_integer(one->pid));
+    if (connect)
+        json_object_set_new(configuration, "connect", connect);
     return configuration;
 }
 

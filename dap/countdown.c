@@ -42,8 +42,7 @@ static bool wait_until(struct prb_dap_countdown *countdown, unsigned stop, doubl
     return false;
 }
 
-/* The time-out that comes first; false: there is none. */
-static bool find_first(const json_t *answer, double *seconds_out, char *name, size_t size)
+bool prb_dap_countdown_first(const json_t *answer, double *seconds_out, char *name, size_t size)
 {
     const json_t *list = json_object_get(answer, "timeouts"), *one;
     bool found = false;
@@ -93,7 +92,7 @@ static void watch_stop(struct prb_dap_countdown *countdown)
         return;
     pthread_mutex_unlock(&countdown->lock);
     json_t *answer = prb_dap_ask(countdown->session, "time_outs", NULL, 0, NULL);
-    bool found = find_first(answer, &seconds, name, sizeof name);
+    bool found = prb_dap_countdown_first(answer, &seconds, name, sizeof name);
     json_decref(answer);
     pthread_mutex_lock(&countdown->lock);
     if (found && countdown->stands && countdown->stop == stop)
@@ -131,7 +130,7 @@ struct prb_dap_countdown *prb_dap_countdown_open(struct prb_dap_session *session
     return NULL;
 }
 
-void prb_dap_countdown_close(struct prb_dap_countdown *countdown)
+void prb_dap_countdown_stop(struct prb_dap_countdown *countdown)
 {
     if (!countdown)
         return;
@@ -140,6 +139,12 @@ void prb_dap_countdown_close(struct prb_dap_countdown *countdown)
     pthread_cond_broadcast(&countdown->changed);
     pthread_mutex_unlock(&countdown->lock);
     pthread_join(countdown->thread, NULL);
+}
+
+void prb_dap_countdown_free(struct prb_dap_countdown *countdown)
+{
+    if (!countdown)
+        return;
     pthread_cond_destroy(&countdown->changed);
     pthread_mutex_destroy(&countdown->lock);
     free(countdown);

@@ -77,22 +77,37 @@ static bool is_stopped(struct prb_dap_session *session)
     return stopped;
 }
 
+struct prb_dap_backend *prb_dap_session_backend(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    struct prb_dap_backend *backend = session->backend;
+    pthread_mutex_unlock(&session->lock);
+    return backend;
+}
+
+bool prb_dap_session_is_live(struct prb_dap_session *session)
+{
+    const struct prb_dap_backend *backend = prb_dap_session_backend(session);
+    return backend && strcmp(backend->ops->name, "live") == 0;
+}
+
 static bool check_state(struct prb_dap_session *session, const struct prb_dap_request *request,
                         struct refusal *refusal)
 {
     struct prb_error *err = &refusal->err;
+    const struct prb_dap_backend *backend = prb_dap_session_backend(session);
     if (session->state == PRB_DAP_NEW && !(request->when & PRB_DAP_BEFORE))
         return prb_fail(err, PRB_USAGE, "initialize comes first");
     if (!(request->when & (PRB_DAP_ATTACHED | PRB_DAP_STOPPED)))
         return true;
     if (session->gone)
         return prb_fail(err, PRB_GONE, "the target has ended");
-    if (!session->backend)
+    if (!backend)
         return prb_fail(err, PRB_USAGE, "%s comes after attach or launch", request->command);
-    if (request->method && !session->backend->ops->has(session->backend, request->method))
+    if (request->method && !backend->ops->has(backend, request->method))
         return prb_fail(err, PRB_UNSUPPORTED,
                         "%s is not possible here: this session only looks (%s)", request->command,
-                        session->backend->ops->name);
+                        backend->ops->name);
     if (request->setting && !json_is_true(json_object_get(session->settings, request->setting)))
         return prb_fail(err, PRB_PERMISSION, "%s needs \"%s\": true in the configuration",
                         request->command, request->setting);
@@ -181,11 +196,6 @@ void prb_dap_dispatch(struct prb_dap_session *session, struct prb_dap_pending *p
 
 /* ---- the back end ---- */
 
-struct prb_dap_backend *prb_dap_session_backend(struct prb_dap_session *session)
-{
-    return session->backend;
-}
-
 json_t *prb_dap_ask_for(struct prb_dap_session *session, const char *method, json_t *arguments,
                         pid_t thread, double timeout, struct prb_error *err)
 {
@@ -197,9 +207,10 @@ json_t *prb_dap_ask_for(struct prb_dap_session *session, const char *method, jso
         .cancelled = prb_dap_is_cancelled,
         .context = session,
     };
-    if (!session->backend)
+    struct prb_dap_backend *backend = prb_dap_session_backend(session);
+    if (!backend)
         return PRB_NULL(prb_fail(err, PRB_USAGE, "nothing is attached"));
-    return session->backend->ops->call(session->backend, &call, err);
+    return backend->ops->call(backend, &call, err);
 }
 
 json_t *prb_dap_ask(struct prb_dap_session *session, const char *method, json_t *arguments,

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -29,9 +30,29 @@ static bool has_ended(const struct prb_dap_session *session, int wait_ms)
     return session->pidfd < 0 ? kill(session->pid, 0) != 0 : poll(&fd, 1, wait_ms) == 1;
 }
 
+/* PIDFD_GET_INFO (linux/pidfd.h), as of 6.15, which tells of processes that the parent has waited
+ * for. */
+struct pidfd_info_64 {
+    uint64_t mask, cgroup;
+    uint32_t ids[11];
+    int32_t exit_code;
+};
+#define PIDFD_GET_INFO_64 _IOWR(0xFF, 11, struct pidfd_info_64)
+#define INFO_EXIT (1u << 3)
+_Static_assert(sizeof(struct pidfd_info_64) == 64, "the first version of struct pidfd_info");
+
+static bool find_waited_for(int pidfd, int *status_out)
+{
+    struct pidfd_info_64 info = {.mask = INFO_EXIT};
+    if (pidfd < 0 || ioctl(pidfd, PIDFD_GET_INFO_64, &info) != 0 || !(info.mask & INFO_EXIT))
+        return false;
+    *status_out = info.exit_code;
+    return true;
+}
+
 /* What wait(2) would tell the parent, as long as the parent has not asked; proc(5), field 52 of
  * stat. */
-static bool find_status(pid_t pid, int *status_out)
+static bool find_zombie(pid_t pid, int *status_out)
 {
     char path[32], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -49,7 +70,7 @@ static void send_exited(struct prb_dap_session *session)
 {
     int status;
     bool ours = session->program && prb_dap_program_status(session->program, &status);
-    if (!ours && !find_status(session->pid, &status))
+    if (!ours && !find_zombie(session->pid, &status) && !find_waited_for(session->pidfd, &status))
         return;
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (WIFSIGNALED(status))
@@ -77,24 +98,26 @@ void prb_dap_ending_gone(struct prb_dap_session *session)
 
 void prb_dap_ending_release(struct prb_dap_session *session)
 {
-    struct prb_dap_backend *backend = session->backend;
-    json_t *stopped = NULL;
     pthread_mutex_lock(&session->lock);
+    struct prb_dap_backend *backend = session->backend;
+    struct prb_dap_countdown *countdown = session->countdown;
     struct prb_dap_watch *watch = session->watch;
+    session->backend = NULL; /* nobody begins to ask it now */
+    session->countdown = NULL;
     session->watch = NULL;
+    session->state = PRB_DAP_ENDED;
     pthread_mutex_unlock(&session->lock);
     prb_dap_watch_close(watch);
-    prb_dap_countdown_close(session->countdown);
-    session->countdown = NULL;
+    prb_dap_countdown_stop(countdown);
     pthread_mutex_lock(&session->lock);
-    if (session->stopped && session->keep)
-        stopped = json_incref(session->stopped);
-    session->backend = NULL;
-    session->state = PRB_DAP_ENDED;
+    while (session->running[PRB_DAP_LANES - 1]) /* a pause, which was cancelled */
+        pthread_cond_wait(&session->changed, &session->lock);
+    json_t *stopped = session->keep ? json_incref(session->stopped) : NULL;
     pthread_mutex_unlock(&session->lock);
     if (backend)
         session->host->ops->release(session->host, backend, stopped, session->keep);
     json_decref(stopped);
+    prb_dap_countdown_free(countdown);
     prb_dap_program_close(session->program, session->leave_program);
     session->program = NULL;
     if (session->pidfd >= 0)
@@ -109,13 +132,14 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
     if (!prb_dap_get_flag(arguments, "terminateDebuggee", &terminate, err) ||
         !prb_dap_get_flag(arguments, "suspendDebuggee", &suspend, err))
         return false;
+    bool live = prb_dap_session_is_live(session) && !session->gone;
     session->leave_program = !terminate;
-    session->keep = suspend && !terminate && session->host->ops->keeps && !session->gone;
+    session->keep = suspend && !terminate && session->host->keeps && live;
     if (session->keep)
         prb_dap_breakpoints_clear(session);
-    /* Not after `terminated`: dape says this of any session that ends. */
-    if (terminate && session->backend && session->pid && !session->gone &&
-        !prb_dap_ending_signal(session, SIGTERM, err))
+    /* Not after `terminated`: dape says this of any session that ends.  What is only looked at is
+     * not ours to end. */
+    if (terminate && live && !prb_dap_ending_signal(session, SIGTERM, err))
         return false;
     prb_dap_ending_release(session);
     prb_dap_session_leave(session);
@@ -149,7 +173,7 @@ static bool handle_terminate(struct prb_dap_session *session, json_t *arguments,
     (void)arguments, (void)body_out;
     if (!session->backend || session->gone)
         return true;
-    if (!ends || !session->pid) {
+    if (!ends || !prb_dap_session_is_live(session)) {
         prb_dap_ending_release(session);
         prb_dap_event(session, "terminated", NULL);
         return true;

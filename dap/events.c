@@ -110,8 +110,9 @@ static void happened_stopped(struct prb_dap_session *session, json_t *body)
     if (!session->unsaid)
         put(session, event_of("stopped", json_incref(body)));
     prb_dap_watch_hurry(session->watch);
+    struct prb_dap_countdown *countdown = session->countdown;
     pthread_mutex_unlock(&session->lock);
-    prb_dap_countdown_begin(session->countdown);
+    prb_dap_countdown_begin(countdown);
 }
 
 void prb_dap_session_resumes(struct prb_dap_session *session)
@@ -121,8 +122,9 @@ void prb_dap_session_resumes(struct prb_dap_session *session)
     session->stopped = NULL;
     session->unsaid = false;
     prb_dap_places_clear(&session->places);
+    struct prb_dap_countdown *countdown = session->countdown;
     pthread_mutex_unlock(&session->lock);
-    prb_dap_countdown_end(session->countdown);
+    prb_dap_countdown_end(countdown);
 }
 
 void prb_dap_session_happened(void *context, const char *event, json_t *body)

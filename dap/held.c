@@ -1,8 +1,13 @@
 /* Processes that are debugged through a server: one session each; some are kept standing for the
  * next one. */
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "dap/server.h"
+
+#define LEAVING_S 5 /* for a session to leave its process */
+#define MOMENT_S 1  /* for one that has lost its client to begin to */
 
 static void happened(void *context, const char *event, json_t *body)
 {
@@ -83,8 +88,25 @@ static bool open_held(struct prb_dap_server *server, struct prb_dap_held *held,
     held->backend = backend;
     if (!backend)
         *held = (struct prb_dap_held){0};
+    pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
     return backend != NULL;
+}
+
+/* The lock is held.  A process that is just being left is waited for, and a moment also one whose
+ * client may be gone without a word: clients that restart come at once. */
+static struct prb_dap_held *find_settled(struct prb_dap_server *server, pid_t pid)
+{
+    struct prb_dap_held *held;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    while ((held = find(server, pid)) && (held->owner || !held->backend)) {
+        struct timespec until = now;
+        until.tv_sec += held->owner ? MOMENT_S : LEAVING_S;
+        if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)
+            break;
+    }
+    return held;
 }
 
 static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
@@ -98,7 +120,7 @@ static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
                                  "this server is about process %d, and %d is none of its job",
                                  (int)server->options->pid, (int)pid));
     pthread_mutex_lock(&server->lock);
-    struct prb_dap_held *held = find(server, pid);
+    struct prb_dap_held *held = find_settled(server, pid);
     bool busy = held && (held->owner || !held->backend), kept = held && !busy;
     if (!held && (held = find(server, 0)))
         *held = (struct prb_dap_held){.pid = pid, .server = server};
@@ -128,6 +150,8 @@ static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, 
             held = &server->held[i];
     if (held)
         held->owner = NULL;
+    if (held && !keep)
+        held->backend = NULL; /* nobody may claim it now */
     while (held && held->telling)
         pthread_cond_wait(&server->changed, &server->lock);
     if (held && stopped && !held->stopped)
@@ -145,8 +169,7 @@ static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, 
     pthread_mutex_unlock(&server->lock);
 }
 
-const struct prb_dap_host_ops prb_dap_host_server = {
-    .claim = claim, .release = release, .keeps = true};
+const struct prb_dap_host_ops prb_dap_host_server = {.claim = claim, .release = release};
 
 bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
 {
@@ -164,7 +187,8 @@ bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_err
     return paused != NULL;
 }
 
-bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
+json_t *prb_dap_held_ask(struct prb_dap_server *server, pid_t pid, const char *method,
+                         struct prb_error *err)
 {
     pthread_mutex_lock(&server->lock);
     struct prb_dap_held *held = find(server, pid);
@@ -172,17 +196,26 @@ bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_erro
     if (backend) /* it is not closed meanwhile */
         held->telling++;
     pthread_mutex_unlock(&server->lock);
-    if (!held)
-        return prb_dap_held_pause(server, pid, err);
     if (!backend)
-        return prb_fail(err, PRB_BUSY, "process %d is just being attached to", (int)pid);
-    const struct prb_dap_call pause = {.method = "pause"};
-    json_t *answer = backend->ops->call(backend, &pause, err);
-    json_decref(answer);
+        return PRB_NULL(prb_fail(err, PRB_BUSY, "process %d is just being attached to", (int)pid));
+    const struct prb_dap_call call = {.method = method};
+    json_t *answer = backend->ops->call(backend, &call, err);
     pthread_mutex_lock(&server->lock);
     held->telling--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
+    return answer;
+}
+
+bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
+{
+    pthread_mutex_lock(&server->lock);
+    bool held = find(server, pid) != NULL;
+    pthread_mutex_unlock(&server->lock);
+    if (!held)
+        return prb_dap_held_pause(server, pid, err);
+    json_t *answer = prb_dap_held_ask(server, pid, "pause", err);
+    json_decref(answer);
     return answer != NULL;
 }
 
@@ -198,10 +231,15 @@ bool prb_dap_held_resume(struct prb_dap_server *server)
         pthread_mutex_unlock(&server->lock);
         if (!backend)
             continue;
+        pthread_mutex_lock(&server->lock);
+        while (held->telling)
+            pthread_cond_wait(&server->changed, &server->lock);
+        pthread_mutex_unlock(&server->lock);
         prb_dap_backend_close(backend);
         pthread_mutex_lock(&server->lock);
         json_decref(held->stopped);
         *held = (struct prb_dap_held){0};
+        pthread_cond_broadcast(&server->changed);
         pthread_mutex_unlock(&server->lock);
         found = true;
     }

@@ -44,6 +44,11 @@ json_t *prb_dap_capabilities_changed(struct prb_dap_session *session)
         if (!there && request->more && strcmp(request->command, "setExceptionBreakpoints") == 0)
             json_object_set_new(changed, "exceptionBreakpointFilters", json_array());
     }
+    if (prb_dap_session_is_live(session))
+        return changed;
+    json_object_set_new(changed, "supportTerminateDebuggee", json_false());
+    if (session->host->keeps)
+        json_object_set_new(changed, "supportSuspendDebuggee", json_false());
     return changed;
 }
 
@@ -84,7 +89,7 @@ static bool handle_initialize(struct prb_dap_session *session, json_t *arguments
     session->state = PRB_DAP_INITIALIZED;
     session->paths.uris = session->client.uris;
     *body_out = capabilities_of();
-    if (session->host->ops->keeps)
+    if (session->host->keeps)
         json_object_set_new(*body_out, "supportSuspendDebuggee", json_true());
     return true;
 }

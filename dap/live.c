@@ -2,6 +2,7 @@
  * when there is none. */
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -11,6 +12,19 @@
 #include "inject/debug.h"
 #include "inject/inject.h"
 
+#define GIL_S 5.0      /* for the GIL: a busy machine gives it late, and the client can cancel */
+#define STACKS_MAX 256 /* that are kept of one stop */
+#define MOVING_S                                                                                   \
+    1.0 /* for which the stack of a thread in native code is kept: it parks by itself */
+
+/* A whole stack of this stop: clients ask for it in pages. */
+struct stack {
+    struct stack *next;
+    json_int_t thread;
+    json_t *answer;
+    double until; /* s, monotonic; 0: the whole stop */
+};
+
 struct live {
     struct prb_dap_backend backend;
     struct prb_debug *debug;
@@ -19,6 +33,12 @@ struct live {
     struct prb_dap_native *native; /* opened when it is first needed */
     bool no_native;                /* it cannot be, or is not wanted */
     bool all_threads;              /* those without Python, too */
+    struct stack *stacks;
+    size_t stack_count;
+    unsigned long stop; /* changes whenever stacks may */
+    bool stands;
+    json_t *places; /* of threads in native code, at this stop */
+    double places_until;
 };
 
 static const char *const methods[] = {
@@ -53,6 +73,7 @@ static json_t *ask_agent(struct live *live, const struct prb_dap_call *call, str
         .arguments_len = strlen(arguments),
         .thread = call->thread,
         .timeout = call->timeout,
+        .gil_timeout = GIL_S,
         .cancelled = call->cancelled,
         .context = call->context,
     };
@@ -87,15 +108,68 @@ static json_int_t number(const json_t *arguments, const char *key)
     return json_integer_value(json_object_get(arguments, key));
 }
 
-/* All frames of the thread are laid over its native ones, and the page that was asked for is cut
- * out; a stack too deep to be had in one answer stays as the agent tells it. */
-static json_t *ask_stack(struct live *live, const struct prb_dap_call *call, struct prb_error *err)
+static double now_s(void)
 {
-    struct prb_dap_native *native = native_of(live);
-    json_int_t thread = number(call->arguments, "threadId");
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Threads go on, or another stop begins. */
+static void forget_stacks(struct live *live, bool stands)
+{
+    pthread_mutex_lock(&live->lock);
+    live->stands = stands;
+    for (struct stack *one; (one = live->stacks);) {
+        live->stacks = one->next;
+        json_decref(one->answer);
+        free(one);
+    }
+    live->stack_count = 0;
+    json_decref(live->places);
+    live->places = NULL;
+    live->stop++;
+    pthread_mutex_unlock(&live->lock);
+}
+
+/* The one that is kept, a new reference, or NULL; the stop that it is, or would be, of. */
+static json_t *kept_stack(struct live *live, json_int_t thread, unsigned long *stop_out)
+{
+    json_t *found = NULL;
+    pthread_mutex_lock(&live->lock);
+    *stop_out = live->stop;
+    for (const struct stack *one = live->stacks; one && !found; one = one->next)
+        if (one->thread == thread && (one->until <= 0 || now_s() < one->until))
+            found = json_incref(one->answer);
+    pthread_mutex_unlock(&live->lock);
+    return found;
+}
+
+static void keep_stack(struct live *live, json_int_t thread, json_t *answer, unsigned long stop)
+{
+    struct stack *one = calloc(1, sizeof *one);
+    bool parked = json_is_true(json_object_get(answer, "parked"));
+    pthread_mutex_lock(&live->lock);
+    if (one && live->stop == stop && live->stack_count < STACKS_MAX) {
+        *one = (struct stack){.next = live->stacks,
+                              .thread = thread,
+                              .answer = json_incref(answer),
+                              .until = parked ? 0 : now_s() + MOVING_S};
+        live->stacks = one;
+        live->stack_count++;
+        one = NULL;
+    }
+    pthread_mutex_unlock(&live->lock);
+    free(one);
+}
+
+/* All frames of the thread are laid over its native ones; NULL without error: a stack too deep to
+ * be had in one answer stays as the agent tells it. */
+static json_t *whole_stack(struct live *live, struct prb_dap_native *native,
+                           const struct prb_dap_call *call, json_int_t thread,
+                           struct prb_error *err)
+{
     struct prb_dap_call every = *call;
-    if (!native)
-        return ask_agent(live, call, err);
     every.arguments = json_pack("{s:I}", "threadId", thread);
     struct prb_error why = {0};
     json_t *stack = ask_agent(live, &every, &why);
@@ -109,28 +183,85 @@ static json_t *ask_stack(struct live *live, const struct prb_dap_call *call, str
     size_t told = json_array_size(json_object_get(stack, "stackFrames"));
     if (number(stack, "totalFrames") > (json_int_t)told) {
         json_decref(stack);
-        return ask_agent(live, call, err);
+        return NULL;
     }
     bool merged = prb_dap_native_merge(native, (pid_t)thread, stack);
     if (!told && !merged) {
         json_decref(stack);
-        if (why.code && err)
+        if (err)
             *err = why;
-        return why.code ? NULL : ask_agent(live, call, err);
+        return NULL;
     }
-    prb_dap_stack_page(stack, number(call->arguments, "startFrame"),
-                       number(call->arguments, "levels"));
     return stack;
 }
 
+static json_t *ask_stack(struct live *live, const struct prb_dap_call *call, struct prb_error *err)
+{
+    struct prb_dap_native *native = native_of(live);
+    json_int_t thread = number(call->arguments, "threadId");
+    struct prb_error why = {0};
+    unsigned long stop = 0;
+    if (!native)
+        return ask_agent(live, call, err);
+    json_t *whole = kept_stack(live, thread, &stop);
+    if (!whole && (whole = whole_stack(live, native, call, thread, &why)))
+        keep_stack(live, thread, whole, stop);
+    if (!whole && why.code && err)
+        *err = why;
+    if (!whole)
+        return why.code ? NULL : ask_agent(live, call, err);
+    json_t *page = json_copy(whole);
+    json_decref(whole);
+    prb_dap_stack_page(page, number(call->arguments, "startFrame"),
+                       number(call->arguments, "levels"));
+    return page;
+}
+
+/* Of this stop, a new reference; or NULL. */
+static json_t *native_places(struct live *live)
+{
+    struct prb_dap_native *native = native_of(live);
+    pthread_mutex_lock(&live->lock);
+    unsigned long stop = live->stop;
+    bool kept = live->places && now_s() < live->places_until;
+    json_t *places = kept ? json_incref(live->places) : NULL;
+    pthread_mutex_unlock(&live->lock);
+    if (places || !native)
+        return places;
+    places = prb_dap_native_places(native, live->all_threads);
+    pthread_mutex_lock(&live->lock);
+    if (places && live->stands && live->stop == stop) {
+        json_decref(live->places);
+        live->places = json_incref(places);
+        live->places_until = now_s() + MOVING_S;
+    }
+    pthread_mutex_unlock(&live->lock);
+    return places;
+}
+
+/* Where a running thread is in native code is over before it is told. */
 static json_t *ask_threads(struct live *live, const struct prb_dap_call *call,
                            struct prb_error *err)
 {
     json_t *threads = ask_agent(live, call, err);
-    struct prb_dap_native *native = threads ? native_of(live) : NULL;
-    if (native)
-        prb_dap_native_threads(native, threads, live->all_threads);
+    pthread_mutex_lock(&live->lock);
+    bool wanted = live->stands || live->all_threads;
+    pthread_mutex_unlock(&live->lock);
+    json_t *places = threads && wanted ? native_places(live) : NULL;
+    if (places)
+        prb_dap_native_tell(places, threads, live->all_threads);
+    json_decref(places);
     return threads;
+}
+
+/* What lets threads go on, or moves one; what a setter changes is not seen in a stack. */
+static bool moves(const char *method)
+{
+    static const char *const names[] = {"continue", "next", "step_in", "step_out", "goto", "pause"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], method) == 0)
+            return true;
+    return false;
 }
 
 /* What of the configuration is not the agent's. */
@@ -153,6 +284,8 @@ static json_t *live_call(struct prb_dap_backend *backend, const struct prb_dap_c
         return ask_threads(live, call, err);
     if (strcmp(call->method, "attach") == 0)
         take_settings(live, call->arguments);
+    if (moves(call->method))
+        forget_stacks(live, strcmp(call->method, "pause") == 0);
     return ask_agent(live, call, err);
 }
 
@@ -161,6 +294,7 @@ static void live_close(struct prb_dap_backend *backend)
     struct live *live = (struct live *)backend;
     prb_debug_close(live->debug);
     prb_dap_native_close(live->native);
+    forget_stacks(live, false);
     pthread_mutex_destroy(&live->lock);
     free(live);
 }
@@ -179,6 +313,8 @@ static void take_event(void *context, const char *text, size_t len)
            *body = json_object_get(event, "body");
     const char *name = json_string_value(json_object_get(event, "event"));
     json_t *none = json_is_object(body) ? NULL : json_object();
+    if (name && (strcmp(name, "stopped") == 0 || strcmp(name, "continued") == 0))
+        forget_stacks(live, strcmp(name, "stopped") == 0);
     if (name)
         live->backend.event(live->backend.context, name, none ? none : body);
     json_decref(none);

@@ -274,11 +274,13 @@ static size_t lay_over(struct prb_dap_native *native, const struct prb_thread *t
     return next == told ? added : 0;
 }
 
-static struct prb_stacks *look(struct prb_dap_native *native, pid_t thread, bool untouched)
+static struct prb_stacks *look(struct prb_dap_native *native, pid_t thread, bool untouched,
+                               bool python_only)
 {
     struct prb_stack_options options = {.native = true,
                                         .all_interpreters = true,
                                         .untouched = untouched,
+                                        .python_only = python_only,
                                         .only_thread = (uint64_t)thread};
     pthread_mutex_lock(&native->lock);
     struct prb_stacks *stacks = prb_stacks_take(native->target, &options, NULL);
@@ -291,7 +293,7 @@ bool prb_dap_native_merge(struct prb_dap_native *native, pid_t thread, json_t *s
     const json_t *frames = json_object_get(stack, "stackFrames");
     if (!native || !json_is_array(frames) || thread <= 0)
         return false;
-    PRB_AUTO(prb_stacks) struct prb_stacks *stacks = look(native, thread, false);
+    PRB_AUTO(prb_stacks) struct prb_stacks *stacks = look(native, thread, false, false);
     /* A warning is of a merge that was not sure, or of a list that broke. */
     if (!stacks || stacks->thread_count != 1 || stacks->warning || stacks->threads[0].unstable)
         return false;
@@ -330,32 +332,44 @@ static json_t *told_thread(const json_t *list, pid_t tid)
     return NULL;
 }
 
-/* A thread without Python, unless it is the probe's own. */
-static void add_thread(json_t *list, const struct prb_thread *thread, const char *place)
+static bool has_ours(const struct prb_thread *thread)
 {
     for (size_t i = 0; i < thread->frame_count; i++)
         if (is_ours(&thread->frames[i]))
-            return;
-    json_t *item =
-        json_pack("{s:i, s:o, s:b}", "id", (int)thread->os_thread_id, "name",
-                  prb_dap_text(thread->name ? thread->name : "native thread"), "parked", 0);
-    if (item && place)
-        json_object_set_new(item, "native", place_text(place));
-    json_array_append_new(list, item);
+            return true;
+    return false;
 }
 
-void prb_dap_native_threads(struct prb_dap_native *native, json_t *threads, bool all)
+json_t *prb_dap_native_places(struct prb_dap_native *native, bool all)
 {
-    json_t *list = json_object_get(threads, "threads");
-    PRB_AUTO(prb_stacks)
-    struct prb_stacks *stacks = native && json_is_array(list) ? look(native, 0, true) : NULL;
+    PRB_AUTO(prb_stacks) struct prb_stacks *stacks = look(native, 0, true, !all);
+    json_t *list = stacks ? json_array() : NULL;
     for (size_t i = 0; stacks && i < stacks->thread_count; i++) {
         const struct prb_thread *thread = &stacks->threads[i];
         const char *place = prb_dap_native_place(thread);
-        json_t *told = told_thread(list, thread->os_thread_id);
-        if (!told && all && !thread->has_python && thread->os_thread_id)
-            add_thread(list, thread, place);
+        if (!thread->os_thread_id || (!thread->has_python && has_ours(thread)))
+            continue;
+        json_t *item = json_pack("{s:i, s:o, s:b}", "id", (int)thread->os_thread_id, "name",
+                                 prb_dap_text(thread->name ? thread->name : "native thread"),
+                                 "python", thread->has_python);
+        if (item && place)
+            json_object_set_new(item, "native", place_text(place));
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+void prb_dap_native_tell(const json_t *places, json_t *threads, bool all)
+{
+    json_t *list = json_object_get(threads, "threads"), *one;
+    size_t i;
+    json_array_foreach(places, i, one)
+    {
+        json_t *place = json_object_get(one, "native");
+        json_t *told = told_thread(list, (pid_t)json_integer_value(json_object_get(one, "id")));
+        if (!told && all && !json_is_true(json_object_get(one, "python")))
+            json_array_append_new(list, json_copy(one));
         if (told && place && !json_is_true(json_object_get(told, "parked")))
-            json_object_set_new(told, "native", place_text(place));
+            json_object_set(told, "native", place);
     }
 }

@@ -29,11 +29,12 @@ void prb_dap_native_close(struct prb_dap_native *native);
  */
 bool prb_dap_native_merge(struct prb_dap_native *native, pid_t thread, json_t *stack);
 /*
- * threads: the agent's answer to `threads` ({threads}, methods.def).  Those that are not parked get `native`: the native
- * function that they are in ("ncclGroupEnd"), and all: threads without Python are added behind them, with `name` and
- * `native`.  From any thread.
+ * Where threads are in native code, a list of {id, name, python, native: the function ("ncclGroupEnd")}, all: also of
+ * those without Python; NULL: it cannot be seen.  Then `threads`, the agent's answer (methods.def), gets `native` for
+ * those that are not parked, and, with all, the threads without Python behind the others.  From any thread.
  */
-void prb_dap_native_threads(struct prb_dap_native *native, json_t *threads, bool all);
+json_t *prb_dap_native_places(struct prb_dap_native *native, bool all);
+void prb_dap_native_tell(const json_t *places, json_t *threads, bool all);
 
 /* The stack of one thread cut to {startFrame, levels}; totalFrames stays. */
 void prb_dap_stack_page(json_t *stack, json_int_t start, json_int_t levels);

@@ -6,11 +6,14 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "dap/wire.h"
+
+#define NOW_MAX (64u << 10) /* bytes that are written by whoever queues them */
 
 struct prb_dap_outbox {
     int fd;
@@ -166,6 +169,22 @@ static void append_note(struct prb_dap_outbox *outbox)
     json_decref(note);
 }
 
+/* What can go out at once goes from here: to wake the writer takes longer than to write.  With the
+ * lock; a pipe that is ready takes PIPE_BUF bytes without waiting. */
+static void write_now(struct prb_dap_outbox *outbox)
+{
+    struct pollfd fd = {.fd = outbox->fd, .events = POLLOUT};
+    struct prb_buf *waiting = &outbox->waiting;
+    if (outbox->writing || outbox->is_lost || waiting->len > NOW_MAX ||
+        (!outbox->is_socket && (waiting->len > PIPE_BUF || poll(&fd, 1, 0) != 1)))
+        return;
+    ssize_t n = write_some(outbox, waiting->data, waiting->len);
+    if (n <= 0)
+        return; /* whatever it is, the writer meets it, too */
+    memmove(waiting->data, waiting->data + n, waiting->len - (size_t)n);
+    waiting->len -= (size_t)n;
+}
+
 json_int_t prb_dap_outbox_put(struct prb_dap_outbox *outbox, json_t *message, bool droppable)
 {
     json_int_t seq = 0;
@@ -181,7 +200,9 @@ json_int_t prb_dap_outbox_put(struct prb_dap_outbox *outbox, json_t *message, bo
         append(outbox, message);
         seq = outbox->last;
         outbox->is_lost |= waiting > PRB_DAP_OUTBOX_HARD;
-        pthread_cond_broadcast(&outbox->changed);
+        write_now(outbox);
+        if (outbox->waiting.len || outbox->is_lost)
+            pthread_cond_broadcast(&outbox->changed);
     }
     pthread_mutex_unlock(&outbox->lock);
     json_decref(message);

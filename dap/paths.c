@@ -43,15 +43,44 @@ static char *join(const char *root, const char *rest, char separator, bool from_
     return prb_buf_steal(&path);
 }
 
+/* Take "." and ".." and repeated separators out of an absolute path, by its text alone; in place.
+ */
+static void tidy(char *path, bool windows)
+{
+    size_t first = windows && path[1] == ':' ? 2 : 0, end = first;
+    if (!is_separator(path[first], windows) || (windows && first == 0)) /* relative, or a share */
+        return;
+    for (const char *at = path + first; *at;) {
+        char separator = *at++;
+        size_t len = strcspn(at, windows ? "/\\" : "/");
+        bool up = len == 2 && at[0] == '.' && at[1] == '.';
+        while (up && end > first && !is_separator(path[--end], windows))
+            continue;
+        if (len && !up && !(len == 1 && at[0] == '.')) {
+            path[end] = separator;
+            memmove(path + end + 1, at, len);
+            end += len + 1;
+        }
+        at += len;
+    }
+    if (end == first)
+        path[end++] = '/';
+    path[end] = '\0';
+}
+
 static char *root_of(const char *text, const char *cwd)
 {
     if (strcmp(text, ".") == 0 && cwd)
         text = cwd;
-    size_t len = strlen(text);
     bool windows = is_windows(text);
-    while (len && is_separator(text[len - 1], windows))
-        len--;
-    return strndup(text, len);
+    char *root = strdup(text);
+    if (!root)
+        return NULL;
+    tidy(root, windows);
+    size_t len = strlen(root);
+    while (len && is_separator(root[len - 1], windows))
+        root[--len] = '\0';
+    return root;
 }
 
 static bool add_mapping(struct prb_dap_paths *paths, const json_t *local, const json_t *remote,
@@ -154,6 +183,8 @@ char *prb_dap_paths_in(const struct prb_dap_paths *paths, const char *client_pat
     PRB_AUTO_FREE char *path = from_uri(client_path);
     const struct prb_dap_mapping *best = NULL;
     const char *rest = NULL;
+    if (path && paths->count)
+        tidy(path, is_windows(path));
     for (size_t i = 0; path && i < paths->count; i++) {
         const struct prb_dap_mapping *one = &paths->items[i];
         const char *found = behind(one->local, path, is_windows(one->local));

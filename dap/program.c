@@ -8,22 +8,19 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/utf8.h"
+#include "dap/program_command.h"
 
-#define START_MS 20000 /* until the interpreter is up */
+#define START_MS 60000 /* until the interpreter is up; terminals run their user's profile first */
 #define END_MS 3000    /* for a program that was asked to end */
 #define DRAIN_S 1      /* for the rest of its output */
-#define WORDS_MAX 4096
 #define READ_AT_ONCE 8192
 #define LOOK_MS 200
-
-extern char **environ;
 
 struct prb_dap_program {
     struct prb_dap_session *session;
@@ -39,137 +36,6 @@ struct prb_dap_program {
     pthread_cond_t changed;
     bool drained, stopping;
 };
-
-/* Waits for its byte; without one (the client left) it ends.  Then argv, sys.path and __main__ are
- * those of the program.  debug_threads.py knows its frames by the names of its functions. */
-static const char bootstrap[] =
-    "import sys\n"
-    "def _probing_wait(path):\n"
-    "    import socket\n"
-    "    gate = socket.socket(socket.AF_UNIX)\n"
-    "    gate.connect(path)\n"
-    "    return gate.recv(1)\n"
-    "def _probing_run(kind, space):\n"
-    "    if kind == 'module':\n"
-    "        import runpy\n"
-    "        runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)\n"
-    "        return\n"
-    "    import os\n"
-    "    path = sys.argv[0]\n"
-    "    sys.path[0] = os.path.dirname(os.path.abspath(path))\n"
-    "    space['__file__'] = path\n"
-    "    del space['_probing_run'], space['kind'], space['sys']\n"
-    "    with open(path, 'rb') as file:\n"
-    "        code = compile(file.read(), path, 'exec', 0, True)\n"
-    "    exec(code, space)\n"
-    "if not _probing_wait(sys.argv[1]): sys.exit(1)\n"
-    "del _probing_wait\n"
-    "kind, sys.argv = sys.argv[2], sys.argv[3:]\n"
-    "_probing_run(kind, globals())\n";
-
-/* ---- the command ---- */
-
-struct words {
-    char *items[WORDS_MAX + 1]; /* ends with NULL */
-    size_t count;
-};
-
-static void words_deinit(struct words *words)
-{
-    for (size_t i = 0; i < words->count; i++)
-        free(words->items[i]);
-}
-PRB_DEFINE_AUTO(words, struct words, words_deinit)
-
-static bool add_word(struct words *words, const char *text, struct prb_error *err)
-{
-    if (words->count == WORDS_MAX)
-        return prb_fail(err, PRB_USAGE, "the command has more than %d words", WORDS_MAX);
-    words->items[words->count] = strdup(text);
-    return words->items[words->count++] || prb_fail(err, PRB_NOMEM, "out of memory");
-}
-
-/* A text, or a list of texts. */
-static bool add_words(struct words *words, const json_t *given, const char *key,
-                      struct prb_error *err)
-{
-    const json_t *one;
-    size_t i;
-    if (json_is_string(given))
-        return add_word(words, json_string_value(given), err);
-    if (given && !json_is_array(given))
-        return prb_fail(err, PRB_USAGE, "%s is no list of texts", key);
-    json_array_foreach(given, i, one)
-    {
-        if (!json_is_string(one))
-            return prb_fail(err, PRB_USAGE, "%s is no list of texts", key);
-        if (!add_word(words, json_string_value(one), err))
-            return false;
-    }
-    return true;
-}
-
-static bool check_file(const char *program, const char *cwd, struct prb_error *err)
-{
-    struct stat status;
-    PRB_AUTO_FREE char *whole = NULL;
-    if (asprintf(&whole, "%s%s%s", program[0] == '/' || !cwd ? "" : cwd,
-                 program[0] == '/' || !cwd ? "" : "/", program) < 0)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
-    if (stat(whole, &status) != 0 || !S_ISREG(status.st_mode))
-        return prb_fail(err, PRB_NOT_FOUND, "there is no program %s", whole);
-    return true;
-}
-
-static bool make_command(const struct prb_dap_program *program, const json_t *arguments,
-                         struct words *words, struct prb_error *err)
-{
-    const json_t *python = prb_dap_get(arguments, "python");
-    const char *file = NULL, *module = NULL, *cwd = NULL;
-    char path[sizeof program->folder + 8];
-    python = python ? python : prb_dap_get(arguments, "pythonPath");
-    snprintf(path, sizeof path, "%s/gate", program->folder);
-    if (!prb_dap_get_text(arguments, "program", &file, err) ||
-        !prb_dap_get_text(arguments, "module", &module, err) ||
-        !prb_dap_get_text(arguments, "cwd", &cwd, err))
-        return false;
-    if (!file && !module)
-        return prb_fail(err, PRB_USAGE, "launch needs a program or a module");
-    if (file && !check_file(file, cwd, err))
-        return false;
-    return (python ? add_words(words, python, "python", err) : add_word(words, "python3", err)) &&
-           add_words(words, prb_dap_get(arguments, "pythonArgs"), "pythonArgs", err) &&
-           add_word(words, "-c", err) && add_word(words, bootstrap, err) &&
-           add_word(words, path, err) && add_word(words, file ? "file" : "module", err) &&
-           add_word(words, file ? file : module, err) &&
-           add_words(words, prb_dap_get(arguments, "args"), "args", err);
-}
-
-/* Ours, with what the configuration sets (null: takes away). */
-static bool make_environment(const json_t *arguments, struct words *words, struct prb_error *err)
-{
-    json_t *given = prb_dap_get(arguments, "env"), *value;
-    const char *key;
-    PRB_AUTO_FREE char *text = NULL;
-    for (char **at = environ; *at; at++) {
-        char name[256];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(*at, "="), *at);
-        if (!json_object_get(given, name) && !add_word(words, *at, err))
-            return false;
-    }
-    json_object_foreach(given, key, value)
-    {
-        if (!json_is_string(value))
-            continue;
-        free(text);
-        if (asprintf(&text, "%s=%s", key, json_string_value(value)) < 0)
-            return prb_fail(err, PRB_NOMEM, "out of memory");
-        if (!add_word(words, text, err))
-            return false;
-    }
-    return getenv("PYTHONUNBUFFERED") || json_object_get(given, "PYTHONUNBUFFERED") ||
-           add_word(words, "PYTHONUNBUFFERED=1", err);
-}
 
 /* ---- the start ---- */
 
@@ -203,16 +69,16 @@ static void remove_gate(struct prb_dap_program *program)
     program->folder[0] = '\0';
 }
 
-static bool spawn(struct prb_dap_program *program, const json_t *arguments, struct words *command,
-                  struct prb_error *err)
+static bool spawn(struct prb_dap_program *program, const json_t *arguments,
+                  struct prb_dap_words *command, struct prb_error *err)
 {
-    PRB_AUTO(words) struct words environment = {0};
+    PRB_AUTO(prb_dap_words) struct prb_dap_words environment = {0};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
     int out[2] = {-1, -1}, errors[2] = {-1, -1};
     const char *cwd = json_string_value(prb_dap_get(arguments, "cwd"));
-    if (!make_environment(arguments, &environment, err))
+    if (!prb_dap_program_environment(arguments, &environment, err))
         return false;
     if (pipe2(out, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
         return prb_fail_sys(err, errno, "making a pipe");
@@ -239,7 +105,8 @@ static bool spawn(struct prb_dap_program *program, const json_t *arguments, stru
 }
 
 static bool run_in_terminal(struct prb_dap_program *program, const json_t *arguments,
-                            const char *console, const struct words *command, struct prb_error *err)
+                            const char *console, const struct prb_dap_words *command,
+                            struct prb_error *err)
 {
     json_t *words = json_array(), *env = prb_dap_get(arguments, "env");
     const char *cwd = json_string_value(prb_dap_get(arguments, "cwd"));
@@ -259,12 +126,16 @@ static bool wait_for_knock(struct prb_dap_program *program, struct prb_error *er
 {
     struct pollfd fds[] = {{.fd = program->listening, .events = POLLIN},
                            {.fd = program->pidfd, .events = POLLIN}};
-    int ready = poll(fds, 2, START_MS);
     struct ucred who;
     socklen_t size = sizeof who;
-    if (ready <= 0)
-        return prb_fail(err, PRB_TIMEOUT, "the interpreter did not start within %d s",
-                        START_MS / 1000);
+    double until = prb_dap_now() + START_MS / 1000.0;
+    while (poll(fds, 2, LOOK_MS) <= 0) {
+        if (prb_dap_is_cancelled(program->session))
+            return prb_fail(err, PRB_TIMEOUT, "cancelled");
+        if (prb_dap_now() >= until)
+            return prb_fail(err, PRB_TIMEOUT, "the interpreter did not start within %d s",
+                            START_MS / 1000);
+    }
     if (!fds[0].revents)
         return prb_fail(err, PRB_GONE, "the interpreter ended before the program began");
     program->gate = accept4(program->listening, NULL, NULL, SOCK_CLOEXEC);
@@ -342,10 +213,13 @@ static void *read_output(void *context)
 
 static bool start(struct prb_dap_program *program, const json_t *arguments, struct prb_error *err)
 {
-    PRB_AUTO(words) struct words command = {0};
+    PRB_AUTO(prb_dap_words) struct prb_dap_words command = {0};
     const char *console = "internalConsole";
-    if (!prb_dap_get_text(arguments, "console", &console, err) || !make_gate(program, err) ||
-        !make_command(program, arguments, &command, err))
+    char gate[sizeof program->folder + 8];
+    if (!prb_dap_get_text(arguments, "console", &console, err) || !make_gate(program, err))
+        return false;
+    snprintf(gate, sizeof gate, "%s/gate", program->folder);
+    if (!prb_dap_program_command(gate, arguments, &command, err))
         return false;
     bool terminal =
         strcmp(console, "internalConsole") != 0 && program->session->client.run_in_terminal;

@@ -47,7 +47,9 @@ void *prb_dap_progress_run(void *context)
     while (!session->leaving) {
         struct prb_dap_pending *pending = session->running[0];
         if (!pending || pending->told || !session->client.progress) {
-            pthread_cond_wait(&session->changed, &session->lock);
+            session->watches_none = true;
+            pthread_cond_wait(&session->begun, &session->lock);
+            session->watches_none = false;
             continue;
         }
         double left = pending->since + MOMENT_S - prb_dap_now();
@@ -60,7 +62,7 @@ void *prb_dap_progress_run(void *context)
         until.tv_nsec += (long)(left * 1e9);
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&session->changed, &session->lock, &until);
+        pthread_cond_timedwait(&session->begun, &session->lock, &until);
     }
     pthread_mutex_unlock(&session->lock);
     return NULL;

@@ -11,8 +11,13 @@ static json_t *go_on(struct prb_dap_session *session, const char *method, json_t
     pthread_mutex_lock(&session->lock);
     json_t *before = json_incref(session->stopped);
     pthread_mutex_unlock(&session->lock);
+    struct prb_error why = {0};
     prb_dap_session_resumes(session);
-    json_t *answer = prb_dap_ask(session, method, wanted, 0, err);
+    json_t *answer = prb_dap_ask(session, method, wanted, 0, &why);
+    if (!answer && why.code == PRB_GONE)
+        answer = json_object(); /* it went on, and to its end before it could say so */
+    if (!answer && err)
+        *err = why;
     pthread_mutex_lock(&session->lock);
     if (!answer && !session->stopped && !session->gone)
         session->stopped = json_incref(before);

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "dap/countdown.h"
 #include "dap/peer.h"
 
 #define QUIET_S 30      /* a connection without a byte for so long is asked whether it lives */
@@ -108,6 +109,7 @@ static void let_in(struct prb_dap_server *server)
     }
     pthread_mutex_unlock(&server->lock);
     if (!room) {
+        note(server, "a client was sent away: %d are served", PRB_DAP_SESSIONS_MAX);
         free(client);
         return;
     }
@@ -193,13 +195,37 @@ static void end_sessions(struct prb_dap_server *server, double wait_s)
     pthread_mutex_unlock(&server->lock);
 }
 
-/* Better told now than to the first client. */
-static bool can_be_opened(const char *file, struct prb_error *err)
+/* Better told now than to the first client: a file that is no core, a process without Python or of
+ * another user. */
+static bool can_be_opened(const struct prb_dap_listen_options *options, struct prb_error *err)
 {
-    struct prb_target *target = prb_target_open(file, NULL, err);
+    struct prb_error why = {0};
+    struct prb_target *target = options->file ? prb_target_open(options->file, NULL, &why)
+                                              : prb_target_open_pid(options->pid, &why);
     if (target)
         prb_target_close(target);
-    return target != NULL;
+    bool hopeless = options->file || why.code == PRB_NOT_PYTHON || why.code == PRB_PERMISSION;
+    if (target || !hopeless)
+        return true;
+    if (err)
+        *err = why;
+    return false;
+}
+
+/* Nobody is connected who could be told. */
+static void warn_of_time_out(struct prb_dap_server *server)
+{
+    double seconds = 0;
+    char name[128];
+    pid_t pid = server->options->pid;
+    json_t *answer = prb_dap_held_ask(server, pid, "time_outs", NULL);
+    if (prb_dap_countdown_first(answer, &seconds, name, sizeof name))
+        note(server, "process %d is paused: the time-out of %.100s (%.0f s) may end its job%s",
+             (int)pid, name, seconds,
+             server->options->resume_after > 0 && server->options->resume_after < seconds
+                 ? ""
+                 : "; --resume-after lets it go on in time");
+    json_decref(answer);
 }
 
 static bool run(struct prb_dap_server *server, struct prb_error *err)
@@ -212,7 +238,7 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
         return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)options->pid);
     snprintf(folder, sizeof folder, "/proc/%d", (int)options->pid);
     server->target_uid = options->pid && stat(folder, &status) == 0 ? status.st_uid : geteuid();
-    if (options->file && !can_be_opened(options->file, err))
+    if ((options->file || options->pid) && !can_be_opened(options, err))
         return false;
     if (!prb_dap_server_bind(server, err))
         return false;
@@ -222,6 +248,8 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
         server->host.address = server->address;
     if (options->ready)
         options->ready(options->context, server->address);
+    if (options->pause)
+        warn_of_time_out(server);
     bool good = wait_for_clients(server, target, err);
     struct pollfd ended = {.fd = target, .events = POLLIN};
     end_sessions(server, target >= 0 && poll(&ended, 1, 0) == 1 ? LEAVE_S : 0);
@@ -238,7 +266,8 @@ bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_err
                                          .token = options->token,
                                          .pid = options->pid,
                                          .file = options->file,
-                                         .look = options->look};
+                                         .look = options->look,
+                                         .keeps = !options->once};
     server->options = options;
     server->listening = -1;
     pthread_mutex_init(&server->lock, NULL);

@@ -50,6 +50,8 @@ bool prb_dap_server_bind(struct prb_dap_server *server, struct prb_error *err);
 bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
 /* The same, also when a session has it. */
 bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
+/* What the back end of a process says to a method without arguments; NULL: there is none, or no answer. */
+json_t *prb_dap_held_ask(struct prb_dap_server *server, pid_t pid, const char *method, struct prb_error *err);
 /* Let go on what no session has; true: there was one. */
 bool prb_dap_held_resume(struct prb_dap_server *server);
 

@@ -30,6 +30,9 @@ void prb_dap_session_leave(struct prb_dap_session *session)
     pthread_mutex_lock(&session->lock);
     session->leaving = true;
     pthread_cond_broadcast(&session->changed);
+    pthread_cond_broadcast(&session->begun);
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        pthread_cond_broadcast(&session->work[lane]);
     pthread_mutex_unlock(&session->lock);
     look_up(session);
 }
@@ -54,15 +57,17 @@ static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned
             if (session->last == found)
                 session->last = before;
             session->pending--;
+            session->cost -= found->cost;
             session->running[lane] = found;
             found->since = prb_dap_now();
-            pthread_cond_broadcast(&session->changed);
+            if (session->watches_none && session->client.progress)
+                pthread_cond_signal(&session->begun);
         }
         if (found || session->leaving) {
             pthread_mutex_unlock(&session->lock);
             return found;
         }
-        pthread_cond_wait(&session->changed, &session->lock);
+        pthread_cond_wait(&session->work[lane], &session->lock);
     }
 }
 
@@ -73,6 +78,7 @@ static void *work(struct prb_dap_session *session, unsigned lane)
         prb_dap_dispatch(session, pending);
         pthread_mutex_lock(&session->lock);
         session->running[lane] = NULL;
+        pthread_cond_broadcast(&session->changed);
         pthread_mutex_unlock(&session->lock);
         pending_free(pending);
         prb_dap_outbox_drain(session->outbox);
@@ -160,25 +166,35 @@ static void enqueue(struct prb_dap_session *session, struct prb_dap_pending *pen
         session->first = pending;
     session->last = pending;
     session->pending++;
-    pthread_cond_broadcast(&session->changed);
+    session->cost += pending->cost;
+    pthread_cond_signal(&session->work[pending->lane]);
     pthread_mutex_unlock(&session->lock);
 }
 
 /* ---- the reader ---- */
 
+static bool is_crowded(struct prb_dap_session *session, size_t cost)
+{
+    pthread_mutex_lock(&session->lock);
+    bool crowded = session->pending >= PRB_DAP_PENDING_MAX ||
+                   (session->pending && session->cost + cost > PRB_DAP_PENDING_COST);
+    pthread_mutex_unlock(&session->lock);
+    return crowded;
+}
+
 /* Takes message. */
-static void take_request(struct prb_dap_session *session, json_t *message)
+static void take_request(struct prb_dap_session *session, json_t *message, size_t cost)
 {
     const json_t *command = json_object_get(message, "command"),
                  *seq = json_object_get(message, "seq");
-    const char *wrong = !json_is_string(command) ? "the request has no command"
-                        : !json_is_integer(seq)  ? "the request has no seq"
-                        : session->pending >= PRB_DAP_PENDING_MAX
-                            ? "too many requests wait for their answer"
-                            : NULL;
+    const char *wrong = !json_is_string(command)    ? "the request has no command"
+                        : !json_is_integer(seq)     ? "the request has no seq"
+                        : is_crowded(session, cost) ? "too many requests wait for their answer"
+                                                    : NULL;
     struct prb_dap_pending *pending = wrong ? NULL : calloc(1, sizeof *pending);
     if (pending && strcmp(json_string_value(command), "cancel") != 0) {
         pending->message = message;
+        pending->cost = cost;
         pending->seq = json_integer_value(seq);
         enqueue(session, pending);
         return;
@@ -223,7 +239,7 @@ static void take_body(struct prb_dap_session *session, const char *body, size_t 
     } else if (type && strcmp(type, "event") == 0) {
         json_decref(message);
     } else if (type && strcmp(type, "request") == 0) {
-        take_request(session, message);
+        take_request(session, message, prb_dap_wire_cost(body, len));
     } else {
         answer_now(session, message, false, "the message is no request");
         json_decref(message);
@@ -256,16 +272,31 @@ static bool is_leaving(struct prb_dap_session *session)
     return leaving;
 }
 
-/* Until the client leaves.  False: it sent what is no message. */
+/* Time that is left to a client that has not shown the token, in ms; -1: it may stay. */
+static int patience(struct prb_dap_session *session, double since)
+{
+    pthread_mutex_lock(&session->lock);
+    bool stays = session->authorized;
+    pthread_mutex_unlock(&session->lock);
+    double left = PRB_DAP_STRANGER_MS - (prb_dap_now() - since) * 1000;
+    return stays ? -1 : left > 0 ? (int)left + 1 : 0;
+}
+
+/* Until the client leaves.  False: it sent what is no message, or shows no token. */
 static bool read_all(struct prb_dap_session *session, struct prb_error *err)
 {
     PRB_AUTO_FREE char *chunk = malloc(READ_AT_ONCE);
     if (!chunk)
         return prb_fail(err, PRB_NOMEM, "out of memory");
+    double since = prb_dap_now();
     while (!is_leaving(session)) {
         struct pollfd fds[] = {{.fd = session->in, .events = POLLIN},
                                {.fd = session->wake, .events = POLLIN}};
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        int wait_ms = patience(session, since);
+        if (!wait_ms)
+            return prb_fail(err, PRB_PERMISSION, "no token was shown within %d s",
+                            PRB_DAP_STRANGER_MS / 1000);
+        if (poll(fds, 2, wait_ms) < 0 && errno != EINTR)
             return prb_fail_sys(err, errno, "waiting for the client");
         if (!fds[0].revents || fds[1].revents)
             continue;
@@ -274,6 +305,7 @@ static bool read_all(struct prb_dap_session *session, struct prb_error *err)
             continue;
         if (n <= 0)
             return true;
+        session->wire.body_max = patience(session, since) < 0 ? 0 : PRB_DAP_STRANGER_MAX;
         if (!prb_dap_wire_add(&session->wire, chunk, (size_t)n))
             return prb_fail(err, PRB_NOMEM, "out of memory");
         if (!take_messages(session, err))
@@ -325,11 +357,15 @@ static void end(struct prb_dap_session *session)
     json_decref(session->answers);
     json_decref(session->settings);
     json_decref(session->facts);
+    json_decref(session->plain);
     json_decref(session->marked);
     free(session->title);
     if (session->wake >= 0)
         close(session->wake);
     pthread_cond_destroy(&session->changed);
+    pthread_cond_destroy(&session->begun);
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        pthread_cond_destroy(&session->work[lane]);
     pthread_mutex_destroy(&session->lock);
 }
 
@@ -340,6 +376,9 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, struct prb_
     struct prb_error why = {0};
     pthread_mutex_init(&session.lock, NULL);
     pthread_cond_init(&session.changed, NULL);
+    pthread_cond_init(&session.begun, NULL);
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        pthread_cond_init(&session.work[lane], NULL);
     bool good = begin(&session, out, &why);
     if (good) {
         good = read_all(&session, &why);

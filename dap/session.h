@@ -19,6 +19,8 @@
 #include "dap/wire.h"
 
 #define PRB_DAP_PENDING_MAX 4096 /* requests that wait; more are refused */
+#define PRB_DAP_PENDING_COST (128u << 20) /* bytes that they take */
+#define PRB_DAP_STRANGER_MS 30000 /* within which a client shows the token */
 #define PRB_DAP_HELD_MAX 4096    /* events that wait for a response */
 #define PRB_DAP_LANES 2
 
@@ -31,16 +33,16 @@ struct prb_dap_host {
     pid_t pid;          /* what `attach` without a process means; 0: it must say */
     const char *file;   /* the same: a core or snapshot */
     bool look;          /* without the probe */
-    const char *address; /* "HOST:PORT" where other clients reach this process, or NULL (stdio, Unix socket) */
+    bool keeps;         /* there may be a next client, for which the target can be left standing */
+    const char *address; /* "HOST:PORT" where the server listens, or NULL (stdio, Unix socket) */
 };
 struct prb_dap_host_ops {
     /* The back end of a process: opened, or the one that was kept; *stopped_out: the body of the event it stands at, a
      * new reference or NULL.  BUSY: another client debugs it. */
     struct prb_dap_backend *(*claim)(struct prb_dap_host *host, pid_t pid, struct prb_dap_session *session,
                                      json_t **stopped_out, struct prb_error *err);
-    /* The session leaves it; keep: as it stands (suspendDebuggee), only when `keeps`. */
+    /* The session leaves it; keep: as it stands (suspendDebuggee), only when the host keeps. */
     void (*release)(struct prb_dap_host *host, struct prb_dap_backend *backend, json_t *stopped, bool keep);
-    bool keeps;
 };
 /* Of a session that serves one client and is gone with it. */
 extern const struct prb_dap_host_ops prb_dap_host_alone;
@@ -62,11 +64,14 @@ struct prb_dap_session {
     struct prb_dap_wire wire;
 
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t changed;             /* answers, a lane is free, leaving */
+    pthread_cond_t work[PRB_DAP_LANES]; /* a request waits for the lane */
+    pthread_cond_t begun;               /* for the progress thread, when it waits for nothing else */
+    bool watches_none;                  /* that thread does so */
     enum prb_dap_state state;
     struct prb_dap_pending *first, *last;      /* that wait */
     struct prb_dap_pending *running[PRB_DAP_LANES];
-    size_t pending;
+    size_t pending, cost; /* how many they are, and bytes that they take */
     pthread_t workers[PRB_DAP_LANES];
     pthread_t progress;
     json_t *held;     /* the target's events, until the response of what runs is out */
@@ -81,18 +86,19 @@ struct prb_dap_session {
     struct prb_dap_client client;
     bool authorized;
     unsigned refused; /* wrong tokens */
-    struct prb_dap_backend *backend;
+    struct prb_dap_backend *backend; /* changed with the lock, since the second lane asks, too */
     pid_t pid;  /* of the target; 0: a file */
     int pidfd;  /* of it; -1: none */
     char *title; /* of the target, for people */
     json_t *settings; /* the arguments of attach */
     json_t *facts;    /* the back end's answer to attach */
+    json_t *plain;    /* {path: true} of sources that are ASCII: columns.c */
     json_t *marked;   /* list of the sources that the client has set breakpoints in */
     bool debugpy;     /* the client speaks the stock Python debugger's dialect */
     bool keep;        /* the back end is kept as it stands */
     double evaluate_timeout; /* s */
     struct prb_dap_paths paths;
-    struct prb_dap_countdown *countdown;
+    struct prb_dap_countdown *countdown; /* both: read with the lock by others than the worker */
     struct prb_dap_watch *watch;
     struct prb_dap_program *program; /* that launch started */
     bool leave_program;              /* it runs on */
@@ -102,6 +108,9 @@ struct prb_dap_session {
 bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, struct prb_error *err);
 
 /* ---- for the session's own parts ---- */
+
+/* Whether what is attached is a process with the probe, which can be stopped and ended. */
+bool prb_dap_session_is_live(struct prb_dap_session *session);
 
 /* An event of the target, from any thread; body borrowed. */
 void prb_dap_session_happened(void *session, const char *event, json_t *body);
@@ -143,6 +152,7 @@ void prb_dap_session_leave(struct prb_dap_session *session);
 struct prb_dap_pending {
     struct prb_dap_pending *next;
     json_t *message;
+    size_t cost; /* bytes */
     json_int_t seq;
     unsigned lane;
     bool cancelled;

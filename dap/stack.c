@@ -1,6 +1,7 @@
 /* stackTrace, scopes and stepInTargets: what belongs to frames. */
 #include <string.h>
 
+#include "dap/columns.h"
 #include "dap/native_frames.h"
 #include "dap/sources.h"
 
@@ -20,11 +21,20 @@ static json_t *frame_name(const json_t *frame, const json_t *format)
     return prb_buf_ok(&text) ? json_string(text.data) : NULL;
 }
 
-static void set_number(json_t *to, const char *key, const json_t *from, bool from_0)
+/* A line, and the column in it, by their names. */
+static void set_place(struct prb_dap_session *session, json_t *to, const json_t *from,
+                      const char *line_key, const char *column_key)
 {
-    const json_t *number = json_object_get(from, key);
-    if (json_is_integer(number))
-        json_object_set_new(to, key, json_integer(json_integer_value(number) - from_0));
+    const json_t *line = json_object_get(from, line_key),
+                 *column = json_object_get(from, column_key);
+    if (json_is_integer(line))
+        json_object_set_new(to, line_key,
+                            json_integer(prb_dap_line_out(session, json_integer_value(line))));
+    if (!json_is_integer(column))
+        return;
+    json_int_t units = prb_dap_column_of(session, json_string_value(json_object_get(from, "path")),
+                                         json_integer_value(line), json_integer_value(column));
+    json_object_set_new(to, column_key, json_integer(prb_dap_column_out(session, units)));
 }
 
 /* A frame of the back end as the protocol has it. */
@@ -39,10 +49,8 @@ static json_t *frame_of(struct prb_dap_session *session, const json_t *from, con
     json_t *source = prb_dap_source_json(session, path, reference, own);
     json_t *frame = json_pack("{s:I, s:o, s:i, s:i, s:o*}", "id", id, "name",
                               frame_name(from, format), "line", 0, "column", 0, "source", source);
-    set_number(frame, "line", from, session->client.lines_from_0);
-    set_number(frame, "endLine", from, session->client.lines_from_0);
-    set_number(frame, "column", from, session->client.columns_from_0);
-    set_number(frame, "endColumn", from, session->client.columns_from_0);
+    set_place(session, frame, from, "line", "column");
+    set_place(session, frame, from, "endLine", "endColumn");
     if (json_is_string(hint))
         json_object_set(frame, "presentationHint", (json_t *)hint);
     if (json_is_string(module))

@@ -114,8 +114,8 @@ static void *look_on(void *context)
 
 struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session)
 {
-    bool live = session->pid && strcmp(session->backend->ops->name, "live") == 0;
-    struct prb_dap_watch *watch = live ? calloc(1, sizeof *watch) : NULL;
+    struct prb_dap_watch *watch =
+        prb_dap_session_is_live(session) ? calloc(1, sizeof *watch) : NULL;
     if (!watch)
         return NULL;
     watch->session = session;

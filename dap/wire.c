@@ -27,7 +27,8 @@ bool prb_dap_wire_add(struct prb_dap_wire *wire, const void *data, size_t len)
 static bool is_name(char c) { return isalnum((unsigned char)c) || c == '-' || c == '_'; }
 
 /* Decimal digits between blanks, nothing else. */
-static bool take_length(const char *text, size_t len, size_t *out, struct prb_error *err)
+static bool take_length(const char *text, size_t len, size_t most, size_t *out,
+                        struct prb_error *err)
 {
     size_t at = 0, digits = 0, value = 0;
     while (at < len && (text[at] == ' ' || text[at] == '\t'))
@@ -38,15 +39,15 @@ static bool take_length(const char *text, size_t len, size_t *out, struct prb_er
         at++;
     if (at != len || digits == 0)
         return prb_fail(err, PRB_CORRUPT, "the header Content-Length is no number of bytes");
-    if (digits > DIGITS_MAX || value > PRB_DAP_BODY_MAX)
-        return prb_fail(err, PRB_CORRUPT, "a message is larger than %u MiB",
-                        PRB_DAP_BODY_MAX >> 20);
+    if (digits > DIGITS_MAX || value > most)
+        return prb_fail(err, PRB_CORRUPT, "a message is larger than %zu KiB", most >> 10);
     *out = value;
     return true;
 }
 
 /* One line "Name: value"; *length is SIZE_MAX until Content-Length was seen. */
-static bool take_line(const char *line, size_t len, size_t *length, struct prb_error *err)
+static bool take_line(const char *line, size_t len, size_t most, size_t *length,
+                      struct prb_error *err)
 {
     static const char name[] = "Content-Length";
     const char *colon = memchr(line, ':', len);
@@ -60,11 +61,11 @@ static bool take_line(const char *line, size_t len, size_t *length, struct prb_e
         return true;
     if (*length != SIZE_MAX)
         return prb_fail(err, PRB_CORRUPT, "a message has two Content-Length headers");
-    return take_length(colon + 1, len - before - 1, length, err);
+    return take_length(colon + 1, len - before - 1, most, length, err);
 }
 
 /* The header of head_len bytes, its empty line left out. */
-static bool take_header(const char *head, size_t head_len, size_t *length_out,
+static bool take_header(const char *head, size_t head_len, size_t most, size_t *length_out,
                         struct prb_error *err)
 {
     size_t length = SIZE_MAX;
@@ -72,7 +73,7 @@ static bool take_header(const char *head, size_t head_len, size_t *length_out,
         const char *end = memchr(head, '\n', head_len);
         size_t len = end ? (size_t)(end - head) : head_len;
         size_t shown = len && head[len - 1] == '\r' ? len - 1 : len;
-        if (!take_line(head, shown, &length, err))
+        if (!take_line(head, shown, most, &length, err))
             return false;
         len += end != NULL;
         head += len;
@@ -126,7 +127,8 @@ enum prb_dap_taken prb_dap_wire_take(struct prb_dap_wire *wire, const char **bod
         prb_fail(err, PRB_CORRUPT, "what was sent is no message of the Debug Adapter Protocol");
         return PRB_DAP_TAKEN_MALFORMED;
     }
-    if (!take_header(data, head, &length, err))
+    size_t most = wire->body_max ? wire->body_max : PRB_DAP_BODY_MAX;
+    if (!take_header(data, head, most, &length, err))
         return PRB_DAP_TAKEN_MALFORMED;
     if (len - head - gap < length)
         return PRB_DAP_TAKEN_MORE;
@@ -158,9 +160,20 @@ static bool too_deep(const char *body, size_t len)
     return false;
 }
 
+size_t prb_dap_wire_cost(const char *body, size_t len)
+{
+    enum { VALUE = 80 }; /* a number in an array takes 40 bytes, a member of an object 120 */
+    size_t values = 1;
+    for (size_t i = 0; i < len; i++)
+        values += body[i] == ',' || body[i] == '{' || body[i] == '[';
+    return len + values * VALUE;
+}
+
 json_t *prb_dap_wire_parse(const char *body, size_t len, struct prb_error *err)
 {
     json_error_t why;
+    if (prb_dap_wire_cost(body, len) > PRB_DAP_COST_MAX)
+        return PRB_NULL(prb_fail(err, PRB_CORRUPT, "a message has too many values"));
     if (too_deep(body, len))
         return PRB_NULL(
             prb_fail(err, PRB_CORRUPT, "a message is nested more than %d deep", PRB_DAP_DEPTH_MAX));

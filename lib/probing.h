@@ -231,6 +231,7 @@ struct prb_stack_options {
     bool untouched;         /* native: never stop any thread, so that those which run have no native frames */
     uint64_t only_thread;   /* os_thread_id or thread_id; 0: all */
     bool source_lines;      /* native: file and line from debug information (slower) */
+    bool python_only;       /* native: without the threads that have no Python */
     size_t repr_limit;      /* characters of one value; 0: the default, 4,096 */
 };
 

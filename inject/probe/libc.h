@@ -33,6 +33,9 @@ PRB_BIND(pthread_once, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_setspecific, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_create, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_sigmask, PRB_FIRST_GLIBC);
+PRB_BIND(sem_init, PRB_FIRST_GLIBC);
+PRB_BIND(sem_post, PRB_FIRST_GLIBC);
+PRB_BIND(sem_timedwait, PRB_FIRST_GLIBC);
 #ifdef __x86_64__
 PRB_BIND(pthread_condattr_setclock, "GLIBC_2.3.3");
 PRB_BIND(pthread_setname_np, "GLIBC_2.12");

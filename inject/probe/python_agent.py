@@ -1,7 +1,7 @@
 # What the probe runs inside: one Job for each request, made, run and finished by the helper thread that has the GIL.
 # Only Job.run can be interrupted.  C puts CODES (of errors), TEXT_MAX, STAY (what outlives a detach) and PARTS here,
 # the sources of the other files, which are executed in this namespace when first needed: no evaluation keeps the GIL
-# longer than it has to.
+# longer than it has to.  RUN executes a source statement by statement, and lets others have the GIL between.
 import _thread
 import builtins
 import os
@@ -22,7 +22,7 @@ counter = iter(range(1, 1 << 62)).__next__
 def part(name, loaded=set()):
     """Have one of PARTS in this namespace."""
     if name not in loaded:
-        exec(compile(PARTS[name], OWN + name + ">", "exec", 0, True), globals())  # noqa: F821
+        RUN(PARTS[name], OWN + name + ">", globals())  # noqa: F821
         loaded.add(name)
 
 
@@ -31,7 +31,7 @@ def streams_of_process():
     made = STAY.get("streams")  # noqa: F821
     if made is None:
         made = {"__name__": __name__, "__builtins__": builtins}
-        exec(compile(PARTS["streams"], OWN + "streams>", "exec", 0, True), made)  # noqa: F821
+        RUN(PARTS["streams"], OWN + "streams>", made)  # noqa: F821
     return STAY.setdefault("streams", made)  # noqa: F821
 
 
@@ -81,37 +81,8 @@ def space_of(name):
     return space
 
 
-class Job(object):
-    def __init__(self, send, kind, source, name_space, thread, depth, cursor):
-        self.flags = 0
-        self.text = ""
-        self.code = 0
-        self.send = send
-        self.kind = kind
-        self.source = source
-        self.context = None
-        self.entered = False
-        self.codes = self.wrong = None
-        try:
-            if kind != COMPLETE and forbidden():
-                raise Refused("PERMISSION", "remote debugging is switched off in this process "
-                                            "(PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug)")
-            if thread:
-                part("frames")
-                self.context = FrameNames(thread_frame(thread, depth))  # noqa: F821
-                self.names = self.context.names
-            else:
-                self.names = space_of(name_space)
-            self.keeps_last = bool(name_space)
-            if kind == COMPLETE:
-                self.source = source[:cursor]
-            else:
-                self.file = "<eval {}>".format(counter())
-                streams["enter"](streams["Output"](send, self.display))
-                self.entered = True
-                self.prepare()
-        except Refused as refusal:
-            self.code, self.text = refusal.code, str(refusal)
+class Prepared(object):
+    """The source of a job, and what is shown and kept of it."""
 
     def prepare(self):
         """Not in run: an interruption in the midst of an import would leave the module's lock held for ever."""
@@ -119,39 +90,6 @@ class Job(object):
             self.codes = self.compile()
         except Exception as error:
             self.wrong = error
-
-    def run(self):
-        if self.code:
-            return
-        try:
-            if self.kind == COMPLETE:
-                part("complete")
-                text = self.source.decode("utf-8", "replace")
-                self.text = "\n".join(complete(text, [self.names]))  # noqa: F821
-            else:
-                self.evaluate()
-        except BaseException as error:
-            self.flags = RAISED | (INTERRUPTED if isinstance(error, KeyboardInterrupt) else 0)
-            self.text = plain(error)  # noqa: F821
-            part("statements")
-            self.text = write_traceback(error, sources)  # noqa: F821
-
-    def evaluate(self):
-        if self.wrong is not None:
-            raise self.wrong
-        body, last = self.codes
-        if self.flags & INCOMPLETE:
-            return
-        try:
-            if body is not None:
-                exec(body, self.names)
-            if last is not None:
-                self.result(eval(last, self.names))
-            else:
-                self.flags |= NONE
-        finally:
-            if self.context is not None:
-                self.store()
 
     def compile(self):
         """Code objects of the statements and of the last expression, each or None."""
@@ -200,6 +138,76 @@ class Job(object):
             note = "note: assigned in a copy, the thread's own {} {} as before: {}\n".format(
                 "variables" if len(left) > 1 else "variable", "stay" if len(left) > 1 else "stays", ", ".join(left))
             self.send(2, note.encode("utf-8", "backslashreplace"))
+
+
+class Running(Prepared):
+    """Only run can be interrupted."""
+
+    def run(self):
+        if self.code:
+            return
+        try:
+            if self.kind == COMPLETE:
+                part("complete")
+                text = self.source.decode("utf-8", "replace")
+                self.text = "\n".join(complete(text, [self.names]))  # noqa: F821
+            else:
+                self.evaluate()
+        except BaseException as error:
+            self.flags = RAISED | (INTERRUPTED if isinstance(error, KeyboardInterrupt) else 0)
+            self.text = plain(error)  # noqa: F821
+            part("statements")
+            self.text = write_traceback(error, sources)  # noqa: F821
+
+    def evaluate(self):
+        if self.wrong is not None:
+            raise self.wrong
+        body, last = self.codes
+        if self.flags & INCOMPLETE:
+            return
+        try:
+            if body is not None:
+                exec(body, self.names)
+            if last is not None:
+                self.result(eval(last, self.names))
+            else:
+                self.flags |= NONE
+        finally:
+            if self.context is not None:
+                self.store()
+
+
+class Job(Running):
+    def __init__(self, send, kind, source, name_space, thread, depth, cursor):
+        self.flags = 0
+        self.text = ""
+        self.code = 0
+        self.send = send
+        self.kind = kind
+        self.source = source
+        self.context = None
+        self.entered = False
+        self.codes = self.wrong = None
+        try:
+            if kind != COMPLETE and forbidden():
+                raise Refused("PERMISSION", "remote debugging is switched off in this process "
+                                            "(PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug)")
+            if thread:
+                part("frames")
+                self.context = FrameNames(thread_frame(thread, depth))  # noqa: F821
+                self.names = self.context.names
+            else:
+                self.names = space_of(name_space)
+            self.keeps_last = bool(name_space)
+            if kind == COMPLETE:
+                self.source = source[:cursor]
+            else:
+                self.file = "<eval {}>".format(counter())
+                streams["enter"](streams["Output"](send, self.display))
+                self.entered = True
+                self.prepare()
+        except Refused as refusal:
+            self.code, self.text = refusal.code, str(refusal)
 
     def finish(self, escaped):
         """After run, whatever became of it: (code, flags, text).  escaped: an interruption came while run wrote."""

@@ -3,9 +3,12 @@
  * the program itself), else in each loaded library, as programs that embed Python load it locally.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
+#include <time.h>
 
 #include "inject/probe/python_api.h"
 
@@ -38,6 +41,7 @@ static bool take(void *handle, const char **missing)
     }
     new.none = dlsym(handle, "_Py_NoneStruct");
     new.keyboard_interrupt = dlsym(handle, "PyExc_KeyboardInterrupt");
+    new.exception = dlsym(handle, "PyExc_Exception");
     new.runtime_error = dlsym(handle, "PyExc_RuntimeError");
     new.memory_error = dlsym(handle, "PyExc_MemoryError");
     void *ending = dlsym(handle, "Py_IsFinalizing");
@@ -45,7 +49,8 @@ static bool take(void *handle, const char **missing)
         ending = dlsym(handle, "_Py_IsFinalizing");
     memcpy(&new.is_finalizing, &ending, sizeof ending);
     new.finalizing = dlsym(handle, "_Py_Finalizing");
-    if (!new.none || !new.keyboard_interrupt || !new.runtime_error || !new.memory_error) {
+    if (!new.none || !new.keyboard_interrupt || !new.exception || !new.runtime_error ||
+        !new.memory_error) {
         *missing = "_Py_NoneStruct";
         return false;
     }
@@ -110,6 +115,35 @@ const struct prb_py_api *prb_py_api(struct prb_error *err)
     if (!api.Py_IsInitialized())
         return PRB_NULL(prb_fail(err, PRB_GONE, "the interpreter in this process has ended"));
     return &api;
+}
+
+#define MAKE_GIL_NS 200000000 /* a thread that computes comes by far sooner */
+static sem_t gil_made;
+static int make_gil(void *context)
+{
+    (void)context;
+    api.PyEval_InitThreads();
+    sem_post(&gil_made);
+    return 0;
+}
+
+void prb_py_make_gil(const struct prb_py_api *py)
+{
+    if (!py->PyEval_ThreadsInitialized || !py->PyEval_InitThreads || !py->Py_AddPendingCall ||
+        py->PyEval_ThreadsInitialized())
+        return;
+    pthread_mutex_lock(&finding);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += MAKE_GIL_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    /* One that does not come is in native code, without the GIL that there is to be. */
+    if (!py->PyEval_ThreadsInitialized() && sem_init(&gil_made, 0, 0) == 0 &&
+        py->Py_AddPendingCall(make_gil, NULL) == 0)
+        while (sem_timedwait(&gil_made, &until) != 0 && errno == EINTR)
+            continue;
+    pthread_mutex_unlock(&finding);
 }
 
 void prb_py_drop(struct prb_py *object)

@@ -8,11 +8,6 @@
 #include "inject/probe/python_job.h"
 
 #define CAPSULE "probing.job"
-#define PIECE_END "\n\n\n" /* between top-level statements, nowhere else in our sources */
-#define BREATH_NS 50000    /* for another thread to get the GIL */
-/* Where threads that only compute keep it for 5 ms each, there are no more breaths than these. */
-#define BREATHS_NS 40000000u
-#define BREATH_WINDOW_NS 1000000000u
 #define CLOSE_WAIT_NOTE "waits for running evaluations, bounded"
 
 /* The agent, and the parts that it executes when it needs them: PART(name) for python_NAME.py. */
@@ -137,6 +132,7 @@ void prb_job_add_tables(const struct prb_py_api *py, struct prb_py *space)
         agent.stay = py->PyDict_New();
     if (agent.stay)
         py->PyDict_SetItemString(space, "STAY", agent.stay);
+    add(py, space, "RUN", py->PyCFunction_NewEx(&prb_py_run_method, NULL, NULL));
     add(py, space, "TEXT_MAX", py->PyLong_FromUnsignedLongLong(PRB_PYTHON_TEXT_MAX));
     py->PyDict_SetItemString(space, "__builtins__", py->PyEval_GetBuiltins());
 }
@@ -152,56 +148,6 @@ static void add_parts(const struct prb_py_api *py, struct prb_py *space)
     AGENT_PARTS(PART)
 #undef PART
     add(py, space, "PARTS", parts);
-}
-
-void prb_py_breathe(const struct prb_py_api *py)
-{
-    static uint64_t window, spent; /* ns; with the GIL */
-    const struct timespec pause = {.tv_nsec = BREATH_NS};
-    uint64_t began = prb_job_now();
-    if (began - window > BREATH_WINDOW_NS)
-        window = began, spent = 0;
-    if (spent > BREATHS_NS)
-        return;
-    void *saved = py->PyEval_SaveThread();
-    nanosleep(&pause, NULL);
-    py->PyEval_RestoreThread(saved);
-    spent += prb_job_now() - began;
-}
-
-static bool run_piece(const struct prb_py_api *py, const struct prb_buf *text, const char *file,
-                      struct prb_py *space)
-{
-    PRB_AUTO(prb_py)
-    struct prb_py *code = py->Py_CompileString(text->data, file, PRB_PY_FILE_INPUT);
-    PRB_AUTO(prb_py) struct prb_py *done = code ? py->PyEval_EvalCode(code, space, space) : NULL;
-    return done;
-}
-
-bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
-                struct prb_py *space)
-{
-    unsigned line = 0; /* before the piece */
-    for (const char *at = source; *at;) {
-        const char *end = strstr(at, PIECE_END);
-        size_t len = end ? (size_t)(end - at) + strlen(PIECE_END) : strlen(at);
-        PRB_AUTO(prb_buf) struct prb_buf text = {0};
-        for (unsigned i = 0; i < line; i++)
-            prb_buf_addc(&text, '\n');
-        prb_buf_add(&text, at, len);
-        if (at != source)
-            prb_py_breathe(py);
-        if (!prb_buf_ok(&text)) {
-            py->PyErr_SetNone(*py->memory_error);
-            return false;
-        }
-        if (!run_piece(py, &text, file, space))
-            return false;
-        for (size_t i = 0; i < len; i++)
-            line += at[i] == '\n';
-        at += len;
-    }
-    return true;
 }
 
 /* A namespace with the agent in it, a new reference. */

@@ -158,12 +158,38 @@ static bool begin(struct prb_python_job *job)
     return wanted;
 }
 
+/* With the lock: whether all hurry to let it have the GIL. */
+static void hurry(struct prb_python_job *job, bool on)
+{
+    if (job->hurried != on)
+        prb_debug_hurry(on);
+    job->hurried = on;
+}
+
+static void set_hurried(struct prb_python_job *job, bool on)
+{
+    pthread_mutex_lock(&job->lock);
+    hurry(job, on && !job->abandoned);
+    pthread_mutex_unlock(&job->lock);
+}
+
+void prb_job_leave_behind(struct prb_python_job *job)
+{
+    hurry(job, false);
+    job->abandoned = true;
+    pthread_cond_broadcast(&job->changed);
+}
+
 void prb_job_work(struct prb_python_job *job)
 {
     const struct prb_py_api *py = prb_py_api(&job->failure);
     job->failed = !py;
     if (py && !prb_py_finalizing(py)) {
+        prb_py_make_gil(py);
+        set_hurried(job, job->request.kind == PRB_PYTHON_DEBUG);
         int state = py->PyGILState_Ensure();
+        set_hurried(job, false);
+        prb_py_got(py);
         if (begin(job))
             prb_job_call(job, py);
         py->PyGILState_Release(state);

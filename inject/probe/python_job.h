@@ -27,7 +27,7 @@ struct prb_python_job {
     struct prb_python_sink sink;
     struct prb_python_job *next;
     struct prb_python_job *handed; /* the next of those that a parked thread is to run */
-    pid_t process; /* the code may fork: what its child does is not this job's */
+    pid_t process;                 /* the code may fork: what its child does is not this job's */
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed;
@@ -36,6 +36,7 @@ struct prb_python_job {
     bool abandoned; /* answered with left: what it still does is for nobody */
     struct prb_error left;
     bool interruptible;
+    bool hurried;        /* prb_debug_hurry() is on for it */
     unsigned long ident; /* Python's, of the thread that runs it */
     uint64_t started;    /* ns, when it got the GIL */
     char where[256];     /* it stands there although it was interrupted */
@@ -91,16 +92,20 @@ void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int 
 void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py);
 /* Do what a job asks on this thread, which takes the GIL for it, and answer. */
 void prb_job_work(struct prb_python_job *job);
-/* With the GIL: call it; interruptions come meanwhile and at no other time.  A new reference, or NULL
- * with the exception set. */
+/* With the GIL: call it; interruptions come meanwhile and at no other time.  A new reference, or
+ * NULL with the exception set. */
 struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *py,
                            struct prb_py *callable, struct prb_py *args);
-/* Let other threads have the GIL for a moment: none of the program's steps waits for long. */
+/* This thread has got the GIL for work of ours. */
+void prb_py_got(const struct prb_py_api *py);
+/* When that was a moment ago, let other threads have it: none of the program's steps waits long. */
 void prb_py_breathe(const struct prb_py_api *py);
 /* Execute a source of ours (NUL-terminated) in a namespace, statement by statement, with a breath
  * between: compiling it whole would keep the GIL for milliseconds.  False: an exception is set. */
 bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
                 struct prb_py *space);
+/* run(source, file, space): the same for Python code of ours. */
+extern struct prb_py_method prb_py_run_method;
 /* The exception that is set, cleared, as text (bytes of UTF-8, never NULL) for a message. */
 const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size);
 /* The namespace of python_agent.py, a new reference; and the dict that outlives a detach. */

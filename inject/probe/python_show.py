@@ -53,9 +53,12 @@ class Shower(object):
         try:
             text = repr(value)
         except Exception as error:
-            reason = plain(error)  # noqa: F821
+            reason = self.reason(error)
             return "<{} object at {:#x}; its repr raised {}>".format(name_of(value), id(value), reason)  # noqa: F821
         return str.__str__(text)
+
+    def reason(self, error):
+        return plain(error)  # noqa: F821
 
     def container(self, value, kind, depth):
         count = kind.__len__(value)

@@ -1,4 +1,5 @@
 /* The deadlines of a job: its watcher, and the interrupter of code that has to end. */
+#include "inject/probe/debug/core.h"
 #include "inject/probe/python_job.h"
 
 #define END_MS 1500u     /* for interrupted code to end */
@@ -13,7 +14,9 @@ static void interrupt_once(struct prb_python_job *job, const struct prb_py_api *
     pthread_mutex_lock(&job->lock);
     bool running = job->phase == PRB_JOB_RUNNING;
     if (job->interruptible)
-        py->PyThreadState_SetAsyncExc(job->ident, *py->keyboard_interrupt);
+        py->PyThreadState_SetAsyncExc(job->ident, job->request.kind == PRB_PYTHON_DEBUG
+                                                      ? prb_debug_interruption(py)
+                                                      : *py->keyboard_interrupt);
     pthread_mutex_unlock(&job->lock);
     if (again && running)
         prb_job_locate(job, py);
@@ -70,12 +73,6 @@ static void fail_gil(struct prb_python_job *job)
         prb_fail(&job->left, PRB_BUSY, "cancelled while another thread held the GIL");
     else
         prb_fail(&job->left, PRB_BUSY, "the GIL was not got within %u ms", job->request.gil_ms);
-}
-
-void prb_job_leave_behind(struct prb_python_job *job)
-{
-    job->abandoned = true;
-    pthread_cond_broadcast(&job->changed);
 }
 
 /* Look at the clock, the lock held.  Returns when to look again (ns; 0: when something changes). */

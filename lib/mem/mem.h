@@ -69,6 +69,14 @@ struct prb_mem *prb_mem_callback_new(prb_mem_fn *read, void *context, struct prb
  * reading: what a snapshot is made of.
  */
 struct prb_mem *prb_mem_record_new(struct prb_mem *inner, struct prb_error *err);
+/* OFF: reads pass through, nothing is remembered any more.  STILL: pages that are known are read from memory, as they
+ * were last read; others come as they are now, and are counted. */
+enum prb_record_mode { PRB_RECORD_OFF, PRB_RECORD_ON, PRB_RECORD_STILL };
+void prb_mem_record_set(struct prb_mem *record, enum prb_record_mode mode); /* a new one is ON */
+/* Read every page that is known again, in one go. */
+bool prb_mem_record_renew(struct prb_mem *record, struct prb_error *err);
+/* How many pages were not known in mode STILL. */
+size_t prb_mem_record_late(const struct prb_mem *record);
 /* The pages recorded, ascending: calls each(context, addr, data, len) for each run of adjacent pages; stops at false. */
 bool prb_mem_record_each(struct prb_mem *record,
                          bool (*each)(void *context, prb_addr addr, const void *data, size_t len), void *context);

@@ -1,5 +1,6 @@
 /*
- * A source that remembers what is read through it, page by page: what a snapshot is made of.
+ * A source that remembers what is read through it, page by page: what a snapshot is made of, and
+ * how much is read of a program that stands for a moment only.
  *
  * Reads go to the inner source every time, so that a second reading of a living target sees what
  * changed; the page keeps the bytes of the latest reading, which is the one that decoding believed
@@ -27,6 +28,8 @@ struct record {
     struct page **pages, **table;
     size_t count, cap, table_mask;
     uint64_t reading;
+    enum prb_record_mode mode;
+    size_t late; /* pages that were added in mode STILL */
 };
 
 static size_t slot_of(const struct record *self, uint64_t number)
@@ -137,7 +140,8 @@ static void exchange(struct record *self, struct prb_range *range, bool out)
         range->got = done;
 }
 
-/* Ranges whose pages were known before are read again, in one call, and their pages brought up to date. */
+/* Ranges whose pages were known before are read again, in one call, and their pages brought up to
+ * date. */
 static bool read_again(struct record *self, struct prb_range *ranges, const bool *fresh,
                        size_t count, struct prb_error *err)
 {
@@ -164,6 +168,8 @@ static bool record_readv(struct prb_mem *mem, struct prb_range *ranges, size_t c
                          struct prb_error *err)
 {
     struct record *self = (struct record *)mem;
+    if (self->mode == PRB_RECORD_OFF)
+        return prb_mem_readv_some(self->inner, ranges, count, err);
     self->reading++;
     size_t from = self->count;
     PRB_AUTO_FREE bool *fresh = calloc(count ? count : 1, sizeof *fresh);
@@ -175,18 +181,27 @@ static bool record_readv(struct prb_mem *mem, struct prb_range *ranges, size_t c
     }
     if (!fill_pages(self, from, err))
         return false;
+    bool still = self->mode == PRB_RECORD_STILL;
+    self->late += still ? self->count - from : 0;
     for (size_t i = 0; i < count; i++) {
-        if (fresh[i])
+        if (fresh[i] || still)
             exchange(self, &ranges[i], true);
     }
-    return read_again(self, ranges, fresh, count, err);
+    return still || read_again(self, ranges, fresh, count, err);
+}
+
+static void forget(struct record *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        free(self->pages[i]);
+    self->count = 0;
+    memset(self->table, 0, (self->table_mask + 1) * sizeof *self->table);
 }
 
 static void record_free(struct prb_mem *mem)
 {
     struct record *self = (struct record *)mem;
-    for (size_t i = 0; i < self->count; i++)
-        free(self->pages[i]);
+    forget(self);
     free(self->pages);
     free(self->table);
     free(self);
@@ -203,8 +218,31 @@ struct prb_mem *prb_mem_record_new(struct prb_mem *inner, struct prb_error *err)
         free(table);
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
     }
-    *self = (struct record){{&record_ops, 0, 0}, .inner = inner, .table = table, .table_mask = 63};
+    *self = (struct record){{&record_ops, 0, 0},
+                            .inner = inner,
+                            .table = table,
+                            .table_mask = 63,
+                            .mode = PRB_RECORD_ON};
     return &self->base;
+}
+
+void prb_mem_record_set(struct prb_mem *record, enum prb_record_mode mode)
+{
+    struct record *self = (struct record *)record;
+    self->mode = mode;
+    self->late = 0;
+    if (mode == PRB_RECORD_OFF)
+        forget(self);
+}
+
+bool prb_mem_record_renew(struct prb_mem *record, struct prb_error *err)
+{
+    return fill_pages((struct record *)record, 0, err);
+}
+
+size_t prb_mem_record_late(const struct prb_mem *record)
+{
+    return ((const struct record *)record)->late;
 }
 
 static int by_number(const void *left, const void *right)

@@ -28,7 +28,7 @@ void prb_target_close(struct prb_target *target)
     runtimes_free(target);
     prb_py_free(target->pys, target->runtime_count);
     prb_modules_deinit(&target->modules);
-    prb_mem_free(target->recorder);
+    prb_mem_free(target->mem);
     free(target->saved);
     prb_proc_free(target->proc);
     prb_arena_deinit(&target->arena);
@@ -84,13 +84,14 @@ struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct pr
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "target"));
     }
     target->proc = proc;
-    if (!(target->mem = prb_proc_mem(proc, err)))
+    struct prb_mem *mem = prb_proc_mem(proc, err);
+    if (!mem || !(target->mem = prb_mem_record_new(mem, err)))
         return NULL;
-    if (record) {
+    target->recording = record;
+    if (record)
         prb_proc_record(proc);
-        if (!(target->mem = target->recorder = prb_mem_record_new(target->mem, err)))
-            return NULL;
-    }
+    else
+        prb_mem_record_set(target->mem, PRB_RECORD_OFF);
     if (!prb_modules_init(&target->modules, proc, err) ||
         !prb_py_find(&target->modules, target->mem, &target->pys, &target->runtime_count, err) ||
         !runtimes_make(target, err)) {

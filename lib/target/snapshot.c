@@ -12,7 +12,7 @@
 
 void prb_target_keep(struct prb_target *target, pid_t tid, const struct prb_registers *registers)
 {
-    if (!target->recorder)
+    if (!target->recording)
         return;
     size_t i = 0;
     while (i < target->saved_count && target->saved[i].tid != tid)
@@ -98,7 +98,7 @@ static bool write_once(struct prb_target *target, const char *path,
     record_texts(copy);
     struct prb_stacks *seen = prb_stacks_take(copy, &what, err);
     bool ok = seen && keep_all_tasks(copy, err) &&
-              prb_proc_save(copy->proc, copy->recorder, copy->saved, copy->saved_count, path,
+              prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path,
                             bytes_out, err);
     prb_target_close(copy);
     struct prb_target *file = ok ? prb_target_open_core(path, NULL, NULL, false, err) : NULL;

@@ -240,19 +240,6 @@ static bool sample(struct prb_look *look, unsigned tries, struct prb_thread_fact
     return true;
 }
 
-/* Stop the threads of the sample. */
-static struct prb_freeze *freeze(const struct prb_look *look, struct prb_error *err)
-{
-    size_t count = 0, stopped;
-    PRB_AUTO_FREE pid_t *tids = calloc(look->raw->thread_count + 1, sizeof *tids);
-    if (!tids)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "stacks"));
-    for (size_t i = 0; i < look->raw->thread_count; i++)
-        if (look->facts[i].task)
-            tids[count++] = look->facts[i].task->tid;
-    return prb_freeze_new(look->target->proc, tids, count, &stopped, err);
-}
-
 static bool fill_threads(struct prb_look *look, struct prb_error *err)
 {
     prb_look_folders(look);
@@ -262,28 +249,82 @@ static bool fill_threads(struct prb_look *look, struct prb_error *err)
     return add_python_threads(look, native, err);
 }
 
+/*
+ * ---- all threads at one moment ----
+ *
+ * Decoding takes ten times as long as copying, and nobody may stand for it.  So the stacks are read
+ * of the running program first, which tells the pages that decoding needs; then the threads stand
+ * while those are copied at once and the chains are walked; and the copy is decoded when they run
+ * again.  What the copy lacks, since the program went on between, is read as it is by then: most
+ * pages of a program serve again and again.
+ */
+
+/* While the threads stand. */
+static bool copy_still(void *context, struct prb_error *err)
+{
+    struct prb_look *look = context;
+    if (!prb_mem_record_renew(look->target->mem, err))
+        return false;
+    prb_mem_record_set(look->target->mem, PRB_RECORD_STILL);
+    return prb_sampler_take(look->runtime->sampler, 2, err) != NULL;
+}
+
+static bool stop_and_copy(struct prb_look *look, struct prb_error *err)
+{
+    size_t count = 0;
+    PRB_AUTO_FREE pid_t *tids = calloc(look->raw->thread_count + 1, sizeof *tids);
+    if (!tids)
+        return prb_fail(err, PRB_NOMEM, "stacks");
+    for (size_t i = 0; i < look->raw->thread_count; i++)
+        if (look->facts[i].task)
+            tids[count++] = look->facts[i].task->tid;
+
+    double stood = 0;
+    bool good = prb_freeze_run(look->target->proc, tids, count, copy_still, look, &stood, err);
+    if (stood > look->box->stacks.longest_stop)
+        look->box->stacks.longest_stop = stood;
+    return good;
+}
+
+/* Threads that were filled to learn what filling reads. */
+static void unfill(struct prb_look *look, size_t before)
+{
+    look->box->stacks.thread_count = before;
+    look->box->stacks.warning = NULL;
+    for (size_t i = 0; i < look->raw->thread_count; i++)
+        if (look->facts[i].task)
+            look->covered[look->facts[i].task - look->tasks->items] = false;
+}
+
+static bool take_still(struct prb_look *look, struct prb_thread_facts **facts,
+                       struct prb_error *err)
+{
+    struct prb_mem *mem = look->target->mem;
+    size_t before = look->box->stacks.thread_count;
+    prb_mem_record_set(mem, PRB_RECORD_ON);
+    bool good = sample(look, 0, facts, err) && fill_threads(look, err);
+    if (good) {
+        unfill(look, before);
+        prb_objects_clear(look->runtime->objects);
+        good = stop_and_copy(look, err) && sample(look, 1, facts, err) && fill_threads(look, err);
+    }
+    prb_mem_record_set(mem, look->target->recording ? PRB_RECORD_ON : PRB_RECORD_OFF);
+    return good;
+}
+
 /* With native frames each thread is stopped by itself, chain and registers together: no need to
  * stop all. */
 static bool take_runtime(struct prb_look *look, struct prb_error *err)
 {
     const struct prb_runtime *runtime = look->runtime;
     bool live = prb_proc_live(look->target->proc);
-    bool stop = look->options->stop && live && !look->options->native;
     PRB_AUTO_FREE struct prb_thread_facts *facts = NULL;
     prb_codes_renew(runtime->py);
     prb_objects_clear(runtime->objects);
     prb_sampler_want_anchors(runtime->sampler, look->options->native);
-    if (!sample(look, live && !stop ? 0 : 1, &facts, err))
-        return false;
-    if (!stop)
-        return fill_threads(look, err);
-    struct prb_freeze *frozen = freeze(look, err);
-    prb_objects_clear(runtime->objects);
-    bool ok = frozen && sample(look, 2, &facts, err) && fill_threads(look, err);
-    double stood = prb_freeze_free(frozen);
-    if (stood > look->box->stacks.longest_stop)
-        look->box->stacks.longest_stop = stood;
-    return ok;
+    if (look->options->stop && live && !look->options->native)
+        return take_still(look, &facts, err);
+    return sample(look, live ? 0 : 1, &facts, err) && fill_threads(look, err);
 }
 
 static bool take_all(struct prb_target *target, const struct prb_stack_options *options,
@@ -304,7 +345,7 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
         if (!take_runtime(&look, err))
             return false;
     }
-    return !options->native || prb_native_threads(&look, err);
+    return !options->native || options->python_only || prb_native_threads(&look, err);
 }
 
 static double now_seconds(void)

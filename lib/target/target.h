@@ -20,8 +20,8 @@ struct prb_target {
     struct prb_target_info info;
     struct prb_arena arena; /* strings of info */
     struct prb_proc *proc;
-    struct prb_mem *mem;      /* what decoding reads through; borrowed from proc, or recorder */
-    struct prb_mem *recorder; /* while a snapshot is made; else NULL */
+    struct prb_mem *mem; /* what decoding reads through: a record, off but while a snapshot or a still is made */
+    bool recording;      /* a snapshot is made */
     struct prb_modules modules;
     struct prb_py *pys; /* most likely first */
     size_t runtime_count;

@@ -10,7 +10,6 @@ import json
 import os
 import platform
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -22,7 +21,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "live"))
 
 import pythons  # noqa: E402
 import target as live  # noqa: E402
-from timing import in_turn, measure, peer  # noqa: E402
+from timing import in_turn, measure, of_root, peer  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
 import debugging  # noqa: E402
@@ -128,17 +127,6 @@ def training(figures, options):
 
 def sampled(pid, *options):
     return json.loads(subprocess.run([SAMPLE, str(pid), *map(str, options)], stdout=subprocess.PIPE, check=True).stdout)
-
-
-def of_root(python, program, *args):
-    """Start a program of this folder or tests/targets, also for an interpreter in another root."""
-    folder = HERE if os.path.exists(os.path.join(HERE, program)) else live.TARGETS
-    if python.root:
-        inner = "/tmp/probing-bench-{}".format(os.getpid())
-        os.makedirs(python.root + inner, exist_ok=True)
-        shutil.copy(os.path.join(folder, program), python.root + inner)
-        folder = inner
-    return live.Target(python, program, args, folder=folder)
 
 
 def processor_seconds():

@@ -1,11 +1,16 @@
-"""Calls to debug: answers each line of input with nanoseconds of a call and of a round of a loop; a big list to look at."""
+"""Calls to debug: answers each line of input with nanoseconds of a call and of a round of a loop; a big list to look at.
+
+Nanoseconds of processor time, of all threads: what a debugger's own threads take counts, what other processes take does not.
+"""
 
 import sys
 import time
 
 
 def tiny(x):
-    return x + 1
+    if x < 0:
+        return 0                                 # at rare
+    return x + 1                                 # at call
 
 
 def loop(count):
@@ -13,7 +18,9 @@ def loop(count):
     for i in range(count):
         total += i
         total ^= i
-    return total                                 # at loop
+    if total < 0:
+        return 0                                 # at rare
+    return total
 
 
 def never():
@@ -22,14 +29,14 @@ def never():
 
 def measure():
     best_call = best_round = 1e9
-    for _ in range(7):
-        began = time.perf_counter()
-        for i in range(40000):
+    for _ in range(9):
+        began = time.process_time()
+        for i in range(20000):
             tiny(i)
-        best_call = min(best_call, (time.perf_counter() - began) / 40000)
-        began = time.perf_counter()
-        loop(100000)
-        best_round = min(best_round, (time.perf_counter() - began) / 100000)
+        best_call = min(best_call, (time.process_time() - began) / 20000)
+        began = time.process_time()
+        loop(50000)
+        best_round = min(best_round, (time.process_time() - began) / 50000)
     return "{:.2f} {:.2f}".format(best_call * 1e9, best_round * 1e9)
 
 

@@ -1,11 +1,15 @@
-"""Figures of the debugger, beside debugpy where it is installed for the same Python (PROBING_DEBUGPY: a Python with it).
+"""Figures of the debugger, beside debugpy where it is installed for the Python of the jobs (PROBING_DEBUGPY names one).
 
-Each client is tests/dap/client.py; the peer is attached to by pid, too, as its users do.
+Both are driven by tests/dap/client.py; debugpy is attached to a process id, too, as its users do.  Runs of the two are
+taken in turn, each pair in fresh processes; what hangs or fails is a note of its row, never the end of the bench.
 """
 
+import contextlib
 import json
+import math
 import mmap
 import os
+import signal
 import socket
 import statistics
 import struct
@@ -13,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
-from timing import HERE
+from timing import HERE, Hung, of_root
 from torch_python import torch_python
 
 import pythons
@@ -23,15 +28,18 @@ import target as live
 sys.path.insert(0, os.path.join(HERE, "..", "dap"))
 
 from client import Client, Socket, Stdio  # noqa: E402
+from server import Server  # noqa: E402
 
 PROGRAM = os.path.join(HERE, "calls.py")
-LONG = 120
+LONG = 40  # seconds that anything of a peer may take
 
 
-def line_of(mark, path=PROGRAM):
+def lines_of(mark, path=PROGRAM):
     with open(path) as file:
-        return next(number for number, line in enumerate(file, 1) if line.rstrip().endswith(mark))
+        return [number for number, line in enumerate(file, 1) if line.rstrip().endswith(mark)]
 
+
+# ---- the two ----
 
 class Ours:
     name = "probing"
@@ -40,9 +48,12 @@ class Ours:
         self.session = Client(Stdio(live.PROBING, "dap"), strict=False)
         self.arguments = {"processId": pid}
 
-    def close(self):
+    def leave(self):
         self.session.disconnect()
         self.session.close()
+
+    def kill(self):
+        self.session.kill()
 
 
 class Debugpy:
@@ -51,15 +62,37 @@ class Debugpy:
     def __init__(self, pid):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        subprocess.run([debugpy_python(), "-m", "debugpy", "--listen", "127.0.0.1:{}".format(port), "--pid", str(pid)],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LONG)
-        self.session = Client(Socket(("127.0.0.1", port)), strict=False)
+            self.port = free.getsockname()[1]
+        self.session = None
+        child = subprocess.Popen([debugpy_python(), "-m", "debugpy", "--listen", "127.0.0.1:{}".format(self.port), "--pid", str(pid)],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            status = child.wait(LONG)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)  # gdb, too
+            child.wait()
+            self.kill()
+            raise Hung("did not end within {} s".format(LONG))
+        if status:
+            raise Hung("ended with status {}".format(status))
+        self.session = Client(Socket(("127.0.0.1", self.port)), strict=False)
         self.arguments = {"justMyCode": False}
 
-    def close(self):
+    def leave(self):
         self.session.disconnect(terminateDebuggee=False)
-        self.session.close()
+        with contextlib.suppress(AssertionError):  # its messages are not judged here
+            self.session.close()
+
+    def kill(self):
+        """Its adapter outlives both of us when the target dies at the wrong moment."""
+        if self.session:
+            self.session.kill()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                with open("/proc/{}/cmdline".format(pid), "rb") as words:
+                    words = words.read().split(b"\0")
+                if any(b"debugpy" in word for word in words) and str(self.port).encode() in words:
+                    os.kill(int(pid), signal.SIGKILL)
 
 
 def debugpy_python():
@@ -74,27 +107,93 @@ def sides():
     return [Ours] + ([Debugpy] if debugpy_python() else [])
 
 
-def begin(side, pid, **points):
-    """A client that is attached: (it, seconds)."""
-    began = time.perf_counter()
+@contextlib.contextmanager
+def attached(side, pid, path=None, lines=()):
+    """A client that is attached, and detached in the end; killed when something failed."""
     client = side(pid)
-    session = client.session
-    session.attach(configure=lambda _: set_lines(session, **points) if points else None, **client.arguments)
-    return client, time.perf_counter() - began
+    try:
+        client.session.attach(configure=lambda session: set_lines(session, path, lines) if lines else None, **client.arguments)
+        yield client
+    except BaseException:
+        with contextlib.suppress(OSError, AssertionError):
+            client.kill()
+        raise
 
 
-def set_lines(session, path=PROGRAM, lines=(), **more):
-    session.request("setBreakpoints", {"source": {"path": path}, "breakpoints": [dict({"line": line}, **more) for line in lines]})
+def set_lines(session, path, lines, **more):
+    session.request("setBreakpoints", {"source": {"path": path}, "breakpoints": [dict({"line": line}, **more) for line in lines]},
+                    seconds=LONG)
 
 
-def first_frame(session, thread):
-    return next(frame for frame in session.request("stackTrace", {"threadId": thread})["stackFrames"] if frame.get("source"))
+def stop_of(session):
+    return session.event("stopped", seconds=LONG)
 
 
-def told(target):
-    target.child.stdin.write(b"\n")
+class Runs:
+    """What was measured, by side and name; how many runs of a side failed, and of how many."""
+
+    def __init__(self):
+        self.kept, self.tried, self.failed = {}, {}, {}
+
+    def run(self, side, function, *arguments):
+        """Keep {name: value} of a run, or count that it failed."""
+        self.tried[side] = self.tried.get(side, 0) + 1
+        try:
+            for name, value in function(side, *arguments).items():
+                self.kept.setdefault((side, name), []).append(value)
+        except (Hung, AssertionError, OSError) as error:
+            self.failed[side] = self.failed.get(side, 0) + 1
+            print("  {}: {}".format(side.name, str(error)[:200]), file=sys.stderr, flush=True)
+
+    def median(self, side, name):
+        """None: no run of it came so far."""
+        kept = self.kept.get((side, name))
+        return statistics.median(kept) if kept else None
+
+    def note(self, side):
+        failed = self.failed.get(side, 0)
+        return " (failed in {} of {})".format(failed, self.tried[side]) if failed else ""
+
+    def row(self, figures, text, name, unit, bar=None, at_most=None, side=Ours):
+        """One of ours, with debugpy's beside it.  bar: of the value; at_most: of the ratio to debugpy."""
+        ours, theirs = self.median(side, name), self.median(Debugpy, name)
+        bars, met = [], []
+        if bar is not None:
+            bars.append("≤ {:g} {}".format(bar, unit))
+            met.append(ours is not None and ours <= bar)
+        if at_most is not None and theirs is not None:
+            bars.append("≤ {:.2g} × {}".format(at_most, Debugpy.name))
+            met.append(ours is not None and ours <= at_most * theirs)
+        peer = Debugpy.name + self.note(Debugpy) if Debugpy in self.tried else None
+        figures.add(text + self.note(side), math.nan if ours is None else ours, unit, ", ".join(bars) or None,
+                    all(met) if met else None, peer, theirs, ours / theirs if ours and theirs else None)
+
+
+def in_turn(rounds, function, *arguments, peers=3):
+    """Runs of both by turns; debugpy's, which are slow, at most so many."""
+    runs = Runs()
+    for number in range(rounds):
+        for side in sides():
+            if side is Ours or number < peers:
+                runs.run(side, function, *arguments)
+    return runs
+
+
+# ---- attaching to a training job ----
+
+JOB = os.path.join(HERE, "train.py")
+
+
+def job_python():
+    return pythons.Python([], torch_python() or sys.executable, (3, 0, 0), "bench")
+
+
+def told(target, word="\n"):
+    target.child.stdin.write(word.encode())
     target.child.stdin.flush()
-    return target.line(LONG)
+    line = target.line(2 * LONG)
+    assert line is not None, "the target ended"
+    return line
 
 
 def steps_of(target):
@@ -106,100 +205,152 @@ def steps_of(target):
     return {what: period[what] * 1e3 for what in ("median", "worst")}
 
 
-def attaching(figures, options):
-    """A training job: the client's first byte to the first stop in its step; and what the steps feel of an attach alone."""
+def usual_steps(target, seconds):
+    """Median and usual worst of some periods of that length: what an attach of that length is compared with."""
+    steps_of(target)
+    periods = []
+    for _ in range(5):
+        time.sleep(seconds)
+        periods.append(steps_of(target))
+    return {what: statistics.median(period[what] for period in periods) for what in ("median", "worst")}
+
+
+def first_stop(side):
+    """From the client's first byte to the first stop in a step."""
+    with live.Target(job_python(), "train.py", folder=HERE) as target:
+        steps_of(target)
+        began = time.perf_counter()
+        with attached(side, target.pid, JOB, lines_of("optimizer.zero_grad()", JOB)) as client:
+            stop_of(client.session)
+            ms = (time.perf_counter() - began) * 1e3
+            client.leave()
+    return {"first stop": ms}
+
+
+def attach_alone(side, lasts):
+    """What the steps feel of an attach, of the debugger that then sits there, and of its end."""
+    with live.Target(job_python(), "train.py", folder=HERE) as target:
+        before = usual_steps(target, lasts.get(side, 0.1))
+        steps_of(target)
+        began = time.perf_counter()
+        with attached(side, target.pid) as client:
+            lasts[side] = min(time.perf_counter() - began, 0.5)
+            time.sleep(before["median"] * 2e-3)  # the step that felt it is over
+            during = steps_of(target)
+            time.sleep(0.3)
+            sitting = steps_of(target)
+            client.leave()
+        steps_of(target)
+        time.sleep(0.3)
+        after = steps_of(target)
+    return {"longer": during["worst"] - before["worst"], "sitting": sitting["median"] / before["median"],
+            "after": after["median"] / before["median"]}
+
+
+def debugger_attaching(figures, options):
     if not torch_python():
+        print("  no Python with torch: left out", file=sys.stderr)
         return
-    program = os.path.join(HERE, "train.py")
-    line = line_of("optimizer.zero_grad()", program)
-    python = pythons.Python([], torch_python(), (3, 0, 0), "bench")
-    rounds = 2 if options.quick else 5
-    stops, worst, usual = {}, {}, {}
-    for side in sides():
-        for _ in range(rounds):
-            with live.Target(python, "train.py", folder=HERE) as target:
-                began = time.perf_counter()
-                client, _ = begin(side, target.pid, path=program, lines=[line])
-                client.session.event("stopped", seconds=LONG)
-                stops.setdefault(side, []).append((time.perf_counter() - began) * 1e3)
-            with live.Target(python, "train.py", folder=HERE) as target:
-                time.sleep(0.3)
-                usual.setdefault(side, []).append(steps_of(target)["worst"])
-                client, _ = begin(side, target.pid)
-                worst.setdefault(side, []).append(steps_of(target)["worst"])
-                client.close()
-    middle = {side: statistics.median(kept) for side, kept in stops.items()}
-    figures.bound("debugger: attach to first stop, torch, 30 threads", middle[Ours], "ms", 100)
-    if Debugpy in middle:
-        figures.against("the same", middle[Ours], middle[Debugpy], Debugpy.name, "ms", 1 / 40)
-    for side in stops:
-        more = statistics.median(worst[side]) - statistics.median(usual[side])
-        figures.add("worst training step while {} attaches, over the worst before".format(side.name), more, "ms",
-                    "≤ 1 ms" if side is Ours else None, more <= 1 if side is Ours else None)
+    rounds, peers = (2, 1) if options.quick else (7, 3)
+    runs = in_turn(rounds, first_stop, peers=peers)
+    runs.row(figures, "debugger: attach to first stop, torch, 30 threads", "first stop", "ms", bar=100, at_most=1 / 40)
+    runs = in_turn(rounds, attach_alone, {}, peers=peers)
+    runs.row(figures, "worst training step while it attaches, over the usual worst", "longer", "ms", bar=1)
+    runs.row(figures, "training step, attached, no breakpoint", "sitting", "×")
+    runs.row(figures, "training step after the detach", "after", "×")
 
 
-# What is set: (name, breakpoints, bar)
-COSTS = [("no breakpoint", {}, 1.05), ("a breakpoint in cold code", {"lines": [line_of("# at never")]}, None),
-         ("a breakpoint that does not hold, in the caller's last line",
-          {"lines": [line_of("# at loop")], "condition": "total == -1"}, None),
-         ("a condition that does not hold, in every call", {"lines": [line_of("return x + 1")], "condition": "x == -1"}, None)]
+# ---- what it costs ----
+
+# (what is set, the mark of the line, condition)
+COSTS = [("no breakpoint", None, None), ("a breakpoint in cold code", "# at never", None),
+         ("a breakpoint in the hot functions, on lines not run", "# at rare", None),
+         ("a condition that does not hold, in every call", "# at call", "x == -1")]
 
 
-def costs(figures, options):
-    """Nanoseconds of a call, attached beside before; and after the detach."""
+def nanoseconds(target):
+    """(of a call, of a round of a loop)."""
+    call, turn = told(target).split()
+    return float(call), float(turn)
+
+
+def worst_ratio(target, before):
+    return max(now / then for now, then in zip(nanoseconds(target), before))
+
+
+def cost_of(side, python):
+    """{what is set: ratio}, the worse of calls and loops, all in one process."""
+    measured = {}
+    with of_root(python, "calls.py") as target:
+        path = target.folder + "/calls.py"
+        told(target)
+        before = nanoseconds(target)
+        with attached(side, target.pid) as client:
+            for name, mark, condition in COSTS:
+                if mark:
+                    set_lines(client.session, path, lines_of(mark), **({"condition": condition} if condition else {}))
+                    told(target)  # what the interpreter specializes anew is specialized
+                if condition:
+                    measured[name] = nanoseconds(target)[0] / before[0]
+                else:
+                    measured[name] = worst_ratio(target, before)
+            client.leave()
+        told(target)
+        measured["after"] = worst_ratio(target, before)
+    return measured
+
+
+def bar_of(python, name):
+    if name in (COSTS[0][0], "after"):
+        return 1.03
+    return None if name != COSTS[1][0] else 1.5 if python.minor == (3, 11) else 1.05
+
+
+def debugger_costs(figures, options):
+    """Calls and loops while attached, beside before, by version; debugpy where the version is its own."""
+    theirs = debugpy_version()
     for python in pythons.found():
-        if python.root:
+        if python.container or "jit" in python.how:
             continue
-        rows = {}
-        for side in sides() if python.minor == (3, 11) and python.how == "shared" else [Ours]:
-            for name, points, bar in COSTS:
-                with live.Target(python, "calls.py", folder=HERE) as target:
-                    told(target)
-                    before = [float(word) for word in told(target).split()]
-                    client, _ = begin(side, target.pid, **points)
-                    during = [float(word) for word in told(target).split()]
-                    client.close()
-                    after = [float(word) for word in told(target).split()]
-                rows[side, name] = during[0] / before[0]
-                rows[side, "after"] = max(rows.get((side, "after"), 0), after[0] / before[0])
-                if side is Ours and name == COSTS[1][0]:
-                    bar = 1.5 if python.minor == (3, 11) else 1.05
-                peer = Debugpy.name if side is Debugpy else None
-                label = "calls of CPython {}, {}{}".format(python.id.split("-")[0], name, ", " + peer if peer else "")
-                ratio = during[0] / before[0]
-                figures.add(label, ratio, "×", "≤ {:g}".format(bar) if bar and not peer else None,
-                            ratio <= bar if bar and not peer else None)
-            figures.add("calls of CPython {} after the detach{}, the worst".format(
-                python.id.split("-")[0], ", " + Debugpy.name if side is Debugpy else ""), rows[side, "after"], "×")
+        runs = Runs()
+        for number in range(1 if options.quick else 3):
+            runs.run(Ours, cost_of, python)
+            if theirs == python.version and not python.root and python.how == "shared" and number < 2:
+                runs.run(Debugpy, cost_of, python)
+        for name in [name for name, _, _ in COSTS] + ["after"]:
+            text = "CPython {}, {}".format(python.id.split("-")[0], name if name != "after" else "after the detach")
+            runs.row(figures, text, name, "×", bar=bar_of(python, name))
 
 
-def stop_all(figures, options):
-    """From the pause request until the last of the threads stands."""
-    python = pythons.Python([], torch_python() or sys.executable, (3, 0, 0), "bench")
-    for count in (8, 64):
-        for side in sides():
-            told_ms, stand_ms = [], []
-            with tempfile.NamedTemporaryFile() as file:
-                file.truncate(4096)
-                page = mmap.mmap(file.fileno(), 4096)
-                with live.Target(python, "spinners.py", [count, file.name], folder=HERE) as target:
-                    client, _ = begin(side, target.pid)
-                    session = client.session
-                    thread = session.request("threads")["threads"][0]["id"]
-                    for _ in range(5 if options.quick else 15):
-                        time.sleep(0.05)
-                        began = time.perf_counter()
-                        session.request("pause", {"threadId": thread})
-                        body = session.event("stopped", seconds=LONG)
-                        told_ms.append((time.perf_counter() - began) * 1e3)
-                        stand_ms.append(standing(page, count, began))
-                        session.request("continue", {"threadId": body["threadId"]})
-                    client.close()
-            figures.add("pause of {} computing threads, `stopped`, {}".format(count, side.name), statistics.median(told_ms), "ms")
-            bar = 25 if side is Ours else None
-            worst = statistics.median(stand_ms)
-            figures.add("the same, until the last one stands", worst, "ms", "≤ 20 ms + 5 ms" if bar else None,
-                        worst <= bar if bar else None)
+def debugpy_version():
+    if not debugpy_python():
+        return None
+    return tuple(pythons.ask([debugpy_python()])[0])
+
+
+# ---- stop-all ----
+
+def pauses(side, count, rounds):
+    """From the request to `stopped`, and until the last thread stands: medians of some pauses in one process."""
+    told_ms, stand_ms = [], []
+    with tempfile.NamedTemporaryFile() as file:
+        file.truncate(4096)
+        page = mmap.mmap(file.fileno(), 4096)
+        with live.Target(job_python(), "spinners.py", [count, file.name], folder=HERE) as target:
+            with attached(side, target.pid) as client:
+                session = client.session
+                thread = session.request("threads", seconds=LONG)["threads"][0]["id"]
+                for _ in range(rounds):
+                    time.sleep(0.05)
+                    began = time.perf_counter()
+                    session.request("pause", {"threadId": thread}, seconds=LONG)
+                    body = stop_of(session)
+                    told_ms.append((time.perf_counter() - began) * 1e3)
+                    stand_ms.append(standing(page, count, began))
+                    session.request("continue", {"threadId": body["threadId"]}, seconds=LONG)
+                client.leave()
+        page.close()
+    return {"told": statistics.median(told_ms), "stand": statistics.median(stand_ms)}
 
 
 def standing(page, count, began):
@@ -209,44 +360,79 @@ def standing(page, count, began):
         now = struct.unpack_from("{}Q".format(count), page)
         if now != last:
             last, changed = now, time.perf_counter()
+        if changed - began > LONG:
+            raise Hung("threads that do not stand")
     return (changed - began) * 1e3
 
 
-def round_trips(figures, options):
-    python = pythons.Python([], torch_python() or sys.executable, (3, 0, 0), "bench")
-    middle = {}
-    for side in sides():
-        with live.Target(python, "calls.py", folder=HERE) as target:
-            client, _ = begin(side, target.pid, lines=[line_of("# at look")])
-            session = client.session
+def debugger_stop_all(figures, options):
+    for count in (8, 64):
+        runs = in_turn(1 if options.quick else 3, pauses, count, 5, peers=1 if options.quick else 2)
+        runs.row(figures, "pause of {} computing threads, `stopped`".format(count), "told", "ms")
+        runs.row(figures, "the same, until the last one stands", "stand", "ms", bar=25)
+
+
+# ---- looking ----
+
+class Listening(Ours):
+    """The same by TCP, as stock VS Code has it."""
+
+    name = "probing, TCP"
+
+    def __init__(self, pid):
+        self.server = Server(types.SimpleNamespace(pid=pid), "--listen")
+        self.session = Client(Socket(self.server.address), strict=False)
+        self.arguments = {}
+
+    def leave(self):
+        Ours.leave(self)
+        self.server.end()
+
+    def kill(self):
+        Ours.kill(self)
+        self.server.end()
+
+
+def questions(session):
+    """Stop in look(): {name: (command, arguments)}."""
+    thread = stop_of(session)["threadId"]
+    frame = next(one for one in session.request("stackTrace", {"threadId": thread})["stackFrames"] if one.get("source"))
+    scope = session.request("scopes", {"frameId": frame["id"]})["scopes"][0]["variablesReference"]
+    items = next(one for one in session.request("variables", {"variablesReference": scope})["variables"] if one["name"] == "items")
+    return {
+        "evaluate `x`": ("evaluate", {"expression": "x", "frameId": frame["id"], "context": "watch"}),
+        "variables of a frame": ("variables", {"variablesReference": scope}),
+        "threads": ("threads", None),
+        "stackTrace": ("stackTrace", {"threadId": thread}),
+        "100 rows in the middle of a list of 1e6": ("variables", {"variablesReference": items["variablesReference"],
+                                                                  "filter": "indexed", "start": 500000, "count": 100}),
+    }
+
+
+def trips(side, count):
+    times = {}
+    with live.Target(job_python(), "calls.py", folder=HERE) as target:
+        with attached(side, target.pid, PROGRAM, lines_of("# at look")) as client:
             target.child.stdin.write(b"look\n")
             target.child.stdin.flush()
-            thread = session.event("stopped", seconds=LONG)["threadId"]
-            frame = first_frame(session, thread)
-            scope = session.request("scopes", {"frameId": frame["id"]})["scopes"][0]
-            items = next(one for one in session.request("variables", {"variablesReference": scope["variablesReference"]})["variables"]
-                         if one["name"] == "items")
-            asked = {
-                "evaluate `x`": ("evaluate", {"expression": "x", "frameId": frame["id"], "context": "watch"}),
-                "variables of a frame": ("variables", {"variablesReference": scope["variablesReference"]}),
-                "stackTrace": ("stackTrace", {"threadId": thread}),
-                "a page of 100 of a list of 1e6": ("variables", {"variablesReference": items["variablesReference"],
-                                                                 "filter": "indexed", "start": 500000, "count": 100}),
-            }
-            for name, (command, arguments) in asked.items():
-                times = []
-                for _ in range(30 if options.quick else 200 if side is Ours else 30):
+            for name, (command, arguments) in questions(client.session).items():
+                for _ in range(count):
                     began = time.perf_counter()
-                    session.request(command, arguments)
-                    times.append((time.perf_counter() - began) * 1e3)
-                middle[side, name] = statistics.median(times)
-            client.close()
-    for name in asked:
-        bar = 1 if name.startswith("evaluate") else None
-        figures.add("debugger: " + name, middle[Ours, name], "ms", "≤ 1 ms" if bar else None,
-                    middle[Ours, name] <= bar if bar else None, Debugpy.name if (Debugpy, name) in middle else None,
-                    middle.get((Debugpy, name)),
-                    middle[Ours, name] / middle[Debugpy, name] if (Debugpy, name) in middle else None)
+                    client.session.request(command, arguments, seconds=LONG)
+                    times.setdefault(name, []).append((time.perf_counter() - began) * 1e3)
+            client.leave()
+    return {name: statistics.median(kept) for name, kept in times.items()}
 
 
-PARTS = [attaching, costs, stop_all, round_trips]
+def debugger_round_trips(figures, options):
+    count = 20 if options.quick else 60
+    runs = Runs()
+    for _ in range(1 if options.quick else 3):
+        for side in sides() + [Listening]:
+            runs.run(side, trips, count if side is not Debugpy else 20)
+    for name in ("evaluate `x`", "variables of a frame", "threads", "stackTrace", "100 rows in the middle of a list of 1e6"):
+        runs.row(figures, "debugger: " + name, name, "ms", bar=1 if name.startswith("evaluate") else None)
+    runs.row(figures, "debugger: evaluate `x`, by TCP", "evaluate `x`", "ms", bar=1, side=Listening)
+
+
+PARTS = [debugger_attaching, debugger_costs, debugger_stop_all, debugger_round_trips]

@@ -11,6 +11,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "live"))
 
+import target as live  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
 MEASURE = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "measure")
@@ -51,3 +52,16 @@ def in_turn(rounds, *commands):
             kept += measure(1, *command)
     return [{"ms": statistics.median(run["ms"] for run in kept), "mb": max(run["kb"] for run in kept) / 1024}
             for kept in runs]
+
+
+def of_root(python, program, *args):
+    """Start a program of this folder or tests/targets, also for an interpreter in another root; its folder is .folder."""
+    folder = HERE if os.path.exists(os.path.join(HERE, program)) else live.TARGETS
+    if python.root:
+        inner = "/tmp/probing-bench-{}".format(os.getpid())
+        os.makedirs(python.root + inner, exist_ok=True)
+        shutil.copy(os.path.join(folder, program), python.root + inner)
+        folder = inner
+    target = live.Target(python, program, args, folder=folder)
+    target.folder = folder
+    return target

@@ -9,7 +9,7 @@ import time
 from target import DEADLINE, TARGETS
 
 PROGRAM = "debugged.py"
-LANES = {"hot": 0, "one_line": 1, "sleeper": 2, "calls": 3, "suspended": 8, "native": 9}
+LANES = {"hot": 0, "one_line": 1, "sleeper": 2, "calls": 3, "suspended": 8, "native": 9, "repr": 10}
 
 
 @functools.lru_cache(maxsize=None)
@@ -27,8 +27,9 @@ class Debuggee:
     def __init__(self, start, folders, python, *threads, **options):
         outside, inner = folders(python)
         self.python = python
-        self.folder = inner
-        self.path = os.path.join(inner, PROGRAM)
+        # As CPython names its files; another root's folder is no business of ours.
+        self.folder = options.pop("folder", None) or (inner if python.root else os.path.realpath(inner))
+        self.path = os.path.join(self.folder, PROGRAM)
         name = "page-{}-{}".format(os.getpid(), time.monotonic_ns())
         self.page_path = os.path.join(outside if python.root else "/tmp", name)
         with open(self.page_path, "wb") as file:
@@ -38,7 +39,7 @@ class Debuggee:
             self.page = mmap.mmap(file.fileno(), 4096)
         variables = dict(options.pop("variables", {}))
         variables["PRB_TEST_PAGE"] = os.path.join(inner if python.root else "/tmp", name)
-        self.target = start(python, PROGRAM, *threads, variables=variables, **options)
+        self.target = start(python, PROGRAM, *threads, variables=variables, folder=self.folder, **options)
         self.pid = self.target.pid
 
     def say(self, command):
@@ -71,8 +72,8 @@ class Debuggee:
             time.sleep(0.001)
 
     def stands(self, *lanes):
-        """No counter changes for 50 ms, after at most 2 s in which the last threads reach the gate."""
-        until = time.monotonic() + 2
+        """No counter changes for 50 ms, after at most 20 s (of a busy machine) in which the last threads reach the gate."""
+        until = time.monotonic() + 20
         while True:
             before = [self.count(lane) for lane in lanes]
             time.sleep(0.05)

@@ -4,6 +4,7 @@
  * says.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "inject/probe/debug/evaluation.h"
@@ -146,6 +147,44 @@ EXPORT int evaluation_possible(void) /* -1: not to be known */
     else if (PRB_HAS(layout, interp, tracing_possible))
         memcpy(&count, prb_evaluation.interp + PRB_OFF(layout, interp, tracing_possible), 4);
     return count;
+}
+
+static int flag_at(const char *at, int32_t offset)
+{
+    unsigned char byte;
+    memcpy(&byte, at + offset, sizeof byte);
+    return byte;
+}
+
+/* All that is ours to change, of the interpreter and of each thread: evaluator, functions, flags of
+ * each call of the interpreter that is under way. */
+EXPORT const char *evaluation_fields(void)
+{
+    static char text[1 << 16];
+    const struct prb_layout *layout = &prb_evaluation.layout;
+    int at = snprintf(text, sizeof text, "evaluator %p, %d\n", evaluation_slot(),
+                      evaluation_possible());
+    for (char *thread = prb_evaluation.first_thread(prb_evaluation.interp);
+         thread && at < (int)sizeof text; thread = prb_evaluation.next_thread(thread)) {
+        at += snprintf(text + at, sizeof text - (size_t)at, "%p: %p %p %p %d", (void *)thread,
+                       (void *)prb_evaluation_word(thread, prb_evaluation.tracefunc),
+                       (void *)prb_evaluation_word(thread, PRB_OFF(layout, thread, traceobj)),
+                       (void *)prb_evaluation_word(thread, PRB_OFF(layout, thread, profilefunc)),
+                       prb_evaluation_tracing(thread));
+        bool here = PRB_HAS(layout, thread, use_tracing);
+        if (here && at < (int)sizeof text)
+            at += snprintf(text + at, sizeof text - (size_t)at, " %d",
+                           flag_at(thread, PRB_OFF(layout, thread, use_tracing)));
+        const char *record =
+            here ? NULL : prb_evaluation_word(thread, PRB_OFF(layout, thread, cframe));
+        for (; record && at < (int)sizeof text;
+             record = prb_evaluation_word(record, PRB_OFF(layout, cframe, previous)))
+            at += snprintf(text + at, sizeof text - (size_t)at, " %d",
+                           flag_at(record, PRB_OFF(layout, cframe, use_tracing)));
+        if (at < (int)sizeof text)
+            at += snprintf(text + at, sizeof text - (size_t)at, "\n");
+    }
+    return text;
 }
 
 /* ---- another evaluator, which keeps the one before as TorchDynamo does ---- */

@@ -15,7 +15,7 @@ import weakref
 LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << i for i in range(7))
 
 module = ctypes.PyDLL(sys.argv[1])
-module.evaluation_begin.restype = ctypes.c_char_p
+module.evaluation_begin.restype = module.evaluation_fields.restype = ctypes.c_char_p
 module.evaluation_slot.restype = ctypes.c_void_p
 module.evaluation_callback.argtypes = [ctypes.py_object]
 module.evaluation_step.argtypes = [ctypes.py_object, ctypes.c_uint]
@@ -417,6 +417,56 @@ def case_step():
     assert [row[:2] + row[3:] for row in events] == [(UNWIND, "failing", caught, 0)], events
 
 
+def case_step_out_by_exception():
+    """A step that follows an exception out of frames which ran before the hook came, to where it is caught; what is wanted
+    is changed by Python code, as the debugger's."""
+    def raises(thread):
+        thread.count += 1
+        time.sleep(0.005)
+        raise KeyError(thread.count)  # raises
+
+    def between(thread):
+        while True:
+            raises(thread)
+
+    def catches(thread):
+        while not thread.stop:
+            try:
+                between(thread)
+            except IndexError:
+                pass
+            except KeyError:
+                pass  # caught
+
+    def then(event, frame, line):
+        if frame.f_code is raises.__code__ and event == LINE:
+            plant(raises)
+            step(raises.__code__)
+        elif event == UNWIND:
+            step(frame.f_back.f_code)
+        elif frame.f_code is catches.__code__:
+            for code in stepped:
+                module.evaluation_step(code, 0)
+            del stepped[:]
+
+    def step(code):
+        stepped.append(code)
+        module.evaluation_step(code, LINE | RETURN | UNWIND)
+
+    stepped, thread = [], Thread(catches)
+    thread.start()
+    line = catches.__code__.co_firstlineno + 4
+    for i in range(5):
+        until(lambda: thread.count > 3 * i)
+        with Events(then) as events:
+            plant(raises, line_of(raises, "raises"))
+            until(lambda: events.of(UNWIND) and not stepped)
+        assert [row[:3] for row in events[1:]] == [
+            (UNWIND, "raises", line_of(raises, "raises")), (UNWIND, "between", between.__code__.co_firstlineno + 2),
+            (LINE, "catches", line)], events
+    thread.end()
+
+
 def one_line(thread):
     while not thread.stop: thread.count += 1  # one_line
 
@@ -670,6 +720,125 @@ def case_given_back():
         thread.join()
     module.evaluation_end()
     assert (module.evaluation_slot(), module.evaluation_traced(), module.evaluation_possible()) == state
+
+
+def descending(thread, depth=30):
+    if depth:
+        for _ in iter([1]):
+            return descending(thread, depth - 1)
+    thread.wait.wait(20)
+    return (yield_from(thread), thread.count)
+
+
+def yield_from(thread):
+    for one in numbers(3):
+        thread.count += one
+    return thread.count
+
+
+def own_tracer(thread):
+    def tracer(frame, event, _):
+        thread.count += 1
+        return tracer
+
+    sys.settrace(tracer)
+    while not thread.stop:
+        outer(2)
+        time.sleep(0.001)
+    assert sys.gettrace() is tracer
+    sys.settrace(None)
+
+
+def case_fields_given_back():
+    """Every field of every thread, of each kind of thread, as before: while they wait, and again after they ran on."""
+    standing = Thread(descending)
+    standing.wait = threading.Event()
+    threads = [Thread(body) for body in (hot, sleeping, one_line, own_tracer)] + [standing]
+    for thread in threads:
+        thread.start()
+    native = ctypes.CFUNCTYPE(None)(lambda: time.sleep(0.001))
+    module.evaluation_native(ctypes.cast(native, ctypes.c_void_p))
+    until(lambda: all(thread.count for thread in threads if thread is not standing))
+    suspended = numbers(10)
+    next(suspended)
+    module.evaluation_inside(1)
+
+    def fields():
+        """Which states of threads there are: the native thread is another one each time, and now and then none."""
+        told = module.evaluation_fields().decode().splitlines()
+        return told[0], {tuple(line.split(":")[1].split()[:4]) for line in told[1:]}
+
+    def quiet():
+        """Of the innermost calls: as they end, it is handed to the outer ones."""
+        return {line.split(":")[1].split()[4] for line in module.evaluation_fields().decode().splitlines()[1:]}
+
+    threads[3].end()
+    without = fields()
+    until(lambda: quiet() == {"0"})
+    for i in range(50):
+        assert module.evaluation_begin() is None
+        for body in hot, sleeping, descending, numbers, yield_from:
+            lines = {line for line in range(body.__code__.co_firstlineno + 1, body.__code__.co_firstlineno + 4)}
+            plant(body, *lines)
+        module.evaluation_step(one_line.__code__, LINE | CALL | RETURN)
+        module.evaluation_exceptions((RAISE, UNWIND, RAISE | UNWIND, 0)[i % 4])
+        module.evaluation_new_code(1)
+        next(suspended) if i < 5 else None
+        time.sleep(0.001)
+        module.evaluation_gate(i & 1)
+        time.sleep(0.001)
+        module.evaluation_gate(0)
+        module.evaluation_end()
+        assert quiet() == {"0"}, module.evaluation_fields().decode()
+        until(lambda: fields()[0] == without[0])
+    until(lambda: fields() == without)
+    standing.wait.set()
+    standing.join()
+    assert standing.failure is None
+    for thread in threads[:3]:
+        thread.end()
+    module.evaluation_native_stop()
+    assert module.evaluation_fields().decode().splitlines()[0] == without[0]
+    assert quiet() == {"0"}
+
+
+def case_programs_trace_function_stays():
+    """Set, replaced and dropped by the program while ours is there, under events and after the end: it is heard, never
+    freed while it is used, and freed when the program drops it."""
+    line = line_of(leaf, "leaf")
+
+    class Tracer(object):
+        def __init__(self):
+            self.heard = 0
+
+        def __call__(self, frame, event, _):
+            self.heard += frame.f_code is leaf.__code__
+            return self
+
+    with Events() as events:
+        plant(leaf, line)
+        for i in range(200):
+            tracer = Tracer()
+            gone = weakref.ref(tracer)
+            sys.settrace(tracer)
+            del tracer
+            outer(2)
+            assert gone().heard == 8, gone().heard  # call, two lines, return
+            if i % 3 == 0:
+                module.evaluation_exceptions(RAISE | UNWIND if i % 2 else 0)
+            if i % 5 == 0:
+                module.evaluation_end()
+                outer(1)
+                assert module.evaluation_begin() is None
+                plant(leaf, line)
+            gc.collect()
+            assert sys.gettrace() is gone()
+            sys.settrace(None)
+            assert gone() is None
+        module.evaluation_exceptions(0)
+        plant(leaf)
+    assert module.evaluation_traced() == 0
+    assert len(events) >= 400
 
 
 def case_forked():

@@ -157,6 +157,38 @@ def test_exceptions(python, debugged):
         one.until("done uncaught")
 
 
+def test_uncaught_in_other_threads(python, debugged):
+    """One that threading does not know, and the main one, which ends by it."""
+    one = debugged(python)
+    one.call("set_exception_breakpoints", filters=["uncaught"])
+    for command, first, last in (("raw_uncaught", "fails", "fails"), ("fatal", "fails", "<module>")):
+        one.say(command)
+        one.stopped("exception")
+        names = [frame["name"] for frame in one.frames()]
+        assert (names[0], names[-1]) == (first, last), names
+        assert one.thread in [thread["id"] for thread in one.call("threads")["threads"]]
+        assert one.evaluate("text") == repr(command.split("_")[0])
+        assert one.call("exception_info", threadId=one.thread)["breakMode"] == "unhandled"
+        one.call("continue", threadId=one.thread)
+        if command == "raw_uncaught":
+            one.until("done " + command)
+    assert one.target.child.wait(20) == 1
+
+
+def test_uncaught_leaves_nothing(python, debugged):
+    hooks = ("[__import__('sys').excepthook, getattr(__import__('sys'), 'unraisablehook', 0), "
+             "'_invoke_excepthook' in vars(__import__('threading').Thread)]")
+    one = debugged(python)
+    before = one.eval(hooks).value
+    for _ in range(2):
+        one.call("set_exception_breakpoints", filters=["uncaught"])
+    one.call("set_exception_breakpoints", filters=[])
+    assert one.eval(hooks).value == before
+    one.call("set_exception_breakpoints", filters=["uncaught"])
+    assert one.debugger.end().kind == END
+    wait_until(lambda: one.eval(hooks).value == before)
+
+
 def test_goto(python, debugged):
     one = debugged(python)
     one.breaks("jump_third")

@@ -162,8 +162,8 @@ def test_a_log_message_that_fails_lets_it_run(attached, any_python):
     assert not session.seen("stopped")
 
 
-def test_ten_thousand_breakpoints(attached, any_python):
-    program, session = attached(any_python)
+def test_ten_thousand_breakpoints(attached, python):
+    program, session = attached(python)
     points = [{"line": 1 + i % 400} for i in range(10000)]
     answer = session.request("setBreakpoints", {"source": program.source(), "breakpoints": points})
     assert len(answer["breakpoints"]) == 10000
@@ -242,39 +242,46 @@ def test_not_caught(attached, python, name):
     program.until("done uncaught")
 
 
-def test_exception_filter_with_a_condition(attached, python):
+@pytest.mark.parametrize("name, command", [("raised", "caught"), ("uncaught", "uncaught"), ("userUnhandled", "uncaught")])
+def test_exception_filter_with_a_condition(attached, python, name, command):
     program, session = attached(python)
-    answer = session.request("setExceptionBreakpoints", {"filters": [], "filterOptions": [
-        {"filterId": "raised", "condition": "text == 'another'"}]})
-    assert all(point["verified"] for point in answer.get("breakpoints", []))
-    program.run("caught")
+
+    def wanted(condition):
+        answer = session.request("setExceptionBreakpoints", {"filters": [], "filterOptions": [
+            {"filterId": name, "condition": condition}]})
+        assert all(point["verified"] for point in answer.get("breakpoints", []))
+
+    wanted("text == 'another' or isinstance(exception, KeyError)")
+    program.run(command)
     assert not session.seen("stopped")
-    session.request("setExceptionBreakpoints", {"filters": [], "filterOptions": [
-        {"filterId": "raised", "condition": "text == 'caught one'"}]})
-    program.say("caught")
+    wanted("text in ('caught one', 'not caught') and isinstance(exception, ValueError)")
+    program.say(command)
     body = stopped(session, "exception")
     session.request("setExceptionBreakpoints", {"filters": []})
     resume(session, body["threadId"])
-    program.until("done caught")
+    program.until("done " + command)
 
 
 # ---- data ----
 
-def test_data_breakpoint(attached, python):
+@pytest.mark.parametrize("owner, name, expression", [("box", "x", "box.x"), ("store", "'k'", "store['k']")],
+                         ids=["attribute", "key"])
+def test_data_breakpoint(attached, python, owner, name, expression):
     program, session = attached(python)
     body, frame = stop_at(session, program, "watched", "watched")
-    box = evaluate(session, "box", frame)
-    info = session.request("dataBreakpointInfo", {"variablesReference": box["variablesReference"], "name": "x"})
+    reference = evaluate(session, owner, frame)["variablesReference"]
+    shown = [one["name"] for one in session.request("variables", {"variablesReference": reference})["variables"]]
+    info = session.request("dataBreakpointInfo", {"variablesReference": reference, "name": name if name in shown else shown[0]})
     assert info["dataId"] and info["description"]
     answer = session.request("setDataBreakpoints", {"breakpoints": [{"dataId": info["dataId"], "accessType": "write"}]})
     assert answer["breakpoints"][0]["verified"], answer
     set_lines(session, program)
-    seen = []
-    for _ in range(2):  # x: 1 -> 0 -> 1
+    seen, before = [], evaluate(session, expression, frame)["result"]
+    for _ in range(2 if owner == "box" else 1):  # x: 1 -> 0 -> 1; k: 0 -> 0 -> 1
         resume(session, body["threadId"])
         body = stopped(session, "data breakpoint")
-        seen.append(evaluate(session, "box.x", top(session, body["threadId"]))["result"])
-    assert seen == ["0", "1"]
+        seen.append(evaluate(session, expression, top(session, body["threadId"]))["result"])
+    assert (before, seen) == (("1", ["0", "1"]) if owner == "box" else ("0", ["1"]))
     session.request("setDataBreakpoints", {"breakpoints": []})
     go_on(session, program, body["threadId"], "watched")
 

@@ -1,14 +1,15 @@
-"""What is left of a session: nothing.  PROBING_DAP_CYCLES: attaches and detaches under load (15; the long form 1000)."""
+"""What is left of a session: nothing.  PROBING_DAP_CYCLES: attaches and detaches under load (50; the long form 1000)."""
 
 import json
 import os
 import statistics
+import time
 
 from debuggee import evaluate, resume, set_lines, stop_at, stopped, top
 from hard import wait_until
 from target import probing
 
-CYCLES = int(os.environ.get("PROBING_DAP_CYCLES", "15"))
+CYCLES = int(os.environ.get("PROBING_DAP_CYCLES", "50"))
 # What a debugger changes in an interpreter, as far as that can be told from inside.
 STATE = """
 import sys, threading, gc, json
@@ -100,11 +101,26 @@ def test_speed_comes_back(debuggee, client, python):
     assert statistics.median(ratios) > 0.9, ratios
 
 
+COUNTS = """
+import gc, sys
+gc.collect()
+main = sys.modules["__main__"]
+found = [sys.getrefcount(one.__code__) for one in vars(main).values() if hasattr(one, "__code__")]
+""".strip()
+
+
+def references(program):
+    """To the code objects of the program's functions."""
+    probing("-t", program.pid, "inject", check=False)
+    return probing("-t", program.pid, "eval", COUNTS + "\nprint(found)").stdout
+
+
 def test_cycles(debuggee, client, python):
     """Under load; every third client dies instead of saying goodbye."""
     program = debuggee(python, "hot", "one_line", "sleeper", "calls")
-    first = None
+    first, seconds = None, []
     for i in range(CYCLES):
+        began = time.monotonic()
         session = client()
         session.attach(program.pid)
         body, frame = stop_at(session, program, "cold", "cold")
@@ -119,12 +135,17 @@ def test_cycles(debuggee, client, python):
             session.disconnect()
             session.close()
         program.until("done cold", 20)
-        if i == min(4, CYCLES - 1):
+        seconds.append(time.monotonic() - began)
+        if i == CYCLES // 3:  # malloc's arenas are there
+            counts = references(program)  # it collects garbage first
             first = usage(program.pid)
     # A connection's thread may still be ending.
     wait_until(lambda: all(usage(program.pid)[what] <= first[what] for what in ("threads", "files")), 10)
+    wait_until(lambda: references(program) == counts, 10)
     last = usage(program.pid)
     assert last["kB"] - first["kB"] < 4096 + 8 * CYCLES, (first, last)
+    third = len(seconds) // 3
+    assert statistics.median(seconds[-third:]) < 1.5 * statistics.median(seconds[:third]) + 0.05, seconds
     for lane in ("hot", "one_line", "sleeper", "calls"):
         program.moves(lane)
 

@@ -1,15 +1,15 @@
 """A session from its begin to its end: order, capabilities, refusals, disconnect in each of its forms, a second client."""
 
 import os
+import shutil
 import signal
-import time
 
 import pytest
 
-from client import CLIENT, Failed, Stdio
-from debuggee import go_on, marks, python_frames, resume, set_lines, stack, stop_at, stopped, top
+from client import CLIENT, Failed, Stdio, framed
+from debuggee import go_on, marks, resume, set_lines, stop_at, stopped, top
 from hard import wait_until
-from target import PROBING
+from target import PROBING, TARGETS, probing
 
 CAPABILITIES = [
     "supportsConfigurationDoneRequest", "supportsFunctionBreakpoints", "supportsConditionalBreakpoints",
@@ -26,12 +26,10 @@ NOT_OURS = ["stepBack", "reverseContinue", "restartFrame", "restart", "terminate
             "setInstructionBreakpoints", "noSuchRequest", "runInTerminal"]
 
 
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def copied(folder):
+    for name in ("debugged.py", "debugged_late.py"):
+        shutil.copy(os.path.join(TARGETS, name), str(folder))
+    return folder
 
 
 def test_initialize(client):
@@ -102,6 +100,44 @@ def test_debugpy_arguments(attached, any_python, arguments):
     program, session = attached(any_python, **arguments)
     body, _ = stop_at(session, program, "cold", "cold")
     go_on(session, program, body["threadId"], "cold")
+
+
+def test_attach_by_name(debuggee, client, any_python, tmp_path):
+    """processName: a part of the command line; what is not one process is refused."""
+    if any_python.root:
+        pytest.skip("another root does not see the folder")
+    program = debuggee(any_python, folder=str(copied(tmp_path)))
+    session = client()
+    session.attach(processName=str(tmp_path))
+    assert session.event("process")["systemProcessId"] == program.pid
+    other = client()
+    other.initialize()
+    other.refused("attach", {"processName": "no such program " + str(tmp_path)})
+
+
+def test_stop_on_entry(attached, any_python):
+    program, session = attached(any_python, "hot", stopOnEntry=True)
+    body = stopped(session)
+    assert body["reason"] in ("entry", "pause"), body
+    program.stands("hot")
+    resume(session, body["threadId"])
+    program.moves("hot")
+
+
+def test_ranks_become_sessions(debuggee, client, any_python):
+    """`ranks`: the other processes of its job on this machine, by RANK of their environment."""
+    ranks = [debuggee(any_python, "hot", variables={"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}) for rank in range(2)]
+    session = client()
+    session.attach(ranks[0].pid, ranks=True)
+    asked = session.reverse_request("startDebugging", 20)
+    session.reply(asked)
+    configuration = asked["arguments"]["configuration"]
+    assert asked["arguments"]["request"] == "attach" and configuration["processId"] == ranks[1].pid, configuration
+    other = client()
+    other.attach(**configuration)
+    body, _ = stop_at(other, ranks[1], "cold", "cold")
+    go_on(other, ranks[1], body["threadId"], "cold")
+    assert not [one for one in other.requests if one["command"] == "startDebugging"]
 
 
 def test_process_event(attached, python):
@@ -177,23 +213,23 @@ def test_disconnect_from_a_running_one(attached, python):
     program.run("steps")
 
 
-def test_disconnect_that_ends_it(attached, any_python):
-    program, session = attached(any_python)
+def test_disconnect_that_ends_it(attached, python):
+    program, session = attached(python)
     session.disconnect(terminateDebuggee=True)
     wait_until(lambda: program.target.child.poll() is not None)
 
 
-def test_terminate(attached, any_python):
-    program, session = attached(any_python, onTerminate="SIGTERM")
+def test_terminate(attached, python):
+    program, session = attached(python, onTerminate="SIGTERM")
     session.request("terminate", {})
     session.event("exited")
     session.event("terminated")
     wait_until(lambda: program.target.child.poll() is not None)
 
 
-def test_terminate_leaves_what_was_attached_to(attached, any_python):
+def test_terminate_leaves_what_was_attached_to(attached, python):
     """And so does dape's way of closing: terminate, and disconnect with terminateDebuggee when the session has ended."""
-    program, session = attached(any_python, "hot")
+    program, session = attached(python, "hot")
     stop_at(session, program, "cold", "cold")
     session.request("terminate", {})
     session.event("terminated")
@@ -220,8 +256,8 @@ def test_the_program_ends_by_itself(attached, python):
     assert names.index("exited") < names.index("terminated")
 
 
-def test_the_program_is_killed_while_stopped(attached, any_python):
-    program, session = attached(any_python)
+def test_the_program_is_killed_while_stopped(attached, python):
+    program, session = attached(python)
     body, _ = stop_at(session, program, "cold", "cold")
     program.target.child.kill()
     session.event("terminated")
@@ -230,10 +266,20 @@ def test_the_program_is_killed_while_stopped(attached, any_python):
 
 
 def test_requests_after_disconnect(attached, any_python):
-    _, session = attached(any_python)
-    session.disconnect()
+    """Those that were on their way are answered or not, but nothing comes but answers, and the adapter ends."""
+    program, session = attached(any_python, "hot")
+    sent = [("disconnect", {}), ("threads", None), ("evaluate", {"expression": "1"}), ("disconnect", {})]
+    text = b""
+    for command, arguments in sent:
+        session.seq += 1
+        session.pending[session.seq] = command
+        text += framed(dict({"seq": session.seq, "type": "request", "command": command}, **({"arguments": arguments} if arguments else {})))
+    first = session.seq - len(sent) + 1
+    session.transport.write(text)
     session.wait_end()
-    assert not session.pending
+    answers = [session.answers[seq] for seq in range(first, session.seq + 1) if seq in session.answers]
+    assert {answer["command"] for answer in answers if answer["success"]} == {"disconnect"}, answers
+    program.moves("hot")
 
 
 def test_a_second_client_is_told(attached, client, any_python):
@@ -291,101 +337,6 @@ def test_a_client_that_hangs_up(attached, any_python):
     program.moves("hot", 10)
 
 
-# ---- launch, cancel ----
-
-def test_launch(client, any_python, folders, tmp_path):
-    program = os.path.join(folders(any_python)[1], "debugged.py")
-    if any_python.root:
-        pytest.skip("launches programs of this machine only")
-    session = client()
-    session.initialize()
-    launch = session.send("launch", {"program": program, "python": any_python.executable, "cwd": str(tmp_path), "args": []})
-    session.ready(launch)
-    answer = session.request("setBreakpoints", {"source": {"path": program}, "breakpoints": [
-        {"line": marks()["step_a"]}]})
-    assert len(answer["breakpoints"]) == 1
-    session.request("configurationDone")
-    session.wait(launch)
-    body = session.event("process")
-    assert body["startMethod"] == "launch" and alive(body["systemProcessId"])
-    session.event("output", lambda output: "ready" in output["output"])
-    session.disconnect(terminateDebuggee=True)
-    wait_until(lambda: not alive(body["systemProcessId"]))
-
-
-def test_launch_stops_on_entry(client, any_python, tmp_path):
-    """At the first line of the program, with no frame but its own."""
-    if any_python.root:
-        pytest.skip("launches programs of this machine only")
-    path = tmp_path / "short.py"
-    path.write_text("x = 1\nprint('the end')\n")
-    session = client()
-    session.initialize()
-    launch = session.send("launch", {"program": str(path), "python": any_python.executable, "stopOnEntry": True})
-    session.ready(launch)
-    session.request("configurationDone")
-    session.wait(launch)
-    body = session.event("stopped")
-    frames = session.request("stackTrace", {"threadId": body["threadId"]})["stackFrames"]
-    shown = [(frame["source"]["path"], frame["line"]) for frame in python_frames(frames)]
-    assert body["reason"] == "entry" and shown == [(str(path), 1)], (body, frames)
-    session.request("next", {"threadId": body["threadId"]})
-    assert session.event("stopped")["reason"] == "step"
-    session.request("continue", {"threadId": body["threadId"]})
-    session.event("output", lambda output: "the end" in output["output"])
-    session.event("terminated")
-
-
-def test_launch_of_nothing(client):
-    session = client()
-    session.initialize()
-    with pytest.raises(Failed):
-        session.ready(session.send("launch", {"program": "/no/such/program.py"}))
-
-
-def test_cancel(attached, any_python):
-    program, session = attached(any_python)
-    body, frame = stop_at(session, program, "cold", "cold")
-    began = time.monotonic()
-    seq = session.send("evaluate", {"expression": "any(x for x in iter(int, 1))", "frameId": frame["id"],
-                                    "context": "repl"})
-    session.request("cancel", {"requestId": seq})
-    answer = session.answer(seq)
-    assert answer["success"] is False and answer["message"] == "cancelled", answer
-    assert time.monotonic() - began < 10
-    assert stack(session, body["threadId"])
-
-
-def test_cancel_of_what_waits(attached, any_python):
-    program, session = attached(any_python)
-    _, frame = stop_at(session, program, "cold", "cold")
-    slow = session.send("evaluate", {"expression": "__import__('time').sleep(0.5)", "frameId": frame["id"]})
-    waiting = session.send("evaluate", {"expression": "1", "frameId": frame["id"]})
-    session.request("cancel", {"requestId": waiting})
-    answer = session.answer(waiting)
-    assert answer["success"] is False and answer["message"] == "cancelled"
-    session.wait(slow)
-
-
-def test_cancel_of_nothing(client):
-    session = client()
-    session.initialize()
-    session.request("cancel", {"requestId": 4711})
-    session.request("cancel", {})
-
-
-def test_a_stuck_repr_does_not_hang_the_session(attached, any_python):
-    program, session = attached(any_python)
-    body, frame = stop_at(session, program, "slow", "slow_value")
-    seq = session.send("evaluate", {"expression": "repr(slow_one)", "frameId": frame["id"], "context": "watch"})
-    time.sleep(0.2)
-    session.request("cancel", {"requestId": seq}, seconds=5)
-    assert session.answer(seq, 15)["success"] is False
-    assert session.request("threads", seconds=5)["threads"]
-    assert session.request("evaluate", {"expression": "1 + 1", "frameId": frame["id"]}, seconds=10)["result"] == "2"
-    go_on(session, program, body["threadId"], "slow_value")
-
-
 def test_fork_drops_the_session_in_the_child(attached, python):
     program, session = attached(python)
     set_lines(session, program, "cold")
@@ -404,3 +355,25 @@ def test_stdio_ends_with_its_input():
     adapter = Stdio(PROBING, "dap")
     assert adapter.close() == 0
     assert not adapter.errors
+
+
+def test_an_interpreter_without_a_gil(debuggee, client, python):
+    """It says so (here: falsely); that it cannot be stopped is an answer, and it can be looked at."""
+    if python.minor < (3, 13):
+        pytest.skip("always has its GIL")
+    program = debuggee(python, "hot")
+    probing("-t", program.pid, "inject", check=False)
+    probing("-t", program.pid, "eval", "import sys; sys._is_gil_enabled = lambda: False")
+    session = client()
+    session.attach(program.pid)
+    session.refused("setBreakpoints", {"source": program.source(), "breakpoints": [{"line": program.line("hot")}]})
+    session.refused("pause", {"threadId": 0})
+    assert session.request("threads")["threads"]
+    session.disconnect()
+    program.moves("hot")
+    other = client()
+    other.attach(program.pid, look=True)
+    other.request("pause", {"threadId": 0})
+    body = stopped(other)
+    assert other.request("stackTrace", {"threadId": body["threadId"]})["stackFrames"]
+    program.moves("hot")

@@ -1,4 +1,4 @@
-"""A training job: tensors, arrays, modules and optimizers as variables; backward; torch.compile; the countdown of a pause."""
+"""A training job: tensors, arrays, modules and optimizers as variables; the countdown of a pause; workers and examples/train.py."""
 
 import base64
 import os
@@ -9,56 +9,12 @@ import time
 import pytest
 
 import pythons
-from debuggee import evaluate, local_variables, marks, python_frames, resume, set_lines, stack, stop_at, stopped, top, variables
+from debuggee import evaluate, local_variables, python_frames, stack, stop_at, stopped, top, variables
 from target import SRCDIR, children as processes_of
 from torch_python import torch_python
+from training import Job, finish
 
-NAME = "debugged_torch.py"
 pytestmark = pytest.mark.skipif(not torch_python(), reason="needs a Python with torch (./bootstrap check has one)")
-
-
-class Job:
-    """debugged_torch.py, with what debuggee.py's steps ask of a program."""
-
-    def __init__(self, start, folders, *arguments, **options):
-        self.target = start(pythons.Python([], torch_python(), (3, 0, 0), "torch"), NAME, *arguments, **options)
-        self.pid = self.target.pid
-        self.path = "{}/{}".format(folders(self.target.python)[1], NAME)
-
-    def source(self, name=NAME):
-        return {"path": self.path, "name": name}
-
-    def line(self, mark, name=NAME):
-        return marks(NAME)[mark]
-
-    def say(self, command):
-        self.target.child.stdin.write(command.encode() + b"\n")
-        self.target.child.stdin.flush()
-
-    def until(self, wanted):
-        while True:
-            line = self.target.line()
-            assert line is not None, "the job ended"
-            if line == wanted:
-                return
-
-
-@pytest.fixture
-def job(start, folders, client):
-    """job(*arguments, **of attach): (the job, a client attached to it)."""
-
-    def begin(*arguments, **more):
-        program, session = Job(start, folders, *arguments), client()
-        session.attach(program.pid, **more)
-        return program, session
-
-    return begin
-
-
-def finish(session, program, thread, command="step"):
-    set_lines(session, program, name=NAME)
-    resume(session, thread)
-    program.until("done " + command)
 
 
 def lazily(session, rows, name):
@@ -149,47 +105,6 @@ def test_module_and_optimizer(at_step):
     optimizer = evaluate(session, "optimizer", frame)
     rows = children(session, optimizer["variablesReference"])
     assert any("state" in name for name in rows) and any("group" in name for name in rows), rows
-
-
-def test_breakpoint_in_backward(job):
-    program, session = job()
-    body, frame = stop_at(session, program, "backward", "step")
-    assert local_variables(session, frame)["grad"]["value"] == "Tensor float32 [3, 2] cpu"
-    finish(session, program, body["threadId"])
-
-
-def test_thread_locals_are_those_of_the_thread(job):
-    """Within backward torch's grad mode is off on that thread."""
-    program, session = job()
-    body, frame = stop_at(session, program, "backward", "step")
-    inside = evaluate(session, "torch.is_grad_enabled()", frame)["result"]
-    finish(session, program, body["threadId"])
-    body, frame = stop_at(session, program, "forward", "step")
-    assert (inside, evaluate(session, "torch.is_grad_enabled()", frame)["result"]) == ("False", "True")
-    finish(session, program, body["threadId"])
-
-
-def test_compiled_code(job):
-    """Dynamo's evaluator stays; a function that compiled code calls can be stopped in, the compiled one is left or stops."""
-    program, session = job("compile")
-    for _ in range(2):
-        body, frame = stop_at(session, program, "helper", "step")
-        assert frame["name"].endswith("helper")
-        finish(session, program, body["threadId"])
-    set_lines(session, program, "compiled", name=NAME)
-    program.say("step")
-    try:
-        body = stopped(session, "breakpoint", 3)
-        finish(session, program, body["threadId"])
-    except AssertionError:
-        program.until("done step")
-    count = "len(__import__('torch')._dynamo.eval_frame.cached_backends)"
-    before = evaluate(session, count, context="repl")["result"]
-    session.disconnect()
-    for _ in range(3):
-        program.say("step")
-        program.until("done step")
-    assert int(before) >= 1
 
 
 def test_a_pause_warns_of_the_time_out(job):

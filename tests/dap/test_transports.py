@@ -13,7 +13,7 @@ import pytest
 from client import Failed, Socket, framed
 from debuggee import go_on, stop_at, stopped
 from hard import wait_until
-from target import DEADLINE, PROBING
+from target import DEADLINE, PROBING, die_with_parent
 
 TOKEN = "correct-horse-battery-staple"
 # As another user: connect, ask, tell what came.
@@ -83,6 +83,21 @@ def test_the_network_goes(debuggee, client, serve, any_python):
         program.run("cold", 10)
 
 
+def test_a_client_that_comes_while_another_leaves(debuggee, client, serve, any_python):
+    """It waits for the other's end, and gets a session of its own."""
+    program = debuggee(any_python, "hot")
+    server = serve(program, "--listen")
+    for _ in range(10):
+        session = client(Socket(server.address))
+        session.attach()
+        session.send("evaluate", {"expression": "sum(range(100000))", "context": "repl"})
+        session.kill()
+    session = client(Socket(server.address))
+    session.attach()
+    break_and_leave(session, program)
+    assert server.end() == 0
+
+
 def test_unix_socket(debuggee, client, serve, any_python, tmp_path):
     program = debuggee(any_python)
     path = str(tmp_path / "debug.sock")
@@ -150,9 +165,9 @@ def test_pause(debuggee, client, serve, python):
     program.moves("hot")
 
 
-def test_disconnect_that_leaves_it_paused(debuggee, client, serve, any_python):
+def test_disconnect_that_leaves_it_paused(debuggee, client, serve, python):
     """The next client finds it as it was left."""
-    program = debuggee(any_python, "hot")
+    program = debuggee(python, "hot")
     server = serve(program, "--listen")
     session = client(Socket(server.address))
     assert session.initialize()["supportSuspendDebuggee"]
@@ -166,6 +181,23 @@ def test_disconnect_that_leaves_it_paused(debuggee, client, serve, any_python):
     body = stopped(other)
     go_on(other, program, body["threadId"], "cold")
     program.moves("hot")
+
+
+def test_only_a_server_that_stays_keeps_it_paused(client):
+    """Standard input and output, and a server for one client, have no next one."""
+    assert not client().initialize().get("supportSuspendDebuggee")
+    adapter = subprocess.Popen([PROBING, "dap", "--once", "--address", "127.0.0.1:0"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, encoding="utf-8", preexec_fn=die_with_parent)
+    try:
+        port = int(adapter.stdout.readline().rpartition(":")[2])
+        session = client(Socket(("127.0.0.1", port)))
+        assert not session.initialize().get("supportSuspendDebuggee")
+        session.close()
+        assert adapter.wait(10) == 0
+    finally:
+        adapter.kill()
+        adapter.wait()
+        adapter.stdout.close()
 
 
 def test_a_pause_that_nobody_comes_to(debuggee, serve, any_python):

@@ -91,7 +91,7 @@ const scenarios = {
 
     async launch(client) {
         await client.hitBreakpoint({ program: told.path, python: told.python, args: ["calls"] },
-            { path: told.path, line: told.marks.main });
+            { path: told.path, line: told.marks.main, verified: false }); // its code is not there yet
         await client.disconnectRequest({ terminateDebuggee: true });
     },
 

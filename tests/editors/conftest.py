@@ -26,30 +26,29 @@ def pictures():
     return folder
 
 
-@pytest.fixture
-def job(tmp_path):
-    """A training job that nobody prepared, its program alone in a folder."""
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    """A training job that nobody prepared, its program alone in a folder; each test of a file leaves it running."""
     python = torch_python()
     if python is None:
         pytest.skip("no Python with torch (./bootstrap check installs one)")
-    folder = tmp_path / "project"
-    folder.mkdir()
-    one = training.Training(python, folder)
+    one = training.Training(python, tmp_path_factory.mktemp("project"))
     yield one
     one.close()
 
 
 @pytest.fixture
 def listen(job):
-    """listen(): `probing PID debug --listen` for the job; the port."""
+    """listen(): `probing PID debug --listen` for the job; the port, or 0 for the path of a Unix socket."""
     started = []
 
-    def begin(*options):
-        port = workbench.free_port()
+    def begin(*options, path=None):
+        port = 0 if path else workbench.free_port()
         started.append(subprocess.Popen(
-            [PROBING, str(job.pid), "debug", "--listen", "--address", "127.0.0.1:{}".format(port), *options],
+            [PROBING, str(job.pid), "debug", "--listen", "--address", path or "127.0.0.1:{}".format(port), *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
-        workbench.until("the server", lambda: listening(port) or started[-1].poll() is not None)
+        there = (lambda: os.path.exists(path)) if path else (lambda: listening(port))
+        workbench.until("the server", lambda: there() or started[-1].poll() is not None)
         assert started[-1].poll() is None, started[-1].stderr.read().decode()
         return port
 

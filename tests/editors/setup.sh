@@ -1,12 +1,14 @@
 #!/bin/sh
 # tests/editors/setup.sh DIR: the real VS Code for tests, in DIR: code-server (its workbench and extension host) and the node
-# it wants, both from npm.  About a minute and 0.8 GB; a second run does nothing.
+# it wants, both from npm; and ESLint for the extension.  About a minute and 0.9 GB; a second run does nothing.
 # No install script of a package runs: they would download from elsewhere, and what they build is not needed here.
 # Status 77, with the reason, when it cannot be made here.
 set -eu
 dir=${1:?usage: tests/editors/setup.sh DIR}
 code_server=4.139.1 # VS Code 1.139.1
 node=24.21.0
+eslint='eslint@10.15.0 typescript-eslint@8.73.0'
+vscode=$(cd "$(dirname "$0")/../../editors/vscode" && pwd)
 
 skip() {
     echo "editors: $*"
@@ -21,7 +23,7 @@ x86_64) machine=x64 ;;
 aarch64) machine=arm64 ;;
 *) skip "no node for $(uname -m)" ;;
 esac
-mkdir -p "$dir/node" "$dir/code-server"
+mkdir -p "$dir/node" "$dir/code-server" "$dir/lint"
 dir=$(cd "$dir" && pwd)
 
 install() {
@@ -40,4 +42,8 @@ cd node_modules/code-server/lib/vscode
 install
 # What the package's own script does besides.
 ln -sfn node_modules node_modules.asar
+cp "$vscode/package.json" "$vscode/package-lock.json" "$dir/lint/"
+cd "$dir/lint"
+# shellcheck disable=SC2086
+npm install --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $eslint || skip "npm has no ESLint"
 touch "$dir/.ready"

@@ -10,6 +10,23 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LINE = training.line_of(training.LINE_TEXT)
 
 
+def test_compiles(newer_root):
+    """Without a warning, beside dape."""
+    inner = "/tmp/probing-compile-{}".format(os.getpid())
+    outside = newer_root.path + inner
+    os.makedirs(outside)
+    try:
+        shutil.copy(os.path.join(training.SRCDIR, "editors", "dape", "probing.el"), outside)
+        done = subprocess.run(
+            newer_root.command("emacs", "-batch", "-f", "package-initialize", "--eval", "(setq byte-compile-error-on-warn t)",
+                               "-f", "batch-byte-compile", inner + "/probing.el"),
+            env=newer_root.variables(inner), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+        assert done.returncode == 0, done.stdout.decode()
+        assert os.path.exists(outside + "/probing.elc")
+    finally:
+        shutil.rmtree(outside, ignore_errors=True)
+
+
 def test_dape(job, listen, newer_root):
     before = job.cost()
     inner = "/tmp/probing-dape-{}".format(os.getpid())
@@ -32,4 +49,4 @@ def test_dape(job, listen, newer_root):
     assert seen[1].startswith("value ") and "float32 [8, 32, 101]" in seen[1]
     assert seen[2:] == ["evaluated", "stepped", "left"]
     job.moves()
-    assert job.cost() < 1.2 * before
+    assert job.costs_again(before)

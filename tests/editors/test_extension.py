@@ -4,6 +4,8 @@ import glob
 import json
 import os
 import re
+import shutil
+import struct
 import subprocess
 import zipfile
 
@@ -38,7 +40,22 @@ def test_units(package, tmp_path):
     done = subprocess.run([node, "--test", os.path.join(HERE, "units.js")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env=dict(os.environ, OUT=str(tmp_path / "extension" / "out")), timeout=60)
     assert done.returncode == 0, done.stdout.decode()
-    assert b"pass 5" in done.stdout
+    assert b"pass 7" in done.stdout
+
+
+def test_lint(tmp_path):
+    """ESLint, with the rules of eslint.config.mjs."""
+    tools = os.environ["PROBING_EDITORS"]
+    node, modules = os.path.join(tools, "node", "bin", "node"), os.path.join(tools, "lint", "node_modules")
+    if not os.path.exists(modules):
+        pytest.skip("no ESLint: tests/editors/setup.sh was not run, or could not")
+    for name in ("src", "package.json", "tsconfig.json", "eslint.config.mjs"):
+        path = os.path.join(FOLDER, name)
+        (shutil.copytree if os.path.isdir(path) else shutil.copy)(path, str(tmp_path / name))
+    os.symlink(modules, str(tmp_path / "node_modules"))
+    done = subprocess.run([node, os.path.join(modules, "eslint", "bin", "eslint.js"), "--max-warnings", "0", "src"], cwd=str(tmp_path),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    assert done.returncode == 0, done.stdout.decode()
 
 
 def test_package(package, about):
@@ -50,6 +67,31 @@ def test_package(package, about):
     assert not [name for name in names if "node_modules" in name or name.endswith((".ts", ".map"))]
     assert "dependencies" not in about
     assert about["version"] in package.read("extension.vsixmanifest").decode()
+    assert {"extension/LICENSE.txt", "extension/README.md"} <= set(names)
+    assert package.read("extension/media/icon.png")[16:24] == struct.pack(">II", 128, 128)
+    assert sum(one.compress_size for one in package.infolist()) < 64 << 10
+
+
+def test_needs_no_network(package):
+    """Nothing that it runs or shows is fetched from anywhere, and nothing is required but VS Code and node."""
+    for name in package.namelist():
+        if name.endswith((".js", ".css")):
+            text = package.read(name).decode()
+            assert "http:" not in text and "https:" not in text, name
+            for wanted in re.findall(r"require\(.(.*?).\)", text):
+                assert wanted == "vscode" or wanted.startswith(("node:", "./", "../")), (name, wanted)
+
+
+def test_arguments(about):
+    """VS Code underlines what the extension does not name: all that README does."""
+    with open(os.path.join(SRCDIR, "README.md"), encoding="utf-8") as text:
+        section = text.read().partition("**What attach takes**")[2]
+    rows, launch = section.partition("`launch` takes")[::2]
+    known = about["contributes"]["debuggers"][0]["configurationAttributes"]
+    told = set(re.findall(r"`(\w+)`", rows.partition("|---|---|")[0]))
+    told.update(name for row in re.findall(r"^\|(.*?)\|", rows, re.MULTILINE) for name in re.findall(r"`(\w+)`", row))
+    assert len(told) > 15 and told <= set(known["attach"]["properties"])
+    assert set(re.findall(r"`(\w+)`", launch.partition("\n")[0])) <= set(known["launch"]["properties"])
 
 
 def test_commands_exist(about):

@@ -15,20 +15,37 @@ import pythons  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
 PROGRAM = os.path.join(SRCDIR, "editors", "vscode", "media", "view.py")
-ASK = """
-import sys
-names = {}
-exec(open(sys.argv[1]).read(), names)
-exec(sys.argv[2])
-print(names["view"](value, %r, %r, %r, %r, %r))
+# Answers lines of JSON: the code that makes `value`, then the other arguments of view().
+SERVE = """
+import json, sys
+functions = {}
+exec(open(sys.argv[1]).read(), functions)
+for line in sys.stdin:
+    asked, names = json.loads(line), {}
+    exec(asked.pop(0), names)
+    try:
+        answer = functions["view"](names["value"], *asked)
+    except TypeError as error:
+        answer = json.dumps({"error": str(error)})
+    print(answer, flush=True)
 """
 
 
-def view(python, setup, index=(), row=0, column=0, rows=3, columns=4):
-    code = ASK % (list(index), row, column, rows, columns)
-    done = subprocess.run([python, "-c", code, PROGRAM, setup], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
-    assert done.returncode == 0, done.stderr.decode()
-    return json.loads(done.stdout.decode())
+class Viewer:
+    """A Python that runs view(): one for all questions, as torch takes its time to load."""
+
+    def __init__(self, python):
+        self.child = subprocess.Popen([python, "-c", SERVE, PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def view(self, made, index=(), row=0, column=0, rows=3, columns=4):
+        self.child.stdin.write(json.dumps([made, list(index), row, column, rows, columns]).encode() + b"\n")
+        self.child.stdin.flush()
+        return json.loads(self.child.stdout.readline().decode())
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.stdout.close()
+        assert self.child.wait(60) == 0
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +53,17 @@ def torch():
     python = torch_python()
     if python is None:
         pytest.skip("no Python with torch")
-    return python
+    one = Viewer(python)
+    one.view("import torch; value = torch.tensor(0)")
+    yield one
+    one.close()
 
 
 def test_batch(torch):
     made = "import torch; value = torch.arange(24.).reshape(2, 3, 4).requires_grad_()"
-    got = view(torch, made, index=[1], row=1, column=2, rows=5)
+    got = torch.view(made, index=[1], row=1, column=2, rows=5)
     assert (got["dtype"], got["shape"], got["grad"], got["elements"]) == ("float32", [2, 3, 4], True, 24)
-    assert (got["rows"], got["columns"]) == (3, 4)
+    assert (got["rows"], got["columns"], got["row"], got["column"]) == (3, 4, 1, 2)
     assert got["table"] == [["18", "19"], ["22", "23"]]
     assert got["picture"]["cells"] == "".join("%02x" % int(i * 254 / 11) for i in range(12))
     numbers = got["statistics"]
@@ -52,7 +72,7 @@ def test_batch(torch):
 
 
 def test_not_finite(torch):
-    got = view(torch, "import torch; value = torch.tensor([1., float('nan'), float('inf'), -float('inf')])")
+    got = torch.view("import torch; value = torch.tensor([1., float('nan'), float('inf'), -float('inf')])")
     assert got["table"] == [["1"], ["nan"], ["inf"]]
     assert (got["statistics"]["nan"], got["statistics"]["infinite"]) == (1, 2)
     assert got["picture"]["cells"] == "00ffffff"
@@ -61,32 +81,48 @@ def test_not_finite(torch):
 @pytest.mark.parametrize("made, table", [
     ("torch.tensor(3)", [["3"]]),
     ("torch.zeros(0, 4)", []),
+    ("torch.zeros(0, 3, 4)", []),
+    ("torch.zeros(3, 0)", []),
+    ("torch.zeros(0)", []),
+    ("torch.zeros(2, 0, 4).numpy()", []),
     ("torch.ones(2, 2, dtype=torch.bfloat16)", [["1", "1"], ["1", "1"]]),
     ("torch.ones(1, 1, dtype=torch.complex64)", [["1+0j"]]),
     ("torch.tensor([True, False])", [["True"], ["False"]]),
     ("torch.eye(2).to_sparse()", [["1", "0"], ["0", "1"]]),
     ("torch.quantize_per_tensor(torch.ones(1, 2), 0.5, 0, torch.qint8)", [["1", "1"]]),
     ("torch.eye(2).t()[::1]", [["1", "0"], ["0", "1"]]),
+    ("torch.nn.Parameter(torch.ones(1, 1))", [["1"]]),
     ("torch.ones(2).numpy()", [["1"], ["1"]]),
     ("torch.ones(2).numpy()[0]", [["1"]]),
     ("__import__('numpy').array(['a\"b', 'c' * 99])", [["a?b"], ["c" * 32]]),
 ])
 def test_kinds(torch, made, table):
-    assert view(torch, "import torch; value = " + made)["table"] == table
+    got = torch.view("import torch; value = " + made)
+    assert got["table"] == table
+    assert (got["elements"] == 0) == (table == [])
+
+
+def test_what_has_become_smaller(torch):
+    """Between two stops: the nearest place that is there."""
+    got = torch.view("import torch; value = torch.arange(8).reshape(2, 2, 2)", index=[7], row=24, column=1)
+    assert (got["row"], got["column"], got["table"]) == (0, 1, [["5"], ["7"]])
+    got = torch.view("import torch; value = torch.arange(8).reshape(2, 2, 1, 2)", index=[1], column=9)
+    assert got["table"] == [["4", "5"]]
 
 
 def test_large_ones_are_sampled(torch):
-    got = view(torch, "import torch; value = torch.arange(3000 * 1000).reshape(3000, 1000)", row=2999)
+    got = torch.view("import torch; value = torch.arange(3000 * 1000).reshape(3000, 1000)", row=2999)
     assert got["table"] == [["2999000", "2999001", "2999002", "2999003"]]
     assert got["statistics"]["sampled"] <= 65536 < got["elements"]
     assert got["picture"]["rows"] <= 128 and len(got["picture"]["cells"]) == 2 * got["picture"]["rows"] * got["picture"]["columns"]
 
 
-def test_what_is_no_array(torch):
-    code = "try:\n names['view']([1], [], 0, 0, 1, 1)\nexcept TypeError as error:\n print('told:', error)"
-    done = subprocess.run([torch, "-c", "names = {}\nexec(open(%r).read(), names)\n%s" % (PROGRAM, code)],
-                          stdout=subprocess.PIPE, timeout=60)
-    assert done.stdout.decode() == "told: list is neither a tensor nor an array\n"
+@pytest.mark.parametrize("made, said", [
+    ("[1]", "list is neither a tensor nor an array"),
+    ("__import__('torch').empty(1, device='meta')", "a tensor on the device meta has no values"),
+])
+def test_what_is_no_array(torch, made, said):
+    assert torch.view("value = " + made) == {"error": said}
 
 
 FAKE = """
@@ -103,4 +139,6 @@ def test_every_python():
     found = [python for python in pythons.found() if python.root is None]
     assert found
     for python in found:
-        assert view(python.command()[0], FAKE)["table"] == [["1", "2"], ["3", "4"]]
+        one = Viewer(python.command()[0])
+        assert one.view(FAKE)["table"] == [["1", "2"], ["3", "4"]]
+        one.close()

@@ -1,4 +1,4 @@
-"""examples/train.py in a folder of its own, as something to attach to, and what a step of it costs."""
+"""An example's program in a folder of its own, as something to attach to, and what a step of it costs."""
 
 import os
 import re
@@ -13,21 +13,25 @@ DEADLINE = 120
 LINE_TEXT = "loss = nn.functional.cross_entropy"
 
 
-def line_of(text):
-    with open(os.path.join(SRCDIR, "examples", "train.py")) as source:
+def line_of(text, program="train.py"):
+    with open(os.path.join(SRCDIR, "examples", program)) as source:
         return next(number for number, line in enumerate(source, start=1) if text in line)
 
 
 class Training:
-    def __init__(self, python, folder, *options):
-        self.path = os.path.join(str(folder), "train.py")
-        shutil.copy(os.path.join(SRCDIR, "examples", "train.py"), self.path)
-        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
+    """The small language model, of which it says to be rank 1 of 2."""
+
+    PROGRAM = "train.py"
+    OPTIONS = ["--workers", "0", "--threads", "1", "--every", "20", "--pause", "0.005"]
+
+    def __init__(self, python, folder):
+        self.path = os.path.join(str(folder), self.PROGRAM)
+        shutil.copy(os.path.join(SRCDIR, "examples", self.PROGRAM), self.path)
+        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", RANK="1", WORLD_SIZE="2")
         environment.pop("LD_LIBRARY_PATH", None)
         self.child = subprocess.Popen(
-            [python, self.path, "--workers", "0", "--threads", "1", "--every", "20", "--pause", "0.005", *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-            env=environment, start_new_session=True)
+            [python, self.path] + self.OPTIONS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            encoding="utf-8", env=environment, start_new_session=True)
         self.lines, self.changed = [], threading.Condition()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -64,10 +68,23 @@ class Training:
             found.append((self.ran() - before[1]) / (seen - before[0]))
         return min(found[1:])  # the first began anywhere
 
+    def costs_again(self, before, tries=6):
+        """Whether a step has come to cost what it did: other programs weigh on some moments, a hook left behind on all."""
+        return any(self.cost() < 1.2 * before for _ in range(tries))
+
     def ran(self):
         """Nanoseconds that its main thread ran."""
         with open("/proc/{0}/task/{0}/schedstat".format(self.pid)) as told:
             return int(told.read().split()[0])
+
+    def speed(self, reports=5):
+        """Steps a second, as it tells: the median of some reports."""
+        told = len(self.speeds())
+        self.wait(lambda: len(self.speeds()) > told + reports, "reports")
+        return sorted(self.speeds()[told + 1:])[reports // 2]  # the first may hold a stop
+
+    def speeds(self):
+        return [float(found.group(1)) for line in self.lines for found in [re.search(r"([\d.]+) steps/s", line)] if found]
 
     def stands_still(self, seconds=1):
         before = self.ran()
@@ -84,3 +101,10 @@ class Training:
         self.child.wait()
         self.reader.join(10)
         self.child.stdout.close()
+
+
+class Plain(Training):
+    """The one of the standard library: soon started, a small core."""
+
+    PROGRAM = "train_stdlib.py"
+    OPTIONS = ["--workers", "1", "--every", "20"]

@@ -4,7 +4,9 @@
  */
 'use strict';
 const assert = require('node:assert');
+const fs = require('node:fs');
 const Module = require('node:module');
+const os = require('node:os');
 const path = require('node:path');
 const test = require('node:test');
 
@@ -38,12 +40,41 @@ test('addresses', () => {
 });
 
 test('the list of processes', () => {
-  const { order, shortCommand } = part('processes.js');
-  assert.strictEqual(shortCommand('/usr/bin/python3 -u /home/me/train.py --lr 0.1'), 'train.py --lr 0.1');
-  assert.strictEqual(shortCommand('python3'), 'python3');
+  const { order, scriptName } = part('processes.js');
+  assert.strictEqual(scriptName('/usr/bin/python3 -u /home/me/train.py --lr 0.1'), 'train.py');
+  assert.strictEqual(scriptName('/usr/bin/python3'), 'python3');
+  assert.strictEqual(scriptName(''), '');
   const one = (rank, started) => ({ rank, started });
   const list = [one(null, 5), one(1, 1), one(null, 9), one(0, 2)].sort(order);
   assert.deepStrictEqual(list, [one(0, 2), one(1, 1), one(null, 9), one(null, 5)]);
+});
+
+test('a process of the list', async () => {
+  const { item } = part('processes.js');
+  const proc = fs.mkdtempSync(path.join(os.tmpdir(), 'probing-units-'));
+  try {
+    fs.mkdirSync(path.join(proc, '77', 'fd'), { recursive: true });
+    for (const [number, to] of [['3', '/dev/nvidia2'], ['4', '/dev/nvidia0'], ['5', '/dev/nvidia2'], ['6', '/dev/nvidiactl'], ['7', '/dev/null']])
+      fs.symlinkSync(to, path.join(proc, '77', 'fd', number));
+    const one = { pid: 77, command: 'python3 train.py', name: 'python3', python: '3.12', rss: 3 << 20, rank: 1, world_size: 8, has_probe: true };
+    const shown = await item(one, proc);
+    assert.strictEqual(shown.label, 'rank 1/8 · train.py');
+    assert.strictEqual(shown.description, 'pid 77 · GPU 0, 2 · Python 3.12 · 3 MiB · has a probe');
+    const other = await item({ ...one, pid: 78, rank: null, python: null, has_probe: false }, proc);
+    assert.deepStrictEqual([other.label, other.description], ['train.py', 'pid 78 · Python ? · 3 MiB']);
+  } finally {
+    fs.rmSync(proc, { recursive: true });
+  }
+});
+
+test('a refused token', () => {
+  const { isTokenRefused } = part('adapter.js');
+  const { tokenKey } = part('address.js');
+  const answer = { type: 'response', command: 'attach', success: false, message: 'the token is wrong' };
+  assert.ok(isTokenRefused(answer));
+  for (const other of [{ success: true }, { command: 'evaluate' }, { message: 'no such process' }, { type: 'event' }])
+    assert.ok(!isTokenRefused({ ...answer, ...other }));
+  assert.strictEqual(tokenKey({ kind: 'tcp', host: 'node7', port: 9922 }), 'token node7:9922');
 });
 
 test('inline values', () => {

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-DEADLINE = 60  # seconds for any one thing
+DEADLINE = 120  # seconds for any one thing
 SETTINGS = {
     "workbench.startupEditor": "none",
     "workbench.enableExperiments": False,
@@ -53,6 +53,23 @@ def free_port():
         return one.getsockname()[1]
 
 
+# The contrast of an element's text with what is behind it, as WCAG 2 counts: 1 to 21.
+CONTRAST = """element => {
+    const pen = Object.assign(document.createElement('canvas'), {width: 1, height: 1}).getContext('2d');
+    const behind = [];
+    for (let at = element; at; at = at.parentElement) behind.unshift(getComputedStyle(at).backgroundColor);
+    const luminance = colours => {
+        for (const colour of colours) { pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); }
+        const linear = [...pen.getImageData(0, 0, 1, 1).data].map(v => v / 255)
+            .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    };
+    const editor = getComputedStyle(document.body).getPropertyValue('--vscode-editor-background');
+    const pair = [luminance([editor, ...behind]), luminance([getComputedStyle(element).color])].sort((a, b) => a - b);
+    return (pair[1] + 0.05) / (pair[0] + 0.05);
+}"""
+
+
 def answers(port):
     with socket.socket() as one:
         return one.connect_ex(("127.0.0.1", port)) == 0
@@ -61,8 +78,8 @@ def answers(port):
 class CodeServer:
     """extensions: .vsix files to install and plain folders; settings: over SETTINGS."""
 
-    def __init__(self, root, folder, extensions=(), settings=None):
-        self.folder, self.root = str(folder), str(root)
+    def __init__(self, root, extensions=(), settings=None):
+        self.root = str(root)
         self.port = free_port()
         tools = os.environ["PROBING_EDITORS"]
         self.command = [os.path.join(tools, "node", "bin", "node"),
@@ -122,12 +139,11 @@ class CodeServer:
 class Workbench:
     """A page of it.  Views are read by what they say to a screen reader."""
 
-    def __init__(self, browser, server, pictures):
+    def __init__(self, browser, server, folder, pictures):
         self.pictures = str(pictures)
-        self.page = browser.new_page(viewport={"width": 1600, "height": 1400})
-        self.page.goto("http://127.0.0.1:{}/?folder={}".format(server.port, server.folder))
+        self.page = browser.new_page(viewport={"width": 1600, "height": 1000})
+        self.page.goto("http://127.0.0.1:{}/?folder={}".format(server.port, folder), wait_until="commit", timeout=90000)
         self.page.locator(".monaco-workbench").wait_for(timeout=90000)
-
         self.told = []  # notifications, as they were seen
 
     def picture(self, name):
@@ -156,14 +172,33 @@ class Workbench:
     def row(self, view, text):
         return self.page.locator(".{} .monaco-list-row".format(view), has_text=text).first
 
-    def pick(self, text):
+    def box(self, *told):
+        """The box of the palette, a list or a question, once its widget says all that."""
+        widget = self.page.locator(".quick-input-widget")
+        self.until("the question", lambda: widget.is_visible() and all(text in widget.inner_text() for text in told))
+        return widget.locator("input").first
+
+    def picks(self):
+        """What a list offers."""
+        return self.page.locator(".quick-input-list .monaco-list-row").all_inner_texts()
+
+    def pick(self, text, *told):
         """Type into the box of the palette or a list, and take the first line."""
-        box = self.page.locator(".quick-input-widget input").first
-        box.wait_for()
-        box.fill(text)
-        self.page.locator(".quick-input-list .monaco-list-row").first.wait_for()
-        self.until("the list to follow", lambda: self.page.locator(".quick-input-list .monaco-list-row").count())
+        self.box(*told).fill(text)
+        self.until("the list to follow", lambda: self.picks())
         self.press("Enter")
+
+    def answer(self, text, *told):
+        """Type into the box of a question."""
+        self.box(*told).fill(text)
+        self.press("Enter")
+
+    def dialog(self, text):
+        """Waits until a dialog says that, and shuts it."""
+        box = self.page.locator(".monaco-dialog-box")
+        self.until("a dialog", lambda: box.is_visible() and text in box.inner_text())
+        self.press("Escape")
+        self.until("the dialog's end", lambda: not box.is_visible())
 
     def command(self, title):
         self.press("F1")
@@ -171,12 +206,18 @@ class Workbench:
 
     def open(self, name, line):
         """A file of the folder, at a line, once its language is known: breakpoints need that."""
-        self.press("F1")
-        self.page.locator(".quick-input-widget input").first.fill(name)
-        self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for()
-        self.press("Enter")
         mode = self.page.locator("#status\\.editor\\.mode")
-        self.until("the language of " + name, lambda: "Python" in mode.inner_text())
+
+        def opened():
+            if not mode.is_visible():
+                self.press("F1")
+                self.page.locator(".quick-input-widget input").first.fill(name, timeout=5000)
+                self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(timeout=10000)
+                self.press("Enter")
+                mode.wait_for(timeout=10000)
+            return "Python" in mode.inner_text()
+
+        self.until("the language of " + name, opened)
         self.command("Go to Line/Column")
         box = self.page.locator(".quick-input-widget input").first
         box.fill(":{}".format(line))
@@ -195,7 +236,7 @@ class Workbench:
         def toggled():
             self.press("F9")
             try:
-                self.until("the breakpoint's sign", lambda: self.breakpoints() != before, 3)
+                self.until("the breakpoint's sign", lambda: self.breakpoints() != before, 15)
             except AssertionError:
                 return False
             return True
@@ -204,6 +245,16 @@ class Workbench:
 
     def stack(self):
         return self.rows("debug-call-stack")
+
+    def debug_view(self):
+        """Shows it, which VS Code does by itself at a breakpoint only; the rows of CALL STACK."""
+        def look():
+            if not self.page.locator(".debug-call-stack").is_visible():
+                self.command("View: Show Run and Debug")
+                self.page.locator(".debug-call-stack").wait_for(timeout=5000)
+            return self.stack()
+
+        return self.until("a session", look)
 
     def stopped_in(self, function, line=None, thread="paused on"):
         """Waits, opening the row of the thread that stopped where it stays shut; the frame's row."""
@@ -217,6 +268,19 @@ class Workbench:
             return None
 
         return self.until("a stop in " + wanted, look)
+
+    def choose(self, view, text, item):
+        """An item of a row's menu, which a view that is drawn again may take away."""
+        entry = self.page.get_by_role("menuitem", name=item)
+
+        def chosen():
+            self.press("Escape")
+            self.row(view, text).click(button="right", timeout=3000)
+            entry.wait_for(timeout=3000)
+            entry.click(timeout=3000)
+            return True
+
+        self.until("the menu", chosen)
 
     def open_row(self, view, text):
         """A row of a tree that stays shut."""
@@ -255,6 +319,13 @@ class Workbench:
             return None
 
         return self.until("a panel with " + element, look)
+
+    def theme(self, panel, name):
+        """Light or dark, whichever it is not, until a panel has taken it."""
+        body = panel.locator("body")
+        if "vscode-" + name not in body.get_attribute("class"):
+            self.command("Preferences: Toggle between Light/Dark Themes")
+        self.until("the theme " + name, lambda: "vscode-" + name in body.get_attribute("class"))
 
     def ended(self):
         self.until("the end of the session", lambda: not self.stack() or not self.page.locator(".debug-call-stack").is_visible())

@@ -4,6 +4,7 @@ A line that tests stop at has a mark, `# at NAME`.  Some threads run from the st
 page named by PRB_TEST_PAGE has a counter of each.
 """
 
+import _thread
 import ctypes
 import linecache
 import mmap
@@ -52,13 +53,14 @@ class Hostile(object):
 class Slow(object):
     def __repr__(self):
         while slow["on"]:
-            pass
+            page.lanes[10] += 1
         return "slow"
 
 
 page = Page()
 slow = {"on": True}
 box = Point(1, 2)
+store = {"k": 0}
 released = threading.Event()
 begun = threading.Event()
 
@@ -258,6 +260,9 @@ def watched():
         other = k
         box.x = k // 2                    # at watched
         other += 1
+    for k in range(4):
+        store["k"] = k // 2
+        other += 1
     return other
 
 
@@ -286,6 +291,18 @@ def uncaught():
         sys.stderr = open(os.devnull, "w")
     thread.start()
     thread.join()
+
+
+def raw_uncaught():
+    """The same of a thread that threading does not know."""
+    before = _thread._count()
+    _thread.start_new_thread(fails, ("raw",))
+    while _thread._count() > before:
+        time.sleep(0.001)
+
+
+def fatal():
+    fails("fatal")
 
 
 def prints():

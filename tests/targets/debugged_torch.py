@@ -29,6 +29,47 @@ class Doubled(torch.autograd.Function):
         return doubled
 
 
+class Nested(torch.autograd.Function):
+    """Backward within backward: below some depth autograd goes on in threads of its own."""
+
+    @staticmethod
+    def forward(context, x, depth):
+        context.depth = depth
+        return x.clone()
+
+    @staticmethod
+    def backward(context, grad):
+        if context.depth:
+            with torch.enable_grad():
+                nested(context.depth - 1)
+            return grad, None
+        deepest = grad * 2                              # at nested
+        return deepest, None
+
+
+def nested(depth):
+    Nested.apply(torch.ones(1, requires_grad=True), depth).backward()
+
+
+class Batch:
+    """What the DataLoader's own thread pins: by this method."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def pin_memory(self):
+        count = len(self.rows)                          # at pinned
+        return (self, count)
+
+
+def pins():
+    """Two batches by way of a pin thread, as where there is a GPU."""
+    device = torch.accelerator
+    device.is_available, device.current_device_index, device.set_device_index = (lambda: True), (lambda: 0), (lambda _: None)
+    loader = torch.utils.data.DataLoader(list(range(8)), batch_size=4, num_workers=1, pin_memory=True, collate_fn=Batch)
+    assert [count for _, count in loader] == [4, 4]
+
+
 def helper(x):
     print("in helper", flush=True)                      # at helper
     return x + 1
@@ -73,6 +114,12 @@ def main():
             torch.distributed.init_process_group("gloo", timeout=timedelta(seconds=45))
         elif word == "reduce":
             torch.distributed.all_reduce(torch.ones(1))
+        elif word == "compiles":
+            print("compiles {}".format(torch._dynamo.utils.counters["frames"]["ok"]), flush=True)
+        elif word == "nested":
+            nested(100)
+        elif word == "pins":
+            pins()
         else:
             step(1)
         print("done {}".format(word), flush=True)

@@ -98,6 +98,46 @@ static void record_keeps_the_latest_pages(void **state)
     munmap(pages + 7 * PAGE, PAGE);
 }
 
+/* What was read before stands as it was copied; what was not comes as it is, and is counted. */
+static void a_record_stands_still(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    uint8_t *pages =
+        mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    PRB_AUTO(prb_mem) struct prb_mem *self = prb_mem_self_new(&err);
+    PRB_AUTO(prb_mem) struct prb_mem *record = prb_mem_record_new(self, &err);
+    prb_addr base = (uintptr_t)pages;
+    uint8_t buf[2 * PAGE];
+    pages[0] = 1;
+    assert_ok(prb_mem_read(record, base, buf, 1, &err), err);
+    pages[0] = 2;
+    pages[5] = 3;
+    assert_ok(prb_mem_record_renew(record, &err), err);
+    prb_mem_record_set(record, PRB_RECORD_STILL);
+    pages[0] = pages[5] = 4;
+    pages[PAGE] = 5;
+    assert_ok(prb_mem_read(record, base, buf, 8, &err), err);
+    assert_int_equal(buf[0], 2);
+    assert_int_equal(buf[5], 3);
+    assert_int_equal(prb_mem_record_late(record), 0);
+    assert_ok(prb_mem_read(record, base, buf, 2 * PAGE, &err), err);
+    assert_int_equal(buf[0], 2);
+    assert_int_equal(buf[PAGE], 5);
+    assert_int_equal(prb_mem_record_late(record), 1);
+    pages[PAGE] = 6;
+    assert_ok(prb_mem_read(record, base + PAGE, buf, 1, &err), err);
+    assert_int_equal(buf[0], 5);
+    prb_mem_record_set(record, PRB_RECORD_OFF);
+    assert_ok(prb_mem_read(record, base, buf, 2 * PAGE, &err), err);
+    assert_int_equal(buf[0], 4);
+    assert_int_equal(buf[PAGE], 6);
+    struct runs runs = {0};
+    assert_true(prb_mem_record_each(record, take_run, &runs));
+    assert_int_equal(runs.count, 0);
+    munmap(pages, 4 * PAGE);
+}
+
 /* ---- pieces of a file ---- */
 
 static size_t fallback(void *context, prb_addr addr, void *buf, size_t len)
@@ -496,6 +536,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(record_keeps_the_latest_pages),
+        cmocka_unit_test(a_record_stands_still),
         cmocka_unit_test(pieces_and_what_lies_between),
         cmocka_unit_test(snapshot_there_and_back),
         cmocka_unit_test(other_executable_is_refused),

@@ -57,10 +57,13 @@ def number(value):
 
 
 def plane(array, index):
-    """Two dimensions of it: the last two, at index in those before; fewer become rows of one."""
+    """Two dimensions of it: the last two, at index in those before, or as near as it has grown small; fewer become rows of one."""
     lead = len(array.shape) - 2
+    if 0 in list(array.shape):
+        return array.reshape(0, array.shape[-1])
     if lead > 0:
-        array = array[tuple((list(index) + [0] * lead)[:lead])]
+        wanted = (list(index) + [0] * lead)[:lead]
+        array = array[tuple(min(at, side - 1) for at, side in zip(wanted, array.shape))]
     return array if len(array.shape) == 2 else array.reshape(-1, 1)
 
 
@@ -76,8 +79,8 @@ def picture(flat2):
     part = flat2[:: steps[0], :: steps[1]]
     cells = numbers(part)
     known = [one for one in cells if finite(one)]
-    low, high = (min(known), max(known)) if known else (0, 0)
-    scale = 254.0 / (high - low) if high > low else 0.0
+    low, high = (min(known), max(known)) if known else (None, None)
+    scale = 254.0 / (high - low) if known and high > low else 0.0
     digits = "".join("%02x" % (int((one - low) * scale) if finite(one) else 255) for one in cells)
     return '{"rows":%d,"columns":%d,"low":%s,"high":%s,"cells":"%s"}' % (
         part.shape[0],
@@ -130,6 +133,8 @@ def statistics(array):
 def view(value, index, row, column, rows, columns):
     array = plain(value)
     flat2 = plane(array, index)
+    row = row if row < flat2.shape[0] else 0
+    column = column if column < flat2.shape[1] else 0
     elements = 1
     for side in array.shape:
         elements *= side

@@ -4,9 +4,7 @@
  */
 export type Place = { kind: 'tcp'; host: string; port: number } | { kind: 'socket'; path: string };
 
-interface Addresses {
-  readonly [name: string]: unknown;
-}
+type Addresses = Readonly<Record<string, unknown>>;
 
 function tcp(host: string, port: unknown): Place {
   const number = Number(port);
@@ -32,4 +30,9 @@ export function parseAddress(configuration: Addresses): Place | undefined {
 
 export function isLoopback(place: Place): boolean {
   return place.kind === 'socket' || /^(localhost|::1|127(\.\d+){3})$/.test(place.host);
+}
+
+/** The name under which the token of a server is kept. */
+export function tokenKey(place: Place): string {
+  return `token ${place.kind === 'socket' ? place.path : `${place.host}:${place.port}`}`;
 }

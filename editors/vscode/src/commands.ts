@@ -12,7 +12,7 @@ import { attempt, runTool } from './tool';
 const STACKS = 'probing-stacks';
 const LAST_QUERY = 'query';
 
-/** Documents "probing-stacks:/PID/N.txt", read-only; the stacks are read when one is opened. */
+/** Documents "probing-stacks:/PID/NAME.txt", read-only; the stacks are read when one is opened. */
 class Stacks implements vscode.TextDocumentContentProvider {
   provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
     const pid = uri.path.split('/')[1] ?? '';
@@ -47,7 +47,8 @@ async function backtrace(sessions: Sessions): Promise<void> {
   if (pid === undefined) return;
   await attempt(`Probing: reading the stacks of ${pid}`, async () => {
     // a name of its own each time: stacks are not read again for a document that is still open
-    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(`${STACKS}:/${pid}/${Date.now()}.txt`));
+    const path = `/${pid}/stacks of ${pid} at ${new Date().toLocaleTimeString('en-GB')}.txt`;
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.from({ scheme: STACKS, path }));
     await vscode.window.showTextDocument(document, { preview: true });
   });
 }

@@ -3,17 +3,17 @@
  * leaves it open.
  */
 import * as vscode from 'vscode';
-import { parseAddress, isLoopback } from './address';
+import { parseAddress, isLoopback, tokenKey } from './address';
 import { pickProcess } from './processes';
 import { attempt, runTool } from './tool';
 
-const TARGETS = ['processId', 'address', 'connect', 'core', 'snapshot'] as const;
+const TARGETS = ['processId', 'processName', 'address', 'connect', 'core', 'snapshot'] as const;
 
-/** The token of a server elsewhere: asked for once, then kept in the secret storage. */
+/** The token of a server elsewhere: asked for once, then kept in the secret storage (adapter.ts takes a refused one out). */
 async function addToken(configuration: vscode.DebugConfiguration, secrets: vscode.SecretStorage): Promise<boolean> {
   const place = parseAddress(configuration);
   if (!place || isLoopback(place) || configuration['token'] !== undefined) return true;
-  const key = `token ${place.kind === 'socket' ? place.path : `${place.host}:${place.port}`}`;
+  const key = tokenKey(place);
   let token = await secrets.get(key);
   if (!token) {
     token = await vscode.window.showInputBox({ title: `Token of ${key.slice(6)}`, password: true, ignoreFocusOut: true });

@@ -11,7 +11,7 @@ import { pickProcess } from './processes';
 import { registerTensorView } from './tensor/view';
 
 export function activate(context: vscode.ExtensionContext): void {
-  const sessions = new Sessions();
+  const sessions = new Sessions(context.secrets);
   const provider = new ConfigurationProvider(context.secrets);
   context.subscriptions.push(
     vscode.debug.registerDebugAdapterDescriptorFactory('probing', new AdapterFactory()),

@@ -27,10 +27,10 @@ interface Item extends vscode.QuickPickItem {
 }
 
 /** The numbers of the GPUs that a process has open. */
-export async function gpusOf(pid: number): Promise<number[]> {
+export async function gpusOf(pid: number, proc = '/proc'): Promise<number[]> {
   const found = new Set<number>();
   try {
-    const folder = `/proc/${pid}/fd`;
+    const folder = path.join(proc, String(pid), 'fd');
     for (const descriptor of (await fs.readdir(folder)).slice(0, DESCRIPTORS_MAX)) {
       const device = /^\/dev\/nvidia(\d+)$/.exec(await fs.readlink(path.join(folder, descriptor)).catch(() => ''));
       if (device) found.add(Number(device[1]));
@@ -47,21 +47,20 @@ export function order(a: Process, b: Process): number {
   return (a.rank ?? 0) - (b.rank ?? 0) || b.started - a.started;
 }
 
-/** "train.py --lr 0.1" of "/usr/bin/python3 -u /home/me/train.py --lr 0.1". */
-export function shortCommand(command: string): string {
+/** "train.py" of "/usr/bin/python3 -u /home/me/train.py --lr 0.1". */
+export function scriptName(command: string): string {
   const words = command.split(' ').filter(Boolean);
-  const script = words.findIndex((word, i) => i > 0 && !word.startsWith('-'));
-  if (script < 0) return command;
-  return [path.basename(words[script] ?? ''), ...words.slice(script + 1)].join(' ');
+  return path.basename(words.slice(1).find((word) => !word.startsWith('-')) ?? words[0] ?? '');
 }
 
-async function item(one: Process): Promise<Item> {
-  const gpus = await gpusOf(one.pid);
-  const facts = [`pid ${one.pid}`, `Python ${one.python ?? '?'}`, `${(one.rss / 2 ** 20).toFixed(0)} MiB`];
+export async function item(one: Process, proc?: string): Promise<Item> {
+  const gpus = await gpusOf(one.pid, proc);
+  const facts = [`pid ${one.pid}`];
   if (gpus.length) facts.push(`GPU ${gpus.join(', ')}`);
+  facts.push(`Python ${one.python ?? '?'}`, `${(one.rss / 2 ** 20).toFixed(0)} MiB`);
   if (one.has_probe) facts.push('has a probe');
   const rank = one.rank === null ? '' : `rank ${one.rank}${one.world_size === null ? '' : `/${one.world_size}`} · `;
-  return { label: rank + (shortCommand(one.command) || one.name), description: facts.join(' · '), detail: one.command, pid: one.pid };
+  return { label: rank + (scriptName(one.command) || one.name), description: facts.join(' · '), detail: one.command, pid: one.pid };
 }
 
 export async function listProcesses(): Promise<Process[]> {
@@ -71,7 +70,7 @@ export async function listProcesses(): Promise<Process[]> {
 /** A pid, or undefined when the user chose none. */
 export async function pickProcess(): Promise<number | undefined> {
   const items = await attempt('Probing: listing Python processes', async () =>
-    Promise.all((await listProcesses()).map(item)),
+    Promise.all((await listProcesses()).map((one) => item(one))),
   );
   if (!items) return undefined;
   if (!items.length) {

@@ -4,13 +4,14 @@ import * as vscode from 'vscode';
 const ROWS_MAX = 10000; // drawn
 const SIGNS: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-export type Rows = readonly Readonly<Record<string, unknown>>[];
+type Value = string | number | boolean | object | null; // of JSON
+export type Rows = readonly Readonly<Record<string, Value>>[];
 
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => SIGNS[sign] ?? sign);
 }
 
-function cell(value: unknown): string {
+function cell(value: Value | undefined): string {
   if (value === null || value === undefined) return '<td class="null">NULL</td>';
   const number = typeof value === 'number' ? ' class="number"' : '';
   return `<td${number}>${escapeHtml(typeof value === 'object' ? JSON.stringify(value) : String(value))}</td>`;

@@ -28,6 +28,9 @@ struct prb_debug_parked {
     bool waits;              /* it is parked, or just before: it takes jobs, and may be let go */
     bool asked, interrupted; /* GIL; it is in happened(), and shall leave it */
     bool resume;
+    struct prb_py *owed; /* GIL; an exception of the program's: owed.c */
+    unsigned owed_count; /* GIL; how often one came */
+    bool emitted;        /* GIL; an important event, since this was cleared */
     pthread_cond_t changed;
     struct prb_python_job *jobs; /* it runs them, the first first */
 };
@@ -52,7 +55,7 @@ struct prb_debug_session {
     bool loading, leaving; /* GIL */
     bool stale;            /* GIL; hooks of the process that this one was forked from are in */
     struct prb_py *space;  /* GIL; the namespace of debug_agent.py, and its functions */
-    struct prb_py *call, *happened, *told_parked, *told_resumed, *close;
+    struct prb_py *call, *happened, *told_parked, *forget, *close;
     const struct prb_debug_mechanism *mechanism; /* GIL; NULL: this CPython has none */
     char without[360];                           /* why */
     atomic_bool armed;                           /* GIL and lock: the gate */
@@ -73,10 +76,14 @@ bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err);
  * GIL; nothing when there is none. */
 bool prb_debug_take_out(struct prb_python_job *job, const struct prb_py_api *py,
                         struct prb_error *err);
-/* Call a function of the agent with arguments that are taken; its exception is told as output.  A
- * new reference or NULL. */
-struct prb_py *prb_debug_tell(const struct prb_py_api *py, struct prb_py *function,
-                              struct prb_py *args);
+/* Call a function of the agent with arguments that are taken; its exception is told as output, or
+ * owed when it is the program's.  parked: this thread's, or NULL.  A new reference or NULL. */
+struct prb_py *prb_debug_tell(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                              struct prb_py *function, struct prb_py *args);
+
+/* An event that the agent itself came upon, on the thread it is of: as prb_debug_happened(), asked
+ * whatever is watched. */
+bool prb_debug_found(const struct prb_py_api *py, const struct prb_debug_place *place);
 
 /* ---- engine.c ---- */
 
@@ -91,8 +98,9 @@ void prb_debug_emit(const char *text, size_t len, bool important);
 
 struct prb_debug_parked *prb_debug_enter(const struct prb_py_api *py,
                                          const struct prb_debug_place *place, unsigned long ident);
-/* Park when there is a reason (taken) or the gate is closed to the thread; then forget it. */
-void prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked,
+/* Park when there is a reason (taken) or the gate is closed to the thread; then forget it.  False:
+ * the exception that the program is owed is set. */
+bool prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked,
                     struct prb_py *reason, bool gated);
 /* ident 0: all of them, only_gated: those without a reason. */
 void prb_debug_let_go(unsigned long ident, bool only_gated);
@@ -102,6 +110,36 @@ void prb_debug_interrupt(const struct prb_py_api *py);
 struct prb_py *prb_debug_parked_list(const struct prb_py_api *py);
 /* gettid(2) of a thread by its ident (pthread_self(3)); 0: not known. */
 pid_t prb_debug_native_id(unsigned long ident);
+
+/* This thread's, or NULL: it is in no hook. */
+struct prb_debug_parked *prb_debug_here(const struct prb_py_api *py);
+
+/* ---- owed.c ---- */
+
+/* The class of our own interruptions (borrowed): a KeyboardInterrupt of ours, not the user's. */
+struct prb_py *prb_debug_interruption(const struct prb_py_api *py);
+/* Keep the exception that is set, when it is the program's; else it stays set, and false. escaped:
+ * it came out of all our code. */
+bool prb_debug_owe(const struct prb_py_api *py, struct prb_debug_parked *parked, bool escaped);
+/* The same for one that Python code of ours caught; parked NULL: it is only told apart. */
+bool prb_debug_owe_caught(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                          struct prb_py *value);
+/* Run the handlers of signals that came, before code of ours does; what they raise is kept. */
+void prb_debug_take_signals(const struct prb_py_api *py, struct prb_debug_parked *parked);
+/* Set what is kept as the exception: then false. */
+bool prb_debug_pay(const struct prb_py_api *py, struct prb_debug_parked *parked);
+/* The exception that is set came while another one was on its way. */
+void prb_debug_chain(const struct prb_py_api *py, struct prb_py *context);
+
+/* ---- hurry.c ---- */
+
+/* Look for the switch interval, once in a process.  With the GIL. */
+void prb_debug_find_interval(const struct prb_py_api *py);
+/* Whether it was found. */
+bool prb_debug_can_hurry(void);
+/* A thread begins to wait for the GIL, and has it (or gives up): short for all while one does. */
+void prb_debug_hurry(bool on);
+void prb_debug_hurry_forked(void);
 
 /* ---- request.c ---- */
 

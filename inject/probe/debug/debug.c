@@ -56,15 +56,15 @@ static void tell_failure(const struct prb_py_api *py)
         prb_debug_emit(event.data, event.len, false);
 }
 
-struct prb_py *prb_debug_tell(const struct prb_py_api *py, struct prb_py *function,
-                              struct prb_py *args)
+struct prb_py *prb_debug_tell(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                              struct prb_py *function, struct prb_py *args)
 {
     PRB_AUTO(prb_py) struct prb_py *taken = args, *kept = function;
     if (!function)
         return NULL;
     py->Py_IncRef(function); /* the session may end meanwhile */
     struct prb_py *told = args ? py->PyObject_CallObject(function, args) : NULL;
-    if (!told)
+    if (!told && !(parked && prb_debug_owe(py, parked, true)))
         tell_failure(py);
     return told;
 }
@@ -131,14 +131,17 @@ static const char *agent_source(void)
 
 static void choose_mechanism(const struct prb_py_api *py)
 {
-    struct prb_error err = {0};
+    bool told = false;
     session.mechanism = NULL;
     session.without[0] = '\0';
-    for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms && !session.mechanism; i++)
+    for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms && !session.mechanism; i++) {
+        struct prb_error err = {0};
         if (mechanisms[i]->usable(py, &err) && mechanisms[i]->begin(py, &err))
             session.mechanism = mechanisms[i];
-    if (!session.mechanism)
-        snprintf(session.without, sizeof session.without, "%s", err.text);
+        else if (!told) /* one that is of another CPython says nothing of this one */
+            snprintf(session.without, sizeof session.without, "%s", err.text);
+        told = told || err.code != PRB_NOT_FOUND;
+    }
     py->PyErr_Clear();
 }
 
@@ -162,9 +165,8 @@ static const struct {
     const char *name;
     struct prb_py **to;
 } functions[] = {
-    {"call", &session.call},          {"happened", &session.happened},
-    {"parked", &session.told_parked}, {"resumed", &session.told_resumed},
-    {"close", &session.close},
+    {"call", &session.call},     {"happened", &session.happened}, {"parked", &session.told_parked},
+    {"forget", &session.forget}, {"close", &session.close},
 };
 
 static bool load(const struct prb_py_api *py, struct prb_error *err)
@@ -198,6 +200,7 @@ bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err)
     session.loading = true;
     prb_debug_inside(1);
     drop_stale(py);
+    prb_debug_find_interval(py);
     bool ok = load(py, err);
     if (!ok)
         take_hooks_out(py);
@@ -215,7 +218,7 @@ static void drop_agent(const struct prb_py_api *py)
 {
     PRB_AUTO(prb_py)
     struct prb_py *closed =
-        session.close ? prb_debug_tell(py, session.close, py->PyTuple_Pack(0)) : NULL;
+        session.close ? prb_debug_tell(py, NULL, session.close, py->PyTuple_Pack(0)) : NULL;
     py->PyErr_Clear();
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         drop(functions[i].to);
@@ -261,6 +264,7 @@ void prb_debug_forked(void)
     for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
         parked->resume = true;
     pthread_mutex_init(&session.lock, NULL);
+    prb_debug_hurry_forked();
     if (session.mechanism && session.mechanism->forked)
         session.mechanism->forked();
     session.stale = session.mechanism != NULL;
@@ -271,7 +275,7 @@ void prb_debug_forked(void)
     session.exceptions = session.step_count = session.pass_count = 0;
     /* The parent's Python objects stay: nobody here may touch their counts now. */
     session.space = session.call = session.happened = NULL;
-    session.told_parked = session.told_resumed = session.close = NULL;
+    session.told_parked = session.forget = session.close = NULL;
 }
 
 /* ---- events ---- */
@@ -304,6 +308,16 @@ static bool is_gated(enum prb_debug_event event, unsigned long ident)
     return true;
 }
 
+/* A signal handler of the program ended happened(): what it began to note of a stop goes. */
+static void forget_stop(const struct prb_py_api *py, struct prb_debug_parked *parked)
+{
+    PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(parked->ident);
+    if (!ident)
+        return;
+    PRB_AUTO(prb_py)
+    struct prb_py *told = prb_debug_tell(py, parked, session.forget, py->PyTuple_Pack(1, ident));
+}
+
 /* What happened() answers: a reason, or NULL. */
 static struct prb_py *ask(const struct prb_py_api *py, const struct prb_debug_place *place,
                           struct prb_debug_parked *parked)
@@ -319,26 +333,39 @@ static struct prb_py *ask(const struct prb_py_api *py, const struct prb_debug_pl
         py->PyTuple_Pack(6, event, place->frame ? place->frame : py->none, place->code, line,
                          place->value ? place->value : py->none, planted);
     parked->asked = true;
-    PRB_AUTO(prb_py) struct prb_py *reason = prb_debug_tell(py, session.happened, args);
+    PRB_AUTO(prb_py) struct prb_py *reason = prb_debug_tell(py, parked, session.happened, args);
     parked->asked = false;
     if (parked->interrupted) /* too late: not for the program */
         py->PyThreadState_SetAsyncExc(parked->ident, NULL);
+    if (!reason && parked->owed)
+        forget_stop(py, parked);
     return reason && reason != py->none ? PRB_STEAL(reason) : NULL;
 }
 
-static void look(const struct prb_py_api *py, const struct prb_debug_place *place,
+/* False: an exception for the program is set. */
+static bool look(const struct prb_py_api *py, const struct prb_debug_place *place,
                  unsigned long ident, bool wanted)
 {
     struct prb_py *type, *value, *trace;
     py->PyErr_Fetch(&type, &value, &trace);
     prb_debug_inside(1);
-    struct prb_debug_parked *parked = prb_debug_enter(py, place, ident);
+    /* Now, and not in the midst of our code; those that only park run none. */
+    bool ok = !wanted || py->PyErr_CheckSignals() == 0;
+    struct prb_debug_parked *parked = ok ? prb_debug_enter(py, place, ident) : NULL;
     if (parked) {
         struct prb_py *reason = wanted ? ask(py, place, parked) : NULL;
-        prb_debug_stay(py, parked, reason, is_gated(place->event, ident));
+        ok = prb_debug_stay(py, parked, reason, is_gated(place->event, ident));
     }
     prb_debug_inside(-1);
-    py->PyErr_Restore(type, value, trace);
+    if (ok) {
+        py->PyErr_Restore(type, value, trace);
+        return true;
+    }
+    prb_debug_chain(py, place->event & (PRB_DEBUG_RAISE | PRB_DEBUG_UNWIND) ? place->value : NULL);
+    prb_py_drop(type);
+    prb_py_drop(value);
+    prb_py_drop(trace);
+    return false;
 }
 
 bool prb_debug_wanted(enum prb_debug_event event, const struct prb_py *code, bool planted)
@@ -362,6 +389,11 @@ bool prb_debug_happened(const struct prb_debug_place *place)
     if (!py || !prb_debug_wanted(place->event, place->code, place->planted))
         return true;
     unsigned long ident = py->PyThread_get_thread_ident();
-    look(py, place, ident, is_asked(place->event, place->code, place->planted, ident));
-    return true;
+    return look(py, place, ident, is_asked(place->event, place->code, place->planted, ident));
+}
+
+bool prb_debug_found(const struct prb_py_api *py, const struct prb_debug_place *place)
+{
+    return session.state != PRB_DEBUG_OPEN || prb_debug_is_inside() ||
+           look(py, place, py->PyThread_get_thread_ident(), true);
 }

@@ -57,7 +57,7 @@ bool prb_debug_is_inside(void);
 
 struct prb_debug_mechanism {
     const char *name; /* "monitoring", "frame evaluation" */
-    /* Whether this interpreter has what it needs; err says what not. */
+    /* Whether this interpreter has what it needs; err says what not, NOT_FOUND: all of it. */
     bool (*usable)(const struct prb_py_api *py, struct prb_error *err);
     bool (*begin)(const struct prb_py_api *py, struct prb_error *err);
     /* Everything is given back, byte for byte; full speed again. */
@@ -97,7 +97,7 @@ void prb_debug_end(void);
  *   ENGINE          a dict: the functions below
  *   PARTS           a dict: name -> source (bytes), all of prb_debug_parts
  *   AGENT           the namespace of python_agent.py (its part(), show(), complete(), ...)
- *   STAY, CODES     as for the agent
+ *   STAY, CODES, RUN  as for the agent
  * and C then takes call, happened, parked, resumed and close out of it.
  *
  * ---- what Python gets: ENGINE, builtin functions ----
@@ -108,8 +108,11 @@ void prb_debug_end(void);
  *   watch_new_code(on), watch_exceptions(mask), step(ident, code, events), gate(armed)
  *   parked()                      [(ident, native id, frame, reason)] of the threads that are parked
  *   resume(ident)                 one parked thread on; 0: all, and the gate opens
- *   run(source, file, space)      execute a part (bytes), statement by statement, with a breath between
+ *   owed(exception)               whether one that was caught is of a signal handler of the program's; this thread's next
+ *                                 step in the program raises it then, where it is in a hook
+ *   Interrupted                   the class of what ends code that does not end by itself
  *   breathe()                     let others have the GIL: what takes longer than 0.5 ms calls it now and then
+ *   found(event, frame, line, value)  an event that Python itself came upon, on its thread: happened() is asked, it may park
  *   native_id(ident)              gettid(2) of a thread with a Python thread state, 0: not known
  *   save_locals(frame)            PyFrame_LocalsToFast where CPython needs it (nothing from 3.13 on)
  *   mechanism                     its name, a str; "" when this CPython has none: without, a str, says why
@@ -119,12 +122,12 @@ void prb_debug_end(void);
  *   call(method, arguments: bytes) -> bytes       a DEBUG_CALL; JSON both, methods.def.  An exception fails the request:
  *                                                 its str is the text, its attribute code (an int, enum prb_code) the code
  *   happened(event, frame, code, line, value, planted) -> reason to park (str), or None to go on
- *                                                 It arms the gate before it gives a reason (C does when somebody opened it
- *                                                 meanwhile); resume is for threads that parked() was told of.
+ *                                                 A reason arms the gate; resume is for threads that parked() was told of.
  *                                                 Asked first for planted lines and steps while the gate is armed, too;
  *                                                 None then parks by the gate.
- *   parked(ident, frame, reason), resumed(ident)  told once each, on that thread: when engine parked() has it and
- *                                                 calls can run on it ("stopped" is emitted here), and when it goes on
+ *   parked(ident, frame, reason)                  told on that thread when engine parked() has it and calls can run on it
+ *                                                 ("stopped" is emitted here); not of threads that only the gate stops
+ *   forget(ident)                                 a signal handler of the program's ended happened(): there is no stop
  *   close()                                       the session ended: drop every reference
  *
  * A generator that was suspended when new code began to be watched: its RESUME counts as its CALL.

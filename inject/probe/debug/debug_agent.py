@@ -4,6 +4,8 @@ import _thread
 import sys
 
 OWN = AGENT["OWN"]  # noqa: F821
+Function = type(lambda: None)
+Code = type((lambda: None).__code__)
 LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
 
 METHODS = {
@@ -46,6 +48,51 @@ class Engine(object):
 
 
 engine = Engine(ENGINE)  # noqa: F821
+
+
+def caught(error):
+    """The text of an exception that code of ours took.  The program still gets it when a signal handler of its own raised it."""
+    engine.owed(error)
+    return AGENT["plain"](error)  # noqa: F821
+
+
+
+
+class Uncompiled(object):
+    """Keeps TorchDynamo off our code: when ours runs within compiled code (a write to sys.stdout), it would compile it, too."""
+
+    def __init__(self):
+        self.done = set()  # ids of code objects, which live as long as we do
+        self.seen = False  # torch's compiler is there, and has been told of all
+
+    def of(self, spaces):
+        skip = self.skip()
+        if skip is not None:
+            for space in spaces:
+                self.values(list(space.values()), skip)
+
+    def skip(self):
+        """What does that to a code object, in the torch that is loaded."""
+        for name in ("torch._dynamo.eval_frame", "torch._C._dynamo.eval_frame"):
+            found = getattr(sys.modules.get(name), "skip_code", None)
+            if found is not None:
+                return found
+        return None
+
+    def values(self, waiting, skip):
+        while waiting:
+            one = waiting.pop()
+            engine.breathe()
+            if isinstance(one, type) and str(one.__module__).startswith("probing_"):
+                waiting += list(vars(one).values())
+            code = one if type(one) is Code else getattr(one, "__code__", None) if type(one) is Function else None
+            if code is not None and id(code) not in self.done and code.co_filename.startswith(OWN):
+                self.done.add(id(code))
+                skip(code)
+                waiting += code.co_consts
+
+
+uncompiled = Uncompiled()
 parts = {}
 loading = _thread.RLock()
 
@@ -58,10 +105,11 @@ def part(name):
     with loading:
         if name not in parts:
             found = type(sys)("probing_debug_" + name)
-            space = {"__builtins__": __builtins__, "part": part, "engine": engine, "Failed": Failed, "AGENT": AGENT,  # noqa: F821
-                 "STAY": STAY, "OWN": OWN}  # noqa: F821
+            space = {"__builtins__": __builtins__, "part": part, "engine": engine, "Failed": Failed, "caught": caught,
+                     "AGENT": AGENT, "STAY": STAY, "OWN": OWN}  # noqa: F821
             found.__dict__.update(space)
-            engine.run(PARTS[name], "{}debug {}>".format(OWN, name), found.__dict__)  # noqa: F821
+            RUN(PARTS[name], "{}debug {}>".format(OWN, name), found.__dict__)  # noqa: F821
+            uncompiled.of([found.__dict__])
             parts[name] = found
         return parts[name]
 
@@ -80,12 +128,17 @@ def call(method, arguments):
         raise Failed("the arguments are no JSON: {}".format(wrong))
     if not isinstance(given, dict):
         raise Failed("the arguments are no JSON object")
+    if session.exceptions is not None:
+        session.exceptions.again()
     try:
         result = getattr(part(where), RENAMED.get(method, method))(session, given)
     except (TypeError, KeyError, ValueError, AttributeError) as error:
-        raise Failed("{}: {}".format(method, AGENT["plain"](error)), "INTERNAL")  # noqa: F821
+        raise Failed("{}: {}".format(method, caught(error)), "INTERNAL")  # noqa: F821
     finally:
         part("threads").forget_dummy()
+        if not uncompiled.seen and uncompiled.skip() is not None:
+            uncompiled.seen = True
+            uncompiled.of([globals(), AGENT, AGENT["streams"]] + [one.__dict__ for one in list(parts.values())])  # noqa: F821
     return json.dumps(result or {})
 
 
@@ -97,8 +150,8 @@ def parked(ident, frame, reason):
     session.parked(ident, frame, reason)
 
 
-def resumed(ident):
-    session.resumed(ident)
+def forget(ident):
+    session.forget(ident)
 
 
 def close():

@@ -106,7 +106,8 @@ class Torch(Array):
         """Of a tensor without dimensions; a fake one has none."""
         try:
             return " = {}".format(value.detach().item())
-        except Exception:
+        except Exception as error:
+            engine.owed(error)  # noqa: F821
             return ""
 
     def facts(self, value, expression):
@@ -130,7 +131,7 @@ class Torch(Array):
             return {"bytes": whole.nbytes(), "offset": value.storage_offset(), "address": hex(value.data_ptr()),
                     "views": value._is_view() if hasattr(value, "_is_view") else None}
         except Exception as error:
-            return AGENT["plain"](error)  # noqa: F821
+            return caught(error)  # noqa: F821
 
     def statistic(self, value, name):
         torch = self.torch

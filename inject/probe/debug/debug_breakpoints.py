@@ -3,6 +3,8 @@ import os
 
 codes = part("codes")  # noqa: F821
 BREAKPOINTS_MAX = 20000
+COMPILED = ("this code runs compiled by torch.compile: it stops only where torch runs it uncompiled "
+            "(evaluate torch.compiler.set_stance('force_eager') in the console to have all of it so)")
 LOCATIONS_MAX = 2000  # that are listed in one answer
 
 
@@ -13,6 +15,7 @@ class Breakpoint(object):
         self.number = number
         self.rule = part("conditions").Rule(given)  # noqa: F821
         self.places = {}  # id of code -> line: where it is planted
+        self.compiled = False  # by torch, when it was set
         self.line = None  # where it is told to be
         self.told = None
 
@@ -22,7 +25,7 @@ class Breakpoint(object):
             found["line"] = self.line
         if path:
             found["path"] = path
-        message = self.rule.wrong or self.message()
+        message = self.rule.wrong or self.message() or (COMPILED if self.compiled else None)
         if message:
             found["message"] = message
             if not self.rule.wrong and not self.places:
@@ -36,6 +39,10 @@ class LineBreakpoint(Breakpoint):
         self.path = path
         self.wanted = given.get("line") or 0
         self.line = self.wanted
+
+    def exact(self):
+        """Whether it lies where it was wanted: else code that nobody found yet may."""
+        return bool(self.places) and self.line == self.wanted
 
     def message(self):
         return None if self.places else "no code of this line is known yet: it binds when the file's code runs"
@@ -68,59 +75,8 @@ class FunctionBreakpoint(Breakpoint):
         return frame.f_lasti <= codes.first_line(code)[0]
 
 
-class Breakpoints(object):
-    def __init__(self, session):
-        self.session = session
-        self.lines = {}  # path -> [LineBreakpoint]
-        self.functions = []
-        self.planted = {}  # id of code -> (code, {line: [Breakpoint]})
-        self.bases = ()  # ends of the names of files with breakpoints
-        self.extra = {}  # id of code -> (code, lines) for others (data breakpoints)
-        self.counter = iter(range(1, 1 << 31)).__next__
-
-    # ---- what the client asks ----
-
-    def set_lines(self, path, given):
-        if len(given) > BREAKPOINTS_MAX:
-            raise Failed("more than {} breakpoints in a file".format(BREAKPOINTS_MAX))  # noqa: F821
-        path = codes.mine.key(path)
-        before = self.lines.pop(path, [])
-        # One that stays keeps its number and its count.
-        same = {(one.wanted, one.key): one for one in before}
-        now = []
-        for one in given:
-            key = tuple(one.get(name) for name in ("condition", "hitCondition", "logMessage"))
-            made = same.pop((one.get("line"), key), None) or LineBreakpoint(self.counter(), one, path)
-            made.key = key
-            made.places = {}
-            now.append(made)
-        if now:
-            self.lines[path] = now
-        self.bases = tuple(set(os.path.basename(name) for name in self.lines))
-        known = codes.of_file(path) if now or before else {}
-        known.update((key, code) for key, (code, _) in self.planted.items() if codes.mine.key(code.co_filename) == path)
-        self.bind(now, known)
-        self.replant(list(known.values()))
-        self.watch()
-        for one in now:
-            one.told = bool(one.places)
-        return [one.answer(path) for one in now]
-
-    def set_functions(self, given):
-        self.functions = [FunctionBreakpoint(self.counter(), one) for one in given]
-        touched = {}
-        for key, (code, lines) in list(self.planted.items()):
-            kept = {line: [one for one in there if isinstance(one, LineBreakpoint)] for line, there in lines.items()}
-            self.planted[key] = code, {line: there for line, there in kept.items() if there}
-            touched[key] = code
-        if self.functions:
-            for code, qualname, module in known_functions():
-                self.bind_function(code, qualname, module, touched)
-        self.replant(list(touched.values()))
-        self.watch()
-        return [one.answer(one.path) for one in self.functions]
-
-    # ---- where they lie ----
+class Planted(object):
+    """Where they lie."""
 
     def bind(self, breakpoints, known):
         """Line breakpoints of one file, to the codes of it."""
@@ -130,6 +86,7 @@ class Breakpoints(object):
             self.planted[key] = code, {line: many for line, many in there.items() if many}
         lines = sorted(set(line for code in known.values() for line in codes.lines_of(code)))
         for one in breakpoints:
+            one.places = {}
             self.bind_line(one, known, lines)
 
     def bind_line(self, one, known, lines):
@@ -141,6 +98,7 @@ class Breakpoints(object):
             if line in codes.lines_of(code):
                 self.planted[key][1].setdefault(line, []).append(one)
                 one.places[key] = line
+                one.compiled = one.compiled or codes.runs_compiled(code)
 
     def bind_function(self, code, qualname, module, touched):
         for one in self.functions:
@@ -148,6 +106,7 @@ class Breakpoints(object):
                 line = codes.first_line(code)[1]
                 self.planted.setdefault(id(code), (code, {}))[1].setdefault(line, []).append(one)
                 one.places[id(code)] = line
+                one.compiled = one.compiled or codes.runs_compiled(code)
                 one.line, one.path = line, codes.mine.path(code.co_filename) or None
                 touched[id(code)] = code
 
@@ -162,7 +121,9 @@ class Breakpoints(object):
     def watch(self):
         engine.watch_new_code(bool(self.lines or self.functions or self.session.data))  # noqa: F821
 
-    # ---- events ----
+
+class Met(Planted):
+    """Events of them, on the program's threads."""
 
     def new_code(self, code):
         """On the thread that calls it: code that nobody could find before."""
@@ -208,6 +169,10 @@ class Breakpoints(object):
                 one.told = True
                 engine.event("breakpoint", {"reason": "changed", "breakpoint": one.answer(one.path)})  # noqa: F821
 
+
+class Hit(Met):
+    """What stops."""
+
     def hit(self, frame, code, line):
         """The stop of the breakpoints that lie here and count, or None."""
         there = self.planted.get(id(code))
@@ -234,6 +199,66 @@ class Breakpoints(object):
         if trouble:
             engine.note(trouble, "important")  # noqa: F821
         return part("session").Stop(reason, frame, hit=hits, text=trouble, description=trouble)  # noqa: F821
+
+
+class OfFunctions(Hit):
+    """Those of functions."""
+
+    def set_functions(self, given):
+        self.functions = [FunctionBreakpoint(self.counter(), one) for one in given]
+        touched = {}
+        for key, (code, lines) in list(self.planted.items()):
+            kept = {line: [one for one in there if isinstance(one, LineBreakpoint)] for line, there in lines.items()}
+            self.planted[key] = code, {line: there for line, there in kept.items() if there}
+            touched[key] = code
+        if self.functions:
+            for code, qualname, module in known_functions():
+                self.bind_function(code, qualname, module, touched)
+        self.replant(list(touched.values()))
+        self.watch()
+        return [one.answer(one.path) for one in self.functions]
+
+
+class Breakpoints(OfFunctions):
+    def __init__(self, session):
+        self.session = session
+        self.lines = {}  # path -> [LineBreakpoint]
+        self.functions = []
+        self.planted = {}  # id of code -> (code, {line: [Breakpoint]})
+        self.bases = ()  # ends of the names of files with breakpoints
+        self.extra = {}  # id of code -> (code, lines) for others (data breakpoints)
+        self.counter = iter(range(1, 1 << 31)).__next__
+
+    # ---- what the client asks ----
+
+    def set_lines(self, path, given):
+        if len(given) > BREAKPOINTS_MAX:
+            raise Failed("more than {} breakpoints in a file".format(BREAKPOINTS_MAX))  # noqa: F821
+        path = codes.mine.key(path)
+        before = self.lines.pop(path, [])
+        # One that stays keeps its number and its count.
+        same = {(one.wanted, one.key): one for one in before}
+        now = []
+        for one in given:
+            key = tuple(one.get(name) for name in ("condition", "hitCondition", "logMessage"))
+            made = same.pop((one.get("line"), key), None) or LineBreakpoint(self.counter(), one, path)
+            made.key = key
+            made.places, made.compiled = {}, False
+            now.append(made)
+        if now:
+            self.lines[path] = now
+        self.bases = tuple(set(os.path.basename(name) for name in self.lines))
+        known = codes.of_file(path) if now or before else {}
+        known.update((key, code) for key, (code, _) in self.planted.items() if codes.mine.key(code.co_filename) == path)
+        self.bind(now, known)
+        if not all(one.exact() for one in now):
+            known.update(part("hidden").of_file(path))  # noqa: F821
+            self.bind(now, known)
+        self.replant(list(known.values()))
+        self.watch()
+        for one in now:
+            one.told = bool(one.places)
+        return [one.answer(path) for one in now]
 
 
 def snapped(wanted, known, lines):

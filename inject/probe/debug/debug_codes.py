@@ -128,6 +128,15 @@ def line_at(code, offset):
     return found
 
 
+def runs_compiled(code):
+    """Whether torch.compile made other code of it, which is what runs: the cache entries of TorchDynamo at the code object."""
+    module = sys.modules.get("torch._C._dynamo.eval_frame")
+    try:
+        return bool(module is not None and module._debug_get_cache_entry_list(code))
+    except Exception:
+        return False
+
+
 # ---- which there are ----
 
 
@@ -221,11 +230,13 @@ def of_file(path):
     """Those of one file that are known now: {id: code}."""
     found = {}
     base = os.path.basename(path)
+    engine.breathe()  # noqa: F821
     for code in live():
         if code.co_filename.endswith(base) and mine.key(code.co_filename) == path:
             tree(code, found)
     for _, module, file in modules():
         if file.endswith(base) and mine.key(file) == path:
+            engine.breathe()  # noqa: F821
             for function in module_functions(module):
                 if mine.key(function.__code__.co_filename) == path:
                     tree(function.__code__, found)

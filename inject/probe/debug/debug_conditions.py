@@ -1,7 +1,4 @@
 # What makes a breakpoint count: conditions, hit conditions in the forms that debugpy takes, and messages to log instead.
-import re
-
-HIT = re.compile(r"\s*(==|>=|<=|>|<|%|)\s*(\d+)\s*\Z")
 HITS = {
     "": lambda count, n: count == n, "==": lambda count, n: count == n, ">=": lambda count, n: count >= n,
     "<=": lambda count, n: count <= n, ">": lambda count, n: count > n, "<": lambda count, n: count < n,
@@ -64,16 +61,17 @@ class Rule(object):
         try:
             if self.text.strip():
                 self.condition = compiled(self.text)
+                self.plain = not names.nests(self.condition)
             if given.get("logMessage"):
                 self.message = pieces(given["logMessage"])
         except (SyntaxError, ValueError) as error:
             self.wrong = "{}: {}".format(type(error).__name__, error)
         wanted = given.get("hitCondition")
         if wanted and wanted.strip():
-            found = HIT.match(wanted)
-            if found:
-                number = int(found.group(2))
-                self.hits = lambda count, test=HITS[found.group(1)]: test(count, number)
+            number = wanted.strip().lstrip("=<>%")
+            sign = wanted.strip()[:-len(number)]
+            if number.strip().isdecimal() and sign in HITS:
+                self.hits = lambda count, test=HITS[sign], n=int(number): test(count, n)
             else:
                 self.wrong = "hit conditions are N, ==N, >=N, >N, <=N, <N or %N"
 
@@ -82,10 +80,12 @@ class Rule(object):
         trouble = None
         if self.condition is not None:
             try:
-                met = names.evaluated(self.condition, frame, more)
-            except Exception as error:
-                met, trouble = True, "the condition {!r} raised {}".format(self.text, AGENT["plain"](error))  # noqa: F821
-            names.release(frame)
+                met = names.judged(self.condition, self.plain, frame, more)
+            except engine.Interrupted:  # noqa: F821
+                raise
+            except BaseException as error:
+                met = not engine.owed(error)  # noqa: F821
+                trouble = "the condition {!r} raised {}".format(self.text, caught(error))  # noqa: F821
             if not met:
                 return False, None
         self.count += 1
@@ -99,8 +99,10 @@ class Rule(object):
             if not isinstance(piece, str):
                 try:
                     piece = str(names.evaluated(piece, frame))[:MESSAGE_MAX]
-                except Exception as error:
-                    piece = "<" + AGENT["plain"](error) + ">"  # noqa: F821
+                except engine.Interrupted:  # noqa: F821
+                    raise
+                except BaseException as error:
+                    piece = "<" + caught(error) + ">"  # noqa: F821
             text.append(piece)
         names.release(frame)
         engine.note("".join(text)[:MESSAGE_MAX])  # noqa: F821

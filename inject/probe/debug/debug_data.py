@@ -26,7 +26,8 @@ class Watched(object):
             if self.kind == "local":
                 return self.local()
             return self.owner[self.key]
-        except Exception:
+        except Exception as error:
+            engine.owed(error)  # noqa: F821
             return GONE
 
     def local(self):
@@ -42,8 +43,8 @@ def version(value):
             return value._version
         if type(value) in (list, dict, set):
             return len(value)
-    except Exception:
-        pass
+    except Exception as error:
+        engine.owed(error)  # noqa: F821
     return None
 
 
@@ -67,8 +68,8 @@ class DataBreakpoint(object):
             try:
                 if now == before:
                     return None
-            except Exception:
-                pass
+            except Exception as error:
+                engine.owed(error)  # noqa: F821
         if same:
             return "version {}".format(old_state), "version {}".format(state)
         return shown(before), shown(now)
@@ -179,7 +180,7 @@ def data_breakpoint_info(session, given):
     except Failed:  # noqa: F821
         raise
     except Exception as error:
-        watched, text = None, AGENT["plain"](error)  # noqa: F821
+        watched, text = None, caught(error)  # noqa: F821
     if watched is None:
         return {"dataId": None, "description": text}
     table = session.__dict__.setdefault("watchable", {})

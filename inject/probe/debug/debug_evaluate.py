@@ -63,7 +63,7 @@ def run(session, handle, text, statements):
     try:
         body, last, awaits = parsed(text)
     except (SyntaxError, ValueError) as error:
-        raise Raised(AGENT["plain"](error))  # noqa: F821
+        raise Raised(caught(error))  # noqa: F821
     if body is not None and not awaits and not statements:
         raise Raised("SyntaxError: only an expression can be evaluated here")
     try:
@@ -79,9 +79,13 @@ def run(session, handle, text, statements):
             return (eval(last, space), True) if last is not None else (None, False)
         finally:
             keep(session, handle, before, space)
-    except Failed:  # noqa: F821
+    except (Failed, engine.Interrupted):  # noqa: F821
         raise
-    except Exception as error:
+    except BaseException as error:
+        # One that the code raises itself is only its failure; the program gets what a signal handler of its own raised.
+        if not (isinstance(error, KeyboardInterrupt) and "KeyboardInterrupt" in text) and engine.owed(error):  # noqa: F821
+            raise Raised("a signal handler of the program raised {}: the program gets it when it goes on".format(
+                AGENT["plain"](error)))  # noqa: F821
         raise Raised(AGENT["plain"](error))  # noqa: F821
 
 
@@ -108,11 +112,11 @@ class Captured(object):
     def __init__(self):
         self.waiting = {}
 
-    def __enter__(self):
+    def begin(self):
         streams = AGENT["streams"]  # noqa: F821
         streams["enter"](streams["Output"](self.send, self.display))
 
-    def __exit__(self, *exception):
+    def end(self):
         AGENT["streams"]["leave"]()  # noqa: F821
         for stream, data in sorted(self.waiting.items()):
             self.tell(stream, data)
@@ -134,6 +138,20 @@ class Captured(object):
             engine.note(part("values").text(value))  # noqa: F821
 
 
+def captured(session, handle, text):
+    """Statements.  A value that takes long to free may be interrupted again: the streams are the program's all the same."""
+    streams = Captured()
+    streams.begin()
+    try:
+        return run(session, handle, text, True)
+    finally:
+        try:
+            streams.end()
+        except KeyboardInterrupt:
+            streams.end()
+            raise
+
+
 def evaluate(session, given):
     text = given.get("expression")
     if not isinstance(text, str):
@@ -146,8 +164,7 @@ def evaluate(session, given):
         refuse_calls(text)
     try:
         if context == "repl":
-            with Captured():
-                value, is_value = run(session, handle, text, True)
+            value, is_value = captured(session, handle, text)
         else:
             value, is_value = run(session, handle, text, False)
     except Raised as error:
@@ -167,7 +184,7 @@ def refuse_calls(text):
     try:
         tree = ast.parse(text.strip(), FILE, "eval")
     except SyntaxError as error:
-        raise Failed(AGENT["plain"](error))  # noqa: F821
+        raise Failed(caught(error))  # noqa: F821
     if any(isinstance(node, CALLS) for node in ast.walk(tree)):
         raise Failed("a hover calls nothing: evaluate it in the console or as a watch")  # noqa: F821
 
@@ -180,30 +197,37 @@ def set_expression(session, given):
     try:
         code = compile("{} = __probing_value__".format(target), FILE, "exec", 0, True)
     except (SyntaxError, ValueError) as error:
-        raise Failed(AGENT["plain"](error))  # noqa: F821
+        raise Failed(caught(error))  # noqa: F821
     space = space_of(session, handle)
     before = dict(space)
     space["__probing_value__"] = value
     try:
         exec(code, space)
     except Exception as error:
-        raise Failed(AGENT["plain"](error))  # noqa: F821
+        raise Failed(caught(error))  # noqa: F821
     del space["__probing_value__"]
     keep(session, handle, before, space)
     return part("variables").View(session, handle, given).shown(value, target)  # noqa: F821
 
 
+def units(text):
+    """UTF-16 units, in which the protocol counts columns."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def completions(session, given):
     lines = (given.get("text") or "").splitlines() or [""]
     line = lines[min(max(given.get("line") or 1, 1), len(lines)) - 1]
-    text = line[:max((given.get("column") or len(line) + 1) - 1, 0)]
+    column = given.get("column") or units(line) + 1
+    text = line.encode("utf-16-le", "surrogatepass")[:2 * max(column - 1, 0)].decode("utf-16-le", "ignore")
     AGENT["part"]("complete")  # noqa: F821
     handle = handle_of(session, given.get("frameId"))
     found = AGENT["complete"](text, [space_of(session, handle)])  # noqa: F821
     word = AGENT["_WORD"].search(text).group()  # noqa: F821
-    start = len(text) - len(word.rpartition(".")[2])
+    last = word.rpartition(".")[2]
+    start = units(text) - units(last)
     targets = []
     for name in found[:COMPLETIONS_MAX]:
         label = name.rpartition(".")[2]
-        targets.append({"label": label, "text": label, "start": start + 1, "length": len(text) - start})
+        targets.append({"label": label, "text": label, "start": start + 1, "length": units(last)})
     return {"targets": targets}

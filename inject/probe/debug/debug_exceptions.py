@@ -14,11 +14,20 @@ class Filters(object):
     def __init__(self, session, wanted):
         self.session = session
         self.conditions = wanted  # filter -> code object or None
-        self.counts = {}
+        uncaught = part("uncaught") if set(wanted) - {"raised"} == {"uncaught"} else None  # noqa: F821
+        self.hooks = uncaught.Hooks() if uncaught is not None and uncaught.usable(session) else None
 
     def mask(self):
         mask = RAISE if "raised" in self.conditions else 0
-        return mask | (UNWIND if set(self.conditions) - {"raised"} else 0)
+        return mask | (UNWIND if set(self.conditions) - {"raised"} and self.hooks is None else 0)
+
+    def again(self):
+        if self.hooks is not None:
+            self.hooks.again()
+
+    def off(self):
+        if self.hooks is not None:
+            self.hooks.off()
 
     def happened(self, event, frame, error):
         """The stop that an exception makes, or None."""
@@ -62,8 +71,12 @@ class Filters(object):
             if isinstance(value, (type, tuple)):
                 return isinstance(error, value)
             return bool(value)
-        except Exception as wrong:
-            engine.note("the condition of an exception breakpoint raised " + AGENT["plain"](wrong), "important")  # noqa: F821
+        except engine.Interrupted:  # noqa: F821
+            raise
+        except BaseException as wrong:
+            if engine.owed(wrong):  # noqa: F821
+                return False
+            engine.note("the condition of an exception breakpoint raised " + caught(wrong), "important")  # noqa: F821
             return True
 
 
@@ -74,11 +87,9 @@ def is_fresh(frame, error):
 
 
 def is_outermost(frame):
-    back = frame.f_back
-    if back is None:
-        return True
     # threading itself takes what leaves run().
-    return back.f_code.co_name == "_bootstrap_inner" and back.f_globals.get("__name__") == "threading"
+    return frame.f_back is None or any(
+        one.f_code.co_name == "_bootstrap_inner" and one.f_globals.get("__name__") == "threading" for one in (frame, frame.f_back))
 
 
 def innermost(error):
@@ -109,8 +120,11 @@ def set_exception_breakpoints(session, given):
                 code = part("conditions").compiled(condition) if condition and condition.strip() else None  # noqa: F821
                 wanted[name] = code
             except (SyntaxError, ValueError) as error:
-                answer = {"verified": False, "message": AGENT["plain"](error)}  # noqa: F821
+                answer = {"verified": False, "message": caught(error)}  # noqa: F821
         answers.append(answer)
+    before, session.exceptions = session.exceptions, None
+    if before is not None:
+        before.off()
     session.exceptions = Filters(session, wanted) if wanted else None
     engine.watch_exceptions(session.exceptions.mask() if wanted else 0)  # noqa: F821
     return {"breakpoints": answers}

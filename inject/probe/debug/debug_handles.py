@@ -49,7 +49,7 @@ class Handles(object):
     def node_of(self, number):
         found = self.nodes.get(number)
         if found is None:
-            raise Failed("reference {} is of an earlier stop".format(number), "NOT_FOUND")  # noqa: F821
+            raise Failed("reference {} is of an earlier stop: the program went on since; evaluate it again".format(number), "NOT_FOUND")  # noqa: F821
         return found
 
     def drop(self):

@@ -59,7 +59,9 @@ def dumps(value):
         return "".join("\\u{:04x}".format(ord(c)) if 0xD800 <= ord(c) < 0xE000 else c for c in text).encode("utf-8")
 
 
-class Reader(object):
+class Words(object):
+    """Reads what is not nested.  (A statement is compiled in one go, with the GIL: none of them is long.)"""
+
     def __init__(self, text):
         self.text = text
         self.at = 0
@@ -76,6 +78,63 @@ class Reader(object):
             raise Wrong("{!r} is missing at {}".format(what, self.at))
         self.at += 1
 
+    def word(self):
+        text, start = self.text, self.at
+        at = start
+        while at < len(text) and (text[at] in NUMBER or text[at].isalpha()):
+            at += 1
+        word = text[start:at]
+        self.at = at
+        if word in WORDS:
+            return WORDS[word]
+        try:
+            return int(word) if not set(word) - set("-0123456789") else float(word)
+        except ValueError:
+            raise Wrong("{!r} at {}".format(word[:20], start))
+
+
+class Texts(Words):
+    def string(self):
+        text, start = self.text, self.at + 1
+        parts = []
+        while True:
+            end = text.find('"', start)
+            slash = text.find("\\", start, end)
+            if end < 0:
+                raise Wrong("a text does not end")
+            if slash < 0:
+                parts.append(text[start:end])
+                self.at = end + 1
+                return "".join(parts)
+            parts.append(text[start:slash])
+            start = self.escape(slash, parts)
+
+    def escape(self, at, parts):
+        """Where the text goes on."""
+        kind = self.text[at + 1:at + 2]
+        if kind != "u":
+            if kind not in ESCAPES:
+                raise Wrong("a wrong escape at {}".format(at))
+            parts.append(ESCAPES[kind])
+            return at + 2
+        number = self.hexadecimal(at + 2)
+        after = at + 6
+        if 0xD800 <= number < 0xDC00 and self.text[after:after + 2] == "\\u":
+            low = self.hexadecimal(after + 2)
+            if 0xDC00 <= low < 0xE000:
+                parts.append(chr(0x10000 + ((number - 0xD800) << 10) + (low - 0xDC00)))
+                return after + 6
+        parts.append(chr(number))
+        return after
+
+    def hexadecimal(self, at):
+        try:
+            return int(self.text[at:at + 4].rjust(4, "?"), 16)
+        except ValueError:
+            raise Wrong("a wrong escape at {}".format(at))
+
+
+class Reader(Texts):
     def value(self, depth=0):
         first = self.blank()
         if depth > DEPTH_MAX:
@@ -119,59 +178,6 @@ class Reader(object):
             self.at += 1
         self.expect("]")
         return found
-
-    def word(self):
-        text, start = self.text, self.at
-        at = start
-        while at < len(text) and (text[at] in NUMBER or text[at].isalpha()):
-            at += 1
-        word = text[start:at]
-        self.at = at
-        if word in WORDS:
-            return WORDS[word]
-        try:
-            return int(word) if not set(word) - set("-0123456789") else float(word)
-        except ValueError:
-            raise Wrong("{!r} at {}".format(word[:20], start))
-
-    def string(self):
-        text, start = self.text, self.at + 1
-        parts = []
-        while True:
-            end = text.find('"', start)
-            slash = text.find("\\", start, end)
-            if end < 0:
-                raise Wrong("a text does not end")
-            if slash < 0:
-                parts.append(text[start:end])
-                self.at = end + 1
-                return "".join(parts)
-            parts.append(text[start:slash])
-            start = self.escape(slash, parts)
-
-    def escape(self, at, parts):
-        """Where the text goes on."""
-        kind = self.text[at + 1:at + 2]
-        if kind != "u":
-            if kind not in ESCAPES:
-                raise Wrong("a wrong escape at {}".format(at))
-            parts.append(ESCAPES[kind])
-            return at + 2
-        number = self.hexadecimal(at + 2)
-        after = at + 6
-        if 0xD800 <= number < 0xDC00 and self.text[after:after + 2] == "\\u":
-            low = self.hexadecimal(after + 2)
-            if 0xDC00 <= low < 0xE000:
-                parts.append(chr(0x10000 + ((number - 0xD800) << 10) + (low - 0xDC00)))
-                return after + 6
-        parts.append(chr(number))
-        return after
-
-    def hexadecimal(self, at):
-        try:
-            return int(self.text[at:at + 4].rjust(4, "?"), 16)
-        except ValueError:
-            raise Wrong("a wrong escape at {}".format(at))
 
 
 def loads(data):

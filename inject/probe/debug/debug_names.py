@@ -11,12 +11,32 @@ def evaluated(code, frame, more=None):
     if local is space and not more:
         return eval(code, space)
     # What is nested in the expression (a generator, a lambda) finds only globals.
-    if more or any(hasattr(one, "co_code") for one in code.co_consts):
+    if more or nests(code):
         space = dict(space)
         space.update(local)
         space.update(more or {})
         return eval(code, space)
     return eval(code, space, local)
+
+
+def nests(code):
+    return any(hasattr(one, "co_code") for one in code.co_consts)
+
+
+def judged(code, plain, frame, more):
+    """evaluated() and release() of what comes by often; plain: nothing is nested in it."""
+    if more or not plain:
+        try:
+            return evaluated(code, frame, more)
+        finally:
+            release(frame)
+    local, own = frame.f_locals, frame.f_code
+    try:
+        return eval(code, frame.f_globals, local)
+    finally:
+        if own.co_flags & 1 and frame.f_trace is None and frame.f_lineno != own.co_firstlineno and (
+                type(local) is dict and local is not frame.f_globals and sys.getrefcount(local) <= HELD):
+            local.clear()
 
 
 def merged(frame):

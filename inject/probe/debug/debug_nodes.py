@@ -73,7 +73,7 @@ class Raised(object):
     """Stands for a value that could not be had."""
 
     def __init__(self, error):
-        self.text = "<{}>".format(AGENT["plain"](error))  # noqa: F821
+        self.text = "<{}>".format(caught(error))  # noqa: F821
 
     def __repr__(self):
         return self.text

@@ -19,8 +19,9 @@ class Tee(object):
         if tell is not None and text:
             try:
                 tell(self._prb_name, text)
-            except Exception:
-                pass  # the program's print() must not fail for us
+            except Exception as error:
+                if engine.owed(error):  # noqa: F821
+                    raise  # else the program's print() must not fail for us
         return done
 
     def writelines(self, lines):
@@ -33,8 +34,9 @@ class Tee(object):
         if self._prb_tell is not None:
             try:
                 self._prb_tell(self._prb_name, "", True)
-            except Exception:
-                pass
+            except Exception as error:
+                if engine.owed(error):  # noqa: F821
+                    raise
 
     def __getattr__(self, name):
         return getattr(self._prb_original, name)

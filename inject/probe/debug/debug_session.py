@@ -20,6 +20,7 @@ class Stop(object):
         self.mode = more.get("mode")
         self.after = more.get("after")  # (function, value) of a frame that is about to return: the one that is shown is its caller
         self.told = False
+        self.first = None  # whether it is the first of its halt
 
     def body(self, ident, first):
         body = {"reason": self.reason, "threadId": threads.native(ident), "allThreadsStopped": True}
@@ -43,64 +44,8 @@ class Options(object):
         self.stop_on_exit = bool(given.get("breakOnSystemExit", False))
 
 
-class Session(object):
-    def __init__(self):
-        self.options = Options({})
-        self.stopped = False
-        self.stops = {}  # ident -> Stop
-        self.closed = False
-        self.handles = part("handles").Handles()  # noqa: F821
-        self.breakpoints = part("breakpoints").Breakpoints(self)  # noqa: F821
-        self.stepping = part("stepping").Stepping(self)  # noqa: F821
-        self.exceptions = None
-        self.data = None  # watches, when there are data breakpoints
-        self.output = None
-
-    # ---- events, on the program's threads ----
-
-    def happened(self, event, frame, code, line, value, planted):
-        if self.closed:
-            return None
-        ident = _thread.get_ident()
-        stop = None
-        if event & (CALL | RESUME):
-            self.breakpoints.new_code(code)
-            if self.data is not None:
-                self.data.new_code(code)
-        if planted:
-            if self.data is not None:
-                stop = self.data.changed(frame)
-            stop = self.breakpoints.hit(frame, code, line) or stop
-        if stop is None and event & (RAISE | UNWIND) and self.exceptions is not None:
-            stop = self.exceptions.happened(event, frame, value)
-        if stop is None and self.stepping.of(ident):
-            stop = self.stepping.happened(ident, event, frame, line, value)
-        return self.stop(ident, stop) if stop is not None else None
-
-    def stop(self, ident, stop):
-        self.stepping.clear()
-        self.stops[ident] = stop
-        engine.gate(True)  # noqa: F821
-        return stop.reason
-
-    def parked(self, ident, frame, reason):
-        """engine.parked() has it; it waits when this has returned."""
-        stop = self.stops.get(ident)
-        if stop is not None and not stop.told:
-            self.tell(ident, stop)
-
-    def tell(self, ident, stop):
-        stop.told = True
-        first = not self.stopped
-        self.stopped = True
-        if first:
-            threads.numbers.stand(True)
-        engine.event("stopped", stop.body(ident, first))  # noqa: F821
-
-    def resumed(self, ident):
-        self.stops.pop(ident, None)
-
-    # ---- the client ----
+class Control(object):
+    """What the client asks of the whole target."""
 
     def pause(self, number):
         ident = threads.ident_of(number) if number else None
@@ -140,9 +85,86 @@ class Session(object):
         if self.output is not None:
             self.output.off()
         self.stepping.clear()
+        if self.exceptions is not None:
+            self.exceptions.off()
         self.breakpoints = self.exceptions = self.data = None
         self.stops.clear()
         self.handles.drop()
+
+
+class Stopping(Control):
+    """How a thread that stops is told."""
+
+    def stop(self, ident, stop):
+        self.stepping.clear()
+        self.stops[ident] = stop
+        return stop.reason
+
+    def parked(self, ident, frame, reason):
+        """engine.parked() has it; it waits when this has returned.  Again, when a signal came between."""
+        stop = self.stops.get(ident)
+        if stop is not None:
+            self.tell(ident, stop)
+
+    def tell(self, ident, stop):
+        stop.told = True
+        if stop.first is None:
+            stop.first = not self.stopped
+            if stop.first:
+                threads.numbers.stand(True)
+        self.stopped = True
+        engine.event("stopped", stop.body(ident, stop.first))  # noqa: F821
+
+    def forget(self, ident):
+        stop = self.stops.get(ident)
+        if stop is not None and not stop.told:
+            del self.stops[ident]
+
+
+class Session(Stopping):
+    def __init__(self):
+        self.options = Options({})
+        self.stopped = False
+        self.stops = {}  # ident -> Stop
+        self.closed = False
+        self.handles = part("handles").Handles()  # noqa: F821
+        self.breakpoints = part("breakpoints").Breakpoints(self)  # noqa: F821
+        self.stepping = part("stepping").Stepping(self)  # noqa: F821
+        self.exceptions = None
+        self.data = None  # watches, when there are data breakpoints
+        self.output = None
+
+    # ---- events, on the program's threads ----
+
+    def happened(self, event, frame, code, line, value, planted):
+        if self.closed:
+            return None
+        ident = _thread.get_ident()
+        step = self.stepping.of(ident)
+        try:
+            stop = self.wanted(ident, event, frame, code, line, value, planted)
+        except BaseException:  # the program's, of a signal handler: it goes on
+            if step is not None:
+                self.stepping.again(step)
+            raise
+        return self.stop(ident, stop) if stop is not None else None
+
+    def wanted(self, ident, event, frame, code, line, value, planted):
+        """The stop that an event makes, or None."""
+        stop = None
+        if event & (CALL | RESUME):
+            self.breakpoints.new_code(code)
+            if self.data is not None:
+                self.data.new_code(code)
+        if planted:
+            if self.data is not None:
+                stop = self.data.changed(frame)
+            stop = self.breakpoints.hit(frame, code, line) or stop
+        if stop is None and event & (RAISE | UNWIND) and self.exceptions is not None:
+            stop = self.exceptions.happened(event, frame, value)
+        if stop is None and self.stepping.of(ident):
+            stop = self.stepping.happened(ident, event, frame, line, value)
+        return stop
 
 
 def pause(session, given):

@@ -31,7 +31,7 @@ def shown(value):
     try:
         shower.value(value)
     except Exception as error:
-        return "<{}>".format(AGENT["plain"](error))  # noqa: F821
+        return "<{}>".format(caught(error))  # noqa: F821
     return "".join(shower.parts)
 
 

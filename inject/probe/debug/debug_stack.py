@@ -81,4 +81,5 @@ def stack(session, given):
     levels = given.get("levels") or LEVELS_MAX
     shown = found[start:start + min(levels, LEVELS_MAX)]
     return {"stackFrames": [described(session, frame, line, ident, start + number == 0)
-                            for number, (frame, line) in enumerate(shown)], "totalFrames": len(found)}
+                            for number, (frame, line) in enumerate(shown)], "totalFrames": len(found),
+            "parked": any(one == ident for one, _, _, _ in engine.parked())}  # noqa: F821

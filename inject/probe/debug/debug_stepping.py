@@ -13,57 +13,12 @@ class Step(object):
         self.ident = ident
         self.frame = frame
         self.target = target  # of step-in targets: accepts(code)
-        self.armed = {}  # id of code -> code
+        self.armed = {}  # id of code -> (code, events)
         self.into = None  # the frame that was entered, until its first line
 
 
-class Stepping(object):
-    def __init__(self, session):
-        self.session = session
-        self.steps = {}  # ident -> Step
-
-    def of(self, ident):
-        return self.steps.get(ident)
-
-    def begin(self, kind, ident, frame, target=None):
-        self.end(ident)
-        step = Step(kind, ident, frame, target)
-        self.steps[ident] = step
-        self.watch(step, frame)
-
-    def begin_entry(self, ident, frame):
-        """To the first line of the program that this frame, the launcher's, is about to run."""
-        self.end(ident)
-        step = Step("entry", ident, frame, lambda code: not code.co_filename.startswith("<"))
-        self.steps[ident] = step
-        for code in (frame.f_code, frame.f_globals["_probing_run"].__code__):
-            self.arm(step, code, CALL)
-
-    def arm(self, step, code, events):
-        step.armed[id(code)] = code
-        engine.step(step.ident, code, events)  # noqa: F821
-
-    def watch(self, step, frame):
-        """frame is the one that the step is about now."""
-        step.frame = frame
-        events = RETURN | UNWIND
-        if step.kind != "out":
-            events |= LINE | JUMP
-        if step.kind == "in":
-            events |= CALL
-        self.arm(step, frame.f_code, events)
-
-    def end(self, ident):
-        step = self.steps.pop(ident, None)
-        if step is not None:
-            for code in step.armed.values():
-                engine.step(ident, code, 0)  # noqa: F821
-
-    def clear(self):
-        for ident in list(self.steps):
-            self.end(ident)
-
-    # ---- events of a thread that steps ----
+class Watching(object):
+    """The events of a thread that steps."""
 
     def happened(self, ident, event, frame, line, value):
         step = self.steps[ident]
@@ -117,6 +72,59 @@ class Stepping(object):
     def stop(self, step, frame, after=None):
         self.end(step.ident)
         return part("session").Stop("entry" if step.kind == "entry" else "step", frame, after=after)  # noqa: F821
+
+
+class Stepping(Watching):
+    def __init__(self, session):
+        self.session = session
+        self.steps = {}  # ident -> Step
+
+    def of(self, ident):
+        return self.steps.get(ident)
+
+    def begin(self, kind, ident, frame, target=None):
+        self.end(ident)
+        step = Step(kind, ident, frame, target)
+        self.steps[ident] = step
+        self.watch(step, frame)
+
+    def begin_entry(self, ident, frame):
+        """To the first line of the program that this frame, the launcher's, is about to run."""
+        self.end(ident)
+        step = Step("entry", ident, frame, lambda code: not code.co_filename.startswith("<"))
+        self.steps[ident] = step
+        for code in (frame.f_code, frame.f_globals["_probing_run"].__code__):
+            self.arm(step, code, CALL)
+
+    def arm(self, step, code, events):
+        step.armed[id(code)] = code, events
+        engine.step(step.ident, code, events)  # noqa: F821
+
+    def watch(self, step, frame):
+        """frame is the one that the step is about now."""
+        step.frame = frame
+        events = RETURN | UNWIND
+        if step.kind != "out":
+            events |= LINE | JUMP
+        if step.kind == "in":
+            events |= CALL
+        self.arm(step, frame.f_code, events)
+
+    def end(self, ident):
+        step = self.steps.pop(ident, None)
+        if step is not None:
+            for code, _ in step.armed.values():
+                engine.step(ident, code, 0)  # noqa: F821
+
+    def again(self, step):
+        """It was interrupted, and may have ended before it told so."""
+        self.steps[step.ident] = step
+        for code, events in list(step.armed.values()):
+            engine.step(step.ident, code, events)  # noqa: F821
+
+    def clear(self):
+        for ident in list(self.steps):
+            self.end(ident)
 
 
 def is_one_line(frame, kept={}):  # noqa: B006

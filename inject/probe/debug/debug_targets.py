@@ -82,11 +82,20 @@ def codes_of(value, depth=0):
     return codes_of(every.get("forward"), depth + 1) or codes_of(every.get("__call__"), depth + 1)
 
 
+def column(lines, node):
+    """Where a node begins, in UTF-16 units from 1; ast counts bytes of UTF-8."""
+    line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
+    before = line.encode("utf-8", "replace")[:node.col_offset].decode("utf-8", "replace")
+    return len(before.encode("utf-16-le")) // 2 + 1
+
+
 def step_in_targets(session, given):
     handle = session.handles.frame_of(given.get("frameId"))
     frame = handle.frame
     found = []
-    for node in statement(codes.mine.path(frame.f_code.co_filename) or frame.f_code.co_filename, frame.f_lineno)[:TARGETS_MAX]:
+    path = codes.mine.path(frame.f_code.co_filename) or frame.f_code.co_filename
+    lines = (part("sources").text_of(path) or "").split("\n")  # noqa: F821
+    for node in statement(path, frame.f_lineno)[:TARGETS_MAX]:
         names, whole = dotted(node.func)
         if not names:
             continue
@@ -95,7 +104,7 @@ def step_in_targets(session, given):
         if value is not None and not target.known:
             continue  # a function in C
         one = {"id": session.handles.node(target), "label": ".".join(names) + "(...)", "line": node.lineno,
-               "column": node.col_offset + 1}
+               "column": column(lines, node)}
         found.append(one)
     return {"targets": found}
 

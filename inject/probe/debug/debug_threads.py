@@ -20,7 +20,7 @@ def is_ours(frame):
 
 
 def is_launcher(frame):
-    """Whether a frame is of the few lines that begin a program for the debugger (dap/program.c)."""
+    """Whether a frame is of the few lines that begin a program for the debugger (dap/program_command.c)."""
     code = frame.f_code
     return code.co_filename == "<string>" and (code.co_name in LAUNCHER or "_probing_run" in code.co_names)
 
@@ -28,10 +28,12 @@ def is_launcher(frame):
 def launcher():
     """(ident, outermost frame) of the thread that waits to begin the program, or None."""
     for ident, frame in running():
-        while frame is not None:
-            if frame.f_code.co_name == "_probing_wait" and is_launcher(frame):
-                return ident, frame.f_back
+        waits = False
+        while frame.f_back is not None:
+            waits = waits or frame.f_code.co_name == "_probing_wait" and is_launcher(frame)
             frame = frame.f_back
+        if waits:
+            return ident, frame
     return None
 
 
@@ -51,9 +53,12 @@ def strip(frame):
 
 def running():
     """[(ident, innermost frame)] of the program's threads, the main one first."""
-    found = [(ident, strip(frame)) for ident, frame in sys._current_frames().items()]
+    found = {ident: strip(frame) for ident, frame in sys._current_frames().items()}
+    for ident, _, frame, reason in engine.parked():  # noqa: F821
+        if reason is not None and found.get(ident) is None:
+            found[ident] = frame  # that an exception has left: nothing of the program's runs there any more
     main = main_ident()
-    return sorted((one for one in found if one[1] is not None), key=lambda one: (one[0] != main, one[0]))
+    return sorted((one for one in found.items() if one[1] is not None), key=lambda one: (one[0] != main, one[0]))
 
 
 def main_ident():

@@ -31,8 +31,11 @@ class Text(AGENT["Shower"]):  # noqa: F821
             try:
                 return known.text(value)
             except Exception as error:
-                return "<{}: {}>".format(type_name(value), AGENT["plain"](error))  # noqa: F821
+                return "<{}: {}>".format(type_name(value), caught(error))  # noqa: F821
         return super(Text, self).own(value)
+
+    def reason(self, error):
+        return caught(error)  # noqa: F821
 
     def base(self, value, kind):
         if provider(value) is not None:

@@ -86,5 +86,5 @@ def set_variable(session, given):
     except Failed:  # noqa: F821
         raise
     except Exception as error:
-        raise Failed(AGENT["plain"](error))  # noqa: F821
+        raise Failed(caught(error))  # noqa: F821
     return View(session, node.handle, given).shown(value, child.expression)

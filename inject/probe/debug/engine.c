@@ -80,6 +80,9 @@ static struct prb_py *emit(struct prb_py *self, struct prb_py *args)
         py->PyBytes_AsStringAndSize(bytes, &text, &len) != 0)
         return NULL;
     prb_debug_emit(text, (size_t)len, important);
+    struct prb_debug_parked *here = important ? prb_debug_here(py) : NULL;
+    if (here)
+        here->emitted = true;
     return nothing(py);
 }
 
@@ -225,21 +228,7 @@ static struct prb_py *parked(struct prb_py *self, struct prb_py *args)
     return py ? prb_debug_parked_list(py) : NULL;
 }
 
-/* ---- loading ---- */
-
-static struct prb_py *run(struct prb_py *self, struct prb_py *args)
-{
-    (void)self;
-    const struct prb_py_api *py = prb_py_api(NULL);
-    struct prb_py *bytes, *space;
-    char *source, *file;
-    ptrdiff_t len;
-    if (!py || !py->PyArg_ParseTuple(args, "OsO", &bytes, &file, &space) ||
-        py->PyBytes_AsStringAndSize(bytes, &source, &len) != 0 ||
-        !prb_py_run(py, source, file, space))
-        return NULL;
-    return nothing(py);
-}
+/* ---- others ---- */
 
 static struct prb_py *breathe(struct prb_py *self, struct prb_py *args)
 {
@@ -251,7 +240,17 @@ static struct prb_py *breathe(struct prb_py *self, struct prb_py *args)
     return nothing(py);
 }
 
-/* ---- others ---- */
+/* ---- exceptions ---- */
+
+static struct prb_py *owed(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *error;
+    if (!py || !py->PyArg_ParseTuple(args, "O", &error))
+        return NULL;
+    return py->PyLong_FromLong(prb_debug_owe_caught(py, prb_debug_here(py), error));
+}
 
 static struct prb_py *native_id(struct prb_py *self, struct prb_py *args)
 {
@@ -275,6 +274,27 @@ static struct prb_py *save_locals(struct prb_py *self, struct prb_py *args)
     return nothing(py);
 }
 
+static struct prb_py *found(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *frame, *value;
+    int event, line;
+    if (!py || !py->PyArg_ParseTuple(args, "iOiO", &event, &frame, &line, &value))
+        return NULL;
+    PRB_AUTO(prb_py) struct prb_py *code = py->PyObject_GetAttrString(frame, "f_code");
+    if (!code)
+        return NULL;
+    struct prb_debug_place place = {
+        .event = (enum prb_debug_event)event,
+        .frame = frame,
+        .code = code,
+        .line = line,
+        .value = value,
+    };
+    return prb_debug_found(py, &place) ? nothing(py) : NULL;
+}
+
 static struct prb_py_method methods[] = {
     {"emit", emit, PRB_PY_VARARGS, "emit(bytes, important=True): one event"},
     {"plant", plant, PRB_PY_VARARGS, "plant(code, lines)"},
@@ -284,8 +304,9 @@ static struct prb_py_method methods[] = {
     {"gate", gate, PRB_PY_VARARGS, "gate(armed)"},
     {"parked", parked, PRB_PY_VARARGS, "parked() -> [(ident, native id, frame, reason)]"},
     {"resume", resume, PRB_PY_VARARGS, "resume(ident); 0: all, and the gate opens"},
-    {"run", run, PRB_PY_VARARGS, "run(source, file, space): a part, with breaths"},
     {"breathe", breathe, PRB_PY_VARARGS, "breathe(): others get the GIL"},
+    {"found", found, PRB_PY_VARARGS, "found(event, frame, line, value)"},
+    {"owed", owed, PRB_PY_VARARGS, "owed(exception): whether it is the program's"},
     {"native_id", native_id, PRB_PY_VARARGS, "native_id(ident) -> gettid(2)"},
     {"save_locals", save_locals, PRB_PY_VARARGS, "save_locals(frame)"},
 };
@@ -310,6 +331,7 @@ struct prb_py *prb_debug_engine(const struct prb_py_api *py)
         ok = add(py, engine, methods[i].name, py->PyCFunction_NewEx(&methods[i], NULL, NULL));
     ok = ok &&
          add(py, engine, "mechanism", text(py, session.mechanism ? session.mechanism->name : "")) &&
-         add(py, engine, "without", text(py, session.without));
+         add(py, engine, "without", text(py, session.without)) &&
+         py->PyDict_SetItemString(engine, "Interrupted", prb_debug_interruption(py)) == 0;
     return ok ? PRB_STEAL(engine) : NULL;
 }

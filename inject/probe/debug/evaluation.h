@@ -20,6 +20,7 @@
 #define PRB_EVALUATION_KEPT_MAX 4096u        /* threads with a trace function of the program's */
 
 #define PRB_EVALUATION_PLAIN_CODES 1024u
+#define PRB_EVALUATION_NOTED_PLACES 4096u
 
 /* Py_tracefunc (Include/pystate.h) and what it is called with. */
 typedef int (*prb_trace_function)(struct prb_py *object, struct prb_py *frame, int what,
@@ -56,28 +57,30 @@ struct prb_evaluation_code {
 };
 
 struct prb_evaluation {
+    /* What each call of the program reads, together. */
+    bool on;         /* between begin and end */
+    bool foreign;    /* beneath our hook lies another evaluator, whose end may take ours out */
+    unsigned taken;  /* threads that have our trace function */
+    unsigned epoch;  /* counts the changes of what is wanted */
+    unsigned raised; /* RAISE, UNWIND of all frames */
+    void *default_evaluator;
+    int32_t tracefunc, code; /* offsets that the hook needs */
+
     bool ready; /* all that is found once: */
     const struct prb_py_api *py;
 #define F(result, member, name, parameters) result(*member) parameters;
     PRB_EVALUATION_FUNCTIONS(F)
 #undef F
-    void *default_evaluator;
     struct prb_layout layout;
-    int32_t tracefunc, code; /* offsets that the hook needs */
-    char *runtime;           /* _PyRuntime, where the layout needs it */
+    char *runtime; /* _PyRuntime, where the layout needs it */
     ptrdiff_t extra;
     char *interp;
 
-    bool on;            /* between begin and end */
-    unsigned epoch;     /* counts the changes of what is wanted */
     unsigned gate;      /* events of all frames */
-    unsigned raised;    /* RAISE, UNWIND of all frames */
     unsigned new_code;  /* counts watch_new_code(true); 0: off */
     unsigned new_codes; /* its last number */
     unsigned wanting;   /* codes with lines or steps */
     bool plain;         /* no call of the interpreter now */
-    bool foreign;       /* beneath our hook lies another evaluator, whose end may take ours out */
-    unsigned taken;     /* threads that have our trace function */
     struct prb_evaluation_code *codes;
     /* Codes of which nothing is wanted, by address: to be passed on quickly. */
     const struct prb_py *plain_codes[PRB_EVALUATION_PLAIN_CODES];
@@ -170,6 +173,7 @@ struct prb_py *prb_evaluation_handled(const char *thread);
 /* What is kept of a thread that has our trace function. */
 struct prb_evaluation_kept {
     const char *thread;
+    uint64_t id;                 /* the interpreter's number of it, 0: it has none */
     prb_trace_function original; /* the program's, when ours came */
     bool quiet;                  /* it does not count among the threads with a trace function */
     struct prb_py *raised;       /* what passes a noted frame, until its next event */
@@ -182,6 +186,8 @@ static inline struct prb_evaluation_kept *prb_evaluation_kept(const char *thread
 }
 /* The one of this thread, made when it has none; NULL: no memory. */
 struct prb_evaluation_kept *prb_evaluation_keep(const char *thread);
+/* As it is in the interpreter: another thread may have its place by now. */
+uint64_t prb_evaluation_thread_id(const char *thread);
 /* It has our function no more. */
 void prb_evaluation_keep_less(const char *thread);
 /* When no thread has it any more. */
@@ -195,6 +201,11 @@ int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
 bool prb_evaluation_hook(bool wanted);
 /* Back in its place, when another evaluator's end took it out. */
 void prb_evaluation_hook_again(void);
+/* A trace function at all: ours, or one that the program put in its place. */
+static inline bool prb_evaluation_has_function(const char *thread)
+{
+    return prb_evaluation_word(thread, prb_evaluation.tracefunc) != NULL;
+}
 static inline bool prb_evaluation_traces(const char *thread)
 {
     return prb_evaluation_word(thread, prb_evaluation.tracefunc) ==
@@ -207,6 +218,14 @@ static inline bool prb_evaluation_traces(const char *thread)
 bool prb_evaluation_note_frames(void);
 void prb_evaluation_forget_frames(void);
 extern size_t prb_evaluation_noted; /* how many there still are */
+/* How many noted frames have each place: most frames have one where none has. */
+extern unsigned char prb_evaluation_noted_places[PRB_EVALUATION_NOTED_PLACES]
+    __attribute__((visibility("hidden")));
+static inline unsigned char *prb_evaluation_noted_place(const char *frame)
+{
+    return &prb_evaluation_noted_places[((uintptr_t)frame >> 4) * 0x9e3779b9u >> 20 &
+                                        (PRB_EVALUATION_NOTED_PLACES - 1)];
+}
 bool prb_evaluation_is_noted(const char *frame);
 void prb_evaluation_forget_frame(const char *frame);
 

@@ -203,7 +203,9 @@ int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
     if (what == PRB_TRACE_LINE || what == PRB_TRACE_CALL)
         forget_raised(thread);
     bool ok = prb_debug_is_inside() || tellers[what](&of, value);
-    if (!prb_evaluation_traces(thread) && what != PRB_TRACE_RETURN)
+    /* A change that our own code made gave its frames' thread what those want: nothing. */
+    bool ends = what == PRB_TRACE_RETURN && !prb_evaluation_caller(of.inner);
+    if (!prb_evaluation_traces(thread) && !ends)
         prb_evaluation_apply(thread);
     return ok ? 0 : -1;
 }
@@ -262,10 +264,10 @@ static __attribute__((noinline)) struct prb_py *run_watched(bool with_thread, ch
 /* Whether nothing is to be done about a frame before it runs. */
 static inline bool is_plain(bool with_thread, char *thread, char *frame)
 {
-    if (prb_evaluation_noted)
+    if (*prb_evaluation_noted_place(frame))
         prb_evaluation_forget_frame(frame);
     if (prb_evaluation.taken &&
-        prb_evaluation_traces(with_thread ? thread : prb_evaluation.this_thread()))
+        prb_evaluation_has_function(with_thread ? thread : prb_evaluation.this_thread()))
         return false;
     struct prb_py *code = prb_evaluation_frame_code(frame);
     const struct prb_py **plain = prb_evaluation_plain(code);

@@ -39,7 +39,7 @@ struct prb_evaluation_kept *prb_evaluation_keep(const char *thread)
     if (prb_evaluation_kept_count == room && !grow())
         return NULL;
     kept = &table[prb_evaluation_kept_count++];
-    *kept = (struct prb_evaluation_kept){.thread = thread};
+    *kept = (struct prb_evaluation_kept){.thread = thread, .id = prb_evaluation_thread_id(thread)};
     return kept;
 }
 

@@ -127,6 +127,14 @@ static void count_tracing(int step)
 
 /* ---- a thread's state ---- */
 
+uint64_t prb_evaluation_thread_id(const char *thread)
+{
+    uint64_t id = 0;
+    if (PRB_HAS(LAYOUT, thread, id))
+        memcpy(&id, thread + PRB_OFF(LAYOUT, thread, id), sizeof id);
+    return id;
+}
+
 /* The flag that has CPython look at the trace and profile functions at all. */
 static void put_flag(char *thread, bool on)
 {
@@ -141,9 +149,8 @@ static void put_flag(char *thread, bool on)
 
 /*
  * Quiet: our function is there for exceptions only and does not count among those that want lines,
- * as one thread that waits in such a frame would have all threads run slower.  Only for frames that
- * ran before the hook came.  (What the program's sys.settrace() in such a frame itself then counts
- * wrongly is right again when quiet ends.)
+ * as that would have all threads run slower, and for ever when the thread ends so: nothing tells
+ * its end.
  */
 static void take(char *thread, char *now, bool quiet)
 {
@@ -158,11 +165,23 @@ static void take(char *thread, char *now, bool quiet)
         /* What else stands there is of a thread that ended. */
         kept->original = original;
         kept->quiet = quiet;
+        kept->id = prb_evaluation_thread_id(thread);
     }
     if (!now && !quiet)
         count_tracing(1);
     prb_evaluation.taken++;
     put(thread, prb_evaluation.tracefunc, &ours, sizeof ours);
+}
+
+/* The program's sys.settrace() took our function, which did not count, for one that did. */
+static void count_again(const char *thread)
+{
+    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
+    if (!kept || !kept->quiet || prb_evaluation_traces(thread))
+        return;
+    if (kept->id == prb_evaluation_thread_id(thread))
+        count_tracing(1);
+    prb_evaluation_keep_less(thread);
 }
 
 static void be_quiet(const char *thread, bool quiet)
@@ -191,9 +210,10 @@ static void give(char *thread)
 
 void prb_evaluation_set(char *thread, unsigned events)
 {
+    count_again(thread);
     char *now = word_at(thread, prb_evaluation.tracefunc);
     bool ours = prb_evaluation_traces(thread);
-    bool quiet = events == PRB_DEBUG_UNWIND && PRB_HAS(LAYOUT, thread, use_tracing);
+    bool quiet = !(events & ~(unsigned)NO_LINES) && PRB_HAS(LAYOUT, thread, use_tracing);
     if (!events && !ours)
         return;
     if (!events)
@@ -236,6 +256,12 @@ void prb_evaluation_apply_all(void)
     for (char *thread = prb_evaluation.first_thread(prb_evaluation.interp); thread;
          thread = prb_evaluation.next_thread(thread))
         prb_evaluation_apply(thread);
+    /* Others have gone: with their thread, or by the program's sys.settrace(). */
+    unsigned taken = 0;
+    for (char *thread = prb_evaluation.first_thread(prb_evaluation.interp); thread;
+         thread = prb_evaluation.next_thread(thread))
+        taken += prb_evaluation_traces(thread);
+    prb_evaluation.taken = taken;
 }
 
 bool prb_evaluation_tracing(const char *thread)

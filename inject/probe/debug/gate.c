@@ -10,6 +10,7 @@
 #include "inject/probe/libc.h"
 
 #define session prb_debug_session
+#define TELL_MAX 4          /* times, when signal handlers come between */
 #define DESCRIPTOR_MAX 4096 /* bytes of glibc's struct pthread that are looked through */
 
 static pid_t own_tid(void) { return (pid_t)syscall(SYS_gettid); }
@@ -42,18 +43,20 @@ static void forget(struct prb_debug_parked *parked)
         }
 }
 
-static void tell(const struct prb_py_api *py, struct prb_py *function,
-                 const struct prb_debug_parked *parked, bool whole)
+/* The client must hear of it: again when a signal handler of the program ended the call. */
+static void tell(const struct prb_py_api *py, struct prb_debug_parked *parked)
 {
     PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(parked->ident);
     struct prb_py *frame = parked->frame ? parked->frame : py->none;
-    struct prb_py *reason = parked->reason ? parked->reason : py->none;
-    if (!function || !ident)
-        return;
-    PRB_AUTO(prb_py)
-    struct prb_py *told = prb_debug_tell(py, function,
-                                         whole ? py->PyTuple_Pack(3, ident, frame, reason)
-                                               : py->PyTuple_Pack(1, ident));
+    bool again = ident && parked->reason && session.told_parked;
+    for (int i = 0; again && i < TELL_MAX; i++) {
+        unsigned before = parked->owed_count;
+        parked->emitted = false;
+        PRB_AUTO(prb_py)
+        struct prb_py *told = prb_debug_tell(py, parked, session.told_parked,
+                                             py->PyTuple_Pack(3, ident, frame, parked->reason));
+        again = !told && parked->owed_count != before && !parked->emitted;
+    }
 }
 
 /* Until it may go on, with the lock, without the GIL. */
@@ -83,7 +86,7 @@ static bool settle(struct prb_debug_parked *parked, bool gated)
     return true;
 }
 
-void prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked,
+bool prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked,
                     struct prb_py *reason, bool gated)
 {
     parked->reason = reason;
@@ -95,18 +98,30 @@ void prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked
         forget(parked);
     pthread_mutex_unlock(&session.lock);
     if (stays) {
-        tell(py, session.told_parked, parked, true);
+        tell(py, parked);
         void *saved = py->PyEval_SaveThread();
         pthread_mutex_lock(&session.lock);
         wait(parked);
         pthread_mutex_unlock(&session.lock);
         py->PyEval_RestoreThread(saved);
-        tell(py, session.told_resumed, parked, false);
     }
+    bool ok = prb_debug_pay(py, parked);
     prb_py_drop(parked->frame);
     prb_py_drop(parked->reason);
     pthread_cond_destroy(&parked->changed);
     free(parked);
+    return ok;
+}
+
+struct prb_debug_parked *prb_debug_here(const struct prb_py_api *py)
+{
+    unsigned long ident = py->PyThread_get_thread_ident();
+    pthread_mutex_lock(&session.lock);
+    struct prb_debug_parked *parked = session.parked;
+    while (parked && parked->ident != ident)
+        parked = parked->next;
+    pthread_mutex_unlock(&session.lock);
+    return parked;
 }
 
 void prb_debug_let_go(unsigned long ident, bool only_gated)
@@ -127,7 +142,7 @@ void prb_debug_interrupt(const struct prb_py_api *py)
     for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
         if (parked->asked) {
             parked->interrupted = true;
-            py->PyThreadState_SetAsyncExc(parked->ident, *py->keyboard_interrupt);
+            py->PyThreadState_SetAsyncExc(parked->ident, prb_debug_interruption(py));
         }
     pthread_mutex_unlock(&session.lock);
 }
@@ -184,20 +199,30 @@ static bool read_own(unsigned long address, void *out, size_t size)
     return syscall(SYS_process_vm_readv, (long)getpid(), &to, 1L, &from, 1L, 0L) == (long)size;
 }
 
-/* An ident is the address of the C library's descriptor, and the kernel's number of the thread lies
- * in it where ours lies in ours. */
-pid_t prb_debug_native_id(unsigned long ident)
+/* Where the kernel's number of a thread lies in the C library's descriptor of it; 0: not found. The
+ * main thread's is the process's, too, and that may lie there as well. */
+static size_t number_offset(void)
 {
-    pid_t mine = own_tid(), found = 0;
+    static atomic_size_t known; /* the same in all threads: found once */
+    size_t found = known;
+    pid_t mine = own_tid(), word;
     unsigned long self = (unsigned long)pthread_self();
-    if (ident == self)
-        return mine;
-    for (size_t at = 0; at < DESCRIPTOR_MAX && mine != getpid(); at += sizeof mine) {
-        pid_t word;
+    for (size_t at = sizeof word; !found && mine != getpid() && at < DESCRIPTOR_MAX;
+         at += sizeof word) {
         if (!read_own(self + at, &word, sizeof word))
             break;
         if (word == mine)
-            return read_own(ident + at, &found, sizeof found) && found > 0 ? found : 0;
+            known = found = at;
     }
-    return 0;
+    return found;
+}
+
+/* An ident is the address of that descriptor. */
+pid_t prb_debug_native_id(unsigned long ident)
+{
+    pid_t found = 0;
+    if (ident == (unsigned long)pthread_self())
+        return own_tid();
+    size_t at = number_offset();
+    return at && read_own(ident + at, &found, sizeof found) && found > 0 ? found : 0;
 }

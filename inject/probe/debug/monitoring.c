@@ -112,7 +112,7 @@ static bool usable(const struct prb_py_api *py, struct prb_error *err)
 {
     struct prb_py *module = py->PySys_GetObject("monitoring");
     if (!module)
-        return prb_fail(err, PRB_UNSUPPORTED, "this interpreter has no sys.monitoring");
+        return prb_fail(err, PRB_NOT_FOUND, "this interpreter has no sys.monitoring");
     struct prb_py *enabled = py->PySys_GetObject("_is_gil_enabled");
     PRB_AUTO(prb_py)
     struct prb_py *with_gil = enabled ? py->PyObject_CallObject(enabled, NULL) : NULL;

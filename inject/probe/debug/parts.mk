@@ -1,7 +1,7 @@
 # The debugger's Python in the target, included by python.mk: debug_NAME.py goes into the library as bytes, all in parts.inc.
 probe_debug_parts = agent json threads session codes conditions names breakpoints stepping targets goto stack handles \
-	values scopes nodes variables evaluate awaits exceptions sources bytecode memory arrays modules \
-	data output snapshot timeouts
+	values scopes nodes variables evaluate awaits exceptions uncaught sources bytecode memory arrays modules \
+	data output snapshot timeouts hidden
 probe_debug_files = $(probe_debug_parts:%=%D%/debug_%.py)
 probe_python_sources += %D%/parts.c %D%/parts.h
 BUILT_SOURCES += %D%/parts.inc

@@ -13,6 +13,7 @@
 
 #define session prb_debug_session
 #define END_MS 1000u
+#define GIL_S 10.0 /* a debugger's user waits longer than one evaluation's */
 #define RESULT_MAX (PRB_MESSAGE_MAX - 1024)
 
 /* ---- DEBUG ---- */
@@ -45,6 +46,21 @@ static void start_end(void)
     prb_python_release(prb_python_start(&request, &sink, NULL));
 }
 
+/* Of a client's "uid=UID by=PID (NAME)", which the log has; for people. */
+static void refuse(struct prb_request *request, const char *who)
+{
+    unsigned uid;
+    int pid;
+    char name[64];
+    if (sscanf(who, "uid=%u by=%d (%63[^)])", &uid, &pid, name) == 3)
+        prb_request_failf(request, PRB_BUSY, "one debugger at a time: disconnect that one",
+                          "the process is being debugged by process %d (%s) of user %u", pid, name,
+                          uid);
+    else
+        prb_request_failf(request, PRB_BUSY, "one debugger at a time: disconnect that one",
+                          "the process is being debugged by %s", who);
+}
+
 static void begin_debug(struct prb_request *request, const struct prb_message *message)
 {
     (void)message;
@@ -67,8 +83,7 @@ static void begin_debug(struct prb_request *request, const struct prb_message *m
     else if (waits)
         start_end();
     else
-        prb_request_failf(request, PRB_BUSY, "one debugger at a time: disconnect that one",
-                          "the process is being debugged by %s", who);
+        refuse(request, who);
 }
 
 void prb_debug_next(void)
@@ -155,7 +170,7 @@ static uint32_t milliseconds(const struct prb_message *message, enum prb_message
     uint64_t value = 0;
     prb_message_number(message, key, &value);
     if (!value)
-        value = (uint64_t)(prb_settings_number(setting, otherwise) * 1000);
+        value = (uint64_t)((setting ? prb_settings_number(setting, otherwise) : otherwise) * 1000);
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
@@ -170,7 +185,7 @@ static void begin_call(struct prb_request *request, const struct prb_message *me
     struct prb_python_request asked = {
         .kind = PRB_PYTHON_DEBUG,
         .name_space = method,
-        .gil_ms = milliseconds(message, PRB_FLD_GIL_TIMEOUT_MS, "probing.eval.gil_timeout", 1),
+        .gil_ms = milliseconds(message, PRB_FLD_GIL_TIMEOUT_MS, NULL, GIL_S),
         .time_ms = milliseconds(message, PRB_FLD_TIMEOUT_MS, "probing.eval.timeout", 0),
     };
     prb_message_text(message, PRB_FLD_VALUE, &asked.source, &asked.source_len);
@@ -284,6 +299,15 @@ bool prb_debug_answer(struct prb_python_job *job, const struct prb_py_api *py,
             : py->PyBytes_FromStringAndSize("{}", 2);
     PRB_AUTO(prb_py)
     struct prb_py *args = method && arguments ? py->PyTuple_Pack(2, method, arguments) : NULL;
+    struct prb_debug_parked *here = prb_debug_here(py);
+    if (here)
+        prb_debug_take_signals(py, here);
     PRB_AUTO(prb_py) struct prb_py *told = args ? prb_job_run(job, py, call, args) : NULL;
-    return told ? keep(job, py, told, err) : fail_raised(job, py, err);
+    if (told)
+        return keep(job, py, told, err);
+    if (here && prb_debug_owe(py, here, true))
+        return prb_fail(err, PRB_INTERNAL,
+                        "a signal handler of the program raised an exception meanwhile: the "
+                        "program gets it when the thread goes on");
+    return fail_raised(job, py, err);
 }

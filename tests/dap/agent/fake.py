@@ -26,11 +26,15 @@ def run(path, name, space):
     return space
 
 
+def run_part(source, name, space):
+    exec(compile(source, name, "exec", 0, True), space)
+
+
 def agent_space():
     parts = {name[len("python_"):-3]: read(os.path.join(PROBE, name)) for name in os.listdir(PROBE)
              if name.startswith("python_") and name.endswith(".py")}
     space = {"__name__": "probing_agent", "__builtins__": __builtins__, "PARTS": parts, "CODES": CODES, "STAY": {},
-             "TEXT_MAX": 1 << 18}
+             "TEXT_MAX": 1 << 18, "RUN": run_part}
     return run(os.path.join(PROBE, "python_agent.py"), "<probing agent>", space)
 
 
@@ -60,9 +64,10 @@ class Engine(object):
                  if name.startswith("debug_") and name.endswith(".py")}
         functions = {"emit": self.emit, "plant": self.plant, "watch_new_code": self.watch_new_code,
                      "watch_exceptions": self.watch_exceptions, "step": self.step, "gate": self.gate, "parked": self.parked,
-                     "resume": self.resume, "run": self.run, "breathe": self.breathe, "native_id": self.native_id, "save_locals": self.save_locals, "mechanism": "fake"}
+                     "resume": self.resume, "breathe": self.breathe, "native_id": self.native_id, "save_locals": self.save_locals, "mechanism": "fake",
+                     "owed": lambda error: False, "Interrupted": type("Interrupted", (KeyboardInterrupt,), {})}
         self.agent = {"__name__": "probing_debug", "__builtins__": __builtins__, "ENGINE": functions, "PARTS": parts,
-                      "AGENT": agent_space(), "STAY": {}, "CODES": CODES}
+                      "AGENT": agent_space(), "STAY": {}, "CODES": CODES, "RUN": run_part}
         run(os.path.join(folder, "debug_agent.py"), "<probing debug agent>", self.agent)
 
     # ---- ENGINE ----
@@ -101,9 +106,6 @@ class Engine(object):
             if not ident:
                 self.armed = False
             self.changed.notify_all()
-
-    def run(self, source, name, space):
-        exec(compile(source, name, "exec", 0, True), space)
 
     def breathe(self):
         pass
@@ -160,7 +162,9 @@ class Engine(object):
 
     def park(self, ident, frame, reason):
         one = self.waiting[ident] = Parked(frame, reason)
-        self.agent["parked"](ident, frame, reason)
+        if reason is not None:
+            self.armed = True
+            self.agent["parked"](ident, frame, reason)
         with self.changed:
             self.changed.notify_all()
         while True:
@@ -171,7 +175,6 @@ class Engine(object):
                 call = one.calls.pop(0)
             call()
         self.waiting.pop(ident, None)
-        self.agent["resumed"](ident)
 
     # ---- the client ----
 

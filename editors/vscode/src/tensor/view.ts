@@ -8,7 +8,14 @@ import * as vscode from 'vscode';
 import { escapeHtml } from '../rows';
 import { ask, Part } from './ask';
 
-const START: Part = { index: [], row: 0, column: 0, rows: 24, columns: 12 };
+const START: Part = { index: [], row: 0, column: 0, rows: 16, columns: 12 };
+
+const BUTTONS = [
+  ['up', '▲', 'Rows before'],
+  ['down', '▼', 'Rows after'],
+  ['left', '◀', 'Columns before'],
+  ['right', '▶', 'Columns after'],
+] as const;
 
 /** What VS Code gives a command of the variables' menu. */
 interface VariableItem {
@@ -23,13 +30,15 @@ function html(webview: vscode.Webview, media: vscode.Uri, script: vscode.Uri, ti
 <meta http-equiv="Content-Security-Policy"
   content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'">
 <link rel="stylesheet" href="${style.toString()}"></head><body>
-<h3>${escapeHtml(title)}</h3><p id="facts"></p><p id="problem" role="alert" hidden></p>
+<h3>${escapeHtml(title)}</h3><p><span id="facts">reading…</span> <span id="note" role="status"></span></p>
 <form id="index" hidden></form>
-<nav><button id="up">▲</button><button id="down">▼</button><button id="left">◀</button><button id="right">▶</button>
+<nav>${BUTTONS.map(([id, sign, label]) => `<button id="${id}" title="${label}" aria-label="${label}" disabled>${sign}</button>`).join('')}
 <span id="window"></span></nav>
-<table id="table"></table>
-<section><figure><canvas id="heat" width="512" height="512"></canvas><figcaption id="scale"></figcaption></figure>
-<figure><canvas id="histogram" width="512" height="256"></canvas><figcaption id="statistics"></figcaption></figure></section>
+<div class="table"><table id="table"></table></div>
+<section hidden><figure><b id="plane"></b><canvas id="heat" role="img" aria-labelledby="plane" title="Click: the table shows this place"></canvas>
+<div class="ends"><span id="low"></span><i id="scale"></i><span id="high"></span></div><figcaption id="odd"></figcaption></figure>
+<figure><b id="counted"></b><canvas id="histogram" role="img" aria-labelledby="counted statistics"></canvas>
+<div class="ends"><span id="least"></span><i></i><span id="most"></span></div><figcaption id="statistics"></figcaption></figure></section>
 <script nonce="${nonce}" src="${webview.asWebviewUri(script).toString()}"></script></body></html>`;
 }
 
@@ -42,6 +51,7 @@ function frameOf(session: vscode.DebugSession): number | undefined {
 class Panel {
   private part: Part = START;
   private asked = 0;
+  private stale = false; // something changed while the panel was behind others
 
   constructor(
     private readonly panel: vscode.WebviewPanel,
@@ -50,14 +60,19 @@ class Panel {
     private readonly code: string,
     private frame: number | undefined,
   ) {
-    const changed = vscode.debug.onDidChangeActiveStackItem(() => {
+    const changed = vscode.debug.onDidChangeActiveStackItem((item) => {
       const now = frameOf(session);
-      if (now === undefined) return;
-      this.frame = now;
-      void this.refresh();
+      if (now !== undefined) {
+        this.frame = now;
+        void this.refresh();
+      } else if (item === undefined || item.session.id === session.id)
+        this.tell('no stopped frame is selected: these are the values of the last stop');
     });
     const ended = vscode.debug.onDidTerminateDebugSession((one) => {
-      if (one.id === session.id) this.say('the session has ended; these were the last values');
+      if (one.id === session.id) this.tell('the session has ended: these are the values of the last stop');
+    });
+    panel.onDidChangeViewState(() => {
+      if (this.stale && panel.visible) void this.refresh();
     });
     panel.webview.onDidReceiveMessage((part: Partial<Part>) => {
       this.part = { ...this.part, ...part };
@@ -69,18 +84,22 @@ class Panel {
     });
   }
 
-  private say(problem: string): void {
-    void this.panel.webview.postMessage({ problem });
+  private tell(note: string): void {
+    this.asked++; // an answer that is under way is of the last stop: it came too late
+    void this.panel.webview.postMessage({ note });
   }
 
   /** Asks; an answer that a later question has overtaken is dropped. */
   private async refresh(): Promise<void> {
     const mine = ++this.asked;
+    this.stale = !this.panel.visible;
+    if (this.stale) return;
     try {
       const view = await ask(this.session, this.frame, this.code, this.expression, this.part);
-      if (mine === this.asked) await this.panel.webview.postMessage({ view, part: this.part });
+      if (mine === this.asked) await this.panel.webview.postMessage({ view });
     } catch (error) {
-      if (mine === this.asked) this.say(error instanceof Error ? error.message : String(error));
+      const problem = error instanceof Error ? error.message : String(error);
+      if (mine === this.asked) await this.panel.webview.postMessage({ problem });
     }
   }
 }

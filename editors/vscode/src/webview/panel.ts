@@ -47,7 +47,10 @@ const SCALE: readonly (readonly [number, number, number])[] = [
 ];
 
 const code = acquireVsCodeApi();
-let part: PanelPart = { index: [], row: 0, column: 0, rows: 24, columns: 12 };
+// as many columns as the panel is wide for, of usual numbers
+const COLUMN_WIDTH = 92; // pixels
+const WIDE = Math.min(32, Math.max(4, Math.floor((window.innerWidth - COLUMN_WIDTH) / COLUMN_WIDTH)));
+let part: PanelPart = { index: [], row: 0, column: 0, rows: 16, columns: WIDE };
 let view: PanelView | undefined;
 
 function element<T extends HTMLElement>(id: string, type: new () => T): T {
@@ -75,41 +78,74 @@ function colour(level: number): readonly [number, number, number] {
   return [mix(0), mix(1), mix(2)];
 }
 
-function drawHeat(picture: PanelView['picture']): void {
+function say(id: string, text: string): void {
+  element(id, HTMLElement).textContent = text;
+}
+
+function rgb(level: number): string {
+  return `rgb(${colour(level).join(' ')})`;
+}
+
+/** Every how many rows and columns a picture has one. */
+function steps(now: PanelView): { rows: number; columns: number } {
+  const each = (side: number, drawn: number) => Math.max(1, Math.ceil(side / Math.max(1, drawn)));
+  return { rows: each(now.rows, now.picture.rows), columns: each(now.columns, now.picture.columns) };
+}
+
+function drawHeat(now: PanelView): void {
+  const picture = now.picture;
   const canvas = element('heat', HTMLCanvasElement);
   canvas.width = Math.max(1, picture.columns);
   canvas.height = Math.max(1, picture.rows);
   const pen = canvas.getContext('2d');
   if (!pen) return;
   const image = pen.createImageData(canvas.width, canvas.height);
-  for (let i = 0; i < picture.rows * picture.columns; i++)
-    image.data.set([...colour(parseInt(picture.cells.slice(2 * i, 2 * i + 2), 16)), 255], 4 * i);
+  let odd = 0;
+  for (let i = 0; i < picture.rows * picture.columns; i++) {
+    const level = parseInt(picture.cells.slice(2 * i, 2 * i + 2), 16);
+    odd += level === 255 ? 1 : 0;
+    image.data.set([...colour(level), 255], 4 * i);
+  }
   pen.putImageData(image, 0, 0);
-  const steps = view && (picture.rows < view.rows || picture.columns < view.columns) ? ' (every few rows or columns)' : '';
-  element('scale', HTMLElement).textContent = `${short(picture.low)} dark to ${short(picture.high)} bright; red: not finite${steps}`;
+  const { rows, columns } = steps(now);
+  const skipped = [rows > 1 ? `${rows} rows` : '', columns > 1 ? `${columns} columns` : ''].filter(Boolean);
+  const lead = now.shape.slice(0, -2).map((_, i) => String(part.index[i] ?? 0));
+  const where = lead.length ? ` of [${[...lead, ':', ':'].join(', ')}]` : '';
+  say('plane', `Heat map${where}${skipped.length ? `, every ${skipped.join(' and ')}` : ''}`);
+  say('low', short(picture.low));
+  say('high', short(picture.high));
+  element('scale', HTMLElement).style.background = `linear-gradient(to right, ${[0, 85, 169, 254].map(rgb).join(', ')})`;
+  say('odd', odd ? `■ not finite: ${odd}` : '');
 }
 
-function drawHistogram(numbers: PanelView['statistics']): void {
+function drawHistogram(now: PanelView): void {
+  const numbers = now.statistics;
   const canvas = element('histogram', HTMLCanvasElement);
+  canvas.width = Math.round(canvas.clientWidth * window.devicePixelRatio);
+  canvas.height = Math.round(canvas.clientHeight * window.devicePixelRatio);
   const pen = canvas.getContext('2d');
   if (!pen) return;
   const most = Math.max(1, ...numbers.bins);
   const width = canvas.width / Math.max(1, numbers.bins.length);
-  pen.clearRect(0, 0, canvas.width, canvas.height);
   pen.fillStyle = getComputedStyle(document.body).getPropertyValue('--vscode-charts-blue') || '#3794ff';
   numbers.bins.forEach((count, i) => {
-    const height = (count / most) * canvas.height;
-    pen.fillRect(i * width, canvas.height - height, width - 1, height);
+    const height = count ? Math.max(1, (count / most) * (canvas.height - 8)) : 0;
+    pen.fillRect(i * width, canvas.height - height, Math.max(1, width - 1), height);
   });
-  const all = view?.elements === numbers.sampled ? `all ${numbers.sampled}` : `${numbers.sampled} sampled of ${view?.elements ?? 0}`;
-  element('statistics', HTMLElement).textContent =
-    `${short(numbers.low)} to ${short(numbers.high)}, mean ${short(numbers.mean)}, std ${short(numbers.deviation)}, ` +
-    `${numbers.nan} NaN, ${numbers.infinite} Inf (${all})`;
+  const all = now.elements === numbers.sampled;
+  say('counted', `Histogram of ${all ? `all ${numbers.sampled}` : `${numbers.sampled} of ${now.elements}`}`);
+  say('least', short(numbers.low));
+  say('most', short(numbers.high));
+  say('statistics', `mean ${short(numbers.mean)}, std ${short(numbers.deviation)}, ${numbers.nan} NaN, ${numbers.infinite} Inf`);
 }
 
 function cells(tag: 'th' | 'td', texts: readonly string[]): HTMLTableRowElement {
   const row = document.createElement('tr');
-  for (const text of texts) row.appendChild(document.createElement(tag)).textContent = text;
+  for (const text of texts) {
+    const cell = row.appendChild(document.createElement(tag));
+    cell.textContent = text;
+    if (/^-?(nan|inf)$/.test(text)) cell.className = 'odd';
+  }
   return row;
 }
 
@@ -123,8 +159,8 @@ function drawTable(now: PanelView): void {
   });
   element('table', HTMLTableElement).replaceChildren(cells('th', ['', ...heads]), ...rows);
   const last = (from: number, count: number) => (count ? `${from}–${from + count - 1}` : 'none');
-  element('window', HTMLElement).textContent =
-    `rows ${last(now.row, now.table.length)} of ${now.rows}, columns ${last(now.column, width)} of ${now.columns}`;
+  const window = `rows ${last(now.row, now.table.length)} of ${now.rows}, columns ${last(now.column, width)} of ${now.columns}`;
+  say('window', now.elements ? window : 'no elements');
   const able = (id: string, on: boolean) => (element(id, HTMLButtonElement).disabled = !on);
   able('up', now.row > 0);
   able('left', now.column > 0);
@@ -132,21 +168,27 @@ function drawTable(now: PanelView): void {
   able('right', now.column + part.columns < now.columns);
 }
 
+let fields = ''; // of which shape they are
+
 /** One field for each dimension before the last two. */
 function drawIndex(shape: readonly number[]): void {
   const form = element('index', HTMLFormElement);
   const lead = shape.slice(0, -2);
   form.hidden = !lead.length;
-  if (form.childElementCount === lead.length) return;
+  if (fields === lead.join()) return;
+  fields = lead.join();
   form.replaceChildren(
     ...lead.map((side, dimension) => {
       const label = document.createElement('label');
       label.textContent = `dim ${dimension} `;
-      const input = Object.assign(document.createElement('input'), { type: 'number', min: '0', max: String(side - 1) });
-      input.value = String(part.index[dimension] ?? 0);
+      const greatest = Math.max(0, side - 1);
+      const input = Object.assign(document.createElement('input'), { type: 'number', min: '0', max: String(greatest) });
+      const inside = (index: number) => Math.min(Math.max(0, Math.trunc(index) || 0), greatest);
+      input.value = String(inside(part.index[dimension] ?? 0));
       input.addEventListener('change', () => {
         const index = lead.map((_, i) => part.index[i] ?? 0);
-        index[dimension] = Math.min(Math.max(0, Math.trunc(Number(input.value)) || 0), Math.max(0, side - 1));
+        index[dimension] = inside(Number(input.value));
+        input.value = String(index[dimension]);
         want({ index });
       });
       label.append(input);
@@ -157,12 +199,15 @@ function drawIndex(shape: readonly number[]): void {
 
 function draw(now: PanelView): void {
   view = now;
-  element('facts', HTMLElement).textContent =
-    `${now.dtype} [${now.shape.join(', ')}] ${now.device}${now.grad ? ' grad' : ''}, ${now.elements} elements`;
+  part = { ...part, row: now.row, column: now.column }; // it may have shrunk
+  const count = `${now.elements} ${now.elements === 1 ? 'element' : 'elements'}`;
+  say('facts', `${now.dtype} [${now.shape.join(', ')}] ${now.device}${now.grad ? ' grad' : ''}, ${count}`);
   drawIndex(now.shape);
   drawTable(now);
-  drawHeat(now.picture);
-  drawHistogram(now.statistics);
+  for (const shown of document.querySelectorAll<HTMLElement>('.table, section')) shown.hidden = !now.elements;
+  if (!now.elements) return;
+  drawHeat(now);
+  drawHistogram(now);
 }
 
 const MOVES: Readonly<Record<string, () => Partial<PanelPart>>> = {
@@ -172,13 +217,37 @@ const MOVES: Readonly<Record<string, () => Partial<PanelPart>>> = {
   right: () => ({ column: part.column + part.columns }),
 };
 for (const [id, move] of Object.entries(MOVES))
-  element(id, HTMLButtonElement).addEventListener('click', () => want(move()));
-element('index', HTMLFormElement).addEventListener('submit', (event) => event.preventDefault());
-
-window.addEventListener('message', (event: MessageEvent<{ view?: PanelView; problem?: string }>) => {
-  const problem = element('problem', HTMLElement);
-  problem.textContent = event.data.problem ?? '';
-  problem.hidden = !event.data.problem;
-  if (event.data.view) draw(event.data.view);
+  element(id, HTMLButtonElement).addEventListener('click', () => {
+    want(move());
+  });
+element('index', HTMLFormElement).addEventListener('submit', (event) => {
+  event.preventDefault();
 });
+
+// a click on the picture moves the table there
+element('heat', HTMLCanvasElement).addEventListener('click', (event) => {
+  if (!view) return;
+  const canvas = element('heat', HTMLCanvasElement);
+  const at = (offset: number, size: number, drawn: number, step: number) =>
+    Math.min(drawn - 1, Math.max(0, Math.floor((offset / Math.max(1, size)) * drawn))) * step;
+  const { rows, columns } = steps(view);
+  want({
+    row: at(event.offsetY, canvas.clientHeight, view.picture.rows, rows),
+    column: at(event.offsetX, canvas.clientWidth, view.picture.columns, columns),
+  });
+});
+
+window.addEventListener('message', (event: MessageEvent<{ view?: PanelView; problem?: string; note?: string }>) => {
+  const { problem, note } = event.data;
+  say('note', problem ?? note ?? '');
+  element('note', HTMLElement).className = problem === undefined ? '' : 'problem';
+  if (event.data.view) draw(event.data.view);
+  else if (!view) say('facts', 'no values');
+});
+// colours are the theme's
+const redraw = () => {
+  if (view?.elements) drawHistogram(view);
+};
+new MutationObserver(redraw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+window.addEventListener('resize', redraw);
 want({});

@@ -1,0 +1,85 @@
+# Uncaught exceptions where CPython itself hands over what nobody caught (sys.excepthook, sys.unraisablehook for raw threads,
+# Thread._invoke_excepthook), so that no call is slowed until then.  The frames that were left are in the traceback.
+import sys
+
+exceptions = part("exceptions")  # noqa: F821
+UNWIND = 1 << 6
+OF_THREADS = "_invoke_excepthook"  # Lib/threading.py, 3.8 and later: each Thread has one of its own
+
+
+def usable(session):
+    """Instead of UNWIND: where that means a hook at every call, and nobody wants SystemExit, which no hook is told of."""
+    threading = sys.modules.get("threading")
+    return engine.mechanism == "frame evaluation" and hasattr(threading, "_make_invoke_excepthook") and (  # noqa: F821
+        not session.options.stop_on_exit)
+
+
+class InFront(object):
+    """A data descriptor of Thread comes before what each thread keeps under the name: it tells, then does that."""
+
+    def __init__(self, hand_over):
+        self.hand_over = hand_over
+
+    def __get__(self, thread, kind=None):
+        if thread is None or OF_THREADS not in thread.__dict__:
+            raise AttributeError(OF_THREADS)
+        kept = thread.__dict__[OF_THREADS]
+
+        return lambda *given: self.hand_over(sys.exc_info()[1], kept, given)
+
+    def __set__(self, thread, value):
+        thread.__dict__[OF_THREADS] = value
+
+    def __delete__(self, thread):
+        if thread.__dict__.pop(OF_THREADS, None) is None:
+            raise AttributeError(OF_THREADS)
+
+
+def chained(before, error_of, hand_over):
+    return lambda *given: hand_over(error_of(given), before, given)
+
+
+HOOKS = {"excepthook": lambda given: given[1] if len(given) > 1 else None,
+         "unraisablehook": lambda given: getattr(given[0], "exc_value", None) if given else None}
+
+
+class Hooks(object):
+    """All of them, until off(); one that the program has kept only calls the one before after that."""
+
+    def __init__(self):
+        self.live = True
+        self.set = {}  # name -> (the one before, ours)
+        self.handed = set()  # ids of exceptions on their way: hooks call each other
+        self.thread = sys.modules["threading"].Thread
+        setattr(self.thread, OF_THREADS, InFront(self.hand_over))
+        self.again()
+
+    def again(self):
+        """In front, too, of one that the program has set meanwhile."""
+        for name, error_of in HOOKS.items():
+            now, kept = getattr(sys, name, None), self.set.get(name)
+            if callable(now) and (kept is None or now is not kept[1]):
+                ours = chained(now, error_of, self.hand_over)
+                self.set[name] = now, ours
+                setattr(sys, name, ours)
+
+    def off(self):
+        self.live = False
+        for name, (before, ours) in self.set.items():
+            if getattr(sys, name, None) is ours:
+                setattr(sys, name, before)
+        if isinstance(self.thread.__dict__.get(OF_THREADS), InFront):
+            delattr(self.thread, OF_THREADS)
+
+    def hand_over(self, error, before, given):
+        """On the thread that the exception ended, unless it was only reported (out of a __del__)."""
+        if not self.live or id(error) in self.handed:
+            return before(*given)
+        self.handed.add(id(error))
+        try:
+            trace = getattr(error, "__traceback__", None)
+            if trace is not None and exceptions.is_outermost(trace.tb_frame):
+                engine.found(UNWIND, trace.tb_frame, trace.tb_lineno, error)  # noqa: F821
+            return before(*given)
+        finally:
+            self.handed.discard(id(error))

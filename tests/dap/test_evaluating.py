@@ -1,0 +1,172 @@
+"""evaluate in its contexts, on the right thread, with a deadline, cancelled, and shown as progress; completions."""
+
+import pytest
+
+from debuggee import evaluate, go_on, resume, set_lines, stack, stop_at
+
+FOREVER = "[0 for _ in iter(int, 1)]"
+
+
+@pytest.mark.parametrize("context", ["watch", "hover", "repl", "clipboard", "variables"])
+def test_evaluate(at_values, python, context):
+    program, session, frame, thread = at_values(python)
+    assert evaluate(session, "integer + 1", frame, context)["result"] == "43"
+    answer = evaluate(session, "point", frame, context)
+    assert answer["variablesReference"] and answer["type"] == "Point"
+    session.refused("evaluate", {"expression": "no_such_name", "frameId": frame["id"], "context": context})
+    session.refused("evaluate", {"expression": "1 +", "frameId": frame["id"], "context": context})
+    go_on(session, program, thread, "values")
+
+
+def test_clipboard_gets_all_of_it(at_values, python):
+    program, session, frame, thread = at_values(python)
+    answer = evaluate(session, "long_text", frame, "clipboard")
+    assert answer["result"].count("x") == 100000
+    go_on(session, program, thread, "values")
+
+
+def test_statements_in_the_console(at_values, python):
+    program, session, frame, thread = at_values(python)
+    evaluate(session, "made = integer + 8", frame, "repl")
+    assert evaluate(session, "made", frame, "repl")["result"] == "50"
+    evaluate(session, "print('said', made)", frame, "repl")
+    session.event("output", lambda _: "said 50\n" in "".join(output["output"] for output in session.seen("output")))
+    go_on(session, program, thread, "values")
+
+
+def test_comprehensions_see_locals(at_values, python):
+    program, session, frame, thread = at_values(python)
+    assert evaluate(session, "[integer + k for k in range(3)]", frame)["result"] == "[42, 43, 44]"
+    assert evaluate(session, "(lambda: integer)()", frame)["result"] == "42"
+    go_on(session, program, thread, "values")
+
+
+def test_await(at_values, python):
+    program, session, frame, thread = at_values(python)
+    evaluate(session, "async def answer(): return 6 * 7\n", frame, "repl")
+    assert evaluate(session, "await answer()", frame, "repl")["result"] == "42"
+    go_on(session, program, thread, "values")
+
+
+def test_evaluate_runs_on_the_thread_itself(attached, python):
+    program, session = attached(python)
+    body, frame = stop_at(session, program, "cold", "new_thread")
+    name = evaluate(session, "__import__('threading').current_thread().name", frame)["result"]
+    assert name == "'late thread'"
+    set_lines(session, program)
+    resume(session, body["threadId"])
+    program.until("done new_thread")
+
+
+def test_evaluate_without_a_frame(attached, python):
+    program, session = attached(python, "hot")
+    assert evaluate(session, "1 + 1", context="repl")["result"] == "2"
+    program.moves("hot")
+
+
+def test_completions(at_values, python):
+    program, session, frame, thread = at_values(python)
+
+    def complete(text):
+        answer = session.request("completions", {"text": text, "column": len(text) + 1, "frameId": frame["id"]})
+        return {one["label"] for one in answer["targets"]} | {one.get("text") for one in answer["targets"]}
+
+    assert "long_list" in complete("long_l")
+    assert {"moved", "total"} <= {name.rstrip("(") for name in complete("point.") if name}
+    assert complete("no_such_thing.") <= {None}
+    go_on(session, program, thread, "values")
+
+
+# ---- what takes long ----
+
+def repl(session, expression, frame):
+    return session.send("evaluate", {"expression": expression, "frameId": frame["id"], "context": "repl"})
+
+
+def test_cancel(attached, python):
+    program, session = attached(python)
+    body, frame = stop_at(session, program, "cold", "cold")
+    seq = repl(session, FOREVER, frame)
+    session.request("cancel", {"requestId": seq})
+    answer = session.answer(seq, 10)
+    assert answer["success"] is False and answer["message"] == "cancelled", answer
+    assert stack(session, body["threadId"])
+    go_on(session, program, body["threadId"], "cold")
+
+
+def test_deadline_and_progress(attached, python):
+    """evaluateTimeout ends it; from a second on it is progress, until its answer."""
+    program, session = attached(python, evaluateTimeout=1.3)
+    body, frame = stop_at(session, program, "cold", "cold")
+    seq = repl(session, FOREVER, frame)
+    begun = session.event("progressStart", lambda event: event.get("requestId") == seq)
+    assert begun["cancellable"] and begun["title"]
+    answer = session.answer(seq, 10)
+    assert answer["success"] is False and answer["message"], answer
+    session.event("progressEnd", lambda event: event["progressId"] == begun["progressId"])
+    assert evaluate(session, "i", frame)["result"] == "0"
+    go_on(session, program, body["threadId"], "cold")
+
+
+def test_progress_is_cancelled(attached, any_python):
+    """As the button of VS Code's notification does."""
+    program, session = attached(any_python)
+    body, frame = stop_at(session, program, "cold", "cold")
+    seq = repl(session, FOREVER, frame)
+    begun = session.event("progressStart", lambda event: event.get("requestId") == seq)
+    session.request("cancel", {"progressId": begun["progressId"]})
+    assert session.answer(seq, 10)["message"] == "cancelled"
+    go_on(session, program, body["threadId"], "cold")
+
+
+def test_a_deadline_for_what_cannot_be_interrupted(attached, python):
+    """A call of the kernel goes on to its end; its answer does not wait for that, and the session is of use meanwhile."""
+    program, session = attached(python, evaluateTimeout=0.3)
+    body, frame = stop_at(session, program, "cold", "cold")
+    seq = repl(session, "__import__('time').sleep(3) or page.lanes.__setitem__(10, 1)", frame)
+    assert session.answer(seq, 10)["success"] is False
+    assert program.count("repr") == 0, "it waited"
+    assert session.request("threads", seconds=5)["threads"]
+    go_on(session, program, body["threadId"], "cold")
+
+
+def test_cancel_of_what_waits(attached, any_python):
+    program, session = attached(any_python)
+    _, frame = stop_at(session, program, "cold", "cold")
+    slow = session.send("evaluate", {"expression": "__import__('time').sleep(0.5)", "frameId": frame["id"]})
+    waiting = session.send("evaluate", {"expression": "1", "frameId": frame["id"]})
+    session.request("cancel", {"requestId": waiting})
+    answer = session.answer(waiting)
+    assert answer["success"] is False and answer["message"] == "cancelled"
+    session.wait(slow)
+
+
+def test_cancel_of_nothing(client):
+    session = client()
+    session.initialize()
+    session.request("cancel", {"requestId": 4711})
+    session.request("cancel", {"progressId": "no-such"})
+    session.request("cancel", {})
+
+
+def test_a_stuck_repr_does_not_hang_the_session(attached, any_python):
+    program, session = attached(any_python)
+    body, frame = stop_at(session, program, "slow", "slow_value")
+    seq = session.send("evaluate", {"expression": "repr(slow_one)", "frameId": frame["id"], "context": "watch"})
+    program.moves("repr")
+    session.request("cancel", {"requestId": seq}, seconds=5)
+    assert session.answer(seq, 15)["success"] is False
+    assert session.request("threads", seconds=5)["threads"]
+    assert session.request("evaluate", {"expression": "1 + 1", "frameId": frame["id"]}, seconds=10)["result"] == "2"
+    go_on(session, program, body["threadId"], "slow_value")
+
+
+def test_a_stuck_repr_among_the_variables(attached, any_python):
+    """The other rows are there, and in time."""
+    program, session = attached(any_python, evaluateTimeout=0.5)
+    body, frame = stop_at(session, program, "slow", "slow_value")
+    reference = session.request("scopes", {"frameId": frame["id"]})["scopes"][0]["variablesReference"]
+    seq = session.send("variables", {"variablesReference": reference})
+    session.answer(seq, 15)
+    assert evaluate(session, "1 + 1", frame)["result"] == "2"
+    go_on(session, program, body["threadId"], "slow_value")

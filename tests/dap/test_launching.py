@@ -1,0 +1,164 @@
+"""launch: a program under the debugger from its first line, in a terminal of the client's too; what is refused."""
+
+import os
+import shlex
+import subprocess
+
+import pytest
+
+from client import Failed
+from debuggee import evaluate, marks, python_frames, resume, stack, stopped, top
+from hard import wait_until
+from target import die_with_parent
+
+SHORT = "import sys\nx = 1\nprint('the end', sys.argv[1:], __name__)\n"
+
+
+def alive(pid):
+    """And no zombie, which waits for the adapter's own end."""
+    try:
+        with open("/proc/{}/stat".format(pid)) as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def launch(client):
+    """launch(python, configure=None, **arguments): (session, pid), configured."""
+
+    def begin(python, configure=None, **arguments):
+        if python.root:
+            pytest.skip("launches programs of this machine only")
+        session = client()
+        session.initialize()
+        seq = session.send("launch", dict({"python": python.executable}, **arguments))
+        session.ready(seq)
+        if configure:
+            configure(session)
+        session.request("configurationDone")
+        session.wait(seq)
+        return session, session.event("process")["systemProcessId"]
+
+    return begin
+
+
+def test_launch(launch, python, folders, tmp_path):
+    program = os.path.join(folders(python)[1], "debugged.py")
+
+    def configure(session):
+        answer = session.request("setBreakpoints", {"source": {"path": program}, "breakpoints": [{"line": marks()["main"]}]})
+        assert len(answer["breakpoints"]) == 1
+
+    session, pid = launch(python, configure, program=program, cwd=str(tmp_path), args=[])
+    body = session.event("stopped")
+    assert body["reason"] == "breakpoint" and top(session, body["threadId"])["line"] == marks()["main"]
+    assert session.seen("process")[0]["startMethod"] == "launch" and alive(pid)
+    session.request("continue", {"threadId": body["threadId"]})
+    session.event("output", lambda output: "ready" in output["output"])
+    session.disconnect(terminateDebuggee=True)
+    wait_until(lambda: not alive(pid))
+
+
+def test_stop_on_entry(launch, python, tmp_path):
+    """At the first line of the program, with no frame but its own."""
+    path = tmp_path / "short.py"
+    path.write_text(SHORT)
+    session, _ = launch(python, program=str(path), stopOnEntry=True)
+    body = session.event("stopped")
+    frames = session.request("stackTrace", {"threadId": body["threadId"]})["stackFrames"]
+    shown = [(frame["source"]["path"], frame["line"]) for frame in python_frames(frames)]
+    assert body["reason"] == "entry" and shown == [(str(path), 1)], (body, frames)
+    session.request("next", {"threadId": body["threadId"]})
+    assert session.event("stopped")["reason"] == "step"
+    session.request("continue", {"threadId": body["threadId"]})
+    session.event("output", lambda output: "the end [] __main__" in output["output"])
+    assert session.event("exited")["exitCode"] == 0
+    session.event("terminated")
+
+
+def test_arguments_and_environment(launch, any_python, tmp_path):
+    path = tmp_path / "told.py"
+    path.write_text("import os, sys\nprint(sys.argv[1:], os.getcwd(), os.environ.get('PRB_TOLD'), 'HOME' in os.environ)\nsys.exit(3)\n")
+    session, _ = launch(any_python, program="told.py", cwd=str(tmp_path), args=["a b", ""], env={"PRB_TOLD": "yes", "HOME": None})
+    wanted = "['a b', ''] {} yes False".format(tmp_path)
+    session.event("output", lambda output: wanted in "".join(one["output"] for one in session.seen("output")))
+    assert session.event("exited")["exitCode"] == 3
+    session.event("terminated")
+
+
+def test_module(launch, any_python, tmp_path):
+    (tmp_path / "short_module.py").write_text(SHORT)
+    session, _ = launch(any_python, module="short_module", args=["one"], env={"PYTHONPATH": str(tmp_path)})
+    session.event("output", lambda output: "the end ['one'] __main__" in output["output"])
+    assert session.event("exited")["exitCode"] == 0
+
+
+def test_launch_in_a_terminal(client, any_python, tmp_path):
+    """The client's terminal runs what runInTerminal says, through a shell; its output stays there."""
+    if any_python.root:
+        pytest.skip("launches programs of this machine only")
+    path = tmp_path / "it's a program.py"
+    path.write_text("import os, sys\nname = os.environ['NAME']\nprint(sys.argv[1:], name, os.getcwd())\n")
+    session = client()
+    session.initialize(supportsRunInTerminalRequest=True)
+    launch = session.send("launch", {"program": str(path), "python": any_python.executable, "console": "integratedTerminal",
+                                     "cwd": str(tmp_path), "args": ["a b", "$HOME"], "env": {"NAME": "of env"}})
+    request = session.reverse_request("runInTerminal")
+    wanted = request["arguments"]
+    assert wanted["kind"] == "integrated" and wanted["cwd"] == str(tmp_path) and wanted["env"] == {"NAME": "of env"}
+    assert not any("\n" in word for word in wanted["args"]), wanted["args"]
+    terminal = subprocess.Popen(["sh", "-c", " ".join(map(shlex.quote, wanted["args"]))], cwd=wanted["cwd"],
+                                env=dict(os.environ, **wanted["env"]), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                preexec_fn=die_with_parent)
+    try:
+        session.reply(request, {"shellProcessId": terminal.pid})
+        session.ready(launch)
+        session.request("setBreakpoints", {"source": {"path": str(path)}, "breakpoints": [{"line": 3}]})
+        session.request("configurationDone")
+        session.wait(launch)
+        body = stopped(session, "breakpoint")
+        frames = python_frames(stack(session, body["threadId"]))
+        assert [(frame["line"], frame["name"]) for frame in frames] == [(3, "<module>")], frames
+        assert evaluate(session, "name", frames[0])["result"] == "'of env'"
+        resume(session, body["threadId"])
+        session.event("terminated")
+        assert terminal.wait(20) == 0
+        assert terminal.stdout.read().decode() == "['a b', '$HOME'] of env {}\n".format(tmp_path)
+        assert not session.seen("output", lambda output: output.get("category") in ("stdout", "stderr"))
+    finally:
+        terminal.kill()
+        terminal.wait()
+        terminal.stdout.close()
+
+
+def test_a_terminal_that_is_refused(client, any_python, tmp_path):
+    if any_python.root:
+        pytest.skip("launches programs of this machine only")
+    path = tmp_path / "program.py"
+    path.write_text("pass\n")
+    session = client()
+    session.initialize(supportsRunInTerminalRequest=True)
+    launch = session.send("launch", {"program": str(path), "python": any_python.executable, "console": "externalTerminal"})
+    request = session.reverse_request("runInTerminal")
+    assert request["arguments"]["kind"] == "external"
+    session.reply(request, success=False)
+    answer = session.answer(launch)
+    assert answer["success"] is False and "runInTerminal" in answer["message"], answer
+
+
+def test_terminate_what_was_launched(launch, any_python, folders):
+    session, pid = launch(any_python, program=os.path.join(folders(any_python)[1], "debugged.py"), args=["hot"])
+    session.request("terminate", {})
+    session.event("terminated")
+    wait_until(lambda: not alive(pid))
+
+
+@pytest.mark.parametrize("arguments", [{"program": "/no/such/program.py"}, {}, {"program": 5},
+                                       {"program": __file__, "python": "/no/such/python"},
+                                       {"program": __file__, "args": 5}, {"program": __file__, "python": "/bin/false"}])
+def test_launch_of_nothing(client, arguments):
+    session = client()
+    session.initialize()
+    with pytest.raises(Failed):
+        session.ready(session.send("launch", arguments))
