@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <string.h>
 #include <time.h>
 
@@ -117,42 +116,58 @@ const struct prb_py_api *prb_py_api(struct prb_error *err)
     return &api;
 }
 
-#define MAKE_GIL_NS 200000000 /* a thread that computes comes by far sooner */
-static sem_t gil_made;
-static int make_gil(void *context)
-{
-    (void)context;
-    api.PyEval_InitThreads();
-    sem_post(&gil_made);
-    return 0;
-}
-
-void prb_py_make_gil(const struct prb_py_api *py)
-{
-    if (!py->PyEval_ThreadsInitialized || !py->PyEval_InitThreads || !py->Py_AddPendingCall ||
-        py->PyEval_ThreadsInitialized())
-        return;
-    pthread_mutex_lock(&finding);
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += MAKE_GIL_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    /* One that does not come is in native code, without the GIL that there is to be. */
-    if (!py->PyEval_ThreadsInitialized() && sem_init(&gil_made, 0, 0) == 0 &&
-        py->Py_AddPendingCall(make_gil, NULL) == 0)
-        while (sem_timedwait(&gil_made, &until) != 0 && errno == EINTR)
-            continue;
-    pthread_mutex_unlock(&finding);
-}
-
 void prb_py_drop(struct prb_py *object)
 {
     if (object)
         api.Py_DecRef(object);
 }
 
-void prb_py_forked(void) { pthread_mutex_init(&finding, NULL); }
+/* ---- the GIL of a program with one thread ---- */
+
+#define MAKE_GIL_NS 200000000 /* a thread that computes comes by far sooner */
+
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t made = PTHREAD_COND_INITIALIZER;
+
+/* On the main thread, between two instructions. */
+static int make_gil(void *context)
+{
+    (void)context;
+    api.PyEval_InitThreads();
+    pthread_mutex_lock(&making);
+    pthread_cond_broadcast(&made);
+    pthread_mutex_unlock(&making);
+    return 0;
+}
+
+bool prb_py_make_gil(const struct prb_py_api *py, struct prb_error *err)
+{
+    if (!py->PyEval_ThreadsInitialized || !py->PyEval_InitThreads || !py->Py_AddPendingCall ||
+        py->PyEval_ThreadsInitialized())
+        return true;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += MAKE_GIL_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&making);
+    bool asked = py->Py_AddPendingCall(make_gil, NULL) == 0;
+    while (asked && !py->PyEval_ThreadsInitialized())
+        asked = pthread_cond_timedwait(&made, &making, &until) != ETIMEDOUT;
+    pthread_mutex_unlock(&making);
+    if (py->PyEval_ThreadsInitialized() || !py->_PyThreadState_UncheckedGet ||
+        !py->_PyThreadState_UncheckedGet())
+        return true; /* one that waits in native code asks for the GIL when it comes back */
+    return prb_fail(err, PRB_BUSY,
+                    "the program's only thread is in native code that keeps the interpreter");
+}
+
+void prb_py_forked(void)
+{
+    pthread_mutex_init(&finding, NULL);
+    pthread_mutex_init(&making, NULL);
+    pthread_cond_init(&made, NULL);
+}
 
 bool prb_py_finalizing(const struct prb_py_api *py)
 {

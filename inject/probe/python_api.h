@@ -22,7 +22,7 @@ struct prb_py_method {
 };
 #define PRB_PY_VARARGS 0x0001
 #define PRB_PY_FASTCALL 0x0080 /* METH_FASTCALL, 3.7+: (self, arguments, count) */
-#define PRB_PY_FILE_INPUT 257 /* Py_file_input */
+#define PRB_PY_FILE_INPUT 257  /* Py_file_input */
 
 /* result, name, parameters */
 #define PRB_PY_FUNCTIONS(F)                                                                        \
@@ -60,10 +60,8 @@ struct prb_py_method {
     F(void, PyErr_SetString, (struct prb_py *, const char *))                                      \
     F(struct prb_py *, PyErr_Occurred, (void))                                                     \
     F(int, PyErr_CheckSignals, (void))                                                             \
-    F(void, PyErr_NormalizeException,                                                              \
-      (struct prb_py **, struct prb_py **, struct prb_py **))                                      \
-    F(struct prb_py *, PyErr_NewException,                                                         \
-      (const char *, struct prb_py *, struct prb_py *))                                            \
+    F(void, PyErr_NormalizeException, (struct prb_py **, struct prb_py **, struct prb_py **))      \
+    F(struct prb_py *, PyErr_NewException, (const char *, struct prb_py *, struct prb_py *))       \
     F(int, PyException_SetTraceback, (struct prb_py *, struct prb_py *))                           \
     F(struct prb_py *, PyException_GetContext, (struct prb_py *))                                  \
     F(void, PyException_SetContext, (struct prb_py *, struct prb_py *))                            \
@@ -87,9 +85,11 @@ struct prb_py_method {
 /* The same; NULL where this CPython has none. */
 #define PRB_PY_OPTIONAL(F)                                                                         \
     F(int, PyFrame_LocalsToFast, (struct prb_py *, int)) /* up to 3.12 it does something */        \
-    F(int, PyEval_ThreadsInitialized, (void))            /* false up to 3.6 while one thread ran */ \
+    /* Up to 3.6 the GIL is made with the second thread (Python/ceval.c). */                       \
+    F(int, PyEval_ThreadsInitialized, (void))                                                      \
     F(void, PyEval_InitThreads, (void))                                                            \
     F(int, Py_AddPendingCall, (int (*)(void *), void *))                                           \
+    F(void *, _PyThreadState_UncheckedGet, (void))                                                 \
     F(int, PyCode_Addr2Line, (struct prb_py *, int))
 
 struct prb_py_api {
@@ -100,8 +100,8 @@ struct prb_py_api {
     struct prb_py *none;
     struct prb_py **keyboard_interrupt; /* PyExc_KeyboardInterrupt */
     struct prb_py **exception, **runtime_error, **memory_error;
-    int (*is_finalizing)(void);         /* NULL before 3.7 */
-    void **finalizing;                  /* 3.6: _Py_Finalizing, set when it ends */
+    int (*is_finalizing)(void); /* NULL before 3.7 */
+    void **finalizing;          /* 3.6: _Py_Finalizing, set when it ends */
 };
 
 /* The functions, the same at every call; NULL and NOT_PYTHON when there are none or no interpreter
@@ -109,9 +109,10 @@ struct prb_py_api {
 const struct prb_py_api *prb_py_api(struct prb_error *err);
 /* Whether the interpreter ends: nobody may take the GIL any more. */
 bool prb_py_finalizing(const struct prb_py_api *py);
-/* Up to 3.6 a program of one thread has no GIL, and would go on beside whoever makes and takes one:
- * before the GIL is asked for the first time, the program's own thread makes it (bpo-20891). */
-void prb_py_make_gil(const struct prb_py_api *py);
+/* Before PyGILState_Ensure: a program that computes in its only thread must make the GIL itself, as
+ * it would go on without one.  BUSY: that thread is in native code which does not come back to
+ * Python. */
+bool prb_py_make_gil(const struct prb_py_api *py, struct prb_error *err);
 /* Py_XDECREF; with the GIL. */
 void prb_py_drop(struct prb_py *object);
 PRB_DEFINE_AUTO_PTR(prb_py, struct prb_py, prb_py_drop)

@@ -184,8 +184,9 @@ void prb_job_work(struct prb_python_job *job)
 {
     const struct prb_py_api *py = prb_py_api(&job->failure);
     job->failed = !py;
-    if (py && !prb_py_finalizing(py)) {
-        prb_py_make_gil(py);
+    if (py && !prb_py_finalizing(py) && !prb_py_make_gil(py, &job->failure)) {
+        job->failed = true;
+    } else if (py && !prb_py_finalizing(py)) {
         set_hurried(job, job->request.kind == PRB_PYTHON_DEBUG);
         int state = py->PyGILState_Ensure();
         set_hurried(job, false);

@@ -12,6 +12,7 @@ import pytest
 
 import pythons
 from hard import built, die_with_parent, wait_until
+from target import probing
 from test_hostile import CANCEL, COMPLETE, DETACH, END, EVAL, FAILED, HELLO_MESSAGE, LIBRARY, PART, answer, field, message
 from torch_python import torch_python
 
@@ -187,6 +188,15 @@ def test_values(python, probed):
     assert "NameError" in one.eval("x").trace
     assert one.eval("async def f(): return 1\nc = f()\nt = type(c).__name__; c.close(); t").value == "'coroutine'"
     one.step("on")
+
+
+def test_a_program_of_one_thread(python, start):
+    """Up to 3.6 it has no GIL: one that is made beside it would let two threads run Python at once."""
+    target = start(python, "alone.py")
+    for _ in range(3):
+        told = probing("-t", target.pid, "eval", "[n * 2 for n in range(3)]", check=False)
+        assert told.stdout == "[0, 2, 4]\n", told.stderr
+    assert target.child.poll() is None
 
 
 def test_interactive_mode(python, probed):
