@@ -123,7 +123,7 @@ class Mi(Talk):
     def ask(self, command):
         """The result record, and what was written before it."""
         self.send(command.encode() + b"\n")
-        match = self.until(rb"^(.*?)\n?(\^(?:done|error|running)[^\n]*)\n\(gdb\) \n")
+        match = self.until(rb"^(.*?)\n?(\^(?:done|error|running)[^\n]*)\n(?:[^\n]*\n)*?\(gdb\) \n")
         return match.group(2).decode(), match.group(1).decode("utf-8", "replace")
 
     def console(self, command):
