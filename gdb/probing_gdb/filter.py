@@ -4,7 +4,7 @@
 """
 
 import sys
-from typing import Any, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 import gdb
 from gdb.FrameDecorator import FrameDecorator
@@ -90,18 +90,17 @@ def _merged(decorators: Iterator[Any]) -> Iterator[Any]:
     tid = session.thread_id()
     thread = session.target().stacks(native=True, thread=tid).by_tid(tid)
     rows = thread.frames if thread is not None else []
-    of_frame = {}  # type: Any
+    of_level = {}  # type: Dict[int, Any]
     last = None
     index = 0
 
     def frames() -> Iterator[Any]:
         for decorator in decorators:
             frame = decorator.inferior_frame()
-            of_frame[0] = decorator
+            of_level[frame.level()] = decorator
             yield frame
 
     for piece in selection.align(frames(), rows) if rows else ():
-        decorator = of_frame.get(0)
         base = piece.frame if piece.frame is not None else last
         for row in piece.rows:
             if base is not None:
@@ -110,7 +109,7 @@ def _merged(decorators: Iterator[Any]) -> Iterator[Any]:
         if piece.frame is not None:
             last = piece.frame
             if not piece.glue:
-                yield decorator
+                yield of_level[piece.frame.level()]
     if not rows:
         yield from decorators
 

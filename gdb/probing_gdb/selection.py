@@ -54,30 +54,42 @@ def _of_one_call(rows: List[model.Frame]) -> int:
     return len(rows)
 
 
+def _given(hidden: List[Any], rows: List[model.Frame]) -> Iterator[Piece]:
+    """Frames of the interpreter in which no evaluator could be told (it has no symbols): the first one gets the rows."""
+    pending = [row for row in rows if row.kind == model.PYTHON]
+    if pending and not hidden:
+        yield Piece(None, pending, False)
+    for i, frame in enumerate(hidden):
+        yield Piece(frame, [] if i else pending, True)
+    hidden.clear()
+
+
 def align(frames: Iterable[Any], rows: List[model.Frame]) -> Iterator[Piece]:
     """Each frame of gdb, with its rows; every Python row comes exactly once."""
     rows = [row for row in rows if row.kind != model.BROKEN]
     interpreter = _interpreter()
+    hidden = []  # type: List[Any]
     at = 0
     for frame in frames:
         found = _next_native(rows, at, frame.pc())
         if found is not None and frame.type() == gdb.INLINE_FRAME:
+            yield from _given(hidden, [])
             yield Piece(frame, [], False)
         elif found is not None:
-            pending = [row for row in rows[at:found] if row.kind == model.PYTHON]
-            if pending:
-                yield Piece(None, pending, False)
+            yield from _given(hidden, rows[at:found])
             at = found + 1
             yield Piece(frame, [], False)
         elif is_evaluator(frame):
+            yield from _given(hidden, [])
             count = _of_one_call(rows[at:])
             yield Piece(frame, rows[at:at + count], True)
             at += count
+        elif gdb.solib_name(frame.pc()) == interpreter:
+            hidden.append(frame)
         else:  # where the unwinders disagree, a frame of another file is nothing to hide
-            yield Piece(frame, [], gdb.solib_name(frame.pc()) == interpreter)
-    pending = [row for row in rows[at:] if row.kind == model.PYTHON]
-    if pending:
-        yield Piece(None, pending, False)
+            yield from _given(hidden, [])
+            yield Piece(frame, [], False)
+    yield from _given(hidden, rows[at:])
 
 
 def walk(frame: Optional[Any]) -> Iterator[Any]:

@@ -5,7 +5,7 @@ comes back at once, and then raises KeyboardInterrupt, as gdb's own commands do.
 """
 
 import ctypes as c
-
+import os
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import gdb
@@ -51,6 +51,15 @@ def _where() -> Tuple[int, Optional[str]]:
     if "remote" in kind:
         raise ProbingError("the process is on the other side of gdbserver", "run gdb or probing on that machine")
     return inferior.pid, None
+
+
+def other_root(pid: int) -> Optional[str]:
+    """The root folder of a process that has its own, when gdb takes the files of its libraries from ours."""
+    try:
+        root = os.readlink("/proc/{}/root".format(pid))
+    except OSError:
+        return None
+    return root if root != "/" and gdb.parameter("sysroot") in ("", "/", "target:") else None
 
 
 class Target:

@@ -74,6 +74,13 @@ def gdb_serves(gdb):
     return gdb.version is not None and int(gdb.version.split(".")[0]) >= 12
 
 
+def attach(target):
+    """gdb's words for a process: of another root it needs to be told the program and the root."""
+    root = target.python.root
+    return ["-p", str(target.pid)] if not root else \
+        ["-iex", "set sysroot " + root, root + os.path.realpath(root + target.python.executable)[len(root):], "-p", str(target.pid)]
+
+
 class Talk:
     """A gdb that is spoken to: reads its output as it comes."""
 

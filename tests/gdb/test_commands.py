@@ -4,6 +4,7 @@ import json
 import os
 import re
 
+import gdbs
 import pytest
 
 from target import probing, query
@@ -86,13 +87,15 @@ class Sessions:
             core = str(self.folder / "core-{}-{}".format(*key))
             commands = {name: command.format(core=core) for name, command in list(COMMANDS.items()) + list(LIVE.items())}
             # eval first runs code, so it comes last; the core is of the same stop.
-            written = gdb.batch(*commands.values(), before=["-p", str(target.pid)])
-            live = dict(zip(commands, written), pid=target.pid)
+            written = gdb.batch(*commands.values(), before=gdbs.attach(target))
+            # A stripped interpreter's own functions have no names.
+            known = {"pid": target.pid, "sort": ["sort"] if python.how.startswith("shared") else []}
+            live = dict(zip(commands, written), **known)
             executable = os.readlink("/proc/{}/exe".format(target.pid))
             dead = None
             if not python.root and os.path.exists(core):
                 written = gdb.batch(*COMMANDS.values(), before=[executable, core])
-                dead = dict(zip(COMMANDS, written), pid=target.pid, path=core)
+                dead = dict(zip(COMMANDS, written), path=core, **known)
             target.end()
             self.made[key] = {"live": live, "core": dead}
         found = self.made[key][kind]
@@ -132,7 +135,7 @@ def test_backtrace(told):
     in_order([r"\* Thread {} \"MainThread\"".format(told["pid"])] + [r"#\d+ +(\S+\.)?({}) \(debugged_by_gdb".format(name) for name in STACK]
              + [r"Thread \d+ \"sleeper\"", "sleeping"], told["bt"])
     # Native frames stand among them: what waits for input, and sorted() between Python's frames.
-    in_order(["read", "inner", "<lambda>", "sort", "middle"], told["bt"])
+    in_order(["read", "inner", "<lambda>"] + told["sort"] + ["middle"], told["bt"])
     assert "_PyEval_EvalFrameDefault" not in told["bt"]
     assert len(re.findall(r"#\d", told["two"])) == 2 and "more frames follow" in told["two"]
     in_order([r"#0 +inner", "step = 7", r"values = \[0, 1, 4, 9, 16\]", "big = {}".format(2 ** 80), "#1 ", "model = <"], told["locals-bt"])
@@ -144,8 +147,8 @@ def test_text_is_harmless(told):
 
 def test_plain_backtrace(told):
     """`bt` shows Python's frames in the place of the interpreter's."""
-    in_order(["read", r"inner \(step=7, text=", r"called_back \(model=.*step=7", "sort", "middle", "main", "<module>"], told["plain"])
-    assert "EvalFrame" not in told["plain"] and "EvalFrame" in told["raw"]
+    in_order(["read", r"inner \(step=7, text=", r"called_back \(model=.*step=7"] + told["sort"] + ["middle", "main", "<module>"], told["plain"])
+    assert "EvalFrame" not in told["plain"] and ("EvalFrame" in told["raw"] or not told["sort"])
     in_order(["inner", "values = ", "big = "], told["full"])
 
 
@@ -155,7 +158,7 @@ def test_selection(told):
     line = int(re.search(r"= (\d+)", told["line"]).group(1))
     assert re.search(r"> *{}  .*here it stands".format(line), told["list"])
     in_order(["#1 +called_back", "inner\\(step, label\\)"], told["up"])
-    assert "EvalFrame" in told["level"]
+    assert "EvalFrame" in told["level"] or not told["sort"]
     assert "label = " in told["up-locals"] and "values" not in told["up-locals"]
     assert re.search(r"#0 +inner", told["down"])
     assert "innermost" in told["down-more"] and "innermost" in told["down-end"]

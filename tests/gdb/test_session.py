@@ -33,7 +33,7 @@ def test_nothing_to_look_at(gdb):
 def test_goes_on(gdb, resting):
     """What was read is read anew after the program went on; breakpoints of gdb are not seen as the program's bytes."""
     told = gdb.batch("py-bt -thread -python", "break read", "py-locals", "detach", "py-bt", "attach {}".format(resting.pid), "py-bt",
-                     before=["-p", str(resting.pid)])
+                     before=gdbs.attach(resting))
     assert "inner" in told[0] and "step = 7" in told[2]
     assert "there is no process" in told[4] and "inner" in told[6]
 
@@ -130,13 +130,13 @@ def test_beside_cpythons_own(gdb, resting, tmp_path):
                       "    def invoke(self, args, from_tty): print('theirs')\n"
                       "for name in ('py-bt', 'py-list', 'py-up', 'py-down', 'py-print', 'py-locals'): Theirs(name)\n")
     told = gdb.batch("source {}".format(theirs), "probing bt -thread -python", "py-backtrace -thread -python", "probing locals",
-                     "source " + gdbs.PLUGIN, "py-bt -thread -python", before=["-p", str(resting.pid)])
+                     "source " + gdbs.PLUGIN, "py-bt -thread -python", before=gdbs.attach(resting))
     assert all("inner" in told[i] for i in (1, 2, 5)) and "step = 7" in told[3]
 
 
 def test_snapshot(gdb, resting, tmp_path):
     path = str(tmp_path / "taken")
-    told, = gdb.batch("probing snapshot " + path, before=["-p", str(resting.pid)])
+    told, = gdb.batch("probing snapshot " + path, before=gdbs.attach(resting))
     assert re.match(re.escape(path) + r": [\d,]+ bytes\n?$", told)
     assert "called_back" in probing("-t", path, "backtrace", "--native").stdout
     told = gdb.batch("py-bt -thread", "probing query SELECT source FROM system.process", before=["-c", path])

@@ -51,6 +51,10 @@ class Eval(Command):
         target = session.target()
         if target.core:
             raise ProbingError("a core runs no code")
+        root = session.other_root(target.pid)
+        if root is not None:
+            raise ProbingError("gdb takes this machine's libraries for the program's, whose root folder is {}".format(text.safe(root)),
+                               "gdb -iex 'set sysroot {0}' {0}/PROGRAM -p {1}".format(text.safe(root), target.pid))
         tid = session.thread_id()
         try:
             one, depth = selection.current()
