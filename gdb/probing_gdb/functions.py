@@ -13,7 +13,8 @@ def _string(value: Any) -> str:
 
 
 def _part(source: Any) -> Any:
-    return session.target().parts(expression.address(_string(source)))[0]
+    addr = expression.address(_string(source))
+    return session.target().parts(addr)[0]
 
 
 class _Function(gdb.Function):
@@ -21,6 +22,7 @@ class _Function(gdb.Function):
         gdb.Function.__init__(self, name)
 
     def invoke(self, *arguments: Any) -> Any:
+        guarded(session.renew)
         return guarded(self.value, *arguments)
 
     def value(self, *arguments: Any) -> Any:

@@ -4,9 +4,10 @@ Memory is read through gdb.  A reading that Ctrl-C interrupts tells the library 
 comes back at once, and then raises KeyboardInterrupt, as gdb's own commands do.
 """
 
+import contextlib
 import ctypes as c
 import os
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import gdb
 
@@ -30,10 +31,13 @@ def _core_file() -> Optional[str]:
 
 
 def _kind() -> str:
-    """What gdb's connection of the selected inferior is: "native", "core", "remote", … or ""."""
-    connection = getattr(gdb.selected_inferior(), "connection", None)
-    if connection is not None:
-        return str(connection.type)
+    """What gdb's connection of the selected inferior is: "native", "core", "remote", … or "".
+
+    Not by Inferior.connection: that object lets gdb 12 and 13 fail an assertion when they quit with it."""
+    for line in gdb.execute("info connections", to_string=True).splitlines():
+        words = line.split()
+        if words[:1] == ["*"] and len(words) > 2:
+            return words[2]
     return "native" if gdb.selected_inferior().pid else ""
 
 
@@ -67,6 +71,9 @@ class Target:
 
     def __init__(self) -> None:
         self.inferior = gdb.selected_inferior()
+        self.handle = None
+        self.closed = False
+        self.users = 0
         self.interrupted = False
         self.broken = None  # type: Optional[str]
         self.reads = 0
@@ -134,10 +141,8 @@ class Target:
         """Call a function of the library; its failure, and Ctrl-C during it, are exceptions."""
         error = library.Error()
         self.interrupted = False
-        try:
+        with self.used():
             result = getattr(self._library, name)(*(arguments + (c.byref(error),)))
-        finally:
-            self.progress.end()
         if self.interrupted:
             self.interrupted = False
             self._known.clear()
@@ -146,13 +151,29 @@ class Target:
             raise library.failed(error)
         return result
 
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        """While the library works for this target, nothing closes it."""
+        if self.closed:
+            raise ProbingError("the program went on meanwhile")
+        self.users += 1
+        try:
+            yield
+        finally:
+            self.users -= 1
+            self.progress.end()
+            if self.closed:
+                self.close()
+
     def close(self) -> None:
-        handle, self.handle = getattr(self, "handle", None), None
-        if handle:
-            self._library.prb_target_close(handle)
+        self.closed = True
+        if self.handle and not self.users:
+            self._library.prb_target_close(self.handle)
+            self.handle = None
 
     def info(self) -> Any:
-        return self._library.prb_target_info(self.handle).contents
+        with self.used():
+            return self._library.prb_target_info(self.handle).contents
 
     def stacks(self, native: bool = False, local: bool = False, thread: int = 0, limit: int = 0) -> model.Stacks:
         """All stacks, or one thread's; those of one stop are read once."""
@@ -224,12 +245,19 @@ def target() -> Target:
     """The target of the selected inferior; the same one until the program goes on."""
     number = gdb.selected_inferior().num
     found = _open.get(number)
-    if found is not None and any(thread.is_running() for thread in gdb.selected_inferior().threads()):
-        close()  # non-stop: it goes on while we look
+    if found is not None and gdb.parameter("non-stop") and any(thread.is_running() for thread in gdb.selected_inferior().threads()):
+        close()  # the others go on while we look
         found = None
     if found is None:
         found = _open[number] = Target()
     return found
+
+
+def renew() -> None:
+    """What was read counts no more in the condition of a breakpoint: gdb does not tell when it lets the thread go on."""
+    thread = gdb.selected_thread()
+    if thread is not None and thread.is_running():
+        close()
 
 
 def thread_id() -> int:

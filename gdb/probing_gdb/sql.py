@@ -50,18 +50,18 @@ def query(statement: str, each: Callable[[List[str], Any], None]) -> None:
             return False
 
     watch = library.WATCH(go_on)
-    db = lib.prb_db_open(target.handle, c.byref(error))
-    if not db:
-        raise library.failed(error)
-    try:
-        target.interrupted = False
-        lib.prb_db_watch(db, watch, None)
-        good = lib.prb_db_query(db, statement.encode(), library.ROW(take), None, c.byref(error))
-        warning = library.text(lib.prb_db_warning(db))
-    finally:
-        told.end()
-        target.progress.end()
-        lib.prb_db_close(db)
+    with target.used():
+        db = lib.prb_db_open(target.handle, c.byref(error))
+        if not db:
+            raise library.failed(error)
+        try:
+            target.interrupted = False
+            lib.prb_db_watch(db, watch, None)
+            good = lib.prb_db_query(db, statement.encode(), library.ROW(take), None, c.byref(error))
+            warning = library.text(lib.prb_db_warning(db))
+        finally:
+            told.end()
+            lib.prb_db_close(db)
     if trouble or target.interrupted:
         target.interrupted = False
         raise trouble[0] if trouble else KeyboardInterrupt()

@@ -63,6 +63,19 @@ static bool keep_all_tasks(struct prb_target *target, struct prb_error *err)
     return true;
 }
 
+/* Debuggers select the first thread of a core: the one that got the signal, else the main one. */
+static void put_first(struct prb_target *target)
+{
+    const struct prb_target_info *info = prb_target_info(target);
+    pid_t tid = info->signalled ? info->signalled : info->pid;
+    for (size_t i = 1; i < target->saved_count; i++)
+        if (target->saved[i].tid == tid) {
+            struct prb_saved_task first = target->saved[i];
+            memmove(&target->saved[1], &target->saved[0], i * sizeof first);
+            target->saved[0] = first;
+        }
+}
+
 static bool same_text(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
 
 /* Threads whose frames differ between what was seen and what the file tells. */
@@ -97,9 +110,11 @@ static bool write_once(struct prb_target *target, const char *path,
         return false;
     record_texts(copy);
     struct prb_stacks *seen = prb_stacks_take(copy, &what, err);
-    bool ok = seen && keep_all_tasks(copy, err) &&
-              prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path,
-                            bytes_out, err);
+    bool ok = seen && keep_all_tasks(copy, err);
+    if (ok)
+        put_first(copy);
+    ok = ok && prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out,
+                             err);
     prb_target_close(copy);
     struct prb_target *file = ok ? prb_target_open_core(path, NULL, NULL, false, err) : NULL;
     what.stop = false;

@@ -91,6 +91,11 @@ outer()
 """
 
 
+@pytest.fixture
+def job_program():
+    return JOB
+
+
 @pytest.fixture(scope="module")
 def job(start):
     """A program of six threads, five of which wait at the same place."""

@@ -219,13 +219,13 @@ def test_man_page(probing, tmp_path):
     assert (done.returncode, done.stdout) == (0, b"")
 
 
-def test_dump_into_the_targets_log(probing, start, tmp_path):
+def test_dump_into_the_targets_log(probing, start, job_program, tmp_path):
     """debug --dump --to-target: behind what its log has already; a pipe that nobody empties does not hold us up."""
     log = tmp_path / "log"
     with open(str(log), "w") as file:
         file.write("before\n")
         file.flush()
-        process = start(JOB, "logging", stderr=file)
+        process = start(job_program, "logging", stderr=file)
         said = probing(process.pid, "debug", "--dump", "--to-target").works()
         assert "written to the standard error of process {}".format(process.pid) in said
         file.write("behind\n")
@@ -241,7 +241,7 @@ def test_dump_into_the_targets_log(probing, start, tmp_path):
     except BlockingIOError:
         pass
     os.set_blocking(other, True)
-    process = start(JOB, "stuck", stderr=other)
+    process = start(job_program, "stuck", stderr=other)
     probing(process.pid, "debug", "--dump", "--to-target").fails(13, "nobody reads")
     os.close(full)
     os.close(other)

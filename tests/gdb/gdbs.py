@@ -11,7 +11,7 @@ import time
 
 import pythons
 
-DEADLINE = 90
+DEADLINE = 60
 HERE = os.path.dirname(os.path.abspath(__file__))
 SRCDIR = os.environ.get("SRCDIR", os.path.join(HERE, "..", ".."))
 PLUGIN = os.path.join(os.path.abspath(SRCDIR), "gdb", "probing-gdb.py")

@@ -49,6 +49,16 @@ def test_condition(gdb, start, any_python):
         assert mi.ask("-exec-continue")[0].startswith("^running")
         reader.write(b"\n")
         mi.until(rb"\*stopped,reason=\"breakpoint-hit\"[^\n]*bkptno=\"2\"")
+        # The same function again and again: each time its variables are those of that time.
+        assert mi.ask("-break-delete")[0] == "^done"
+        result, _ = mi.console('break write if $_streq($py_function(), "counting") && $py_local("turn") == 5')
+        assert result == "^done"
+        reader.write(b"\n")
+        assert mi.ask("-exec-continue")[0].startswith("^running")
+        mi.until(rb"\*stopped,reason=\"breakpoint-hit\"[^\n]*bkptno=\"3\"")
+        assert mi.console("py-locals turn")[1].count("turn = 5") == 1
+        assert mi.ask("-exec-continue")[0].startswith("^running")
+        mi.until(rb"\*stopped,reason=\"exited-normally\"")
     reader.close()
 
 

@@ -3,6 +3,7 @@
 Works on every CPython from 3.6; keep it so.
 """
 
+import os
 import sys
 import threading
 
@@ -47,11 +48,17 @@ def sleeping(started):
     threading.Event().wait()
 
 
+def counting(turns):
+    for turn in range(turns):
+        os.write(1, b"")
+
+
 def main():
     started = threading.Event()
     threading.Thread(target=sleeping, args=(started,), name="sleeper", daemon=True).start()
     started.wait()
     middle(MODEL)
+    counting(9)
 
 
 main()
