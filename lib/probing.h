@@ -409,6 +409,48 @@ PRB_API struct prb_exceptions *prb_exceptions_take(struct prb_target *target, ui
                                                    struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_exceptions_free(struct prb_exceptions *exceptions);
 
+/* ---- crash dumps ---- */
+
+/* What a crash dump tells of the crash, as it was found then.  Texts are NULL and numbers -1 (line, code, signal: 0) where
+ * they were not known. */
+struct prb_crash {
+    const char *kind;  /* "signal", "exception", "asked" (SIGTERM), "memory" (the control group has nearly none left) */
+    const char *title; /* one line: "SIGSEGV, nothing is mapped there, address 0x0", "ValueError: wrong" */
+    double time;       /* seconds since the epoch */
+    pid_t pid, tid;    /* tid: the thread it came to */
+    int signal, code;  /* code: si_code, sigaction(2) */
+    const char *signal_name;
+    bool has_address;
+    prb_addr address;  /* of a fault */
+    const char *reason;
+    const char *thread;               /* its name */
+    const char *exception, *message;  /* type and text, of an exception */
+    int rank, local_rank, world_size; /* as in prb_process */
+    const char *function, *file;      /* innermost Python frame, of an exception where it was raised */
+    int line;
+    const char *native; /* innermost native function */
+    const char *place;  /* both in one text */
+    const char *group;  /* equal for equal crashes: kind, signal or type, and the stack of the thread without addresses */
+};
+
+/* NULL: the target is no crash dump.  Borrowed from the target. */
+PRB_API const struct prb_crash *prb_target_crash(struct prb_target *target);
+
+#define PRB_CRASH_PATH_MAX 1024
+struct prb_crash_written {
+    char path[PRB_CRASH_PATH_MAX]; /* of the dump */
+    uint64_t bytes;
+};
+
+/*
+ * Write the crash dump of a process that crashes now and waits for it: record is the address of its account (lib/crash/record.h).
+ * Its threads are held meanwhile, all of them that can be.  What it holds shrinks until it fits the size that the account tells.
+ * Errors: CORRUPT (no such account), PERMISSION, IO.
+ */
+PRB_API bool prb_crash_dump_write(pid_t pid, prb_addr record, struct prb_crash_written *out, struct prb_error *err) PRB_MUST_CHECK;
+/* The folder of the dumps: wanted, or with "" the default one, made when it is not there. */
+PRB_API bool prb_crash_dump_folder(const char *wanted, char out[PRB_CRASH_PATH_MAX], struct prb_error *err) PRB_MUST_CHECK;
+
 /* ---- snapshots ---- */
 
 struct prb_snapshot_options {

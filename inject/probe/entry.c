@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inject/probe/crash/crash.h"
 #include "inject/probe/log.h"
 #include "inject/probe/own.h"
 #include "inject/probe/python.h"
@@ -27,6 +28,7 @@ static void forked(void)
     prb_server_reset();
     prb_python_forked();
     prb_tables_forked();
+    prb_crash_forked();
     starting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     socket_path[0] = '\0';
 }
@@ -34,6 +36,12 @@ static void forked(void)
 static bool runs_here(void)
 {
     return prb_server.owner == getpid() && prb_server.state == PRB_STATE_RUNS;
+}
+
+static void settings_changed(void)
+{
+    prb_tables_configure();
+    prb_crash_configure();
 }
 
 /* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else. */
@@ -46,7 +54,7 @@ static void configure(const struct prb_place *place)
     for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
         if (!prb_settings_set_variable(at, &err))
             prb_log(place->folder, "ignored in the environment: %s", err.text);
-    prb_settings_on_change(prb_tables_configure);
+    prb_settings_on_change(settings_changed);
     configured = getpid();
 }
 
@@ -57,7 +65,6 @@ static void tell_later(int folder)
         const char *key, *what;
     } later[] = {
         {"probing.pprof", "profiling"},
-        {"probing.crash", "handling crashes"},
         {"probing.listen", "serving on an address"},
         {"probing.background", "serving in the background"},
         {"probing.torch.profiling", "recording PyTorch modules"},
@@ -85,8 +92,10 @@ static bool begin(const struct prb_probe_call *call, struct prb_error *err)
     if (configured != getpid())
         configure(&place);
     bool set = !call->settings || prb_settings_set_lines(call->settings, err);
-    if (set)
+    if (set) {
         tell_later(place.folder);
+        prb_crash_configure();
+    }
     if (!set || !prb_server_start(&place, err)) {
         prb_own_close(place.folder);
         return false;
@@ -150,6 +159,14 @@ static void *table(const char *name, const char *columns, char *error, size_t ca
 
 static const char *path(void) { return socket_path; }
 
+static int crashed(const char *reason)
+{
+    return runs_here() && prb_settings_number("probing.crash", 0) > 0 &&
+           prb_crash_dump(PRB_CRASH_EXCEPTION, 0, NULL, NULL, reason);
+}
+
+static int crash_stack(void) { return prb_crash_stack(); }
+
 static const struct prb_probe_functions functions = {
     .version = PRB_PROBE_START_VERSION,
     .size = sizeof functions,
@@ -161,6 +178,8 @@ static const struct prb_probe_functions functions = {
     .table = table,
     .row = prb_tables_row,
     .config_list = config_list,
+    .crashed = crashed,
+    .crash_stack = crash_stack,
 };
 
 /* With the lock, so that a detach does not close the folder meanwhile. */
@@ -190,6 +209,8 @@ __attribute__((visibility("default"))) int prb_probe_start(struct prb_probe_call
     if (ok)
         log_start(call->how, again);
     pthread_mutex_unlock(&starting);
+    if (ok && prb_settings_number("probing.crash", 0) > 0)
+        prb_crash_stack();
     if (ok)
         call->functions = &functions;
     else

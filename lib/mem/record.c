@@ -245,6 +245,17 @@ size_t prb_mem_record_late(const struct prb_mem *record)
     return ((const struct record *)record)->late;
 }
 
+void prb_mem_record_blank(struct prb_mem *record, prb_addr start, prb_addr end)
+{
+    struct record *self = (struct record *)record;
+    for (size_t i = 0; i < self->count; i++) {
+        prb_addr first = self->pages[i]->number * PAGE, last = first + PAGE;
+        prb_addr lo = start > first ? start : first, hi = end < last ? end : last;
+        if (lo < hi)
+            memset(self->pages[i]->data + (lo - first), 0, (size_t)(hi - lo));
+    }
+}
+
 static int by_number(const void *left, const void *right)
 {
     const struct page *a = *(struct page *const *)left, *b = *(struct page *const *)right;

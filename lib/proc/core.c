@@ -438,7 +438,7 @@ struct prb_proc *prb_proc_open_core(const char *path, const char *exe, const cha
         return NULL;
     core->base.pid = core->file.pid;
     core->base.snapshot = core->file.texts != NULL;
-    if (core->file.thread_count && core->file.threads[0].signal && !core->base.snapshot) {
+    if (core->file.thread_count && core->file.threads[0].signal) {
         core->base.signal = core->file.threads[0].signal;
         core->base.signalled = core->file.threads[0].tid;
     }

@@ -128,6 +128,7 @@ int prb_proc_signal(const struct prb_proc *proc, pid_t *tid_out);
 struct prb_saved_task {
     pid_t tid;
     struct prb_registers registers; /* known 0: none */
+    int signal;                     /* that ended the process came to it; 0: none.  Such a task goes first */
 };
 bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record, const struct prb_saved_task *tasks, size_t count,
                    const char *path, uint64_t *bytes_out, struct prb_error *err);

@@ -31,6 +31,7 @@ struct prb_target {
     struct prb_debugger debugger;     /* that holds it; no pid and no core: none does */
     struct prb_saved_task *saved;     /* while a snapshot is made: registers as they were taken */
     size_t saved_count, saved_cap;
+    const struct prb_crash *crash; /* of a crash dump, made when first asked for */
 };
 
 /* Open over a process description, which is taken, also on failure.  recorder (may be NULL): read
