@@ -299,7 +299,7 @@ PRB_API void prb_parts_free(struct prb_parts *parts);
 
 /* A numpy array or a torch tensor, or a part of one, as the target's memory tells it. */
 struct prb_tensor {
-    prb_addr object;       /* the Python object; 0: a gradient that has none */
+    prb_addr object;       /* the Python object; 0: it has none */
     bool torch;            /* torch.Tensor; else numpy.ndarray */
     unsigned dims;
     int64_t shape[PRB_TENSOR_DIMS_MAX];
@@ -329,6 +329,12 @@ struct prb_tensor {
  */
 PRB_API bool prb_tensor_take(struct prb_target *target, prb_addr object, struct prb_tensor *out,
                              struct prb_error *err) PRB_MUST_CHECK;
+/*
+ * The tensor that C++ holds: a c10::TensorImpl, to which an at::Tensor is the pointer.  It needs no Python object
+ * (out->object 0).  Errors: CORRUPT (no TensorImpl that is known), FAULT.
+ */
+PRB_API bool prb_tensor_take_native(struct prb_target *target, prb_addr impl, struct prb_tensor *out,
+                                    struct prb_error *err) PRB_MUST_CHECK;
 /* A part, by the text of a Python subscript: "0, 1:3, ..., ::2".  Errors: USAGE. */
 PRB_API bool prb_tensor_slice(const struct prb_tensor *tensor, const char *subscript, struct prb_tensor *out,
                               struct prb_error *err) PRB_MUST_CHECK;

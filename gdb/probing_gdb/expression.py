@@ -50,9 +50,27 @@ def _attribute(addr: int, name: str) -> int:
     return found.addr
 
 
+def _registered(addr: int, key: Any) -> Optional[int]:
+    """What a torch container has at key: its registries have names, numbers as text in order."""
+    target = session.target()
+    for registry in REGISTRIES:
+        holder = _part(addr, "." + registry)
+        if holder is None or "dict" not in (holder.type or "").lower():
+            continue
+        if isinstance(key, int) and not isinstance(key, bool) and key < 0:
+            key += target.parts(holder.addr)[0].indexed
+        found = _part(holder.addr, "[{!r}]".format(str(key)))
+        if found is not None:
+            return found.addr
+    return None
+
+
 def _item(addr: int, key: Any) -> int:
     target = session.target()
     whole = target.parts(addr)[0]
+    registered = None if whole.indexed else _registered(addr, key)
+    if registered is not None:
+        return registered
     if isinstance(key, int) and not isinstance(key, bool) and "dict" not in (whole.type or "").lower():
         index = key + whole.indexed if key < 0 else key
         if not 0 <= index < whole.indexed:

@@ -130,10 +130,8 @@ _FUNCTIONS = {
     "prb_db_query": (c.c_bool, [c.c_void_p, c.c_char_p, ROW, c.c_void_p, c.POINTER(Error)]),
     "prb_db_watch": (None, [c.c_void_p, WATCH, c.c_void_p]),
     "prb_db_warning": (c.c_char_p, [c.c_void_p]),
-}  # type: Any
-# Not in every libprobing.
-_TENSORS = {
     "prb_tensor_take": (c.c_bool, [c.c_void_p, c.c_uint64, c.POINTER(Tensor), c.POINTER(Error)]),
+    "prb_tensor_take_native": (c.c_bool, [c.c_void_p, c.c_uint64, c.POINTER(Tensor), c.POINTER(Error)]),
     "prb_tensor_slice": (c.c_bool, [c.POINTER(Tensor), c.c_char_p, c.POINTER(Tensor), c.POINTER(Error)]),
     "prb_tensor_text": (c.c_void_p, [c.c_void_p, c.POINTER(Tensor), c.c_size_t, c.POINTER(Error)]),
     "prb_tensor_statistics": (c.c_bool, [c.c_void_p, c.POINTER(Tensor), c.POINTER(StatisticsOptions), c.POINTER(Statistics),
@@ -180,10 +178,6 @@ def load() -> Any:
         try:
             library = c.CDLL(path)
             for function, (result, arguments) in _FUNCTIONS.items():
-                getattr(library, function).restype = result
-                getattr(library, function).argtypes = arguments
-            has_tensors = all(hasattr(library, function) for function in _TENSORS)
-            for function, (result, arguments) in _TENSORS.items() if has_tensors else ():
                 getattr(library, function).restype = result
                 getattr(library, function).argtypes = arguments
         except (OSError, AttributeError) as error:

@@ -5,6 +5,7 @@ frames have, so what gdb shows between two of them is what runs the Python rows 
 many rows as one call of it has.
 """
 
+import contextlib
 from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 import gdb
@@ -115,6 +116,16 @@ class _Choice:
 
 
 _choice = _Choice()
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """The choice outlives what is run in between and leaves the stack as it was, such as a call of gdb's."""
+    before = dict(vars(_choice))
+    try:
+        yield
+    finally:
+        vars(_choice).update(before)
 
 
 def thread() -> model.Thread:

@@ -27,6 +27,10 @@ def cut(value: str, columns: int) -> str:
     return value if len(value) <= columns else value[:columns - 1] + "…"
 
 
+def tuple_of(values: List[int]) -> str:
+    return "({}{})".format(", ".join(str(value) for value in values), "," if len(values) == 1 else "")
+
+
 def base_name(path: Optional[str]) -> str:
     return os.path.basename(path) if path else ""
 

@@ -11,6 +11,15 @@ bool prb_tensor_take(struct prb_target *target, prb_addr object, struct prb_tens
     return prb_array_read(objects, object, out, err);
 }
 
+bool prb_tensor_take_native(struct prb_target *target, prb_addr impl, struct prb_tensor *out,
+                            struct prb_error *err)
+{
+    struct prb_objects *objects = target->runtimes[0].objects;
+    if (prb_proc_live(target->proc))
+        prb_objects_clear(objects);
+    return prb_torch_impl(objects, impl, out, err);
+}
+
 bool prb_tensor_elements(struct prb_target *target, const struct prb_tensor *tensor, int64_t start,
                          size_t count, struct prb_element *out, struct prb_error *err)
 {

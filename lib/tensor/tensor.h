@@ -28,6 +28,9 @@ bool prb_torch_read(struct prb_objects *objects, prb_addr object, struct prb_ten
 /* Either, by its type; UNSUPPORTED: neither. */
 bool prb_array_read(struct prb_objects *objects, prb_addr object, struct prb_tensor *out,
                     struct prb_error *err);
+/* The tensor of a c10::TensorImpl; out->object 0: it has no Python object.  CORRUPT: not one. */
+bool prb_torch_impl(struct prb_objects *objects, prb_addr impl, struct prb_tensor *out,
+                    struct prb_error *err);
 /* The gradient of a tensor that was read; NOT_FOUND: it has none. */
 bool prb_torch_grad(struct prb_objects *objects, const struct prb_tensor *tensor,
                     struct prb_tensor *out, struct prb_error *err);

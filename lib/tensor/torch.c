@@ -389,13 +389,11 @@ bool prb_torch_read(struct prb_objects *objects, prb_addr object, struct prb_ten
     return prb_fail(err, PRB_CORRUPT, "the tensor at 0x%" PRIx64 " contradicts itself", object);
 }
 
-bool prb_torch_grad(struct prb_objects *objects, const struct prb_tensor *tensor,
-                    struct prb_tensor *out, struct prb_error *err)
+bool prb_torch_impl(struct prb_objects *objects, prb_addr impl, struct prb_tensor *out,
+                    struct prb_error *err)
 {
-    struct torch torch = {.objects = objects, .impl = tensor->grad};
+    struct torch torch = {.objects = objects, .impl = impl};
     struct prb_tensor found;
-    if (!tensor->grad)
-        return prb_fail(err, PRB_NOT_FOUND, "the tensor has no gradient");
     for (size_t k = 0; k < COUNT(forms); k++)
         if (has_form(&torch, &forms[k], false, &found)) {
             uint64_t back;
@@ -406,6 +404,13 @@ bool prb_torch_grad(struct prb_objects *objects, const struct prb_tensor *tensor
             *out = found;
             return true;
         }
-    return prb_fail(err, PRB_CORRUPT, "the gradient at 0x%" PRIx64 " contradicts itself",
-                    tensor->grad);
+    return prb_fail(err, PRB_CORRUPT, "the TensorImpl at 0x%" PRIx64 " contradicts itself", impl);
+}
+
+bool prb_torch_grad(struct prb_objects *objects, const struct prb_tensor *tensor,
+                    struct prb_tensor *out, struct prb_error *err)
+{
+    if (!tensor->grad)
+        return prb_fail(err, PRB_NOT_FOUND, "the tensor has no gradient");
+    return prb_torch_impl(objects, tensor->grad, out, err);
 }

@@ -18,9 +18,24 @@ any_python, folders, start = _live.any_python, _live.folders, _live.start
 pytest_report_header = _live.pytest_report_header
 
 import gdbs  # noqa: E402
+import pythons  # noqa: E402
+
+# PROBING_GDB_LONG=1: each gdb on each interpreter.  Without it every interpreter meets one of the gdbs, in turn.
+LONG = bool(os.environ.get("PROBING_GDB_LONG"))
+
+
+def pairs():
+    found = gdbs.found() or [None]
+    chosen = [python for python in pythons.found() if not python.container and "jit" not in python.how]
+    return [(python, found[i % len(found)]) for i, python in enumerate(chosen)]
 
 
 def pytest_generate_tests(metafunc):
+    if {"python", "gdb"} <= set(metafunc.fixturenames) and not LONG:
+        chosen = pairs()
+        metafunc.parametrize(("python", "gdb"), chosen, scope="session",
+                             ids=["{}-{}".format(python.id, gdb.id if gdb else "no-gdb") for python, gdb in chosen])
+        return
     _live.pytest_generate_tests(metafunc)
     if "gdb" in metafunc.fixturenames:
         found = gdbs.found()

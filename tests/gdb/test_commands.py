@@ -1,4 +1,5 @@
-"""The commands in batch mode, with each gdb on every CPython: live, and of the core that gdb's own gcore makes of it."""
+"""The commands in batch mode on every CPython (conftest.py: with which gdb): live, and of the core that gdb's own gcore
+makes of it."""
 
 import json
 import os

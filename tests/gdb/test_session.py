@@ -144,6 +144,23 @@ def test_beside_cpythons_own(gdb, resting, tmp_path):
     assert all("inner" in told[i] for i in (1, 2, 5)) and "step = 7" in told[3]
 
 
+def test_beside_cpythons_real_one(gdb, resting):
+    """The script that CPython's build puts beside its interpreter: commands, printers and `bt` work with both loaded."""
+    script = os.path.realpath("/proc/{}/exe".format(resting.pid)) + "-gdb.py"
+    if not os.path.exists(script):
+        pytest.skip("this interpreter came without " + os.path.basename(script))
+    for order in ([script, gdbs.PLUGIN], [gdbs.PLUGIN, script]):
+        commands = ["source " + path for path in order] + [
+            "py-backtrace -thread -python", "bt", "probing locals", "probing print model.layers[0]", 'print $py_local("model")', "py-bt"]
+        told = gdb.batch(*commands, load=False, before=gdbs.attach(resting))
+        backtrace, plain, local, _, value, either = told[2:]
+        assert "inner" in backtrace and "called_back" in either
+        assert re.search(r"inner \(step=7", plain) and "EvalFrame" not in plain
+        assert "step = 7" in local and "Model" in value
+        assert "Traceback (most recent call last):\n  File \"" + gdbs.PLUGIN not in "".join(told)
+        assert "our mistake" not in "".join(told)
+
+
 def test_snapshot(gdb, resting, tmp_path):
     path = str(tmp_path / "taken")
     told, = gdb.batch("probing snapshot " + path, before=gdbs.attach(resting))
@@ -192,11 +209,8 @@ def test_header_agrees(tmp_path):
                "prb_target_info": library.TargetInfo, "prb_local": library.Local, "prb_frame": library.Frame,
                "prb_thread": library.Thread, "prb_stacks": library.Stacks, "prb_stack_options": library.StackOptions,
                "prb_part": library.Part, "prb_parts": library.Parts, "prb_parts_options": library.PartsOptions,
-               "prb_snapshot_options": library.SnapshotOptions, "prb_value": library.Value}
-    with open(os.path.join(gdbs.SRCDIR, "lib", "probing.h")) as header:
-        if "struct prb_tensor {" in header.read():
-            structs.update(prb_tensor=library.Tensor, prb_statistics=library.Statistics,
-                           prb_statistics_options=library.StatisticsOptions)
+               "prb_snapshot_options": library.SnapshotOptions, "prb_value": library.Value, "prb_tensor": library.Tensor,
+               "prb_statistics": library.Statistics, "prb_statistics_options": library.StatisticsOptions}
     lines, wanted = [], []
     for name, struct in structs.items():
         lines.append('printf("%zu\\n", sizeof(struct {}));'.format(name))

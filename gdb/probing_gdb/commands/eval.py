@@ -65,7 +65,9 @@ class Eval(Command):
         source = "CODE, THREAD, DEPTH = {!a}, {}, {}".format(arguments[0], one.thread_id if one else 0, depth) + RUNNER
         expression = ("[__import__('builtins').exec(compile({!a}, '<probing>', 'exec'), names) or names['OUT'] "
                       "for names in [{{}}]][0]".format(source))
-        for line in calls.evaluate(expression, chosen).splitlines():
+        with selection.kept():
+            written = calls.evaluate(expression, chosen)
+        for line in written.splitlines():
             text.say(text.safe(line))
 
 

@@ -12,30 +12,41 @@ BINS = 32
 BARS = "▁▂▃▄▅▆▇█"
 
 
-def _tuple(values: List[int]) -> str:
-    return "({}{})".format(", ".join(str(value) for value in values), "," if len(values) == 1 else "")
-
-
 def _split(source: str) -> Tuple[str, Optional[str]]:
-    """The expression, and the subscript behind it: `x [0, :3]`, or `x[0, :3]` where that is more than one element's."""
+    """The expression, and the last subscript behind it: `x[0, :3]`, which may stand apart."""
     if not source.endswith("]"):
         return source, None
     depth = 0
     for i in range(len(source) - 1, -1, -1):
         depth += (source[i] == "]") - (source[i] == "[")
         if depth == 0:
-            inside = source[i + 1:-1]
-            if source[i - 1:i].isspace() or ":" in inside or "," in inside or "..." in inside:
-                return source[:i].strip(), inside
-            return source, None
+            return source[:i].strip(), source[i + 1:-1]
     raise ProbingError("a [ is missing")
+
+
+def _is_one(target: session.Target, addr: int) -> bool:
+    try:
+        target.call("prb_tensor_take", target.handle, addr, c.byref(library.Tensor()))
+        return True
+    except ProbingError:
+        return False
+
+
+def _find(target: session.Target, source: str) -> Tuple[int, Optional[str]]:
+    """Where the tensor is, and the subscript of a part of it; that of a list or module leads to the tensor."""
+    before, subscript = _split(source)
+    if subscript is not None and before:
+        addr = expression.address(before)
+        if _is_one(target, addr):
+            return addr, subscript
+    return expression.address(source), None
 
 
 def _words(tensor: Any) -> List[str]:
     dims = range(tensor.dims)
     item = tensor.item_size or 1
     lines = ["  shape {}, dtype {}{}{}".format(
-        _tuple([tensor.shape[i] for i in dims]), text.safe(library.text(tensor.dtype)),
+        text.tuple_of([tensor.shape[i] for i in dims]), text.safe(library.text(tensor.dtype)),
         ", device " + text.safe(library.text(tensor.device)) if tensor.device else "",
         ", layout " + text.safe(library.text(tensor.layout)) if tensor.layout not in (b"", b"strided") else "")]
     flags = [word for word, given in (("requires_grad", tensor.requires_grad), ("leaf", tensor.torch and tensor.is_leaf),
@@ -44,7 +55,7 @@ def _words(tensor: Any) -> List[str]:
     if tensor.version >= 0:
         flags.append("version {}".format(tensor.version))
     lines.append("  {:,} elements of {} bytes, stride {}{}".format(
-        tensor.numel, tensor.item_size, _tuple([tensor.stride[i] // item for i in dims]), "".join(", " + word for word in flags)))
+        tensor.numel, tensor.item_size, text.tuple_of([tensor.stride[i] // item for i in dims]), "".join(", " + word for word in flags)))
     if tensor.data:
         size = " of {:,} bytes".format(tensor.storage_size) if tensor.storage_size >= 0 else ""
         lines.append("  data at {:#x}{}".format(tensor.data, ", in the storage at {:#x}{}".format(tensor.storage, size)
@@ -99,15 +110,10 @@ class Tensor(Command):
 
     def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
         target = session.target()
-        source, subscript = _split(arguments[0])
-        addr = expression.address(source)
-        whole, parts = target.parts(addr, named=True)
-        text.say("{} at {:#x}".format(text.safe(whole.type or "object"), addr))
-        if not hasattr(library.load(), "prb_tensor_take"):
-            self._simply(whole, parts, bool(subscript) or "-stats" in options)
-            return
+        addr, subscript = _find(target, arguments[0])
         tensor = library.Tensor()
         target.call("prb_tensor_take", target.handle, addr, c.byref(tensor))
+        text.say("{} at {:#x}".format(text.safe(target.parts(addr)[0].type or "object"), addr))
         if subscript is not None:
             part = library.Tensor()
             target.call("prb_tensor_slice", c.byref(tensor), subscript.encode(), c.byref(part))
@@ -120,15 +126,6 @@ class Tensor(Command):
         text.say("  " + _elements(target, tensor))
         for line in _statistics(target, tensor) if "-stats" in options else ():
             text.say(line)
-
-    @staticmethod
-    def _simply(whole: Any, parts: List[Any], more: bool) -> None:
-        told = [part for part in parts if part.name in ("shape", "dtype", "device")]
-        if not told:
-            raise ProbingError("it is no tensor and no array: " + text.safe(whole.repr))
-        text.say("  " + ", ".join("{} {}".format(part.name, text.safe(part.repr)) for part in told))
-        if more:
-            raise ProbingError("this libprobing does not read elements")
 
     def complete(self, token: str) -> List[str]:
         return expression.completions(token)
