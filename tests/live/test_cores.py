@@ -162,7 +162,7 @@ def test_without_memory(tmp_path):
 
 
 def files_of(core):
-    return [row["path"] for row in query(core, "SELECT DISTINCT path FROM system.maps WHERE path LIKE '/%' AND perms LIKE '__x_'")]
+    return [row["path"] for row in query(core, "SELECT DISTINCT path FROM system.maps WHERE path LIKE '/%' AND permissions LIKE '__x_'")]
 
 
 def test_elsewhere(one_core, tmp_path):
