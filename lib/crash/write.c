@@ -15,12 +15,22 @@
 #define ENVIRONMENT_FIELD 50 /* env_start of proc_pid_stat(5); env_end is the next one */
 #define RING_SHARE 8         /* one part in so many of the dump is for the rings' rows */
 
-/* What is tried, until it fits. */
-static const struct level {
+/* What is asked, in this order, and how much of the dump's size all of it up to there may fill. */
+enum whose { PYTHON_THREADS, CRASHED_THREAD, ALL_THREADS };
+static const struct question {
+    enum whose whose;
     bool native, locals;
-    size_t repr_limit;
-} levels[] = {{true, true, 2000}, {true, true, 200}, {true, false, 0}, {false, false, 0}};
-enum { LEVELS = sizeof levels / sizeof *levels };
+    double share;
+} questions[] = {
+    {PYTHON_THREADS, true, false, 0.6},  {CRASHED_THREAD, true, false, 0.7},
+    {CRASHED_THREAD, false, true, 0.85}, {ALL_THREADS, true, false, 0.95},
+    {PYTHON_THREADS, false, true, 1},
+};
+enum { QUESTIONS = sizeof questions / sizeof *questions };
+#define REPR_LIMIT 1000   /* characters of one value */
+#define TEXTS_LEAST 65536 /* bytes that the texts and registers of the dump take */
+
+PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 
 /* ---- the account ---- */
 
@@ -182,33 +192,83 @@ static bool name_tasks(struct prb_target *copy, const struct account *account,
 
 /* ---- one dump ---- */
 
-static bool write_level(struct account *account, const struct level *level, const char *path,
-                        uint64_t *bytes_out, struct prb_error *err)
+static struct prb_stacks *ask(struct prb_target *copy, const struct account *account,
+                              const struct question *question, struct prb_error *err)
+{
+    const struct prb_stack_options what = {
+        .native = question->native,
+        .locals = question->locals,
+        .repr_limit = REPR_LIMIT,
+        .all_interpreters = true,
+        .python_only = question->whose == PYTHON_THREADS,
+        .only_thread =
+            question->whose == CRASHED_THREAD ? (uint64_t)(uint32_t)account->record.tid : 0};
+    return prb_stacks_take(copy, &what, err);
+}
+
+static size_t pages_of(const struct account *account, double share)
+{
+    uint64_t bytes = account->record.dump_bytes;
+    bytes = bytes > 2 * TEXTS_LEAST ? bytes - TEXTS_LEAST : TEXTS_LEAST;
+    return (size_t)((double)bytes * share / PRB_RECORD_PAGE);
+}
+
+/* What was found, of the first two questions. */
+struct found {
+    struct prb_stacks *stacks, *crashed;
+    struct prb_exceptions *exceptions;
+};
+static void found_deinit(struct found *found)
+{
+    prb_exceptions_free(found->exceptions);
+    prb_stacks_free(found->stacks);
+    prb_stacks_free(found->crashed);
+}
+PRB_DEFINE_AUTO(found, struct found, found_deinit)
+
+/* The first answer must be had; more is better. */
+static bool touch_all(struct prb_target *copy, const struct account *account, struct found *found,
+                      struct prb_error *err)
+{
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        size_t most = pages_of(account, questions[i].share);
+        if (prb_mem_record_pages(copy->mem) >= most)
+            continue;
+        struct prb_stacks *answer = ask(copy, account, &questions[i], i ? NULL : err);
+        if (i == 0) {
+            if (!answer)
+                return false;
+            found->stacks = answer;
+            found->exceptions = take_exceptions(copy, answer, account->record.tid);
+        } else if (i == 1) {
+            found->crashed = answer;
+        } else {
+            prb_stacks_free(answer);
+        }
+        prb_mem_record_cut(copy->mem, most);
+    }
+    return true;
+}
+
+static bool write_dump(struct account *account, const char *path, uint64_t *bytes_out,
+                       struct prb_error *err)
 {
     const struct prb_debugger held = {
         .pid = account->record.pid, .context = account, .registers = tell_registers};
-    struct prb_stack_options what = {.native = level->native,
-                                     .locals = level->locals,
-                                     .repr_limit = level->repr_limit,
-                                     .all_interpreters = true};
-    struct prb_target *copy = prb_target_hold(&held, NULL, NULL, true, err);
-    if (!copy)
-        return false;
     struct prb_crash_facts facts = {.record = &account->record};
-    struct prb_stacks *stacks = prb_stacks_take(copy, &what, err);
-    struct prb_exceptions *exceptions = NULL;
-    if (stacks) {
-        prb_process_ranks(copy->proc, &facts.ranks);
-        facts.exceptions = exceptions = take_exceptions(copy, stacks, account->record.tid);
-        facts.thread = thread_of(stacks, account->record.tid);
-    }
-    bool ok = stacks && keep_texts(copy, &facts, err) && name_tasks(copy, account, err) &&
-              prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out,
-                            err);
-    prb_exceptions_free(exceptions);
-    prb_stacks_free(stacks);
-    prb_target_close(copy);
-    return ok;
+    PRB_AUTO(found) struct found found = {0};
+    PRB_AUTO(prb_target)
+    struct prb_target *copy = prb_target_hold(&held, NULL, NULL, true, err);
+    if (!copy || !touch_all(copy, account, &found, err))
+        return false;
+    prb_process_ranks(copy->proc, &facts.ranks);
+    facts.exceptions = found.exceptions;
+    facts.thread = found.crashed ? thread_of(found.crashed, account->record.tid) : NULL;
+    if (!facts.thread)
+        facts.thread = thread_of(found.stacks, account->record.tid);
+    return keep_texts(copy, &facts, err) && name_tasks(copy, account, err) &&
+           prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out,
+                         err);
 }
 
 static bool name_file(const struct account *account, char out[PRB_CRASH_PATH_MAX],
@@ -256,11 +316,7 @@ bool prb_crash_dump_write(pid_t pid, prb_addr at, struct prb_crash_written *out,
     if (!name_file(&account, written.path, err))
         return false;
     avoid_others(written.path);
-    uint64_t bytes_max = account.record.dump_bytes;
-    bool done = false;
-    for (size_t i = 0; i < LEVELS && (!done || written.bytes > bytes_max); i++)
-        done |= write_level(&account, &levels[i], written.path, &written.bytes, err);
-    if (!done)
+    if (!write_dump(&account, written.path, &written.bytes, err))
         return false;
     char *slash = strrchr(written.path, '/');
     *slash = '\0';

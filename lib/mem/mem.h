@@ -77,6 +77,10 @@ void prb_mem_record_set(struct prb_mem *record, enum prb_record_mode mode); /* a
 bool prb_mem_record_renew(struct prb_mem *record, struct prb_error *err);
 /* How many pages were not known in mode STILL. */
 size_t prb_mem_record_late(const struct prb_mem *record);
+/* How many pages are recorded, and to forget all but the first so many that were: what was read first counts most. */
+size_t prb_mem_record_pages(const struct prb_mem *record);
+void prb_mem_record_cut(struct prb_mem *record, size_t pages);
+#define PRB_RECORD_PAGE 4096 /* bytes */
 /* Zeros instead of what is recorded of [start, end): what must not leave the process. */
 void prb_mem_record_blank(struct prb_mem *record, prb_addr start, prb_addr end);
 /* The pages recorded, ascending: calls each(context, addr, data, len) for each run of adjacent pages; stops at false. */

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "mem/mem.h"
 
-#define PAGE 4096u
+#define PAGE ((size_t)PRB_RECORD_PAGE)
 /* 256 MiB; decoding touches some hundred pages. */
 #define PAGES_MAX 65536
 
@@ -243,6 +243,24 @@ bool prb_mem_record_renew(struct prb_mem *record, struct prb_error *err)
 size_t prb_mem_record_late(const struct prb_mem *record)
 {
     return ((const struct record *)record)->late;
+}
+
+size_t prb_mem_record_pages(const struct prb_mem *record)
+{
+    return ((const struct record *)record)->count;
+}
+
+void prb_mem_record_cut(struct prb_mem *record, size_t pages)
+{
+    struct record *self = (struct record *)record;
+    if (self->count <= pages)
+        return;
+    for (size_t i = pages; i < self->count; i++)
+        free(self->pages[i]);
+    self->count = pages;
+    memset(self->table, 0, (self->table_mask + 1) * sizeof *self->table);
+    for (size_t i = 0; i < self->count; i++)
+        self->table[slot_of(self, self->pages[i]->number)] = self->pages[i];
 }
 
 void prb_mem_record_blank(struct prb_mem *record, prb_addr start, prb_addr end)

@@ -23,6 +23,7 @@ struct taken {
     int signal;
     const char *by_setting;
     _Atomic bool armed; /* previous holds what was there */
+    _Atomic int handed; /* the process in which it was handed on */
     struct sigaction previous;
 };
 
@@ -35,6 +36,7 @@ enum { COUNT = sizeof signals / sizeof *signals };
 struct prb_crash_plan prb_crash_plan;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool armed_once;
+static _Atomic bool crash_is_on;
 
 const struct sigaction *prb_crash_previous(int signal)
 {
@@ -42,6 +44,14 @@ const struct sigaction *prb_crash_previous(int signal)
         if (signals[i].signal == signal)
             return atomic_load(&signals[i].armed) ? &signals[i].previous : NULL;
     return NULL;
+}
+
+bool prb_crash_may_hand_on(int signal)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        if (signals[i].signal == signal)
+            return atomic_exchange(&signals[i].handed, getpid()) != getpid();
+    return false;
 }
 
 /* ---- what the handler will need ---- */
@@ -188,7 +198,7 @@ static bool lives_by_it(const struct sigaction *action)
     return false;
 }
 
-static void take(struct taken *one)
+static void take(struct taken *one, bool again)
 {
     struct sigaction now, own = {.sa_sigaction = prb_crash_on_signal,
                                  .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -198,7 +208,7 @@ static void take(struct taken *one)
         atomic_store(&one->armed, true);
         return;
     }
-    if (atomic_load(&one->armed) || lives_by_it(&now))
+    if ((atomic_load(&one->armed) && !again) || lives_by_it(&now))
         return; /* somebody came after us, and hands on to us */
     one->previous = now;
     sigfillset(&own.sa_mask);
@@ -222,15 +232,27 @@ static void release(struct taken *one)
 
 static bool is_on(const char *setting) { return prb_settings_number(setting, 0) > 0; }
 
+bool prb_crash_is_on(void) { return atomic_load(&crash_is_on); }
+
+void prb_crash_take_again(void)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; prb_crash_is_on() && i < COUNT; i++)
+        if (atomic_load(&signals[i].armed))
+            take(&signals[i], true);
+    pthread_mutex_unlock(&lock);
+}
+
 void prb_crash_configure(void)
 {
     bool on = is_on("probing.crash");
     pthread_mutex_lock(&lock);
+    atomic_store(&crash_is_on, on);
     if (on || armed_once)
         set_plan();
     for (size_t i = 0; i < COUNT; i++) {
         if (on && (!signals[i].by_setting || is_on(signals[i].by_setting)))
-            take(&signals[i]);
+            take(&signals[i], false);
         else
             release(&signals[i]);
     }

@@ -199,7 +199,8 @@ static void hand_on(int signal, siginfo_t *info, void *context)
     if (signal == SIGTERM && previous && previous->sa_handler == SIG_IGN)
         return;
     static const struct sigaction none;
-    sigaction(signal, previous ? previous : &none, NULL);
+    bool may = previous && prb_crash_may_hand_on(signal);
+    sigaction(signal, may ? previous : &none, NULL);
     if (!repeats(signal, info))
         send_again(signal, info);
 }
