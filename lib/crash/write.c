@@ -28,7 +28,10 @@ static const struct question {
 };
 enum { QUESTIONS = sizeof questions / sizeof *questions };
 #define REPR_LIMIT 1000   /* characters of one value */
-#define TEXTS_LEAST 65536 /* bytes that the texts and registers of the dump take */
+#define TEXTS_LEAST 196608 /* bytes that the texts and registers of the dump take */
+/* Frames of a stack that are followed: of one that overflowed the innermost tell it all. */
+#define FRAMES_MAX 500
+#define NATIVE_FRAMES_MAX 1500
 
 PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 
@@ -250,6 +253,15 @@ static bool touch_all(struct prb_target *copy, const struct account *account, st
     return true;
 }
 
+static void limit_depth(struct prb_target *copy)
+{
+    struct prb_unwinder *unwinder = prb_target_unwinder(copy, NULL);
+    for (size_t i = 0; i < copy->runtime_count; i++)
+        copy->pys[i].frames_max = FRAMES_MAX;
+    if (unwinder)
+        prb_unwinder_limit(unwinder, NATIVE_FRAMES_MAX);
+}
+
 static bool write_dump(struct account *account, const char *path, uint64_t *bytes_out,
                        struct prb_error *err)
 {
@@ -259,6 +271,8 @@ static bool write_dump(struct account *account, const char *path, uint64_t *byte
     PRB_AUTO(found) struct found found = {0};
     PRB_AUTO(prb_target)
     struct prb_target *copy = prb_target_hold(&held, NULL, NULL, true, err);
+    if (copy)
+        limit_depth(copy);
     if (!copy || !touch_all(copy, account, &found, err))
         return false;
     prb_process_ranks(copy->proc, &facts.ranks);
