@@ -43,7 +43,8 @@ void prb_crash_rings(struct prb_proc *proc, size_t bytes_max);
 
 /* ---- folder.c: prb_crash_dump_folder, and ---- */
 
-/* Remove the oldest dumps until all of them hold no more than bytes_max; the newest always stays. */
-void prb_crash_sweep(const char *folder, uint64_t bytes_max);
+/* Remove the oldest dumps of the folder that newest lies in until all of them hold no more than
+ * bytes_max (0: no bound); newest stays. */
+void prb_crash_sweep(const char *newest, uint64_t bytes_max);
 
 #endif

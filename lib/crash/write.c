@@ -15,23 +15,26 @@
 #define ENVIRONMENT_FIELD 50 /* env_start of proc_pid_stat(5); env_end is the next one */
 #define RING_SHARE 8         /* one part in so many of the dump is for the rings' rows */
 
-/* What is asked, in this order, and how much of the dump's size all of it up to there may fill. */
+/* What is asked, in this order, and how much of the room that the first answer leaves all of it up
+ * to there may fill. */
 enum whose { PYTHON_THREADS, CRASHED_THREAD, ALL_THREADS };
 static const struct question {
     enum whose whose;
     bool native, locals;
     double share;
 } questions[] = {
-    {PYTHON_THREADS, true, false, 0.6},  {CRASHED_THREAD, true, false, 0.7},
-    {CRASHED_THREAD, false, true, 0.85}, {ALL_THREADS, true, false, 0.95},
-    {PYTHON_THREADS, false, true, 1},
+    {PYTHON_THREADS, false, false, 0},  {CRASHED_THREAD, true, false, 0.4},
+    {CRASHED_THREAD, false, true, 0.7}, {PYTHON_THREADS, true, false, 0.85},
+    {ALL_THREADS, true, false, 0.95},   {PYTHON_THREADS, false, true, 1},
 };
 enum { QUESTIONS = sizeof questions / sizeof *questions };
-#define REPR_LIMIT 1000   /* characters of one value */
-#define TEXTS_LEAST 196608 /* bytes that the texts and registers of the dump take */
+#define REPR_LIMIT 1000     /* characters of one value */
+#define TASK_BYTES 1024     /* that a thread's registers and texts take in the file, and its segments */
+#define OTHER_BYTES 32768   /* that everything else takes */
+#define LEAST_BYTES 262144  /* of memory, however small the dump is to be */
 /* Frames of a stack that are followed: of one that overflowed the innermost tell it all. */
 #define FRAMES_MAX 500
-#define NATIVE_FRAMES_MAX 1500
+#define NATIVE_FRAMES_MAX 800
 
 PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 
@@ -209,11 +212,18 @@ static struct prb_stacks *ask(struct prb_target *copy, const struct account *acc
     return prb_stacks_take(copy, &what, err);
 }
 
-static size_t pages_of(const struct account *account, double share)
+/* Bytes of memory that the dump may hold: its texts come on top.  The maps stand in it twice. */
+static uint64_t memory_bytes(struct prb_target *copy, const struct account *account)
 {
-    uint64_t bytes = account->record.dump_bytes;
-    bytes = bytes > 2 * TEXTS_LEAST ? bytes - TEXTS_LEAST : TEXTS_LEAST;
-    return (size_t)((double)bytes * share / PRB_RECORD_PAGE);
+    PRB_AUTO(prb_buf) struct prb_buf maps = {0};
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    uint64_t bytes = account->record.dump_bytes, texts = OTHER_BYTES;
+    if (prb_proc_text(copy->proc, "maps", &maps, NULL))
+        texts += 2 * maps.len;
+    if (prb_proc_tids(copy->proc, &tasks, NULL))
+        texts += tasks.count * TASK_BYTES;
+    texts += bytes / RING_SHARE;
+    return bytes > texts + LEAST_BYTES ? bytes - texts : LEAST_BYTES;
 }
 
 /* What was found, of the first two questions. */
@@ -233,8 +243,9 @@ PRB_DEFINE_AUTO(found, struct found, found_deinit)
 static bool touch_all(struct prb_target *copy, const struct account *account, struct found *found,
                       struct prb_error *err)
 {
+    size_t all = (size_t)(memory_bytes(copy, account) / PRB_RECORD_PAGE), first = all;
     for (size_t i = 0; i < QUESTIONS; i++) {
-        size_t most = pages_of(account, questions[i].share);
+        size_t most = i ? first + (size_t)((double)(all - first) * questions[i].share) : all;
         if (prb_mem_record_pages(copy->mem) >= most)
             continue;
         struct prb_stacks *answer = ask(copy, account, &questions[i], i ? NULL : err);
@@ -249,6 +260,7 @@ static bool touch_all(struct prb_target *copy, const struct account *account, st
             prb_stacks_free(answer);
         }
         prb_mem_record_cut(copy->mem, most);
+        first = i ? first : prb_mem_record_pages(copy->mem);
     }
     return true;
 }
@@ -332,10 +344,7 @@ bool prb_crash_dump_write(pid_t pid, prb_addr at, struct prb_crash_written *out,
     avoid_others(written.path);
     if (!write_dump(&account, written.path, &written.bytes, err))
         return false;
-    char *slash = strrchr(written.path, '/');
-    *slash = '\0';
     prb_crash_sweep(written.path, account.record.folder_bytes);
-    *slash = '/';
     *out = written;
     return true;
 }
