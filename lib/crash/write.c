@@ -12,6 +12,7 @@
 #include "proc/source.h"
 #include "table/secret.h"
 
+#define SECRET_LEAST 4       /* bytes; shorter ones stand everywhere */
 #define ENVIRONMENT_FIELD 50 /* env_start of proc_pid_stat(5); env_end is the next one */
 #define RING_SHARE 8         /* one part in so many of the dump is for the rings' rows */
 
@@ -28,10 +29,11 @@ static const struct question {
     {ALL_THREADS, true, false, 0.95},   {PYTHON_THREADS, false, true, 1},
 };
 enum { QUESTIONS = sizeof questions / sizeof *questions };
-#define REPR_LIMIT 1000     /* characters of one value */
-#define TASK_BYTES 1024     /* that a thread's registers and texts take in the file, and its segments */
-#define OTHER_BYTES 32768   /* that everything else takes */
-#define LEAST_BYTES 262144  /* of memory, however small the dump is to be */
+#define REPR_LIMIT 1000 /* characters of one value */
+#define TASK_BYTES 1024 /* that a thread's registers and texts take in the file, and its segments  \
+                         */
+#define OTHER_BYTES 32768  /* that everything else takes */
+#define LEAST_BYTES 262144 /* of memory, however small the dump is to be */
 /* Frames of a stack that are followed: of one that overflowed the innermost tell it all. */
 #define FRAMES_MAX 500
 #define NATIVE_FRAMES_MAX 800
@@ -133,6 +135,20 @@ static bool environment_place(struct prb_proc *proc, prb_addr *start, prb_addr *
     return true;
 }
 
+/* What of the environment is masked is nowhere else in the dump, either: the program has copies. */
+static void hide_secrets(struct prb_target *copy, const struct prb_buf *environment)
+{
+    for (size_t at = 0; at < environment->len; at += strlen(environment->data + at) + 1) {
+        const char *entry = environment->data + at, *equals = strchr(entry, '=');
+        PRB_AUTO(prb_buf) struct prb_buf shown = {0};
+        PRB_AUTO_FREE char *name = equals ? strndup(entry, (size_t)(equals - entry)) : NULL;
+        size_t len = equals ? strlen(equals + 1) : 0;
+        if (name && len >= SECRET_LEAST &&
+            (prb_secret_name(name) || prb_secret_mask_urls(equals + 1, &shown)))
+            prb_mem_record_hide(copy->mem, equals + 1, len);
+    }
+}
+
 /* Secrets stay: the text is masked, and where it lies on the main thread's stack are zeros. */
 static bool keep_environment(struct prb_target *copy, struct prb_error *err)
 {
@@ -141,10 +157,11 @@ static bool keep_environment(struct prb_target *copy, struct prb_error *err)
     if (environment_place(copy->proc, &start, &end))
         prb_mem_record_blank(copy->mem, start, end);
     prb_buf_adds(&masked, "");
-    if (prb_proc_text(copy->proc, "environ", &text, NULL) && text.data)
+    if (prb_proc_text(copy->proc, "environ", &text, NULL) && text.data) {
         prb_environment_mask(text.data, text.len, &masked);
-    return (prb_buf_ok(&masked) &&
-            prb_proc_keep(copy->proc, "environ", masked.data, masked.len)) ||
+        hide_secrets(copy, &text);
+    }
+    return (prb_buf_ok(&masked) && prb_proc_keep(copy->proc, "environ", masked.data, masked.len)) ||
            prb_fail(err, PRB_NOMEM, "out of memory");
 }
 
@@ -165,7 +182,8 @@ static bool keep_texts(struct prb_target *copy, const struct prb_crash_facts *fa
     return keep_environment(copy, err);
 }
 
-/* All tasks are named; the one that crashed goes first, with its signal, as the kernel orders them. */
+/* All tasks are named; the one that crashed goes first, with its signal, as the kernel orders them.
+ */
 static bool name_tasks(struct prb_target *copy, const struct account *account,
                        struct prb_error *err)
 {
@@ -257,6 +275,11 @@ static bool touch_all(struct prb_target *copy, const struct account *account, st
         } else if (i == 1) {
             found->crashed = answer;
         } else {
+            const struct prb_thread *crashed = answer && questions[i].whose == CRASHED_THREAD
+                                                   ? thread_of(answer, account->record.tid)
+                                                   : NULL;
+            if (crashed)
+                prb_crash_tensors(copy, crashed);
             prb_stacks_free(answer);
         }
         prb_mem_record_cut(copy->mem, most);
@@ -279,7 +302,10 @@ static bool write_dump(struct account *account, const char *path, uint64_t *byte
 {
     const struct prb_debugger held = {
         .pid = account->record.pid, .context = account, .registers = tell_registers};
-    struct prb_crash_facts facts = {.record = &account->record};
+    struct prb_crash_facts facts = {
+        .record = &account->record,
+        .stack_pointer =
+            account->registers.known ? account->registers.value[prb_arch_host()->sp] : 0};
     PRB_AUTO(found) struct found found = {0};
     PRB_AUTO(prb_target)
     struct prb_target *copy = prb_target_hold(&held, NULL, NULL, true, err);

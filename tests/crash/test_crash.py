@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from target import DEADLINE, PROBING, SRCDIR, probing, query
+from target import DEADLINE, SRCDIR, probing, query
+from torch_python import torch_python
 
 BUILDDIR = os.environ.get("BUILDDIR", ".")
 FAULTS = os.path.join(BUILDDIR, "tests", "crash", ".libs", "faults.so")
@@ -309,3 +310,109 @@ def test_list_show_and_export(any_python, tmp_path):
     assert told["crash"]["kind"] == "exception" and told["exceptions"][0]["frames"][-1]["function"] == "raise_it"
     names = {frame["name"] for thread in told["backtrace"] for frame in thread["frames"]}
     assert "raise_it" not in names and "<module>" not in names  # it was left when its exception was told
+
+
+def test_memory_that_runs_out(any_python, tmp_path):
+    """The control group's use over the threshold: one dump, and the process lives on."""
+    group = "/sys/fs/cgroup/memory/probing-test-{}".format(os.getpid())
+    limit, members = "memory.limit_in_bytes", "cgroup.procs"
+    try:
+        os.mkdir(group)
+        with open(os.path.join(group, limit), "w") as file:
+            file.write(str(64 << 20))
+    except OSError:
+        pytest.skip("no control group can be made here")
+    one = Crasher(any_python, tmp_path, "null", options=())
+    try:
+        with open(os.path.join(group, members), "w") as file:
+            file.write(str(one.pid))
+        probing("-p", one.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path),
+                "-D", "probing.crash_memory=0.01")
+        until = time.monotonic() + DEADLINE
+        while not one.dumps and time.monotonic() < until:
+            time.sleep(0.05)
+        told = account(one.dumps[0])
+        assert told["kind"] == "memory" and "64 MiB" in told["title"] and told["os_thread_id"] == one.pid
+        assert one.child.poll() is None
+    finally:
+        one.end()
+        os.rmdir(group)
+
+
+# ---- PyTorch's own handlers ----
+
+WORKERS = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from torch.utils.data import DataLoader, Dataset
+class Bad(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        if i == 5:
+            ctypes.string_at(0)
+        return torch.zeros(2)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    for batch in DataLoader(Bad(), batch_size=2, num_workers=1):
+        pass
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_a_worker_of_dataloader(tmp_path):
+    """It takes the signals for handlers of its own, after ours."""
+    if not torch_python():
+        pytest.skip("no Python with torch")
+    child = subprocess.Popen([torch_python(), "-c", WORKERS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
+        out, told = child.communicate(b"go\n", DEADLINE)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+    assert child.returncode == 0 and b"Segmentation fault" in out + told
+    (dump,) = tmp_path.glob("*.snap")
+    functions = [frame[0] for frame in python_stack(dump, account(dump)["pid"])]
+    assert "__getitem__" in functions and "_worker_loop" in functions
+
+
+TENSORS = """
+import ctypes, sys, torch
+def train(batch):
+    weight = torch.tensor([[1.0, float("nan")], [0.0, 4.0]], requires_grad=True)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    ctypes.string_at(0)
+train(torch.arange(10))
+"""
+
+
+def test_tensors_of_the_thread_that_crashed(tmp_path):
+    if not torch_python():
+        pytest.skip("no Python with torch")
+    child = subprocess.Popen([torch_python(), "-c", TENSORS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
+        child.communicate(b"go\n", DEADLINE)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+    (dump,) = tmp_path.glob("*.snap")
+    rows = {row["name"]: row for row in query(dump, "SELECT * FROM python.crash_tensors WHERE func = 'train'")}
+    weight, batch = rows["weight"], rows["batch"]
+    assert (weight["shape"], weight["dtype"], weight["device"], weight["requires_grad"]) == ("[2, 2]", "float32", "cpu", 1)
+    assert (weight["nan"], weight["zero"], weight["min"], weight["max"]) == (1, 1, 0.0, 4.0)
+    assert weight["first"] == "[[1.0, nan], [0.0, 4.0]]"
+    assert (batch["dtype"], batch["elements"], batch["mean"]) == ("int64", 10, 4.5)
+    values = {row["name"]: row["value"] for row in query(dump, "SELECT name, value FROM python.locals WHERE func = 'train'")}
+    assert "shape=(2, 2)" in values["weight"]

@@ -113,7 +113,8 @@ static void find_program(void)
         find_in_path("/usr/local/bin:/usr/bin");
 }
 
-/* Not for the writer: what would start a probe in it, or a library that is meant for the program. */
+/* Not for the writer: what would start a probe in it, or a library that is meant for the program.
+ */
 static bool is_for_writer(const char *variable)
 {
     return strncmp(variable, "PROBING=", 8) != 0 && strncmp(variable, "PROBE", 5) != 0 &&
@@ -145,8 +146,7 @@ static void copy_environment(void)
 
 static void set_rank(void)
 {
-    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                        "SLURM_PROCID"};
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
     prb_crash_plan.rank[0] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *rank = getenv(names[i]);
@@ -186,8 +186,8 @@ static bool is_ours(const struct sigaction *action)
 /* Whether faults are everyday life for who handles them now. */
 static bool lives_by_it(const struct sigaction *action)
 {
-    static const char *const libraries[] = {"libjvm.so", "libjulia", "libmono", "libasan.so",
-                                            "libtsan.so", "libmsan.so"};
+    static const char *const libraries[] = {"libjvm.so",  "libjulia",   "libmono",
+                                            "libasan.so", "libtsan.so", "libmsan.so"};
     Dl_info info;
     if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN ||
         !dladdr((void *)(uintptr_t)action->sa_handler, &info) || !info.dli_fname)
@@ -200,8 +200,8 @@ static bool lives_by_it(const struct sigaction *action)
 
 static void take(struct taken *one, bool again)
 {
-    struct sigaction now, own = {.sa_sigaction = prb_crash_on_signal,
-                                 .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction now,
+        own = {.sa_sigaction = prb_crash_on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     if (sigaction(one->signal, NULL, &now) != 0)
         return;
     if (is_ours(&now)) {
@@ -257,11 +257,14 @@ void prb_crash_configure(void)
             release(&signals[i]);
     }
     pthread_mutex_unlock(&lock);
+    prb_crash_watch_memory(on && is_on("probing.crash_memory"));
 }
 
 void prb_crash_end(void)
 {
+    prb_crash_watch_memory(false);
     pthread_mutex_lock(&lock);
+    atomic_store(&crash_is_on, false);
     for (size_t i = 0; i < COUNT; i++)
         release(&signals[i]);
     pthread_mutex_unlock(&lock);
@@ -270,6 +273,7 @@ void prb_crash_end(void)
 void prb_crash_forked(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    prb_crash_memory_forked();
 }
 
 void prb_crash_describe(struct prb_buf *out)

@@ -146,8 +146,7 @@ static void await(struct waiting *waiting, uint32_t wait_ms)
     until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&waiting->lock);
-    while (!waiting->over &&
-           pthread_cond_timedwait(&waiting->changed, &waiting->lock, &until) == 0)
+    while (!waiting->over && pthread_cond_timedwait(&waiting->changed, &waiting->lock, &until) == 0)
         ;
     pthread_mutex_unlock(&waiting->lock);
 }
