@@ -15,7 +15,8 @@ enum { ALL, FORMAT };
 
 static const struct prb_option options[] = {
     [ALL] = {0, "all", NULL, "list: a line for each dump, equal ones too", NULL},
-    [FORMAT] = {'o', "output", "FILE", "show, export: write there instead of standard output", NULL},
+    [FORMAT] = {'o', "output", "FILE", "show, export: write there instead of standard output",
+                NULL},
     {0},
 };
 
@@ -109,8 +110,7 @@ static bool write_text(struct prb_target *target, const char *path, struct prb_e
     if (!out)
         return prb_cli_fail(err, PRB_IO, "", "%s: %s", text, strerror(errno));
     bool ok = prb_crash_show(target, path, out, err);
-    return fclose(out) == 0 ? ok
-                            : prb_cli_fail(err, PRB_IO, "", "%s: %s", text, strerror(errno));
+    return fclose(out) == 0 ? ok : prb_cli_fail(err, PRB_IO, "", "%s: %s", text, strerror(errno));
 }
 
 static void say(char word)
@@ -142,7 +142,8 @@ static bool write_dump(const struct prb_run *run, struct prb_error *err)
     if (pid != getppid() || *end)
         return prb_usage(run, err, "write is what the probe runs, for the process that started it");
     bool ok = prb_crash_dump_write(pid, record, &dump, err);
-    PRB_AUTO(prb_target) struct prb_target *target = ok ? prb_target_open(dump.path, NULL, err) : NULL;
+    PRB_AUTO(prb_target)
+    struct prb_target *target = ok ? prb_target_open(dump.path, NULL, err) : NULL;
     struct prb_error unwritten = {0};
     if (target && !write_text(target, dump.path, &unwritten))
         prb_out_error(&unwritten);

@@ -8,7 +8,7 @@
 struct prb_crash_file {
     char *path;
     uint64_t bytes;
-    struct prb_target *target; /* NULL: it could not be opened */
+    struct prb_target *target;     /* NULL: it could not be opened */
     const struct prb_crash *crash; /* NULL: a text only, or broken */
 };
 

@@ -194,7 +194,7 @@ bool prb_crash_export(struct prb_target *target, const char *path, FILE *out, st
         fputs("null", out);
     fputs(", \"exceptions\": ", out);
     json_exceptions(target, stacks, out);
-    fputs(", \"threads\": ", out);
+    fputs(", \"backtrace\": ", out);
     prb_out_json(out, json, strlen(json));
     fputs("}\n", out);
     return true;

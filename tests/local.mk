@@ -18,6 +18,7 @@ include tests/live/local.mk
 include tests/python/local.mk
 include tests/fuzz/local.mk
 include tests/inject/local.mk
+include tests/crash/local.mk
 include tests/dap/local.mk
 include tests/gdb/local.mk
 include tests/bench/local.mk

@@ -16,6 +16,7 @@
 #include "inject/probe/tables.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
+#define CRASH_WAIT_MS 1000
 #define END_WAIT 3 /* s, for a detach under way */
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
@@ -125,11 +126,25 @@ static void tell(const struct prb_error *err, char *out, size_t cap)
         *out = '\0';
 }
 
+/* The Python side of the crash handler; nobody here has the GIL.  A program that was started with
+ * it may not get far before it crashes, so it is waited for. */
+static void follow_crash(bool was_on)
+{
+    bool on = prb_crash_is_on();
+    if (on && !was_on)
+        prb_crash_stack();
+    if (on != was_on)
+        prb_crash_python(on, CRASH_WAIT_MS);
+}
+
 static int config_set(const char *key, const char *value, char *error, size_t cap)
 {
     struct prb_error err;
-    if (prb_settings_set(key, value, &err))
+    bool was_on = prb_crash_is_on();
+    if (prb_settings_set(key, value, &err)) {
+        follow_crash(was_on);
         return 0;
+    }
     tell(&err, error, cap);
     return -1;
 }
@@ -159,14 +174,6 @@ static void *table(const char *name, const char *columns, char *error, size_t ca
 
 static const char *path(void) { return socket_path; }
 
-static int crashed(const char *reason)
-{
-    return runs_here() && prb_settings_number("probing.crash", 0) > 0 &&
-           prb_crash_dump(PRB_CRASH_EXCEPTION, 0, NULL, NULL, reason);
-}
-
-static int crash_stack(void) { return prb_crash_stack(); }
-
 static const struct prb_probe_functions functions = {
     .version = PRB_PROBE_START_VERSION,
     .size = sizeof functions,
@@ -178,8 +185,6 @@ static const struct prb_probe_functions functions = {
     .table = table,
     .row = prb_tables_row,
     .config_list = config_list,
-    .crashed = crashed,
-    .crash_stack = crash_stack,
 };
 
 /* With the lock, so that a detach does not close the folder meanwhile. */
@@ -203,14 +208,14 @@ __attribute__((visibility("default"))) int prb_probe_start(struct prb_probe_call
     if (call->version != PRB_PROBE_START_VERSION || call->size < sizeof *call)
         return -1; /* where its error is, only its version knows */
     pthread_mutex_lock(&starting);
-    bool again = runs_here();
+    bool again = runs_here(), was_on = again && prb_crash_is_on();
     bool ok =
         again ? !call->settings || prb_settings_set_lines(call->settings, &err) : begin(call, &err);
     if (ok)
         log_start(call->how, again);
     pthread_mutex_unlock(&starting);
-    if (ok && prb_settings_number("probing.crash", 0) > 0)
-        prb_crash_stack();
+    if (ok)
+        follow_crash(was_on);
     if (ok)
         call->functions = &functions;
     else

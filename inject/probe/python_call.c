@@ -11,7 +11,7 @@
 #define CLOSE_WAIT_NOTE "waits for running evaluations, bounded"
 
 /* The agent, and the parts that it executes when it needs them: PART(name) for python_NAME.py. */
-#define AGENT_PARTS(PART) PART(streams) PART(show) PART(frames) PART(statements) PART(complete)
+#define AGENT_PARTS(PART) PART(streams) PART(show) PART(frames) PART(statements) PART(complete) PART(crash)
 
 static const char agent_source[] = {
 #include "inject/probe/python_agent.inc"
@@ -30,6 +30,9 @@ static const char statements_source[] = {
 };
 static const char complete_source[] = {
 #include "inject/probe/python_complete.inc"
+};
+static const char crash_source[] = {
+#include "inject/probe/python_crash.inc"
 };
 
 /*
@@ -325,6 +328,7 @@ void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py)
         {PRB_PYTHON_DEBUG, prb_debug_answer},
         {PRB_PYTHON_DETACH, detach},
         {PRB_PYTHON_DEBUG_END, prb_debug_take_out},
+        {PRB_PYTHON_CRASH, prb_crash_python_call},
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if ((int)job->request.kind == calls[i].kind)

@@ -35,11 +35,6 @@ struct prb_probe_functions {
     /* All settings, lines "key=value", NUL-terminated where cap suffices.  The length without NUL.
      */
     int (*config_list)(char *out, size_t cap);
-    /* An exception that nobody handles, in the calling thread, while it is still there: write a dump
-     * if probing.crash is on, 1: written.  reason: one line. */
-    int (*crashed)(const char *reason);
-    /* An alternate signal stack for the calling thread, so that its stack's overflow is told, too. */
-    int (*crash_stack)(void);
 };
 
 struct prb_probe_call {

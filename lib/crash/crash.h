@@ -7,6 +7,7 @@
 #define PRB_CRASH_CRASH_H
 
 #include "crash/record.h"
+#include "ring/ring.h"
 #include "target/target.h"
 
 /* ---- seize.c: the process held still ---- */
@@ -31,6 +32,7 @@ struct prb_crash_facts {
     const struct prb_thread *thread; /* the one that crashed; NULL: not found */
     const struct prb_exceptions *exceptions;
     struct prb_process ranks;
+    prb_addr stack_pointer; /* where the signal came; 0: not known */
 };
 void prb_crash_info(const struct prb_crash_facts *facts, struct prb_buf *out);
 /* "SIGSEGV", "ValueError: wrong", "SIGTERM", … */
@@ -40,10 +42,23 @@ void prb_crash_title(const struct prb_crash_facts *facts, struct prb_buf *out);
 
 /* Keep them as texts PRB_TEXT_RING NAME of proc, at most bytes_max in all. */
 void prb_crash_rings(struct prb_proc *proc, size_t bytes_max);
+/* One row appended to rows, and a table of such rows kept, in the same way. */
+void prb_crash_pack(const struct prb_ring_column *columns, size_t count,
+                    const struct prb_ring_value *values, struct prb_buf *rows);
+void prb_crash_keep_table(struct prb_proc *proc, const char *table,
+                          const struct prb_ring_column *columns, size_t count,
+                          const struct prb_buf *rows);
+
+/* ---- tensors.c ---- */
+
+/* Keep what the tensors and arrays are that the thread's variables name (stacks with locals), with
+ * their statistics while they are small enough, as the table crash_tensors. */
+void prb_crash_tensors(struct prb_target *copy, const struct prb_thread *thread);
 
 /* ---- folder.c: prb_crash_dump_folder, and ---- */
 
-/* Remove the oldest dumps until all of them hold no more than bytes_max; the newest always stays. */
-void prb_crash_sweep(const char *folder, uint64_t bytes_max);
+/* Remove the oldest dumps of the folder that newest lies in until all of them hold no more than
+ * bytes_max (0: no bound); newest stays. */
+void prb_crash_sweep(const char *newest, uint64_t bytes_max);
 
 #endif

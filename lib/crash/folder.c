@@ -74,26 +74,35 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct dump *)a)->name, ((const struct dump *)b)->name);
 }
 
-void prb_crash_sweep(const char *folder, uint64_t bytes_max)
+static void collect(DIR *dir, struct dumps *dumps)
 {
-    PRB_AUTO(dumps) struct dumps dumps = {0};
-    PRB_AUTO(dir) DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && dumps.count < FILES_MAX && (entry = readdir(dir));) {
+    for (struct dirent *entry; dumps->count < FILES_MAX && (entry = readdir(dir));) {
         struct stat st;
-        if (!is_dump(entry->d_name) || strlen(entry->d_name) >= sizeof dumps.items->name ||
+        if (!is_dump(entry->d_name) || strlen(entry->d_name) >= sizeof dumps->items->name ||
             fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-            !PRB_GROW(dumps.items, dumps.count, dumps.cap))
+            !PRB_GROW(dumps->items, dumps->count, dumps->cap))
             continue;
-        struct dump *dump = &dumps.items[dumps.count++];
+        struct dump *dump = &dumps->items[dumps->count++];
         strcpy(dump->name, entry->d_name);
         dump->bytes = (uint64_t)st.st_size;
-        dumps.bytes += dump->bytes;
+        dumps->bytes += dump->bytes;
     }
+}
+
+void prb_crash_sweep(const char *newest, uint64_t bytes_max)
+{
+    PRB_AUTO(dumps) struct dumps dumps = {0};
+    char folder[PRB_CRASH_PATH_MAX];
+    const char *slash = strrchr(newest, '/');
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - newest), newest);
+    PRB_AUTO(dir) DIR *dir = bytes_max ? opendir(folder) : NULL;
+    if (dir)
+        collect(dir, &dumps);
     if (dumps.count)
         qsort(dumps.items, dumps.count, sizeof *dumps.items, by_name);
-    /* The last two are the newest dump and its text. */
-    for (size_t i = 0; bytes_max && i + 2 < dumps.count && dumps.bytes > bytes_max; i++)
-        if (unlinkat(dirfd(dir), dumps.items[i].name, 0) == 0)
+    for (size_t i = 0; i < dumps.count && dumps.bytes > bytes_max; i++)
+        if (strcmp(dumps.items[i].name, slash + 1) != 0 &&
+            unlinkat(dirfd(dir), dumps.items[i].name, 0) == 0)
             dumps.bytes -= dumps.items[i].bytes;
 }

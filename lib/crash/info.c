@@ -1,6 +1,6 @@
 /*
- * What a crash dump tells of the crash itself: lines of a text that the snapshot carries, written by
- * the dying process's writer and read with the file.
+ * What a crash dump tells of the crash itself: lines of a text that the snapshot carries, written
+ * by the dying process's writer and read with the file.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -9,7 +9,8 @@
 
 #include "crash/crash.h"
 
-#define FRAMES_TOLD 64 /* of the stack that tells equal crashes */
+#define FRAME_BYTES 65536 /* between a stack's end and the pointer into it, at its overflow */
+#define FRAMES_TOLD 64    /* of the stack that tells equal crashes */
 
 static const struct {
     enum prb_crash_kind kind;
@@ -68,6 +69,14 @@ static void add_line(struct prb_buf *out, const char *key, const char *value)
     prb_buf_addc(out, '\n');
 }
 
+/* A fault beside the stack pointer: a frame of that many bytes had no room. */
+static bool is_at_stack_end(const struct prb_crash_facts *facts)
+{
+    prb_addr sp = facts->stack_pointer, address = facts->record->address;
+    return facts->record->signal == SIGSEGV && sp > FRAME_BYTES && address >= sp - FRAME_BYTES &&
+           address < sp + FRAME_BYTES;
+}
+
 void prb_crash_title(const struct prb_crash_facts *facts, struct prb_buf *out)
 {
     const struct prb_crash_record *record = facts->record;
@@ -90,6 +99,8 @@ void prb_crash_title(const struct prb_crash_facts *facts, struct prb_buf *out)
             if (codes[i].signal == record->signal && codes[i].code == record->code)
                 prb_buf_addf(out, ", %s", codes[i].text);
         prb_buf_addf(out, ", address 0x%" PRIx64, record->address);
+        if (is_at_stack_end(facts))
+            prb_buf_adds(out, " at the end of the stack");
     }
 }
 
@@ -151,8 +162,8 @@ static void mix_frame(uint64_t *hash, const struct prb_frame *frame)
 {
     char line[16];
     snprintf(line, sizeof line, "%d", frame->line);
-    mix(hash, frame->kind == PRB_FRAME_NATIVE && strncmp(frame->name, "0x", 2) == 0 ? "?"
-                                                                                    : frame->name);
+    mix(hash,
+        frame->kind == PRB_FRAME_NATIVE && strncmp(frame->name, "0x", 2) == 0 ? "?" : frame->name);
     if (frame->kind != PRB_FRAME_PYTHON)
         return;
     mix(hash, base_name(frame->filename));
@@ -172,8 +183,8 @@ static uint64_t group_of(const struct prb_crash_facts *facts)
         for (size_t i = 0; i < first->frame_count && i < FRAMES_TOLD; i++)
             mix_frame(&hash, &first->frames[i]);
     }
-    for (size_t i = 0; !raised && facts->thread && i < facts->thread->frame_count && i < FRAMES_TOLD;
-         i++)
+    for (size_t i = 0;
+         !raised && facts->thread && i < facts->thread->frame_count && i < FRAMES_TOLD; i++)
         mix_frame(&hash, &facts->thread->frames[i]);
     return hash;
 }

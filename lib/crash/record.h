@@ -24,8 +24,8 @@ struct prb_crash_record {
     uint32_t size, kind;
     int32_t pid, tid; /* the thread that it came to, as the process sees them */
     int32_t signal, code;
-    uint64_t address; /* si_addr of a fault */
-    int64_t time;     /* ns since the epoch */
+    uint64_t address;                /* si_addr of a fault */
+    int64_t time;                    /* ns since the epoch */
     uint64_t words[PRB_CRASH_WORDS]; /* the kernel's register set where the signal came */
     uint32_t word_count;             /* 0: none */
     int32_t sender;                  /* who sent it: a pid; 0: the kernel */

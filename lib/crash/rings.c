@@ -41,50 +41,62 @@ static void drop_old(struct prb_buf *rows, size_t bytes)
     rows->len -= at;
 }
 
-static bool pack(void *context, const struct prb_ring_value *values)
+void prb_crash_pack(const struct prb_ring_column *columns, size_t count,
+                    const struct prb_ring_value *values, struct prb_buf *rows)
 {
-    struct packing *packing = context;
-    struct prb_buf *rows = &packing->rows;
-    uint64_t nulls = 0, length = sizeof nulls + packing->count * sizeof(uint64_t);
-    for (size_t i = 0; i < packing->count; i++) {
+    uint64_t nulls = 0, length = sizeof nulls + count * sizeof(uint64_t);
+    for (size_t i = 0; i < count; i++) {
         nulls |= (uint64_t)values[i].null << i;
-        if (packing->columns[i].type == PRB_RING_TEXT && !values[i].null)
+        if (columns[i].type == PRB_RING_TEXT && !values[i].null)
             length += values[i].len;
     }
     uint32_t header = (uint32_t)length;
     prb_buf_add(rows, &header, sizeof header);
     prb_buf_add(rows, &nulls, sizeof nulls);
-    for (size_t i = 0; i < packing->count; i++) {
-        int64_t word = values[i].null                                   ? 0
-                       : packing->columns[i].type == PRB_RING_TEXT ? (int64_t)values[i].len
-                                                                        : values[i].integer;
+    for (size_t i = 0; i < count; i++) {
+        int64_t word = values[i].null                     ? 0
+                       : columns[i].type == PRB_RING_TEXT ? (int64_t)values[i].len
+                                                          : values[i].integer;
         prb_buf_add(rows, &word, sizeof word);
     }
-    for (size_t i = 0; i < packing->count; i++)
-        if (packing->columns[i].type == PRB_RING_TEXT && !values[i].null)
+    for (size_t i = 0; i < count; i++)
+        if (columns[i].type == PRB_RING_TEXT && !values[i].null)
             prb_buf_add(rows, values[i].text, values[i].len);
-    if (prb_buf_ok(rows) && rows->len > 2 * packing->share)
-        drop_old(rows, packing->share);
-    return prb_buf_ok(rows);
+}
+
+void prb_crash_keep_table(struct prb_proc *proc, const char *table,
+                          const struct prb_ring_column *columns, size_t count,
+                          const struct prb_buf *rows)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    char name[sizeof PRB_TEXT_RING + PRB_RING_NAME_MAX];
+    for (size_t i = 0; i < count; i++)
+        prb_buf_addf(&text, "%s:%s:%s:%s\n", columns[i].name, types[columns[i].type],
+                     columns[i].unit, columns[i].doc);
+    prb_buf_addc(&text, '\n');
+    prb_buf_add(&text, rows->data ? rows->data : "", rows->len);
+    snprintf(name, sizeof name, PRB_TEXT_RING "%s", table);
+    if (prb_buf_ok(&text) && prb_buf_ok(rows))
+        prb_proc_keep(proc, name, text.data, text.len);
+}
+
+static bool pack(void *context, const struct prb_ring_value *values)
+{
+    struct packing *packing = context;
+    prb_crash_pack(packing->columns, packing->count, values, &packing->rows);
+    if (prb_buf_ok(&packing->rows) && packing->rows.len > 2 * packing->share)
+        drop_old(&packing->rows, packing->share);
+    return prb_buf_ok(&packing->rows);
 }
 
 static void keep(struct prb_proc *proc, struct prb_ring_reader *reader, size_t share)
 {
     struct packing packing = {.share = share};
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    char name[sizeof PRB_TEXT_RING + PRB_RING_NAME_MAX];
     packing.columns = prb_ring_columns(reader, &packing.count);
-    for (size_t i = 0; i < packing.count; i++)
-        prb_buf_addf(&text, "%s:%s:%s:%s\n", packing.columns[i].name,
-                     types[packing.columns[i].type], packing.columns[i].unit,
-                     packing.columns[i].doc);
-    prb_buf_addc(&text, '\n');
     if (prb_ring_each(reader, pack, &packing, NULL, NULL)) {
         drop_old(&packing.rows, share);
-        prb_buf_add(&text, packing.rows.data ? packing.rows.data : "", packing.rows.len);
-        snprintf(name, sizeof name, PRB_TEXT_RING "%s", prb_ring_name(reader));
-        if (prb_buf_ok(&text))
-            prb_proc_keep(proc, name, text.data, text.len);
+        prb_crash_keep_table(proc, prb_ring_name(reader), packing.columns, packing.count,
+                             &packing.rows);
     }
     prb_buf_deinit(&packing.rows);
 }

@@ -11,7 +11,7 @@
 
 #include "crash/crash.h"
 
-#define PASSES 3                /* threads may begin while others are stopped */
+#define PASSES 3 /* threads may begin while others are stopped */
 #define WAIT_NS INT64_C(200000000)
 #define NAP_NS 50000
 

@@ -12,15 +12,33 @@
 #include "proc/source.h"
 #include "table/secret.h"
 
+#define SECRET_LEAST 4       /* bytes; shorter ones stand everywhere */
 #define ENVIRONMENT_FIELD 50 /* env_start of proc_pid_stat(5); env_end is the next one */
 #define RING_SHARE 8         /* one part in so many of the dump is for the rings' rows */
 
-/* What is tried, until it fits. */
-static const struct level {
+/* What is asked, in this order, and how much of the room that the first answer leaves all of it up
+ * to there may fill. */
+enum whose { PYTHON_THREADS, CRASHED_THREAD, ALL_THREADS };
+static const struct question {
+    enum whose whose;
     bool native, locals;
-    size_t repr_limit;
-} levels[] = {{true, true, 2000}, {true, true, 200}, {true, false, 0}, {false, false, 0}};
-enum { LEVELS = sizeof levels / sizeof *levels };
+    double share;
+} questions[] = {
+    {PYTHON_THREADS, false, false, 0},  {CRASHED_THREAD, true, false, 0.4},
+    {CRASHED_THREAD, false, true, 0.7}, {PYTHON_THREADS, true, false, 0.85},
+    {ALL_THREADS, true, false, 0.95},   {PYTHON_THREADS, false, true, 1},
+};
+enum { QUESTIONS = sizeof questions / sizeof *questions };
+#define REPR_LIMIT 1000 /* characters of one value */
+#define TASK_BYTES 1024 /* that a thread's registers and texts take in the file, and its segments  \
+                         */
+#define OTHER_BYTES 32768  /* that everything else takes */
+#define LEAST_BYTES 262144 /* of memory, however small the dump is to be */
+/* Frames of a stack that are followed: of one that overflowed the innermost tell it all. */
+#define FRAMES_MAX 500
+#define NATIVE_FRAMES_MAX 800
+
+PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 
 /* ---- the account ---- */
 
@@ -117,6 +135,20 @@ static bool environment_place(struct prb_proc *proc, prb_addr *start, prb_addr *
     return true;
 }
 
+/* What of the environment is masked is nowhere else in the dump, either: the program has copies. */
+static void hide_secrets(struct prb_target *copy, const struct prb_buf *environment)
+{
+    for (size_t at = 0; at < environment->len; at += strlen(environment->data + at) + 1) {
+        const char *entry = environment->data + at, *equals = strchr(entry, '=');
+        PRB_AUTO(prb_buf) struct prb_buf shown = {0};
+        PRB_AUTO_FREE char *name = equals ? strndup(entry, (size_t)(equals - entry)) : NULL;
+        size_t len = equals ? strlen(equals + 1) : 0;
+        if (name && len >= SECRET_LEAST &&
+            (prb_secret_name(name) || prb_secret_mask_urls(equals + 1, &shown)))
+            prb_mem_record_hide(copy->mem, equals + 1, len);
+    }
+}
+
 /* Secrets stay: the text is masked, and where it lies on the main thread's stack are zeros. */
 static bool keep_environment(struct prb_target *copy, struct prb_error *err)
 {
@@ -125,10 +157,11 @@ static bool keep_environment(struct prb_target *copy, struct prb_error *err)
     if (environment_place(copy->proc, &start, &end))
         prb_mem_record_blank(copy->mem, start, end);
     prb_buf_adds(&masked, "");
-    if (prb_proc_text(copy->proc, "environ", &text, NULL) && text.data)
+    if (prb_proc_text(copy->proc, "environ", &text, NULL) && text.data) {
         prb_environment_mask(text.data, text.len, &masked);
-    return (prb_buf_ok(&masked) &&
-            prb_proc_keep(copy->proc, "environ", masked.data, masked.len)) ||
+        hide_secrets(copy, &text);
+    }
+    return (prb_buf_ok(&masked) && prb_proc_keep(copy->proc, "environ", masked.data, masked.len)) ||
            prb_fail(err, PRB_NOMEM, "out of memory");
 }
 
@@ -149,7 +182,8 @@ static bool keep_texts(struct prb_target *copy, const struct prb_crash_facts *fa
     return keep_environment(copy, err);
 }
 
-/* All tasks are named; the one that crashed goes first, with its signal, as the kernel orders them. */
+/* All tasks are named; the one that crashed goes first, with its signal, as the kernel orders them.
+ */
 static bool name_tasks(struct prb_target *copy, const struct account *account,
                        struct prb_error *err)
 {
@@ -182,33 +216,111 @@ static bool name_tasks(struct prb_target *copy, const struct account *account,
 
 /* ---- one dump ---- */
 
-static bool write_level(struct account *account, const struct level *level, const char *path,
-                        uint64_t *bytes_out, struct prb_error *err)
+static struct prb_stacks *ask(struct prb_target *copy, const struct account *account,
+                              const struct question *question, struct prb_error *err)
+{
+    const struct prb_stack_options what = {
+        .native = question->native,
+        .locals = question->locals,
+        .repr_limit = REPR_LIMIT,
+        .all_interpreters = true,
+        .python_only = question->whose == PYTHON_THREADS,
+        .only_thread =
+            question->whose == CRASHED_THREAD ? (uint64_t)(uint32_t)account->record.tid : 0};
+    return prb_stacks_take(copy, &what, err);
+}
+
+/* Bytes of memory that the dump may hold: its texts come on top.  The maps stand in it twice. */
+static uint64_t memory_bytes(struct prb_target *copy, const struct account *account)
+{
+    PRB_AUTO(prb_buf) struct prb_buf maps = {0};
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    uint64_t bytes = account->record.dump_bytes, texts = OTHER_BYTES;
+    if (prb_proc_text(copy->proc, "maps", &maps, NULL))
+        texts += 2 * maps.len;
+    if (prb_proc_tids(copy->proc, &tasks, NULL))
+        texts += tasks.count * TASK_BYTES;
+    texts += bytes / RING_SHARE;
+    return bytes > texts + LEAST_BYTES ? bytes - texts : LEAST_BYTES;
+}
+
+/* What was found, of the first two questions. */
+struct found {
+    struct prb_stacks *stacks, *crashed;
+    struct prb_exceptions *exceptions;
+};
+static void found_deinit(struct found *found)
+{
+    prb_exceptions_free(found->exceptions);
+    prb_stacks_free(found->stacks);
+    prb_stacks_free(found->crashed);
+}
+PRB_DEFINE_AUTO(found, struct found, found_deinit)
+
+/* The first answer must be had; more is better. */
+static bool touch_all(struct prb_target *copy, const struct account *account, struct found *found,
+                      struct prb_error *err)
+{
+    size_t all = (size_t)(memory_bytes(copy, account) / PRB_RECORD_PAGE), first = all;
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        size_t most = i ? first + (size_t)((double)(all - first) * questions[i].share) : all;
+        if (prb_mem_record_pages(copy->mem) >= most)
+            continue;
+        struct prb_stacks *answer = ask(copy, account, &questions[i], i ? NULL : err);
+        if (i == 0) {
+            if (!answer)
+                return false;
+            found->stacks = answer;
+            found->exceptions = take_exceptions(copy, answer, account->record.tid);
+        } else if (i == 1) {
+            found->crashed = answer;
+        } else {
+            const struct prb_thread *crashed = answer && questions[i].whose == CRASHED_THREAD
+                                                   ? thread_of(answer, account->record.tid)
+                                                   : NULL;
+            if (crashed)
+                prb_crash_tensors(copy, crashed);
+            prb_stacks_free(answer);
+        }
+        prb_mem_record_cut(copy->mem, most);
+        first = i ? first : prb_mem_record_pages(copy->mem);
+    }
+    return true;
+}
+
+static void limit_depth(struct prb_target *copy)
+{
+    struct prb_unwinder *unwinder = prb_target_unwinder(copy, NULL);
+    for (size_t i = 0; i < copy->runtime_count; i++)
+        copy->pys[i].frames_max = FRAMES_MAX;
+    if (unwinder)
+        prb_unwinder_limit(unwinder, NATIVE_FRAMES_MAX);
+}
+
+static bool write_dump(struct account *account, const char *path, uint64_t *bytes_out,
+                       struct prb_error *err)
 {
     const struct prb_debugger held = {
         .pid = account->record.pid, .context = account, .registers = tell_registers};
-    struct prb_stack_options what = {.native = level->native,
-                                     .locals = level->locals,
-                                     .repr_limit = level->repr_limit,
-                                     .all_interpreters = true};
+    struct prb_crash_facts facts = {
+        .record = &account->record,
+        .stack_pointer =
+            account->registers.known ? account->registers.value[prb_arch_host()->sp] : 0};
+    PRB_AUTO(found) struct found found = {0};
+    PRB_AUTO(prb_target)
     struct prb_target *copy = prb_target_hold(&held, NULL, NULL, true, err);
-    if (!copy)
+    if (copy)
+        limit_depth(copy);
+    if (!copy || !touch_all(copy, account, &found, err))
         return false;
-    struct prb_crash_facts facts = {.record = &account->record};
-    struct prb_stacks *stacks = prb_stacks_take(copy, &what, err);
-    struct prb_exceptions *exceptions = NULL;
-    if (stacks) {
-        prb_process_ranks(copy->proc, &facts.ranks);
-        facts.exceptions = exceptions = take_exceptions(copy, stacks, account->record.tid);
-        facts.thread = thread_of(stacks, account->record.tid);
-    }
-    bool ok = stacks && keep_texts(copy, &facts, err) && name_tasks(copy, account, err) &&
-              prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out,
-                            err);
-    prb_exceptions_free(exceptions);
-    prb_stacks_free(stacks);
-    prb_target_close(copy);
-    return ok;
+    prb_process_ranks(copy->proc, &facts.ranks);
+    facts.exceptions = found.exceptions;
+    facts.thread = found.crashed ? thread_of(found.crashed, account->record.tid) : NULL;
+    if (!facts.thread)
+        facts.thread = thread_of(found.stacks, account->record.tid);
+    return keep_texts(copy, &facts, err) && name_tasks(copy, account, err) &&
+           prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out,
+                         err);
 }
 
 static bool name_file(const struct account *account, char out[PRB_CRASH_PATH_MAX],
@@ -256,16 +368,9 @@ bool prb_crash_dump_write(pid_t pid, prb_addr at, struct prb_crash_written *out,
     if (!name_file(&account, written.path, err))
         return false;
     avoid_others(written.path);
-    uint64_t bytes_max = account.record.dump_bytes;
-    bool done = false;
-    for (size_t i = 0; i < LEVELS && (!done || written.bytes > bytes_max); i++)
-        done |= write_level(&account, &levels[i], written.path, &written.bytes, err);
-    if (!done)
+    if (!write_dump(&account, written.path, &written.bytes, err))
         return false;
-    char *slash = strrchr(written.path, '/');
-    *slash = '\0';
     prb_crash_sweep(written.path, account.record.folder_bytes);
-    *slash = '/';
     *out = written;
     return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Tables of a crash dump: the rows that lib/crash/rings.c kept.  The file's bytes are hostile: every
- * length is looked at before it is used.
+ * Tables of a crash dump: the rows that lib/crash/rings.c kept.  The file's bytes are hostile:
+ * every length is looked at before it is used.
  */
 #include "table/kept_tables.h"
 
@@ -118,8 +118,7 @@ static bool read_columns(struct kept_table *table)
 {
     char *rest = table->head;
     for (char *line; (line = strsep(&rest, "\n")) && *line;) {
-        if (table->count == PRB_RING_COLUMNS_MAX ||
-            !read_column(line, &table->ring[table->count]))
+        if (table->count == PRB_RING_COLUMNS_MAX || !read_column(line, &table->ring[table->count]))
             return false;
         table->columns[table->count] = prb_ring_sql_column(&table->ring[table->count]);
         table->count++;

@@ -5,7 +5,8 @@
 
 static const struct prb_column columns[] = {
     PRB_THREAD_COLUMNS,
-    {"state", PRB_TEXT, "", "raised (on its way), handled (its handler runs), last (nobody handled it)"},
+    {"state", PRB_TEXT, "",
+     "raised (on its way), handled (its handler runs), last (nobody handled it)"},
     {"depth", PRB_INTEGER, "", "0: the exception itself, 1: what it came from, and so on"},
     {"link", PRB_TEXT, "", "cause or context of the one before"},
     {"type", PRB_TEXT, "", ""},
@@ -76,7 +77,8 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 const struct prb_table prb_table_python_exception = {
     .schema = "python",
     .name = "exception",
-    .doc = "exceptions on their way, being handled, or that ended a thread, with what they came from",
+    .doc =
+        "exceptions on their way, being handled, or that ended a thread, with what they came from",
     .columns = columns,
     .needs_target = true,
     .fill = fill,

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 PROBING = os.environ["PROBING"]
-COMMANDS = {"list": "ls l", "backtrace": "bt b", "debug": "dbg d", "dap": "", "query": "q", "tables": "tbl", "snapshot": "",
+COMMANDS = {"list": "ls l", "backtrace": "bt b", "debug": "dbg d", "dap": "", "query": "q", "tables": "tbl", "snapshot": "", "crash": "",
             "inject": "in i", "eval": "e", "repl": "r", "config": "cfg c", "detach": "", "launch": "",
             "help": "", "version": "", "completion": ""}
 USAGE, QUERY_ERROR, UNSUPPORTED = 2, 9, 6

@@ -151,7 +151,7 @@ def test_beside_cpythons_real_one(gdb, resting):
         pytest.skip("this interpreter came without " + os.path.basename(script))
     for order in ([script, gdbs.PLUGIN], [gdbs.PLUGIN, script]):
         commands = ["source " + path for path in order] + [
-            "py-backtrace -thread -python", "bt", "probing locals", "probing print model.layers[0]", 'print $py_local("model")', "py-bt"]
+            "py-backtrace -thread -python", "bt", "probing locals", "probing print MODEL.layers[0]", 'print $py_local("MODEL")', "py-bt"]
         told = gdb.batch(*commands, load=False, before=gdbs.attach(resting))
         backtrace, plain, local, _, value, either = told[2:]
         assert "inner" in backtrace and "called_back" in either

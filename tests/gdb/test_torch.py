@@ -28,6 +28,7 @@ COMMANDS = {
     "complete": "complete py-tensor net.blocks[0][0].w",
     "parameters": "probing query SELECT name, shape FROM torch.parameters WHERE name LIKE 'blocks.1.%'",
     "object": 'print (PyObject *)$py_address("batch")',
+    "language": "set language c++",
     "cplusplus": "print *(at::Tensor *)((char *)$py_address(\"batch\") + {body})",
     "undefined": "print *(at::Tensor *)((char *)$py_address(\"batch\") + 8)",
 }
@@ -80,6 +81,6 @@ def test_tensors(gdb, torch_process, types):
     assert told["loss"].strip().endswith("= 9")
     assert told["complete"].strip() == "py-tensor net.blocks[0][0].weight"
     assert re.search(r"blocks\.1\.0\.weight +\[4, 3\]", told["parameters"])
-    assert "torch.Tensor(shape=(2, 3, 4)" in told["object"]
+    assert "Tensor float32 [2, 3, 4] cpu at 0x" in told["object"]
     assert re.search(r"= Tensor\(shape=\(2, 3, 4\), dtype=float32, device=cpu\) at 0x", told["cplusplus"]), told["cplusplus"]
     assert "undefined tensor" in told["undefined"]

@@ -186,6 +186,17 @@ def json_of(*words):
     return json.loads(probing(*words).stdout)
 
 
+def test_native_frames_elsewhere(one_core, tmp_path):
+    """Only the interpreter came along: Python is whole, and the libraries that native frames lack are named."""
+    for path in files_of(one_core):
+        if "python" in os.path.basename(path):
+            os.makedirs(str(tmp_path) + os.path.dirname(path), exist_ok=True)
+            shutil.copy(path, str(tmp_path) + path)
+    done = probing("-t", one_core, "--sysroot", tmp_path, "backtrace", "--native", check=False)
+    assert done.returncode == 0 and "inner" in done.stdout and "called_back" in done.stdout
+    assert re.search(r"libc\.so\.6", done.stderr) and "--sysroot" in done.stderr, done.stderr
+
+
 def test_executable_elsewhere(tmp_path):
     """A static interpreter that was moved: --exe names it."""
     found = [one for one in pythons.found() if own(one) and one.how == "static"]

@@ -23,6 +23,7 @@ struct taken {
     int signal;
     const char *by_setting;
     _Atomic bool armed; /* previous holds what was there */
+    _Atomic int handed; /* the process in which it was handed on */
     struct sigaction previous;
 };
 
@@ -35,6 +36,7 @@ enum { COUNT = sizeof signals / sizeof *signals };
 struct prb_crash_plan prb_crash_plan;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool armed_once;
+static _Atomic bool crash_is_on;
 
 const struct sigaction *prb_crash_previous(int signal)
 {
@@ -42,6 +44,14 @@ const struct sigaction *prb_crash_previous(int signal)
         if (signals[i].signal == signal)
             return atomic_load(&signals[i].armed) ? &signals[i].previous : NULL;
     return NULL;
+}
+
+bool prb_crash_may_hand_on(int signal)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        if (signals[i].signal == signal)
+            return atomic_exchange(&signals[i].handed, getpid()) != getpid();
+    return false;
 }
 
 /* ---- what the handler will need ---- */
@@ -103,7 +113,8 @@ static void find_program(void)
         find_in_path("/usr/local/bin:/usr/bin");
 }
 
-/* Not for the writer: what would start a probe in it, or a library that is meant for the program. */
+/* Not for the writer: what would start a probe in it, or a library that is meant for the program.
+ */
 static bool is_for_writer(const char *variable)
 {
     return strncmp(variable, "PROBING=", 8) != 0 && strncmp(variable, "PROBE", 5) != 0 &&
@@ -135,8 +146,7 @@ static void copy_environment(void)
 
 static void set_rank(void)
 {
-    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                        "SLURM_PROCID"};
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
     prb_crash_plan.rank[0] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *rank = getenv(names[i]);
@@ -176,8 +186,8 @@ static bool is_ours(const struct sigaction *action)
 /* Whether faults are everyday life for who handles them now. */
 static bool lives_by_it(const struct sigaction *action)
 {
-    static const char *const libraries[] = {"libjvm.so", "libjulia", "libmono", "libasan.so",
-                                            "libtsan.so", "libmsan.so"};
+    static const char *const libraries[] = {"libjvm.so",  "libjulia",   "libmono",
+                                            "libasan.so", "libtsan.so", "libmsan.so"};
     Dl_info info;
     if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN ||
         !dladdr((void *)(uintptr_t)action->sa_handler, &info) || !info.dli_fname)
@@ -188,17 +198,17 @@ static bool lives_by_it(const struct sigaction *action)
     return false;
 }
 
-static void take(struct taken *one)
+static void take(struct taken *one, bool again)
 {
-    struct sigaction now, own = {.sa_sigaction = prb_crash_on_signal,
-                                 .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction now,
+        own = {.sa_sigaction = prb_crash_on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     if (sigaction(one->signal, NULL, &now) != 0)
         return;
     if (is_ours(&now)) {
         atomic_store(&one->armed, true);
         return;
     }
-    if (atomic_load(&one->armed) || lives_by_it(&now))
+    if ((atomic_load(&one->armed) && !again) || lives_by_it(&now))
         return; /* somebody came after us, and hands on to us */
     one->previous = now;
     sigfillset(&own.sa_mask);
@@ -222,24 +232,39 @@ static void release(struct taken *one)
 
 static bool is_on(const char *setting) { return prb_settings_number(setting, 0) > 0; }
 
+bool prb_crash_is_on(void) { return atomic_load(&crash_is_on); }
+
+void prb_crash_take_again(void)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; prb_crash_is_on() && i < COUNT; i++)
+        if (atomic_load(&signals[i].armed))
+            take(&signals[i], true);
+    pthread_mutex_unlock(&lock);
+}
+
 void prb_crash_configure(void)
 {
     bool on = is_on("probing.crash");
     pthread_mutex_lock(&lock);
+    atomic_store(&crash_is_on, on);
     if (on || armed_once)
         set_plan();
     for (size_t i = 0; i < COUNT; i++) {
         if (on && (!signals[i].by_setting || is_on(signals[i].by_setting)))
-            take(&signals[i]);
+            take(&signals[i], false);
         else
             release(&signals[i]);
     }
     pthread_mutex_unlock(&lock);
+    prb_crash_watch_memory(on && is_on("probing.crash_memory"));
 }
 
 void prb_crash_end(void)
 {
+    prb_crash_watch_memory(false);
     pthread_mutex_lock(&lock);
+    atomic_store(&crash_is_on, false);
     for (size_t i = 0; i < COUNT; i++)
         release(&signals[i]);
     pthread_mutex_unlock(&lock);
@@ -248,6 +273,7 @@ void prb_crash_end(void)
 void prb_crash_forked(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    prb_crash_memory_forked();
 }
 
 void prb_crash_describe(struct prb_buf *out)

@@ -31,6 +31,15 @@ void prb_crash_end(void);
 void prb_crash_forked(void);
 /* An alternate stack for the calling thread, unless it has one, given back when the thread ends. */
 bool prb_crash_stack(void);
+bool prb_crash_is_on(void);
+/* Others took the signals after us, and do not hand on: come before them. */
+void prb_crash_take_again(void);
+/* The Python side, in or out, by a job of its own; waits so long for it.  Without the GIL. */
+void prb_crash_python(bool on, uint32_t wait_ms);
+/* memory.c: dump when the control group has nearly no memory left.  In a child after fork(2) nobody
+ * watches. */
+void prb_crash_watch_memory(bool on);
+void prb_crash_memory_forked(void);
 /* For status: "on", or which signals are somebody else's by now. */
 void prb_crash_describe(struct prb_buf *out);
 
@@ -52,6 +61,8 @@ bool prb_crash_dump(enum prb_crash_kind kind, int signal, const siginfo_t *info,
 void prb_crash_on_signal(int signal, siginfo_t *info, void *context);
 /* The action that a signal had before ours; NULL: it is none of ours. */
 const struct sigaction *prb_crash_previous(int signal);
+/* Once in a process for each signal: whoever hands on to us again gets the default action. */
+bool prb_crash_may_hand_on(int signal);
 
 /* Start the writer and wait for it.  False: there is no dump. */
 bool prb_crash_write(struct prb_crash_record *record);

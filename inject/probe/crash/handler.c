@@ -14,10 +14,11 @@
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/crash/raw.h"
 
-#define WAIT_MORE_NS UINT64_C(1000000000) /* for the process to end after the other thread's dump */
+#define WAIT_MORE_NS UINT64_C(1000000000) /* for the process to end after the other thread's dump  \
+                                           */
 
 static struct prb_crash_record record;
-static _Atomic uint64_t owner; /* pid << 32 | tid of the thread that dumps; 0: none */
+static _Atomic uint64_t owner;  /* pid << 32 | tid of the thread that dumps; 0: none */
 static volatile uint32_t turns; /* counts dumps that ended */
 static _Atomic uint32_t dumps;
 static _Atomic int dumps_of; /* the process that `dumps` counts */
@@ -66,7 +67,8 @@ static void fill_record(enum prb_crash_kind kind, int signal, const siginfo_t *i
     record.size = sizeof record;
     record.kind = kind;
     record.pid = (int32_t)PRB_RAW0(SYS_getpid);
-    record.tid = (int32_t)PRB_RAW0(SYS_gettid);
+    /* Memory is nobody's: the main thread stands for it. */
+    record.tid = kind == PRB_CRASH_MEMORY ? record.pid : (int32_t)PRB_RAW0(SYS_gettid);
     record.signal = signal;
     record.code = info ? info->si_code : 0;
     record.sender = info && info->si_code <= 0 ? (int32_t)info->si_pid : 0;
@@ -199,7 +201,8 @@ static void hand_on(int signal, siginfo_t *info, void *context)
     if (signal == SIGTERM && previous && previous->sa_handler == SIG_IGN)
         return;
     static const struct sigaction none;
-    sigaction(signal, previous ? previous : &none, NULL);
+    bool may = previous && prb_crash_may_hand_on(signal);
+    sigaction(signal, may ? previous : &none, NULL);
     if (!repeats(signal, info))
         send_again(signal, info);
 }

@@ -13,8 +13,8 @@
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
 #endif
-#define OWN_BYTES 65536 /* beyond what the kernel writes for a signal */
-#define LEAST_BYTES 4096 /* the same, of one that somebody else made */
+#define OWN_BYTES 65536   /* beyond what the kernel writes for a signal */
+#define LEAST_BYTES 4096  /* the same, of one that somebody else made */
 #define GUARD_BYTES 65536 /* a multiple of every page size */
 
 static pthread_key_t key;
@@ -57,8 +57,8 @@ bool prb_crash_stack(void)
     if (now.ss_flags & SS_ONSTACK || !have_key)
         return false;
     size_t bytes = all_bytes();
-    char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
-                      -1, 0);
+    char *base =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (base == MAP_FAILED)
         return false;
     const stack_t made = {.ss_sp = base + GUARD_BYTES, .ss_size = bytes - GUARD_BYTES};

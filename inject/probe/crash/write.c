@@ -1,8 +1,8 @@
 /*
- * Starting the writer from a handler.  The child shares the memory of the process (CLONE_VM, so that
- * nothing of a large process is copied) but has descriptors and signal handlers of its own; it runs
- * on a static stack until it executes the program, and tells nobody that it ended (no SIGCHLD: the
- * program may count its children).  clone(2), execve(2), prctl(2).
+ * Starting the writer from a handler.  The child shares the memory of the process (CLONE_VM, so
+ * that nothing of a large process is copied) but has descriptors and signal handlers of its own; it
+ * runs on a static stack until it executes the program, and tells nobody that it ended (no SIGCHLD:
+ * the program may count its children).  clone(2), execve(2), prctl(2).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "inject/probe/crash/raw.h"
 
 #define STACK_BYTES 32768
-#define PIPE_AT 3                    /* where the writer finds its pipe */
+#define PIPE_AT 3 /* where the writer finds its pipe */
 #define LAST_SIGNAL 64
 #define START_NS UINT64_C(1000000000) /* for the child to be let go */
 #define END_NS UINT64_C(1000000000)   /* for the writer to end after its last word */
@@ -47,8 +47,8 @@ static int run_child(void *nothing)
     static const struct action none;
     static const uint64_t empty;
     const struct timespec wait = {.tv_sec = (time_t)(START_NS / 1000000000)};
-    char *arguments[] = {(char *)"probing", (char *)"crash", (char *)"write", child.pid,
-                         child.record,      NULL};
+    char *arguments[] = {(char *)"probing", (char *)"crash", (char *)"write",
+                         child.pid,         child.record,    NULL};
     (void)nothing;
     while (!child.go)
         if (PRB_RAW4(SYS_futex, &child.go, FUTEX_WAIT_PRIVATE, 0, &wait) == -ETIMEDOUT)
