@@ -93,6 +93,8 @@ def test_by_the_kernel(local_python, tmp_path):
     assert python_rows(dead) == python_rows(alive) and len(dead) == 2
     assert native_rows(dead) == native_rows(alive)
     assert query(core, FRAMES) == rows
+    head = probing("-t", core, "backtrace").stdout.splitlines()[0]
+    assert head.startswith("Core of process {0}, Segmentation fault in thread {0}, taken ".format(pid))
     told, = query(core, "SELECT pid, source FROM system.process")
     assert (told["pid"], told["source"]) == (pid, "core")
 
