@@ -173,8 +173,11 @@ def test_elsewhere(one_core, tmp_path):
     empty.mkdir()
     expected = python_rows(backtrace(one_core))
     done = probing("-t", one_core, "--sysroot", empty, "backtrace", check=False)
-    if done.returncode:
-        assert "--sysroot" in done.stderr and re.search(r"python3", done.stderr), done.stderr
+    version, = query(one_core, "SELECT python FROM system.process")
+    if tuple(int(word) for word in version["python"].split(".")[:2]) >= (3, 13):  # its memory tells where its state lies
+        assert python_rows(json_of("-t", one_core, "--sysroot", empty, "backtrace", "--json")) == expected
+    else:
+        assert done.returncode == 3 and "--sysroot" in done.stderr and "python3" in done.stderr, done.stderr
     for path in files_of(one_core):
         copy = str(root) + path
         os.makedirs(os.path.dirname(copy), exist_ok=True)
