@@ -11,11 +11,11 @@
 #define WRITTEN 'w'
 #define FAILED 'f'
 
-enum { ALL, FORMAT };
+enum { ALL, OUTPUT };
 
 static const struct prb_option options[] = {
     [ALL] = {0, "all", NULL, "list: a line for each dump, equal ones too", NULL},
-    [FORMAT] = {'o', "output", "FILE", "show, export: write there instead of standard output",
+    [OUTPUT] = {'o', "output", "FILE", "show, export: write there instead of standard output",
                 NULL},
     {0},
 };
@@ -37,8 +37,14 @@ static bool list(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO(prb_crash_files) struct prb_crash_files files = {0};
     char folder[PRB_CRASH_PATH_MAX];
-    return folder_of(run, folder, err) && prb_crash_files_read(folder, &files, err) &&
-           prb_crash_list(&files, run->options[ALL].count, err);
+    if (!folder_of(run, folder, err) || !prb_crash_files_read(folder, &files, err))
+        return false;
+    if (files.count)
+        return prb_crash_list(&files, run->options[ALL].count, err);
+    fputs("no crash dumps in ", stdout);
+    prb_out_text(stdout, folder);
+    fputc('\n', stdout);
+    return true;
 }
 
 /* A file as it is named, or the latest of a folder. */
@@ -73,7 +79,7 @@ static bool print_one(const struct prb_run *run,
         .exe = run->globals[PRB_GLOBAL_EXE].text,
         .sysroot = run->globals[PRB_GLOBAL_SYSROOT].text,
     };
-    const char *to = run->options[FORMAT].text;
+    const char *to = run->options[OUTPUT].text;
     if (!one_path(run, path, err))
         return false;
     PRB_AUTO(prb_target) struct prb_target *target = prb_target_open(path, &where, err);

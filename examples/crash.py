@@ -34,9 +34,9 @@ def train_step(model, batch, labels, step, options):
     loss.backward()
     if probing:
         probing.step(step)
-        probing.log(loss=float(loss))
+        probing.log(loss=loss.item())
     if step == options.at and options.exception:
-        raise RuntimeError("loss is no longer what it was: {:.3f}".format(float(loss)))
+        raise RuntimeError("loss is no longer what it was: {:.3f}".format(loss.item()))
     if step == options.at:
         fused_kernel(logits, 0)
 

@@ -21,17 +21,19 @@
 enum whose { PYTHON_THREADS, CRASHED_THREAD, ALL_THREADS };
 static const struct question {
     enum whose whose;
-    bool native, locals;
+    bool native;
+    size_t locals; /* characters of a value; 0: without */
     double share;
 } questions[] = {
-    {PYTHON_THREADS, false, false, 0},  {CRASHED_THREAD, true, false, 0.4},
-    {CRASHED_THREAD, false, true, 0.7}, {PYTHON_THREADS, true, false, 0.85},
-    {ALL_THREADS, true, false, 0.95},   {PYTHON_THREADS, false, true, 1},
+    {PYTHON_THREADS, false, 0, 0},      {CRASHED_THREAD, true, 0, 0.3},
+    {CRASHED_THREAD, false, 120, 0.65}, {PYTHON_THREADS, true, 0, 0.75},
+    {ALL_THREADS, true, 0, 0.85},       {PYTHON_THREADS, false, 120, 0.95},
+    {CRASHED_THREAD, false, 1000, 1},
 };
-enum { QUESTIONS = sizeof questions / sizeof *questions };
-#define REPR_LIMIT 1000 /* characters of one value */
-#define TASK_BYTES 1024 /* that a thread's registers and texts take in the file, and its segments  \
-                         */
+enum { QUESTIONS = sizeof questions / sizeof *questions, TENSORS_ASK = 2 };
+#define TASK_BYTES                                                                                 \
+    1024 /* that a thread's registers and texts take in the file, and its segments                 \
+          */
 #define OTHER_BYTES 32768  /* that everything else takes */
 #define LEAST_BYTES 262144 /* of memory, however small the dump is to be */
 /* Frames of a stack that are followed: of one that overflowed the innermost tell it all. */
@@ -175,7 +177,6 @@ static bool keep_texts(struct prb_target *copy, const struct prb_crash_facts *fa
         PRB_AUTO(prb_buf) struct prb_buf text = {0};
         prb_proc_text(copy->proc, names[i], &text, NULL);
     }
-    prb_crash_rings(copy->proc, facts->record->dump_bytes / RING_SHARE);
     prb_crash_info(facts, &info);
     if (!prb_buf_ok(&info) || !prb_proc_keep(copy->proc, PRB_TEXT_CRASH, info.data, info.len))
         return prb_fail(err, PRB_NOMEM, "out of memory");
@@ -222,7 +223,7 @@ static struct prb_stacks *ask(struct prb_target *copy, const struct account *acc
     const struct prb_stack_options what = {
         .native = question->native,
         .locals = question->locals,
-        .repr_limit = REPR_LIMIT,
+        .repr_limit = question->locals,
         .all_interpreters = true,
         .python_only = question->whose == PYTHON_THREADS,
         .only_thread =
@@ -230,7 +231,8 @@ static struct prb_stacks *ask(struct prb_target *copy, const struct account *acc
     return prb_stacks_take(copy, &what, err);
 }
 
-/* Bytes of memory that the dump may hold: its texts come on top.  The maps stand in it twice. */
+/* Bytes of memory that the dump may hold: its texts come on top, those that are kept already and
+ * the maps, which stand in it twice. */
 static uint64_t memory_bytes(struct prb_target *copy, const struct account *account)
 {
     PRB_AUTO(prb_buf) struct prb_buf maps = {0};
@@ -240,7 +242,8 @@ static uint64_t memory_bytes(struct prb_target *copy, const struct account *acco
         texts += 2 * maps.len;
     if (prb_proc_tids(copy->proc, &tasks, NULL))
         texts += tasks.count * TASK_BYTES;
-    texts += bytes / RING_SHARE;
+    for (size_t i = 0; i < copy->proc->text_count; i++)
+        texts += copy->proc->texts[i].text.len;
     return bytes > texts + LEAST_BYTES ? bytes - texts : LEAST_BYTES;
 }
 
@@ -309,8 +312,10 @@ static bool write_dump(struct account *account, const char *path, uint64_t *byte
     PRB_AUTO(found) struct found found = {0};
     PRB_AUTO(prb_target)
     struct prb_target *copy = prb_target_hold(&held, NULL, NULL, true, err);
-    if (copy)
+    if (copy) {
         limit_depth(copy);
+        prb_crash_rings(copy->proc, account->record.dump_bytes / RING_SHARE);
+    }
     if (!copy || !touch_all(copy, account, &found, err))
         return false;
     prb_process_ranks(copy->proc, &facts.ranks);
