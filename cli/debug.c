@@ -1,14 +1,28 @@
 /* probing debug: a live process, or what is left of one, for a debugger that connects (DAP). */
 #include <string.h>
 
+#include "dump.h"
 #include "serve.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:9922"
 
-enum { DUMP, PAUSE, LISTEN, ADDRESS, RESUME_AFTER, SNAPSHOT, CORE, TOKEN_FILE, ANY_USER };
+enum {
+    DUMP,
+    TO_TARGET,
+    PAUSE,
+    LISTEN,
+    ADDRESS,
+    RESUME_AFTER,
+    SNAPSHOT,
+    CORE,
+    TOKEN_FILE,
+    ANY_USER
+};
 
 static const struct prb_option options[] = {
     [DUMP] = {'d', "dump", NULL, "print the stacks, as backtrace does", NULL},
+    [TO_TARGET] = {0, "to-target", NULL, "with --dump: into the process's own standard error",
+                   NULL},
     [PAUSE] = {'p', "pause", NULL, "pause the process at once and wait for a debugger", NULL},
     [LISTEN] = {'l', "listen", NULL, "wait for a debugger; the process runs on", NULL},
     [ADDRESS] = {'a', "address", "ADDR",
@@ -59,6 +73,10 @@ static bool run_debug(const struct prb_run *run, struct prb_error *err)
     const struct prb_option_value *given = run->options;
     const char *socket = NULL;
     PRB_AUTO_FREE char *token = NULL;
+    if (given[TO_TARGET].count && !given[DUMP].count)
+        return prb_usage(run, err, "--to-target goes with --dump");
+    if (given[TO_TARGET].count)
+        return prb_dump_to_target(run, err);
     if (given[DUMP].count)
         return prb_backtrace(run, &plain, err);
     struct prb_dap_listen_options listen = {
@@ -94,12 +112,15 @@ const struct prb_command prb_command_debug = {
                    "On loopback only this user, root and the owner of the process are let in. Any "
                    "other address needs a token: "
                    "--token-file, or PROBING_DEBUG_TOKEN.\n\n"
-                   "`debug --dump` is `backtrace` under its older name.",
+                   "`debug --dump` is `backtrace` under its older name; with --to-target the "
+                   "stacks go where the process "
+                   "writes its errors, so they stand in its own log, and it runs no code for that.",
     .options = options,
     .examples = "probing 12345 debug --pause  # stop it, and wait on " DEFAULT_ADDRESS "\n"
                 "probing 12345 debug --pause --resume-after 60  # at the most a minute\n"
                 "probing 12345 debug --listen --address /run/user/1000/debug.sock\n"
                 "probing debug --core core.12345\n"
-                "probing 12345 d -d  # the stacks\n",
+                "probing 12345 d -d  # the stacks\n"
+                "probing 12345 debug --dump --to-target  # into its log\n",
     .run = run_debug,
 };

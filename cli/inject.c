@@ -4,11 +4,14 @@
 #include "evaluate.h"
 #include "out.h"
 
-enum { PPROF, CRASH, LISTEN, BACKGROUND, ADDRESS, DEFINE, DLL, METHOD, FORCE, WAIT };
+#define HOLD_SECONDS 3600
+
+enum { PPROF, CRASH, HOLD, LISTEN, BACKGROUND, ADDRESS, DEFINE, DLL, METHOD, FORCE, WAIT };
 
 static const struct prb_option options[] = {
     [PPROF] = {'P', "pprof", NULL, "profile from the start (a later release)", NULL},
-    [CRASH] = {'c', "crash", NULL, "handle crashes (a later release)", NULL},
+    [CRASH] = {'c', "crash", NULL, "write a dump when it crashes", NULL},
+    [HOLD] = {0, "hold", "[SECONDS]", "-c: keep it for a debugger after its dump (3600)", NULL},
     [LISTEN] = {'l', "listen", "ADDR", "serve the page there (a later release)", NULL},
     [BACKGROUND] = {'b', "background", NULL, "serve in the background (a later release)", NULL},
     [ADDRESS] = {'a', "address", "ADDR", "the page's address (a later release)", NULL},
@@ -31,7 +34,6 @@ static const struct {
     const char *setting, *what;
 } later[] = {
     {PPROF, "probing.pprof", "profiling comes"},
-    {CRASH, "probing.crash", "handling crashes comes"},
     {LISTEN, "probing.listen", "serving comes"},
     {ADDRESS, "probing.listen", "serving comes"},
     {BACKGROUND, "probing.background", "serving comes"},
@@ -49,6 +51,27 @@ static void tell_later(const struct prb_run *run)
     }
 }
 
+/* The dump is written by this program, where the target's root has it at the same place. */
+static bool crash_settings(const struct prb_run *run, FILE *to, struct prb_error *err)
+{
+    const struct prb_option_value *hold = &run->options[HOLD];
+    char program[512];
+    double seconds = HOLD_SECONDS;
+    if (!to || (!run->options[CRASH].count && !hold->count))
+        return true;
+    if (hold->count && !run->options[CRASH].count)
+        return prb_usage(run, err, "--hold goes with -c");
+    if (hold->text && !prb_parse_seconds(run, "hold", hold->text, &seconds, err))
+        return false;
+    ssize_t len = readlink("/proc/self/exe", program, sizeof program);
+    if (len > 0 && (size_t)len < sizeof program && !memchr(program, '\n', (size_t)len))
+        fprintf(to, "probing.crash_program=%.*s\n", (int)len, program);
+    if (hold->count)
+        fprintf(to, "probing.crash_hold=%g\n", seconds);
+    fputs("probing.crash=on\n", to);
+    return true;
+}
+
 /* "key=value" lines, what the user defined last; "" when there is none. */
 static char *settings_text(const struct prb_run *run, struct prb_error *err)
 {
@@ -63,6 +86,7 @@ static char *settings_text(const struct prb_run *run, struct prb_error *err)
         if (given->count)
             fprintf(to, "%s=%s\n", later[i].setting, value);
     }
+    ok = ok && crash_settings(run, to, err);
     for (unsigned i = 0; to && ok && i < run->options[DEFINE].count; i++) {
         const char *one = run->options[DEFINE].texts[i], *equals = strchr(one, '=');
         ok = (equals && equals != one && !strchr(one, '\n')) ||
@@ -149,6 +173,7 @@ const struct prb_command prb_command_inject = {
         "-D gives the probe that is there its settings. Reading (backtrace, query) needs no probe.",
     .options = options,
     .examples = "probing 12345 inject\n"
-                "probing 12345 inject -D probing.max_memory=1GB\n",
+                "probing 12345 inject -D probing.max_memory=1GB\n"
+                "probing 12345 inject -c -D probing.crash_dir=/shared/crashes\n",
     .run = run_inject,
 };

@@ -3,6 +3,7 @@
 #include "stacks.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,6 +26,15 @@ static void print_time(FILE *out, double seconds)
         fputs(text, out);
 }
 
+/* What the kernel ended it by; a core that a debugger wrote names what it stopped for. */
+static void print_signal(const struct prb_target_info *info, FILE *out)
+{
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGQUIT};
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        if (info->kind == PRB_TARGET_CORE && info->signal == fatal[i])
+            fprintf(out, ", %s in thread %d", strsignal(info->signal), (int)info->signalled);
+}
+
 static void print_process(const struct prb_stacks *stacks, bool verbose, FILE *out)
 {
     static const char *const kinds[] = {
@@ -37,6 +47,7 @@ static void print_process(const struct prb_stacks *stacks, bool verbose, FILE *o
     prb_out_style(out, PRB_STYLE_TITLE);
     fprintf(out, "%s %d", kinds[info->kind], (int)info->pid);
     prb_out_style(out, PRB_STYLE_PLAIN);
+    print_signal(info, out);
     if (info->time > 0) {
         fputs(", taken ", out);
         print_time(out, info->time);

@@ -1,3 +1,3 @@
 # Training scripts to look at; no GPU needed.
 exampledir = $(pkgdatadir)/examples
-dist_example_DATA = %D%/train.py %D%/train_stdlib.py
+dist_example_DATA = %D%/train.py %D%/train_stdlib.py %D%/crash.py

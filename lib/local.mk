@@ -22,3 +22,4 @@ include lib/ring/local.mk
 include lib/target/local.mk
 include lib/sql/local.mk
 include lib/table/local.mk
+include lib/crash/local.mk

@@ -98,7 +98,12 @@ PRB_API void prb_process_list_free(struct prb_process_list *list);
 
 struct prb_target;
 
-enum prb_target_kind { PRB_TARGET_PROCESS, PRB_TARGET_CORE, PRB_TARGET_SNAPSHOT, PRB_TARGET_CALLBACK };
+enum prb_target_kind {
+    PRB_TARGET_PROCESS,
+    PRB_TARGET_CORE,
+    PRB_TARGET_SNAPSHOT,
+    PRB_TARGET_CALLBACK, /* a process that a debugger holds */
+};
 
 struct prb_target_options {
     const char *exe;     /* cores: the executable, when it is not where the core says */
@@ -116,6 +121,27 @@ PRB_API struct prb_target *prb_target_open(const char *spec, const struct prb_ta
 /* The same for a process; name part only (what -n means). */
 PRB_API struct prb_target *prb_target_open_pid(pid_t pid, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API struct prb_target *prb_target_open_name(const char *part, struct prb_error *err) PRB_MUST_CHECK;
+
+/* What a debugger has: a process whose threads it stopped, or a core that it opened. */
+struct prb_debugger {
+    pid_t pid;        /* the process, in the caller's pid namespace; 0: a core is meant */
+    const char *core; /* the path of a core or snapshot, or NULL */
+    void *context;    /* for the functions, each of which may be NULL */
+    /* Copy len bytes at addr as the program has them, without breakpoints; returns how many came, from the first on. */
+    size_t (*read)(void *context, prb_addr addr, void *buf, size_t len);
+    /* Values of count registers of a stopped thread, named as the processor's manual does; false: not to be had.  NULL:
+     * where the caller is the tracer, ptrace(2) tells the kernel's. */
+    bool (*registers)(void *context, pid_t tid, const char *const *names, size_t count, uint64_t *values);
+};
+
+/*
+ * The same through a debugger that holds the process: nothing is stopped or let go by us, and all threads are taken to
+ * stand still until the target is closed: close it before they go on.  Its functions are called in the caller's thread,
+ * also by later calls with this target.  The strings of debugger and options are copied.
+ */
+PRB_API struct prb_target *prb_target_open_debugger(const struct prb_debugger *debugger,
+                                                    const struct prb_target_options *options,
+                                                    struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_target_close(struct prb_target *target);
 
 struct prb_target_info {
@@ -258,6 +284,7 @@ struct prb_parts_options {
     bool indexed, named;   /* which parts; neither: the whole alone */
     uint64_t start, count; /* of the elements; count 0: all, PRB_PARTS_MAX at the most */
     size_t repr_limit;     /* characters of one value; 0: the default, 4,096 */
+    const char *only;      /* the part whose access this is (".weight", "['key']"), and no other; NULL: all */
 };
 
 /*
@@ -268,6 +295,98 @@ struct prb_parts_options {
 PRB_API struct prb_parts *prb_parts_take(struct prb_target *target, prb_addr object, const struct prb_parts_options *options,
                                          struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_parts_free(struct prb_parts *parts);
+
+/* ---- tensors ---- */
+
+#define PRB_TENSOR_DIMS_MAX 64
+
+/* A numpy array or a torch tensor, or a part of one, as the target's memory tells it. */
+struct prb_tensor {
+    prb_addr object;       /* the Python object; 0: it has none */
+    bool torch;            /* torch.Tensor; else numpy.ndarray */
+    unsigned dims;
+    int64_t shape[PRB_TENSOR_DIMS_MAX];
+    int64_t stride[PRB_TENSOR_DIMS_MAX]; /* bytes from an element to the next one of that dimension */
+    int64_t numel;         /* elements */
+    unsigned item_size;    /* bytes of an element; 0: not known */
+    char dtype[64];        /* "float32", "bfloat16", "qint8", of numpy also ">i4", "<U5" */
+    char device[32];       /* "cpu", "cuda:0", "meta"; "" of numpy */
+    char layout[32];       /* "strided", "sparse_coo", "sparse_csr", ...; else the C++ class that holds it */
+    prb_addr data;         /* of the first element, on its device; 0: there is none */
+    prb_addr storage;      /* where what holds its elements begins; 0: none, or not known */
+    int64_t storage_size;  /* bytes; -1: not known */
+    int64_t storage_offset; /* bytes from there to the first element */
+    bool contiguous;       /* row by row without gaps */
+    bool requires_grad, is_leaf; /* of numpy: false, true */
+    bool conjugated, negated; /* the elements mean the conjugate, the negative, of what is stored */
+    int64_t version;       /* how often it was changed in place; -1: nobody counts */
+    prb_addr implementation; /* torch: its TensorImpl */
+    prb_addr grad;         /* torch: the TensorImpl of its gradient; 0: none */
+    char unreadable[96];   /* why its elements cannot be read here; "": they can */
+};
+
+/*
+ * The array or tensor at object (as in prb_local or prb_part).  torch 1.13 to 2.13, numpy 1 and 2.
+ * Errors: UNSUPPORTED (neither, or laid out as none that is known), CORRUPT (its parts contradict each other), FAULT.
+ * Source: numpy's ndarraytypes.h; torch's c10/core/TensorImpl.h, StorageImpl.h, torch/csrc/autograd/variable.h.
+ */
+PRB_API bool prb_tensor_take(struct prb_target *target, prb_addr object, struct prb_tensor *out,
+                             struct prb_error *err) PRB_MUST_CHECK;
+/*
+ * The tensor that C++ holds: a c10::TensorImpl, to which an at::Tensor is the pointer.  It needs no Python object
+ * (out->object 0).  Errors: CORRUPT (no TensorImpl that is known), FAULT.
+ */
+PRB_API bool prb_tensor_take_native(struct prb_target *target, prb_addr impl, struct prb_tensor *out,
+                                    struct prb_error *err) PRB_MUST_CHECK;
+/* A part, by the text of a Python subscript: "0, 1:3, ..., ::2".  Errors: USAGE. */
+PRB_API bool prb_tensor_slice(const struct prb_tensor *tensor, const char *subscript, struct prb_tensor *out,
+                              struct prb_error *err) PRB_MUST_CHECK;
+
+enum prb_element_kind { PRB_ELEMENT_BOOL, PRB_ELEMENT_INT, PRB_ELEMENT_UINT, PRB_ELEMENT_REAL, PRB_ELEMENT_COMPLEX };
+
+/* One element. */
+struct prb_element {
+    enum prb_element_kind kind;
+    union {
+        int64_t integer; /* BOOL, INT */
+        uint64_t natural; /* UINT */
+        double real;      /* REAL, COMPLEX */
+    };
+    double imag; /* COMPLEX */
+};
+
+#define PRB_ELEMENTS_MAX 1000000 /* of one call */
+
+/* Elements start to start + count, row by row.  Errors: UNSUPPORTED (says why: unreadable), USAGE, FAULT. */
+PRB_API bool prb_tensor_elements(struct prb_target *target, const struct prb_tensor *tensor, int64_t start, size_t count,
+                                struct prb_element *out, struct prb_error *err) PRB_MUST_CHECK;
+/* The elements as nested brackets, "[[1.0, 2.5], [nan, -0.0]]", no more than limit of them (0: 1,000); what is left out
+ * is "...".  The caller frees it. */
+PRB_API char *prb_tensor_text(struct prb_target *target, const struct prb_tensor *tensor, size_t limit,
+                              struct prb_error *err) PRB_MUST_CHECK;
+
+#define PRB_HISTOGRAM_MAX 256
+
+struct prb_statistics {
+    int64_t count, nan, inf, zero; /* elements; those that are neither number nor infinite, infinite, 0 */
+    double min, max;  /* of all that is no NaN; NAN: there is none, or they are complex */
+    double mean, std, norm; /* of the finite ones; NAN: none.  std as the library's own: torch divides by n - 1, numpy by n */
+    double mean_imag; /* complex: the imaginary part of the mean */
+    unsigned bins;    /* of the histogram: equal parts of [low, high], the last one closed */
+    double low, high;
+    int64_t histogram[PRB_HISTOGRAM_MAX]; /* what lies outside is counted nowhere */
+};
+
+struct prb_statistics_options {
+    unsigned bins;    /* of the histogram, which costs a second pass; 0: none */
+    double low, high; /* its bounds; both 0: the smallest and the largest finite element, half a unit around where all are equal */
+};
+
+/* Read all elements once, in blocks; a live target may change them meanwhile.  options may be NULL.
+ * Errors: UNSUPPORTED (no numbers, or unreadable), FAULT. */
+PRB_API bool prb_tensor_statistics(struct prb_target *target, const struct prb_tensor *tensor,
+                                   const struct prb_statistics_options *options, struct prb_statistics *out,
+                                   struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- exceptions ---- */
 
@@ -298,6 +417,48 @@ struct prb_exceptions {
 PRB_API struct prb_exceptions *prb_exceptions_take(struct prb_target *target, uint64_t thread,
                                                    struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_exceptions_free(struct prb_exceptions *exceptions);
+
+/* ---- crash dumps ---- */
+
+/* What a crash dump tells of the crash, as it was found then.  Texts are NULL and numbers -1 (line, code, signal: 0) where
+ * they were not known. */
+struct prb_crash {
+    const char *kind;  /* "signal", "exception", "asked" (SIGTERM), "memory" (the control group has nearly none left) */
+    const char *title; /* one line: "SIGSEGV, nothing is mapped there, address 0x0", "ValueError: wrong" */
+    double time;       /* seconds since the epoch */
+    pid_t pid, tid;    /* tid: the thread it came to */
+    int signal, code;  /* code: si_code, sigaction(2) */
+    const char *signal_name;
+    bool has_address;
+    prb_addr address;  /* of a fault */
+    const char *reason;
+    const char *thread;               /* its name */
+    const char *exception, *message;  /* type and text, of an exception */
+    int rank, local_rank, world_size; /* as in prb_process */
+    const char *function, *file;      /* innermost Python frame, of an exception where it was raised */
+    int line;
+    const char *native; /* innermost native function */
+    const char *place;  /* both in one text */
+    const char *group;  /* equal for equal crashes: kind, signal or type, and the stack of the thread without addresses */
+};
+
+/* NULL: the target is no crash dump.  Borrowed from the target. */
+PRB_API const struct prb_crash *prb_target_crash(struct prb_target *target);
+
+#define PRB_CRASH_PATH_MAX 1024
+struct prb_crash_written {
+    char path[PRB_CRASH_PATH_MAX]; /* of the dump */
+    uint64_t bytes;
+};
+
+/*
+ * Write the crash dump of a process that crashes now and waits for it: record is the address of its account (lib/crash/record.h).
+ * Its threads are held meanwhile, all of them that can be.  What it holds shrinks until it fits the size that the account tells.
+ * Errors: CORRUPT (no such account), PERMISSION, IO.
+ */
+PRB_API bool prb_crash_dump_write(pid_t pid, prb_addr record, struct prb_crash_written *out, struct prb_error *err) PRB_MUST_CHECK;
+/* The folder of the dumps: wanted, or with "" the default one, made when it is not there. */
+PRB_API bool prb_crash_dump_folder(const char *wanted, char out[PRB_CRASH_PATH_MAX], struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- snapshots ---- */
 
@@ -345,6 +506,9 @@ PRB_API bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, 
                           struct prb_error *err) PRB_MUST_CHECK;
 /* What the rows of the last query leave out, one sentence, or NULL.  Borrowed until the next query. */
 PRB_API const char *prb_db_warning(const struct prb_db *db);
+/* While statements run, go_on(context) is called every 20 ms or so, in the thread of the query; false ends it (TIMEOUT).
+ * NULL: no more. */
+PRB_API void prb_db_watch(struct prb_db *db, bool (*go_on)(void *context), void *context);
 /* Show secrets in system.environment (off at first). */
 PRB_API void prb_db_reveal(struct prb_db *db, bool reveal);
 

@@ -18,7 +18,9 @@ include tests/live/local.mk
 include tests/python/local.mk
 include tests/fuzz/local.mk
 include tests/inject/local.mk
+include tests/crash/local.mk
 include tests/dap/local.mk
+include tests/gdb/local.mk
 include tests/bench/local.mk
 include tests/editors/local.mk
 TESTS += $(PYTESTS)

@@ -1,6 +1,7 @@
 /* The requests that the server answers by itself, at once. */
 #include <string.h>
 
+#include "inject/probe/crash/crash.h"
 #include "inject/probe/python.h"
 #include "inject/probe/server.h"
 #include "inject/probe/settings.h"
@@ -87,10 +88,14 @@ static void config_set(struct prb_request *request, const struct prb_message *me
     if (!take_text(request, message, PRB_FLD_KEY, key, sizeof key) ||
         !take_text(request, message, PRB_FLD_VALUE, value, sizeof value))
         return;
-    if (prb_settings_set(key, value, &err))
-        answer_value(request, key);
-    else
+    bool was_on = prb_crash_is_on();
+    if (!prb_settings_set(key, value, &err)) {
         prb_request_fail(request, &err);
+        return;
+    }
+    if (prb_crash_is_on() != was_on)
+        prb_crash_python(!was_on, 0);
+    answer_value(request, key);
 }
 const struct prb_request_kind prb_request_config_set = {
     .type = PRB_MSG_CONFIG_SET, .name = "config", .logged = true, .begin = config_set};

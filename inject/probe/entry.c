@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inject/probe/crash/crash.h"
 #include "inject/probe/log.h"
 #include "inject/probe/own.h"
 #include "inject/probe/python.h"
@@ -15,6 +16,7 @@
 #include "inject/probe/tables.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
+#define CRASH_WAIT_MS 1000
 #define END_WAIT 3 /* s, for a detach under way */
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
@@ -27,6 +29,7 @@ static void forked(void)
     prb_server_reset();
     prb_python_forked();
     prb_tables_forked();
+    prb_crash_forked();
     starting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     socket_path[0] = '\0';
 }
@@ -34,6 +37,12 @@ static void forked(void)
 static bool runs_here(void)
 {
     return prb_server.owner == getpid() && prb_server.state == PRB_STATE_RUNS;
+}
+
+static void settings_changed(void)
+{
+    prb_tables_configure();
+    prb_crash_configure();
 }
 
 /* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else. */
@@ -46,7 +55,7 @@ static void configure(const struct prb_place *place)
     for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
         if (!prb_settings_set_variable(at, &err))
             prb_log(place->folder, "ignored in the environment: %s", err.text);
-    prb_settings_on_change(prb_tables_configure);
+    prb_settings_on_change(settings_changed);
     configured = getpid();
 }
 
@@ -57,7 +66,6 @@ static void tell_later(int folder)
         const char *key, *what;
     } later[] = {
         {"probing.pprof", "profiling"},
-        {"probing.crash", "handling crashes"},
         {"probing.listen", "serving on an address"},
         {"probing.background", "serving in the background"},
         {"probing.torch.profiling", "recording PyTorch modules"},
@@ -85,8 +93,10 @@ static bool begin(const struct prb_probe_call *call, struct prb_error *err)
     if (configured != getpid())
         configure(&place);
     bool set = !call->settings || prb_settings_set_lines(call->settings, err);
-    if (set)
+    if (set) {
         tell_later(place.folder);
+        prb_crash_configure();
+    }
     if (!set || !prb_server_start(&place, err)) {
         prb_own_close(place.folder);
         return false;
@@ -116,11 +126,25 @@ static void tell(const struct prb_error *err, char *out, size_t cap)
         *out = '\0';
 }
 
+/* The Python side of the crash handler; nobody here has the GIL.  A program that was started with
+ * it may not get far before it crashes, so it is waited for. */
+static void follow_crash(bool was_on)
+{
+    bool on = prb_crash_is_on();
+    if (on && !was_on)
+        prb_crash_stack();
+    if (on != was_on)
+        prb_crash_python(on, CRASH_WAIT_MS);
+}
+
 static int config_set(const char *key, const char *value, char *error, size_t cap)
 {
     struct prb_error err;
-    if (prb_settings_set(key, value, &err))
+    bool was_on = prb_crash_is_on();
+    if (prb_settings_set(key, value, &err)) {
+        follow_crash(was_on);
         return 0;
+    }
     tell(&err, error, cap);
     return -1;
 }
@@ -184,12 +208,14 @@ __attribute__((visibility("default"))) int prb_probe_start(struct prb_probe_call
     if (call->version != PRB_PROBE_START_VERSION || call->size < sizeof *call)
         return -1; /* where its error is, only its version knows */
     pthread_mutex_lock(&starting);
-    bool again = runs_here();
+    bool again = runs_here(), was_on = again && prb_crash_is_on();
     bool ok =
         again ? !call->settings || prb_settings_set_lines(call->settings, &err) : begin(call, &err);
     if (ok)
         log_start(call->how, again);
     pthread_mutex_unlock(&starting);
+    if (ok)
+        follow_crash(was_on);
     if (ok)
         call->functions = &functions;
     else

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/own.h"
 #include "inject/probe/python.h"
@@ -59,6 +60,7 @@ void prb_server_finish(void)
         if (prb_server.clients[i])
             prb_client_abandon(prb_server.clients[i], &prb_request_detach);
     prb_python_detach(PYTHON_MS, NULL);
+    prb_crash_end();
     prb_tables_end();
     for (int i = 0; i < PRB_CLIENTS_MAX; i++)
         if (prb_server.clients[i])

@@ -11,7 +11,9 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread
 	%D%/request.c %D%/request.h %D%/requests.def %D%/basic.c %D%/switches.c \
 	%D%/settings.c %D%/settings.def %D%/settings.h %D%/value.c %D%/value.h %D%/log.c %D%/log.h %D%/place_make.c \
 	%D%/protocol.h %D%/message.c %D%/message.h %D%/place.c %D%/place.h %D%/libc.h \
-	%D%/tables.c %D%/tables.h \
+	%D%/tables.c %D%/tables.h lib/crash/record.h \
+	%D%/crash/crash.h %D%/crash/raw.h %D%/crash/arm.c %D%/crash/handler.c %D%/crash/memory.c %D%/crash/note.c %D%/crash/python.c %D%/crash/raw_text.c \
+	%D%/crash/stack.c %D%/crash/write.c \
 	lib/base/buf.c lib/base/error.c lib/base/json_text.c lib/base/nearest.c lib/base/utf8.c \
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
 	lib/ring/table.c lib/ring/write.c

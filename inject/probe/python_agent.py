@@ -243,9 +243,19 @@ def begin(closing):
     atexit.register(closing)
 
 
+def crash_hooks(on):
+    part("crash")
+    if on:
+        crash_begin()  # noqa: F821
+    else:
+        crash_end()  # noqa: F821
+
+
 def detach(closing):
     import atexit
 
+    if "crash_end" in globals():
+        crash_end()  # noqa: F821
     atexit.unregister(closing)
     streams["detach"]()
     name_spaces.clear()

@@ -306,6 +306,7 @@ void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py)
         {PRB_PYTHON_DEBUG, prb_debug_answer},
         {PRB_PYTHON_DETACH, detach},
         {PRB_PYTHON_DEBUG_END, prb_debug_take_out},
+        {PRB_PYTHON_CRASH, prb_crash_python_call},
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if ((int)job->request.kind == calls[i].kind)

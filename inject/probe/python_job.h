@@ -17,6 +17,7 @@
 /* More of enum prb_python_kind; they run although nobody waits any more. */
 #define PRB_PYTHON_DETACH 100    /* take all out */
 #define PRB_PYTHON_DEBUG_END 101 /* take the debugger out */
+#define PRB_PYTHON_CRASH 102     /* frame: the hooks of the crash handler, 1 in, 0 out */
 
 enum prb_job_phase { PRB_JOB_WAITING, PRB_JOB_RUNNING, PRB_JOB_ENDED };
 enum prb_job_stop { PRB_JOB_GO_ON, PRB_JOB_CANCELLED, PRB_JOB_OVERDUE, PRB_JOB_CLOSING };
@@ -122,6 +123,9 @@ const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size);
 struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err);
 /* CODES, STAY and the like into a namespace. */
 void prb_job_add_tables(const struct prb_py_api *py, struct prb_py *space);
+/* crash/python.c */
+bool prb_crash_python_call(struct prb_python_job *job, const struct prb_py_api *py,
+                           struct prb_error *err);
 /* With the GIL: where its code stands, into job->where. */
 void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py);
 /* In a child after fork(2): the agent is the parent's. */

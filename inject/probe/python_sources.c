@@ -8,7 +8,7 @@
 
 #include "inject/probe/debug/parts.inc"
 
-#define PARTS(P) P(agent) P(streams) P(show) P(frames) P(statements) P(complete)
+#define PARTS(P) P(agent) P(streams) P(show) P(frames) P(statements) P(complete) P(crash)
 
 static const char agent_source[] = {
 #include "inject/probe/python_agent.inc"
@@ -27,6 +27,9 @@ static const char statements_source[] = {
 };
 static const char complete_source[] = {
 #include "inject/probe/python_complete.inc"
+};
+static const char crash_source[] = {
+#include "inject/probe/python_crash.inc"
 };
 
 const struct prb_py_source prb_py_sources[] = {

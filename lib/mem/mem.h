@@ -77,6 +77,14 @@ void prb_mem_record_set(struct prb_mem *record, enum prb_record_mode mode); /* a
 bool prb_mem_record_renew(struct prb_mem *record, struct prb_error *err);
 /* How many pages were not known in mode STILL. */
 size_t prb_mem_record_late(const struct prb_mem *record);
+/* How many pages are recorded, and to forget all but the first so many that were: what was read first counts most. */
+size_t prb_mem_record_pages(const struct prb_mem *record);
+void prb_mem_record_cut(struct prb_mem *record, size_t pages);
+#define PRB_RECORD_PAGE 4096 /* bytes */
+/* Zeros instead of what is recorded of [start, end): what must not leave the process. */
+void prb_mem_record_blank(struct prb_mem *record, prb_addr start, prb_addr end);
+/* Zeros wherever these bytes stand in what is recorded, also across pages. */
+void prb_mem_record_hide(struct prb_mem *record, const void *bytes, size_t len);
 /* The pages recorded, ascending: calls each(context, addr, data, len) for each run of adjacent pages; stops at false. */
 bool prb_mem_record_each(struct prb_mem *record,
                          bool (*each)(void *context, prb_addr addr, const void *data, size_t len), void *context);

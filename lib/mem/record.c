@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "mem/mem.h"
 
-#define PAGE 4096u
+#define PAGE ((size_t)PRB_RECORD_PAGE)
 /* 256 MiB; decoding touches some hundred pages. */
 #define PAGES_MAX 65536
 
@@ -243,6 +243,59 @@ bool prb_mem_record_renew(struct prb_mem *record, struct prb_error *err)
 size_t prb_mem_record_late(const struct prb_mem *record)
 {
     return ((const struct record *)record)->late;
+}
+
+size_t prb_mem_record_pages(const struct prb_mem *record)
+{
+    return ((const struct record *)record)->count;
+}
+
+void prb_mem_record_cut(struct prb_mem *record, size_t pages)
+{
+    struct record *self = (struct record *)record;
+    if (self->count <= pages)
+        return;
+    for (size_t i = pages; i < self->count; i++)
+        free(self->pages[i]);
+    self->count = pages;
+    memset(self->table, 0, (self->table_mask + 1) * sizeof *self->table);
+    for (size_t i = 0; i < self->count; i++)
+        self->table[slot_of(self, self->pages[i]->number)] = self->pages[i];
+}
+
+void prb_mem_record_blank(struct prb_mem *record, prb_addr start, prb_addr end)
+{
+    struct record *self = (struct record *)record;
+    for (size_t i = 0; i < self->count; i++) {
+        prb_addr first = self->pages[i]->number * PAGE, last = first + PAGE;
+        prb_addr lo = start > first ? start : first, hi = end < last ? end : last;
+        if (lo < hi)
+            memset(self->pages[i]->data + (lo - first), 0, (size_t)(hi - lo));
+    }
+}
+
+/* Bytes that begin at the end of a page, by how many lie in it. */
+static void hide_across(struct record *self, struct page *page, const uint8_t *bytes, size_t len)
+{
+    struct page *next = self->table[slot_of(self, page->number + 1)];
+    for (size_t n = 1; next && n < len && n <= PAGE; n++)
+        if (memcmp(page->data + PAGE - n, bytes, n) == 0 && len - n <= PAGE &&
+            memcmp(next->data, bytes + n, len - n) == 0) {
+            memset(page->data + PAGE - n, 0, n);
+            memset(next->data, 0, len - n);
+        }
+}
+
+void prb_mem_record_hide(struct prb_mem *record, const void *bytes, size_t len)
+{
+    struct record *self = (struct record *)record;
+    for (size_t i = 0; len && i < self->count; i++) {
+        struct page *page = self->pages[i];
+        for (uint8_t *at = page->data;
+             (at = memmem(at, (size_t)(page->data + PAGE - at), bytes, len)); at += len)
+            memset(at, 0, len);
+        hide_across(self, page, bytes, len);
+    }
 }
 
 static int by_number(const void *left, const void *right)

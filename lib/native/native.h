@@ -45,6 +45,9 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
 void prb_unwinder_free(struct prb_unwinder *unwinder);
 PRB_DEFINE_AUTO_PTR(prb_unwinder, struct prb_unwinder, prb_unwinder_free)
 
+/* Follow no more than so many frames of a stack. */
+void prb_unwinder_limit(struct prb_unwinder *unwinder, size_t frames_max);
+
 /* A new look at the target begins: what was read of it is forgotten, and so are all frames, names
  * and rows given out. */
 void prb_unwinder_renew(struct prb_unwinder *unwinder);

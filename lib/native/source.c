@@ -41,7 +41,7 @@ static struct prb_source *from_build_id(struct prb_proc *proc, struct prb_elf *e
 {
     uint8_t id[64];
     size_t len = prb_elf_build_id(elf, id);
-    if (len < 2 || !prb_proc_live(proc))
+    if (len < 2 || !prb_proc_exists(proc))
         return NULL;
     PRB_AUTO(prb_buf) struct prb_buf path = {0};
     prb_buf_addf(&path, "/proc/%d/root/usr/lib/debug/.build-id/%02x/", (int)prb_proc_pid(proc),

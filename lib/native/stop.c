@@ -37,6 +37,7 @@ void prb_thread_copy_deinit(struct prb_thread_copy *copy)
 /* Stack bytes from sp up: what most stacks need at first, the rest of a deeper one in a second
  * read. */
 #define FIRST_BYTES 49152
+#define STILL_PAGE 4096
 
 static bool reserve_stack(struct prb_thread_copy *copy, size_t bytes, struct prb_error *err)
 {
@@ -310,15 +311,26 @@ static bool take_live(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
     return copy_by_stop(proc, stop, err);
 }
 
+/* What stands still needs no copy of its own moment: the rest is read page by page as the walk comes
+ * to it, and no more, since in a snapshot every page counts. */
+static bool read_still_stack(struct prb_mem *mem, prb_addr sp, struct prb_thread_copy *copy,
+                             struct prb_error *err)
+{
+    size_t room = STILL_PAGE - sp % STILL_PAGE;
+    if (!reserve_stack(copy, room, err))
+        return false;
+    copy->stack_start = sp;
+    copy->stack_len = prb_mem_read_some(mem, sp, copy->stack, room);
+    return true;
+}
+
 static bool take_saved(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
                        struct prb_thread_copy *copy, struct prb_error *err)
 {
     unsigned sp = prb_arch_host()->sp;
-    if (!prb_proc_registers(proc, tid, &copy->registers, err))
-        return false;
-    if (prb_register_known(&copy->registers, sp))
-        read_stack(mem, copy->registers.value[sp], false, copy);
-    return true;
+    return prb_proc_registers(proc, tid, &copy->registers, err) &&
+           (!prb_register_known(&copy->registers, sp) ||
+            read_still_stack(mem, copy->registers.value[sp], copy, err));
 }
 
 bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,

@@ -120,7 +120,7 @@ static uint64_t sum_code(const struct prb_maps *maps)
 bool prb_unwind_tables_follow(struct prb_unwinder *u, bool again)
 {
     struct prb_proc *proc = u->modules->proc;
-    const struct prb_maps *maps = prb_proc_maps(proc, again && prb_proc_live(proc), NULL);
+    const struct prb_maps *maps = prb_proc_maps(proc, again && prb_proc_exists(proc), NULL);
     uint64_t code = maps ? sum_code(maps) : 0;
     if (u->tables && code == u->code)
         return true;

@@ -252,10 +252,12 @@ static bool walk_on(struct walk *walk, struct prb_native_frame *frame,
     return true;
 }
 
+void prb_unwinder_limit(struct prb_unwinder *u, size_t frames_max) { u->frames_max = frames_max; }
+
 static bool walk_all(struct walk *walk, struct prb_native_frame frame, struct prb_error *err)
 {
     for (;;) {
-        if (walk->count >= PRB_NATIVE_FRAMES_MAX) {
+        if (walk->count >= (walk->u->frames_max ? walk->u->frames_max : PRB_NATIVE_FRAMES_MAX)) {
             walk->broken = "more native frames than are followed";
             return true;
         }

@@ -45,6 +45,7 @@ struct prb_unwinder {
     uint64_t code;               /* a sum over the maps of code that modules are of */
     struct prb_mem *mem;
     const struct prb_arch *arch;
+    size_t frames_max; /* 0: PRB_NATIVE_FRAMES_MAX */
     struct prb_arena arena;
     struct prb_pages pages;
     struct prb_unwind_table *tables; /* beside modules->items */

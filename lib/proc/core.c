@@ -12,6 +12,7 @@
 
 #include "proc/core_file.h"
 #include "proc/elf_file.h"
+#include "proc/unpack.h"
 
 /* The file behind one map. */
 struct back {
@@ -355,24 +356,6 @@ static const struct prb_proc_ops core_ops = {
     .free = core_free,
 };
 
-/* First bytes of what a core may be packed in. */
-static const struct {
-    const char *magic, *name, *command;
-} packings[] = {
-    {"\x28\xb5\x2f\xfd", "zstd", "unzstd"},
-    {"\x04\x22\x4d\x18", "lz4", "unlz4"},
-    {"\xfd\x37zXZ", "xz", "unxz"},
-    {"\x1f\x8b", "gzip", "gunzip"},
-};
-
-static size_t packing_of(const char *head)
-{
-    size_t i = 0, count = sizeof packings / sizeof *packings;
-    while (i < count && memcmp(head, packings[i].magic, strlen(packings[i].magic)) != 0)
-        i++;
-    return i;
-}
-
 static bool read_head(const char *path, char head[20])
 {
     memset(head, 0, 20);
@@ -388,18 +371,51 @@ bool prb_proc_is_core(const char *path)
     if (!read_head(path, head))
         return false;
     memcpy(&type, head + 16, sizeof type);
-    return packing_of(head) < sizeof packings / sizeof *packings ||
+    return prb_packing(head) != NULL ||
            (memcmp(head, ELFMAG, SELFMAG) == 0 && type == ET_CORE);
 }
 
-static bool refuse_packed(const char *path, struct prb_error *err)
+static bool is_of_a_file(const struct prb_core_file *file, prb_addr addr)
+{
+    for (size_t i = 0; i < file->mapped_count; i++)
+        if (addr >= file->mapped[i].start && addr < file->mapped[i].end)
+            return true;
+    return false;
+}
+
+/* coredump_filter (core(5)) can leave out all that decoding needs, and what libraries' data became;
+ * their files would then tell how it began. */
+static bool has_memory(const struct prb_core_file *file, const char *path, struct prb_error *err)
+{
+    bool left_out = false;
+    for (size_t i = 0; i < file->segment_count; i++) {
+        const struct prb_core_segment *segment = &file->segments[i];
+        if (!segment->writable || is_of_a_file(file, segment->addr))
+            continue;
+        if (segment->file_len)
+            return true;
+        left_out = true;
+    }
+    if (!left_out)
+        return true;
+    prb_fail(err, PRB_UNSUPPORTED, "%s has no stacks and no heap: private memory was left out", path);
+    return prb_error_remedy(err, "Before it crashes: echo 0x33 >/proc/PID/coredump_filter");
+}
+
+/* The core's file, unpacked where it is packed. */
+static int open_plain(const char *path, struct prb_error *err)
 {
     char head[20];
-    size_t i = read_head(path, head) ? packing_of(head) : sizeof packings / sizeof *packings;
-    if (i == sizeof packings / sizeof *packings)
-        return true;
-    prb_fail(err, PRB_UNSUPPORTED, "%s is packed (%s)", path, packings[i].name);
-    return prb_error_remedy(err, "Unpack it first: %s %s", packings[i].command, path);
+    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        prb_fail_sys(err, errno, "cannot open %s", path);
+        return -1;
+    }
+    if (read_head(path, head) && prb_packing(head))
+        return prb_unpack(fd, path, err);
+    int result = fd;
+    fd = -1;
+    return result;
 }
 
 static double time_of(struct core *core)
@@ -424,9 +440,9 @@ struct prb_proc *prb_proc_open_core(const char *path, const char *exe, const cha
     core->base.ops = &core_ops;
     core->base.inner = -1;
     core->root = -1;
-    core->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    core->fd = open_plain(path, err);
     if (core->fd < 0)
-        return PRB_NULL(prb_fail_sys(err, errno, "cannot open %s", path));
+        return NULL;
     core->path = strdup(path);
     core->exe = exe ? strdup(exe) : NULL;
     if (!core->path || (exe && !core->exe))
@@ -434,11 +450,13 @@ struct prb_proc *prb_proc_open_core(const char *path, const char *exe, const cha
     core->root = open(sysroot ? sysroot : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (core->root < 0)
         return PRB_NULL(prb_fail_sys(err, errno, "cannot open the folder %s", sysroot));
-    if (!refuse_packed(path, err) || !prb_core_file_read(core->fd, path, &core->file, err))
+    if (!prb_core_file_read(core->fd, path, &core->file, err))
+        return NULL;
+    if (!core->file.texts && !has_memory(&core->file, path, err))
         return NULL;
     core->base.pid = core->file.pid;
     core->base.snapshot = core->file.texts != NULL;
-    if (core->file.thread_count && core->file.threads[0].signal && !core->base.snapshot) {
+    if (core->file.thread_count && core->file.threads[0].signal) {
         core->base.signal = core->file.threads[0].signal;
         core->base.signalled = core->file.threads[0].tid;
     }

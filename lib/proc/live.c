@@ -302,7 +302,8 @@ struct prb_proc *prb_proc_open(pid_t pid, struct prb_error *err)
         close(folder);
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
     }
-    live->base = (struct prb_proc){.ops = &prb_proc_live_ops, .pid = pid, .inner = -1};
+    live->base =
+        (struct prb_proc){.ops = &prb_proc_live_ops, .pid = pid, .exists = true, .inner = -1};
     live->folder = folder;
     if (!identify(live, &live->identity, err)) {
         close(folder);

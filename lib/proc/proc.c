@@ -32,6 +32,8 @@ pid_t prb_proc_pid(const struct prb_proc *proc) { return proc->pid; }
 
 bool prb_proc_live(const struct prb_proc *proc) { return proc->ops == &prb_proc_live_ops; }
 
+bool prb_proc_exists(const struct prb_proc *proc) { return proc->exists; }
+
 double prb_proc_time(const struct prb_proc *proc) { return proc->time; }
 
 bool prb_proc_is_snapshot(const struct prb_proc *proc) { return proc->snapshot; }

@@ -75,10 +75,20 @@ void prb_proc_free(struct prb_proc *proc);
 PRB_DEFINE_AUTO_PTR(prb_proc, struct prb_proc, prb_proc_free)
 
 pid_t prb_proc_pid(const struct prb_proc *proc);
-/* Whether it answers from a living process (and so can be stopped). */
+/* Whether it answers from a living process that goes on meanwhile (and so can be stopped). */
 bool prb_proc_live(const struct prb_proc *proc);
+/* Whether there is such a process now, live or held by a debugger: the kernel answers for its number. */
+bool prb_proc_exists(const struct prb_proc *proc);
 /* Seconds since the epoch at which a core or snapshot was taken; 0: live. */
 double prb_proc_time(const struct prb_proc *proc);
+/*
+ * A process, or core, that a debugger holds: texts and files from inner (taken, also on failure), memory by read, and
+ * what that does not give from inner; registers by registers (may be NULL): values of count registers by name into
+ * values, false when the thread has none to tell; else as the debugger's own thread gets them by ptrace.
+ */
+typedef bool prb_registers_fn(void *context, pid_t tid, const char *const *names, size_t count, uint64_t *values);
+struct prb_proc *prb_proc_hold(struct prb_proc *inner, prb_mem_fn *read, prb_registers_fn *registers, void *context,
+                               struct prb_error *err);
 /* GONE when the process ended or executes another program than when it was opened; else true. */
 bool prb_proc_check(struct prb_proc *proc, struct prb_error *err);
 /* Append a text of /proc/PID; at most 16 MiB.  UNSUPPORTED when a core does not know it. */
@@ -118,6 +128,7 @@ int prb_proc_signal(const struct prb_proc *proc, pid_t *tid_out);
 struct prb_saved_task {
     pid_t tid;
     struct prb_registers registers; /* known 0: none */
+    int signal;                     /* that ended the process came to it; 0: none.  Such a task goes first */
 };
 bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record, const struct prb_saved_task *tasks, size_t count,
                    const char *path, uint64_t *bytes_out, struct prb_error *err);

@@ -77,6 +77,8 @@ static bool add_thread(struct image *image, const struct prb_saved_task *task,
     size_t size = PRSTATUS_HEAD + arch->gregset_size + PRSTATUS_TAIL;
     if (size > sizeof status)
         return prb_fail(err, PRB_INTERNAL, "no room for the registers");
+    memcpy(status, &(int32_t){task->signal}, 4);                      /* si_signo */
+    memcpy(status + 12, &(uint16_t){(uint16_t)task->signal}, 2);      /* pr_cursig */
     memcpy(status + 32, &(uint32_t){(uint32_t)task->tid}, 4);
     if (!prb_arch_gregset(arch, &task->registers, status + PRSTATUS_HEAD, arch->gregset_size, err))
         return false;

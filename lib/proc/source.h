@@ -38,6 +38,7 @@ struct prb_proc {
     double time; /* when it was taken; 0: live */
     int signal;  /* that ended it; 0: none */
     pid_t signalled;
+    bool exists; /* such a process is there now */
     bool snapshot;
     bool recording;
     struct prb_proc_text *texts;

@@ -92,6 +92,7 @@ static void find_static_gil(struct prb_elf *elf, struct prb_py *py)
         py->gil_static_end = py->gil_static + COND_SIZE;
     symbol_address(elf, py->module, "gil_last_holder", &py->gil_last_holder);
     symbol_address(elf, py->module, "gil_switch_number", &py->gil_switch_number);
+    symbol_address(elf, py->module, "_PyGC_generation0", &py->gc_generation0);
 }
 
 /* Where the state of the interpreter in this module lies by what its file says: runtime, or (≤3.6)
@@ -399,6 +400,28 @@ static void look_everywhere(struct search *search)
         }
 }
 
+/* Of a core: the files by which an interpreter could be told, and that are not here. */
+static bool not_found(struct search *search, struct prb_error *err)
+{
+    struct prb_modules *modules = search->modules;
+    char missing[200] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < modules->count && !prb_proc_exists(modules->proc); i++) {
+        struct prb_module *module = &modules->items[i];
+        if ((named_python(module) || i == 0) && used < sizeof missing &&
+            mapped_executable(modules, module) && !prb_modules_elf(modules, module, NULL))
+            used += (size_t)snprintf(missing + used, sizeof missing - used, "%s%s",
+                                     used ? ", " : "", base_name(module->path));
+    }
+    if (!used)
+        return prb_fail(err, PRB_NOT_PYTHON, "no CPython in process %d",
+                        (int)prb_proc_pid(modules->proc));
+    prb_fail(err, PRB_NOT_FOUND, "no CPython can be told in the core of process %d without its %s",
+             (int)prb_proc_pid(modules->proc), missing);
+    return prb_error_remedy(err, "Name the folder that holds the process's files with --sysroot, "
+                                 "or its executable with --exe");
+}
+
 bool prb_py_find(struct prb_modules *modules, struct prb_mem *mem, struct prb_py **out,
                  size_t *count_out, struct prb_error *err)
 {
@@ -414,8 +437,7 @@ bool prb_py_find(struct prb_modules *modules, struct prb_mem *mem, struct prb_py
                 *err = search.first;
             return false;
         }
-        return prb_fail(err, PRB_NOT_PYTHON, "no CPython in process %d",
-                        (int)prb_proc_pid(modules->proc));
+        return not_found(&search, err);
     }
     *out = search.found;
     *count_out = search.count;

@@ -21,7 +21,9 @@ struct prb_py {
     /* ≤3.6 with symbols, the GIL's variables of Python/ceval_gil.h; 0: not known */
     prb_addr gil_static, gil_static_end; /* gil_cond */
     prb_addr gil_last_holder, gil_switch_number;
+    prb_addr gc_generation0;   /* ≤3.6 with symbols, the word _PyGC_generation0; else 0 */
     struct prb_module *module; /* the file it lives in; NULL when found without */
+    size_t frames_max;         /* of one stack that are followed; 0: PRB_FRAMES_MAX */
     prb_addr code_type;        /* PyCode_Type, once a code object was seen; else 0 */
     char origin[240];          /* "3.11.7 by Py_Version, table 3.11 checked on 2 threads" */
     struct prb_code_cache *codes; /* code objects read so far (code.h) */

@@ -327,7 +327,7 @@ void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, 
         breaks(walk, tstate, "unreadable thread state");
         return;
     }
-    follow(&chain, frame, PRB_FRAMES_MAX);
+    follow(&chain, frame, py->frames_max ? py->frames_max : PRB_FRAMES_MAX);
     if (anchors && PRB_IS(layout, anchor, CFRAMES))
         anchor_by_cframes(&chain, tstate, cframe);
 }

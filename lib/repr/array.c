@@ -1,9 +1,11 @@
 /* The texts of numpy's and torch's objects; lib/tensor reads them. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "repr/parts.h"
 #include "repr/writer.h"
-#include "tensor/array.h"
+#include "tensor/tensor.h"
 
 static void add_type(struct prb_repr *repr, struct prb_object_type *type)
 {
@@ -12,13 +14,52 @@ static void add_type(struct prb_repr *repr, struct prb_object_type *type)
     prb_text_add(&repr->text, name.data ? name.data : "?");
 }
 
+#define ROW_ELEMENTS 20 /* of an item of an array that is shown in a list of items */
+
+void prb_array_stride(const struct prb_tensor *array, struct prb_buf *out)
+{
+    int64_t unit = array->torch && array->item_size ? array->item_size : 1;
+    prb_buf_addc(out, '(');
+    for (unsigned i = 0; i < array->dims; i++)
+        prb_buf_addf(out, "%s%" PRId64, i ? ", " : "", array->stride[i] / unit);
+    prb_buf_adds(out, array->dims == 1 ? ",)" : ")");
+}
+
+void prb_array_value(struct prb_objects *objects, const struct prb_tensor *array,
+                     struct prb_buf *out)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (prb_tensor_text_in(prb_objects_py(objects)->mem, array, 1, &text, NULL) && text.data)
+        prb_buf_addf(out, " = %s", text.data);
+}
+
+bool prb_array_elements(struct prb_objects *objects, prb_addr object, uint64_t start,
+                        uint64_t count, prb_raw_part_fn *each, void *context, struct prb_error *err)
+{
+    struct prb_tensor array, item;
+    if (!prb_array_read(objects, object, &array, err))
+        return false;
+    for (uint64_t i = start; i < start + count; i++) {
+        PRB_AUTO(prb_buf) struct prb_buf text = {0};
+        char name[24], access[32];
+        struct prb_error why = {0};
+        snprintf(name, sizeof name, "%" PRIu64, i);
+        snprintf(access, sizeof access, "[%s]", name);
+        if (!prb_tensor_slice(&array, name, &item, err))
+            return false;
+        if (!prb_tensor_text_in(prb_objects_py(objects)->mem, &item, ROW_ELEMENTS, &text, &why))
+            prb_buf_addf(&text, "<unreadable: %s>", why.text);
+        struct prb_raw_part part = {.name = name, .access = access, .text = text.data};
+        if (!each(context, &part))
+            return true;
+    }
+    return true;
+}
+
 void prb_repr_array(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
 {
-    struct prb_array array;
-    bool good = type->kind == PRB_OBJ_TENSOR
-                    ? prb_tensor_read(repr->objects, object, &array, NULL)
-                    : prb_ndarray_read(repr->objects, object, &array, NULL);
-    if (!good) {
+    struct prb_tensor array;
+    if (!prb_array_read(repr->objects, object, &array, NULL)) {
         prb_repr_short(repr, object, type);
         return;
     }

@@ -10,7 +10,7 @@
 
 #include "repr/repr.h"
 #include "repr/writer.h"
-#include "tensor/array.h"
+#include "tensor/tensor.h"
 
 /* ---- elements ---- */
 
@@ -33,11 +33,23 @@ static bool size_field(enum prb_object_kind kind, enum prb_field *out)
     return false;
 }
 
+static bool read_array(struct prb_objects *objects, prb_addr object, enum prb_object_kind kind,
+                       struct prb_tensor *out)
+{
+    return (kind == PRB_OBJ_TENSOR || kind == PRB_OBJ_NDARRAY) &&
+           prb_array_read(objects, object, out, NULL);
+}
+
 static bool element_count(struct prb_objects *objects, prb_addr object, enum prb_object_kind kind,
                           uint64_t *out, struct prb_error *err)
 {
     enum prb_field field;
+    struct prb_tensor array;
     *out = 0;
+    if (read_array(objects, object, kind, &array)) {
+        *out = array.dims && !array.unreadable[0] ? (uint64_t)array.shape[0] : 0;
+        return true;
+    }
     if (!size_field(kind, &field))
         return true;
     if (!prb_objects_field(objects, object, field, out))
@@ -125,10 +137,13 @@ bool prb_object_elements(struct prb_objects *objects, prb_addr object, uint64_t 
         return false;
     if (start >= size || !count)
         return true;
+    count = count < size - start ? count : size - start;
+    if (type->kind == PRB_OBJ_TENSOR || type->kind == PRB_OBJ_NDARRAY)
+        return prb_array_elements(objects, object, start, count, each, context, err);
     struct elements elements = {
         .objects = objects,
         .start = start,
-        .end = count < size - start ? start + count : size,
+        .end = start + count,
         .subscripts = type->kind != PRB_OBJ_SET && type->kind != PRB_OBJ_FROZENSET,
         .each = each,
         .context = context,
@@ -206,15 +221,7 @@ static void give_held(struct attributes *attributes, prb_addr object, enum prb_o
     }
 }
 
-static bool read_array(struct prb_objects *objects, prb_addr object, enum prb_object_kind kind,
-                       struct prb_array *out)
-{
-    return kind == PRB_OBJ_TENSOR    ? prb_tensor_read(objects, object, out, NULL)
-           : kind == PRB_OBJ_NDARRAY ? prb_ndarray_read(objects, object, out, NULL)
-                                     : false;
-}
-
-static void add_shape(const struct prb_array *array, char open, char close, struct prb_buf *out)
+static void add_shape(const struct prb_tensor *array, char open, char close, struct prb_buf *out)
 {
     prb_buf_addc(out, open);
     for (unsigned i = 0; i < array->dims; i++)
@@ -224,14 +231,30 @@ static void add_shape(const struct prb_array *array, char open, char close, stru
     prb_buf_addc(out, close);
 }
 
-static void give_array(struct attributes *attributes, const struct prb_array *array)
+static void give_array(struct attributes *attributes, const struct prb_tensor *array)
 {
-    PRB_AUTO(prb_buf) struct prb_buf shape = {0};
+    PRB_AUTO(prb_buf) struct prb_buf shape = {0}, stride = {0}, version = {0};
     add_shape(array, '(', ')', &shape);
+    prb_array_stride(array, &stride);
+    prb_buf_addf(&version, "%" PRId64, array->version);
     const struct prb_raw_part parts[] = {
         {.name = "shape", .access = ".shape", .text = shape.data},
         {.name = "dtype", .access = ".dtype", .text = array->dtype},
         {.name = "device", .access = ".device", .text = array->device},
+        {.name = "layout", .text = array->torch ? array->layout : NULL},
+        {.name = "stride", .text = stride.data},
+        {.name = "requires_grad",
+         .access = ".requires_grad",
+         .text = !array->torch          ? NULL
+                 : array->requires_grad ? "True"
+                                        : "False"},
+        {.name = "is_leaf",
+         .access = ".is_leaf",
+         .text = !array->torch    ? NULL
+                 : array->is_leaf ? "True"
+                                  : "False"},
+        {.name = "version", .text = array->version >= 0 ? version.data : NULL},
+        {.name = "unreadable", .text = array->unreadable},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !attributes->ended; i++)
         if (parts[i].text && *parts[i].text)
@@ -260,7 +283,7 @@ bool prb_object_attributes(struct prb_objects *objects, prb_addr object, prb_raw
                            void *context, struct prb_error *err)
 {
     struct attributes attributes = {.each = each, .context = context, .objects = objects};
-    struct prb_array array;
+    struct prb_tensor array;
     struct prb_object_type *type = prb_type_of(objects, object, err);
     if (!type)
         return false;
@@ -308,7 +331,7 @@ bool prb_object_summary(struct prb_objects *objects, prb_addr object, size_t lim
                         struct prb_buf *out, struct prb_error *err)
 {
     struct prb_repr_limits limits = {.characters = limit};
-    struct prb_array array;
+    struct prb_tensor array;
     struct prb_object_type *type = prb_type_of(objects, object, err);
     if (!type)
         return false;
@@ -318,5 +341,7 @@ bool prb_object_summary(struct prb_objects *objects, prb_addr object, size_t lim
     add_shape(&array, '[', ']', out);
     if (*array.device)
         prb_buf_addf(out, " %s", array.device);
+    if (!array.dims)
+        prb_array_value(objects, &array, out);
     return prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "no memory for a text");
 }

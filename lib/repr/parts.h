@@ -37,4 +37,16 @@ bool prb_object_attributes(struct prb_objects *objects, prb_addr object, prb_raw
 bool prb_object_summary(struct prb_objects *objects, prb_addr object, size_t limit,
                         struct prb_buf *out, struct prb_error *err);
 
+/* ---- array.c ---- */
+
+/* Items of the first dimension, as texts. */
+bool prb_array_elements(struct prb_objects *objects, prb_addr object, uint64_t start,
+                        uint64_t count, prb_raw_part_fn *each, void *context,
+                        struct prb_error *err);
+/* As the library's own: of torch in elements, of numpy in bytes. */
+void prb_array_stride(const struct prb_tensor *array, struct prb_buf *out);
+/* Append " = 2.5", where the element of an array without dimensions can be read. */
+void prb_array_value(struct prb_objects *objects, const struct prb_tensor *array,
+                     struct prb_buf *out);
+
 #endif

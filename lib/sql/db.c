@@ -108,6 +108,12 @@ void prb_db_close(struct prb_db *db)
     free(db);
 }
 
+void prb_db_watch(struct prb_db *db, bool (*go_on)(void *context), void *context)
+{
+    db->go_on = go_on;
+    db->go_on_context = context;
+}
+
 void prb_db_reveal(struct prb_db *db, bool reveal) { db->settings.reveal_secrets = reveal; }
 
 const char *prb_db_warning(const struct prb_db *db) { return db->warning[0] ? db->warning : NULL; }

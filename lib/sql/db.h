@@ -26,10 +26,14 @@ struct prb_statement_view {
     struct prb_rows *rows; /* made so far; freed when the statement has ended */
     size_t row_sets;
     struct prb_stacks *stacks; /* or NULL */
+    void *shared;              /* prb_rows_shared, or NULL */
+    void (*shared_free)(void *shared);
     bool failed;               /* a fill function failed: error */
     struct prb_error error;
     double deadline; /* monotonic s; passed: timed_out */
     bool timed_out;
+    double asked; /* monotonic s: when the watcher was asked last */
+    bool stopped; /* it said no */
 };
 
 struct prb_db {
@@ -43,6 +47,8 @@ struct prb_db {
     const char *refused; /* what the authorizer refused last, or NULL */
     char warning[360];   /* of the last query, or "" */
     bool busy;           /* a query runs */
+    bool (*go_on)(void *context); /* prb_db_watch, or NULL */
+    void *go_on_context;
     struct prb_stacks *(*take_stacks)(struct prb_target *target,
                                       const struct prb_stack_options *options,
                                       struct prb_error *err); /* prb_stacks_take, or a test's */

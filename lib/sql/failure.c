@@ -4,10 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/nearest.h"
 #include "sql/db.h"
 #include "sql/dialect.h"
 #include "sql/excerpt.h"
-#include "base/nearest.h"
 
 /* The user's text and where the failed statement lies in it. */
 struct source {
@@ -244,6 +244,8 @@ bool prb_db_failure(struct prb_db *db, int rc, const char *text, size_t len,
             *err = db->view.error;
         return false;
     }
+    if (db->view.stopped)
+        return prb_fail(err, PRB_TIMEOUT, "the statement was stopped");
     if (db->view.timed_out) {
         prb_fail(err, PRB_TIMEOUT, "the statement ran longer than %lld ms and was ended",
                  (long long)(db->settings.query_timeout * 1000));

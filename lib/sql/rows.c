@@ -222,3 +222,14 @@ const struct prb_stacks *prb_rows_stacks(struct prb_rows *rows, struct prb_error
 {
     return prb_db_stacks(rows->db, err);
 }
+
+void *prb_rows_shared(struct prb_rows *rows, prb_rows_make_fn *make, void (*free)(void *shared),
+                      struct prb_error *err)
+{
+    struct prb_statement_view *view = &rows->db->view;
+    if (!view->shared) {
+        view->shared = make(rows->db->target, err);
+        view->shared_free = free;
+    }
+    return view->shared;
+}

@@ -87,6 +87,13 @@ void prb_rows_warn(struct prb_rows *rows, const char *format, ...)
  * leaves out what it did not ask for. Borrowed until the statement ends.
  */
 const struct prb_stacks *prb_rows_stacks(struct prb_rows *rows, struct prb_error *err);
+/*
+ * One thing more that the tables of a statement share: what make gave, asked once in a statement and
+ * freed with it.  NULL: make failed, now or before.
+ */
+typedef void *prb_rows_make_fn(struct prb_target *target, struct prb_error *err);
+void *prb_rows_shared(struct prb_rows *rows, prb_rows_make_fn *make, void (*free)(void *shared),
+                      struct prb_error *err);
 /* PRB_NEED_* of the whole statement. */
 unsigned prb_rows_needs(const struct prb_rows *rows);
 /* Seconds since the epoch at which the statement began: what now() says. */

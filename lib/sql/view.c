@@ -11,12 +11,20 @@ static double seconds(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+#define ASK_SECONDS 0.02 /* between two questions to the watcher */
+
 /* SQLite's progress handler: other than 0 ends the statement. */
 static int past_deadline(void *context)
 {
-    struct prb_statement_view *view = &((struct prb_db *)context)->view;
-    view->timed_out = seconds(CLOCK_MONOTONIC) > view->deadline;
-    return view->timed_out;
+    struct prb_db *db = context;
+    struct prb_statement_view *view = &db->view;
+    double now = seconds(CLOCK_MONOTONIC);
+    view->timed_out = now > view->deadline;
+    if (db->go_on && now - view->asked > ASK_SECONDS) {
+        view->asked = now;
+        view->stopped = !db->go_on(db->go_on_context);
+    }
+    return view->timed_out || view->stopped;
 }
 
 #define PROGRESS_STEPS                                                                             \
@@ -44,6 +52,8 @@ void prb_view_end(struct prb_db *db)
     free(db->view.wanted);
     if (db->view.stacks)
         prb_stacks_free(db->view.stacks);
+    if (db->view.shared)
+        db->view.shared_free(db->view.shared);
     db->view = (struct prb_statement_view){0};
 }
 

@@ -2,6 +2,7 @@
 #include "table/registry.h"
 
 #include "sql/db.h"
+#include "table/kept_tables.h"
 #include "table/ring_folder.h"
 #include "table/user_tables.h"
 #include "target/target.h"
@@ -21,8 +22,11 @@ struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
     if (!db)
         return NULL;
     db->take_stacks = prb_stacks_take;
-    if (target && prb_proc_live(target->proc) &&
+    if (target && prb_proc_exists(target->proc) &&
         !(db->source = prb_user_tables_of(target->proc, err)))
+        return NULL;
+    if (target && !prb_proc_exists(target->proc) &&
+        !(db->source = prb_kept_tables_of(target->proc, err)))
         return NULL;
     return PRB_STEAL(db);
 }

@@ -110,7 +110,7 @@ static int open_folder(const struct owner *owner, const char *data)
 int prb_ring_folder_of(struct prb_proc *proc)
 {
     struct owner owner;
-    if (!prb_proc_live(proc) || !owner_of(proc, &owner))
+    if (!prb_proc_exists(proc) || !owner_of(proc, &owner))
         return -1;
     int fd = owner.data[0] == '/' ? open_folder(&owner, owner.data) : -1;
     for (size_t i = 0; fd < 0 && i < PRB_RING_PLACES; i++) {

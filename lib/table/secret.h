@@ -12,5 +12,7 @@ bool prb_secret_name(const char *name);
 /* Append value with the passwords of its URLs masked (scheme://user:password@host); returns whether
  * there were any. */
 bool prb_secret_mask_urls(const char *value, struct prb_buf *out);
+/* Append an environment, "A=1\0B=2\0" (NUL-terminated), with all of that masked. */
+void prb_environment_mask(const char *text, size_t len, struct prb_buf *out);
 
 #endif

@@ -64,7 +64,7 @@ void prb_row_started(struct prb_rows *rows, const struct prb_proc *proc,
 {
     enum { STARTTIME = 22 };
     struct timespec now, up;
-    if (stat->count < STARTTIME || !prb_proc_live(proc)) {
+    if (stat->count < STARTTIME || !prb_proc_exists(proc)) {
         prb_row_null(rows);
         return;
     }

@@ -34,6 +34,23 @@ static bool add_variable(struct prb_rows *rows, const char *name, const char *va
     return true;
 }
 
+/* A crash dump holds what may be shown, and no more (lib/crash/write.c). */
+void prb_environment_mask(const char *text, size_t len, struct prb_buf *out)
+{
+    for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
+        const char *entry = text + at, *equals = strchr(entry, '=');
+        PRB_AUTO_FREE char *name = equals ? strndup(entry, (size_t)(equals - entry)) : NULL;
+        if (!name)
+            continue;
+        prb_buf_addf(out, "%s=", name);
+        if (equals[1] && prb_secret_name(name))
+            prb_buf_adds(out, PRB_MASK);
+        else
+            prb_secret_mask_urls(equals + 1, out);
+        prb_buf_addc(out, '\0');
+    }
+}
+
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_proc *proc = prb_rows_target(rows)->proc;

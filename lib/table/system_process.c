@@ -45,7 +45,7 @@ static void add_folder(struct prb_rows *rows, const struct prb_target *target)
 {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/%d/cwd", (int)target->info.pid);
-    ssize_t n = prb_proc_live(target->proc) ? readlink(link, path, sizeof path) : -1;
+    ssize_t n = prb_proc_exists(target->proc) ? readlink(link, path, sizeof path) : -1;
     if (n > 0)
         prb_row_textn(rows, path, (size_t)n);
     else

@@ -39,8 +39,8 @@ struct user_tables {
 
 /* ---- rows ---- */
 
-static void put_cell(struct prb_rows *rows, const struct prb_ring_column *column,
-                     const struct prb_ring_value *value)
+void prb_ring_cell(struct prb_rows *rows, const struct prb_ring_column *column,
+                   const struct prb_ring_value *value)
 {
     if (value->null)
         prb_row_null(rows);
@@ -65,7 +65,7 @@ static bool put_row(void *context, const struct prb_ring_value *values)
     prb_row_begin(filling->rows);
     for (size_t i = 0; i < filling->count; i++) {
         if (filling->wanted[i])
-            put_cell(filling->rows, &filling->columns[i], &values[i]);
+            prb_ring_cell(filling->rows, &filling->columns[i], &values[i]);
         else
             prb_row_null(filling->rows);
     }
@@ -122,6 +122,16 @@ static const struct {
     [PRB_RING_TIME] = {PRB_REAL, "s", "since the epoch"},
 };
 
+struct prb_column prb_ring_sql_column(const struct prb_ring_column *column)
+{
+    return (struct prb_column){
+        .name = column->name,
+        .type = kinds[column->type].type,
+        .unit = *column->unit ? column->unit : kinds[column->type].unit,
+        .doc = *column->doc ? column->doc : kinds[column->type].doc,
+    };
+}
+
 /* NULL: no ring, or one that cannot be shown. */
 static struct user_table *user_table_new(int folder, const char *file)
 {
@@ -132,12 +142,7 @@ static struct user_table *user_table_new(int folder, const char *file)
     size_t count;
     const struct prb_ring_column *columns = prb_ring_columns(user->reader, &count);
     for (size_t i = 0; i < count; i++)
-        user->columns[i] = (struct prb_column){
-            .name = columns[i].name,
-            .type = kinds[columns[i].type].type,
-            .unit = *columns[i].unit ? columns[i].unit : kinds[columns[i].type].unit,
-            .doc = *columns[i].doc ? columns[i].doc : kinds[columns[i].type].doc,
-        };
+        user->columns[i] = prb_ring_sql_column(&columns[i]);
     user->table = (struct prb_table){.schema = SCHEMA,
                                      .name = prb_ring_name(user->reader),
                                      .doc = "rows that the program wrote itself",

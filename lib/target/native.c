@@ -6,6 +6,7 @@
 
 #include "target/look.h"
 
+#define MISSING_NAMED 6 /* files in a warning */
 #define MOMENT_TRIES 4 /* takes of one thread until chain and native stack are of one moment */
 
 struct taken {
@@ -111,6 +112,35 @@ static void warn_without_registers(struct prb_look *look)
                                     "--native, so no native frames stand in it";
 }
 
+/* Of a core: without a file its frames cannot be unwound or named. */
+static void warn_of_missing_files(struct prb_look *look, const struct prb_native_stack *stacks,
+                                  size_t count)
+{
+    PRB_AUTO(prb_buf) struct prb_buf names = {0};
+    const struct prb_module *told[MISSING_NAMED];
+    size_t n = 0;
+    if (prb_proc_exists(look->target->proc))
+        return;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < stacks[i].count && n < MISSING_NAMED; k++) {
+            struct prb_module *module = stacks[i].frames[k].module;
+            size_t at = 0;
+            while (at < n && told[at] != module)
+                at++;
+            if (!module || at < n || prb_modules_elf(&look->target->modules, module, NULL))
+                continue;
+            const char *slash = strrchr(module->path, '/');
+            prb_buf_addf(&names, "%s%s", n ? ", " : "", slash ? slash + 1 : module->path);
+            told[n++] = module;
+        }
+    if (n && prb_buf_ok(&names))
+        look->box->stacks.warning =
+            prb_arena_printf(&look->box->arena,
+                             "native frames are missing or have no names, as these files are not "
+                             "here (--sysroot): %s",
+                             names.data);
+}
+
 struct prb_native_look *prb_native_look_take(struct prb_look *look, struct prb_error *err)
 {
     struct prb_unwinder *unwinder = prb_target_unwinder(look->target, err);
@@ -129,6 +159,7 @@ struct prb_native_look *prb_native_look_take(struct prb_look *look, struct prb_e
             native->stacks[named++] = native->items[i].stack;
     if (count && !named)
         warn_without_registers(look);
+    warn_of_missing_files(look, native->stacks, named);
     prb_unwinder_name(unwinder, native->stacks, named, look->options->source_lines);
     return PRB_STEAL(native);
 }

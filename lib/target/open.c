@@ -64,6 +64,7 @@ static void fill_info(struct prb_target *target)
     struct prb_target_info *info = &target->info;
     struct prb_proc *proc = target->proc;
     info->kind = prb_proc_live(proc)          ? PRB_TARGET_PROCESS
+                 : prb_proc_exists(proc)      ? PRB_TARGET_CALLBACK
                  : prb_proc_is_snapshot(proc) ? PRB_TARGET_SNAPSHOT
                                               : PRB_TARGET_CORE;
     info->pid = prb_proc_pid(proc);
@@ -221,6 +222,11 @@ static bool all_digits(const char *text)
     return n > 0 && text[n] == '\0';
 }
 
+static const char *copied(struct prb_target *target, const char *text)
+{
+    return text ? prb_arena_strdup(&target->arena, text) : NULL;
+}
+
 struct prb_target *prb_target_open_core(const char *path, const char *exe, const char *sysroot,
                                         bool record, struct prb_error *err)
 {
@@ -228,10 +234,39 @@ struct prb_target *prb_target_open_core(const char *path, const char *exe, const
     struct prb_target *target = proc ? prb_target_over(proc, record, err) : NULL;
     if (!target)
         return NULL;
-    target->path = prb_arena_strdup(&target->arena, path);
-    target->exe = exe ? prb_arena_strdup(&target->arena, exe) : NULL;
-    target->sysroot = sysroot ? prb_arena_strdup(&target->arena, sysroot) : NULL;
+    target->path = copied(target, path);
+    target->exe = copied(target, exe);
+    target->sysroot = copied(target, sysroot);
     return target;
+}
+
+struct prb_target *prb_target_hold(const struct prb_debugger *debugger, const char *exe,
+                                   const char *sysroot, bool record, struct prb_error *err)
+{
+    struct prb_proc *inner = debugger->pid ? prb_proc_open(debugger->pid, err)
+                                           : prb_proc_open_core(debugger->core, exe, sysroot, err);
+    struct prb_proc *proc =
+        inner ? prb_proc_hold(inner, debugger->read, debugger->registers, debugger->context, err)
+              : NULL;
+    struct prb_target *target = proc ? prb_target_over(proc, record, err) : NULL;
+    if (!target)
+        return NULL;
+    target->debugger = *debugger;
+    target->debugger.core = target->path = copied(target, debugger->core);
+    target->exe = copied(target, exe);
+    target->sysroot = copied(target, sysroot);
+    return target;
+}
+
+struct prb_target *prb_target_open_debugger(const struct prb_debugger *debugger,
+                                            const struct prb_target_options *options,
+                                            struct prb_error *err)
+{
+    static const struct prb_target_options none;
+    options = options ? options : &none;
+    if (debugger->pid < 0 || (debugger->pid == 0) == (debugger->core == NULL))
+        return PRB_NULL(prb_fail(err, PRB_USAGE, "a debugger holds a process or a core"));
+    return prb_target_hold(debugger, options->exe, options->sysroot, false, err);
 }
 
 static struct prb_target *open_file(const char *path, const struct prb_target_options *options,

@@ -19,7 +19,8 @@ struct taking {
     struct box *box;
     struct prb_objects *objects;
     size_t limit;
-    bool failed; /* out of memory */
+    const char *only; /* the part that is wanted, by its access; NULL: all */
+    bool failed;      /* out of memory */
 };
 
 void prb_parts_free(struct prb_parts *parts)
@@ -55,6 +56,8 @@ static bool take(void *context, const struct prb_raw_part *raw)
 {
     struct taking *taking = context;
     struct box *box = taking->box;
+    if (taking->only && (!raw->access || strcmp(raw->access, taking->only) != 0))
+        return true;
     if (box->parts.count >= PRB_PARTS_MAX || box->bytes > PARTS_BYTES_MAX)
         return false;
     if (!PRB_GROW(box->parts.items, box->parts.count, box->cap)) {
@@ -69,7 +72,7 @@ static bool take(void *context, const struct prb_raw_part *raw)
     };
     if (raw->object)
         describe(taking, raw->object, part);
-    return true;
+    return !taking->only;
 }
 
 static bool take_parts(struct taking *taking, prb_addr object,
@@ -91,7 +94,10 @@ struct prb_parts *prb_parts_take(struct prb_target *target, prb_addr object,
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "parts of an object"));
     PRB_AUTO(prb_parts) struct prb_parts *parts = &box->parts;
     options = options ? options : &whole;
-    struct taking taking = {box, target->runtimes[0].objects, options->repr_limit, false};
+    struct taking taking = {.box = box,
+                            .objects = target->runtimes[0].objects,
+                            .limit = options->repr_limit,
+                            .only = options->only};
     if (prb_proc_live(target->proc))
         prb_objects_clear(taking.objects);
     PRB_AUTO(prb_buf) struct prb_buf type = {0};

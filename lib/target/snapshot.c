@@ -27,6 +27,9 @@ void prb_target_keep(struct prb_target *target, pid_t tid, const struct prb_regi
 
 static struct prb_target *open_again(const struct prb_target *target, struct prb_error *err)
 {
+    const struct prb_debugger *debugger = &target->debugger;
+    if (debugger->pid || debugger->core)
+        return prb_target_hold(debugger, target->exe, target->sysroot, true, err);
     if (!prb_proc_live(target->proc))
         return prb_target_open_core(target->path, target->exe, target->sysroot, true, err);
     struct prb_proc *proc = prb_proc_open(prb_proc_pid(target->proc), err);
@@ -58,6 +61,19 @@ static bool keep_all_tasks(struct prb_target *target, struct prb_error *err)
             prb_target_keep(target, tasks.items[i].tid, &(struct prb_registers){0});
     }
     return true;
+}
+
+/* Debuggers select the first thread of a core: the one that got the signal, else the main one. */
+static void put_first(struct prb_target *target)
+{
+    const struct prb_target_info *info = prb_target_info(target);
+    pid_t tid = info->signalled ? info->signalled : info->pid;
+    for (size_t i = 1; i < target->saved_count; i++)
+        if (target->saved[i].tid == tid) {
+            struct prb_saved_task first = target->saved[i];
+            memmove(&target->saved[1], &target->saved[0], i * sizeof first);
+            target->saved[0] = first;
+        }
 }
 
 static bool same_text(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
@@ -94,9 +110,11 @@ static bool write_once(struct prb_target *target, const char *path,
         return false;
     record_texts(copy);
     struct prb_stacks *seen = prb_stacks_take(copy, &what, err);
-    bool ok = seen && keep_all_tasks(copy, err) &&
-              prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path,
-                            bytes_out, err);
+    bool ok = seen && keep_all_tasks(copy, err);
+    if (ok)
+        put_first(copy);
+    ok = ok && prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out,
+                             err);
     prb_target_close(copy);
     struct prb_target *file = ok ? prb_target_open_core(path, NULL, NULL, false, err) : NULL;
     what.stop = false;

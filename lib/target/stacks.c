@@ -374,7 +374,7 @@ struct prb_stacks *prb_stacks_take(struct prb_target *target,
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "stacks"));
     PRB_AUTO(prb_stacks) struct prb_stacks *stacks = &box->stacks;
     options = options ? options : &defaults;
-    stacks->time = prb_proc_live(target->proc) ? now_seconds() : prb_proc_time(target->proc);
+    stacks->time = prb_proc_exists(target->proc) ? now_seconds() : prb_proc_time(target->proc);
     copy_info(box, &target->info);
     bool ok = take_all(target, options, box, err);
     /* Whatever was or was not read of a target that ended, or became another program, is no answer.

@@ -28,8 +28,10 @@ struct prb_target {
     struct prb_runtime *runtimes;     /* parallel to pys */
     struct prb_unwinder *unwinder;    /* made on first use */
     const char *path, *exe, *sysroot; /* what a core or snapshot was opened with */
+    struct prb_debugger debugger;     /* that holds it; no pid and no core: none does */
     struct prb_saved_task *saved;     /* while a snapshot is made: registers as they were taken */
     size_t saved_count, saved_cap;
+    const struct prb_crash *crash; /* of a crash dump, made when first asked for */
 };
 
 /* Open over a process description, which is taken, also on failure.  recorder (may be NULL): read
@@ -39,6 +41,10 @@ struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct pr
 /* A core or snapshot; exe and sysroot may be NULL. */
 struct prb_target *prb_target_open_core(const char *path, const char *exe, const char *sysroot,
                                         bool record, struct prb_error *err);
+
+/* Open what a debugger holds; exe and sysroot, of a core, may be NULL. */
+struct prb_target *prb_target_hold(const struct prb_debugger *debugger, const char *exe,
+                                   const char *sysroot, bool record, struct prb_error *err);
 
 /* The unwinder of the target, made on first use; borrowed. */
 struct prb_unwinder *prb_target_unwinder(struct prb_target *target, struct prb_error *err);

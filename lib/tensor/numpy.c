@@ -1,14 +1,22 @@
-/* numpy: arrays of numpy 1 and 2, and the scalars that are objects of their own. */
+/* numpy: arrays of numpy 1 and 2, and their element types. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "py/object/reader.h"
-#include "tensor/array.h"
+#include "tensor/tensor.h"
 
 /* Offsets from the end of the object's head. */
-enum { ARRAY_DIMS = 8, ARRAY_SHAPE = 16, ARRAY_DESCR = 40 };
+enum {
+    ARRAY_DATA = 0,
+    ARRAY_DIMS = 8,
+    ARRAY_SHAPE = 16,
+    ARRAY_STRIDES = 24,
+    ARRAY_BASE = 32,
+    ARRAY_DESCR = 40,
+    ARRAY_FLAGS = 48,
+};
+enum { FLAG_OWN_DATA = 4 }; /* NPY_ARRAY_OWNDATA */
 enum {
     DESCR_TYPE = 0,
     DESCR_KIND = 8,
@@ -115,170 +123,101 @@ bool prb_numpy_dtype_read(struct prb_objects *objects, prb_addr object, char out
 
 /* ---- arrays ---- */
 
-bool prb_ndarray_read(struct prb_objects *objects, prb_addr object, struct prb_array *out,
-                      struct prb_error *err)
+struct head {
+    uint64_t data, shape, strides, base, descr;
+    int32_t dims, flags;
+};
+
+static bool read_head(struct prb_objects *objects, prb_addr object, struct head *out)
 {
     prb_addr array = body(objects, object);
-    struct prb_array found = {0};
-    int32_t dims;
-    uint64_t shape, descr;
-    if (!read_at(objects, array + ARRAY_DIMS, &dims, 4) || dims < 0 || dims > PRB_ARRAY_DIMS_MAX ||
-        !prb_objects_words(objects, array + ARRAY_SHAPE, &shape, 1) ||
-        !prb_objects_words(objects, array + ARRAY_DESCR, &descr, 1) ||
-        (dims && !read_at(objects, shape, found.shape, 8 * (size_t)dims)) ||
-        !dtype_name(objects, descr, found.dtype, sizeof found.dtype))
+    uint8_t bytes[ARRAY_FLAGS + 4];
+    if (!read_at(objects, array, bytes, sizeof bytes))
+        return false;
+    memcpy(&out->data, bytes + ARRAY_DATA, 8);
+    memcpy(&out->dims, bytes + ARRAY_DIMS, 4);
+    memcpy(&out->shape, bytes + ARRAY_SHAPE, 8);
+    memcpy(&out->strides, bytes + ARRAY_STRIDES, 8);
+    memcpy(&out->base, bytes + ARRAY_BASE, 8);
+    memcpy(&out->descr, bytes + ARRAY_DESCR, 8);
+    memcpy(&out->flags, bytes + ARRAY_FLAGS, 4);
+    return out->dims >= 0 && out->dims <= PRB_TENSOR_DIMS_MAX;
+}
+
+static bool count_elements(struct prb_tensor *tensor)
+{
+    tensor->numel = 1;
+    bool empty = false, good = true;
+    for (unsigned i = 0; i < tensor->dims; i++) {
+        empty |= tensor->shape[i] == 0;
+        good &= tensor->shape[i] >= 0;
+    }
+    if (empty)
+        tensor->numel = 0;
+    for (unsigned i = 0; i < tensor->dims && !empty; i++)
+        good = good && !__builtin_mul_overflow(tensor->numel, tensor->shape[i], &tensor->numel);
+    return good;
+}
+
+/* Everything but what owns the elements. */
+static bool read_array(struct prb_objects *objects, const struct head *head, struct prb_tensor *out)
+{
+    int64_t size = 0;
+    size_t bytes = 8 * (size_t)head->dims;
+    out->dims = (unsigned)head->dims;
+    if ((bytes && !read_at(objects, head->shape, out->shape, bytes)) ||
+        !dtype_name(objects, head->descr, out->dtype, sizeof out->dtype) ||
+        !item_size(objects, body(objects, head->descr), &size) || !count_elements(out))
+        return false;
+    if (bytes && !read_at(objects, head->strides, out->stride, bytes))
+        snprintf(out->unreadable, sizeof out->unreadable, "its strides cannot be read");
+    out->item_size = size <= UINT32_MAX ? (unsigned)size : 0;
+    out->data = head->data;
+    return true;
+}
+
+/* What holds the elements: the array itself, or the array that it is a view of. */
+static void find_storage(struct prb_objects *objects, const struct head *head,
+                         struct prb_tensor *out)
+{
+    struct prb_tensor owner = {0};
+    struct head base;
+    out->storage_size = -1;
+    if (head->flags & FLAG_OWN_DATA) {
+        out->storage = out->data;
+        out->storage_size = out->numel * out->item_size;
+    } else if (head->base && prb_object_kind(objects, head->base, NULL) == PRB_OBJ_NDARRAY &&
+               read_head(objects, head->base, &base) && base.flags & FLAG_OWN_DATA &&
+               read_array(objects, &base, &owner)) {
+        out->storage = owner.data;
+        out->storage_size = owner.numel * owner.item_size;
+    }
+    out->storage_offset = out->storage ? (int64_t)(out->data - out->storage) : 0;
+}
+
+bool prb_ndarray_read(struct prb_objects *objects, prb_addr object, struct prb_tensor *out,
+                      struct prb_error *err)
+{
+    struct prb_tensor found = {
+        .object = object, .layout = "strided", .is_leaf = true, .version = -1};
+    struct head head;
+    if (!read_head(objects, object, &head) || !read_array(objects, &head, &found))
         return prb_fail(err, PRB_CORRUPT, "no readable numpy array at 0x%" PRIx64, object);
-    found.dims = (unsigned)dims;
-    for (unsigned i = 0; i < found.dims; i++)
-        if (found.shape[i] < 0)
-            return prb_fail(err, PRB_CORRUPT, "no readable numpy array at 0x%" PRIx64, object);
+    find_storage(objects, &head, &found);
+    prb_tensor_settle(&found);
     *out = found;
     return true;
 }
 
-/* ---- scalars ---- */
-
-enum scalar { SIGNED, UNSIGNED, HALF, FLOATING, DOUBLE, COMPLEX, DOUBLE_COMPLEX, BOOL };
-enum { SCALAR_MAX = 16 }; /* bytes */
-
-static const struct {
-    const char *name;
-    enum scalar kind;
-    unsigned size; /* bytes */
-} scalars[] = {
-    {"numpy.int8", SIGNED, 1},
-    {"numpy.int16", SIGNED, 2},
-    {"numpy.int32", SIGNED, 4},
-    {"numpy.int64", SIGNED, 8},
-    {"numpy.longlong", SIGNED, 8},
-    {"numpy.intc", SIGNED, 4},
-    {"numpy.uint8", UNSIGNED, 1},
-    {"numpy.uint16", UNSIGNED, 2},
-    {"numpy.uint32", UNSIGNED, 4},
-    {"numpy.uint64", UNSIGNED, 8},
-    {"numpy.ulonglong", UNSIGNED, 8},
-    {"numpy.uintc", UNSIGNED, 4},
-    {"numpy.float16", HALF, 2},
-    {"numpy.float32", FLOATING, 4},
-    {"numpy.float64", DOUBLE, 8},
-    {"numpy.complex64", COMPLEX, 8},
-    {"numpy.complex128", DOUBLE_COMPLEX, 16},
-    {"numpy.bool_", BOOL, 1},
-    {"numpy.bool", BOOL, 1},
-};
-
-static double half_to_double(uint16_t half)
+bool prb_array_read(struct prb_objects *objects, prb_addr object, struct prb_tensor *out,
+                    struct prb_error *err)
 {
-    int exponent = half >> 10 & 31, fraction = half & 1023;
-    double value = exponent == 31 ? (fraction ? NAN : INFINITY)
-                   : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                                  : ldexp(fraction, -24);
-    return half >> 15 ? -value : value;
-}
-
-/* The fewest digits that read back as the same float. */
-static void add_float(float value, bool point_zero, struct prb_buf *out)
-{
-    char text[PRB_FLOAT_TEXT];
-    double wide = (double)value;
-    for (int digits = 1; digits <= 9 && isfinite(value); digits++) {
-        snprintf(text, sizeof text, "%.*e", digits - 1, wide);
-        if (strtof(text, NULL) == value) {
-            wide = strtod(text, NULL);
-            break;
-        }
-    }
-    prb_float_format(wide, point_zero, text);
-    prb_buf_adds(out, text);
-}
-
-static void add_half(uint16_t half, struct prb_buf *out)
-{
-    char text[PRB_FLOAT_TEXT];
-    double value = half_to_double(half), tried = value;
-    /* Five digits tell any two of them apart; the neighbours are at least 2^-11 of the value away.
-     */
-    for (int digits = 1; digits <= 5 && isfinite(value) && value != 0; digits++) {
-        snprintf(text, sizeof text, "%.*e", digits - 1, value);
-        tried = strtod(text, NULL);
-        double gap = ldexp(1, (half >> 10 & 31 ? half >> 10 & 31 : 1) - 25);
-        if (fabs(tried - value) < gap / 2)
-            break;
-        tried = value;
-    }
-    prb_float_format(tried, true, text);
-    prb_buf_adds(out, text);
-}
-
-static void add_double(double value, bool point_zero, struct prb_buf *out)
-{
-    char text[PRB_FLOAT_TEXT];
-    prb_float_format(value, point_zero, text);
-    prb_buf_adds(out, text);
-}
-
-static void add_integer(enum scalar kind, unsigned size, const uint8_t *bytes, struct prb_buf *out)
-{
-    uint64_t word = 0;
-    memcpy(&word, bytes, size);
-    unsigned unused = 64 - 8 * size;
-    if (kind == SIGNED)
-        prb_buf_addf(out, "%" PRId64, (int64_t)(word << unused) >> unused);
-    else if (kind == UNSIGNED)
-        prb_buf_addf(out, "%" PRIu64, word);
-    else
-        prb_buf_adds(out, word ? "True" : "False");
-}
-
-static void add_complex(bool wide, const uint8_t *bytes, struct prb_buf *out)
-{
-    float narrow[2];
-    double parts[2];
-    memcpy(narrow, bytes, sizeof narrow);
-    memcpy(parts, bytes, sizeof parts);
-    for (int i = 0; i < 2; i++) {
-        if (i && !(wide ? signbit(parts[i]) : signbit(narrow[i])))
-            prb_buf_addc(out, '+');
-        if (wide)
-            add_double(parts[i], false, out);
-        else
-            add_float(narrow[i], false, out);
-    }
-    prb_buf_addc(out, 'j');
-}
-
-static void add_scalar(enum scalar kind, unsigned size, const uint8_t bytes[SCALAR_MAX],
-                       struct prb_buf *out)
-{
-    uint16_t half;
-    float single;
-    double value;
-    memcpy(&half, bytes, sizeof half);
-    memcpy(&single, bytes, sizeof single);
-    memcpy(&value, bytes, sizeof value);
-    if (kind == HALF)
-        add_half(half, out);
-    else if (kind == FLOATING)
-        add_float(single, true, out);
-    else if (kind == DOUBLE)
-        add_double(value, true, out);
-    else if (kind == COMPLEX || kind == DOUBLE_COMPLEX)
-        add_complex(kind == DOUBLE_COMPLEX, bytes, out);
-    else
-        add_integer(kind, size, bytes, out);
-}
-
-bool prb_scalar_read(struct prb_objects *objects, prb_addr object, const char *type_name,
-                     struct prb_buf *out, struct prb_error *err)
-{
-    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
-        if (strcmp(scalars[i].name, type_name))
-            continue;
-        uint8_t bytes[SCALAR_MAX] = {0};
-        if (!read_at(objects, body(objects, object), bytes, scalars[i].size))
-            return prb_fail_addr(err, object, "the scalar at 0x%" PRIx64 " cannot be read", object);
-        add_scalar(scalars[i].kind, scalars[i].size, bytes, out);
-        return true;
-    }
-    return prb_fail(err, PRB_UNSUPPORTED, "%s is no scalar that is known", type_name);
+    struct prb_object_type *type = prb_type_of(objects, object, err);
+    if (!type)
+        return false;
+    if (type->kind == PRB_OBJ_TENSOR)
+        return prb_torch_read(objects, object, out, err);
+    if (type->kind == PRB_OBJ_NDARRAY)
+        return prb_ndarray_read(objects, object, out, err);
+    return prb_fail(err, PRB_UNSUPPORTED, "%s is neither a tensor nor an array", type->name);
 }

@@ -24,8 +24,11 @@ import target as live  # noqa: E402
 from timing import in_turn, measure, of_root, peer  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
+import crashes  # noqa: E402
+import debuggers  # noqa: E402
 import debugging  # noqa: E402
 import getting_in  # noqa: E402
+import tensors  # noqa: E402
 
 BUILD = os.environ.get("BUILDDIR", ".")
 SAMPLE = os.path.join(BUILD, "tests", "bench", "sample")
@@ -239,7 +242,7 @@ def markdown(figures):
     return "\n".join(lines)
 
 
-PARTS = [commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS
+PARTS = [commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS + crashes.PARTS
 
 
 def main():

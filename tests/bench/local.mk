@@ -2,7 +2,7 @@
 check_PROGRAMS += tests/bench/sample
 check_PROGRAMS += tests/bench/measure
 tests_bench_measure_LDADD =
-EXTRA_DIST += %D%/bench.py %D%/timing.py %D%/getting_in.py %D%/gaps.py %D%/train.py %D%/parked.py %D%/debugging.py %D%/calls.py %D%/spinners.py
+EXTRA_DIST += %D%/bench.py %D%/calls.py %D%/crashes.py %D%/debuggers.py %D%/debugging.py %D%/gaps.py %D%/getting_in.py %D%/parked.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/train.py
 
 .PHONY: bench
 bench: all tests/bench/sample tests/bench/measure
@@ -12,3 +12,7 @@ tests_bench_sample_LDADD = libprb.la
 check_PROGRAMS += tests/bench/ring_rows
 tests_bench_ring_rows_LDADD = libprb.la $(SQLITE_LIBS)
 bench: tests/bench/ring_rows
+# How fast statistics of tensors are.
+check_PROGRAMS += tests/bench/tensor_speed
+tests_bench_tensor_speed_LDADD = libprb.la
+bench: tests/bench/tensor_speed

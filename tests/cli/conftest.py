@@ -95,6 +95,11 @@ outer()
 JOB_NAME = "cli-test-job-{}".format(os.getpid())
 
 
+@pytest.fixture
+def job_program():
+    return JOB
+
+
 @pytest.fixture(scope="module")
 def job(start):
     """A program of six threads, five of which wait at the same place."""

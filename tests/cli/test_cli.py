@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 PROBING = os.environ["PROBING"]
-COMMANDS = {"list": "ls l", "backtrace": "bt b", "debug": "dbg d", "dap": "", "query": "q", "tables": "tbl", "snapshot": "",
+COMMANDS = {"list": "ls l", "backtrace": "bt b", "debug": "dbg d", "dap": "", "query": "q", "tables": "tbl", "snapshot": "", "crash": "",
             "inject": "in i", "eval": "e", "repl": "r", "config": "cfg c", "detach": "", "launch": "",
             "help": "", "version": "", "completion": ""}
 USAGE, QUERY_ERROR, UNSUPPORTED = 2, 9, 6
@@ -217,3 +217,31 @@ def test_man_page(probing, tmp_path):
     done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", str(page)], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=60)
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_dump_into_the_targets_log(probing, start, job_program, tmp_path):
+    """debug --dump --to-target: behind what its log has already; a pipe that nobody empties does not hold us up."""
+    log = tmp_path / "log"
+    with open(str(log), "w") as file:
+        file.write("before\n")
+        file.flush()
+        process = start(job_program, "logging", stderr=file)
+        said = probing(process.pid, "debug", "--dump", "--to-target").works()
+        assert "written to the standard error of process {}".format(process.pid) in said
+        file.write("behind\n")
+    text = log.read_text()
+    assert text.startswith("before\n") and text.endswith("behind\n")
+    assert "innermost" in text and "waiter-3" in text and "\x1b" not in text
+    probing(process.pid, "debug", "--to-target", "--listen").fails(USAGE, "--dump")
+    full, other = os.pipe()
+    os.set_blocking(other, False)
+    try:
+        while True:
+            os.write(other, b"x" * 65536)
+    except BlockingIOError:
+        pass
+    os.set_blocking(other, True)
+    process = start(job_program, "stuck", stderr=other)
+    probing(process.pid, "debug", "--dump", "--to-target").fails(13, "nobody reads")
+    os.close(full)
+    os.close(other)

@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
+import pythons
 import target as targets
+from torch_python import torch_python
 
 CALL = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "dap", "look_call")
 
@@ -348,3 +350,26 @@ def test_core_of_a_crash(any_python, folders, look, tmp_path):
     assert "Abort" in one.thread("MainThread")["name"]
     if sys.version_info >= (3, 7):
         assert one.ask("exception_info", threadId=child.pid)["exceptionId"] in ("ValueError", "signal 6")
+
+
+def test_tensor_unfolds(start, look):
+    """A tensor shows its facts by name, and rows of its elements by number."""
+    if not torch_python():
+        pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
+    python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
+    process = start(python, "torch_train.py").settle(only=True)
+    one = look(process.pid)
+    one.ask("pause", threadId=process.pid)
+    frame = next(row for thread in one.ask("threads")["threads"] for row in one.frames(thread) if row["name"] == "step")
+    local = one.variables(one.scope(frame, "Locals")["variablesReference"])
+    values, loss = local["values"], local["loss"]
+    assert values["value"] == "Tensor float32 [4, 8] cpu" and values["indexedVariables"] == 4
+    named = one.variables(values["variablesReference"], filter="named")
+    assert {name: named[name]["value"] for name in ("shape", "stride", "dtype", "requires_grad", "layout")} == {
+        "shape": "(4, 8)", "stride": "(8, 1)", "dtype": "float32", "requires_grad": "False", "layout": "strided"}
+    rows = one.variables(values["variablesReference"], filter="indexed", start=1, count=2)
+    assert sorted(rows) == ["1", "2"]
+    for row in rows.values():
+        numbers = json.loads(row["value"])
+        assert len(numbers) == 8 and len(set(numbers)) == 1 and numbers[0] == int(numbers[0])
+    assert re.match(r"Tensor float32 \[\] cpu = [0-9.]+$", loss["value"]), loss

@@ -1,7 +1,8 @@
-"""Sessions that only look, as a client has them: a live process without the probe, its core, its snapshot."""
+"""Sessions that only look, as a client has them: a live process without the probe, its core, its crash dump, its snapshot."""
 
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -15,7 +16,7 @@ NOT_THERE = [("continue", {"threadId": 1}), ("next", {"threadId": 1}),
              ("goto", {"threadId": 1, "targetId": 1}), ("writeMemory", {"memoryReference": "0x1", "data": ""})]
 
 
-@pytest.fixture(params=["core", "snapshot", "look"])
+@pytest.fixture(params=["core", "crash", "snapshot", "look"])
 def looked_at(request, debuggee, client, tmp_path, any_python):
     """A session with what the fixture's name says of a program whose thread waits in suspended()."""
     if any_python.root:
@@ -28,6 +29,11 @@ def looked_at(request, debuggee, client, tmp_path, any_python):
         probing("-t", program.pid, "snapshot", "--locals", path, check=False)
         assert os.path.exists(path)
         arguments = {"snapshot": path}
+    elif request.param == "crash":
+        probing("-p", program.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
+        os.kill(program.pid, signal.SIGSEGV)
+        program.target.child.wait(DEADLINE)
+        arguments = {"core": str(next(tmp_path.glob("crash-*.snap")))}
     elif request.param == "core":
         if not shutil.which("gcore"):
             pytest.skip("needs gdb's gcore")

@@ -9,7 +9,7 @@
 #include "../unit/object_image.h"
 #include "repr/parts.h"
 #include "repr/repr.h"
-#include "tensor/array.h"
+#include "tensor/tensor.h"
 
 enum { RECORD = 11 };
 

@@ -314,7 +314,8 @@ def test_every_column_of_every_table(start, python, tables):
         columns = query_alone("DESCRIBE {}.{}".format(schema, name))
         for column in columns:
             rows = query(target.pid, 'SELECT "{}" AS x FROM {}.{}'.format(column["column_name"], schema, name))
-            assert rows, (schema, name)
+            # There need be no tensor, no exception, and no crash.
+            assert rows or schema == "torch" or name in ("exception", "crash"), (schema, name)
             for row in rows:
                 assert row["x"] is None or isinstance(row["x"], types[column["data_type"]]), (name, column)
 

@@ -3,7 +3,8 @@
 #include "unit.h"
 
 #include "object_image.h"
-#include "tensor/array.h"
+#include "py/object/reader.h"
+#include "tensor/tensor.h"
 
 enum { VERSION_3_11 = 7 };
 
@@ -52,15 +53,85 @@ static void every_place(void **state)
     for (uint64_t sizes = 56; sizes <= 72; sizes += 8)
         for (int how = 0; how < 3; how++) {
             struct tensor t;
-            struct prb_array array;
+            struct prb_tensor array;
             struct prb_error err;
             tensor_init(&t, sizes, how > 0, how > 1);
-            assert_ok(prb_tensor_read(t.f.objects, t.object, &array, &err), err);
+            assert_ok(prb_torch_read(t.f.objects, t.object, &array, &err), err);
             assert_int_equal(array.dims, 2);
             assert_int_equal(array.shape[0], 2);
             assert_int_equal(array.shape[1], 3);
             assert_string_equal(array.dtype, "float32");
             assert_string_equal(array.device, "cpu");
+            tensor_deinit(&t);
+        }
+}
+
+/* How the releases of torch lay out what lies behind a tensor, from their headers. */
+static const struct release {
+    const char *name;
+    uint64_t sizes, head, function;
+    bool maybe_owned, hooks, old_string;
+} releases[] = {
+    {"1.13, 2.0", 72, 24, 16, true, false, true},     {"2.1, 2.2", 72, 24, 16, true, true, true},
+    {"2.3 to 2.5", 64, 16, 16, true, true, true},     {"2.6 to 2.9", 64, 16, 16, true, true, false},
+    {"2.10 to 2.12", 64, 16, 16, false, true, false}, {"2.13", 56, 16, 8, false, true, false},
+};
+
+/* Storage of 24 bytes, of which the tensor begins at the ninth; third version; requires a gradient.
+ */
+static void add_behind(struct tensor *t, const struct release *release, bool made)
+{
+    struct image *image = &t->f.image;
+    prb_addr storage = image_alloc(image), data = image_alloc(image), meta = image_alloc(image),
+             counter = image_alloc(image);
+    uint64_t after = meta + 8 + (release->old_string ? 8 : 32), type;
+    const uint64_t strides[] = {3, 1};
+    image_write(image, t->impl + t->sizes + 48, strides, sizeof strides);
+    image_word(image, t->impl + t->sizes + 88, 2);
+    image_word(image, t->impl + t->sizes + 112, 0);
+    image_word(image, t->impl + t->sizes - 8, t->object);
+    image_word(image, t->impl + release->head, storage);
+    image_word(image, t->impl + release->head + 8, meta);
+    image_word(image, t->impl + release->head + 24, counter);
+    image_word(image, storage + release->head, data);
+    image_write(image, storage + release->head + 24, "\0\xff", 2);
+    image_word(image, storage + release->head + 32, 32);
+    image_word(image, meta + 8, release->old_string ? data : meta + 24);
+    image_word(image, after, data); /* the gradient: a tensor that is undefined */
+    image_word(image, after + 8, made ? data : 0);
+    image_word(image, after + 8 + 2 * release->function + 56 + (release->hooks ? 8 : 0), !made);
+    image_word(image, counter + release->head, 3);
+    assert_true(PRB_GET(t->f.objects, t->object, object, type, &type));
+    PUT(image, type, type, basicsize,
+        OFF(image, object, size) + (release->maybe_owned ? 16 : 8) + (release->hooks ? 16 : 8));
+    prb_objects_clear(t->f.objects);
+}
+
+static void every_release(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
+        for (int made = 0; made < 2; made++) {
+            struct tensor t;
+            struct prb_tensor array;
+            struct prb_error err;
+            tensor_init(&t, releases[i].sizes, releases[i].maybe_owned, false);
+            add_behind(&t, &releases[i], made);
+            assert_ok(prb_torch_read(t.f.objects, t.object, &array, &err), err);
+            assert_int_equal(array.storage_size, 32);
+            assert_int_equal(array.storage_offset, 8);
+            assert_true(array.data == array.storage + 8);
+            assert_int_equal(array.stride[0], 12);
+            assert_int_equal(array.version, 3);
+            assert_true(array.requires_grad);
+            assert_int_equal(array.is_leaf, !made);
+            assert_string_equal(array.unreadable, "");
+            assert_string_equal(array.layout, "strided");
+            assert_true(array.contiguous && !array.grad);
+            image_word(&t.f.image, t.impl + t.sizes + 88, 3); /* one element too far */
+            prb_objects_clear(t.f.objects);
+            assert_true(prb_torch_read(t.f.objects, t.object, &array, NULL));
+            assert_non_null(strstr(array.unreadable, "over its storage"));
             tensor_deinit(&t);
         }
 }
@@ -86,11 +157,11 @@ static void contradictions(void **state)
     };
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
         struct tensor t;
-        struct prb_array array;
+        struct prb_tensor array;
         struct prb_error err = {0};
         tensor_init(&t, 64, false, false);
         image_word(&t.f.image, t.impl + t.sizes + damage[i].at, damage[i].value);
-        if (prb_tensor_read(t.f.objects, t.object, &array, &err))
+        if (prb_torch_read(t.f.objects, t.object, &array, &err))
             fail_msg("damage %zu was not seen", i);
         assert_int_equal(err.code, PRB_CORRUPT);
         tensor_deinit(&t);
@@ -101,7 +172,7 @@ static void more_dimensions_than_inline(void **state)
 {
     (void)state;
     struct tensor t;
-    struct prb_array array;
+    struct prb_tensor array;
     const uint64_t shape[] = {1, 2, 3, 1, 1, 1, 1};
     tensor_init(&t, 56, false, false);
     prb_addr outside = image_alloc(&t.f.image);
@@ -109,7 +180,7 @@ static void more_dimensions_than_inline(void **state)
     image_word(&t.f.image, t.impl + t.sizes, 7);
     image_word(&t.f.image, t.impl + t.sizes + 8, outside);
     image_write(&t.f.image, t.impl + t.sizes + 106, "\1\2\1", 3);
-    assert_true(prb_tensor_read(t.f.objects, t.object, &array, NULL));
+    assert_true(prb_torch_read(t.f.objects, t.object, &array, NULL));
     assert_int_equal(array.dims, 7);
     assert_int_equal(array.shape[2], 3);
     assert_string_equal(array.device, "cuda:2");
@@ -159,7 +230,7 @@ static void numpy_types(void **state)
     for (int numpy2 = 0; numpy2 < 2; numpy2++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             struct fixture f;
-            struct prb_array array;
+            struct prb_tensor array;
             struct prb_error err;
             fixture_init(&f, VERSION_3_11);
             prb_addr object = new_ndarray(&f, numpy2, cases[i].code, cases[i].size, 2);
@@ -176,7 +247,7 @@ static void damaged_arrays(void **state)
 {
     (void)state;
     struct fixture f;
-    struct prb_array array;
+    struct prb_tensor array;
     fixture_init(&f, VERSION_3_11);
     assert_false(prb_ndarray_read(f.objects, new_ndarray(&f, true, "fd=", 8, 65), &array, NULL));
     assert_false(prb_ndarray_read(f.objects, new_ndarray(&f, true, "fd=", 8, -1), &array, NULL));
@@ -221,11 +292,9 @@ static void scalars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_place),
-        cmocka_unit_test(contradictions),
-        cmocka_unit_test(more_dimensions_than_inline),
-        cmocka_unit_test(numpy_types),
-        cmocka_unit_test(damaged_arrays),
+        cmocka_unit_test(every_place),    cmocka_unit_test(every_release),
+        cmocka_unit_test(contradictions), cmocka_unit_test(more_dimensions_than_inline),
+        cmocka_unit_test(numpy_types),    cmocka_unit_test(damaged_arrays),
         cmocka_unit_test(scalars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

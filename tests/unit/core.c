@@ -398,11 +398,14 @@ static void other_files_are_refused(void **state)
     assert_int_equal(err.code, PRB_CORRUPT);
     assert_false(prb_proc_is_core("/tmp"));
     assert_false(prb_proc_is_core("/no/such/file"));
-    close(write_file(path, "\x28\xb5\x2f\xfd packed", 12));
-    assert_true(prb_proc_is_core(path));
-    assert_null(prb_proc_open_core(path, NULL, NULL, &err));
-    assert_int_equal(err.code, PRB_UNSUPPORTED);
-    assert_non_null(strstr(err.remedy, "unzstd"));
+    static const char *const packed[] = {"\x28\xb5\x2f\xfd no zstd", "\x04\x22\x4d\x18 no lz4",
+                                         "\xfd\x37zXZ no xz", "\x1f\x8b no gzip"};
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
+        close(write_file(path, packed[i], strlen(packed[i])));
+        assert_true(prb_proc_is_core(path));
+        assert_null(prb_proc_open_core(path, NULL, NULL, &err));
+        assert_true(err.code == PRB_CORRUPT || (err.code == PRB_UNSUPPORTED && err.remedy[0]));
+    }
     unlink(path);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "proc/beside.h"
 #include "proc/source.h"
 
@@ -410,6 +411,60 @@ static void texts_are_kept(void **state)
     assert_null(prb_proc_kept(proc, "task/1000/stat"));
 }
 
+/* ---- what a debugger holds ---- */
+
+static char shown_otherwise[] = "the program's own bytes", kept_back[] = "what it does not give";
+
+static size_t debugger_reads(void *context, prb_addr addr, void *buf, size_t len)
+{
+    ++*(int *)context;
+    if (addr != (prb_addr)(uintptr_t)shown_otherwise)
+        return 0;
+    memset(buf, 'd', len);
+    return len + 100; /* more than was asked for is not believed */
+}
+
+static bool debugger_registers(void *context, pid_t tid, const char *const *names, size_t count,
+                               uint64_t *values)
+{
+    (void)context;
+    for (size_t i = 0; i < count; i++)
+        values[i] = names[i][0] ? 1000 + i : 0;
+    return tid != 7;
+}
+
+static void held_by_a_debugger(void **state)
+{
+    (void)state;
+    struct prb_error err = {0};
+    struct prb_registers registers;
+    int reads = 0;
+    char buf[8];
+    PRB_AUTO(prb_proc)
+    struct prb_proc *proc = prb_proc_hold(prb_proc_open(getpid(), &err), debugger_reads,
+                                          debugger_registers, &reads, &err);
+    assert_non_null(proc);
+    assert_true(prb_proc_exists(proc) && !prb_proc_live(proc));
+    assert_true(prb_proc_check(proc, &err));
+    assert_int_equal(prb_proc_pid(proc), getpid());
+    assert_non_null(prb_proc_maps(proc, false, &err));
+    struct prb_mem *mem = prb_proc_mem(proc, &err);
+    assert_true(prb_mem_read(mem, (prb_addr)(uintptr_t)shown_otherwise, buf, 8, &err));
+    assert_memory_equal(buf, "dddddddd", 8);
+    assert_true(prb_mem_read(mem, (prb_addr)(uintptr_t)kept_back, buf, 8, &err));
+    assert_memory_equal(buf, kept_back, 8);
+    assert_int_equal(reads, 2);
+    assert_false(prb_mem_read(mem, 8, buf, 8, &err));
+    assert_true(prb_proc_registers(proc, getpid(), &registers, &err));
+    assert_int_equal(registers.value[prb_arch_host()->sp] / 1000, 1);
+    /* Nobody traces this process, and it has no such thread. */
+    assert_false(prb_proc_registers(proc, 7, &registers, &err));
+    assert_int_equal(err.code, PRB_BUSY);
+    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
+    assert_true(prb_proc_tasks(proc, &tasks, &err));
+    assert_int_equal(tasks.items[0].tid, getpid());
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) { /* what exec_is_gone runs */
@@ -430,6 +485,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(refusals_name_their_rule),
         cmocka_unit_test(not_dumpable),
         cmocka_unit_test(texts_are_kept),
+        cmocka_unit_test(held_by_a_debugger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,41 @@ static void runtime_fields(void)
 #endif
 }
 
+#if !FREE_THREADED
+#if PY_MINOR_VERSION <= 6
+struct gc_generation { /* Modules/gcmodule.c */
+    PyGC_Head head;
+    int threshold, count;
+};
+#endif
+
+static void collector_fields(void)
+{
+    AT(gc_generation, head, struct gc_generation, head);
+    PLACE(gc_generation, size, sizeof(struct gc_generation));
+    PLACE(gc_head, size, sizeof(PyGC_Head));
+#if PY_MINOR_VERSION <= 7
+    AT(gc_head, next, PyGC_Head, gc.gc_next);
+    AT(gc_head, prev, PyGC_Head, gc.gc_prev);
+#else
+    AT(gc_head, next, PyGC_Head, _gc_next);
+    AT(gc_head, prev, PyGC_Head, _gc_prev);
+#endif
+#if PY_MINOR_VERSION == 7 || PY_MINOR_VERSION == 8
+    AT(runtime, gc_generations, _PyRuntimeState, gc.generations);
+    AT(runtime, gc_permanent, _PyRuntimeState, gc.permanent_generation);
+#elif PY_MINOR_VERSION >= 9
+    size_t permanent = offsetof(PyInterpreterState, gc.permanent_generation);
+    PLACE(interp, gc_permanent, permanent);
+#if PY_MINOR_VERSION <= 13
+    AT(interp, gc_generations, PyInterpreterState, gc.generations);
+#else /* by another name before 3.14.5, but always right before the permanent one */
+    PLACE(interp, gc_generations, permanent - 3 * sizeof(struct gc_generation));
+#endif
+#endif
+}
+#endif
+
 static void interp_fields(void)
 {
     AT(interp, next, PyInterpreterState, next);
@@ -267,4 +302,7 @@ static void interpreter_fields(void)
     frame_fields();
     frame_object_fields();
     code_fields();
+#if !FREE_THREADED
+    collector_fields();
+#endif
 }

@@ -64,6 +64,7 @@ static void container_fields(void)
     AT(tuple, items, PyTupleObject, ob_item);
     AT(list, size, PyListObject, ob_base.ob_size);
     AT(list, items, PyListObject, ob_item);
+    AT(list, allocated, PyListObject, allocated);
     AT(dict, used, PyDictObject, ma_used);
     AT(dict, keys, PyDictObject, ma_keys);
     AT(dict, values, PyDictObject, ma_values);

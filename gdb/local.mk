@@ -1,0 +1,43 @@
+# The gdb plugin: Python that gdb runs, over libprobing.so.  To add a command: commands/NAME.py, in GDB_COMMANDS and in the
+# list of commands/__init__.py.
+GDB_PACKAGE = %D%/probing_gdb/__init__.py %D%/probing_gdb/calls.py %D%/probing_gdb/command.py %D%/probing_gdb/expression.py \
+	%D%/probing_gdb/filter.py %D%/probing_gdb/functions.py %D%/probing_gdb/library.py %D%/probing_gdb/model.py \
+	%D%/probing_gdb/printers.py %D%/probing_gdb/progress.py %D%/probing_gdb/selection.py %D%/probing_gdb/session.py \
+	%D%/probing_gdb/show.py %D%/probing_gdb/source.py %D%/probing_gdb/sql.py %D%/probing_gdb/text.py %D%/probing_gdb/values.py
+GDB_COMMANDS = %D%/probing_gdb/commands/__init__.py %D%/probing_gdb/commands/backtrace.py %D%/probing_gdb/commands/debug.py \
+	%D%/probing_gdb/commands/down.py %D%/probing_gdb/commands/eval.py %D%/probing_gdb/commands/gil.py \
+	%D%/probing_gdb/commands/list.py %D%/probing_gdb/commands/locals.py %D%/probing_gdb/commands/print.py \
+	%D%/probing_gdb/commands/query.py %D%/probing_gdb/commands/snapshot.py %D%/probing_gdb/commands/tables.py \
+	%D%/probing_gdb/commands/tensor.py %D%/probing_gdb/commands/threads.py %D%/probing_gdb/commands/up.py
+
+gdbplugindir = $(pkgdatadir)/gdb
+gdbpackagedir = $(gdbplugindir)/probing_gdb
+gdbcommandsdir = $(gdbpackagedir)/commands
+dist_gdbplugin_DATA = %D%/probing-gdb.py
+dist_gdbpackage_DATA = $(GDB_PACKAGE)
+nodist_gdbpackage_DATA = %D%/probing_gdb/installed.py
+dist_gdbcommands_DATA = $(GDB_COMMANDS)
+
+# Where the library and the command lie once they are installed.
+%D%/probing_gdb/installed.py: Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && printf 'LIBRARIES = "%s"\nPROGRAMS = "%s"\n' '$(libdir)' '$(bindir)' >$@
+CLEANFILES += %D%/probing_gdb/installed.py
+
+# gdb loads DIR/auto-load/PATH-gdb.gdb by itself when a program maps PATH (gdb's manual, "objfile-gdbdotext file"), DIR being its
+# own data directory: --with-gdb-auto-load=/usr/share/gdb/auto-load.  For interpreters at other places:
+# make install GDB_OBJFILES='/opt/python/bin/python3.12'.  Not -gdb.py, which CPython's own packages install.
+GDB_OBJFILES =
+GDB_MINORS = 6m 7m 8 9 10 11 12 13 14 15
+GDB_USUAL = $(GDB_MINORS:%=/usr/bin/python3.%) $(GDB_MINORS:%=/usr/local/bin/python3.%) \
+	$(GDB_MINORS:%=/usr/lib/$(host_cpu)-linux-gnu/libpython3.%.so.1.0) $(GDB_MINORS:%=/usr/lib64/libpython3.%.so.1.0) \
+	$(GDB_MINORS:%=/usr/local/lib/libpython3.%.so.1.0)
+gdb-install:
+	@for path in $(GDB_USUAL) $(GDB_OBJFILES); do \
+		file='$(DESTDIR)$(GDB_AUTO_LOAD_DIR)'$$path-gdb.gdb; \
+		$(MKDIR_P) "$${file%/*}" && echo 'source $(gdbplugindir)/probing-gdb.py' >"$$file" || exit 1; \
+	done
+gdb-uninstall:
+	@for path in $(GDB_USUAL) $(GDB_OBJFILES); do rm -f '$(DESTDIR)$(GDB_AUTO_LOAD_DIR)'$$path-gdb.gdb; done
+install-data-local: gdb-install
+uninstall-local: gdb-uninstall
+.PHONY: gdb-install gdb-uninstall

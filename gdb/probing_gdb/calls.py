@@ -1,0 +1,99 @@
+"""Functions of CPython's C interface, called in the program by gdb: the only place of the plugin that runs anything there.
+
+A call is made on the thread that holds the GIL, or on one that waits in the kernel when nobody does, with all others
+standing still; never where that thread stands in something that the call may need for itself: the allocator, the
+loader, the garbage collector.
+"""
+
+import ast
+import re
+from typing import Any
+
+import gdb
+
+from probing_gdb import model, session, text
+from probing_gdb.library import ProbingError
+
+EVAL_INPUT = 258  # Py_eval_input, Include/compile.h
+RESULT_CHARACTERS = 1 << 20
+BUSY = re.compile(r"^(_?_?(libc_)?(malloc|free|calloc|realloc|memalign|posix_memalign|aligned_alloc)$|_int_(malloc|free|realloc|memalign)|"
+                  r"sysmalloc|malloc_consolidate|arena_get|tcache_|_dl_|dl_|__?lll_lock|_?PyObject_(Malloc|Free|Calloc|Realloc)|"
+                  r"_PyObject_|pymalloc_|gc_collect|_?PyGC_|take_gil|drop_gil|operator (new|delete)|je_|mi_|tc_)")
+
+
+def _busy(one: model.Thread) -> str:
+    """What the thread does that a call may need; "" for none.  Above the first Python frame, others are of no matter."""
+    for frame in one.frames:
+        if frame.kind == model.NATIVE and BUSY.match(frame.name):
+            return frame.name
+        if frame.kind == model.PYTHON:
+            break
+    return ""
+
+
+def choose(selected: int) -> model.Thread:
+    """The thread to run on: the GIL's holder; when there is none the selected one, else any that is fit."""
+    threads = [one for one in session.target().stacks(native=True).threads if one.has_python and one.tid and one.interpreter == 0]
+    holders = [one for one in threads if one.gil == model.GIL_HOLDING]
+    fit = [one for one in holders or threads if one.gil != model.GIL_WAITING]
+    fit.sort(key=lambda one: one.tid != selected)
+    for one in fit:
+        if any(frame.kind == model.NATIVE for frame in one.frames) and not _busy(one):
+            return one
+    if holders:
+        raise ProbingError("thread {} holds the GIL inside {}, where running code could wait for itself for ever".format(
+            holders[0].tid, text.safe(_busy(holders[0])) or "something unknown"), "let it go on a little, and try again")
+    raise ProbingError("no thread is fit to run code now", "let it go on a little, and try again")
+
+
+def _call(kind: str, name: str, *arguments: str) -> Any:
+    return gdb.parse_and_eval("(({} (*)()){})({})".format(kind, name, ", ".join(arguments)))
+
+
+class _Settings:
+    """Only the chosen thread runs, and a call that does not end is shown as one."""
+
+    WANTED = {"scheduler-locking": "on", "unwindonsignal": "off"}
+
+    def __enter__(self) -> None:
+        self.before = {name: gdb.parameter(name) for name in self.WANTED}
+        for name, value in self.WANTED.items():
+            gdb.execute("set {} {}".format(name, value), to_string=True)
+
+    def __exit__(self, *exception: Any) -> None:
+        for name, value in self.before.items():
+            told = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+            gdb.execute("set {} {}".format(name, told), to_string=True)
+
+
+def c_string(value: str) -> str:
+    """A string constant of C."""
+    return '"' + "".join("\\{:03o}".format(byte) if byte < 32 or byte > 126 or byte in b'"\\' else chr(byte)
+                         for byte in value.encode("utf-8", "surrogateescape")) + '"'
+
+
+def evaluate(expression: str, one: model.Thread) -> str:
+    """The string that an expression of Python gives, evaluated in __main__ on that thread."""
+    with session.selected_thread(one.tid), _Settings():
+        state = int(_call("int", "PyGILState_Ensure"))
+        result = 0
+        try:
+            names = int(_call("void *", "PyModule_GetDict", "((void * (*)())PyImport_AddModule)(\"__main__\")"))
+            result = int(_call("void *", "PyRun_String", c_string(expression), str(EVAL_INPUT), hex(names), hex(names)))
+            if not result:
+                _call("void", "PyErr_Clear")
+                raise ProbingError("the program's Python refused to run it")
+            return _string_at(result)
+        finally:
+            if result:
+                _call("void", "Py_DecRef", hex(result))
+            _call("void", "PyGILState_Release", str(state))
+
+
+def _string_at(addr: int) -> str:
+    part = session.target().parts(addr, limit=RESULT_CHARACTERS)[0]
+    whole = part.repr.rstrip("…")
+    try:
+        return str(ast.literal_eval(whole))
+    except (ValueError, SyntaxError):
+        return part.repr

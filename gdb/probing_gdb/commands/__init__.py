@@ -1,0 +1,32 @@
+"""The commands, one file each: COMMAND is its class."""
+
+import importlib
+
+import gdb
+
+from probing_gdb import command
+
+NAMES = ("backtrace", "locals", "print", "tensor", "list", "up", "down", "threads", "gil", "query", "tables", "snapshot", "eval", "debug")
+
+
+class Probing(gdb.Command):
+    """Look into the Python program behind this process or core.
+
+    Everything is read from memory; only `probing eval` runs code in the program.  The commands that begin with py-
+    are here, too, without that: `probing backtrace` is py-backtrace."""
+
+    def __init__(self) -> None:
+        gdb.Command.__init__(self, "probing", gdb.COMMAND_STACK, gdb.COMPLETE_NONE, True)
+
+    def invoke(self, line: str, from_tty: bool) -> None:
+        self.dont_repeat()
+        gdb.execute("help probing")
+
+
+def prefix() -> None:
+    Probing()
+
+
+def register() -> None:
+    for name in NAMES:
+        command.add(importlib.import_module("probing_gdb.commands." + name).COMMAND())

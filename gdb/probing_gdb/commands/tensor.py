@@ -1,0 +1,134 @@
+"""py-tensor: a torch tensor or numpy array: what it is, its elements, their statistics."""
+
+import ctypes as c
+from typing import Any, Dict, List, Optional, Tuple
+
+from probing_gdb import expression, library, session, text
+from probing_gdb.command import Command
+from probing_gdb.library import ProbingError
+
+SHOWN = 100  # elements
+BINS = 32
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def _split(source: str) -> Tuple[str, Optional[str]]:
+    """The expression, and the last subscript behind it: `x[0, :3]`, which may stand apart."""
+    if not source.endswith("]"):
+        return source, None
+    depth = 0
+    for i in range(len(source) - 1, -1, -1):
+        depth += (source[i] == "]") - (source[i] == "[")
+        if depth == 0:
+            return source[:i].strip(), source[i + 1:-1]
+    raise ProbingError("a [ is missing")
+
+
+def _is_one(target: session.Target, addr: int) -> bool:
+    try:
+        target.call("prb_tensor_take", target.handle, addr, c.byref(library.Tensor()))
+        return True
+    except ProbingError:
+        return False
+
+
+def _find(target: session.Target, source: str) -> Tuple[int, Optional[str]]:
+    """Where the tensor is, and the subscript of a part of it; that of a list or module leads to the tensor."""
+    before, subscript = _split(source)
+    if subscript is not None and before:
+        addr = expression.address(before)
+        if _is_one(target, addr):
+            return addr, subscript
+    return expression.address(source), None
+
+
+def _words(tensor: Any) -> List[str]:
+    dims = range(tensor.dims)
+    item = tensor.item_size or 1
+    lines = ["  shape {}, dtype {}{}{}".format(
+        text.tuple_of([tensor.shape[i] for i in dims]), text.safe(library.text(tensor.dtype)),
+        ", device " + text.safe(library.text(tensor.device)) if tensor.device else "",
+        ", layout " + text.safe(library.text(tensor.layout)) if tensor.layout not in (b"", b"strided") else "")]
+    flags = [word for word, given in (("requires_grad", tensor.requires_grad), ("leaf", tensor.torch and tensor.is_leaf),
+                                      ("contiguous", tensor.contiguous), ("conjugated", tensor.conjugated),
+                                      ("negated", tensor.negated)) if given]
+    if tensor.version >= 0:
+        flags.append("version {}".format(tensor.version))
+    lines.append("  {:,} elements of {} bytes, stride {}{}".format(
+        tensor.numel, tensor.item_size, text.tuple_of([tensor.stride[i] // item for i in dims]), "".join(", " + word for word in flags)))
+    if tensor.data:
+        size = " of {:,} bytes".format(tensor.storage_size) if tensor.storage_size >= 0 else ""
+        lines.append("  data at {:#x}{}".format(tensor.data, ", in the storage at {:#x}{}".format(tensor.storage, size)
+                                                if tensor.storage else ""))
+    return lines
+
+
+def _statistics(target: session.Target, tensor: Any) -> List[str]:
+    told = library.Statistics()
+    target.call("prb_tensor_statistics", target.handle, c.byref(tensor), c.byref(library.StatisticsOptions(BINS, 0, 0)), c.byref(told))
+    lines = ["  {:,} NaN, {:,} Inf, {:,} zero; min {:g}, max {:g}, mean {:g}, std {:g}, L2 norm {:g}".format(
+        told.nan, told.inf, told.zero, told.min, told.max, told.mean, told.std, told.norm)]
+    most = max(told.histogram[i] for i in range(told.bins)) if told.bins else 0
+    if most:
+        bars = "".join(BARS[(len(BARS) - 1) * told.histogram[i] // most] if told.histogram[i] else " " for i in range(told.bins))
+        lines.append("  {:g} {} {:g}".format(told.low, bars, told.high))
+    return lines
+
+
+def _elements(target: session.Target, tensor: Any) -> str:
+    libc = c.CDLL(None)
+    libc.free.argtypes = [c.c_void_p]
+    raw = target.call("prb_tensor_text", target.handle, c.byref(tensor), SHOWN)
+    try:
+        return text.safe(library.text(c.string_at(raw)))
+    finally:
+        libc.free(raw)
+
+
+class Tensor(Command):
+    """Show a torch tensor or a numpy array.
+
+    Usage: py-tensor [-stats] EXPRESSION [SUBSCRIPT]
+
+    EXPRESSION as of py-print, or an address.  SUBSCRIPT is a part of it as in Python, such as [0, :3, ...]; numbers and
+    slices only.  Shape, element type, device and the first elements, read from memory: no code runs.  Elements on a
+    GPU are not read.
+      -stats  how many are NaN, infinite, zero; smallest, largest, mean, deviation, norm, histogram of all elements"""
+
+    names = ("py-tensor", "probing tensor")
+    options = ("-stats",)
+    words = -1
+    needs = 1
+
+    def split(self, line: str) -> Tuple[List[str], Dict[str, bool]]:
+        arguments, options = Command.split(self, line)
+        if arguments and arguments[0].endswith("-stats"):
+            arguments, options = [arguments[0][:-len("-stats")].strip()], {"-stats": True}
+        if not arguments or not arguments[0]:
+            raise self.usage()
+        return arguments, options
+
+    def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
+        target = session.target()
+        addr, subscript = _find(target, arguments[0])
+        tensor = library.Tensor()
+        target.call("prb_tensor_take", target.handle, addr, c.byref(tensor))
+        text.say("{} at {:#x}".format(text.safe(target.parts(addr)[0].type or "object"), addr))
+        if subscript is not None:
+            part = library.Tensor()
+            target.call("prb_tensor_slice", c.byref(tensor), subscript.encode(), c.byref(part))
+            tensor = part
+        for line in _words(tensor):
+            text.say(line)
+        if tensor.unreadable:
+            text.say("  its elements cannot be read: " + text.safe(library.text(tensor.unreadable)))
+            return
+        text.say("  " + _elements(target, tensor))
+        for line in _statistics(target, tensor) if "-stats" in options else ():
+            text.say(line)
+
+    def complete(self, token: str) -> List[str]:
+        return expression.completions(token)
+
+
+COMMAND = Tensor

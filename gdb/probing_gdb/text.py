@@ -1,0 +1,50 @@
+"""The program's strings made fit for a terminal: no control characters, escape sequences or marks of direction."""
+
+import os
+import unicodedata
+from typing import Iterator, List, Optional
+
+import gdb
+
+NAME_COLUMNS = 120  # of a function; C++ templates run to thousands
+HARMFUL = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return "\\x{:02x}".format(number) if number < 256 else "\\u{:04x}".format(number) if number < 65536 else "\\U{:08x}".format(number)
+
+
+def safe(value: Optional[str]) -> str:
+    if not value:
+        return ""
+    if value.isprintable():
+        return value
+    return "".join(_escaped(one) if unicodedata.category(one) in HARMFUL else one for one in value)
+
+
+def cut(value: str, columns: int) -> str:
+    return value if len(value) <= columns else value[:columns - 1] + "…"
+
+
+def tuple_of(values: List[int]) -> str:
+    return "({}{})".format(", ".join(str(value) for value in values), "," if len(values) == 1 else "")
+
+
+def base_name(path: Optional[str]) -> str:
+    return os.path.basename(path) if path else ""
+
+
+def say(line: str = "") -> None:
+    gdb.write(line + "\n")
+
+
+def note(line: str) -> None:
+    gdb.write("probing: note: {}\n".format(safe(line)), gdb.STDERR)
+
+
+def columns(rows: List[List[str]]) -> Iterator[str]:
+    """Lines of a table; the first row is its head."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows)] if rows else []
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()

@@ -1,0 +1,173 @@
+/*
+ * The part of the crash handler that is Python (python_crash.py): put in and taken out by jobs of
+ * their own, as anything that needs the GIL.
+ */
+#include <string.h>
+
+#include "inject/probe/crash/crash.h"
+#include "inject/probe/libc.h"
+#include "inject/probe/python_job.h"
+
+#define GIL_MS 5000
+
+/* ---- what it calls ---- */
+
+/* With the GIL, so that no Python moves while the process is read. */
+static struct prb_py *on_crashed(struct prb_py *self, struct prb_py *args)
+{
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *reason;
+    char *text;
+    ptrdiff_t len;
+    (void)self;
+    if (!py || !py->PyArg_ParseTuple(args, "O", &reason) ||
+        py->PyBytes_AsStringAndSize(reason, &text, &len) != 0)
+        return NULL;
+    if (prb_crash_is_on())
+        prb_crash_dump(PRB_CRASH_EXCEPTION, 0, NULL, NULL, text);
+    py->Py_IncRef(py->none);
+    return py->none;
+}
+
+static struct prb_py *nothing(void)
+{
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (py)
+        py->Py_IncRef(py->none);
+    return py ? py->none : NULL;
+}
+
+static struct prb_py *on_stack(struct prb_py *self, struct prb_py *args)
+{
+    (void)self, (void)args;
+    if (prb_crash_is_on())
+        prb_crash_stack();
+    return nothing();
+}
+
+static struct prb_py *on_again(struct prb_py *self, struct prb_py *args)
+{
+    (void)self, (void)args;
+    prb_crash_take_again();
+    return nothing();
+}
+
+static struct prb_py_method crashed_method = {"crashed", on_crashed, PRB_PY_VARARGS, "a dump"};
+static struct prb_py_method stack_method = {"stack", on_stack, PRB_PY_VARARGS,
+                                            "an alternate signal stack"};
+static struct prb_py_method again_method = {"again", on_again, PRB_PY_VARARGS,
+                                            "take the signals back"};
+
+/* ---- with the GIL ---- */
+
+static int in_main_thread(void *nothing_here)
+{
+    (void)nothing_here;
+    prb_crash_stack();
+    return 0;
+}
+
+static void add(const struct prb_py_api *py, struct prb_py *space, const char *name,
+                struct prb_py_method *method)
+{
+    PRB_AUTO(prb_py) struct prb_py *function = py->PyCFunction_NewEx(method, NULL, NULL);
+    if (function)
+        py->PyDict_SetItemString(space, name, function);
+}
+
+bool prb_crash_python_call(struct prb_python_job *job, const struct prb_py_api *py,
+                           struct prb_error *err)
+{
+    bool on = job->request.frame;
+    PRB_AUTO(prb_py) struct prb_py *space = prb_job_agent(py, err);
+    if (!space)
+        return false;
+    add(py, space, "CRASHED", &crashed_method);
+    add(py, space, "STACK", &stack_method);
+    add(py, space, "AGAIN", &again_method);
+    struct prb_py *function = py->PyDict_GetItemString(space, "crash_hooks");
+    PRB_AUTO(prb_py) struct prb_py *flag = py->PyLong_FromUnsignedLongLong(on);
+    PRB_AUTO(prb_py) struct prb_py *args = flag ? py->PyTuple_Pack(1, flag) : NULL;
+    PRB_AUTO(prb_py) struct prb_py *done = args ? py->PyObject_CallObject(function, args) : NULL;
+    if (!done) {
+        char text[200];
+        return prb_fail(err, PRB_INTERNAL, "%s", prb_py_raised(py, text, sizeof text));
+    }
+    if (on && py->Py_AddPendingCall)
+        py->Py_AddPendingCall(in_main_thread, NULL);
+    return true;
+}
+
+/* ---- the job ---- */
+
+struct waiting {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned references;
+    bool over;
+};
+
+static void release(struct waiting *waiting)
+{
+    if (__atomic_sub_fetch(&waiting->references, 1, __ATOMIC_ACQ_REL) == 0)
+        free(waiting);
+}
+
+static void is_over(struct waiting *waiting)
+{
+    pthread_mutex_lock(&waiting->lock);
+    waiting->over = true;
+    pthread_cond_broadcast(&waiting->changed);
+    pthread_mutex_unlock(&waiting->lock);
+    release(waiting);
+}
+
+static bool no_output(void *context, int stream, const char *text, size_t len)
+{
+    (void)context, (void)stream, (void)text, (void)len;
+    return true;
+}
+static void done(void *context, const struct prb_python_result *result)
+{
+    (void)result;
+    is_over(context);
+}
+static void failed(void *context, const struct prb_error *err)
+{
+    (void)err;
+    is_over(context);
+}
+
+static void await(struct waiting *waiting, uint32_t wait_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&waiting->lock);
+    while (!waiting->over && pthread_cond_timedwait(&waiting->changed, &waiting->lock, &until) == 0)
+        ;
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+void prb_crash_python(bool on, uint32_t wait_ms)
+{
+    struct waiting *waiting = prb_py_api(NULL) ? calloc(1, sizeof *waiting) : NULL;
+    if (!waiting)
+        return;
+    pthread_mutex_init(&waiting->lock, NULL);
+    pthread_cond_init(&waiting->changed, NULL);
+    waiting->references = 2;
+    const struct prb_python_request request = {
+        .kind = (enum prb_python_kind)PRB_PYTHON_CRASH, .frame = on, .gil_ms = GIL_MS};
+    const struct prb_python_sink sink = {no_output, done, failed, waiting};
+    struct prb_python_job *job = prb_python_start(&request, &sink, NULL);
+    if (!job) {
+        free(waiting);
+        return;
+    }
+    await(waiting, wait_ms);
+    release(waiting);
+    prb_python_release(job);
+}

@@ -1,0 +1,64 @@
+/*
+ * Crash dumps: snapshots that a program writes of the process that is its parent, when that one
+ * crashes (inject/probe/crash/), and what they tell beyond a snapshot.
+ * Layer: above table; nothing is above it but the command line.
+ */
+#ifndef PRB_CRASH_CRASH_H
+#define PRB_CRASH_CRASH_H
+
+#include "crash/record.h"
+#include "ring/ring.h"
+#include "target/target.h"
+
+/* ---- seize.c: the process held still ---- */
+
+struct prb_seized {
+    pid_t *tids;
+    size_t count, cap;
+};
+
+/* Stop the threads of a process that this one may trace, as far as they stop in time.  The calling
+ * thread is the tracer, and its end lets them go.  Never fails: what runs on is read as it runs. */
+void prb_seize(pid_t pid, struct prb_seized *out);
+void prb_seized_deinit(struct prb_seized *seized);
+PRB_DEFINE_AUTO(prb_seized, struct prb_seized, prb_seized_deinit)
+
+/* ---- info.c: what happened, as a text of the snapshot ---- */
+
+#define PRB_TEXT_CRASH "probing/crash" /* lines "KEY VALUE" */
+
+struct prb_crash_facts {
+    const struct prb_crash_record *record;
+    const struct prb_thread *thread; /* the one that crashed; NULL: not found */
+    const struct prb_exceptions *exceptions;
+    struct prb_process ranks;
+    prb_addr stack_pointer; /* where the signal came; 0: not known */
+};
+void prb_crash_info(const struct prb_crash_facts *facts, struct prb_buf *out);
+/* "SIGSEGV", "ValueError: wrong", "SIGTERM", … */
+void prb_crash_title(const struct prb_crash_facts *facts, struct prb_buf *out);
+
+/* ---- rings.c: the last rows of the rings ---- */
+
+/* Keep them as texts PRB_TEXT_RING NAME of proc, at most bytes_max in all. */
+void prb_crash_rings(struct prb_proc *proc, size_t bytes_max);
+/* One row appended to rows, and a table of such rows kept, in the same way. */
+void prb_crash_pack(const struct prb_ring_column *columns, size_t count,
+                    const struct prb_ring_value *values, struct prb_buf *rows);
+void prb_crash_keep_table(struct prb_proc *proc, const char *table,
+                          const struct prb_ring_column *columns, size_t count,
+                          const struct prb_buf *rows);
+
+/* ---- tensors.c ---- */
+
+/* Keep what the tensors and arrays are that the thread's variables name (stacks with locals), with
+ * their statistics while they are small enough, as the table crash_tensors. */
+void prb_crash_tensors(struct prb_target *copy, const struct prb_thread *thread);
+
+/* ---- folder.c: prb_crash_dump_folder, and ---- */
+
+/* Remove the oldest dumps of the folder that newest lies in until all of them hold no more than
+ * bytes_max (0: no bound); newest stays. */
+void prb_crash_sweep(const char *newest, uint64_t bytes_max);
+
+#endif

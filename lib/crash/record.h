@@ -1,0 +1,41 @@
+/*
+ * What a process that crashes tells about it: one struct in the memory of the probe, read from
+ * outside by the program that writes the crash dump (lib/crash/write.c).  Both sides.
+ */
+#ifndef PRB_CRASH_RECORD_H
+#define PRB_CRASH_RECORD_H
+
+#include <stdint.h>
+
+#define PRB_CRASH_MAGIC UINT64_C(0x70726f6263723031)
+#define PRB_CRASH_WORDS 48 /* of a register set: x86-64 has 27, AArch64 34 */
+#define PRB_CRASH_FOLDER_MAX 512
+#define PRB_CRASH_REASON_MAX 512
+
+enum prb_crash_kind {
+    PRB_CRASH_SIGNAL,    /* it ends the process */
+    PRB_CRASH_EXCEPTION, /* that nobody handled */
+    PRB_CRASH_ASKED,     /* SIGTERM */
+    PRB_CRASH_MEMORY,    /* the control group has nearly no memory left */
+};
+
+struct prb_crash_record {
+    uint64_t magic;
+    uint32_t size, kind;
+    int32_t pid, tid; /* the thread that it came to, as the process sees them */
+    int32_t signal, code;
+    uint64_t address;                /* si_addr of a fault */
+    int64_t time;                    /* ns since the epoch */
+    uint64_t words[PRB_CRASH_WORDS]; /* the kernel's register set where the signal came */
+    uint32_t word_count;             /* 0: none */
+    int32_t sender;                  /* who sent it: a pid; 0: the kernel */
+    uint64_t dump_bytes, folder_bytes;
+    char folder[PRB_CRASH_FOLDER_MAX]; /* "": the default */
+    char reason[PRB_CRASH_REASON_MAX]; /* one line */
+};
+
+/* What the writer says through its pipe when it is done. */
+#define PRB_CRASH_WRITTEN 'w'
+#define PRB_CRASH_FAILED 'f'
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * What a debugger holds: a process whose threads it has stopped, or a core that it has open.  Texts
+ * and files are those of the process or core itself; memory is the debugger's (without its
+ * breakpoints), and what it does not give the process's own; registers are what the debugger tells
+ * (it may replay a recording), else what ptrace(2) answers in the tracer's own thread.
+ */
+#include <elf.h>
+#include <string.h>
+#include <sys/procfs.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+#include "arch/arch.h"
+#include "proc/source.h"
+
+struct held {
+    struct prb_proc base;
+    struct prb_proc *inner;
+    prb_mem_fn *read;
+    prb_registers_fn *registers;
+    void *context;
+};
+
+static struct prb_proc *inner_of(struct prb_proc *proc) { return ((struct held *)proc)->inner; }
+
+static bool held_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
+                      struct prb_error *err)
+{
+    return prb_proc_text(inner_of(proc), name, out, err);
+}
+
+static bool held_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err)
+{
+    struct prb_proc *inner = inner_of(proc);
+    return inner->ops->tids(inner, out, err);
+}
+
+static bool held_check(struct prb_proc *proc, struct prb_error *err)
+{
+    return prb_proc_check(inner_of(proc), err);
+}
+
+static int held_open_map(struct prb_proc *proc, const struct prb_map *map, struct prb_error *err)
+{
+    return prb_proc_open_map(inner_of(proc), map, err);
+}
+
+static int held_open_path(struct prb_proc *proc, const char *path)
+{
+    return prb_proc_open_path(inner_of(proc), path);
+}
+
+static void held_free(struct prb_proc *proc)
+{
+    prb_proc_deinit(proc);
+    prb_proc_free(inner_of(proc));
+    free(proc);
+}
+
+/* ---- registers ---- */
+
+static bool by_ptrace(pid_t tid, struct prb_registers *out)
+{
+    elf_gregset_t gregset;
+    struct iovec iov = {&gregset, sizeof gregset};
+    return ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &iov) == 0 &&
+           prb_arch_registers(prb_arch_host(), &gregset, iov.iov_len, out, NULL);
+}
+
+/* Those that unwinding asks for. */
+static bool by_debugger(const struct held *held, pid_t tid, struct prb_registers *out)
+{
+    const struct prb_arch *arch = prb_arch_host();
+    const char *names[PRB_REG_MAX];
+    unsigned places[PRB_REG_MAX];
+    uint64_t values[PRB_REG_MAX];
+    size_t count = 0;
+    for (unsigned i = 0; i < arch->register_count; i++)
+        if (arch->registers[i].unwind >= 0) {
+            names[count] = arch->registers[i].name;
+            places[count++] = i;
+        }
+    if (!held->registers || !held->registers(held->context, tid, names, count, values))
+        return false;
+    struct prb_registers registers = {.known = 0};
+    for (size_t i = 0; i < count; i++)
+        prb_register_set(&registers, places[i], values[i]);
+    *out = registers;
+    return true;
+}
+
+/* A blocked thread's, of a process that others trace. */
+static bool by_proc(struct prb_proc *proc, pid_t tid, struct prb_registers *out)
+{
+    const struct prb_arch *arch = prb_arch_host();
+    struct prb_syscall call;
+    if (!prb_proc_syscall(proc, tid, &call, NULL) || call.running)
+        return false;
+    *out = (struct prb_registers){.known = 0};
+    prb_register_set(out, arch->sp, call.sp);
+    prb_register_set(out, arch->pc, call.pc);
+    return true;
+}
+
+static bool held_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *out,
+                           struct prb_error *err)
+{
+    struct held *held = (struct held *)proc;
+    if (!proc->exists)
+        return prb_proc_registers(held->inner, tid, out, err);
+    return by_debugger(held, tid, out) || by_ptrace(tid, out) || by_proc(proc, tid, out) ||
+           prb_fail(err, PRB_BUSY, "thread %d runs, or its registers are not to be had", (int)tid);
+}
+
+/* ---- memory ---- */
+
+struct held_mem {
+    struct prb_mem base;
+    struct prb_proc *inner;
+    struct prb_mem *told; /* what the debugger reads; NULL: it does not */
+};
+
+static void from_inner(struct prb_mem *mem, struct prb_range *range)
+{
+    range->got += prb_mem_read_some(mem, range->addr + range->got,
+                                    (uint8_t *)range->buf + range->got, range->len - range->got);
+}
+
+/* Of a process the debugger's bytes count, of a core the core's own, which are checked against its
+ * build ids. */
+static bool held_readv(struct prb_mem *mem, struct prb_range *ranges, size_t count,
+                       struct prb_error *err)
+{
+    struct held_mem *self = (struct held_mem *)mem;
+    struct prb_mem *own = prb_proc_mem(self->inner, NULL);
+    bool core = !self->inner->exists;
+    (void)err;
+    for (size_t i = 0; i < count; i++) {
+        struct prb_range *range = &ranges[i];
+        range->got = 0;
+        if (core && own)
+            from_inner(own, range);
+        if (self->told && range->got == 0)
+            prb_mem_readv_some(self->told, range, 1, NULL);
+        if (!core && own && range->got < range->len)
+            from_inner(own, range);
+    }
+    return true;
+}
+
+static void held_mem_free(struct prb_mem *mem)
+{
+    prb_mem_free(((struct held_mem *)mem)->told);
+    free(mem);
+}
+
+static const struct prb_mem_ops held_mem_ops = {"debugger", held_readv, held_mem_free};
+
+static struct prb_mem *held_mem_new(struct prb_proc *proc, struct prb_error *err)
+{
+    const struct held *held = (struct held *)proc;
+    PRB_AUTO_FREE struct held_mem *self = calloc(1, sizeof *self);
+    if (!self)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    *self = (struct held_mem){{&held_mem_ops, 0, 0}, held->inner, NULL};
+    if (held->read && !(self->told = prb_mem_callback_new(held->read, held->context, err)))
+        return NULL;
+    return &PRB_STEAL(self)->base;
+}
+
+static const struct prb_proc_ops held_ops = {
+    .name = "debugger",
+    .text = held_text,
+    .tids = held_tids,
+    .check = held_check,
+    .registers = held_registers,
+    .open_map = held_open_map,
+    .open_path = held_open_path,
+    .mem_new = held_mem_new,
+    .free = held_free,
+};
+
+struct prb_proc *prb_proc_hold(struct prb_proc *inner, prb_mem_fn *read,
+                               prb_registers_fn *registers, void *context, struct prb_error *err)
+{
+    struct held *held = calloc(1, sizeof *held);
+    if (!held) {
+        prb_proc_free(inner);
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    }
+    *held = (struct held){
+        .base = {.ops = &held_ops,
+                 .pid = inner->pid,
+                 .time = inner->time,
+                 .signal = inner->signal,
+                 .signalled = inner->signalled,
+                 .exists = inner->exists,
+                 .snapshot = inner->snapshot,
+                 .inner = inner->inner},
+        .inner = inner,
+        .read = read,
+        .registers = registers,
+        .context = context,
+    };
+    return &held->base;
+}

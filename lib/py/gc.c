@@ -1,0 +1,355 @@
+/*
+ * The collector's lists: rings of PyGC_Head, one for each generation, walked from the youngest to
+ * the oldest, so that what grows older meanwhile is met twice rather than never.  Memory is read in
+ * blocks that are kept for one walk of one list; marks keep an object from being told twice.
+ */
+#include "py/gc.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define BLOCK 16384u
+#define BLOCKS 2048u         /* kept at once: 32 MiB */
+#define FLAGS 3ull           /* lowest bits of the links */
+#define FLAG_COLLECTING 2ull /* of prev, 3.8+: what it links to is something else meanwhile */
+#define TRIES 12             /* walks of one list */
+#define COLLECTION_MS 300    /* how long the end of a collection is awaited */
+#define TYPE_SUBCLASS_BIT 31 /* Py_TPFLAGS_TYPE_SUBCLASS */
+#define NODE_MAX 64          /* bytes of a head and of the object's head behind it */
+
+/* The sizes of PyGC_Head and struct gc_generation: the layout's, and those that other builds of the
+ * same release have (3.6, 3.7: aligned as double, or as long double where bpo-27987 was taken). */
+struct shape {
+    int32_t head, generation;
+};
+
+struct collector {
+    struct prb_py *py;
+    struct shape shape;
+    prb_addr lists[PRB_GC_GENERATIONS + 1]; /* heads; 0: this version has none */
+    prb_addr collecting;                    /* address of the flag, or 0 */
+    bool checks_prev;                       /* it does not collect now */
+    uint8_t *blocks;                        /* BLOCKS of BLOCK bytes */
+    uint64_t numbers[BLOCKS];               /* 1 + which block is there; 0: none */
+    struct prb_gc_objects found;
+    size_t cap;
+    uint32_t *marks; /* open addressing: 1 + index in found.items; stale ones differ in address */
+    size_t mark_cap;
+};
+
+static void collector_deinit(struct collector *collector)
+{
+    free(collector->blocks);
+    free(collector->marks);
+    prb_gc_objects_deinit(&collector->found);
+}
+PRB_DEFINE_AUTO(collector, struct collector, collector_deinit)
+
+void prb_gc_objects_deinit(struct prb_gc_objects *objects)
+{
+    free(objects->items);
+    *objects = (struct prb_gc_objects){0};
+}
+
+/* ---- memory ---- */
+
+static void forget(struct collector *collector)
+{
+    memset(collector->numbers, 0, sizeof collector->numbers);
+}
+
+static bool get(struct collector *collector, prb_addr addr, void *out, size_t len)
+{
+    uint64_t number = addr / BLOCK;
+    size_t at = addr % BLOCK, slot = number % BLOCKS;
+    uint8_t *block = collector->blocks + slot * BLOCK;
+    if (at + len > BLOCK)
+        return prb_mem_read_some(collector->py->mem, addr, out, len) == len;
+    if (collector->numbers[slot] != number + 1) {
+        collector->numbers[slot] = 0;
+        if (prb_mem_read_some(collector->py->mem, number * BLOCK, block, BLOCK) != BLOCK)
+            return prb_mem_read_some(collector->py->mem, addr, out, len) == len;
+        collector->numbers[slot] = number + 1;
+    }
+    memcpy(out, block + at, len);
+    return true;
+}
+
+static uint64_t word_of(const uint8_t *bytes, int32_t offset)
+{
+    uint64_t word;
+    memcpy(&word, bytes + offset, sizeof word);
+    return word;
+}
+
+struct node {
+    uint64_t next, prev; /* with their flags */
+    uint64_t type;       /* of the object behind it */
+};
+
+static bool get_node(struct collector *collector, prb_addr head, bool list, struct node *out)
+{
+    const struct prb_layout *layout = &collector->py->layout;
+    uint8_t bytes[NODE_MAX];
+    int32_t type = collector->shape.head + PRB_OFF(layout, object, type);
+    size_t len = list ? 16 : (size_t)type + 8;
+    if (head % 4 || len > sizeof bytes || !get(collector, head, bytes, len))
+        return false;
+    out->next = word_of(bytes, PRB_OFF(layout, gc_head, next));
+    out->prev = word_of(bytes, PRB_OFF(layout, gc_head, prev));
+    out->type = list ? 0 : word_of(bytes, type);
+    return true;
+}
+
+/* ---- marks ---- */
+
+static uint32_t *mark_place(struct collector *collector, prb_addr object)
+{
+    const struct prb_gc_objects *found = &collector->found;
+    size_t i = (size_t)((object >> 4) * 0x9e3779b97f4a7c15u >> 24) & (collector->mark_cap - 1);
+    while (collector->marks[i] && (collector->marks[i] > found->count ||
+                                   found->items[collector->marks[i] - 1].object != object))
+        i = (i + 1) & (collector->mark_cap - 1);
+    return &collector->marks[i];
+}
+
+static bool mark_room(struct collector *collector)
+{
+    if (collector->mark_cap && collector->found.count < collector->mark_cap / 4)
+        return true;
+    size_t cap = collector->mark_cap ? collector->mark_cap * 2 : 65536;
+    uint32_t *marks = calloc(cap, sizeof *marks);
+    if (!marks)
+        return false;
+    free(collector->marks);
+    collector->marks = marks;
+    collector->mark_cap = cap;
+    for (size_t i = 0; i < collector->found.count; i++)
+        *mark_place(collector, collector->found.items[i].object) = (uint32_t)i + 1;
+    return true;
+}
+
+/* After objects were dropped from the end: their marks must not fill the table. */
+static void drop_to(struct collector *collector, size_t count)
+{
+    bool nothing = collector->found.count == count;
+    collector->found.count = count;
+    if (nothing || !collector->mark_cap)
+        return;
+    memset(collector->marks, 0, collector->mark_cap * sizeof *collector->marks);
+    for (size_t i = 0; i < count; i++)
+        *mark_place(collector, collector->found.items[i].object) = (uint32_t)i + 1;
+}
+
+/* ---- one list ---- */
+
+enum walked { WHOLE, TORN, FULL };
+
+/* The object of a node; FULL: no room for more.  TORN: it was met in this list already. */
+static enum walked add(struct collector *collector, prb_addr object, prb_addr type,
+                       uint8_t generation, size_t begin)
+{
+    if (collector->found.count >= PRB_GC_OBJECTS_MAX || !mark_room(collector) ||
+        !PRB_GROW(collector->found.items, collector->found.count, collector->cap))
+        return FULL;
+    uint32_t *mark = mark_place(collector, object);
+    if (*mark)
+        return *mark > begin ? TORN : WHOLE;
+    collector->found.items[collector->found.count] =
+        (struct prb_gc_object){.object = object, .type = type, .generation = generation};
+    *mark = (uint32_t)++collector->found.count;
+    return WHOLE;
+}
+
+static enum walked walk(struct collector *collector, prb_addr list, uint8_t generation)
+{
+    size_t begin = collector->found.count;
+    struct node node;
+    if (!get_node(collector, list, true, &node))
+        return TORN;
+    uint64_t last = node.prev & ~FLAGS, before = list;
+    for (prb_addr at = node.next & ~FLAGS; at != list; at = node.next & ~FLAGS) {
+        if (!get_node(collector, at, false, &node) || node.type % 8 || !node.type)
+            return TORN;
+        bool linked = (node.prev & ~FLAGS) == before;
+        if (!linked && (collector->checks_prev && !(node.prev & FLAG_COLLECTING)))
+            return TORN;
+        enum walked added =
+            add(collector, at + (prb_addr)collector->shape.head, node.type, generation, begin);
+        if (added != WHOLE)
+            return added;
+        before = at;
+    }
+    return before == last || !collector->checks_prev ? WHOLE : TORN;
+}
+
+/* ---- the collector ---- */
+
+static bool collects(struct collector *collector)
+{
+    uint32_t flag = 0;
+    return collector->collecting &&
+           prb_mem_u32(collector->py->mem, collector->collecting, &flag, NULL) && flag;
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec pause = {0, ms * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* Until it does not collect, or no longer than COLLECTION_MS in all. */
+static void await_end(struct collector *collector, bool live, int *left)
+{
+    bool now = collects(collector);
+    for (; now && live && *left > 0; now = collects(collector), (*left)--)
+        pause_ms(1);
+    collector->checks_prev = !now;
+}
+
+static bool ring_closes(struct collector *collector, prb_addr list)
+{
+    struct node head, first;
+    if (!get_node(collector, list, true, &head) ||
+        !get_node(collector, head.next & ~FLAGS, true, &first))
+        return false;
+    return (first.prev & ~FLAGS) == list || (first.prev & FLAG_COLLECTING);
+}
+
+/* Whether the objects behind the heads of a list have types. */
+static bool objects_follow(struct collector *collector, prb_addr list)
+{
+    struct prb_py *py = collector->py;
+    struct node node;
+    uint64_t meta, flags;
+    if (!get_node(collector, list, true, &node))
+        return false;
+    if ((node.next & ~FLAGS) == list)
+        return true;
+    return get_node(collector, node.next & ~FLAGS, false, &node) &&
+           PRB_FIELD_OF(py, node.type, object, type, &meta, NULL) &&
+           PRB_FIELD_OF(py, meta, type, flags, &flags, NULL) && flags >> TYPE_SUBCLASS_BIT & 1;
+}
+
+static bool shape_fits(struct collector *collector, prb_addr generations)
+{
+    for (int i = 0; i < PRB_GC_GENERATIONS; i++)
+        collector->lists[i] = generations + (prb_addr)(i * collector->shape.generation) +
+                              (prb_addr)PRB_OFF(&collector->py->layout, gc_generation, head);
+    forget(collector);
+    return ring_closes(collector, collector->lists[1]) &&
+           ring_closes(collector, collector->lists[2]) &&
+           objects_follow(collector, collector->lists[2]);
+}
+
+static bool find_shape(struct collector *collector, prb_addr generations, bool live,
+                       struct prb_error *err)
+{
+    const struct prb_layout *layout = &collector->py->layout;
+    const struct shape shapes[] = {
+        {PRB_OFF(layout, gc_head, size), PRB_OFF(layout, gc_generation, size)}, {24, 32}, {32, 48}};
+    for (int tries = live ? TRIES : 1; tries > 0; tries--) {
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            collector->shape = shapes[i];
+            if (shape_fits(collector, generations))
+                return true;
+        }
+        if (tries > 1)
+            pause_ms(1);
+    }
+    uint64_t word;
+    if (!prb_mem_u64(collector->py->mem, collector->lists[2], &word, err))
+        return prb_error_prefix(err, "the collector's lists");
+    return prb_fail(err, PRB_CORRUPT, "the collector's lists are not as CPython %s keeps them",
+                    layout->name);
+}
+
+static bool locate(struct collector *collector, prb_addr interpreter, prb_addr *generations_out,
+                   struct prb_error *err)
+{
+    struct prb_py *py = collector->py;
+    const struct prb_layout *layout = &py->layout;
+    if (PRB_HAS(layout, interp, gc_collecting))
+        collector->collecting = interpreter + (prb_addr)PRB_OFF(layout, interp, gc_collecting);
+    else if (PRB_HAS(layout, runtime, gc_collecting))
+        collector->collecting = py->runtime + (prb_addr)PRB_OFF(layout, runtime, gc_collecting);
+    if (PRB_HAS(layout, interp, gc_generations)) {
+        *generations_out = interpreter + (prb_addr)PRB_OFF(layout, interp, gc_generations);
+        collector->lists[PRB_GC_PERMANENT] =
+            interpreter + (prb_addr)PRB_OFF(layout, interp, gc_permanent);
+        return true;
+    }
+    if (PRB_HAS(layout, runtime, gc_generations)) {
+        *generations_out = py->runtime + (prb_addr)PRB_OFF(layout, runtime, gc_generations);
+        collector->lists[PRB_GC_PERMANENT] =
+            py->runtime + (prb_addr)PRB_OFF(layout, runtime, gc_permanent);
+        return true;
+    }
+    if (!py->gc_generation0)
+        return prb_fail(err, PRB_UNSUPPORTED, "no symbol says where this interpreter's lists are");
+    return prb_mem_u64(py->mem, py->gc_generation0, generations_out, err);
+}
+
+/* ---- all lists ---- */
+
+static bool no_room(struct collector *collector, struct prb_error *err)
+{
+    if (collector->found.count < PRB_GC_OBJECTS_MAX)
+        return prb_fail(err, PRB_NOMEM, "no memory for the list of objects");
+    collector->found.whole = false;
+    collector->found.why = "there are more objects than are looked at";
+    return true;
+}
+
+/* A list until it is whole; at last what the latest walk found. */
+static bool take_list(struct collector *collector, uint8_t generation, bool live, int *left,
+                      struct prb_error *err)
+{
+    size_t begin = collector->found.count;
+    enum walked walked = TORN;
+    for (int tries = live ? TRIES : 1; tries > 0 && walked == TORN; tries--) {
+        forget(collector);
+        await_end(collector, live, left);
+        drop_to(collector, begin);
+        walked = walk(collector, collector->lists[generation], generation);
+    }
+    if (walked == FULL)
+        return no_room(collector, err);
+    if (walked == TORN || !collector->checks_prev) {
+        collector->found.whole = false;
+        collector->found.why = !collector->checks_prev ? "a garbage collection was under way"
+                               : live ? "the collector's lists changed faster than they are read"
+                                      : "the collector's lists are broken";
+    }
+    return true;
+}
+
+bool prb_gc_take(struct prb_py *py, prb_addr interpreter, bool main, bool live,
+                 struct prb_gc_objects *out, struct prb_error *err)
+{
+    const struct prb_layout *layout = &py->layout;
+    if (!PRB_HAS(layout, gc_head, size))
+        return prb_fail(err, PRB_UNSUPPORTED,
+                        "CPython %s is free-threaded: its collector keeps no lists of objects",
+                        layout->name);
+    if (!PRB_HAS(layout, interp, gc_generations) && !main) {
+        *out = (struct prb_gc_objects){.whole = true};
+        return true;
+    }
+    PRB_AUTO(collector) struct collector collector = {.py = py, .found.whole = true};
+    prb_addr generations = 0;
+    int left = COLLECTION_MS;
+    collector.blocks = malloc((size_t)BLOCKS * BLOCK);
+    if (!collector.blocks)
+        return prb_fail(err, PRB_NOMEM, "no memory to read the collector's lists");
+    if (!locate(&collector, interpreter, &generations, err) ||
+        !find_shape(&collector, generations, live, err))
+        return false;
+    for (uint8_t i = 0; i <= PRB_GC_PERMANENT; i++)
+        if (collector.lists[i] && !take_list(&collector, i, live, &left, err))
+            return false;
+    *out = collector.found;
+    collector.found = (struct prb_gc_objects){0};
+    return true;
+}

@@ -1,0 +1,13 @@
+/* The objects and torch modules of a statement's target, taken once for all its tables. */
+#ifndef PRB_TABLE_HEAP_NOW_H
+#define PRB_TABLE_HEAP_NOW_H
+
+#include "sql/table.h"
+#include "target/heap.h"
+
+/* Borrowed until the statement ends; what is missing is told as the rows' warning. */
+struct prb_heap *prb_rows_heap(struct prb_rows *rows, struct prb_error *err);
+/* The same with its modules. */
+struct prb_heap *prb_rows_modules(struct prb_rows *rows, struct prb_error *err);
+
+#endif

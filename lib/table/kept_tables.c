@@ -1,0 +1,191 @@
+/*
+ * Tables of a crash dump: the rows that lib/crash/rings.c kept.  The file's bytes are hostile:
+ * every length is looked at before it is used.
+ */
+#include "table/kept_tables.h"
+
+#include <string.h>
+
+#include "proc/source.h"
+#include "ring/columns.h"
+#include "table/user_tables.h"
+
+#define KEPT_MAX 64
+
+struct kept_table {
+    struct prb_table table; /* first */
+    char *head;             /* the lines of columns, cut into words */
+    struct prb_ring_column ring[PRB_RING_COLUMNS_MAX];
+    struct prb_column columns[PRB_RING_COLUMNS_MAX + 1];
+    size_t count;
+    const char *rows; /* borrowed from the process's text */
+    size_t rows_len;
+};
+
+struct kept_tables {
+    struct prb_table_source source; /* first */
+    const struct prb_table *tables[KEPT_MAX];
+    size_t count;
+    bool told;
+};
+
+static const struct {
+    const char *word;
+    enum prb_ring_type type;
+} types[] = {{"integer", PRB_RING_INTEGER},
+             {"real", PRB_RING_REAL},
+             {"text", PRB_RING_TEXT},
+             {"boolean", PRB_RING_BOOLEAN},
+             {"time", PRB_RING_TIME}};
+
+/* ---- rows ---- */
+
+/* One row's values from its bytes; false: they contradict themselves. */
+static bool unpack(const struct kept_table *table, const char *at, size_t len,
+                   struct prb_ring_value *values)
+{
+    size_t fixed = (1 + table->count) * sizeof(uint64_t), used = fixed;
+    uint64_t nulls;
+    if (len < fixed)
+        return false;
+    memcpy(&nulls, at, sizeof nulls);
+    for (size_t i = 0; i < table->count; i++) {
+        int64_t word;
+        memcpy(&word, at + (1 + i) * sizeof word, sizeof word);
+        values[i] = (struct prb_ring_value){.null = nulls >> i & 1};
+        if (table->ring[i].type != PRB_RING_TEXT) {
+            values[i].integer = word;
+            continue;
+        }
+        if (word < 0 || (uint64_t)word > len - used)
+            return false;
+        values[i].text = at + used;
+        values[i].len = (size_t)word;
+        used += (size_t)word;
+    }
+    return true;
+}
+
+static bool fill(struct prb_rows *rows, struct prb_error *err)
+{
+    const struct kept_table *table = (const struct kept_table *)prb_rows_table(rows);
+    struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
+    (void)err;
+    for (size_t at = 0; at < table->rows_len;) {
+        uint32_t length = 0;
+        if (table->rows_len - at >= sizeof length)
+            memcpy(&length, table->rows + at, sizeof length);
+        at += sizeof length;
+        if (!length || at > table->rows_len || length > table->rows_len - at ||
+            !unpack(table, table->rows + at, length, values)) {
+            prb_rows_warn(rows, "python.%s: a part of the file is broken, and its rows left out",
+                          table->table.name);
+            break;
+        }
+        at += length;
+        prb_row_begin(rows);
+        for (size_t i = 0; i < table->count; i++)
+            prb_ring_cell(rows, &table->ring[i], &values[i]);
+    }
+    return true;
+}
+
+/* ---- tables ---- */
+
+static void table_free(struct kept_table *table)
+{
+    free(table->head);
+    free((char *)(uintptr_t)table->table.name);
+    free(table);
+}
+PRB_DEFINE_AUTO_PTR(kept_table, struct kept_table, table_free)
+
+static bool read_column(char *line, struct prb_ring_column *out)
+{
+    out->name = strsep(&line, ":");
+    const char *type = line ? strsep(&line, ":") : "";
+    out->unit = line ? strsep(&line, ":") : "";
+    out->doc = line ? line : "";
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].word, type) == 0) {
+            out->type = types[i].type;
+            return true;
+        }
+    return false;
+}
+
+static bool read_columns(struct kept_table *table)
+{
+    char *rest = table->head;
+    for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+        if (table->count == PRB_RING_COLUMNS_MAX || !read_column(line, &table->ring[table->count]))
+            return false;
+        table->columns[table->count] = prb_ring_sql_column(&table->ring[table->count]);
+        table->count++;
+    }
+    return table->count && prb_ring_columns_check(table->ring, table->count, NULL);
+}
+
+/* NULL: it makes no sense. */
+static struct kept_table *table_new(const char *name, const struct prb_buf *text)
+{
+    PRB_AUTO(kept_table) struct kept_table *table = calloc(1, sizeof *table);
+    const char *end = text->data ? memmem(text->data, text->len, "\n\n", 2) : NULL;
+    if (!table || !end || !prb_ring_is_name(name))
+        return NULL;
+    table->table.name = strdup(name);
+    table->head = strndup(text->data, (size_t)(end - text->data));
+    if (!table->table.name || !table->head || !read_columns(table))
+        return NULL;
+    table->rows = end + 2;
+    table->rows_len = text->len - (size_t)(table->rows - text->data);
+    table->table.schema = "python";
+    table->table.doc = "rows that the program wrote itself: the last ones before it crashed";
+    table->table.columns = table->columns;
+    table->table.fill = fill;
+    return PRB_STEAL(table);
+}
+
+/* ---- the source ---- */
+
+static bool changed(struct prb_table_source *source)
+{
+    return !((struct kept_tables *)source)->told;
+}
+
+static bool list(struct prb_table_source *source, const struct prb_table *const **out,
+                 size_t *count_out, struct prb_error *err)
+{
+    struct kept_tables *kept = (struct kept_tables *)source;
+    (void)err;
+    kept->told = true;
+    *out = kept->tables;
+    *count_out = kept->count;
+    return true;
+}
+
+static void kept_free(struct prb_table_source *source)
+{
+    struct kept_tables *kept = (struct kept_tables *)source;
+    for (size_t i = 0; i < kept->count; i++)
+        table_free((struct kept_table *)(uintptr_t)kept->tables[i]);
+    free(kept);
+}
+
+struct prb_table_source *prb_kept_tables_of(struct prb_proc *proc, struct prb_error *err)
+{
+    size_t prefix = strlen(PRB_TEXT_RING);
+    struct kept_tables *kept = calloc(1, sizeof *kept);
+    if (!kept)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    kept->source = (struct prb_table_source){changed, list, kept_free};
+    for (size_t i = 0; i < proc->text_count && kept->count < KEPT_MAX; i++) {
+        const struct prb_proc_text *text = &proc->texts[i];
+        struct kept_table *table = strncmp(text->name, PRB_TEXT_RING, prefix) == 0
+                                       ? table_new(text->name + prefix, &text->text)
+                                       : NULL;
+        if (table)
+            kept->tables[kept->count++] = &table->table;
+    }
+    return &kept->source;
+}

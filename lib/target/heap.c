@@ -1,0 +1,60 @@
+/* The collectors' objects, interpreter by interpreter. */
+#include "target/heap.h"
+
+#include "proc/proc.h"
+
+void prb_heap_free(struct prb_heap *heap)
+{
+    if (!heap)
+        return;
+    for (size_t i = 0; i < heap->part_count; i++)
+        prb_gc_objects_deinit(&heap->parts[i].found);
+    free(heap->parts);
+    free(heap->modules);
+    prb_arena_deinit(&heap->arena);
+    free(heap);
+}
+PRB_DEFINE_AUTO_PTR(prb_heap, struct prb_heap, prb_heap_free)
+
+/* Of a snapshot, whose pages are those that stacks and locals needed. */
+static bool left_out(struct prb_error *err)
+{
+    prb_fail(err, PRB_UNSUPPORTED, "this snapshot was taken without the collector's objects");
+    return prb_error_remedy(err, "ask the process itself, or a core of it");
+}
+
+static bool take_runtime(struct prb_heap *heap, struct prb_target *target,
+                         const struct prb_runtime *runtime, size_t *cap, struct prb_error *err)
+{
+    const struct prb_raw_stacks *raw = prb_sampler_last(runtime->sampler);
+    bool live = prb_proc_live(target->proc);
+    if (live)
+        prb_objects_clear(runtime->objects);
+    for (size_t i = 0; i < raw->interpreter_count; i++) {
+        if (!PRB_GROW(heap->parts, heap->part_count, *cap))
+            return prb_fail(err, PRB_NOMEM, "no memory for the list of objects");
+        struct prb_heap_part *part = &heap->parts[heap->part_count];
+        *part = (struct prb_heap_part){.runtime = runtime, .interpreter = raw->interpreters[i].id};
+        if (!prb_gc_take(runtime->py, raw->interpreters[i].addr, part->interpreter == 0, live,
+                         &part->found, err))
+            return target->info.kind == PRB_TARGET_SNAPSHOT ? left_out(err) : false;
+        heap->part_count++;
+        if (!part->found.whole && target->info.kind == PRB_TARGET_SNAPSHOT)
+            return left_out(err);
+        if (!part->found.whole)
+            heap->why = part->found.why;
+    }
+    return true;
+}
+
+struct prb_heap *prb_heap_take(struct prb_target *target, struct prb_error *err)
+{
+    PRB_AUTO(prb_heap) struct prb_heap *heap = calloc(1, sizeof *heap);
+    size_t cap = 0;
+    if (!heap)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for the list of objects"));
+    for (size_t i = 0; i < target->runtime_count; i++)
+        if (!take_runtime(heap, target, &target->runtimes[i], &cap, err))
+            return NULL;
+    return PRB_STEAL(heap);
+}

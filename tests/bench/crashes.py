@@ -1,0 +1,127 @@
+"""What a crash dump costs: the time that it keeps a process that crashes, and its size, beside whole cores."""
+
+import glob
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "live"))
+
+import pythons  # noqa: E402
+import target as live  # noqa: E402
+from timing import peer  # noqa: E402
+from torch_python import torch_python  # noqa: E402
+
+PYTHON_THREADS, NATIVE_THREADS = 100, 30
+BAR_MS, BAR_BYTES = 100, 2 << 20
+
+THREADS = """
+import ctypes, sys, threading
+stop = threading.Event()
+def work(number):
+    batch = [number] * 3
+    stop.wait()
+for i in range({}):
+    threading.Thread(target=work, args=(i,), daemon=True).start()
+def train(loss):
+    print("ready", flush=True)
+    sys.stdin.readline()
+    ctypes.string_at(0)
+train(0.25)
+"""
+TORCH = """
+import ctypes, sys, torch
+torch.set_num_threads({})
+model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10))
+def train(batch):
+    loss = model(batch).square().mean()
+    loss.backward()
+    torch.randn(2000, 2000).mm(torch.randn(2000, 2000))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    ctypes.string_at(0)
+train(torch.randn(64, 512))
+"""
+
+
+def start(python, program):
+    child = subprocess.Popen([python, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, preexec_fn=no_core)
+    assert child.stdout.readline() == b"ready\n"
+    return child
+
+
+def no_core():
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def end_of(child):
+    """Milliseconds from the word to the end."""
+    began = time.perf_counter()
+    child.stdin.write(b"go\n")
+    child.stdin.flush()
+    child.wait(live.DEADLINE)
+    took = 1000 * (time.perf_counter() - began)
+    child.stdin.close()
+    child.stdout.close()
+    return took
+
+
+def crash(python, program, folder):
+    """The same, with a dump (folder) or without (None)."""
+    child = start(python, program)
+    if folder:
+        live.probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir=" + folder)
+    return end_of(child)
+
+
+def gcore(python, program, folder):
+    """(milliseconds, bytes) of a core by gdb."""
+    child = start(python, program)
+    path = os.path.join(folder, "core")
+    try:
+        began = time.perf_counter()
+        subprocess.run([peer("gcore"), "-o", path, str(child.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       check=True)
+        took = 1000 * (time.perf_counter() - began)
+        path = "{}.{}".format(path, child.pid)
+        size = os.path.getsize(path)
+        os.unlink(path)
+        return took, size
+    finally:
+        child.kill()
+        child.wait()
+
+
+def of_job(figures, options, name, python, program):
+    with tempfile.TemporaryDirectory() as folder:
+        plain, dumped = [], []
+        for _ in range(options.rounds):
+            plain.append(crash(python, program, None))
+            dumped.append(crash(python, program, folder))
+        sizes = [os.path.getsize(path) for path in glob.glob(os.path.join(folder, "*.snap"))]
+        assert len(sizes) == options.rounds
+        figures.bound("crash dump of {}: time".format(name),
+                      statistics.median(dumped) - statistics.median(plain), "ms", BAR_MS)
+        figures.bound("crash dump of {}: size".format(name), max(sizes) / (1 << 20), "MiB", BAR_BYTES / (1 << 20))
+        if peer("gcore"):
+            took, size = gcore(python, program, folder)
+            figures.add("gcore of {}: time".format(name), took, "ms")
+            figures.add("gcore of {}: size".format(name), size / (1 << 20), "MiB")
+
+
+def crashes(figures, options):
+    plain = [python for python in pythons.found() if not python.root][-1]
+    of_job(figures, options, "{} Python threads".format(PYTHON_THREADS), plain.executable, THREADS.format(PYTHON_THREADS))
+    if torch_python():
+        of_job(figures, options, "a torch job of {} threads".format(NATIVE_THREADS), torch_python(),
+               TORCH.format(NATIVE_THREADS))
+
+
+PARTS = [crashes]

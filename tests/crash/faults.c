@@ -1,0 +1,87 @@
+/* Faults as native code makes them: what tests/crash/crasher.py calls. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MANY 8
+
+void fault_null(void) { *(volatile int *)(uintptr_t)8 = 1; }
+
+void fault_abort(void) { abort(); }
+
+void fault_divide(void)
+{
+#ifdef __x86_64__
+    volatile int zero = 0;
+    volatile int one = 1;
+    one = one / zero;
+#else
+    abort();
+#endif
+}
+
+void fault_illegal(void) { __builtin_trap(); }
+
+/* A stack overflow of this thread. */
+int fault_recurse(int depth)
+{
+    volatile char room[4096];
+    memset((char *)room, depth, sizeof room);
+    return fault_recurse(depth + 1) + room[depth % 4096];
+}
+
+static void *null_thread(void *nothing)
+{
+    (void)nothing;
+    fault_null();
+    return NULL;
+}
+
+void fault_in_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, null_thread, NULL) == 0)
+        pthread_join(thread, NULL);
+}
+
+static pthread_barrier_t barrier;
+
+static void *together(void *nothing)
+{
+    (void)nothing;
+    pthread_barrier_wait(&barrier);
+    fault_null();
+    return NULL;
+}
+
+/* Several threads at once. */
+void fault_many(void)
+{
+    pthread_t threads[MANY];
+    pthread_barrier_init(&barrier, NULL, MANY);
+    for (int i = 0; i < MANY; i++)
+        if (pthread_create(&threads[i], NULL, together, NULL) != 0)
+            abort();
+    for (int i = 0; i < MANY; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* Everything malloc knows of its own is overwritten, sizes and links, and then it is used. */
+void fault_heap(void)
+{
+    enum { PIECES = 64, SIZE = 600 };
+    char *pieces[PIECES];
+    for (int i = 0; i < PIECES; i++)
+        pieces[i] = malloc(SIZE);
+    for (int i = 0; i < PIECES; i += 2)
+        free(pieces[i]);
+    for (int i = 1; i < PIECES; i += 2)
+        memset(pieces[i] - 16, 0x41, SIZE + 32);
+    for (int i = 1; i < PIECES; i += 2)
+        free(pieces[i]);
+    for (int i = 0; i < PIECES; i++)
+        memset(malloc(SIZE), 1, SIZE);
+    fault_null();
+}

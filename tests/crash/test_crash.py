@@ -1,0 +1,418 @@
+"""Crash dumps: real crashes of every CPython found, what the dump tells of them, and that nothing else changed."""
+
+import json
+import os
+import re
+import select
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+
+from target import DEADLINE, SRCDIR, probing, query
+from torch_python import torch_python
+
+BUILDDIR = os.environ.get("BUILDDIR", ".")
+FAULTS = os.path.join(BUILDDIR, "tests", "crash", ".libs", "faults.so")
+CRASHER = os.path.join(SRCDIR, "tests", "crash", "crasher.py")
+
+# How it ends: the signal, or with 0 by itself.
+ENDS = {
+    "null": signal.SIGSEGV, "gil": signal.SIGSEGV, "abort": signal.SIGABRT, "divide": signal.SIGFPE,
+    "illegal": signal.SIGILL, "bus": signal.SIGBUS, "stack": signal.SIGSEGV, "stack-thread": signal.SIGSEGV,
+    "thread": signal.SIGSEGV, "many": signal.SIGSEGV, "kill": signal.SIGSEGV,
+}
+
+
+class Crasher:
+    """crasher.py under an interpreter, with the probe injected for crashes."""
+
+    def __init__(self, python, folder, way, *words, settings=(), variables=None, options=("-c",), before=()):
+        self.folder = str(folder)
+        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **(variables or {}))
+        self.child = subprocess.Popen([*before, *python.command(CRASHER, way, FAULTS, *words)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+        try:
+            ready = self.line()
+            assert ready.startswith("ready"), ready
+            self.pid = int(ready.split()[1])
+            given = ["probing.crash_dir=" + self.folder, *settings]
+            if options:
+                probing("-p", self.pid, "inject", *options, *(word for one in given for word in ("-D", one)))
+        except BaseException:
+            self.end()
+            raise
+
+    def line(self):
+        assert select.select([self.child.stdout], [], [], DEADLINE)[0], "it says nothing"
+        return self.child.stdout.readline().decode()
+
+    def crash(self):
+        """Let it; its exit status, as Popen has it."""
+        began = time.monotonic()
+        try:
+            self.out, self.told = (text.decode("utf-8", "replace") for text in self.child.communicate(b"go\n", DEADLINE))
+        finally:
+            self.end()
+        self.seconds = time.monotonic() - began
+        return self.child.returncode
+
+    def end(self):
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait()
+        for stream in (self.child.stdin, self.child.stdout, self.child.stderr):
+            stream.close()
+
+    @property
+    def dumps(self):
+        return sorted(os.path.join(self.folder, name) for name in os.listdir(self.folder) if name.endswith(".snap"))
+
+
+@pytest.fixture
+def crashed(tmp_path):
+    """crashed(python, way, ...): it crashed; the one dump is .dump."""
+    def run(python, way, *words, count=1, **options):
+        if python.root:
+            pytest.skip("its root does not hold the program that writes dumps")
+        one = Crasher(python, tmp_path, way, *words, **options)
+        one.status = one.crash()
+        assert len(one.dumps) == count, (one.dumps, one.told)
+        one.dump = one.dumps[0] if one.dumps else None
+        return one
+    return run
+
+
+def account(dump):
+    rows = query(dump, "SELECT * FROM system.crash")
+    assert len(rows) == 1, rows
+    return rows[0]
+
+
+def python_stack(dump, tid):
+    """(function, file, line), innermost first."""
+    rows = query(dump, "SELECT func, file, lineno FROM python.backtrace WHERE os_thread_id = {} AND frame_type = 'Python' "
+                       "ORDER BY depth".format(tid))
+    return [(row["func"], row["file"], row["lineno"]) for row in rows]
+
+
+def faulthandler_stack(text):
+    """The same of faulthandler's current thread."""
+    part = text[text.index("Current thread"):].split("\n\n")[0]
+    return [(name, file, int(line)) for file, line, name in re.findall(r'File "([^"]*)", line (\d+) in (.*)', part)]
+
+
+@pytest.mark.parametrize("way", sorted(ENDS))
+def test_every_kind_leaves_a_dump_and_its_status(python, crashed, way):
+    if way == "divide" and os.uname().machine != "x86_64":
+        pytest.skip("this processor does not fault on it")
+    one = crashed(python, way)
+    assert one.status == -ENDS[way], one.told
+    told = account(one.dump)
+    assert (told["kind"], told["signal"], told["pid"]) == ("signal", ENDS[way], one.pid)
+    functions = [frame[0] for frame in python_stack(one.dump, one.pid)]
+    assert functions[-3:] == ["inner", "outer", "<module>"], functions
+    assert one.seconds < 30
+    for path in (one.dump, one.dump[:-5] + ".txt"):
+        mode = os.lstat(path)
+        assert stat.S_ISREG(mode.st_mode) and stat.S_IMODE(mode.st_mode) == 0o600
+    assert os.path.getsize(one.dump) <= 2 << 20
+    assert one.dump in one.told
+
+
+@pytest.mark.parametrize("way", ["heap", "objects"])
+def test_a_broken_heap_does_not_matter(python, crashed, way):
+    one = crashed(python, way)
+    assert one.status in (-signal.SIGSEGV, -signal.SIGABRT), one.told
+    assert "outer" in [frame[0] for frame in python_stack(one.dump, one.pid)]
+
+
+@pytest.mark.parametrize("when", ["faulthandler-before", "faulthandler-after"])
+def test_faulthandler_says_the_same(python, crashed, when):
+    one = crashed(python, "gil", when)
+    assert one.status == -signal.SIGSEGV
+    assert one.told.count("Fatal Python error: Segmentation fault") == 1, one.told
+    assert python_stack(one.dump, one.pid) == faulthandler_stack(one.told)
+
+
+def test_variables_of_the_thread_that_crashed(python, crashed):
+    one = crashed(python, "null")
+    rows = query(one.dump, "SELECT func, name, value FROM python.locals WHERE os_thread_id = {} AND func IN "
+                           "('inner', 'outer')".format(one.pid))
+    values = {(row["func"], row["name"]): row["value"] for row in rows}
+    assert values[("inner", "loss")] == "0.25" and values[("inner", "epoch")] == "3"
+    assert values[("outer", "batch")] == "[1, 2, 3]"
+
+
+def test_native_frames_of_where_it_happened(python, crashed):
+    one = crashed(python, "null")
+    rows = query(one.dump, "SELECT func FROM python.backtrace WHERE os_thread_id = {} AND frame_type = 'Native' "
+                           "ORDER BY depth LIMIT 1".format(one.pid))
+    assert [row["func"] for row in rows] == ["fault_null"]
+
+
+def test_an_exception_that_nobody_handles(python, crashed):
+    one = crashed(python, "raise", "one", "two")
+    assert one.status == 1 and "ValueError: wrong: 2" in one.told
+    told = account(one.dump)
+    assert (told["kind"], told["exception"], told["message"]) == ("exception", "ValueError", "wrong: 2")
+    assert told["func"] == "raise_it"
+    rows = query(one.dump, "SELECT type, message, func, frames FROM python.exception WHERE depth = 0")
+    assert {"type": "ValueError", "message": "wrong: 2", "func": "raise_it", "frames": 4} in rows
+
+
+def test_an_exception_of_a_thread(python, crashed):
+    if python.minor < (3, 8):
+        pytest.skip("it has no threading.excepthook")
+    one = crashed(python, "raise-thread")
+    assert one.status == 0 and "ended" in one.out and "ValueError: wrong: 0" in one.told
+    assert account(one.dump)["thread_name"] == "raiser"
+
+
+def test_leaving_is_no_crash(python, crashed):
+    assert crashed(python, "exit", count=0).status == 3
+
+
+def test_a_child_of_fork(python, crashed):
+    one = crashed(python, "child")
+    assert one.status == 0 and "child {} ".format(int(signal.SIGSEGV)) in one.out
+    assert account(one.dump)["pid"] == int(one.out.split()[2])
+
+
+def test_several_threads_at_once_leave_one(any_python, crashed):
+    one = crashed(any_python, "many")
+    assert one.told.count("crashed:") == 1
+
+
+def test_sigterm_only_when_asked(any_python, crashed):
+    assert crashed(any_python, "term", count=0).status == -signal.SIGTERM
+    one = crashed(any_python, "term", settings=["probing.crash_term=on"])
+    assert one.status == -signal.SIGTERM and account(one.dump)["kind"] == "asked"
+
+
+def test_the_rank_is_in_the_name(any_python, crashed):
+    one = crashed(any_python, "null", variables={"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8"})
+    assert "-rank3-pid{}.snap".format(one.pid) in one.dump
+    told = account(one.dump)
+    assert (told["rank"], told["local_rank"], told["world_size"]) == (3, 1, 8)
+
+
+def test_secrets_stay(any_python, crashed):
+    one = crashed(any_python, "null", variables={"SOME_API_TOKEN": "swordfish", "PLAIN": "visible"})
+    variables = {row["name"]: row["value"] for row in query(one.dump, "SELECT * FROM system.environment")}
+    assert variables["PLAIN"] == "visible" and variables["SOME_API_TOKEN"] == "***"
+    with open(one.dump, "rb") as dump:
+        assert b"swordfish" not in dump.read()
+
+
+def test_a_full_disk_is_told_and_ends(any_python, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(small)]).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        one = Crasher(any_python, small, "null")
+        assert one.crash() == -signal.SIGSEGV
+        assert "No space left" in one.told and not one.dumps
+        assert not [name for name in os.listdir(str(small)) if not name.endswith(".txt")]
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_folder_that_cannot_be_written(any_python, tmp_path):
+    place = tmp_path / "file"
+    place.write_text("no folder")
+    one = Crasher(any_python, place, "null")
+    assert one.crash() == -signal.SIGSEGV
+    assert "no folder" in one.told and place.read_text() == "no folder"
+
+
+def test_links_are_not_followed(any_python, tmp_path):
+    """The text's name could be guessed: nobody's file behind a link is written to."""
+    one = Crasher(any_python, tmp_path, "null")
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    now = time.time()
+    for ahead in range(30):
+        name = time.strftime("crash-%Y%m%dT%H%M%SZ", time.gmtime(now + ahead))
+        for ending in (".txt", ".snap"):
+            os.symlink(str(victim), str(tmp_path / "{}-pid{}{}".format(name, one.pid, ending)))
+    assert one.crash() == -signal.SIGSEGV
+    assert victim.read_text() == "mine"
+
+
+def test_the_budget_removes_the_oldest(any_python, tmp_path):
+    old = tmp_path / "crash-20200101T000000Z-pid1.snap"
+    other = tmp_path / "notes.snap"
+    for path in (old, other):
+        path.write_bytes(b"x" * (3 << 20))
+    one = Crasher(any_python, tmp_path, "null", settings=["probing.crash_budget=3MiB"])
+    assert one.crash() == -signal.SIGSEGV
+    assert not old.exists() and other.exists()
+    assert len([path for path in one.dumps if "-pid{}".format(one.pid) in path]) == 1
+
+
+def test_a_small_dump_keeps_what_counts(any_python, crashed):
+    one = crashed(any_python, "null", settings=["probing.crash_size=1MiB"])
+    assert os.path.getsize(one.dump) <= 1 << 20
+    assert [frame[0] for frame in python_stack(one.dump, one.pid)][-3:] == ["inner", "outer", "<module>"]
+
+
+def test_without_the_program_a_text_is_left(any_python, tmp_path):
+    one = Crasher(any_python, tmp_path, "null", options=("-c", "-D", "probing.crash_wait=0.1"),
+                  settings=["probing.crash_program=/bin/false"])
+    assert one.crash() == -signal.SIGSEGV
+    (text,) = tmp_path.glob("crash-*.txt")
+    told = text.read_text()
+    assert told.startswith("SIGSEGV in process {}".format(one.pid)) and "address 0x8" in told
+    assert "/faults.so" in told and stat.S_IMODE(text.stat().st_mode) == 0o600
+
+
+def test_it_is_held_for_a_debugger(any_python, tmp_path):
+    one = Crasher(any_python, tmp_path, "null", options=("-c", "--hold=60"))
+    try:
+        one.child.stdin.write(b"go\n")
+        one.child.stdin.flush()
+        until = time.monotonic() + DEADLINE
+        while not (one.dumps and os.path.exists(one.dumps[0][:-5] + ".txt")) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert one.dumps and one.child.poll() is None
+        stacks = query(one.pid, "SELECT func FROM python.backtrace WHERE os_thread_id = {} ORDER BY depth".format(one.pid))
+        assert "inner" in [row["func"] for row in stacks]
+        probing("-p", one.pid, "config", "probing.crash_hold=0")
+        assert one.child.wait(DEADLINE) == -signal.SIGSEGV
+    finally:
+        one.end()
+
+
+def test_detached_means_left_alone(any_python, tmp_path):
+    one = Crasher(any_python, tmp_path, "null")
+    probing("-p", one.pid, "detach")
+    assert one.crash() == -signal.SIGSEGV
+    assert not one.dumps
+
+
+def test_list_show_and_export(any_python, tmp_path):
+    """Equal crashes of two ranks are one line, the earliest first."""
+    for rank in ("0", "1"):
+        assert Crasher(any_python, tmp_path, "null", variables={"RANK": rank}).crash() == -signal.SIGSEGV
+    assert Crasher(any_python, tmp_path, "raise").crash() == 1
+    lines = probing("crash", "list", tmp_path).stdout.splitlines()
+    assert len(lines) == 3, lines
+    assert re.search(r"\b2 +0 1\b", lines[1]) and "SIGSEGV" in lines[1]
+    assert "ValueError: wrong: 0" in lines[2]
+    assert len(probing("crash", "list", "--all", tmp_path).stdout.splitlines()) == 4
+    shown = probing("crash", "show", tmp_path).stdout
+    assert shown.startswith("ValueError: wrong: 0") and "raise_it" in shown
+    told = json.loads(probing("crash", "export", tmp_path).stdout)
+    assert told["crash"]["kind"] == "exception" and told["exceptions"][0]["frames"][-1]["function"] == "raise_it"
+    names = {frame["name"] for thread in told["backtrace"] for frame in thread["frames"]}
+    assert "raise_it" not in names and "<module>" not in names  # it was left when its exception was told
+
+
+def test_memory_that_runs_out(any_python, tmp_path):
+    """The control group's use over the threshold: one dump, and the process lives on."""
+    group = "/sys/fs/cgroup/memory/probing-test-{}".format(os.getpid())
+    limit, members = "memory.limit_in_bytes", "cgroup.procs"
+    try:
+        os.mkdir(group)
+        with open(os.path.join(group, limit), "w") as file:
+            file.write(str(64 << 20))
+    except OSError:
+        pytest.skip("no control group can be made here")
+    one = Crasher(any_python, tmp_path, "null", options=())
+    try:
+        with open(os.path.join(group, members), "w") as file:
+            file.write(str(one.pid))
+        probing("-p", one.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path),
+                "-D", "probing.crash_memory=0.01")
+        until = time.monotonic() + DEADLINE
+        while not one.dumps and time.monotonic() < until:
+            time.sleep(0.05)
+        told = account(one.dumps[0])
+        assert told["kind"] == "memory" and "64 MiB" in told["title"] and told["os_thread_id"] == one.pid
+        assert one.child.poll() is None
+    finally:
+        one.end()
+        os.rmdir(group)
+
+
+# ---- PyTorch's own handlers ----
+
+WORKERS = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from torch.utils.data import DataLoader, Dataset
+class Bad(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        if i == 5:
+            ctypes.string_at(0)
+        return torch.zeros(2)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    for batch in DataLoader(Bad(), batch_size=2, num_workers=1):
+        pass
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_a_worker_of_dataloader(tmp_path):
+    """It takes the signals for handlers of its own, after ours."""
+    if not torch_python():
+        pytest.skip("no Python with torch")
+    child = subprocess.Popen([torch_python(), "-c", WORKERS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
+        out, told = child.communicate(b"go\n", DEADLINE)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+    assert child.returncode == 0 and b"segmentation fault" in told.lower(), (child.returncode, out, told)
+    (dump,) = tmp_path.glob("*.snap")
+    functions = [frame[0] for frame in python_stack(dump, account(dump)["pid"])]
+    assert "__getitem__" in functions and "_worker_loop" in functions
+
+
+TENSORS = """
+import ctypes, sys, torch
+def train(batch):
+    weight = torch.tensor([[1.0, float("nan")], [0.0, 4.0]], requires_grad=True)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    ctypes.string_at(0)
+train(torch.arange(10))
+"""
+
+
+def test_tensors_of_the_thread_that_crashed(tmp_path):
+    if not torch_python():
+        pytest.skip("no Python with torch")
+    child = subprocess.Popen([torch_python(), "-c", TENSORS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
+        child.communicate(b"go\n", DEADLINE)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+    (dump,) = tmp_path.glob("*.snap")
+    rows = {row["name"]: row for row in query(dump, "SELECT * FROM python.crash_tensors WHERE func = 'train'")}
+    weight, batch = rows["weight"], rows["batch"]
+    assert (weight["shape"], weight["dtype"], weight["device"], weight["requires_grad"]) == ("[2, 2]", "float32", "cpu", 1)
+    assert (weight["nan"], weight["zero"], weight["min"], weight["max"]) == (1, 1, 0.0, 4.0)
+    assert weight["first"] == "[[1.0, nan], [0.0, 4.0]]"
+    assert (batch["dtype"], batch["elements"], batch["mean"]) == ("int64", 10, 4.5)
+    values = {row["name"]: row["value"] for row in query(dump, "SELECT name, value FROM python.locals WHERE func = 'train'")}
+    assert "shape=(2, 2)" in values["weight"]

@@ -1,0 +1,221 @@
+"""The commands in batch mode on every CPython (conftest.py: with which gdb): live, and of the core that gdb's own gcore
+makes of it."""
+
+import json
+import os
+import re
+
+import gdbs
+import pytest
+
+from target import probing, query
+
+COMMANDS = {
+    "bt": "py-bt",
+    "all": "py-backtrace -all",
+    "locals-bt": "py-bt -thread -locals -python",
+    "two": "py-bt -thread -python 2",
+    "locals": "py-locals",
+    "threads": "py-threads",
+    "gil": "py-gil",
+    "plain": "bt",
+    "full": "bt full",
+    "raw": "bt -no-filters",
+    "list": "py-list",
+    "function": "print $py_function()",
+    "line": "print $py_line()",
+    "truth": 'print $py_local("step") == 7',
+    "up": "py-up",
+    "level": "python print(gdb.selected_frame().name())",
+    "up-locals": "py-locals",
+    "step": 'print $py_local("step")',
+    "number": 'print $py_local("model.settings[\'rate\']") * 2',
+    "text": 'print $py_repr("model.layers[1].names[-1]")',
+    "object": "py-print model.layers[0].names[1]",
+    "deep": "py-print model.layers[1].width",
+    "key": "py-print model.settings[3]",
+    "global": "py-print LIMIT",
+    "module": "py-print sys.byteorder",
+    "builtin": "py-print len",
+    "parts": "py-print -parts model.layers[0].names",
+    "none": "py-print nothing_of_this_name",
+    "attribute": "py-print model.nothing",
+    "index": "py-print model.layers[9]",
+    "call": "py-print model.method()",
+    "garbage": "py-print 0x10",
+    "unknown-option": "py-bt -nonsense",
+    "down": "py-down",
+    "down-more": "py-down",
+    "down-end": "py-down 100",
+    "sql": "probing query SELECT func, lineno FROM python.backtrace WHERE func = 'inner'",
+    "sql-quoted": 'probing query "SELECT count(*) AS n FROM python.threads"',
+    "sql-wrong": "probing query SELEKT 1",
+    "tables": "probing tables",
+    "table": "probing tables python.backtrace",
+    "complete-name": "complete py-print va",
+    "complete-global": "complete py-print LI",
+    "complete-attribute": "complete py-print MODEL.la",
+    "complete-option": "complete py-bt -lo",
+    "complete-table": "complete probing tables python.b",
+    "help": "help py-print",
+    "help-all": "help probing",
+    "address": 'print (long)$py_address("MODEL") == (long)$py_address("MODEL")',
+}
+LIVE = {
+    "eval": "probing eval LIMIT + 1",
+    "eval-local": "probing eval step, text",
+    "eval-print": "probing eval print('printed'); x = 3; print(x)",
+    "eval-raises": "probing eval 1 / 0",
+    "eval-after": "py-bt -thread -python",
+    "gcore": "generate-core-file {core}",
+    "json": "probing query -long SELECT func, file, lineno, depth, frame_type, thread_name, qualname FROM python.backtrace(1)",
+}
+
+
+class Sessions:
+    """What every command wrote, once for each interpreter, gdb and kind of target."""
+
+    def __init__(self, start, folder):
+        self.start = start
+        self.folder = folder
+        self.made = {}
+
+    def of(self, python, gdb, kind):
+        key = (python.id, gdb.id)
+        if key not in self.made:
+            target = self.start(python, "debugged_by_gdb.py")
+            target.settle()
+            core = str(self.folder / "core-{}-{}".format(*key))
+            commands = {name: command.format(core=core) for name, command in list(COMMANDS.items()) + list(LIVE.items())}
+            # eval first runs code, so it comes last; the core is of the same stop.
+            written = gdb.batch(*commands.values(), before=gdbs.attach(target))
+            # A stripped interpreter's own functions have no names.
+            known = {"pid": target.pid, "sort": ["sort"] if python.how.startswith("shared") else []}
+            live = dict(zip(commands, written), **known)
+            executable = os.readlink("/proc/{}/exe".format(target.pid))
+            dead = None
+            if not python.root and os.path.exists(core):
+                written = gdb.batch(*COMMANDS.values(), before=[executable, core])
+                dead = dict(zip(COMMANDS, written), path=core, **known)
+            target.end()
+            self.made[key] = {"live": live, "core": dead}
+        found = self.made[key][kind]
+        if found is None:
+            pytest.skip("gcore writes zeros for parts of a stack in another root: gdb shows them so, too")
+        return found
+
+
+@pytest.fixture(scope="session")
+def sessions(folders, tmp_path_factory):
+    import target as live
+
+    def begin(python, program):
+        outside, inner = folders(python)
+        return live.Target(python, program, folder=inner)
+
+    return Sessions(begin, tmp_path_factory.mktemp("gdb"))
+
+
+@pytest.fixture(params=["live", "core"])
+def told(request, sessions, python, gdb):
+    return sessions.of(python, gdb, request.param)
+
+
+STACK = ["inner", "called_back", r"middle\.<locals>\.<lambda>|<lambda>", "middle", "main", "<module>"]
+
+
+def in_order(patterns, text):
+    at = 0
+    for pattern in patterns:
+        match = re.compile(pattern).search(text, at)
+        assert match, "no {} behind {!r} in\n{}".format(pattern, text[:at][-80:], text)
+        at = match.end()
+
+
+def test_backtrace(told):
+    in_order([r"\* Thread {} \"MainThread\"".format(told["pid"])] + [r"#\d+ +(\S+\.)?({}) \(debugged_by_gdb".format(name) for name in STACK]
+             + [r"Thread \d+ \"sleeper\"", "sleeping"], told["bt"])
+    # Native frames stand among them: what waits for input, and sorted() between Python's frames.
+    in_order(["read", "inner", "<lambda>"] + told["sort"] + ["middle"], told["bt"])
+    assert "_PyEval_EvalFrameDefault" not in told["bt"]
+    assert len(re.findall(r"#\d", told["two"])) == 2 and "more frames follow" in told["two"]
+    in_order([r"#0 +inner", "step = 7", r"values = \[0, 1, 4, 9, 16\]", "big = {}".format(2 ** 80), "#1 ", "model = <"], told["locals-bt"])
+
+
+def test_text_is_harmless(told):
+    assert "\u202e" not in told["locals"] and "text = 'äöü\\u202e'" in told["locals"]
+
+
+def test_plain_backtrace(told):
+    """`bt` shows Python's frames in the place of the interpreter's."""
+    in_order(["read", r"inner \(step=7, text=", r"called_back \(model=.*step=7"] + told["sort"] + ["middle", "main", "<module>"], told["plain"])
+    assert "EvalFrame" not in told["plain"] and ("EvalFrame" in told["raw"] or not told["sort"])
+    in_order(["inner", "values = ", "big = "], told["full"])
+
+
+def test_selection(told):
+    """py-up takes gdb's frame along, and py-down leads back."""
+    assert '"inner"' in told["function"] and re.search(r"= 1\b|true", told["truth"])
+    line = int(re.search(r"= (\d+)", told["line"]).group(1))
+    assert re.search(r"> *{}  .*here it stands".format(line), told["list"])
+    in_order(["#1 +called_back", "inner\\(step, label\\)"], told["up"])
+    assert "EvalFrame" in told["level"] or not told["sort"]
+    assert "label = " in told["up-locals"] and "values" not in told["up-locals"]
+    assert re.search(r"#0 +inner", told["down"])
+    assert "innermost" in told["down-more"] and "innermost" in told["down-end"]
+
+
+def test_print(told):
+    assert told["step"].strip().endswith("= 7") and told["number"].strip().endswith("= 1")
+    assert "'third'" in told["text"]
+    for name, words in {"object": "= 'second'", "deep": "= 16", "key": "= 'three'", "global": "int at", "module": "'little'",
+                        "builtin": "built-in function len"}.items():
+        assert words in told[name], told[name]
+    in_order(["list at", r"\[0\] = 'first'", r"\[2\] = 'third'"], told["parts"])
+
+
+def test_errors_are_one_line(told):
+    for name, words in {"none": "there is no nothing_of_this_name", "attribute": "no attribute nothing", "index": "2 elements",
+                        "call": "nothing is evaluated", "garbage": "", "unknown-option": "Usage"}.items():
+        assert words in told[name] and len(told[name].strip().splitlines()) == 1, told[name]
+    assert "syntax error" in told["sql-wrong"]
+    assert not any("Traceback" in text for text in told.values() if isinstance(text, str))
+
+
+def test_threads(told):
+    in_order([r"Id +LWP +Name", r"\* +\d+ +{} +MainThread .*inner \(debugged_by_gdb".format(told["pid"]), "sleeper"], told["threads"])
+    assert "Nobody holds the GIL" in told["gil"]
+
+
+def test_query(told):
+    assert re.search(r"^func +lineno\ninner +\d+\n\(1 row\)", told["sql"].strip())
+    assert re.search(r"^n\n2\n\(1 row\)", told["sql-quoted"].strip())
+    in_order(["python +backtrace", "system +process"], told["tables"])
+    assert "lineno" in told["table"]
+
+
+def test_completion_and_help(told):
+    assert told["complete-name"].strip() == "py-print values" and told["complete-global"].strip() == "py-print LIMIT"
+    assert "py-print MODEL.layers" in told["complete-attribute"]
+    assert told["complete-option"].strip() == "py-bt -locals"
+    assert "probing tables python.backtrace" in told["complete-table"]
+    assert "Usage: py-print" in told["help"]
+    for name in ("backtrace", "query", "snapshot", "eval", "debug"):
+        assert "probing " + name in told["help-all"]
+
+
+def test_eval(sessions, python, gdb):
+    told = sessions.of(python, gdb, "live")
+    assert "running code in process {}".format(told["pid"]) in told["eval"] and told["eval"].strip().endswith("1001")
+    assert "(7, 'äöü\\u202e')" in told["eval-local"]
+    assert told["eval-print"].strip().endswith("printed\n3")
+    assert "ZeroDivisionError" in told["eval-raises"]
+    in_order(STACK, told["eval-after"])
+
+
+def test_same_rows(sessions, python, gdb):
+    """gdb's core read by `probing` itself tells what gdb's session told."""
+    told = sessions.of(python, gdb, "core")
+    rows = query(told["path"], "SELECT func, lineno FROM python.backtrace WHERE func = 'inner'")
+    assert [(row["func"], str(row["lineno"])) for row in rows] == [tuple(told["sql"].strip().splitlines()[1].split())]
+    assert json.loads(probing("-t", told["path"], "backtrace", "--json").stdout)

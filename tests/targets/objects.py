@@ -1,0 +1,77 @@
+"""Objects of many classes, counted and measured by the interpreter itself.  "churn": another thread makes and drops more."""
+
+import collections
+import gc
+import json
+import sys
+import threading
+
+
+class Plain(object):
+    def __init__(self, number):
+        self.number = number
+        self.other = None
+
+
+class Slotted(object):
+    __slots__ = ("a", "b", "__weakref__")
+
+
+class Listed(list):
+    pass
+
+
+class Mapped(dict):
+    pass
+
+
+class Sized(tuple):
+    pass
+
+
+class Chosen(set):
+    pass
+
+
+def make():
+    kept = [[Plain(i) for i in range(1234)]]
+    for one in kept[0]:
+        one.other = one  # a cycle
+    kept.append([Slotted() for _ in range(777)])
+    kept.append([Listed([[]] * i) for i in range(100)])
+    kept.append([Mapped(("key%d" % k, []) for k in range(i)) for i in range(60)])
+    kept.append([Mapped((k, []) for k in range(i)) for i in range(60)])
+    kept.append([Sized([[]] * i) for i in range(50)])
+    kept.append([Chosen(range(i)) for i in range(50)])
+    kept.append(collections.deque([] for _ in range(5)))
+    return kept
+
+
+def churn():
+    while True:
+        made = [Plain(i) for i in range(300)]
+        made.append({"made": made})
+
+
+KEPT = make()
+gc.collect()
+if "freeze" in sys.argv and hasattr(gc, "freeze"):
+    gc.freeze()
+if "churn" in sys.argv:
+    threading.Thread(target=churn, daemon=True).start()
+else:
+    gc.disable()
+    young = make()
+    known = gc.get_objects()
+    frozen = gc.get_freeze_count() if "freeze" in sys.argv and hasattr(gc, "freeze") else 0
+    told = {}
+    for one in known + (sum(KEPT[:7], []) if frozen else []):
+        if type(one).__module__ == "__main__":
+            counts = told.setdefault("__main__." + type(one).__name__, [0, 0])
+            counts[0] += 1
+            counts[1] += sys.getsizeof(one)
+    del known, one
+    # Now: looking at all types makes 3.15 import modules that were to be imported lazily.
+    print(json.dumps({"types": told, "objects": len(gc.get_objects()) + getattr(gc, "get_freeze_count", int)()}), flush=True)
+print("ready", flush=True)
+sys.stdin.read()
