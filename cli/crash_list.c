@@ -152,7 +152,8 @@ static bool add_row(struct prb_grid *grid, const struct prb_crash_files *files, 
     const char *slash = strrchr(file->path, '/');
     return prb_grid_adds(grid, when) &&
            prb_grid_addf(grid, "%zu", all ? (size_t)1 : count_equal(files, i)) &&
-           prb_grid_adds(grid, ranks) && prb_grid_addf(grid, "%d", crash ? (int)crash->pid : 0) &&
+           prb_grid_adds(grid, ranks) &&
+           (crash ? prb_grid_addf(grid, "%d", (int)crash->pid) : prb_grid_adds(grid, "")) &&
            prb_grid_adds(grid, crash                            ? crash->title
                                : file->target                   ? "(a snapshot of no crash)"
                                : has_ending(file->path, ".txt") ? "(a text only)"

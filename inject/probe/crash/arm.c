@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/place.h"
@@ -157,6 +158,14 @@ static void set_rank(void)
     }
 }
 
+/* Documentation/admin-guide/LSM/Yama.rst */
+static bool yama_is_on(void)
+{
+    char scope = '0';
+    PRB_AUTO_FD int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, &scope, 1) == 1 && scope == '1';
+}
+
 static void set_plan(void)
 {
     char folder[PRB_SETTING_TEXT_MAX];
@@ -173,6 +182,7 @@ static void set_plan(void)
         return;
     copy_environment();
     set_rank();
+    prb_crash_plan.name_tracer = yama_is_on();
     armed_once = true;
 }
 
@@ -274,19 +284,4 @@ void prb_crash_forked(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     prb_crash_memory_forked();
-}
-
-void prb_crash_describe(struct prb_buf *out)
-{
-    bool any = false;
-    for (size_t i = 0; i < COUNT; i++) {
-        struct sigaction now;
-        if (!atomic_load(&signals[i].armed) || sigaction(signals[i].signal, NULL, &now) != 0)
-            continue;
-        prb_buf_addf(out, "%s%s%s", any ? " " : "", prb_crash_signal_name(signals[i].signal),
-                     is_ours(&now) ? "" : "(another handler came later)");
-        any = true;
-    }
-    if (any && !prb_crash_plan.program[0])
-        prb_buf_adds(out, ", but the program probing is not to be found here: texts only");
 }

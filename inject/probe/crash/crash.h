@@ -15,8 +15,8 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "base/buf.h"
 #include "crash/record.h"
 
 #define PRB_CRASH_DUMPS_MAX 16 /* of one process: exceptions may go on for ever */
@@ -40,15 +40,13 @@ void prb_crash_python(bool on, uint32_t wait_ms);
  * watches. */
 void prb_crash_watch_memory(bool on);
 void prb_crash_memory_forked(void);
-/* For status: "on", or which signals are somebody else's by now. */
-void prb_crash_describe(struct prb_buf *out);
-
 /* What the handler uses, made before. */
 struct prb_crash_plan {
     char program[512], folder[PRB_CRASH_FOLDER_MAX];
     char rank[24]; /* "-rank3", or "" */
     char *const *environment;
     uint64_t dump_bytes, folder_bytes, wait_ns, hold_ns;
+    bool name_tracer; /* Yama lets only those look that the process names */
 };
 extern struct prb_crash_plan prb_crash_plan;
 
@@ -58,6 +56,9 @@ extern struct prb_crash_plan prb_crash_plan;
  * (it was waited for), there were too many, or it failed. */
 bool prb_crash_dump(enum prb_crash_kind kind, int signal, const siginfo_t *info,
                     const void *context, const char *reason);
+/* For a debugger, until the time of probing.crash_hold is over, or it is set to 0.  A dump of a
+ * signal does so itself. */
+void prb_crash_hold(void);
 void prb_crash_on_signal(int signal, siginfo_t *info, void *context);
 /* The action that a signal had before ours; NULL: it is none of ours. */
 const struct sigaction *prb_crash_previous(int signal);

@@ -14,8 +14,10 @@
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/crash/raw.h"
 
-#define WAIT_MORE_NS UINT64_C(1000000000) /* for the process to end after the other thread's dump  \
-                                           */
+#define TRIES 3
+#define WAIT_MORE_NS                                                                               \
+    UINT64_C(1000000000) /* for the process to end after the other thread's dump                   \
+                          */
 
 static struct prb_crash_record record;
 static _Atomic uint64_t owner;  /* pid << 32 | tid of the thread that dumps; 0: none */
@@ -120,11 +122,15 @@ static void end_turn(void)
     PRB_RAW3(SYS_futex, &turns, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
+/* Until the other thread's dump is written, and, as the process is to end by its signal and not by
+ * ours, until it has ended, both bounded. */
 static void await_turn(uint32_t turn)
 {
     uint64_t until = prb_crash_now() + prb_crash_plan.wait_ns + WAIT_MORE_NS;
     for (uint64_t now; turns == turn && (now = prb_crash_now()) < until;)
         sleep_on_turn(turn, until - now);
+    if (record.kind == PRB_CRASH_SIGNAL)
+        sleep_on_turn(turns, WAIT_MORE_NS);
 }
 
 static bool too_many(void)
@@ -135,8 +141,7 @@ static bool too_many(void)
     return atomic_fetch_add(&dumps, 1) >= PRB_CRASH_DUMPS_MAX;
 }
 
-/* Until the time is over or probing.crash_hold is set to 0. */
-static void hold(void)
+void prb_crash_hold(void)
 {
     uint64_t since = prb_crash_now();
     while (prb_crash_now() - since < *(volatile uint64_t *)&prb_crash_plan.hold_ns)
@@ -146,11 +151,16 @@ static void hold(void)
 bool prb_crash_dump(enum prb_crash_kind kind, int signal, const siginfo_t *info,
                     const void *context, const char *reason)
 {
-    uint32_t turn = turns;
-    if (!take_turn()) {
-        if (!is_owner())
-            await_turn(turn);
-        return false;
+    for (int tries = 0;; tries++) {
+        uint32_t turn = turns;
+        if (take_turn())
+            break;
+        if (is_owner())
+            return false;
+        await_turn(turn);
+        /* What was written of an exception is not what ends the process. */
+        if (tries == TRIES || kind != PRB_CRASH_SIGNAL || record.kind == PRB_CRASH_SIGNAL)
+            return false;
     }
     bool written = false;
     if (!too_many()) {
@@ -158,8 +168,8 @@ bool prb_crash_dump(enum prb_crash_kind kind, int signal, const siginfo_t *info,
         written = prb_crash_write(&record);
         if (!written)
             prb_crash_note(&record);
-        if (kind == PRB_CRASH_SIGNAL || kind == PRB_CRASH_EXCEPTION)
-            hold();
+        if (kind == PRB_CRASH_SIGNAL)
+            prb_crash_hold();
     }
     end_turn();
     return written;

@@ -23,8 +23,12 @@ static struct prb_py *on_crashed(struct prb_py *self, struct prb_py *args)
     if (!py || !py->PyArg_ParseTuple(args, "O", &reason) ||
         py->PyBytes_AsStringAndSize(reason, &text, &len) != 0)
         return NULL;
-    if (prb_crash_is_on())
+    if (prb_crash_is_on()) {
         prb_crash_dump(PRB_CRASH_EXCEPTION, 0, NULL, NULL, text);
+        void *saved = py->PyEval_SaveThread();
+        prb_crash_hold();
+        py->PyEval_RestoreThread(saved);
+    }
     py->Py_IncRef(py->none);
     return py->none;
 }

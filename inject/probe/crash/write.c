@@ -121,13 +121,14 @@ bool prb_crash_write(struct prb_crash_record *record)
     PRB_RAW1(SYS_close, ends[1]);
     char word = 0;
     if (pid > 0) {
-        /* Yama lets only those look that we name. */
-        PRB_RAW2(SYS_prctl, PR_SET_PTRACER, pid);
+        if (prb_crash_plan.name_tracer)
+            PRB_RAW2(SYS_prctl, PR_SET_PTRACER, pid);
         child.go = 1;
         PRB_RAW3(SYS_futex, &child.go, FUTEX_WAKE_PRIVATE, 1);
         word = await_word(ends[0]);
         end_child(pid, word != 0);
-        PRB_RAW2(SYS_prctl, PR_SET_PTRACER, 0);
+        if (prb_crash_plan.name_tracer)
+            PRB_RAW2(SYS_prctl, PR_SET_PTRACER, 0);
     }
     PRB_RAW1(SYS_close, ends[0]);
     return word == PRB_CRASH_WRITTEN;
