@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "probing.h"
 
-#define PRB_OPTIONS_MAX 16
+#define PRB_OPTIONS_MAX 32
 #define PRB_REPEATS_MAX 32 /* times that an option with an argument may be given */
 #define PRB_WORDS_MAX 4096 /* arguments_max of a command that takes any number */
 

@@ -9,8 +9,6 @@
 
 #include "target/target.h"
 
-#define PRB_FOLDERS_MAX 256 /* of sys.path */
-
 struct prb_stacks_box {
     struct prb_stacks stacks; /* first */
     struct prb_arena arena;   /* everything the stacks point to, but their threads */
@@ -26,8 +24,7 @@ struct prb_look {
     bool *covered;                  /* tasks that have a Python thread, parallel to tasks */
     struct prb_thread_facts *facts; /* parallel to raw->threads */
     struct prb_stacks_box *box;
-    const char *folders[PRB_FOLDERS_MAX]; /* sys.path */
-    size_t folder_count;
+    struct prb_folders folders;
 };
 
 /* rows.c */

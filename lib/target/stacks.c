@@ -182,20 +182,6 @@ static bool fill_stable_rows(struct prb_look *look, struct prb_native_look *nati
 
 /* ---- one look ---- */
 
-/* A thread state that a thread has made for one that has not begun: it bears its maker's ids, or
- * none (3.12+), and runs nothing.  Nobody stands there yet. */
-static bool unborn(const struct prb_raw_stacks *raw, size_t k)
-{
-    const struct prb_raw_thread *thread = &raw->threads[k];
-    if (thread->frame_count || thread->broken)
-        return false;
-    for (size_t i = k + 1; i < raw->thread_count; i++) /* older ones come later */
-        if (raw->threads[i].interpreter == thread->interpreter &&
-            raw->threads[i].thread_id == thread->thread_id)
-            return true;
-    return !thread->thread_id;
-}
-
 static bool add_python_threads(struct prb_look *look, struct prb_native_look *native,
                                struct prb_error *err)
 {
@@ -204,8 +190,8 @@ static bool add_python_threads(struct prb_look *look, struct prb_native_look *na
         const struct prb_task *task = look->facts[k].task;
         if (task)
             look->covered[task - look->tasks->items] = true;
-        if ((raw->interpreter != 0 && !look->options->all_interpreters) || unborn(look->raw, k) ||
-            !prb_look_wants(look, raw->thread_id, task))
+        if ((raw->interpreter != 0 && !look->options->all_interpreters) ||
+            prb_thread_unborn(look->raw, k) || !prb_look_wants(look, raw->thread_id, task))
             continue;
         struct prb_thread *thread = prb_look_thread(look, err);
         if (!thread)
