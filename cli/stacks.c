@@ -25,7 +25,7 @@ static void print_time(FILE *out, double seconds)
         fputs(text, out);
 }
 
-static void print_process(const struct prb_stacks *stacks, bool verbose, FILE *out)
+void prb_stacks_print_process(const struct prb_target_info *info, bool verbose, FILE *out)
 {
     static const char *const kinds[] = {
         [PRB_TARGET_PROCESS] = "Process",
@@ -33,7 +33,6 @@ static void print_process(const struct prb_stacks *stacks, bool verbose, FILE *o
         [PRB_TARGET_SNAPSHOT] = "Snapshot of process",
         [PRB_TARGET_CALLBACK] = "Process",
     };
-    const struct prb_target_info *info = &stacks->target;
     prb_out_style(out, PRB_STYLE_TITLE);
     fprintf(out, "%s %d", kinds[info->kind], (int)info->pid);
     prb_out_style(out, PRB_STYLE_PLAIN);
@@ -137,10 +136,11 @@ static void print_place(const struct prb_frame *frame, bool verbose, FILE *out)
     fputc(')', out);
 }
 
-static void print_frame(const struct prb_frame *frame, bool verbose, FILE *out)
+void prb_stacks_print_frame(const struct prb_frame *frame, const char *indent, bool verbose,
+                            FILE *out)
 {
     const char *name = frame->qualname ? frame->qualname : frame->name;
-    fputs("    ", out);
+    fputs(indent, out);
     if (frame->kind == PRB_FRAME_BROKEN) {
         prb_out_style(out, PRB_STYLE_WARNING);
         fputs("… the walk ended here: ", out);
@@ -161,7 +161,7 @@ static void print_frame(const struct prb_frame *frame, bool verbose, FILE *out)
     fputc('\n', out);
     for (size_t i = 0; i < frame->local_count; i++) {
         const struct prb_local *local = &frame->locals[i];
-        fputs("        ", out);
+        fprintf(out, "%s    ", indent);
         prb_out_text(out, local->name);
         fputs(" = ", out);
         prb_out_text(out, local->repr ? local->repr : "(unset)");
@@ -179,7 +179,7 @@ static void print_frames(const struct prb_thread *thread, bool verbose, FILE *ou
             end++;
         size_t shown = end - i > REPEATS_SHOWN ? 1 : end - i;
         for (size_t k = 0; k < shown; k++)
-            print_frame(&thread->frames[i], verbose, out);
+            prb_stacks_print_frame(&thread->frames[i], "    ", verbose, out);
         if (shown < end - i) {
             prb_out_style(out, PRB_STYLE_SUBTLE);
             fprintf(out, "    … the same frame %zu times more\n", end - i - shown);
@@ -233,7 +233,7 @@ static bool print_groups(const struct prb_stacks *stacks, bool verbose, FILE *ou
 bool prb_stacks_print(const struct prb_stacks *stacks, const struct prb_stacks_style *style,
                       FILE *out, struct prb_error *err)
 {
-    print_process(stacks, style->verbose, out);
+    prb_stacks_print_process(&stacks->target, style->verbose, out);
     if (style->verbose) {
         fprintf(out, "Read: %" PRIu64 " thread readings, %" PRIu64 " rejected", stacks->tries,
                 stacks->rejected);

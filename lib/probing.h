@@ -229,6 +229,55 @@ struct prb_stack_groups {
 PRB_API struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_stack_groups_free(struct prb_stack_groups *groups);
 
+/* ---- asyncio ---- */
+
+enum prb_async_state {
+    PRB_ASYNC_RUNNING, /* on its thread's stack */
+    PRB_ASYNC_READY,   /* the loop will run it: nothing keeps it */
+    PRB_ASYNC_WAITING, /* for a future */
+};
+
+/* A task of asyncio that is not done. */
+struct prb_async_task {
+    prb_addr id;            /* of the object, as id() gives it */
+    const char *name;       /* Task.get_name(), or NULL (3.7 has none) */
+    const char *coroutine;  /* qualified name of its coroutine's function, or NULL */
+    enum prb_async_state state;
+    int64_t cancels;        /* requests to cancel it that are on their way (3.11+: Task.cancelling()) */
+    const char *waits_for;  /* class of the future that it waits for, such as "Task"; NULL: it does not wait */
+    bool unstable;          /* two equal readings were not had */
+    int64_t interpreter;
+    prb_addr loop;          /* its event loop, the object */
+    const char *loop_type;  /* qualified name of the loop's class, or NULL */
+    uint64_t thread_id;     /* of the thread that runs the loop: threading.get_ident(); 0: not known */
+    pid_t os_thread_id;     /* the same for the kernel; 0: not known */
+    const char *thread_name;/* or NULL */
+    size_t *awaited_by;     /* tasks that wait for this one, also through gather, shield, wait, wait_for or a TaskGroup: indices */
+    size_t awaited_by_count;
+    size_t *awaits;         /* the same the other way round */
+    size_t awaits_count;
+    struct prb_frame *frames; /* innermost first: of a running one from its thread's stack, else by what each coroutine awaits */
+    size_t frame_count;
+};
+
+struct prb_async_tasks {
+    double time;            /* seconds since the epoch */
+    struct prb_target_info target; /* strings belong to this result */
+    struct prb_async_task *items;  /* by loop, then as they were numbered */
+    size_t count;
+    bool imported;          /* asyncio.tasks is; else there can be none */
+    const char *warning;    /* something that was left out, or NULL */
+};
+
+/*
+ * The tasks of all event loops, read from outside: nothing runs in the target and no thread is stopped; each task is read until two
+ * readings agree.  CPython 3.7 and later.  Free with prb_async_tasks_free.
+ */
+PRB_API struct prb_async_tasks *prb_async_tasks_take(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_async_tasks_free(struct prb_async_tasks *tasks);
+/* JSON text of schema share/probing/tasks.schema.json; the caller frees it. */
+PRB_API char *prb_async_tasks_json(const struct prb_async_tasks *tasks, struct prb_error *err) PRB_MUST_CHECK;
+
 /* ---- objects ---- */
 
 /* A part of an object: an element, a value of a key, an attribute.  Or the object as a whole. */

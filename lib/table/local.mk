@@ -7,6 +7,6 @@ libprb_la_SOURCES += \
 	%D%/information_schema_columns.c %D%/information_schema_functions.c \
 	%D%/information_schema_settings.c %D%/information_schema_tables.c \
 	%D%/python_backtrace.c %D%/python_interpreters.c %D%/python_locals.c \
-	%D%/python_modules.c %D%/python_threads.c \
+	%D%/python_modules.c %D%/python_tasks.c %D%/python_threads.c \
 	%D%/system_environment.c %D%/system_libraries.c %D%/system_maps.c %D%/system_process.c \
 	%D%/system_threads.c

@@ -35,6 +35,11 @@ struct prb_frame prb_look_broken_row(struct prb_look *look, const struct prb_err
 /* Room for count rows and a broken one. */
 struct prb_frame *prb_look_rows(struct prb_look *look, size_t count, struct prb_error *err);
 
+/* stacks.c: when the target is looked at; a copy of what it is. */
+void prb_look_time(struct prb_target *target, double *out);
+void prb_look_info(struct prb_arena *arena, const struct prb_target_info *info,
+                   struct prb_target_info *copy);
+
 /* stacks.c: a thread to fill (not counted yet). */
 struct prb_thread *prb_look_thread(struct prb_look *look, struct prb_error *err);
 void prb_look_task(struct prb_look *look, const struct prb_task *task, struct prb_thread *thread);

@@ -334,21 +334,22 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
     return !options->native || options->python_only || prb_native_threads(&look, err);
 }
 
-static double now_seconds(void)
+void prb_look_time(struct prb_target *target, double *out)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    *out = prb_proc_live(target->proc) ? (double)now.tv_sec + 1e-9 * (double)now.tv_nsec
+                                       : prb_proc_time(target->proc);
 }
 
-static void copy_info(struct prb_stacks_box *box, const struct prb_target_info *info)
+void prb_look_info(struct prb_arena *arena, const struct prb_target_info *info,
+                   struct prb_target_info *copy)
 {
-    struct prb_target_info *copy = &box->stacks.target;
     *copy = *info;
-    copy->command = info->command ? prb_arena_strdup(&box->arena, info->command) : NULL;
-    copy->executable = info->executable ? prb_arena_strdup(&box->arena, info->executable) : NULL;
-    copy->python = info->python ? prb_arena_strdup(&box->arena, info->python) : NULL;
-    copy->layout = info->layout ? prb_arena_strdup(&box->arena, info->layout) : NULL;
+    copy->command = info->command ? prb_arena_strdup(arena, info->command) : NULL;
+    copy->executable = info->executable ? prb_arena_strdup(arena, info->executable) : NULL;
+    copy->python = info->python ? prb_arena_strdup(arena, info->python) : NULL;
+    copy->layout = info->layout ? prb_arena_strdup(arena, info->layout) : NULL;
 }
 
 struct prb_stacks *prb_stacks_take(struct prb_target *target,
@@ -360,8 +361,8 @@ struct prb_stacks *prb_stacks_take(struct prb_target *target,
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "stacks"));
     PRB_AUTO(prb_stacks) struct prb_stacks *stacks = &box->stacks;
     options = options ? options : &defaults;
-    stacks->time = prb_proc_live(target->proc) ? now_seconds() : prb_proc_time(target->proc);
-    copy_info(box, &target->info);
+    prb_look_time(target, &stacks->time);
+    prb_look_info(&box->arena, &target->info, &stacks->target);
     bool ok = take_all(target, options, box, err);
     /* Whatever was or was not read of a target that ended, or became another program, is no answer.
      */

@@ -1,6 +1,6 @@
 # Programs of tests/targets under every CPython found; see pythons.py for which, and how to choose.
 PYTESTS += %D%/test_stacks.py %D%/test_states.py %D%/test_json.py %D%/test_torn.py %D%/test_torch.py %D%/test_native.py %D%/test_merge.py
-PYTESTS += %D%/test_tables.py
+PYTESTS += %D%/test_tables.py %D%/test_tasks.py
 # Values: object_dump prints what the reader makes of them.
 check_PROGRAMS += %D%/object_dump
 PYTESTS += %D%/test_values.py
