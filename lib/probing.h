@@ -495,6 +495,29 @@ typedef bool prb_profile_stay_fn(void *context, const struct prb_profile_stay *s
 PRB_API bool prb_profile_each_stay(const struct prb_profile *profile, prb_profile_stay_fn *each, void *context,
                                    struct prb_error *err);
 
+/*
+ * A thread's stay in a function: consecutive samples in which the function stands at the same place of the same stack.
+ * Two calls between which no sample fell are one stay, and calls between two samples are not seen: start and end are
+ * true to one period each.
+ */
+struct prb_profile_visit {
+    uint32_t thread, function;
+    int line;        /* where it was first seen */
+    uint32_t depth;  /* 0: outermost */
+    double start, end; /* s since profile->start */
+    uint64_t samples, self_samples; /* self: it was the innermost */
+    uint64_t ns, self_ns;
+};
+typedef bool prb_profile_visit_fn(void *context, const struct prb_profile_visit *visit);
+/* Of a profile with a timeline: in the order of their ends, inner ones before outer ones. */
+PRB_API bool prb_profile_each_visit(const struct prb_profile *profile, prb_profile_visit_fn *each, void *context,
+                                    struct prb_error *err);
+
+/* A profile that was written in the format sqlite.  Errors: NOT_FOUND, CORRUPT.  Free with prb_profile_free. */
+PRB_API struct prb_profile *prb_profile_open(const char *path, struct prb_error *err) PRB_MUST_CHECK;
+/* Whether a file looks like one, by its first bytes. */
+PRB_API bool prb_profile_is(const char *path);
+
 /* How a profile is written. */
 struct prb_profile_style {
     bool threads;        /* below a row for each thread */
@@ -549,6 +572,8 @@ PRB_API struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *
  * pid, or the folder of its tables.  Errors: NOT_FOUND (it left none, or they were removed since).
  */
 PRB_API struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err) PRB_MUST_CHECK;
+/* The table profiling_data of a saved profile, which is borrowed and must outlive it. */
+PRB_API struct prb_db *prb_db_open_profile(const struct prb_profile *profile, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_db_close(struct prb_db *db);
 
 /* One call for each row, and one with row NULL before the first, when the columns are known.  Return false to end early. */

@@ -1,8 +1,9 @@
 libprb_la_SOURCES += %D%/index.h %D%/profile.h %D%/doing.h %D%/member.h \
 	%D%/count.c %D%/doing.c %D%/index.c %D%/member.c %D%/name.c %D%/profile.c %D%/profiler.c %D%/timeline.c
-libprb_la_SOURCES += %D%/flamegraph.h %D%/format.h %D%/formats.def %D%/flame.c %D%/format.c %D%/label.c
+libprb_la_SOURCES += %D%/flamegraph.h %D%/format.h %D%/formats.def %D%/flame.c %D%/format.c %D%/label.c %D%/saved.h %D%/saved.c %D%/visits.c
 # One file a format.
-libprb_la_SOURCES += %D%/format/collapsed.c %D%/format/flamegraph.c %D%/format/speedscope.c
+libprb_la_SOURCES += %D%/format/chrome.c %D%/format/collapsed.c %D%/format/firefox.c \
+	%D%/format/flamegraph.c %D%/format/heatmap.c %D%/format/pprof.c %D%/format/speedscope.c %D%/format/sqlite.c
 
 # The flame graph's script as a C string.
 EXTRA_DIST += %D%/format/flamegraph.js
