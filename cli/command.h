@@ -111,6 +111,8 @@ bool prb_run_has_target(const struct prb_run *run);
 /* The pid of a process that is no more, or a folder, when the user named one as the target; else
  * NULL. */
 const char *prb_run_ended(const struct prb_run *run);
+/* The path of a saved profile, when the user named one as the target; else NULL. */
+const char *prb_run_profile(const struct prb_run *run);
 /* The process that the user named, without looking into it; for -t SOCKET 0, and the path. */
 bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **socket_out,
                      struct prb_error *err);
