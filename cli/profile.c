@@ -31,6 +31,8 @@ enum {
     CC,
     THREADS,
     SUBPROCESSES,
+    RANKS,
+    SOURCE,
     FUNCTION,
     NOLINENO,
     FULL_FILENAMES,
@@ -56,6 +58,10 @@ static const struct prb_option options[] = {
     [THREADS] = {0, "threads", NULL, "each thread by itself", NULL},
     [SUBPROCESSES] = {'s', "subprocesses", NULL,
                       "the Python processes that it starts, too, now and later", NULL},
+    [RANKS] = {0, "ranks", NULL,
+               "all ranks of the target's job on this machine; without a target of every job",
+               NULL},
+    [SOURCE] = {0, "source", "FILE", "heatmap: which file, by the end of its path", NULL},
     [FUNCTION] = {'F', "function", NULL, "functions by their first line, not line by line", NULL},
     [NOLINENO] = {0, "nolineno", NULL, "no line numbers", NULL},
     [FULL_FILENAMES] = {0, "full-filenames", NULL, "whole paths of files", NULL},
@@ -169,6 +175,7 @@ static bool read_options(struct profiling *p, struct prb_error *err)
         .full_filenames = run->options[FULL_FILENAMES].count,
         .inverted = run->options[INVERTED].count,
         .group_rank = run->options[GROUP].count,
+        .source = run->options[SOURCE].text,
     };
     return true;
 }
@@ -228,6 +235,46 @@ static void await_child(const struct profiling *p)
     while (waitpid(p->child, &status, 0) < 0 && errno == EINTR)
         continue;
     *p->run->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- ranks ---- */
+
+static const struct prb_process *find_process(const struct prb_process_list *list, pid_t pid)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].pid == pid)
+            return &list->items[i];
+    return NULL;
+}
+
+/* The ranks of a job have one parent, its launcher; the target may be that, or one of them. */
+static bool same_job(const struct prb_process *one, const struct prb_process *target, pid_t pid)
+{
+    if (one->rank < 0)
+        return false;
+    return !pid || one->pid == pid || one->ppid == pid ||
+           (target && target->rank >= 0 && one->ppid == target->ppid &&
+            one->world_size == target->world_size);
+}
+
+static bool add_ranks(struct prb_profiler *profiler, pid_t pid, struct prb_error *err)
+{
+    struct prb_process_list *list = prb_process_list(err);
+    if (!list)
+        return false;
+    size_t found = 0, added = 0;
+    const struct prb_process *target = find_process(list, pid);
+    for (size_t i = 0; i < list->count; i++) {
+        if (!same_job(&list->items[i], target, pid))
+            continue;
+        found++;
+        added += prb_profiler_add(profiler, list->items[i].pid, err);
+    }
+    prb_process_list_free(list);
+    if (!found)
+        return prb_cli_fail(err, PRB_NOT_FOUND, "`probing list` shows which process is which rank",
+                            "no rank of a job was found: no RANK in its environment");
+    return added > 0;
 }
 
 /* ---- sampling ---- */
@@ -321,10 +368,12 @@ static bool run_profile(const struct prb_run *run, struct prb_error *err)
     struct profiling p = {.run = run, .progress = isatty(STDERR_FILENO)};
     const char *socket = NULL;
     pid_t pid = 0;
-    bool program = run->argument_count > 0;
-    if (program && prb_run_has_target(run))
+    bool program = run->argument_count > 0, ranks = run->options[RANKS].count;
+    bool named = prb_run_has_target(run);
+    if (program && (named || ranks))
         return prb_usage(run, err, "give a target or a program to start, not both");
-    if (!read_options(&p, err) || (!program && !prb_run_process(run, &pid, &socket, err)))
+    if (!read_options(&p, err) ||
+        (!program && (named || !ranks) && !prb_run_process(run, &pid, &socket, err)))
         return false;
     choose_path(&p, program ? getpid() : pid);
     if (!prb_profile_check_output(p.path, err))
@@ -333,7 +382,9 @@ static bool run_profile(const struct prb_run *run, struct prb_error *err)
     PRB_AUTO_FD int wake = end_signals();
     if (!profiler || (program && !start_program(&p, err)))
         return false;
-    bool ok = program ? add_child(profiler, &p, err) : prb_profiler_add(profiler, pid, err);
+    bool ok = program ? add_child(profiler, &p, err)
+              : ranks ? add_ranks(profiler, pid, err)
+                      : prb_profiler_add(profiler, pid, err);
     ok = ok && sample(&p, profiler, wake, err);
     if (program)
         await_child(&p);
@@ -353,8 +404,13 @@ const struct prb_command prb_command_profile = {
         "Looks at all threads of the target many times a second and adds up where they are; "
         "nothing is stopped, and no stack counts that was not read twice the same. Given a "
         "program in place of a target it starts that, and ends with its status.\n\n"
-        "The formats: flamegraph, speedscope, collapsed. What was dropped, late or skipped is "
-        "said at the end and in each file.",
+        "The formats, by --format or the file's name: flamegraph (.svg), speedscope "
+        "(.speedscope.json), collapsed (.txt), pprof (.pb), chrome for Perfetto (.trace.json), "
+        "firefox (.firefox.json), sqlite (.db, for `query` and `diff`), heatmap (.html). How many "
+        "stacks were dropped, and how late or skipped samples were, is said at the end and in the "
+        "file.\n\n"
+        "With --native a thread that runs is stopped alone, for the copy of its registers and "
+        "stack bytes only; one that waits is not.",
     .options = options,
     .examples = "probing 1234 profile -d 5 -o train.svg\n"
                 "probing 1234 record --native --idle -r 200 -f speedscope -o train.json\n"

@@ -278,7 +278,8 @@ static struct prb_db *open_db(const struct prb_run *run, struct prb_target **tar
 {
     const char *ended = prb_run_ended(run), *saved = prb_run_profile(run);
     if (saved)
-        return (*profile = prb_profile_open(saved, err)) ? prb_db_open_profile(*profile, err) : NULL;
+        return (*profile = prb_profile_open(saved, err)) ? prb_db_open_profile(*profile, err)
+                                                         : NULL;
     if (ended)
         return prb_db_open_ended(ended, err);
     if (prb_run_has_target(run) && !(*target = prb_run_open(run, err)))

@@ -513,9 +513,10 @@ typedef bool prb_profile_visit_fn(void *context, const struct prb_profile_visit 
 PRB_API bool prb_profile_each_visit(const struct prb_profile *profile, prb_profile_visit_fn *each, void *context,
                                     struct prb_error *err);
 
-/* A profile that was written in the format sqlite.  Errors: NOT_FOUND, CORRUPT.  Free with prb_profile_free. */
+/* A profile that was written in the format sqlite, or collapsed (which has no timeline, and one thread).  Errors:
+ * NOT_FOUND, CORRUPT.  Free with prb_profile_free. */
 PRB_API struct prb_profile *prb_profile_open(const char *path, struct prb_error *err) PRB_MUST_CHECK;
-/* Whether a file looks like one, by its first bytes. */
+/* Whether a file is a SQLite file, by its first bytes. */
 PRB_API bool prb_profile_is(const char *path);
 
 /* How a profile is written. */
@@ -528,6 +529,7 @@ struct prb_profile_style {
     bool inverted;       /* flamegraph: innermost first */
     const char *source;  /* heatmap: the file (any path ending in it); NULL: that with the most samples */
     const char *title;   /* NULL: made of the command and the time */
+    const struct prb_profile *before; /* flamegraph: coloured by the difference from this one; or NULL */
 };
 
 struct prb_profile_format {

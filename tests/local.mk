@@ -19,6 +19,7 @@ include tests/python/local.mk
 include tests/fuzz/local.mk
 include tests/inject/local.mk
 include tests/dap/local.mk
+include tests/sample/local.mk
 include tests/bench/local.mk
 include tests/editors/local.mk
 TESTS += $(PYTESTS)

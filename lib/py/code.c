@@ -463,6 +463,7 @@ const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_vie
     if (entry && entry->generation != cache->generation && !same_in_view(py, view, entry))
         entry = NULL;
     if (!entry) {
+        prb_objects_clear(cache->objects); /* what it holds is of an earlier look */
         entry = load(py, cache, addr, err);
         if (!entry)
             return NULL;

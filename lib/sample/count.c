@@ -69,6 +69,12 @@ static uint64_t worth(const struct prb_member *member, const struct prb_seat *se
         return state & PRB_SAMPLED_GIL ? moment->period : 0;
     case PRB_PROFILE_CPU:
         return seat->doing.used_ns;
+    case PRB_PROFILE_EXCEPTION:
+        return !(state & PRB_SAMPLED_IDLE) &&
+                       prb_thread_handles_exception(&member->target->runtimes[seat->runtime],
+                                                    seat->tstate)
+                   ? moment->period
+                   : 0;
     default:
         return state & PRB_SAMPLED_IDLE ? 0 : moment->period;
     }
@@ -77,9 +83,9 @@ static uint64_t worth(const struct prb_member *member, const struct prb_seat *se
 static void add_weight(struct prb_member *member, struct prb_seat *seat, uint64_t ns)
 {
     struct prb_profile_box *box = member->box;
-    if (seat->weight == PRB_NO_ITEM || seat->weight_node != seat->node) {
-        seat->weight = prb_profile_weight(box, seat->thread, seat->node);
-        seat->weight_node = seat->node;
+    if (seat->weight == PRB_NO_ITEM || seat->weight_node != seat->shown) {
+        seat->weight = prb_profile_weight(box, seat->thread, seat->shown);
+        seat->weight_node = seat->shown;
     }
     if (seat->weight == PRB_NO_ITEM)
         return;
@@ -90,17 +96,31 @@ static void add_weight(struct prb_member *member, struct prb_seat *seat, uint64_
 static void add_to_stay(struct prb_member *member, struct prb_seat *seat, unsigned state,
                         uint64_t ns, uint64_t now)
 {
-    if (seat->open && (seat->stay.node != seat->node || seat->stay.state != state))
+    if (seat->open && (seat->stay.node != seat->shown || seat->stay.state != state))
         prb_close_stay(member, seat, now);
     if (!seat->open) {
         seat->open = true;
-        seat->stay.node = seat->node;
+        seat->stay.node = seat->shown;
         seat->stay.state = state;
         seat->stay.start = now;
         seat->stay.samples = seat->stay.ns = 0;
     }
     seat->stay.samples++;
     seat->stay.ns += ns;
+}
+
+/* The native frames tell of a thread that runs that it only spins, until a GPU or another rank is
+ * done. */
+static unsigned look_at_native(struct prb_member *member, struct prb_seat *seat, unsigned state)
+{
+    struct prb_profile_thread *thread = &member->box->threads[seat->thread];
+    const char *waits = NULL;
+    prb_native_name(member, seat, &waits);
+    thread->node = seat->shown;
+    if (!waits)
+        return state;
+    thread->waits = prb_profile_text(member->box, waits);
+    return state | PRB_SAMPLED_IDLE;
 }
 
 void prb_count_seat(struct prb_member *member, struct prb_seat *seat,
@@ -116,12 +136,14 @@ void prb_count_seat(struct prb_member *member, struct prb_seat *seat,
         return;
     }
     thread->state = state;
-    thread->node = seat->node;
+    thread->node = seat->shown = seat->node;
     thread->seen = box->profile.samples;
     thread->samples++;
     thread->gil_samples += !!(state & PRB_SAMPLED_GIL);
     thread->idle_samples += !!(state & PRB_SAMPLED_IDLE);
     uint64_t ns = seat->node ? worth(member, seat, state, moment) : 0;
+    if (ns && member->options->native)
+        state = look_at_native(member, seat, state);
     if (!ns) {
         prb_close_stay(member, seat, moment->now);
         return;

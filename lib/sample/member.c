@@ -28,6 +28,8 @@ void prb_member_free(struct prb_member *member)
     free(member->naming);
     free(member->seats);
     free(member->places);
+    free(member->spots);
+    prb_index_deinit(&member->spot_index);
     prb_index_deinit(&member->seat_index);
     prb_index_deinit(&member->place_index);
     prb_arena_deinit(&member->arena);
@@ -78,6 +80,7 @@ static bool prepare_naming(struct prb_member *member, struct prb_error *err)
         struct prb_runtime *runtime = &target->runtimes[i];
         if (!(member->naming[i].codes = prb_view_new(runtime->py->mem, err)))
             return false;
+        prb_sampler_want_anchors(runtime->sampler, member->options->native);
         if (!prb_sampler_take(runtime->sampler, 0, err))
             return false;
         const struct prb_raw_stacks *raw = prb_sampler_last(runtime->sampler);
@@ -289,6 +292,8 @@ bool prb_member_sample(struct prb_member *member, const struct prb_moment *momen
         if (!sample_runtime(member, k, err))
             return false;
     identify(member);
+    if (member->options->native && !prb_native_begin(member, moment->now, err))
+        return false;
     box->profile.samples++;
     for (size_t i = 0; i < member->seat_count; i++)
         if (member->seats[i]->seen == member->number)

@@ -45,8 +45,8 @@ static uint32_t new_frame(struct prb_member *member, size_t runtime,
     return prb_profile_frame(box, prb_profile_function(box, &function), at.line);
 }
 
-static uint32_t frame_of(struct prb_member *member, size_t runtime,
-                         const struct prb_code_object *code, int32_t instruction)
+uint32_t prb_name_frame(struct prb_member *member, size_t runtime,
+                        const struct prb_code_object *code, int32_t instruction)
 {
     const struct prb_place key = {.code = code, .instruction = instruction};
     uint64_t hash = prb_hash_words((uintptr_t)code, (uint32_t)instruction);
@@ -132,8 +132,8 @@ static bool name_chain(struct prb_member *member, struct prb_seat *seat,
         }
         old = 0;
         if (code)
-            node = prb_profile_node(member->box, node,
-                                    frame_of(member, seat->runtime, code, frame->instruction));
+            node = prb_profile_node(
+                member->box, node, prb_name_frame(member, seat->runtime, code, frame->instruction));
         *named = (struct prb_named){code, frame->instruction, node};
     }
     seat->count = raw->broken ? 0 : n;

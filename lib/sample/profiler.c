@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "sample/family.h"
 #include "sample/member.h"
 
 #define DEFAULT_RATE 100
@@ -26,6 +27,7 @@ struct prb_profiler {
     uint64_t paused;  /* ns that no run was under way */
     uint64_t stopped; /* when the last run ended */
     uint64_t random;
+    struct prb_family family;
     uint64_t late_count;
     double late_sum;
     struct prb_error last; /* why a process told nothing */
@@ -79,6 +81,7 @@ void prb_profiler_free(struct prb_profiler *profiler)
     for (size_t i = 0; i < profiler->member_count; i++)
         prb_member_free(profiler->members[i]);
     free(profiler->members);
+    prb_family_deinit(&profiler->family);
     if (profiler->box)
         prb_profile_free(&profiler->box->profile);
     free(profiler);
@@ -94,8 +97,11 @@ bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error
     if (!PRB_GROW(profiler->members, profiler->member_count, profiler->member_cap))
         return prb_fail(err, PRB_NOMEM, "profiler");
     profiler->members[profiler->member_count++] = PRB_STEAL(member);
+    prb_family_add(&profiler->family, pid, true);
     return true;
 }
+
+static bool add_child(void *context, pid_t pid) { return prb_profiler_add(context, pid, NULL); }
 
 size_t prb_profiler_alive(const struct prb_profiler *profiler)
 {
@@ -142,6 +148,8 @@ bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err)
     uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     struct prb_profile *profile = &profiler->box->profile;
     bool any = false;
+    if (profiler->options.subprocesses)
+        prb_family_look(&profiler->family, profile_now(profiler), add_child, profiler);
     for (size_t i = 0; i < profiler->member_count; i++) {
         struct prb_member *member = profiler->members[i];
         const struct prb_moment moment = {

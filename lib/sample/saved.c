@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sample/profile.h"
+#include "sample/collapsed.h"
 #include "sql/sqlite.h"
 
 #define ROWS_MAX 200000000 /* of one table */
@@ -31,10 +31,7 @@ static void reading_deinit(struct reading *reading)
 }
 PRB_DEFINE_AUTO(reading, struct reading, reading_deinit)
 
-static int look(void *context)
-{
-    return ++((struct reading *)context)->looks > STEPS_MAX;
-}
+static int look(void *context) { return ++((struct reading *)context)->looks > STEPS_MAX; }
 
 static const char *text(struct reading *reading, sqlite3_stmt *row, int column)
 {
@@ -261,6 +258,8 @@ struct prb_profile *prb_profile_open(const char *path, struct prb_error *err)
     PRB_AUTO(reading) struct reading reading = {0};
     if (access(path, R_OK) != 0)
         return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "%s cannot be read", path));
+    if (!prb_profile_is(path))
+        return prb_profile_read_collapsed(path, err);
     if (!prb_sqlite_open_file(path, false, &reading.sqlite, err) ||
         !(reading.box = prb_profile_new(err)))
         return NULL;

@@ -30,8 +30,8 @@ static bool add_row(void *context, const struct prb_profile_visit *visit)
     prb_row_real(rows, profile->start + visit->start);
     prb_row_text(rows, function->qualname);
     prb_row_real(rows, length);
-    prb_row_real(rows, visit->samples ? length * (double)visit->self_samples / (double)visit->samples
-                                      : 0);
+    prb_row_real(
+        rows, visit->samples ? length * (double)visit->self_samples / (double)visit->samples : 0);
     prb_row_int(rows, (int64_t)visit->samples);
     prb_row_text(rows, function->filename);
     if (visit->line > 0)
@@ -78,7 +78,8 @@ static struct prb_profile *take(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_db *db = prb_rows_db(rows);
     double seconds = SECONDS, rate = RATE;
-    if (!argument(rows, "seconds", 86400, &seconds, err) || !argument(rows, "rate", 1e6, &rate, err))
+    if (!argument(rows, "seconds", 86400, &seconds, err) ||
+        !argument(rows, "rate", 1e6, &rate, err))
         return NULL;
     if (seconds >= db->settings.query_timeout) {
         prb_fail(err, PRB_QUERY, "%g seconds are more than a query may take", seconds);

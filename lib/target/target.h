@@ -81,6 +81,9 @@ bool prb_thread_unborn(const struct prb_raw_stacks *raw, size_t k);
 /* Whether a futex is one of those on which an interpreter's threads wait for its GIL. */
 bool prb_futex_of_gil(const struct prb_runtime *runtime, const struct prb_interpreter *interpreter, prb_addr futex);
 
+/* Whether a thread has an exception on its way, or runs a handler for one, now (exception.c). */
+bool prb_thread_handles_exception(const struct prb_runtime *runtime, prb_addr tstate);
+
 /* Folders of sys.path, the longest first serves; prb_shorten gives the part of filename below one, or its last part. */
 #define PRB_FOLDERS_MAX 256
 struct prb_folders {

@@ -26,6 +26,7 @@ from torch_python import torch_python  # noqa: E402
 
 import debugging  # noqa: E402
 import getting_in  # noqa: E402
+import profiling  # noqa: E402
 
 BUILD = os.environ.get("BUILDDIR", ".")
 SAMPLE = os.path.join(BUILD, "tests", "bench", "sample")
@@ -239,7 +240,8 @@ def markdown(figures):
     return "\n".join(lines)
 
 
-PARTS = [commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS
+PARTS = ([commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS +
+         profiling.parts(Training, cpython_sampler, torch_python))
 
 
 def main():

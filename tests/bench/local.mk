@@ -2,7 +2,7 @@
 check_PROGRAMS += tests/bench/sample
 check_PROGRAMS += tests/bench/measure
 tests_bench_measure_LDADD =
-EXTRA_DIST += %D%/bench.py %D%/timing.py %D%/getting_in.py %D%/gaps.py %D%/train.py %D%/parked.py %D%/debugging.py %D%/calls.py %D%/spinners.py
+EXTRA_DIST += %D%/bench.py %D%/timing.py %D%/getting_in.py %D%/gaps.py %D%/train.py %D%/parked.py %D%/debugging.py %D%/profiling.py %D%/calls.py %D%/spinners.py
 
 .PHONY: bench
 bench: all tests/bench/sample tests/bench/measure

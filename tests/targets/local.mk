@@ -5,3 +5,4 @@ EXTRA_DIST += %D%/oracle.py %D%/alone.py %D%/alternate.py %D%/callbacks.py %D%/b
 EXTRA_DIST += %D%/debugged.py %D%/debugged_late.py %D%/debugged_torch.py %D%/ranked_torch.py
 EXTRA_DIST += %D%/parking.py
 EXTRA_DIST += %D%/signalled.py %D%/tasks.py
+EXTRA_DIST += %D%/shares.py %D%/reborn.py

@@ -22,7 +22,8 @@ static void put_names(struct writing *w)
     for (uint32_t i = 0; i < profile->process_count; i++) {
         text.len = 0;
         prb_label_process(&text, &profile->processes[i], w->style);
-        fprintf(w->out, "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":",
+        fprintf(w->out,
+                "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":",
                 (int)profile->processes[i].pid);
         prb_put_json(w->out, text.data ? text.data : "");
         fputs("}},\n", w->out);
@@ -31,7 +32,8 @@ static void put_names(struct writing *w)
         const struct prb_profile_thread *thread = &profile->threads[i];
         text.len = 0;
         prb_label_thread(&text, thread);
-        fprintf(w->out, "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":",
+        fprintf(w->out,
+                "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":",
                 (int)profile->processes[thread->process].pid, id_of(thread, i));
         prb_put_json(w->out, text.data ? text.data : "");
         fputs("}},\n", w->out);
@@ -43,7 +45,8 @@ static bool put_visit(void *context, const struct prb_profile_visit *visit)
     struct writing *w = context;
     const struct prb_profile_thread *thread = &w->profile->threads[visit->thread];
     const struct prb_profile_function *function = &w->profile->functions[visit->function];
-    fprintf(w->out, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\",\"name\":",
+    fprintf(w->out,
+            "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\",\"name\":",
             (int)w->profile->processes[thread->process].pid, id_of(thread, visit->thread),
             visit->start * 1e6, (visit->end - visit->start) * 1e6,
             function->kind == PRB_FRAME_NATIVE ? "native" : "python");
@@ -66,7 +69,8 @@ static bool write_chrome(const struct prb_profile *profile, const struct prb_pro
     if (!prb_profile_each_visit(profile, put_visit, &w, err))
         return false;
     fprintf(out,
-            "{\"ph\":\"i\",\"s\":\"g\",\"pid\":%d,\"tid\":0,\"ts\":0,\"name\":\"begin of the profile\"}],\n"
+            "{\"ph\":\"i\",\"s\":\"g\",\"pid\":%d,\"tid\":0,\"ts\":0,\"name\":\"begin of the "
+            "profile\"}],\n"
             "\"otherData\":{\"probing\":",
             profile->process_count ? (int)profile->processes[0].pid : 0);
     prb_put_json(out, counts.data ? counts.data : "");

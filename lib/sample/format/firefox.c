@@ -71,7 +71,8 @@ PRB_DEFINE_AUTO(writing, struct writing, writing_deinit)
 
 typedef void put_cell_fn(struct writing *w, uint32_t item);
 
-static void put_column(struct writing *w, const char *name, const struct part *part, put_cell_fn *put)
+static void put_column(struct writing *w, const char *name, const struct part *part,
+                       put_cell_fn *put)
 {
     fprintf(w->out, "\"%s\":[", name);
     for (size_t i = 0; i < part->count; i++) {
@@ -145,9 +146,9 @@ static void put_function_name(struct writing *w, uint32_t function)
 }
 static void put_function_file(struct writing *w, uint32_t function)
 {
-    fprintf(w->out, "%u",
-            prb_flame_label(&w->strings,
-                            prb_label_file(&w->profile->functions[function], w->style)));
+    fprintf(
+        w->out, "%u",
+        prb_flame_label(&w->strings, prb_label_file(&w->profile->functions[function], w->style)));
 }
 static void put_function_line(struct writing *w, uint32_t function)
 {

@@ -68,7 +68,7 @@ static void colour(const struct drawing *d, uint32_t node, const char *label, ch
         return;
     }
     uint32_t hash = (uint32_t)prb_hash_bytes(label, strcspn(label, ":"));
-    bool python = strstr(label, ".py") || strchr(label, '<');
+    bool python = strstr(label, ".py:") || strstr(label, ".py)") || strstr(label, "(<");
     unsigned hue = python ? 8 + hash % 45 : 185 + hash % 55;
     snprintf(out, 32, "hsl(%u,%u%%,%u%%)", hue, 65 + (hash >> 8) % 25, 62 + (hash >> 16) % 12);
 }
@@ -275,6 +275,32 @@ bool prb_flame_page_write(FILE *out, const struct prb_flame_page *page, struct p
     return true;
 }
 
+/* Where another flame's nodes lie in this one; base: by weight, with a weight for each of theirs.
+ */
+static uint64_t *add_base(struct prb_flame *flame, const struct prb_flame *other,
+                          struct prb_error *err)
+{
+    size_t own = flame->weight_count;
+    PRB_AUTO_FREE uint64_t *base = calloc(own + other->weight_count + 1, sizeof *base);
+    PRB_AUTO_FREE uint32_t *here = calloc(other->node_count + 1, sizeof *here);
+    if (!base || !here)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "profile"));
+    for (size_t i = 1; i < other->node_count; i++)
+        here[i] = prb_flame_child(flame, here[other->nodes[i].parent],
+                                  prb_flame_label(flame, other->labels[other->nodes[i].label]));
+    for (size_t i = 0; i < other->weight_count; i++) {
+        if (!PRB_GROW(flame->weights, flame->weight_count, flame->weight_cap))
+            return PRB_NULL(prb_fail(err, PRB_NOMEM, "profile"));
+        base[flame->weight_count] = other->weights[i].value;
+        flame->weights[flame->weight_count++] =
+            (struct prb_flame_weight){0, here[other->weights[i].node], 0};
+    }
+    if (flame->failed)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "profile"));
+    prb_flame_sum(flame);
+    return PRB_STEAL(base);
+}
+
 static bool write_flamegraph(const struct prb_profile *profile,
                              const struct prb_profile_style *style, FILE *out,
                              struct prb_error *err)
@@ -285,8 +311,14 @@ static bool write_flamegraph(const struct prb_profile *profile,
     prb_label_counts(&counts, profile);
     if (!prb_flame_build(&flame, profile, style, err))
         return false;
+    PRB_AUTO(prb_flame) struct prb_flame before = {0};
+    PRB_AUTO_FREE uint64_t *base = NULL;
+    if (style->before && (!prb_flame_build(&before, style->before, style, err) ||
+                          !(base = add_base(&flame, &before, err))))
+        return false;
     const struct prb_flame_page page = {
         .flame = &flame,
+        .base = base,
         .profile = profile,
         .style = style,
         .title = title.data ? title.data : "",

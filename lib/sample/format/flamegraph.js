@@ -61,7 +61,7 @@
             return change > 0 ? `rgb(255,${light},${light})` : change < 0 ? `rgb(${light},${light},255)` : "rgb(240,240,240)";
         }
         const h = hash(text.replace(/:\d+\)$/, ")"));
-        const hue = /\.(py|ipynb)\b|<[a-z ]+>/.test(text) ? 8 + h % 45 : 185 + h % 55;
+        const hue = /\.py[:)]|\(</.test(text) ? 8 + h % 45 : 185 + h % 55;
         return `hsl(${hue},${65 + (h >> 8) % 25}%,${62 + (h >> 16) % 12}%)`;
     }
 

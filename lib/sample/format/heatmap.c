@@ -34,8 +34,7 @@ static const char *choose(const struct prb_profile *profile, const char *wanted)
 {
     const char *best = NULL;
     uint64_t most = 0;
-    PRB_AUTO_FREE uint64_t *of_function =
-        calloc(profile->function_count + 1, sizeof *of_function);
+    PRB_AUTO_FREE uint64_t *of_function = calloc(profile->function_count + 1, sizeof *of_function);
     for (size_t i = 0; wanted && i < profile->function_count; i++)
         if (profile->functions[i].filename && ends_in(profile->functions[i].filename, wanted))
             return profile->functions[i].filename;
@@ -137,7 +136,8 @@ static bool write_heatmap(const struct prb_profile *profile, const struct prb_pr
     uint64_t whole = 0;
     if (!map.file)
         return prb_fail(err, PRB_NOT_FOUND,
-                        style->source ? "no function of %s was seen" : "no Python function was seen",
+                        style->source ? "no function of %s was seen"
+                                      : "no Python function was seen",
                         style->source);
     PRB_AUTO_FREE struct heat *lines = add_up(&map) ? map.lines : NULL;
     if (!lines)
@@ -158,8 +158,9 @@ static bool write_heatmap(const struct prb_profile *profile, const struct prb_pr
     prb_put_xml(out, counts.data ? counts.data : "");
     if (!source)
         fprintf(out, "<br>The file cannot be read here: %s.", strerror(errno));
-    fputs("</p><table><thead><tr><th>own</th><th>total</th><th></th><th></th></tr></thead><tbody>\n",
-          out);
+    fputs(
+        "</p><table><thead><tr><th>own</th><th>total</th><th></th><th></th></tr></thead><tbody>\n",
+        out);
     put_lines(out, &map, source, whole);
     fputs("</tbody></table></body></html>\n", out);
     return true;

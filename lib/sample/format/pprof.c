@@ -36,16 +36,32 @@ static void put_message(struct prb_buf *out, unsigned field, struct prb_buf *mes
 }
 
 /* Field numbers of profile.proto. */
-enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION, PROFILE_FUNCTION,
-       PROFILE_STRINGS, PROFILE_TIME = 9, PROFILE_DURATION, PROFILE_PERIOD_TYPE, PROFILE_PERIOD,
-       PROFILE_COMMENT };
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE,
+    PROFILE_MAPPING,
+    PROFILE_LOCATION,
+    PROFILE_FUNCTION,
+    PROFILE_STRINGS,
+    PROFILE_TIME = 9,
+    PROFILE_DURATION,
+    PROFILE_PERIOD_TYPE,
+    PROFILE_PERIOD,
+    PROFILE_COMMENT
+};
 enum { TYPE_TYPE = 1, TYPE_UNIT };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER };
 enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE, FUNCTION_LINE };
-enum { MAPPING_ID = 1, MAPPING_FILE = 5, MAPPING_HAS_FUNCTIONS = 7, MAPPING_HAS_FILES, MAPPING_HAS_LINES };
+enum {
+    MAPPING_ID = 1,
+    MAPPING_FILE = 5,
+    MAPPING_HAS_FUNCTIONS = 7,
+    MAPPING_HAS_FILES,
+    MAPPING_HAS_LINES
+};
 
 struct writing {
     const struct prb_profile *profile;
@@ -121,8 +137,9 @@ static void put_tables(struct writing *w)
         put_number(&w->inner, LINE_FUNCTION, frame->function + 1);
         if (!w->style->nolineno)
             put_number(&w->inner, LINE_LINE,
-                       (uint64_t)(w->style->function ? profile->functions[frame->function].first_line
-                                                     : frame->line));
+                       (uint64_t)(w->style->function
+                                      ? profile->functions[frame->function].first_line
+                                      : frame->line));
         put_message(&w->part, LOCATION_LINE, &w->inner);
         put_message(&w->out, PROFILE_LOCATION, &w->part);
     }
