@@ -65,21 +65,32 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static void beside_name(const char *path, char *out, size_t cap)
+{
+    snprintf(out, cap, "%s.%d.new", path, (int)getpid());
+}
+
 bool prb_profile_check_output(const char *path, struct prb_error *err)
 {
     struct stat st;
-    char folder[PATH_MAX];
+    char beside[PATH_MAX];
     if (strcmp(path, "-") == 0)
         return true;
-    if (!*base_name(path) || strlen(path) >= sizeof folder - 16)
+    if (!*base_name(path) || strlen(path) >= sizeof beside - 16)
         return prb_fail(err, PRB_USAGE, "\"%s\" is no file name", path);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return prb_fail(err, PRB_USAGE, "%s is a folder", path);
     if (access(path, F_OK) == 0 && access(path, W_OK) != 0)
         return prb_fail_sys(err, errno, "%s cannot be written", path);
-    snprintf(folder, sizeof folder, "%.*s", (int)(base_name(path) - path), path);
-    if (access(*folder ? folder : ".", W_OK | X_OK) != 0 && !is_special(path))
+    if (is_special(path))
+        return true;
+    /* The file that will take the path's place, for a moment: only that tells of every file system.
+     */
+    beside_name(path, beside, sizeof beside);
+    PRB_AUTO_FD int fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
         return prb_fail_sys(err, errno, "%s cannot be written", path);
+    unlink(beside);
     return true;
 }
 
@@ -107,7 +118,7 @@ static bool write_beside(const struct prb_format *format, const struct prb_profi
                          struct prb_error *err)
 {
     char beside[PATH_MAX];
-    snprintf(beside, sizeof beside, "%s.%d.new", path, (int)getpid());
+    beside_name(path, beside, sizeof beside);
     bool ok = format->write_file ? format->write_file(profile, style, beside, err)
                                  : write_stream(format, profile, style, beside, err);
     if (ok && rename(beside, path) != 0)

@@ -173,10 +173,12 @@ bool prb_name_thread(struct prb_member *member, struct prb_seat *seat, size_t k)
     seat->told = false;
     if (raw->unstable)
         return false;
+    bool once = raw->broken; /* this chain was read once only: a broken one may merely have moved */
     for (int tries = 0; tries < NAMING_TRIES; tries++) {
         bool fresh;
         if (name_chain(member, seat, raw, &fresh)) {
-            seat->told = !fresh || confirmed(sampler, raw, k);
+            bool broken = raw->broken;
+            seat->told = (!fresh && !once) || (confirmed(sampler, raw, k) && raw->broken == broken);
         } else {
             seat->count = 0;
             if (!prb_sampler_again(sampler, k, NULL))
@@ -184,6 +186,7 @@ bool prb_name_thread(struct prb_member *member, struct prb_seat *seat, size_t k)
         }
         if (seat->told)
             return true;
+        once = true;
     }
     seat->count = 0;
     return false;
