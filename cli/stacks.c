@@ -149,6 +149,14 @@ void prb_stacks_print_frame(const struct prb_frame *frame, const char *indent, b
         fputc('\n', out);
         return;
     }
+    if (frame->kind == PRB_FRAME_TASK) {
+        prb_out_style(out, PRB_STYLE_SUBTLE);
+        fputs("── ", out);
+        prb_out_text(out, name);
+        fputs("\n", out);
+        prb_out_style(out, PRB_STYLE_PLAIN);
+        return;
+    }
     prb_out_style(out, frame->kind == PRB_FRAME_PYTHON ? PRB_STYLE_FUNCTION : PRB_STYLE_SUBTLE);
     name = name ? name : "?";
     prb_out_cut(out, name, strlen(name), verbose ? 0 : NAME_COLUMNS);

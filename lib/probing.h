@@ -139,6 +139,7 @@ enum prb_frame_kind {
     PRB_FRAME_PYTHON,
     PRB_FRAME_NATIVE,
     PRB_FRAME_BROKEN, /* not a frame: the walk ended here, name says why */
+    PRB_FRAME_TASK,   /* not a frame: those above are of the asyncio task name (prb_stacks_add_tasks) */
 };
 
 enum prb_gil_state { PRB_GIL_NONE, PRB_GIL_WAITING, PRB_GIL_HOLDING };
@@ -275,6 +276,11 @@ struct prb_async_tasks {
  */
 PRB_API struct prb_async_tasks *prb_async_tasks_take(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_async_tasks_free(struct prb_async_tasks *tasks);
+/*
+ * Below the frames of each task that a thread of stacks runs, put those of the tasks that wait for it, one below the
+ * other, each ended by a row of kind TASK; the loop's own frames come last.
+ */
+PRB_API bool prb_stacks_add_tasks(struct prb_stacks *stacks, const struct prb_async_tasks *tasks, struct prb_error *err);
 /* JSON text of schema share/probing/tasks.schema.json; the caller frees it. */
 PRB_API char *prb_async_tasks_json(const struct prb_async_tasks *tasks, struct prb_error *err) PRB_MUST_CHECK;
 

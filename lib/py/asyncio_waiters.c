@@ -205,8 +205,10 @@ void prb_async_waiters_each(struct prb_objects *objects, prb_addr future, prb_as
     enum prb_future_kind kind = prb_future_kind(objects, future);
     if (kind == PRB_NO_FUTURE)
         return;
+    bool python = kind == PRB_FUTURE_PYTHON || kind == PRB_TASK_PYTHON;
     if (PRB_HAS(objects->layout, asyncio_task, awaited_by))
         ask_links(&asking, future, kind);
-    else
+    /* The C module links no future that is not of its own. */
+    if (!PRB_HAS(objects->layout, asyncio_task, awaited_by) || (python && !asking.count))
         ask_callbacks(&asking, future, kind);
 }

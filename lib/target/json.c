@@ -39,7 +39,8 @@ json_t *prb_json_frame(const struct prb_frame *frame)
 {
     static const char *const kinds[] = {[PRB_FRAME_PYTHON] = "python",
                                         [PRB_FRAME_NATIVE] = "native",
-                                        [PRB_FRAME_BROKEN] = "broken"};
+                                        [PRB_FRAME_BROKEN] = "broken",
+                                        [PRB_FRAME_TASK] = "task"};
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:i, s:o, s:b, s:b, s:b, s:o}",
                      "kind", kinds[frame->kind], "name", prb_json_text(frame->name), "qualname",
                      prb_json_text(frame->qualname), "filename",

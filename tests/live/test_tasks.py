@@ -150,3 +150,23 @@ def test_nothing(start, python):
     target = start(python, "alone.py")
     assert tasks(target.pid) == []
     assert "has not loaded asyncio" in probing("-t", target.pid, "tasks").stdout
+
+
+def test_backtrace(start, python):
+    """Between the frames of the task that runs and those of its loop: the task that waits for it."""
+    target = start(python, "tasks.py", "running").settle()
+    (thread,) = json.loads(probing("-t", target.pid, "backtrace", "--async", "--json").stdout)
+    rows = [(frame["kind"], frame["name"]) for frame in thread["frames"]]
+    names = [None, None]
+    if python.minor >= (3, 8):
+        by_coroutine = {task["coroutine"]: task["name"] for task in tasks(target.pid)}
+        names = [by_coroutine["runs"], by_coroutine["waits"]]
+    assert rows[:2] == [("python", "blocking"), ("python", "runs")]
+    assert rows[2][0] == "task" and rows[2][1] == (names[0] or rows[2][1])
+    assert rows[3] == ("python", "waits")
+    assert rows[4][0] == "task" and rows[4][1] == (names[1] or rows[4][1])
+    plain = json.loads(probing("-t", target.pid, "backtrace", "--json").stdout)[0]["frames"]
+    assert [frame["name"] for frame in plain] == [name for kind, name in rows[:2] + rows[5:]]
+    assert "run_forever" in {name for _, name in rows[5:]}
+    text = probing("-t", target.pid, "backtrace", "--async").stdout
+    assert text.index("blocking") < text.index("waits") < text.index("run_forever")
