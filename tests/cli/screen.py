@@ -1,6 +1,7 @@
 """A program on a terminal of its own: keys go in, and what a person would see comes out.
 
-The terminal is the VT100 that terminfo describes, as far as ncurses uses it (ECMA-48: CUP, CUU, CUD, CUF, CUB, ED, EL, SGR).
+The terminal is the VT100 that terminfo describes, as far as ncurses uses it (ECMA-48: CUP, CUU, CUD, CUF, CUB, ED, EL, SGR;
+DECSTBM, IND, RI).
 """
 
 import codecs
@@ -15,7 +16,7 @@ import subprocess
 import termios
 import time
 
-SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[()][0-9A-B]|\x1b[=>78MDE]")
+SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[()][0-9A-B]|\x1b([=>78MDE])")
 
 
 class Screen:
@@ -30,7 +31,8 @@ class Screen:
         for name in ("COLUMNS", "LINES"):
             environment.pop(name, None)
         self.child = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment,
-                                      start_new_session=True)
+                                      start_new_session=True,
+                                      preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(slave)
 
     def resize(self, columns, lines):
@@ -43,20 +45,32 @@ class Screen:
     def clear(self):
         self.rows = [[" "] * self.columns for _ in range(self.lines)]
         self.row = self.column = 0
+        self.top, self.bottom = 0, self.lines - 1  # what scrolls
 
     def press(self, keys):
         os.write(self.master, keys.encode())
 
     # ---- what the program writes ----
 
+    def down(self):
+        if self.row == self.bottom:
+            self.rows.insert(self.bottom + 1, [" "] * self.columns)
+            del self.rows[self.top]
+        else:
+            self.row = min(self.lines - 1, self.row + 1)
+
+    def up(self):
+        if self.row == self.top:
+            del self.rows[self.bottom]
+            self.rows.insert(self.top, [" "] * self.columns)
+        else:
+            self.row = max(0, self.row - 1)
+
     def put(self, character):
         if character == "\r":
             self.column = 0
         elif character == "\n":
-            if self.row + 1 < self.lines:
-                self.row += 1
-            else:
-                self.rows = self.rows[1:] + [[" "] * self.columns]
+            self.down()
         elif character == "\b":
             self.column = max(0, self.column - 1)
         elif character == "\t":
@@ -74,6 +88,10 @@ class Screen:
         if letter == "H":
             self.row = min(self.lines, first) - 1
             self.column = min(self.columns, values[1] if len(values) > 1 else 1) - 1
+        elif letter == "r":
+            self.top = first - 1
+            self.bottom = min(self.lines, values[1] if len(values) > 1 else self.lines) - 1
+            self.row = self.column = 0
         elif letter in "ABCD":
             count = max(1, first)
             self.row = min(self.lines - 1, max(0, self.row + {"A": -count, "B": count}.get(letter, 0)))
@@ -100,6 +118,10 @@ class Screen:
                     break  # the rest of it comes later
                 if match.group(2):
                     self.control(match.group(1), match.group(2))
+                elif match.group(3) == "M":
+                    self.up()
+                elif match.group(3) == "D":
+                    self.down()
                 at = match.end()
             else:
                 self.put(self.text[at])
