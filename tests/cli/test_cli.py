@@ -10,6 +10,7 @@ import pytest
 
 PROBING = os.environ["PROBING"]
 COMMANDS = {"list": "ls l", "backtrace": "bt b", "debug": "dbg d", "dap": "", "query": "q", "tables": "tbl", "snapshot": "",
+            "tasks": "async", "profile": "record flamegraph performance perf p", "diff": "", "top": "",
             "inject": "in i", "eval": "e", "repl": "r", "config": "cfg c", "detach": "", "launch": "",
             "help": "", "version": "", "completion": ""}
 USAGE, QUERY_ERROR, UNSUPPORTED = 2, 9, 6
