@@ -12,7 +12,7 @@
 #define WATCH_LEAST 0.02
 #define TEXT_REPR 200 /* characters of a value as text, for eyes; JSON and -v have more */
 
-enum { NATIVE, LOCALS, ALL_INTERPRETERS, STOP, JSON, THREAD, GROUP, WATCH, LINES };
+enum { NATIVE, LOCALS, ALL_INTERPRETERS, STOP, JSON, THREAD, GROUP, WATCH, LINES, ASYNC };
 
 static const struct prb_option options[] = {
     [NATIVE] = {0, "native", NULL, "native frames too, and threads without Python", NULL},
@@ -28,6 +28,8 @@ static const struct prb_option options[] = {
                "again and again, every second or so many SECONDS, until Ctrl-C", NULL},
     [LINES] = {0, "source-lines", NULL,
                "with --native: file and line from debug information (slower)", NULL},
+    [ASYNC] = {0, "async", NULL,
+               "below the asyncio task that a thread runs the tasks that wait for it", NULL},
     {0},
 };
 
@@ -36,7 +38,16 @@ struct picture {
     const struct prb_stack_options *options;
     struct prb_stacks_style style;
     bool json, again; /* again: one picture of many */
+    bool tasks;       /* with those of asyncio */
 };
+
+PRB_DEFINE_AUTO_PTR(prb_async_tasks, struct prb_async_tasks, prb_async_tasks_free)
+
+static bool add_tasks(struct prb_target *target, struct prb_stacks *stacks, struct prb_error *err)
+{
+    PRB_AUTO(prb_async_tasks) struct prb_async_tasks *tasks = prb_async_tasks_take(target, err);
+    return tasks && prb_stacks_add_tasks(stacks, tasks, err);
+}
 
 static bool draw(void *context, FILE *out, struct prb_error *err)
 {
@@ -44,6 +55,8 @@ static bool draw(void *context, FILE *out, struct prb_error *err)
     PRB_AUTO(prb_stacks)
     struct prb_stacks *stacks = prb_stacks_take(picture->target, picture->options, err);
     if (!stacks)
+        return false;
+    if (picture->tasks && !add_tasks(picture->target, stacks, err))
         return false;
     if (stacks->warning && !picture->again)
         prb_out_note(stacks->warning);
@@ -102,6 +115,7 @@ bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *wa
         .style = {.verbose = run->verbose, .group = own && run->options[GROUP].count},
         .json = own && run->options[JSON].count,
         .again = seconds > 0,
+        .tasks = own && run->options[ASYNC].count,
     };
     if (seconds <= 0)
         return draw_once(&picture, err);

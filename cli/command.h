@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "probing.h"
 
-#define PRB_OPTIONS_MAX 16
+#define PRB_OPTIONS_MAX 32
 #define PRB_REPEATS_MAX 32 /* times that an option with an argument may be given */
 #define PRB_WORDS_MAX 4096 /* arguments_max of a command that takes any number */
 
@@ -111,6 +111,8 @@ bool prb_run_has_target(const struct prb_run *run);
 /* The pid of a process that is no more, or a folder, when the user named one as the target; else
  * NULL. */
 const char *prb_run_ended(const struct prb_run *run);
+/* The path of a saved profile, when the user named one as the target; else NULL. */
+const char *prb_run_profile(const struct prb_run *run);
 /* The process that the user named, without looking into it; for -t SOCKET 0, and the path. */
 bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **socket_out,
                      struct prb_error *err);

@@ -270,11 +270,16 @@ static bool take_row(void *context, size_t columns, const char *const *names,
 
 PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
 
-/* A process that ended may have left tables. */
+PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
+
+/* A process that ended may have left tables; a file may be a profile. */
 static struct prb_db *open_db(const struct prb_run *run, struct prb_target **target,
-                              struct prb_error *err)
+                              struct prb_profile **profile, struct prb_error *err)
 {
-    const char *ended = prb_run_ended(run);
+    const char *ended = prb_run_ended(run), *saved = prb_run_profile(run);
+    if (saved)
+        return (*profile = prb_profile_open(saved, err)) ? prb_db_open_profile(*profile, err)
+                                                         : NULL;
     if (ended)
         return prb_db_open_ended(ended, err);
     if (prb_run_has_target(run) && !(*target = prb_run_open(run, err)))
@@ -293,7 +298,8 @@ bool prb_query_print(const struct prb_run *run, const char *sql, const char *for
     if (!printer.out)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     PRB_AUTO(prb_target) struct prb_target *target = NULL;
-    PRB_AUTO(prb_db) struct prb_db *db = open_db(run, &target, err);
+    PRB_AUTO(prb_profile) struct prb_profile *profile = NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db(run, &target, &profile, err);
     if (!db)
         return false;
     prb_db_reveal(db, reveal);

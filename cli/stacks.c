@@ -35,7 +35,7 @@ static void print_signal(const struct prb_target_info *info, FILE *out)
             fprintf(out, ", %s in thread %d", strsignal(info->signal), (int)info->signalled);
 }
 
-static void print_process(const struct prb_stacks *stacks, bool verbose, FILE *out)
+void prb_stacks_print_process(const struct prb_target_info *info, bool verbose, FILE *out)
 {
     static const char *const kinds[] = {
         [PRB_TARGET_PROCESS] = "Process",
@@ -43,7 +43,6 @@ static void print_process(const struct prb_stacks *stacks, bool verbose, FILE *o
         [PRB_TARGET_SNAPSHOT] = "Snapshot of process",
         [PRB_TARGET_CALLBACK] = "Process",
     };
-    const struct prb_target_info *info = &stacks->target;
     prb_out_style(out, PRB_STYLE_TITLE);
     fprintf(out, "%s %d", kinds[info->kind], (int)info->pid);
     prb_out_style(out, PRB_STYLE_PLAIN);
@@ -148,16 +147,25 @@ static void print_place(const struct prb_frame *frame, bool verbose, FILE *out)
     fputc(')', out);
 }
 
-static void print_frame(const struct prb_frame *frame, bool verbose, FILE *out)
+void prb_stacks_print_frame(const struct prb_frame *frame, const char *indent, bool verbose,
+                            FILE *out)
 {
     const char *name = frame->qualname ? frame->qualname : frame->name;
-    fputs("    ", out);
+    fputs(indent, out);
     if (frame->kind == PRB_FRAME_BROKEN) {
         prb_out_style(out, PRB_STYLE_WARNING);
         fputs("… the walk ended here: ", out);
         prb_out_text(out, name ? name : "unknown reason");
         prb_out_style(out, PRB_STYLE_PLAIN);
         fputc('\n', out);
+        return;
+    }
+    if (frame->kind == PRB_FRAME_TASK) {
+        prb_out_style(out, PRB_STYLE_SUBTLE);
+        fputs("── ", out);
+        prb_out_text(out, name);
+        fputs("\n", out);
+        prb_out_style(out, PRB_STYLE_PLAIN);
         return;
     }
     prb_out_style(out, frame->kind == PRB_FRAME_PYTHON ? PRB_STYLE_FUNCTION : PRB_STYLE_SUBTLE);
@@ -172,7 +180,7 @@ static void print_frame(const struct prb_frame *frame, bool verbose, FILE *out)
     fputc('\n', out);
     for (size_t i = 0; i < frame->local_count; i++) {
         const struct prb_local *local = &frame->locals[i];
-        fputs("        ", out);
+        fprintf(out, "%s    ", indent);
         prb_out_text(out, local->name);
         fputs(" = ", out);
         prb_out_text(out, local->repr ? local->repr : "(unset)");
@@ -190,7 +198,7 @@ static void print_frames(const struct prb_thread *thread, bool verbose, FILE *ou
             end++;
         size_t shown = end - i > REPEATS_SHOWN ? 1 : end - i;
         for (size_t k = 0; k < shown; k++)
-            print_frame(&thread->frames[i], verbose, out);
+            prb_stacks_print_frame(&thread->frames[i], "    ", verbose, out);
         if (shown < end - i) {
             prb_out_style(out, PRB_STYLE_SUBTLE);
             fprintf(out, "    … the same frame %zu times more\n", end - i - shown);
@@ -244,7 +252,7 @@ static bool print_groups(const struct prb_stacks *stacks, bool verbose, FILE *ou
 bool prb_stacks_print(const struct prb_stacks *stacks, const struct prb_stacks_style *style,
                       FILE *out, struct prb_error *err)
 {
-    print_process(stacks, style->verbose, out);
+    prb_stacks_print_process(&stacks->target, style->verbose, out);
     if (style->verbose) {
         fprintf(out, "Read: %" PRIu64 " thread readings, %" PRIu64 " rejected", stacks->tries,
                 stacks->rejected);

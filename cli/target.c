@@ -101,6 +101,13 @@ const char *prb_run_ended(const struct prb_run *run)
     return stat(wanted->word, &st) == 0 && S_ISDIR(st.st_mode) ? wanted->word : NULL;
 }
 
+const char *prb_run_profile(const struct prb_run *run)
+{
+    const struct prb_wanted_target *wanted = run->target;
+    bool file = wanted && wanted->count == 1 && wanted->how == PRB_GLOBAL_TARGET;
+    return file && prb_profile_is(wanted->word) ? wanted->word : NULL;
+}
+
 static const struct prb_process *listed(const struct prb_process_list *list, pid_t pid)
 {
     for (size_t i = 0; list && i < list->count; i++)

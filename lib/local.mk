@@ -20,6 +20,7 @@ include lib/repr/local.mk
 include lib/native/local.mk
 include lib/ring/local.mk
 include lib/target/local.mk
+include lib/sample/local.mk
 include lib/sql/local.mk
 include lib/table/local.mk
 include lib/crash/local.mk

@@ -165,6 +165,7 @@ enum prb_frame_kind {
     PRB_FRAME_PYTHON,
     PRB_FRAME_NATIVE,
     PRB_FRAME_BROKEN, /* not a frame: the walk ended here, name says why */
+    PRB_FRAME_TASK,   /* not a frame: those above are of the asyncio task name (prb_stacks_add_tasks) */
 };
 
 enum prb_gil_state { PRB_GIL_NONE, PRB_GIL_WAITING, PRB_GIL_HOLDING };
@@ -257,6 +258,60 @@ struct prb_stack_groups {
 };
 PRB_API struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_stack_groups_free(struct prb_stack_groups *groups);
+
+/* ---- asyncio ---- */
+
+enum prb_async_state {
+    PRB_ASYNC_RUNNING, /* on its thread's stack */
+    PRB_ASYNC_READY,   /* the loop will run it: nothing keeps it */
+    PRB_ASYNC_WAITING, /* for a future */
+};
+
+/* A task of asyncio that is not done. */
+struct prb_async_task {
+    prb_addr id;            /* of the object, as id() gives it */
+    const char *name;       /* Task.get_name(), or NULL (3.7 has none) */
+    const char *coroutine;  /* qualified name of its coroutine's function, or NULL */
+    enum prb_async_state state;
+    int64_t cancels;        /* requests to cancel it that are on their way (3.11+: Task.cancelling()) */
+    const char *waits_for;  /* class of the future that it waits for, such as "Task"; NULL: it does not wait */
+    bool unstable;          /* two equal readings were not had */
+    int64_t interpreter;
+    prb_addr loop;          /* its event loop, the object */
+    const char *loop_type;  /* qualified name of the loop's class, or NULL */
+    uint64_t thread_id;     /* of the thread that runs the loop: threading.get_ident(); 0: not known */
+    pid_t os_thread_id;     /* the same for the kernel; 0: not known */
+    const char *thread_name;/* or NULL */
+    size_t *awaited_by;     /* tasks that wait for this one, also through gather, shield, wait, wait_for or a TaskGroup: indices */
+    size_t awaited_by_count;
+    size_t *awaits;         /* the same the other way round */
+    size_t awaits_count;
+    struct prb_frame *frames; /* innermost first: of a running one from its thread's stack, else by what each coroutine awaits */
+    size_t frame_count;
+};
+
+struct prb_async_tasks {
+    double time;            /* seconds since the epoch */
+    struct prb_target_info target; /* strings belong to this result */
+    struct prb_async_task *items;  /* by loop, then as they were numbered */
+    size_t count;
+    bool imported;          /* asyncio.tasks is; else there can be none */
+    const char *warning;    /* something that was left out, or NULL */
+};
+
+/*
+ * The tasks of all event loops, read from outside: nothing runs in the target and no thread is stopped; each task is read until two
+ * readings agree.  CPython 3.7 and later.  Free with prb_async_tasks_free.
+ */
+PRB_API struct prb_async_tasks *prb_async_tasks_take(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_async_tasks_free(struct prb_async_tasks *tasks);
+/*
+ * Below the frames of each task that a thread of stacks runs, put those of the tasks that wait for it, one below the
+ * other, each ended by a row of kind TASK; the loop's own frames come last.
+ */
+PRB_API bool prb_stacks_add_tasks(struct prb_stacks *stacks, const struct prb_async_tasks *tasks, struct prb_error *err);
+/* JSON text of schema share/probing/tasks.schema.json; the caller frees it. */
+PRB_API char *prb_async_tasks_json(const struct prb_async_tasks *tasks, struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- objects ---- */
 
@@ -475,6 +530,199 @@ struct prb_snapshot_options {
 PRB_API bool prb_snapshot_write(struct prb_target *target, const char *path, const struct prb_snapshot_options *options,
                                 uint64_t *bytes_out, size_t *moved_out, struct prb_error *err) PRB_MUST_CHECK;
 
+/* ---- profiles ---- */
+
+/*
+ * Many samples of one or several processes, from outside, nothing stopped (but see native).  A profiler takes them and
+ * adds them up in a struct prb_profile, which any number of formats can be made of; between two runs it may be read.
+ * A sample is one look at all threads of a process; a thread's stack in it is told twice the same or not counted
+ * (dropped).  Code objects are proven the same at each sample that tells them.
+ */
+enum prb_profile_mode {
+    PRB_PROFILE_ACTIVE, /* threads that run or have the GIL */
+    PRB_PROFILE_WALL,   /* all threads, those that wait too */
+    PRB_PROFILE_CPU,    /* all threads, by the processor time that each used since its last sample */
+    PRB_PROFILE_GIL,    /* the threads that have the GIL */
+    PRB_PROFILE_EXCEPTION, /* threads that run or have the GIL and handle an exception */
+};
+
+struct prb_profiler_options {
+    enum prb_profile_mode mode;
+    double rate;       /* samples a second; 0: 100 */
+    bool native;       /* native frames, merged in; a thread that runs is stopped for its copy */
+    bool timeline;     /* keep when each stack was seen (prb_profile_each_stay) */
+    bool subprocesses; /* and Python processes that they start, now or later */
+    bool all_interpreters; /* else the main one's threads only */
+    bool states;       /* what threads wait for and their processor time, also where the mode does not need it */
+};
+
+struct prb_profile_process {
+    pid_t pid, ppid;
+    const char *command, *python; /* as prb_target_info; python NULL: not known */
+    int rank;                     /* -1: none */
+    double start, end;            /* s since profile->start: first and last sample of it */
+    bool ended;                   /* it ended while it was sampled */
+};
+
+/* What a thread was found doing; bits. */
+enum { PRB_SAMPLED_GIL = 1, PRB_SAMPLED_IDLE = 2, PRB_SAMPLED_GC = 4, PRB_SAMPLED_WANTS_GIL = 8 };
+
+struct prb_profile_thread {
+    uint32_t process;   /* index */
+    pid_t tid;          /* os_thread_id; 0: not known */
+    uint64_t thread_id; /* threading.get_ident() */
+    const char *name;   /* threading.Thread.name, or the kernel's, or NULL */
+    unsigned state;     /* PRB_SAMPLED_*, at its last sample */
+    const char *waits;  /* what it waited for at its last sample ("futex", "epoll_wait", "GIL"), or NULL */
+    uint32_t node;      /* its stack at its last sample */
+    uint64_t seen;      /* profile->samples at its last sample */
+    uint64_t samples, gil_samples, idle_samples, dropped; /* of all, counted by mode or not */
+    uint64_t cpu_ns;    /* processor time while it was sampled; 0: not known */
+};
+
+struct prb_profile_function {
+    enum prb_frame_kind kind;
+    const char *name, *qualname;
+    const char *filename;       /* source; of native code without one the mapped file; or NULL */
+    const char *short_filename; /* without a folder of sys.path */
+    int first_line;
+};
+struct prb_profile_frame {
+    uint32_t function;
+    int line; /* 0: unknown */
+};
+/* A stack: frame, called from the stack parent. */
+struct prb_profile_node {
+    uint32_t parent, frame;
+};
+/* How often, and for how much time, a thread was found with a stack: by mode, each sample stands for one period, or for
+ * the processor time used since the sample before. */
+struct prb_profile_weight {
+    uint32_t thread, node;
+    uint64_t samples, ns;
+};
+
+struct prb_profile {
+    double start, seconds; /* s since the epoch; sampled so far */
+    double rate;           /* as wanted */
+    enum prb_profile_mode mode;
+    bool native;
+    const struct prb_profile_process *processes;
+    const struct prb_profile_thread *threads;
+    const struct prb_profile_function *functions;
+    const struct prb_profile_frame *frames;
+    const struct prb_profile_node *nodes; /* 0 is no stack: the root; a parent comes before its children */
+    const struct prb_profile_weight *weights;
+    size_t process_count, thread_count, function_count, frame_count, node_count, weight_count;
+    uint64_t samples;        /* looks at a process */
+    uint64_t thread_samples; /* threads that were told in them */
+    uint64_t dropped;        /* threads that were not: no two equal readings, or a broken walk */
+    uint64_t failed;         /* looks that told nothing */
+    uint64_t tries, rejected;/* readings of threads, and those that did not agree with the one before */
+    uint64_t moved;          /* native and Python frames of a thread that may be of two moments: told, and counted here */
+    uint64_t skipped;        /* moments that had passed when their turn came: more than the machine can do */
+    double late, latest;     /* s after their time that samples began: mean, worst */
+    double cpu;              /* s of processor time that sampling took */
+    double longest_stop;     /* s that one thread was stopped at the most; 0: none was */
+    const char *warning;     /* what is left out, or NULL */
+};
+
+struct prb_profiler;
+/* options may be NULL.  Errors: USAGE (a rate that is none), NOMEM. */
+PRB_API struct prb_profiler *prb_profiler_new(const struct prb_profiler_options *options,
+                                              struct prb_error *err) PRB_MUST_CHECK;
+/* And its profile, if that was not taken. */
+PRB_API void prb_profiler_free(struct prb_profiler *profiler);
+/* Sample this process too.  Errors as prb_target_open_pid. */
+PRB_API bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error *err);
+/* Called some ten times a second while a profiler runs; false ends the run. */
+typedef bool prb_profile_progress_fn(void *context, const struct prb_profile *profile);
+/*
+ * Sample for so many seconds (0: without end), or until wake (a descriptor; -1: none) can be read, progress says so, or
+ * all processes have ended: true each time.  progress may be NULL.  False: nothing could be sampled at all.
+ */
+PRB_API bool prb_profiler_run(struct prb_profiler *profiler, double seconds, int wake,
+                              prb_profile_progress_fn *progress, void *context, struct prb_error *err);
+/* One sample of every process, at once: for those who keep time themselves. */
+PRB_API bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err);
+/* How many of its processes have not ended. */
+PRB_API size_t prb_profiler_alive(const struct prb_profiler *profiler);
+/* Borrowed until the next call on the profiler. */
+PRB_API const struct prb_profile *prb_profiler_profile(const struct prb_profiler *profiler);
+/* Take the profile out; the profiler is only to be freed then.  Free with prb_profile_free. */
+PRB_API struct prb_profile *prb_profiler_finish(struct prb_profiler *profiler);
+PRB_API void prb_profile_free(struct prb_profile *profile);
+
+/* A thread that had the same stack in consecutive samples. */
+struct prb_profile_stay {
+    uint32_t thread, node;
+    unsigned state;
+    double start, end; /* s since profile->start; to the sample that found another */
+    uint64_t samples, ns;
+};
+/* Of a profile with a timeline: each stay, of one thread in order of time.  False in each ends it. */
+typedef bool prb_profile_stay_fn(void *context, const struct prb_profile_stay *stay);
+PRB_API bool prb_profile_each_stay(const struct prb_profile *profile, prb_profile_stay_fn *each, void *context,
+                                   struct prb_error *err);
+
+/*
+ * A thread's stay in a function: consecutive samples in which the function stands at the same place of the same stack.
+ * Two calls between which no sample fell are one stay, and calls between two samples are not seen: start and end are
+ * true to one period each.
+ */
+struct prb_profile_visit {
+    uint32_t thread, function;
+    int line;        /* where it was first seen */
+    uint32_t depth;  /* 0: outermost */
+    double start, end; /* s since profile->start */
+    uint64_t samples, self_samples; /* self: it was the innermost */
+    uint64_t ns, self_ns;
+};
+typedef bool prb_profile_visit_fn(void *context, const struct prb_profile_visit *visit);
+/* Of a profile with a timeline: in the order of their ends, inner ones before outer ones. */
+PRB_API bool prb_profile_each_visit(const struct prb_profile *profile, prb_profile_visit_fn *each, void *context,
+                                    struct prb_error *err);
+
+/* A profile that was written in the format sqlite, or collapsed (which has no timeline, and one thread).  Errors:
+ * NOT_FOUND, CORRUPT.  Free with prb_profile_free. */
+PRB_API struct prb_profile *prb_profile_open(const char *path, struct prb_error *err) PRB_MUST_CHECK;
+/* Whether a file is a SQLite file, by its first bytes. */
+PRB_API bool prb_profile_is(const char *path);
+
+/* How a profile is written. */
+struct prb_profile_style {
+    bool threads;        /* below a row for each thread */
+    bool function;       /* functions by their first line; else each line of a function by itself */
+    bool nolineno;       /* no line numbers; implies function */
+    bool full_filenames; /* else without the folder of sys.path */
+    bool group_rank;     /* processes by rank, those without by pid; else each by its pid when there are several */
+    bool inverted;       /* flamegraph: innermost first */
+    const char *source;  /* heatmap: the file (any path ending in it); NULL: that with the most samples */
+    const char *title;   /* NULL: made of the command and the time */
+    const struct prb_profile *before; /* flamegraph: coloured by the difference from this one; or NULL */
+};
+
+struct prb_profile_format {
+    const char *name, *aliases, *doc;
+    const char *suffixes; /* of file names, separated by spaces */
+    bool timeline;        /* needs one */
+};
+/* The format by its name, or by a file name's end; NULL: none. */
+PRB_API const struct prb_profile_format *prb_profile_format_find(const char *name);
+PRB_API const struct prb_profile_format *prb_profile_format_of_file(const char *path);
+/* All; ends with NULL. */
+PRB_API const struct prb_profile_format *const *prb_profile_formats(void);
+/* Whether path can be written to, known before anything was sampled. */
+PRB_API bool prb_profile_check_output(const char *path, struct prb_error *err);
+/*
+ * Write a profile to path ("-": standard output).  A file stands there whole or as it was.  When its disk is full or
+ * refuses, the file is put into TMPDIR, /var/tmp, /tmp or /dev/shm instead: elsewhere_out (cap bytes, "" else) names it.
+ * style may be NULL.
+ */
+PRB_API bool prb_profile_write(const struct prb_profile *profile, const struct prb_profile_format *format,
+                               const struct prb_profile_style *style, const char *path, char *elsewhere_out, size_t cap,
+                               struct prb_error *err);
+
 /* ---- SQL ---- */
 
 struct prb_db;
@@ -496,6 +744,8 @@ PRB_API struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *
  * pid, or the folder of its tables.  Errors: NOT_FOUND (it left none, or they were removed since).
  */
 PRB_API struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err) PRB_MUST_CHECK;
+/* The table profiling_data of a saved profile, which is borrowed and must outlive it. */
+PRB_API struct prb_db *prb_db_open_profile(const struct prb_profile *profile, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_db_close(struct prb_db *db);
 
 /* One call for each row, and one with row NULL before the first, when the columns are known.  Return false to end early. */

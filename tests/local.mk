@@ -21,6 +21,7 @@ include tests/inject/local.mk
 include tests/crash/local.mk
 include tests/dap/local.mk
 include tests/gdb/local.mk
+include tests/sample/local.mk
 include tests/bench/local.mk
 include tests/editors/local.mk
 TESTS += $(PYTESTS)

@@ -52,6 +52,11 @@ void prb_unwinder_limit(struct prb_unwinder *unwinder, size_t frames_max);
  * and rows given out. */
 void prb_unwinder_renew(struct prb_unwinder *unwinder);
 
+/* The next of many looks: as prb_unwinder_renew, but that the maps are not read again. */
+void prb_unwinder_again(struct prb_unwinder *unwinder);
+/* A number that differs when the target has mapped other code, as of the last renewal. */
+uint64_t prb_unwinder_code(const struct prb_unwinder *unwinder);
+
 /* What was copied of a thread at one moment. */
 struct prb_thread_copy {
     struct prb_registers registers;

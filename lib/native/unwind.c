@@ -123,12 +123,19 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
     return PRB_STEAL(u);
 }
 
-void prb_unwinder_renew(struct prb_unwinder *u)
+void prb_unwinder_again(struct prb_unwinder *u)
 {
     prb_unwinder_pages_forget(u);
-    u->lib->unw_flush_cache(u->space, 0, 0);
     prb_arena_deinit(&u->arena);
     u->arena = (struct prb_arena){0};
+}
+
+uint64_t prb_unwinder_code(const struct prb_unwinder *u) { return u->code; }
+
+void prb_unwinder_renew(struct prb_unwinder *u)
+{
+    prb_unwinder_again(u);
+    u->lib->unw_flush_cache(u->space, 0, 0);
     /* Without memory for it the old modules serve on. */
     prb_unwind_tables_follow(u, true);
 }

@@ -28,13 +28,13 @@ struct entry {
     struct identity identity;
     uint8_t name_bytes[NAME_IDENTITY];
     size_t name_bytes_len;
-    uint64_t generation;
+    uint64_t generation, loaded; /* when it was proven last, and when it was read */
     bool with_variables;
 };
 
 struct prb_code_cache {
-    struct entry **slots; /* open addressing by address; a power of two */
-    size_t capacity, count;
+    struct entry **slots;         /* open addressing by address; a power of two */
+    size_t capacity, count, held; /* entries in the slots; those in the arena */
     uint64_t generation;
     struct prb_arena
         arena; /* entries and their strings: they live as long as the cache, replaced or not */
@@ -399,6 +399,8 @@ static struct entry *load(struct prb_py *py, struct prb_code_cache *cache, prb_a
         return NULL;
     struct entry **slot = slot_of(cache, addr);
     cache->count += *slot == NULL;
+    cache->held++;
+    entry->loaded = cache->generation;
     return *slot = entry;
 }
 
@@ -419,6 +421,71 @@ const struct prb_code_object *prb_code_get(struct prb_py *py, prb_addr addr, boo
     if (variables && !entry->with_variables && !read_variables(py, cache, entry, err))
         return NULL;
     return &entry->code;
+}
+
+/* ---- again and again ---- */
+
+#define WATCHED_LINES 256 /* bytes of the line table: enough to tell one body from another */
+
+static size_t watched_lines(const struct entry *entry)
+{
+    return entry->code.lines_len < WATCHED_LINES ? entry->code.lines_len : WATCHED_LINES;
+}
+
+static bool same_in_view(struct prb_py *py, struct prb_view *view, const struct entry *entry)
+{
+    const struct prb_layout *layout = &py->layout;
+    size_t len = head_size(layout);
+    const uint8_t *bytes = prb_view_get(view, entry->code.addr, len);
+    if (!bytes)
+        return false;
+    struct identity now = identity_of(layout, bytes, len);
+    if (memcmp(&now, &entry->identity, sizeof now) != 0)
+        return false;
+    bytes = prb_view_get(view, entry->identity.name, entry->name_bytes_len);
+    if (!bytes || !same_name(layout, bytes, entry->name_bytes, entry->name_bytes_len))
+        return false;
+    len = watched_lines(entry);
+    bytes = len ? prb_view_get(
+                      view, entry->identity.linetable + (prb_addr)PRB_OFF(layout, bytes, data), len)
+                : NULL;
+    return !len || (bytes && memcmp(bytes, entry->code.lines, len) == 0);
+}
+
+const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_view *view,
+                                               prb_addr addr, bool *fresh_out,
+                                               struct prb_error *err)
+{
+    struct prb_code_cache *cache = cache_of(py, err);
+    if (!cache)
+        return NULL;
+    struct entry *entry = *slot_of(cache, addr);
+    if (entry && entry->generation != cache->generation && !same_in_view(py, view, entry))
+        entry = NULL;
+    if (!entry) {
+        prb_objects_clear(cache->objects); /* what it holds is of an earlier look */
+        entry = load(py, cache, addr, err);
+        if (!entry)
+            return NULL;
+        same_in_view(py, view, entry); /* so that the view brings it in from now on */
+    }
+    entry->generation = cache->generation;
+    *fresh_out = entry->loaded == cache->generation;
+    return &entry->code;
+}
+
+void prb_codes_again(struct prb_py *py)
+{
+    if (py->codes)
+        py->codes->generation++;
+}
+
+size_t prb_codes_held(const struct prb_py *py) { return py->codes ? py->codes->held : 0; }
+
+void prb_codes_drop(struct prb_py *py)
+{
+    prb_code_cache_free(py->codes);
+    py->codes = NULL;
 }
 
 void prb_codes_renew(struct prb_py *py)

@@ -33,6 +33,18 @@ const struct prb_code_object *prb_code_get(struct prb_py *py, prb_addr code, boo
 struct prb_position prb_code_position(struct prb_py *py, const struct prb_code_object *code, int instruction);
 /* A new look at the target begins: entries are read again and compared before their next use. */
 void prb_codes_renew(struct prb_py *py);
+/*
+ * For those who look at the same code objects again and again: the same as prb_code_get(py, code, false, …), proven by
+ * what view holds of its identity, of its name and of its line table's beginning.  The caller has refreshed view since
+ * the chain that names the code was read, and begins each look with prb_codes_again.  *fresh_out: it was not known, or
+ * was another one, before this look: the chain is to be read once more after it, to prove that it names this one.
+ */
+const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_view *view, prb_addr code, bool *fresh_out,
+                                               struct prb_error *err);
+void prb_codes_again(struct prb_py *py);
+/* Code objects read so far that the cache holds, replaced ones too; and an end to all of them, and to their texts. */
+size_t prb_codes_held(const struct prb_py *py);
+void prb_codes_drop(struct prb_py *py);
 void prb_code_cache_free(struct prb_code_cache *cache);
 
 /*

@@ -38,6 +38,7 @@ struct prb_sampler {
     struct slot **slots;    /* open addressing by thread state */
     size_t capacity, used;
     uint64_t number;
+    uint64_t taken; /* number of the last sample that was given out */
     bool anchors;
     struct prb_raw_stacks result;
     size_t interpreter_cap, thread_cap;

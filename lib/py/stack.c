@@ -160,6 +160,8 @@ static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
     thread->broken = walk->broken;
     thread->error = walk->error;
     thread->unstable = verdict == UNSTABLE;
+    /* One reading of the lists since the last sample: what stood still for it did so since then. */
+    thread->at_rest = slot->at_rest && slot->unchanged && sampler->number == sampler->taken + 1;
     slot->verified = verdict == VERIFIED;
 }
 
@@ -307,6 +309,7 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
         prb_view_field(sampler->lists, &sampler->py->layout, sampler->py->runtime,
                        PRB_F_runtime_finalizing, &finalizing);
     result->finalizing = finalizing != 0;
+    sampler->taken = sampler->number;
     return result;
 }
 

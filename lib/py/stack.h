@@ -42,6 +42,7 @@ struct prb_raw_thread {
     struct prb_raw_frame *frames;
     size_t frame_count;
     bool unstable;
+    bool at_rest;          /* proven to stand as in the last sample: it had no GIL since */
     bool broken;           /* the chain ends in error */
     struct prb_error error;
 };

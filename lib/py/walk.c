@@ -332,6 +332,21 @@ void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, 
         anchor_by_cframes(&chain, tstate, cframe);
 }
 
+bool prb_walk_one(struct prb_py *py, struct prb_view *view, prb_addr addr,
+                  struct prb_raw_frame *out, struct prb_error *err)
+{
+    struct prb_walk walk = {0};
+    struct chain chain = {.shape = shape_of(&py->layout), .view = view, .walk = &walk};
+    prb_addr next = 0;
+    bool good = take(&chain, addr, &next) && walk.count == 1;
+    if (good)
+        *out = walk.frames[0];
+    else if (err)
+        *err = walk.error;
+    prb_walk_deinit(&walk);
+    return good;
+}
+
 bool prb_walk_equal(const struct prb_walk *a, const struct prb_walk *b)
 {
     if (a->count != b->count || a->broken || b->broken)

@@ -31,6 +31,9 @@ void prb_walk_announce(const struct prb_layout *layout, struct prb_view *view, p
  * stack. */
 void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, bool anchors,
                      struct prb_walk *walk);
+/* The frame at addr alone, without those that called it. */
+bool prb_walk_one(struct prb_py *py, struct prb_view *view, prb_addr addr,
+                  struct prb_raw_frame *out, struct prb_error *err);
 /* The same frames and code objects, and the same call sites but for the innermost frame's. */
 bool prb_walk_equal(const struct prb_walk *a, const struct prb_walk *b);
 /* A field through a view, as prb_py_field. */

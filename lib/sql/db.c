@@ -75,6 +75,15 @@ static void harden(sqlite3 *sqlite)
 
 /* ---- opening ---- */
 
+/* SQLite declares these tables when they are first named, in a way that the authorizer refuses. */
+static void declare_json_tables(sqlite3 *sqlite)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(sqlite, "SELECT 1 FROM json_each('[]'), json_tree('[]')", -1, &statement,
+                           NULL) == SQLITE_OK)
+        sqlite3_finalize(statement);
+}
+
 struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_table *const *tables,
                                   size_t count, struct prb_error *err)
 {
@@ -91,6 +100,7 @@ struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_ta
     if (!prb_sqlite_open(&db->sqlite, err) || !prb_functions_register(db, err) ||
         !prb_vtab_register(db, err))
         return NULL;
+    declare_json_tables(db->sqlite);
     harden(db->sqlite);
     prb_db_authorize(db);
     return PRB_STEAL(db);

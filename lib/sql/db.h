@@ -39,6 +39,7 @@ struct prb_statement_view {
 struct prb_db {
     sqlite3 *sqlite;
     struct prb_target *target; /* borrowed, may be NULL */
+    const struct prb_profile *profile; /* borrowed: a saved one, or NULL */
     const struct prb_table **tables;  /* the constant ones, then those of source */
     size_t table_count, constant_count;
     struct prb_table_source *source; /* owned, or NULL */

@@ -40,10 +40,8 @@ static int receive(sqlite3 *sqlite, char **message, const sqlite3_api_routines *
     return SQLITE_OK;
 }
 
-bool prb_sqlite_open(sqlite3 **out, struct prb_error *err)
+static bool open_any(const char *path, int flags, sqlite3 **out, struct prb_error *err)
 {
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY |
-                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
     if (!prb_lazy_open(&library, err))
         return false;
     if (functions.sqlite3_libversion_number() < OLDEST)
@@ -53,12 +51,31 @@ bool prb_sqlite_open(sqlite3 **out, struct prb_error *err)
     bool first = !sqlite3_api;
     if (first)
         functions.sqlite3_auto_extension(entry);
-    int rc = functions.sqlite3_open_v2(":memory:", out, flags, NULL);
+    int rc = functions.sqlite3_open_v2(path, out, flags, NULL);
     if (first)
         functions.sqlite3_cancel_auto_extension(entry);
     if (rc == SQLITE_OK && sqlite3_api)
         return true;
     functions.sqlite3_close_v2(*out);
     *out = NULL;
-    return prb_fail(err, PRB_NOMEM, "cannot open SQLite: %s", functions.sqlite3_errstr(rc));
+    return prb_fail(err, rc == SQLITE_NOMEM ? PRB_NOMEM : PRB_IO, "cannot open SQLite: %s",
+                    functions.sqlite3_errstr(rc));
+}
+
+bool prb_sqlite_open(sqlite3 **out, struct prb_error *err)
+{
+    return open_any(":memory:",
+                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY |
+                        SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+                    out, err);
+}
+
+bool prb_sqlite_open_file(const char *path, bool write, sqlite3 **out, struct prb_error *err)
+{
+    int how = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    if (!open_any(path, how | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, out, err))
+        return prb_error_prefix(err, "%s", path);
+    sqlite3_db_config(*out, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(*out, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return true;
 }

@@ -23,7 +23,7 @@ enum { PRB_NEED_LOCALS = 1, PRB_NEED_NATIVE = 2 };
 struct prb_column {
     const char *name;
     enum prb_type type;
-    const char *unit; /* "bytes", "s", "count", "addr", "id", "ratio", or "" */
+    const char *unit; /* "bytes", "s", "count", "addr", "id", "ratio", "ms", "1/s", or "" */
     const char *doc;
     bool hidden; /* an argument: WHERE column = value, or table(value); stands behind the others */
     unsigned needs; /* PRB_NEED_*: a statement that uses the column needs these */

@@ -43,8 +43,10 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-static const char *const frame_types[] = {
-    [PRB_FRAME_PYTHON] = "Python", [PRB_FRAME_NATIVE] = "Native", [PRB_FRAME_BROKEN] = "Broken"};
+static const char *const frame_types[] = {[PRB_FRAME_PYTHON] = "Python",
+                                          [PRB_FRAME_NATIVE] = "Native",
+                                          [PRB_FRAME_BROKEN] = "Broken",
+                                          [PRB_FRAME_TASK] = "Task"};
 
 static void add_locals(struct prb_rows *rows, const struct prb_frame *frame)
 {

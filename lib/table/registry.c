@@ -44,3 +44,11 @@ struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err)
         source->free(source);
     return PRB_STEAL(db);
 }
+
+struct prb_db *prb_db_open_profile(const struct prb_profile *profile, struct prb_error *err)
+{
+    PRB_AUTO(prb_db) struct prb_db *db = prb_db_open(NULL, err);
+    if (db)
+        db->profile = profile;
+    return PRB_STEAL(db);
+}

@@ -239,6 +239,16 @@ static bool of_thread(struct reading *reading, const struct prb_raw_stacks *raw,
     return !value || add_chain(reading, value, PRB_EXCEPTION_LAST, err);
 }
 
+bool prb_thread_handles_exception(const struct prb_runtime *runtime, prb_addr tstate)
+{
+    struct reading reading = {runtime->objects, runtime->py, NULL};
+    uint64_t raised;
+    prb_objects_clear(runtime->objects);
+    return (PRB_GET(reading.objects, tstate, thread, current_exception, &raised) &&
+            is_exception(&reading, raised)) ||
+           handled(&reading, tstate);
+}
+
 /* ---- which thread ---- */
 
 /* False: not of this runtime. */

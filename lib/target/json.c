@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "probing.h"
+#include "target/json.h"
 
-static json_t *text(const char *value)
+json_t *prb_json_text(const char *value)
 {
     if (!value)
         return json_null();
@@ -20,9 +20,9 @@ static json_t *column(int value) { return value < 0 ? json_null() : json_integer
 
 static json_t *local_json(const struct prb_local *local)
 {
-    return json_pack("{s:o, s:I, s:b, s:o, s:o}", "name", text(local->name), "addr",
-                     (json_int_t)local->addr, "arg", local->arg, "repr", text(local->repr), "type",
-                     text(local->type));
+    return json_pack("{s:o, s:I, s:b, s:o, s:o}", "name", prb_json_text(local->name), "addr",
+                     (json_int_t)local->addr, "arg", local->arg, "repr", prb_json_text(local->repr),
+                     "type", prb_json_text(local->type));
 }
 
 static json_t *locals_json(const struct prb_frame *frame)
@@ -35,25 +35,27 @@ static json_t *locals_json(const struct prb_frame *frame)
     return list;
 }
 
-static json_t *frame_json(const struct prb_frame *frame)
+json_t *prb_json_frame(const struct prb_frame *frame)
 {
     static const char *const kinds[] = {[PRB_FRAME_PYTHON] = "python",
                                         [PRB_FRAME_NATIVE] = "native",
-                                        [PRB_FRAME_BROKEN] = "broken"};
-    return json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:i, s:o, s:b, s:b, s:b, s:o}", "kind",
-        kinds[frame->kind], "name", text(frame->name), "qualname", text(frame->qualname),
-        "filename", text(frame->filename ? frame->filename : frame->module), "short_filename",
-        text(frame->short_filename), "module", text(frame->module), "line", frame->line, "column",
-        column(frame->column), "end_line", frame->end_line, "end_column", column(frame->end_column),
-        "is_entry", frame->is_entry, "is_shim_entry", frame->is_shim_entry, "guessed",
-        frame->guessed, "locals", locals_json(frame));
+                                        [PRB_FRAME_BROKEN] = "broken",
+                                        [PRB_FRAME_TASK] = "task"};
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:i, s:o, s:b, s:b, s:b, s:o}",
+                     "kind", kinds[frame->kind], "name", prb_json_text(frame->name), "qualname",
+                     prb_json_text(frame->qualname), "filename",
+                     prb_json_text(frame->filename ? frame->filename : frame->module),
+                     "short_filename", prb_json_text(frame->short_filename), "module",
+                     prb_json_text(frame->module), "line", frame->line, "column",
+                     column(frame->column), "end_line", frame->end_line, "end_column",
+                     column(frame->end_column), "is_entry", frame->is_entry, "is_shim_entry",
+                     frame->is_shim_entry, "guessed", frame->guessed, "locals", locals_json(frame));
 }
 
 static json_t *process_json(const struct prb_target_info *target)
 {
     return json_pack("{s:i, s:o, s:n}", "pid", (int)target->pid, "command_line",
-                     text(target->command), "parent");
+                     prb_json_text(target->command), "parent");
 }
 
 static json_t *thread_json(const struct prb_stacks *stacks, const struct prb_thread *thread)
@@ -62,10 +64,10 @@ static json_t *thread_json(const struct prb_stacks *stacks, const struct prb_thr
         [PRB_GIL_NONE] = "none", [PRB_GIL_WAITING] = "waiting", [PRB_GIL_HOLDING] = "holding"};
     json_t *frames = json_array();
     for (size_t i = 0; i < thread->frame_count; i++)
-        json_array_append_new(frames, frame_json(&thread->frames[i]));
+        json_array_append_new(frames, prb_json_frame(&thread->frames[i]));
     return json_pack("{s:i, s:I, s:o, s:o, s:b, s:b, s:o, s:s, s:b, s:b, s:o, s:o}", "pid",
                      (int)stacks->target.pid, "thread_id", (json_int_t)thread->thread_id,
-                     "thread_name", text(thread->name), "os_thread_id",
+                     "thread_name", prb_json_text(thread->name), "os_thread_id",
                      thread->os_thread_id ? json_integer(thread->os_thread_id) : json_null(),
                      "active", thread->active, "owns_gil", thread->gil == PRB_GIL_HOLDING,
                      "interpreter",
@@ -80,7 +82,7 @@ char *prb_stacks_json(const struct prb_stacks *stacks, struct prb_error *err)
     for (size_t i = 0; i < stacks->thread_count; i++) {
         json_t *thread = thread_json(stacks, &stacks->threads[i]);
         if (thread && i == 0)
-            json_object_set_new(thread, "layout", text(stacks->target.layout));
+            json_object_set_new(thread, "layout", prb_json_text(stacks->target.layout));
         json_array_append_new(threads, thread);
     }
     char *out = json_array_size(threads) == stacks->thread_count

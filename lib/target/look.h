@@ -9,8 +9,6 @@
 
 #include "target/target.h"
 
-#define PRB_FOLDERS_MAX 256 /* of sys.path */
-
 struct prb_stacks_box {
     struct prb_stacks stacks; /* first */
     struct prb_arena arena;   /* everything the stacks point to, but their threads */
@@ -26,8 +24,7 @@ struct prb_look {
     bool *covered;                  /* tasks that have a Python thread, parallel to tasks */
     struct prb_thread_facts *facts; /* parallel to raw->threads */
     struct prb_stacks_box *box;
-    const char *folders[PRB_FOLDERS_MAX]; /* sys.path */
-    size_t folder_count;
+    struct prb_folders folders;
 };
 
 /* rows.c */
@@ -37,6 +34,11 @@ struct prb_frame prb_look_native_row(struct prb_look *look, const struct prb_nat
 struct prb_frame prb_look_broken_row(struct prb_look *look, const struct prb_error *err);
 /* Room for count rows and a broken one. */
 struct prb_frame *prb_look_rows(struct prb_look *look, size_t count, struct prb_error *err);
+
+/* stacks.c: when the target is looked at; a copy of what it is. */
+void prb_look_time(struct prb_target *target, double *out);
+void prb_look_info(struct prb_arena *arena, const struct prb_target_info *info,
+                   struct prb_target_info *copy);
 
 /* stacks.c: a thread to fill (not counted yet). */
 struct prb_thread *prb_look_thread(struct prb_look *look, struct prb_error *err);

@@ -11,38 +11,53 @@
 
 /* ---- short file names ---- */
 
+struct folding {
+    const struct prb_runtime *runtime;
+    struct prb_arena *arena;
+    struct prb_folders *out;
+};
+
 static bool add_folder(void *context, prb_addr key, prb_addr value)
 {
     (void)key;
-    struct prb_look *look = context;
+    struct folding *folding = context;
+    struct prb_folders *out = folding->out;
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (prb_object_str(look->runtime->objects, value, 4096, &text, NULL) && text.len &&
-        text.data[0] == '/')
-        look->folders[look->folder_count++] = prb_arena_strdup(&look->box->arena, text.data);
-    return look->folder_count < PRB_FOLDERS_MAX;
+    if (prb_object_str(folding->runtime->objects, value, 4096, &text, NULL) && text.len &&
+        text.data[0] == '/' &&
+        (out->items[out->count] = prb_arena_strdup(folding->arena, text.data)))
+        out->count++;
+    return out->count < PRB_FOLDERS_MAX;
+}
+
+void prb_folders_read(const struct prb_runtime *runtime, prb_addr interpreter,
+                      struct prb_arena *arena, struct prb_folders *out)
+{
+    struct folding folding = {runtime, arena, out};
+    uint64_t sysdict;
+    prb_addr path = 0;
+    if (PRB_FIELD_OF(runtime->py, interpreter, interp, sysdict, &sysdict, NULL) &&
+        prb_dict_get(runtime->objects, sysdict, "path", &path, NULL) && path)
+        prb_sequence_each(runtime->objects, path, add_folder, &folding, NULL);
 }
 
 void prb_look_folders(struct prb_look *look)
 {
-    struct prb_objects *objects = look->runtime->objects;
-    uint64_t sysdict;
-    prb_addr path = 0;
-    if (look->raw->interpreter_count &&
-        PRB_FIELD_OF(look->runtime->py, look->raw->interpreters[0].addr, interp, sysdict, &sysdict,
-                     NULL) &&
-        prb_dict_get(objects, sysdict, "path", &path, NULL) && path)
-        prb_sequence_each(objects, path, add_folder, look, NULL);
+    if (look->raw->interpreter_count && look->folders.count < PRB_FOLDERS_MAX)
+        prb_folders_read(look->runtime, look->raw->interpreters[0].addr, &look->box->arena,
+                         &look->folders);
 }
 
-/* Without the longest folder of sys.path that it lies in; of others the last part. */
-static const char *shorten(const struct prb_look *look, const char *filename)
+/* Without the longest folder that it lies in; of others the last part. */
+const char *prb_shorten(const struct prb_folders *folders, const char *filename)
 {
     size_t best = 0;
-    for (size_t i = 0; i < look->folder_count; i++) {
-        size_t n = strlen(look->folders[i]);
-        while (n > 1 && look->folders[i][n - 1] == '/')
+    for (size_t i = 0; i < folders->count; i++) {
+        const char *folder = folders->items[i];
+        size_t n = strlen(folder);
+        while (n > 1 && folder[n - 1] == '/')
             n--;
-        if (n > best && strncmp(filename, look->folders[i], n) == 0 && filename[n] == '/')
+        if (n > best && strncmp(filename, folder, n) == 0 && filename[n] == '/')
             best = n + 1;
     }
     if (!best) {
@@ -156,7 +171,7 @@ struct prb_frame prb_look_python_row(struct prb_look *look, const struct prb_raw
         .is_shim_entry = raw->entry && PRB_IS(&py->layout, entry, SHIM),
     };
     row.qualname = code->qualname ? prb_arena_strdup(&look->box->arena, code->qualname) : row.name;
-    row.short_filename = row.filename ? shorten(look, row.filename) : NULL;
+    row.short_filename = row.filename ? prb_shorten(&look->folders, row.filename) : NULL;
     if (look->options->locals && code->variables) {
         (void)prb_objects_field(look->runtime->objects, raw->frame, PRB_F_frame_globals,
                                 &row.globals);

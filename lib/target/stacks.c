@@ -182,20 +182,6 @@ static bool fill_stable_rows(struct prb_look *look, struct prb_native_look *nati
 
 /* ---- one look ---- */
 
-/* A thread state that a thread has made for one that has not begun: it bears its maker's ids, or
- * none (3.12+), and runs nothing.  Nobody stands there yet. */
-static bool unborn(const struct prb_raw_stacks *raw, size_t k)
-{
-    const struct prb_raw_thread *thread = &raw->threads[k];
-    if (thread->frame_count || thread->broken)
-        return false;
-    for (size_t i = k + 1; i < raw->thread_count; i++) /* older ones come later */
-        if (raw->threads[i].interpreter == thread->interpreter &&
-            raw->threads[i].thread_id == thread->thread_id)
-            return true;
-    return !thread->thread_id;
-}
-
 static bool add_python_threads(struct prb_look *look, struct prb_native_look *native,
                                struct prb_error *err)
 {
@@ -204,8 +190,8 @@ static bool add_python_threads(struct prb_look *look, struct prb_native_look *na
         const struct prb_task *task = look->facts[k].task;
         if (task)
             look->covered[task - look->tasks->items] = true;
-        if ((raw->interpreter != 0 && !look->options->all_interpreters) || unborn(look->raw, k) ||
-            !prb_look_wants(look, raw->thread_id, task))
+        if ((raw->interpreter != 0 && !look->options->all_interpreters) ||
+            prb_thread_unborn(look->raw, k) || !prb_look_wants(look, raw->thread_id, task))
             continue;
         struct prb_thread *thread = prb_look_thread(look, err);
         if (!thread)
@@ -348,21 +334,22 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
     return !options->native || options->python_only || prb_native_threads(&look, err);
 }
 
-static double now_seconds(void)
+void prb_look_time(struct prb_target *target, double *out)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    *out = prb_proc_exists(target->proc) ? (double)now.tv_sec + 1e-9 * (double)now.tv_nsec
+                                       : prb_proc_time(target->proc);
 }
 
-static void copy_info(struct prb_stacks_box *box, const struct prb_target_info *info)
+void prb_look_info(struct prb_arena *arena, const struct prb_target_info *info,
+                   struct prb_target_info *copy)
 {
-    struct prb_target_info *copy = &box->stacks.target;
     *copy = *info;
-    copy->command = info->command ? prb_arena_strdup(&box->arena, info->command) : NULL;
-    copy->executable = info->executable ? prb_arena_strdup(&box->arena, info->executable) : NULL;
-    copy->python = info->python ? prb_arena_strdup(&box->arena, info->python) : NULL;
-    copy->layout = info->layout ? prb_arena_strdup(&box->arena, info->layout) : NULL;
+    copy->command = info->command ? prb_arena_strdup(arena, info->command) : NULL;
+    copy->executable = info->executable ? prb_arena_strdup(arena, info->executable) : NULL;
+    copy->python = info->python ? prb_arena_strdup(arena, info->python) : NULL;
+    copy->layout = info->layout ? prb_arena_strdup(arena, info->layout) : NULL;
 }
 
 struct prb_stacks *prb_stacks_take(struct prb_target *target,
@@ -374,8 +361,8 @@ struct prb_stacks *prb_stacks_take(struct prb_target *target,
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "stacks"));
     PRB_AUTO(prb_stacks) struct prb_stacks *stacks = &box->stacks;
     options = options ? options : &defaults;
-    stacks->time = prb_proc_exists(target->proc) ? now_seconds() : prb_proc_time(target->proc);
-    copy_info(box, &target->info);
+    prb_look_time(target, &stacks->time);
+    prb_look_info(&box->arena, &target->info, &stacks->target);
     bool ok = take_all(target, options, box, err);
     /* Whatever was or was not read of a target that ended, or became another program, is no answer.
      */

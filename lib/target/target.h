@@ -81,4 +81,23 @@ bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtim
                               const struct prb_interpreter *interpreter,
                               const struct prb_task *task);
 
+/* Whether thread k is the state that a thread has made for one that has not begun: it bears its maker's ids, or none
+ * (3.12+), and runs nothing.  Nobody stands there yet. */
+bool prb_thread_unborn(const struct prb_raw_stacks *raw, size_t k);
+/* Whether a futex is one of those on which an interpreter's threads wait for its GIL. */
+bool prb_futex_of_gil(const struct prb_runtime *runtime, const struct prb_interpreter *interpreter, prb_addr futex);
+
+/* Whether a thread has an exception on its way, or runs a handler for one, now (exception.c). */
+bool prb_thread_handles_exception(const struct prb_runtime *runtime, prb_addr tstate);
+
+/* Folders of sys.path, the longest first serves; prb_shorten gives the part of filename below one, or its last part. */
+#define PRB_FOLDERS_MAX 256
+struct prb_folders {
+    const char *items[PRB_FOLDERS_MAX]; /* in the arena */
+    size_t count;
+};
+void prb_folders_read(const struct prb_runtime *runtime, prb_addr interpreter, struct prb_arena *arena,
+                      struct prb_folders *out);
+const char *prb_shorten(const struct prb_folders *folders, const char *filename);
+
 #endif

@@ -68,6 +68,18 @@ static void name_threads(const struct prb_runtime *runtime, const struct prb_raw
 
 /* ---- OS thread ids ---- */
 
+bool prb_thread_unborn(const struct prb_raw_stacks *raw, size_t k)
+{
+    const struct prb_raw_thread *thread = &raw->threads[k];
+    if (thread->frame_count || thread->broken)
+        return false;
+    for (size_t i = k + 1; i < raw->thread_count; i++) /* older ones come later */
+        if (raw->threads[i].interpreter == thread->interpreter &&
+            raw->threads[i].thread_id == thread->thread_id)
+            return true;
+    return !thread->thread_id;
+}
+
 void prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
                           const struct prb_raw_stacks *raw, const struct prb_tasks *tasks,
                           struct prb_arena *arena, struct prb_thread_facts *facts)
@@ -86,8 +98,8 @@ void prb_threads_identify(struct prb_target *target, const struct prb_runtime *r
 
 /* take_gil() sleeps on the GIL's mutex or its cond (Python/ceval_gil.c); switch_cond is where
  * drop_gil() waits for another to take it, which is no wish to have it. */
-static bool in_gil(const struct prb_runtime *runtime, const struct prb_interpreter *interpreter,
-                   prb_addr futex)
+bool prb_futex_of_gil(const struct prb_runtime *runtime, const struct prb_interpreter *interpreter,
+                      prb_addr futex)
 {
     const struct prb_layout *layout = &runtime->py->layout;
     enum { COND_SIZE = 48 }; /* sizeof(pthread_cond_t) */
@@ -119,5 +131,5 @@ bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtim
     if (!interpreter->gil_holder || !task || task->state == 'R')
         return false;
     return prb_proc_syscall(target->proc, task->tid, &call, NULL) && !call.running &&
-           call.number == FUTEX && in_gil(runtime, interpreter, call.args[0]);
+           call.number == FUTEX && prb_futex_of_gil(runtime, interpreter, call.args[0]);
 }

@@ -28,6 +28,7 @@ import crashes  # noqa: E402
 import debuggers  # noqa: E402
 import debugging  # noqa: E402
 import getting_in  # noqa: E402
+import profiling  # noqa: E402
 import tensors  # noqa: E402
 
 BUILD = os.environ.get("BUILDDIR", ".")
@@ -242,7 +243,8 @@ def markdown(figures):
     return "\n".join(lines)
 
 
-PARTS = [commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS + crashes.PARTS
+PARTS = ([commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
+         crashes.PARTS + profiling.parts(Training, cpython_sampler, torch_python))
 
 
 def main():

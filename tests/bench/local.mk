@@ -2,7 +2,8 @@
 check_PROGRAMS += tests/bench/sample
 check_PROGRAMS += tests/bench/measure
 tests_bench_measure_LDADD =
-EXTRA_DIST += %D%/bench.py %D%/calls.py %D%/crashes.py %D%/debuggers.py %D%/debugging.py %D%/gaps.py %D%/getting_in.py %D%/parked.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/train.py
+EXTRA_DIST += %D%/bench.py %D%/calls.py %D%/crashes.py %D%/debuggers.py %D%/debugging.py %D%/gaps.py %D%/getting_in.py \
+	%D%/parked.py %D%/profiling.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/train.py
 
 .PHONY: bench
 bench: all tests/bench/sample tests/bench/measure

@@ -9,7 +9,8 @@ import subprocess
 import pytest
 
 PROBING = os.environ["PROBING"]
-COMMANDS = {"list": "ls l", "backtrace": "bt b", "debug": "dbg d", "dap": "", "query": "q", "tables": "tbl", "snapshot": "", "crash": "",
+COMMANDS = {"list": "ls l", "backtrace": "bt b", "debug": "dbg d", "dap": "", "query": "q", "tables": "tbl", "snapshot": "",
+            "tasks": "async", "profile": "record flamegraph performance perf p", "diff": "", "top": "", "crash": "",
             "inject": "in i", "eval": "e", "repl": "r", "config": "cfg c", "detach": "", "launch": "",
             "help": "", "version": "", "completion": ""}
 USAGE, QUERY_ERROR, UNSUPPORTED = 2, 9, 6

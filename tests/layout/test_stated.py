@@ -93,3 +93,26 @@ def test_debug_information(python):
             checked += 1
     assert checked >= 18
     assert answers[items] == layout["NUMBER", "deque_block_items"]
+
+
+# Of _asyncio's TaskObj: our field → its member.
+ASYNCIO = {"loop": "task_loop", "callback0": "task_callback0", "callbacks": "task_callbacks", "state": "task_state",
+           "awaited_by": "task_awaited_by", "awaited_by_is_set": "task_awaited_by_is_set",
+           "fut_waiter": "task_fut_waiter", "coro": "task_coro", "name": "task_name", "node": "task_node",
+           "cancels": "task_num_cancels_requested"}
+
+
+@pytest.mark.skipif(not (shutil.which("gdb") and shutil.which("readelf")), reason="needs gdb and readelf")
+@pytest.mark.parametrize("python", layouts.interpreters(), ids=lambda python: python.id)
+def test_asyncio(python):
+    script = "import _asyncio; print(getattr(_asyncio, '__file__', ''))"
+    told = subprocess.run(python.command("-c", script), stdout=subprocess.PIPE, check=True, universal_newlines=True)
+    path = (python.root or "") + told.stdout.strip()
+    if not told.stdout.strip() or not has_debug_info(path):
+        pytest.skip("no debug information")
+    layout = layouts.of_python(python)
+    questions = {field: "(long)&((TaskObj *)0)->" + member for field, member in ASYNCIO.items()}
+    answers = ask_gdb(path, [*questions.values(), "(long)sizeof(TaskObj)"])
+    assert answers["(long)sizeof(TaskObj)"] == layout["OFFSET", "asyncio_task", "size"]
+    for field, question in questions.items():
+        assert answers[question] == layout["OFFSET", "asyncio_task", field], field

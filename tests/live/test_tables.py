@@ -296,7 +296,7 @@ def test_show_and_describe(tables):
     """The documentation is printed from the descriptors: nothing without its sentence."""
     assert {"backtrace", "interpreters", "locals", "modules", "threads"} <= {n for s, n in tables if s == "python"}
     assert {"environment", "libraries", "maps", "process", "threads"} <= {n for s, n in tables if s == "system"}
-    units = {"bytes", "s", "count", "addr", "id", "ratio", "characters", ""}
+    units = {"bytes", "s", "count", "addr", "id", "ratio", "characters", "ms", "1/s", ""}
     for schema, name in tables:
         assert tables[schema, name]["doc"]
         rows = query_alone("DESCRIBE {}.{}".format(schema, name))

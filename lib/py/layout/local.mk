@@ -3,7 +3,7 @@ LAYOUT_FILES = %D%/fields.def %D%/traits.def %D%/all.def %D%/patches.def %D%/pat
 	%D%/3.4.def %D%/3.5.def %D%/3.6.def %D%/3.7.def %D%/3.8.def %D%/3.9.def %D%/3.10.def %D%/3.11.def %D%/3.12.def \
 	%D%/3.13.def %D%/3.13t.def %D%/3.14.def %D%/3.14t.def %D%/3.15.def %D%/3.15t.def
 libprb_la_SOURCES += $(LAYOUT_FILES) %D%/layout.h %D%/layout.c %D%/debug_offsets.c
-EXTRA_DIST += %D%/mk-layouts.sh %D%/mk-patches.py %D%/mk/mk.c %D%/mk/mk.h %D%/mk/interpreter.h %D%/mk/objects.h %D%/mk/traits.h \
+EXTRA_DIST += %D%/mk-layouts.sh %D%/mk-patches.py %D%/mk/mk.c %D%/mk/mk.h %D%/mk/interpreter.h %D%/mk/objects.h %D%/mk/asyncio.h %D%/mk/traits.h \
 	%D%/mk/debug_offsets.h %D%/mk/aarch64.h
 
 # Print the files of the interpreters found (or of LAYOUT_INCLUDES: see mk-layouts.sh) again, into the source tree.

@@ -195,6 +195,7 @@ static void frame_fields(void)
     AT(frame, globals, PyFrameObject, f_globals);
     AT(frame, builtins, PyFrameObject, f_builtins);
     AT(frame, locals, PyFrameObject, f_locals);
+    AT(frame, valuestack, PyFrameObject, f_valuestack);
     AT(frame, gen, PyFrameObject, f_gen);
     AT(frame, localsplus, PyFrameObject, f_localsplus);
     PLACE(frame, size, sizeof(PyFrameObject));

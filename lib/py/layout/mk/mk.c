@@ -13,6 +13,7 @@
 
 #include "interpreter.h"
 #include "objects.h"
+#include "asyncio.h"
 #include "traits.h"
 #if PY_MINOR_VERSION >= 13
 #include "debug_offsets.h"
@@ -106,6 +107,7 @@ int main(int argc, char **argv)
 {
     interpreter_fields();
     object_fields();
+    asyncio_fields();
     traits_and_numbers();
     printf("/* CPython %s%s, x86-64: printed by mk/mk.c from %s.  Do not edit: make layouts. */\n",
            PY_VERSION, FREE_THREADED ? " free-threaded" : "",

@@ -7,6 +7,7 @@
 
 #include <Python.h>
 #include <frameobject.h>
+#include <opcode.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>

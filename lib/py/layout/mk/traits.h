@@ -72,6 +72,13 @@ static void traits_by_version(void)
 #if PY_MINOR_VERSION == 11 || PY_MINOR_VERSION == 12
     TRAIT_IS(frame_chain, CFRAME);
 #endif
+#if PY_MINOR_VERSION <= 9 || PY_MINOR_VERSION >= 14
+    TRAIT_IS(stack_top, ADDRESS);
+#elif PY_MINOR_VERSION == 10
+    TRAIT_IS(stack_top, VALUES);
+#else
+    TRAIT_IS(stack_top, LOCALSPLUS);
+#endif
 #if PY_MINOR_VERSION <= 8
     TRAIT_IS(evaluator, FRAME);
 #else
@@ -137,6 +144,29 @@ static void frame_numbers(void)
 #endif
 }
 
+/* _PyGen_yf, Objects/genobject.c; 3.15 keeps a word above what is awaited (SEND, bytecodes.c). */
+static void await_numbers(void)
+{
+#if PY_MINOR_VERSION >= 15
+    NUMBER_IS(await_depth, 2);
+#else
+    NUMBER_IS(await_depth, 1);
+#endif
+#if PY_MINOR_VERSION >= 13
+    NUMBER_IS(frame_awaiting, FRAME_SUSPENDED_YIELD_FROM);
+#elif PY_MINOR_VERSION >= 11
+    NUMBER_IS(resume_opcode, RESUME);
+    NUMBER_IS(resume_awaiting, 2);
+#if PY_MINOR_VERSION == 11
+    NUMBER_IS(resume_opcode_other, RESUME_QUICK);
+#else
+    NUMBER_IS(resume_opcode_other, INSTRUMENTED_RESUME);
+#endif
+#else
+    NUMBER_IS(yield_from_opcode, YIELD_FROM);
+#endif
+}
+
 static void code_numbers(void)
 {
 #if PY_MINOR_VERSION >= 11
@@ -164,6 +194,7 @@ static void traits_and_numbers(void)
     traits_by_version();
     frame_numbers();
     code_numbers();
+    await_numbers();
 #if PY_MINOR_VERSION >= 12
     BIT_FIELD(status_active_bit, PyThreadState, _status, active);
     BIT_FIELD(status_cleared_bit, PyThreadState, _status, cleared);

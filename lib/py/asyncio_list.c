@@ -1,0 +1,168 @@
+/*
+ * All tasks of an interpreter: the lists that run through them (3.14 and later), asyncio.tasks'
+ * WeakSet of those that are on none, and its set of eager ones.  Sources: Modules/_asynciomodule.c
+ * (all_tasks), Lib/asyncio/tasks.py, Include/internal/pycore_llist.h.
+ */
+#include <string.h>
+
+#include "py/asyncio.h"
+#include "py/object/reader.h"
+
+#define LIST_TRIES 8 /* a list whose tasks come and go meanwhile */
+
+struct finding {
+    struct prb_objects *objects;
+    prb_async_task_fn *each;
+    void *context;
+    uint64_t *seen; /* open addressing; 0: free */
+    size_t seen_count, seen_cap;
+    bool ended, whole;
+};
+
+/* ---- each once ---- */
+
+static size_t slot_of(const struct finding *finding, uint64_t task)
+{
+    size_t at = (size_t)((task >> 4) * 0x9e3779b97f4a7c15ull >> 20) & (finding->seen_cap - 1);
+    while (finding->seen[at] && finding->seen[at] != task)
+        at = (at + 1) & (finding->seen_cap - 1);
+    return at;
+}
+
+static bool grow(struct finding *finding)
+{
+    enum { FIRST = 256 };
+    size_t cap = finding->seen_cap ? finding->seen_cap * 2 : FIRST, old_cap = finding->seen_cap;
+    uint64_t *old = finding->seen, *seen = calloc(cap, sizeof *seen);
+    if (!seen)
+        return false;
+    finding->seen = seen;
+    finding->seen_cap = cap;
+    for (size_t i = 0; i < old_cap; i++)
+        if (old[i])
+            seen[slot_of(finding, old[i])] = old[i];
+    free(old);
+    return true;
+}
+
+static bool found(struct finding *finding, prb_addr task)
+{
+    if (!task)
+        return true;
+    if (2 * finding->seen_count >= finding->seen_cap && !grow(finding)) {
+        finding->whole = false;
+        finding->ended = true;
+        return false;
+    }
+    size_t at = slot_of(finding, task);
+    if (finding->seen[at])
+        return true;
+    finding->seen[at] = task;
+    if (++finding->seen_count > PRB_ASYNC_TASKS_MAX) {
+        finding->whole = false;
+        finding->ended = true;
+    } else if (!finding->each(finding->context, task)) {
+        finding->ended = true;
+    }
+    return !finding->ended;
+}
+
+/* ---- lists that run through the tasks ---- */
+
+/* Follow one from its head; false: it broke, as a task left it meanwhile. */
+static bool follow_once(struct finding *finding, prb_addr head)
+{
+    const struct prb_layout *layout = finding->objects->layout;
+    prb_addr node = head;
+    for (size_t steps = 0; steps <= PRB_ASYNC_TASKS_MAX; steps++) {
+        uint64_t next = 0, back = 0;
+        if (!PRB_GET(finding->objects, node, llist_node, next, &next))
+            return false;
+        if (!next && node == head)
+            return true; /* never used */
+        if (next == head)
+            return true;
+        if (!next || !PRB_GET(finding->objects, next, llist_node, prev, &back) || back != node)
+            return false;
+        if (!found(finding, next - (prb_addr)PRB_OFF(layout, asyncio_task, node)))
+            return true;
+        node = next;
+    }
+    return false;
+}
+
+static void follow(struct finding *finding, prb_addr head)
+{
+    for (int tries = 0; tries < LIST_TRIES; tries++) {
+        if (finding->ended || follow_once(finding, head))
+            return;
+        prb_objects_clear(finding->objects);
+    }
+    finding->whole = false;
+}
+
+static void follow_lists(struct finding *finding, prb_addr interpreter,
+                         const struct prb_raw_stacks *threads, size_t index)
+{
+    const struct prb_layout *layout = finding->objects->layout;
+    if (!PRB_HAS(layout, interp, asyncio_tasks) || !PRB_HAS(layout, thread, asyncio_tasks))
+        return;
+    for (size_t i = 0; i < threads->thread_count && !finding->ended; i++)
+        if (threads->threads[i].interpreter == index)
+            follow(finding,
+                   threads->threads[i].tstate + (prb_addr)PRB_OFF(layout, thread, asyncio_tasks));
+    follow(finding, interpreter + (prb_addr)PRB_OFF(layout, interp, asyncio_tasks));
+}
+
+/* ---- sets ---- */
+
+static bool found_item(void *context, prb_addr key, prb_addr item)
+{
+    (void)key;
+    return found(context, item);
+}
+
+static bool found_weakly(void *context, prb_addr key, prb_addr reference)
+{
+    (void)key;
+    struct finding *finding = context;
+    uint64_t task = 0;
+    if (PRB_GET(finding->objects, reference, weakref, object, &task) &&
+        prb_object_kind(finding->objects, task, NULL) != PRB_OBJ_NONE)
+        return found(finding, task);
+    return true;
+}
+
+static void walk_set(struct finding *finding, prb_addr set, prb_item_fn *each)
+{
+    if (!prb_sequence_each(finding->objects, set, each, finding, NULL))
+        finding->whole = false;
+}
+
+/* A WeakSet keeps its references in the set `data`. */
+static void walk_weak_set(struct finding *finding, prb_addr weak_set)
+{
+    prb_addr data = 0;
+    if (weak_set && prb_attribute_get(finding->objects, weak_set, "data", &data, NULL) && data)
+        walk_set(finding, data, found_weakly);
+}
+
+void prb_async_tasks_each(struct prb_objects *objects, prb_addr interpreter,
+                          const struct prb_raw_stacks *threads, size_t index,
+                          prb_async_task_fn *each, void *context, bool *whole, bool *known)
+{
+    static const char *const weak_sets[] = {"_scheduled_tasks", "_all_tasks"};
+    struct finding finding = {.objects = objects, .each = each, .context = context, .whole = true};
+    prb_addr set = 0, eager = 0;
+    follow_lists(&finding, interpreter, threads, index);
+    for (size_t i = 0; i < 2 && !set; i++)
+        (void)prb_module_get(objects, interpreter, "asyncio.tasks", weak_sets[i], &set, NULL);
+    walk_weak_set(&finding, set);
+    *known = set || PRB_HAS(objects->layout, interp, asyncio_tasks);
+    if (!finding.ended &&
+        prb_module_get(objects, interpreter, "asyncio.tasks", "_eager_tasks", &eager, NULL) &&
+        eager)
+        walk_set(&finding, eager, found_item);
+    free(finding.seen);
+    *whole = finding.whole;
+}

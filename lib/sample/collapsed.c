@@ -1,0 +1,84 @@
+/*
+ * Profiles in collapsed stacks, "outermost;…;innermost count" a line, made into profiles again: of
+ * ours and of other tools.  Each frame is a function by its whole text.
+ */
+#include "sample/collapsed.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#define LINE_MAX_BYTES (4u << 20)
+#define COUNT_MAX 1e15
+
+/* The stack of text's frames; text is cut up. */
+static uint32_t stack_of(struct prb_profile_box *box, char *text)
+{
+    uint32_t node = 0;
+    for (char *at = text, *next; at; at = next) {
+        next = strchr(at, ';');
+        if (next)
+            *next++ = '\0';
+        const char *label = prb_profile_text(box, at);
+        const struct prb_profile_function function = {
+            .kind = PRB_FRAME_PYTHON, .name = label, .qualname = label};
+        node = prb_profile_node(box, node,
+                                prb_profile_frame(box, prb_profile_function(box, &function), 0));
+    }
+    return node;
+}
+
+/* False: it is no such line. */
+static bool take_line(struct prb_profile_box *box, char *line, size_t len)
+{
+    while (len && isspace((unsigned char)line[len - 1]))
+        line[--len] = '\0';
+    if (!len || *line == '#') /* austin writes what it measured so */
+        return true;
+    char *space = strrchr(line, ' '), *end = NULL;
+    double count = space ? strtod(space + 1, &end) : -1;
+    if (!space || end == space + 1 || *end || !(count >= 0) || count > COUNT_MAX || space == line ||
+        strlen(line) != len)
+        return false;
+    *space = '\0';
+    uint32_t weight = prb_profile_weight(box, 0, stack_of(box, line));
+    if (weight == PRB_NO_ITEM)
+        return false;
+    box->weights[weight].samples += (uint64_t)count;
+    box->profile.samples += (uint64_t)count;
+    return true;
+}
+
+static bool read_lines(struct prb_profile_box *box, FILE *file, const char *path,
+                       struct prb_error *err)
+{
+    PRB_AUTO_FREE char *line = NULL;
+    size_t cap = 0, number = 0;
+    for (ssize_t n; (n = getline(&line, &cap, file)) >= 0;) {
+        number++;
+        if ((size_t)n > LINE_MAX_BYTES || !take_line(box, line, (size_t)n))
+            return prb_fail(err, PRB_CORRUPT, "%s: line %zu is no stack with a count", path,
+                            number);
+        if (box->failed)
+            return prb_fail(err, PRB_NOMEM, "profile");
+    }
+    if (ferror(file))
+        return prb_fail_sys(err, errno, "%s", path);
+    return box->profile.weight_count || prb_fail(err, PRB_CORRUPT, "%s: no stack is in it", path);
+}
+
+struct prb_profile *prb_profile_read_collapsed(const char *path, struct prb_error *err)
+{
+    PRB_AUTO(file) FILE *file = fopen(path, "re");
+    if (!file)
+        return PRB_NULL(prb_fail_sys(err, errno, "%s", path));
+    struct prb_profile_box *box = prb_profile_new(err);
+    PRB_AUTO(prb_profile) struct prb_profile *profile = box ? &box->profile : NULL;
+    const struct prb_profile_process process = {.rank = -1};
+    const struct prb_profile_thread thread = {0};
+    if (!profile)
+        return NULL;
+    prb_profile_process(box, &process);
+    prb_profile_thread(box, &thread);
+    return read_lines(box, file, path, err) ? PRB_STEAL(profile) : NULL;
+}

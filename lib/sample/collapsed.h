@@ -1,0 +1,10 @@
+/* Reading collapsed stacks. */
+#ifndef PRB_SAMPLE_COLLAPSED_H
+#define PRB_SAMPLE_COLLAPSED_H
+
+#include "sample/profile.h"
+
+/* Errors: NOT_FOUND, CORRUPT (says which line). */
+struct prb_profile *prb_profile_read_collapsed(const char *path, struct prb_error *err);
+
+#endif

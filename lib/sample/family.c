@@ -1,0 +1,103 @@
+/* The processes that sampled processes start (family.h). */
+#include "sample/family.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "target/target.h"
+
+#define LOOK_NS 100000000
+#define FIRST_TRY_NS 50000000 /* doubled each time */
+#define TRIES_MAX 10
+#define FAMILY_MAX 4096
+
+void prb_family_deinit(struct prb_family *family) { free(family->items); }
+
+static struct prb_kin *find(struct prb_family *family, pid_t pid)
+{
+    for (size_t i = 0; i < family->count; i++)
+        if (family->items[i].pid == pid)
+            return &family->items[i];
+    return NULL;
+}
+
+void prb_family_add(struct prb_family *family, pid_t pid, bool member)
+{
+    struct prb_kin *known = find(family, pid);
+    if (known) {
+        known->seen = true;
+        known->member |= member;
+        return;
+    }
+    if (family->count >= FAMILY_MAX || !PRB_GROW(family->items, family->count, family->cap))
+        return;
+    family->items[family->count++] = (struct prb_kin){.pid = pid, .member = member, .seen = true};
+}
+
+static void add_children(struct prb_family *family, const char *path)
+{
+    char text[4096];
+    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (n <= 0)
+        return;
+    text[n] = '\0';
+    char *end;
+    for (char *at = text; *at; at = end) {
+        long pid = strtol(at, &end, 10);
+        if (end == at || (*end && *end != ' '))
+            return; /* the end, or a number that was cut */
+        prb_family_add(family, (pid_t)pid, false);
+    }
+}
+
+static void look_at(struct prb_family *family, pid_t pid)
+{
+    char path[80];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    PRB_AUTO(dir) DIR *tasks = opendir(path);
+    for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+        long tid = strtol(entry->d_name, NULL, 10);
+        if (tid <= 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%ld/children", (int)pid, tid);
+        add_children(family, path);
+    }
+}
+
+static bool exists(pid_t pid)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    return access(path, F_OK) == 0;
+}
+
+static void forget_the_dead(struct prb_family *family)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < family->count; i++)
+        if (family->items[i].seen || exists(family->items[i].pid))
+            family->items[kept++] = family->items[i];
+    family->count = kept;
+}
+
+void prb_family_look(struct prb_family *family, uint64_t now, prb_family_add_fn *add, void *context)
+{
+    if (now < family->next_look)
+        return;
+    family->next_look = now + LOOK_NS;
+    for (size_t i = 0; i < family->count; i++)
+        family->items[i].seen = false;
+    for (size_t i = 0; i < family->count; i++) /* also those that are found meanwhile */
+        look_at(family, family->items[i].pid);
+    forget_the_dead(family);
+    for (size_t i = 0; i < family->count; i++) {
+        struct prb_kin *kin = &family->items[i];
+        if (kin->member || kin->tries >= TRIES_MAX || now < kin->next_try)
+            continue;
+        kin->next_try = now + ((uint64_t)FIRST_TRY_NS << kin->tries++);
+        kin->member = prb_process_is_python(kin->pid, NULL) && add(context, kin->pid);
+    }
+}

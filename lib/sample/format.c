@@ -1,0 +1,176 @@
+/* The table of formats, and how their files come to stand whole where they are wanted (format.h).
+ */
+#include "sample/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct prb_profile_format *const formats[] = {
+#define FORMAT(name) &prb_format_##name.told,
+#include "sample/formats.def"
+#undef FORMAT
+    NULL,
+};
+
+const struct prb_profile_format *const *prb_profile_formats(void) { return formats; }
+
+/* Whether word is one of a list separated by spaces. */
+static bool is_in(const char *list, const char *word)
+{
+    for (size_t n; *list; list += n, list += strspn(list, " "))
+        if ((n = strcspn(list, " ")) == strlen(word) && strncmp(list, word, n) == 0)
+            return true;
+    return false;
+}
+
+const struct prb_profile_format *prb_profile_format_find(const char *name)
+{
+    for (size_t i = 0; formats[i]; i++)
+        if (strcmp(formats[i]->name, name) == 0 || is_in(formats[i]->aliases, name))
+            return formats[i];
+    return NULL;
+}
+
+const struct prb_profile_format *prb_profile_format_of_file(const char *path)
+{
+    const struct prb_profile_format *best = NULL;
+    size_t len = strlen(path), longest = 0;
+    for (size_t i = 0; formats[i]; i++)
+        for (const char *at = formats[i]->suffixes; *at; at += strspn(at, " ")) {
+            size_t n = strcspn(at, " ");
+            if (n > longest && n < len && strncmp(path + len - n, at, n) == 0) {
+                best = formats[i];
+                longest = n;
+            }
+            at += n;
+        }
+    return best;
+}
+
+/* ---- files ---- */
+
+/* A pipe, a device: written as it is; else a new file takes the path's place. */
+static bool is_special(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void beside_name(const char *path, char *out, size_t cap)
+{
+    snprintf(out, cap, "%s.%d.new", path, (int)getpid());
+}
+
+bool prb_profile_check_output(const char *path, struct prb_error *err)
+{
+    struct stat st;
+    char beside[PATH_MAX];
+    if (strcmp(path, "-") == 0)
+        return true;
+    if (!*base_name(path) || strlen(path) >= sizeof beside - 16)
+        return prb_fail(err, PRB_USAGE, "\"%s\" is no file name", path);
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return prb_fail(err, PRB_USAGE, "%s is a folder", path);
+    if (access(path, F_OK) == 0 && access(path, W_OK) != 0)
+        return prb_fail_sys(err, errno, "%s cannot be written", path);
+    if (is_special(path))
+        return true;
+    /* The file that will take the path's place, for a moment: only that tells of every file system.
+     */
+    beside_name(path, beside, sizeof beside);
+    PRB_AUTO_FD int fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return prb_fail_sys(err, errno, "%s cannot be written", path);
+    unlink(beside);
+    return true;
+}
+
+static bool flush(FILE *out, const char *path, struct prb_error *err)
+{
+    if (fflush(out) != 0 || ferror(out))
+        return prb_fail_sys(err, errno ? errno : EIO, "%s", path);
+    return true;
+}
+
+static bool write_stream(const struct prb_format *format, const struct prb_profile *profile,
+                         const struct prb_profile_style *style, const char *path,
+                         struct prb_error *err)
+{
+    PRB_AUTO(file) FILE *out = fopen(path, "we");
+    if (!out)
+        return prb_fail_sys(err, errno, "%s", path);
+    return format->write(profile, style, out, err) && flush(out, path, err) &&
+           (is_special(path) || fsync(fileno(out)) == 0 || prb_fail_sys(err, errno, "%s", path));
+}
+
+/* Beside it first, then in its place. */
+static bool write_beside(const struct prb_format *format, const struct prb_profile *profile,
+                         const struct prb_profile_style *style, const char *path,
+                         struct prb_error *err)
+{
+    char beside[PATH_MAX];
+    beside_name(path, beside, sizeof beside);
+    bool ok = format->write_file ? format->write_file(profile, style, beside, err)
+                                 : write_stream(format, profile, style, beside, err);
+    if (ok && rename(beside, path) != 0)
+        ok = prb_fail_sys(err, errno, "%s", path);
+    if (!ok)
+        unlink(beside);
+    return ok;
+}
+
+static bool write_elsewhere(const struct prb_format *format, const struct prb_profile *profile,
+                            const struct prb_profile_style *style, const char *path, char *out,
+                            size_t cap)
+{
+    const char *const folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp", "/dev/shm"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        if (!folders[i] || !*folders[i])
+            continue;
+        snprintf(out, cap, "%s/%d-%s", folders[i], (int)getpid(), base_name(path));
+        if (access(out, F_OK) != 0 && write_beside(format, profile, style, out, NULL))
+            return true;
+    }
+    return false;
+}
+
+bool prb_profile_write(const struct prb_profile *profile, const struct prb_profile_format *told,
+                       const struct prb_profile_style *style, const char *path, char *elsewhere,
+                       size_t cap, struct prb_error *err)
+{
+    static const struct prb_profile_style plain;
+    const struct prb_format *format = (const struct prb_format *)told;
+    struct prb_profile_style wanted = style ? *style : plain;
+    wanted.function |= wanted.nolineno;
+    if (cap)
+        *elsewhere = '\0';
+    if (strcmp(path, "-") == 0 || is_special(path)) {
+        if (!format->write)
+            return prb_fail(err, PRB_USAGE, "the format %s needs a file of its own", told->name);
+        return strcmp(path, "-") == 0 ? format->write(profile, &wanted, stdout, err) &&
+                                            flush(stdout, "standard output", err)
+                                      : write_stream(format, profile, &wanted, path, err);
+    }
+    struct prb_error why = {0};
+    if (write_beside(format, profile, &wanted, path, &why))
+        return true;
+    if (cap &&
+        (why.sys == ENOSPC || why.sys == EDQUOT || why.sys == EROFS || why.sys == EFBIG ||
+         why.code == PRB_IO) &&
+        write_elsewhere(format, profile, &wanted, path, elsewhere, cap))
+        return true;
+    if (cap)
+        *elsewhere = '\0';
+    if (err)
+        *err = why;
+    return false;
+}

@@ -1,0 +1,149 @@
+/* What a profile's parts are called in every format (format.h). */
+#include <string.h>
+#include <time.h>
+
+#include "base/json_text.h"
+#include "base/utf8.h"
+#include "sample/format.h"
+
+const char *prb_label_file(const struct prb_profile_function *function,
+                           const struct prb_profile_style *style)
+{
+    const char *file = style->full_filenames ? function->filename : function->short_filename;
+    return file ? file : function->filename ? function->filename : "";
+}
+
+void prb_label_frame(struct prb_buf *out, const struct prb_profile *profile, uint32_t frame,
+                     const struct prb_profile_style *style)
+{
+    const struct prb_profile_frame *at = &profile->frames[frame];
+    const struct prb_profile_function *function = &profile->functions[at->function];
+    const char *file = prb_label_file(function, style);
+    int line = style->function ? function->first_line : at->line;
+    prb_buf_adds(out, function->qualname ? function->qualname : "?");
+    if (!*file)
+        return;
+    if (style->nolineno || line <= 0)
+        prb_buf_addf(out, " (%s)", file);
+    else
+        prb_buf_addf(out, " (%s:%d)", file, line);
+}
+
+void prb_label_thread(struct prb_buf *out, const struct prb_profile_thread *thread)
+{
+    if (thread->name && thread->tid)
+        prb_buf_addf(out, "%s (%d)", thread->name, (int)thread->tid);
+    else if (thread->name)
+        prb_buf_adds(out, thread->name);
+    else if (thread->tid)
+        prb_buf_addf(out, "thread %d", (int)thread->tid);
+    else
+        prb_buf_addf(out, "thread %#llx", (unsigned long long)thread->thread_id);
+}
+
+void prb_label_process(struct prb_buf *out, const struct prb_profile_process *process,
+                       const struct prb_profile_style *style)
+{
+    if (style->group_rank && process->rank >= 0) {
+        prb_buf_addf(out, "rank %d", process->rank);
+        return;
+    }
+    prb_buf_addf(out, "process %d", (int)process->pid);
+    if (process->rank >= 0)
+        prb_buf_addf(out, " (rank %d)", process->rank);
+    if (process->command)
+        prb_buf_addf(out, ": %s", process->command);
+}
+
+static const char *const modes[] = {
+    [PRB_PROFILE_ACTIVE] = "threads that run",
+    [PRB_PROFILE_WALL] = "all threads",
+    [PRB_PROFILE_CPU] = "processor time",
+    [PRB_PROFILE_GIL] = "threads with the GIL",
+    [PRB_PROFILE_EXCEPTION] = "threads that handle an exception",
+};
+
+void prb_label_counts(struct prb_buf *out, const struct prb_profile *profile)
+{
+    double looked = profile->process_count > 1 ? (double)profile->process_count : 1;
+    double reached =
+        profile->seconds > 0 ? (double)profile->samples / profile->seconds / looked : 0;
+    prb_buf_addf(out, "%s, %.1f s at %.0f Hz (%.0f reached): %llu samples, %llu of threads; ",
+                 modes[profile->mode], profile->seconds, profile->rate, reached,
+                 (unsigned long long)profile->samples, (unsigned long long)profile->thread_samples);
+    prb_buf_addf(out, "%llu dropped, %llu readings rejected, %llu skipped",
+                 (unsigned long long)profile->dropped, (unsigned long long)profile->rejected,
+                 (unsigned long long)profile->skipped);
+    if (profile->failed)
+        prb_buf_addf(out, ", %llu failed", (unsigned long long)profile->failed);
+    if (profile->native)
+        prb_buf_addf(out, ", %llu of two moments, no thread stopped over %.2f ms",
+                     (unsigned long long)profile->moved, profile->longest_stop * 1e3);
+    prb_buf_addf(out, "; late %.2f ms, at worst %.1f ms; sampling took %.1f %% of a core",
+                 profile->late * 1e3, profile->latest * 1e3,
+                 profile->seconds > 0 ? 100 * profile->cpu / profile->seconds : 0);
+}
+
+void prb_label_title(struct prb_buf *out, const struct prb_profile *profile,
+                     const struct prb_profile_style *style)
+{
+    if (style->title) {
+        prb_buf_adds(out, style->title);
+        return;
+    }
+    char when[32] = "";
+    time_t start = (time_t)profile->start;
+    struct tm parts;
+    if (gmtime_r(&start, &parts))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &parts);
+    const char *command = profile->process_count ? profile->processes[0].command : NULL;
+    prb_buf_addf(out, "%s, %s", command ? command : "profile", when);
+    if (profile->process_count > 1)
+        prb_buf_addf(out, ", %zu processes", profile->process_count);
+}
+
+const char *prb_value_unit(const struct prb_profile *profile)
+{
+    return profile->mode == PRB_PROFILE_CPU ? "nanoseconds" : "samples";
+}
+
+uint64_t prb_value_of(const struct prb_profile *profile, const struct prb_profile_weight *weight)
+{
+    return profile->mode == PRB_PROFILE_CPU ? weight->ns : weight->samples;
+}
+
+void prb_put_json(FILE *out, const char *text)
+{
+    PRB_AUTO(prb_buf) struct prb_buf json = {0};
+    if (!text) {
+        fputs("null", out);
+        return;
+    }
+    prb_json_add_text(&json, text, strlen(text));
+    /* "</script" and "]]>" within a page's data would end it. */
+    for (size_t i = 0; i < json.len; i++)
+        if (json.data[i] == '<' || json.data[i] == '>')
+            fputs(json.data[i] == '<' ? "\\u003c" : "\\u003e", out);
+        else
+            putc(json.data[i], out);
+}
+
+void prb_put_xml(FILE *out, const char *text)
+{
+    PRB_AUTO(prb_buf) struct prb_buf clean = {0};
+    prb_utf8_add(&clean, text, strlen(text));
+    for (const char *at = clean.data ? clean.data : ""; *at; at++) {
+        static const struct {
+            char character;
+            const char *name;
+        } entities[] = {{'<', "&lt;"}, {'>', "&gt;"}, {'&', "&amp;"}, {'"', "&quot;"}};
+        const char *entity = NULL;
+        for (size_t i = 0; i < 4; i++)
+            if (entities[i].character == *at)
+                entity = entities[i].name;
+        if (entity)
+            fputs(entity, out);
+        else /* XML 1.0 has no control characters but these */
+            putc((unsigned char)*at >= 0x20 || *at == '\t' || *at == '\n' ? *at : '?', out);
+    }
+}

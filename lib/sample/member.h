@@ -1,0 +1,134 @@
+/*
+ * One process that is sampled: its threads' seats, and how a raw sample becomes stacks of the profile.
+ *
+ * A seat remembers what its thread's last stack was named, frame by frame from the outermost: only what differs is
+ * named anew, and the code objects of the rest are proven the same (py/code.h).
+ *   member.c  the process, its threads, one sample
+ *   name.c    a chain of frames made into a stack of the profile
+ *   native.c  the same with native frames
+ *   count.c   what a thread does, what counts by mode, and its stays
+ */
+#ifndef PRB_SAMPLE_MEMBER_H
+#define PRB_SAMPLE_MEMBER_H
+
+#include "sample/doing.h"
+#include "sample/profile.h"
+#include "target/target.h"
+
+/* A frame as it was named: its node is the stack from the outermost down to it. */
+struct prb_named {
+    const struct prb_code_object *code; /* NULL: a shim, which has no name */
+    int32_t instruction;
+    uint32_t node;
+};
+
+struct prb_seat {
+    uint32_t runtime;
+    prb_addr tstate;
+    uint64_t thread_id, native_id;
+    uint32_t thread;      /* of the profile */
+    uint64_t seen;        /* the member's sample */
+    size_t raw;           /* in that sample: index in its runtime's threads */
+    bool told;            /* in that sample: node is its stack */
+    struct prb_named *chain; /* outermost first */
+    size_t count, cap;
+    uint32_t node;        /* the stack of its Python frames */
+    uint32_t shown;       /* and the one that is counted: with native frames, if wanted */
+    uint32_t weight;      /* of thread and weight_node; PRB_NO_ITEM: none yet */
+    uint32_t weight_node;
+    bool has_task;
+    unsigned asked;       /* how often its name and task were looked for */
+    struct prb_doing doing;
+    uint32_t native_node; /* with native frames: the stack of native_of, taken when its thread came to wait */
+    uint32_t native_of;
+    uint64_t native_turns; /* doing.turns then; no turn since: it stands there still */
+    bool native_kept;
+    bool open;            /* a stay under way */
+    struct {
+        uint32_t node;
+        unsigned state;
+        uint64_t start, samples, ns;
+    } stay;
+};
+
+/* Where an instruction of a code object stands in the profile. */
+struct prb_place {
+    const struct prb_code_object *code;
+    int32_t instruction;
+    uint32_t frame;
+};
+
+/* What is known of a program counter. */
+struct prb_spot {
+    prb_addr pc;
+    const char *symbol; /* kept, or NULL: it has none */
+    uint32_t frame;
+};
+
+struct prb_naming { /* one for each runtime of the target */
+    struct prb_view *codes; /* identities of the code objects in use */
+    struct prb_folders folders;
+};
+
+struct prb_member {
+    struct prb_target *target;
+    const struct prb_profiler_options *options; /* borrowed */
+    struct prb_profile_box *box;                /* borrowed */
+    uint32_t process;
+    int pidfd;
+    bool ended;
+    uint64_t number;  /* of its samples */
+    struct prb_naming *naming;
+    struct prb_seat **seats;
+    size_t seat_count, seat_cap;
+    struct prb_index seat_index;
+    struct prb_place *places;
+    size_t place_count, place_cap;
+    struct prb_index place_index;
+    struct prb_spot *spots;
+    size_t spot_count, spot_cap;
+    struct prb_index spot_index;
+    uint64_t spots_of;      /* prb_unwinder_code when they were named */
+    uint64_t renew_after;   /* ns: when the target's maps are read again */
+    struct prb_arena arena; /* folders */
+    bool newcomers;         /* seats whose name and task are not known */
+    uint64_t identify_after; /* ns; looking for them again before costs too much */
+    unsigned failures;      /* samples in a row that told nothing */
+};
+
+/* The clock of one sample, ns since the profile's start. */
+struct prb_moment {
+    uint64_t now;
+    uint64_t period; /* what one sample stands for */
+};
+
+struct prb_member *prb_member_new(struct prb_profile_box *box, const struct prb_profiler_options *options, pid_t pid,
+                                  double start, struct prb_error *err);
+void prb_member_free(struct prb_member *member);
+PRB_DEFINE_AUTO_PTR(prb_member, struct prb_member, prb_member_free)
+/* False: this look told nothing. */
+bool prb_member_sample(struct prb_member *member, const struct prb_moment *moment, struct prb_error *err);
+/* Its process ended, or the profile does: stays that are under way end. */
+void prb_member_close(struct prb_member *member, uint64_t now);
+
+/* ---- name.c ---- */
+/* Name the chain of raw thread k for its seat: sets told and node.  False: it could not be told. */
+bool prb_name_thread(struct prb_member *member, struct prb_seat *seat, size_t k);
+uint32_t prb_name_frame(struct prb_member *member, size_t runtime, const struct prb_code_object *code,
+                        int32_t instruction);
+/* Make room for what is read later; forgets names when the code cache has grown too large. */
+void prb_name_begin(struct prb_member *member, size_t runtime);
+
+/* ---- native.c ---- */
+/* Before the seats of one sample are counted. */
+bool prb_native_begin(struct prb_member *member, uint64_t now, struct prb_error *err);
+/*
+ * The stack of a seat's thread with its native frames, taken now: sets shown.  False: there is none.  *waits_out: what the innermost native frames wait for although the thread runs ("CUDA"), or NULL.
+ */
+bool prb_native_name(struct prb_member *member, struct prb_seat *seat, const char **waits_out);
+
+/* ---- count.c ---- */
+void prb_count_seat(struct prb_member *member, struct prb_seat *seat, const struct prb_moment *moment);
+void prb_close_stay(struct prb_member *member, struct prb_seat *seat, uint64_t now);
+
+#endif

@@ -1,0 +1,292 @@
+/*
+ * The sampler's clock: when to look at which process, and for how long (probing.h, "profiles").
+ *
+ * Each sample has its own period of the clock and falls at random within it: absolute, so that
+ * nothing adds up, and in step with nothing that the target does at regular times.
+ */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "sample/family.h"
+#include "sample/member.h"
+
+#define DEFAULT_RATE 100
+#define RATE_MAX 1e6
+#define PROGRESS_NS 100000000
+#define FAILURES_MAX 100 /* samples of a process in a row that told nothing: it is given up */
+
+struct prb_profiler {
+    struct prb_profiler_options options;
+    struct prb_profile_box *box;
+    struct prb_member **members;
+    size_t member_count, member_cap;
+    uint64_t start;   /* monotonic ns */
+    uint64_t paused;  /* ns that no run was under way */
+    uint64_t stopped; /* when the last run ended */
+    uint64_t random;
+    struct prb_family family;
+    uint64_t late_count;
+    double late_sum;
+    struct prb_error last; /* why a process told nothing */
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Since the profile's start, pauses left out. */
+static uint64_t profile_now(const struct prb_profiler *profiler)
+{
+    return clock_ns(CLOCK_MONOTONIC) - profiler->start - profiler->paused;
+}
+
+struct prb_profiler *prb_profiler_new(const struct prb_profiler_options *options,
+                                      struct prb_error *err)
+{
+    static const struct prb_profiler_options defaults;
+    struct prb_profiler *profiler = calloc(1, sizeof *profiler);
+    if (!profiler)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "profiler"));
+    profiler->options = options ? *options : defaults;
+    if (profiler->options.rate == 0)
+        profiler->options.rate = DEFAULT_RATE;
+    double rate = profiler->options.rate;
+    bool ok = (isfinite(rate) && rate > 0 && rate <= RATE_MAX) ||
+              prb_fail(err, PRB_USAGE, "a rate of %g samples a second", rate);
+    if (!ok || !(profiler->box = prb_profile_new(err))) {
+        free(profiler);
+        return NULL;
+    }
+    struct prb_profile *profile = &profiler->box->profile;
+    profile->rate = rate;
+    profile->mode = profiler->options.mode;
+    profile->native = profiler->options.native;
+    profile->start = 1e-9 * (double)clock_ns(CLOCK_REALTIME);
+    profiler->box->timeline.wanted = profiler->options.timeline;
+    profiler->start = profiler->stopped = clock_ns(CLOCK_MONOTONIC);
+    profiler->random = profiler->start | 1;
+    return profiler;
+}
+
+void prb_profiler_free(struct prb_profiler *profiler)
+{
+    if (!profiler)
+        return;
+    for (size_t i = 0; i < profiler->member_count; i++)
+        prb_member_free(profiler->members[i]);
+    free(profiler->members);
+    prb_family_deinit(&profiler->family);
+    if (profiler->box)
+        prb_profile_free(&profiler->box->profile);
+    free(profiler);
+}
+
+bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error *err)
+{
+    PRB_AUTO(prb_member)
+    struct prb_member *member = prb_member_new(profiler->box, &profiler->options, pid,
+                                               1e-9 * (double)profile_now(profiler), err);
+    if (!member)
+        return false;
+    if (!PRB_GROW(profiler->members, profiler->member_count, profiler->member_cap))
+        return prb_fail(err, PRB_NOMEM, "profiler");
+    profiler->members[profiler->member_count++] = PRB_STEAL(member);
+    prb_family_add(&profiler->family, pid, true);
+    return true;
+}
+
+static bool add_child(void *context, pid_t pid) { return prb_profiler_add(context, pid, NULL); }
+
+size_t prb_profiler_alive(const struct prb_profiler *profiler)
+{
+    size_t alive = 0;
+    for (size_t i = 0; i < profiler->member_count; i++)
+        alive += !profiler->members[i]->ended;
+    return alive;
+}
+
+const struct prb_profile *prb_profiler_profile(const struct prb_profiler *profiler)
+{
+    return &profiler->box->profile;
+}
+
+/* ---- one sample ---- */
+
+static void end_member(struct prb_profiler *profiler, struct prb_member *member, uint64_t now)
+{
+    prb_member_close(member, now);
+    member->ended = true;
+    profiler->box->processes[member->process].ended = true;
+}
+
+/* xorshift64*: [0, 1) */
+static double at_random(struct prb_profiler *profiler)
+{
+    uint64_t x = profiler->random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    profiler->random = x;
+    return (double)(x * 0x2545f4914f6cdd1du >> 11) * 0x1p-53;
+}
+
+static bool process_gone(const struct prb_member *member)
+{
+    struct pollfd fd = {.fd = member->pidfd, .events = POLLIN};
+    return (member->pidfd >= 0 && poll(&fd, 1, 0) > 0) ||
+           !prb_proc_check(member->target->proc, NULL);
+}
+
+bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err)
+{
+    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    struct prb_profile *profile = &profiler->box->profile;
+    bool any = false;
+    if (profiler->options.subprocesses)
+        prb_family_look(&profiler->family, profile_now(profiler), add_child, profiler);
+    for (size_t i = 0; i < profiler->member_count; i++) {
+        struct prb_member *member = profiler->members[i];
+        const struct prb_moment moment = {
+            .now = profile_now(profiler),
+            .period = (uint64_t)(1e9 / profiler->options.rate),
+        };
+        if (member->ended)
+            continue;
+        if (prb_member_sample(member, &moment, &profiler->last)) {
+            member->failures = 0;
+            any = true;
+            continue;
+        }
+        profile->failed++;
+        if (++member->failures > FAILURES_MAX || process_gone(member))
+            end_member(profiler, member, moment.now);
+    }
+    profile->cpu += 1e-9 * (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
+    profile->seconds = 1e-9 * (double)profile_now(profiler);
+    if (!any && err)
+        *err = profiler->last;
+    return any;
+}
+
+/* ---- the clock ---- */
+
+struct clock {
+    uint64_t period, start; /* ns; of the profile's time */
+    uint64_t slot;          /* the next sample's period */
+    uint64_t due;           /* and its moment in it */
+    uint64_t end, progress;
+    int wake;
+};
+
+static void next_slot(struct prb_profiler *profiler, struct clock *clock)
+{
+    struct prb_profile *profile = &profiler->box->profile;
+    uint64_t now = profile_now(profiler), slot = (now - clock->start) / clock->period;
+    clock->slot++;
+    if (slot > clock->slot) {
+        profile->skipped += slot - clock->slot;
+        clock->slot = slot;
+    }
+    clock->due = clock->start + clock->slot * clock->period +
+                 (uint64_t)(at_random(profiler) * (double)clock->period);
+}
+
+static void note_lateness(struct prb_profiler *profiler, const struct clock *clock)
+{
+    struct prb_profile *profile = &profiler->box->profile;
+    uint64_t now = profile_now(profiler);
+    double late = now > clock->due ? 1e-9 * (double)(now - clock->due) : 0;
+    profiler->late_sum += late;
+    profile->late = profiler->late_sum / (double)++profiler->late_count;
+    if (late > profile->latest)
+        profile->latest = late;
+}
+
+enum woken { BY_TIME, BY_CALLER, BY_PROCESS };
+
+/* The first process whose end is to be waited for, so that the last one's ends the run at once. */
+static int first_alive(const struct prb_profiler *profiler)
+{
+    for (size_t i = 0; i < profiler->member_count; i++)
+        if (!profiler->members[i]->ended)
+            return profiler->members[i]->pidfd;
+    return -1;
+}
+
+static enum woken sleep_until(const struct prb_profiler *profiler, uint64_t until, int wake)
+{
+    struct pollfd fds[] = {{.fd = wake, .events = POLLIN},
+                           {.fd = first_alive(profiler), .events = POLLIN}};
+    uint64_t now = profile_now(profiler), rest = until > now ? until - now : 0;
+    const struct timespec time = {(time_t)(rest / 1000000000u), (long)(rest % 1000000000u)};
+    ppoll(fds, 2, &time, NULL);
+    return fds[0].revents ? BY_CALLER : fds[1].revents ? BY_PROCESS : BY_TIME;
+}
+
+static void reap(struct prb_profiler *profiler)
+{
+    for (size_t i = 0; i < profiler->member_count; i++)
+        if (!profiler->members[i]->ended && process_gone(profiler->members[i]))
+            end_member(profiler, profiler->members[i], profile_now(profiler));
+}
+
+static bool loop(struct prb_profiler *profiler, struct clock *clock,
+                 prb_profile_progress_fn *progress, void *context)
+{
+    bool any = false;
+    while (prb_profiler_alive(profiler)) {
+        uint64_t until = clock->due < clock->end ? clock->due : clock->end;
+        enum woken woken = sleep_until(profiler, until, clock->wake);
+        uint64_t now = profile_now(profiler);
+        if (woken == BY_CALLER || (clock->end && now >= clock->end))
+            break;
+        if (woken == BY_PROCESS) {
+            reap(profiler);
+            continue;
+        }
+        note_lateness(profiler, clock);
+        any |= prb_profiler_sample(profiler, NULL);
+        next_slot(profiler, clock);
+        if (progress && now >= clock->progress) {
+            clock->progress = now + PROGRESS_NS;
+            if (!progress(context, &profiler->box->profile))
+                break;
+        }
+    }
+    return any;
+}
+
+bool prb_profiler_run(struct prb_profiler *profiler, double seconds, int wake,
+                      prb_profile_progress_fn *progress, void *context, struct prb_error *err)
+{
+    profiler->paused += clock_ns(CLOCK_MONOTONIC) - profiler->stopped;
+    struct clock clock = {.period = (uint64_t)(1e9 / profiler->options.rate), .wake = wake};
+    clock.start = clock.due = profile_now(profiler);
+    clock.end = seconds > 0 ? clock.start + (uint64_t)(seconds * 1e9) : UINT64_MAX;
+    bool any = loop(profiler, &clock, progress, context);
+    profiler->stopped = clock_ns(CLOCK_MONOTONIC);
+    profiler->box->profile.seconds = 1e-9 * (double)profile_now(profiler);
+    if (!any && !profiler->box->profile.samples && profiler->last.code) {
+        if (err)
+            *err = profiler->last;
+        return false;
+    }
+    return true;
+}
+
+struct prb_profile *prb_profiler_finish(struct prb_profiler *profiler)
+{
+    for (size_t i = 0; i < profiler->member_count; i++)
+        if (!profiler->members[i]->ended)
+            prb_member_close(profiler->members[i], profile_now(profiler));
+    struct prb_profile_box *box = PRB_STEAL(profiler->box);
+    if (box->timeline.lost)
+        box->profile.warning = "there was no room on the disk for the timeline: its end is missing";
+    return &box->profile;
+}

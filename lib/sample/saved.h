@@ -1,0 +1,19 @@
+/* The tables of a profile that is a SQLite file: what format/sqlite.c writes and saved.c reads. */
+#ifndef PRB_SAMPLE_SAVED_H
+#define PRB_SAMPLE_SAVED_H
+
+#define PRB_SAVED_VERSION 1
+/* name, columns; ids count from 0, and what is referred to stands in a table before */
+#define PRB_SAVED_TABLES(T)                                                                        \
+    T(meta, "key TEXT PRIMARY KEY, value")                                                         \
+    T(processes, "id INTEGER PRIMARY KEY, pid, ppid, rank, command, python, start, end, ended")    \
+    T(threads, "id INTEGER PRIMARY KEY, process, tid, thread_id, name, samples, gil_samples, "     \
+               "idle_samples, dropped, cpu_ns")                                                    \
+    T(functions, "id INTEGER PRIMARY KEY, kind, name, qualname, filename, short_filename, "        \
+                 "first_line")                                                                     \
+    T(frames, "id INTEGER PRIMARY KEY, function, line")                                            \
+    T(stacks, "id INTEGER PRIMARY KEY, parent, frame")                                             \
+    T(weights, "thread, stack, samples, ns")                                                       \
+    T(stays, "thread, stack, state, start_ns, end_ns, samples, ns")
+
+#endif

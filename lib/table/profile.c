@@ -1,0 +1,13 @@
+/* profile(seconds, rate): the target sampled now, a row for each stay of a thread in a function. */
+#include "table/profiling_rows.h"
+
+static const struct prb_column columns[] = {PRB_PROFILING_COLUMNS, PRB_PROFILING_ARGUMENTS, {0}};
+
+const struct prb_table prb_table_profile = {
+    .schema = "main",
+    .name = "profile",
+    .doc = "The same of a live target: profile(seconds, rate) samples it when the query runs.",
+    .columns = columns,
+    .needs_target = true,
+    .fill = prb_profiling_rows,
+};

@@ -1,0 +1,126 @@
+/* Rows of a profile (profiling_rows.h): of the one that was saved, or of one that is made now. */
+#include "table/profiling_rows.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "sql/db.h"
+
+#define SECONDS 1.0
+#define RATE 100.0
+
+PRB_DEFINE_AUTO_PTR(prb_profiler, struct prb_profiler, prb_profiler_free)
+PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
+
+struct filling {
+    struct prb_rows *rows;
+    const struct prb_profile *profile;
+};
+
+static bool add_row(void *context, const struct prb_profile_visit *visit)
+{
+    const struct filling *filling = context;
+    struct prb_rows *rows = filling->rows;
+    const struct prb_profile *profile = filling->profile;
+    const struct prb_profile_function *function = &profile->functions[visit->function];
+    const struct prb_profile_thread *thread = &profile->threads[visit->thread];
+    const struct prb_profile_process *process = &profile->processes[thread->process];
+    double length = (visit->end - visit->start) * 1e3;
+    prb_row_begin(rows);
+    prb_row_real(rows, profile->start + visit->start);
+    prb_row_text(rows, function->qualname);
+    prb_row_real(rows, length);
+    prb_row_real(
+        rows, visit->samples ? length * (double)visit->self_samples / (double)visit->samples : 0);
+    prb_row_int(rows, (int64_t)visit->samples);
+    prb_row_text(rows, function->filename);
+    if (visit->line > 0)
+        prb_row_int(rows, visit->line);
+    else
+        prb_row_null(rows);
+    prb_row_int(rows, visit->depth);
+    prb_row_text(rows, thread->name);
+    prb_row_int(rows, process->pid);
+    if (process->rank >= 0)
+        prb_row_int(rows, process->rank);
+    else
+        prb_row_null(rows);
+    if (thread->tid)
+        prb_row_int(rows, thread->tid);
+    return true;
+}
+
+static bool argument(const struct prb_rows *rows, const char *name, double most, double *out,
+                     struct prb_error *err)
+{
+    const struct prb_value *value = prb_rows_argument(rows, name);
+    if (!value || value->type == PRB_NULL_VALUE)
+        return true;
+    *out = value->type == PRB_INTEGER ? (double)value->integer
+           : value->type == PRB_REAL  ? value->real
+                                      : NAN;
+    return (isfinite(*out) && *out > 0 && *out <= most) ||
+           prb_fail(err, PRB_QUERY, "%s: a number above 0, of %g at the most, is meant", name,
+                    most);
+}
+
+static bool in_time(void *context, const struct prb_profile *profile)
+{
+    const struct prb_db *db = context;
+    struct timespec now;
+    (void)profile;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec < db->view.deadline;
+}
+
+/* Sample the target; waiting threads too, as a stay in a function that waits is one. */
+static struct prb_profile *take(struct prb_rows *rows, struct prb_error *err)
+{
+    struct prb_db *db = prb_rows_db(rows);
+    double seconds = SECONDS, rate = RATE;
+    if (!argument(rows, "seconds", 86400, &seconds, err) ||
+        !argument(rows, "rate", 1e6, &rate, err))
+        return NULL;
+    if (seconds >= db->settings.query_timeout) {
+        prb_fail(err, PRB_QUERY, "%g seconds are more than a query may take", seconds);
+        prb_error_remedy(err, "SET probing.query_timeout = %g", seconds * 2);
+        return NULL;
+    }
+    const struct prb_target_info *info = prb_target_info(db->target);
+    if (info->kind != PRB_TARGET_PROCESS)
+        return PRB_NULL(
+            prb_fail(err, PRB_USAGE, "a core or snapshot does not move: it has no profile"));
+    const struct prb_profiler_options options = {
+        .mode = PRB_PROFILE_WALL, .rate = rate, .timeline = true, .all_interpreters = true};
+    PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&options, err);
+    if (!profiler || !prb_profiler_add(profiler, info->pid, err) ||
+        !prb_profiler_run(profiler, seconds, -1, in_time, db, err))
+        return NULL;
+    return prb_profiler_finish(profiler);
+}
+
+static void warn(struct prb_rows *rows, const struct prb_profile *profile)
+{
+    if (profile->warning)
+        prb_rows_warn(rows, "%s", profile->warning);
+    else if (profile->dropped || profile->failed)
+        prb_rows_warn(rows, "%llu of %llu stacks were not told twice the same, and dropped",
+                      (unsigned long long)profile->dropped,
+                      (unsigned long long)profile->thread_samples);
+}
+
+bool prb_profiling_rows(struct prb_rows *rows, struct prb_error *err)
+{
+    struct prb_db *db = prb_rows_db(rows);
+    PRB_AUTO(prb_profile) struct prb_profile *taken = NULL;
+    if (!db->profile && !db->target) {
+        prb_fail(err, PRB_USAGE, "%s is of a process or a saved profile, and none is given",
+                 prb_rows_table(rows)->name);
+        return prb_error_remedy(err, "name one: probing -t PID query …");
+    }
+    if (!db->profile && !(taken = take(rows, err)))
+        return false;
+    struct filling filling = {rows, db->profile ? db->profile : taken};
+    warn(rows, filling.profile);
+    return prb_profile_each_visit(filling.profile, add_row, &filling, err);
+}

@@ -1,0 +1,38 @@
+/*
+ * One look at asyncio in a target: what the files that make prb_async_tasks share.
+ *   async.c       the look as a whole: which tasks there are, read until they are found true
+ *   async_rows.c  the links between tasks, their loops and threads, their rows
+ */
+#ifndef PRB_TARGET_ASYNC_H
+#define PRB_TARGET_ASYNC_H
+
+#include "py/asyncio.h"
+#include "target/look.h"
+
+struct prb_async_one {
+    struct prb_async_raw raw;
+    struct prb_async_raw before; /* the reading before */
+    size_t interpreter;          /* index */
+    size_t thread, frame; /* of one that runs: where its coroutine stands in look->raw; thread
+                             SIZE_MAX: nowhere */
+    bool stable, gone;
+};
+
+struct prb_async_box {
+    struct prb_async_tasks tasks; /* first */
+    struct prb_stacks_box rows;   /* its arena holds everything that tasks point to */
+};
+
+struct prb_async_look {
+    struct prb_look look;
+    struct prb_async_box *box;
+    struct prb_async_one *ones;
+    size_t count, cap;
+    size_t interpreter; /* whose tasks are being found */
+    bool failed;        /* out of memory meanwhile */
+};
+
+/* async_rows.c: append the tasks that were read to box->tasks. */
+bool prb_async_rows(struct prb_async_look *look, struct prb_error *err);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Tasks of asyncio as JSON (tasks.schema.json).
+ */
+#include "base/error.h"
+#include "target/json.h"
+
+static json_t *number(uint64_t value)
+{
+    return value ? json_integer((json_int_t)value) : json_null();
+}
+
+static json_t *links(const struct prb_async_tasks *tasks, const size_t *indices, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_integer((json_int_t)tasks->items[indices[i]].id));
+    return list;
+}
+
+static json_t *task_json(const struct prb_async_tasks *tasks, const struct prb_async_task *task)
+{
+    static const char *const states[] = {[PRB_ASYNC_RUNNING] = "running",
+                                         [PRB_ASYNC_READY] = "ready",
+                                         [PRB_ASYNC_WAITING] = "waiting"};
+    json_t *frames = json_array();
+    for (size_t i = 0; i < task->frame_count; i++)
+        json_array_append_new(frames, prb_json_frame(&task->frames[i]));
+    return json_pack(
+        "{s:i, s:I, s:o, s:o, s:s, s:I, s:o, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "pid", (int)tasks->target.pid, "id", (json_int_t)task->id, "name",
+        prb_json_text(task->name), "coroutine", prb_json_text(task->coroutine), "state",
+        states[task->state], "cancels", (json_int_t)task->cancels, "waits_for",
+        prb_json_text(task->waits_for), "unstable", task->unstable, "interpreter",
+        (json_int_t)task->interpreter, "loop", number(task->loop), "loop_type",
+        prb_json_text(task->loop_type), "thread_id", number(task->thread_id), "os_thread_id",
+        number((uint64_t)task->os_thread_id), "thread_name", prb_json_text(task->thread_name),
+        "awaited_by", links(tasks, task->awaited_by, task->awaited_by_count), "awaits",
+        links(tasks, task->awaits, task->awaits_count), "frames", frames);
+}
+
+char *prb_async_tasks_json(const struct prb_async_tasks *tasks, struct prb_error *err)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < tasks->count; i++)
+        json_array_append_new(list, task_json(tasks, &tasks->items[i]));
+    char *out = json_array_size(list) == tasks->count ? json_dumps(list, JSON_INDENT(2)) : NULL;
+    json_decref(list);
+    return out ? out : PRB_NULL(prb_fail(err, PRB_NOMEM, "JSON of the tasks"));
+}

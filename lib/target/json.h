@@ -1,0 +1,16 @@
+/*
+ * Parts that the JSON of several results has in common.
+ */
+#ifndef PRB_TARGET_JSON_H
+#define PRB_TARGET_JSON_H
+
+#include <jansson.h>
+
+#include "probing.h"
+
+/* A new reference, null for NULL, U+FFFD for what is no UTF-8; NULL when out of memory. */
+json_t *prb_json_text(const char *value);
+/* A frame by backtrace.schema.json. */
+json_t *prb_json_frame(const struct prb_frame *frame);
+
+#endif

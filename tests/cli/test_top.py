@@ -1,0 +1,155 @@
+"""probing top: on a terminal of its own, driven by keys; and as plain lines."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from screen import Screen
+
+PROBING = os.environ["PROBING"]
+TARGETS = os.path.join(os.environ["SRCDIR"], "tests", "targets")
+
+
+@pytest.fixture(scope="module")
+def watched():
+    target = subprocess.Popen([sys.executable, os.path.join(TARGETS, "watched.py")], stdout=subprocess.PIPE)
+    assert target.stdout.readline() == b"ready\n"
+    yield target.pid
+    target.kill()
+    target.wait()
+    target.stdout.close()
+
+
+@pytest.fixture
+def screen(watched):
+    made = []
+
+    def begin(*options, **size):
+        made.append(Screen([PROBING, "-t", str(watched), "top", "--delay", "0.3", *options], **size))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.close()
+
+
+def shares(line):
+    return [float(word) for word in re.findall(r"\d+\.\d|\d+", line)[:4]]
+
+
+def function_rows(lines):
+    return {match.group(1): shares(line) for line in lines for match in [re.search(r"(\w+) \(watched.py:\d+\)", line)]
+            if match}
+
+
+def test_functions(screen):
+    view = screen()
+    lines = view.until(lambda lines: {"heavy", "light", "work"} <= set(function_rows(lines))
+                       and function_rows(lines)["work"][3] > 99 and int(lines[2].split()[0]) >= 4)
+    assert len(lines) == 24 and all(len(line) <= 80 for line in lines)
+    assert lines[0].startswith("probing top: functions")
+    rows = function_rows(lines)
+    assert 65 < rows["heavy"][2] < 85 and 15 < rows["light"][2] < 35, lines
+    assert rows["work"][2] < 5 < 95 < rows["work"][3]
+    assert list(rows)[0] == "heavy"  # sorted by own
+    view.press("s")
+    lines = view.until_text("sorted by total")
+    assert list(function_rows(lines))[:2] != ["heavy", "light"]
+    view.press("q")
+    assert view.end() == 0
+
+
+def test_threads_and_stack(screen):
+    view = screen("--view", "threads")
+    lines = view.until(lambda lines: sum("waiter-" in line for line in lines) == 2 and "MainThread" in lines[4])
+    assert re.search(r"\b(gil|runs)\b.*MainThread", lines[4])
+    assert all("futex" in line for line in lines if "waiter-" in line)
+    view.press("\r")
+    lines = view.until_text("innermost first")
+    view.until(lambda lines: any(re.match(r"\s+work \(watched.py:\d+\)", line) for line in lines))
+    assert lines[0].startswith("probing top: stack")
+    view.press("q")
+    view.until_text("probing top: threads")
+    view.press("j")
+    view.press("/waiter\r")
+    lines = view.until(lambda lines: "filter: waiter" in lines[0] and "MainThread" not in "".join(lines[4:]))
+    assert sum("waiter-" in line for line in lines) == 2
+    view.press("q")
+    assert view.end() == 0
+
+
+def test_hold_filter_help(screen):
+    view = screen()
+    view.until(lambda lines: "heavy" in function_rows(lines))
+    view.press("/li")
+    view.until(lambda lines: "filter: li_" in lines[0] and "heavy" not in function_rows(lines))
+    view.press("\x7f\x7f\x7f")
+    view.until(lambda lines: "heavy" in function_rows(lines))
+    view.press("\r")
+    view.press(" ")
+    held = view.until_text("[held]")
+    for _ in range(5):  # longer than a picture takes to change
+        view.read(0.2)
+    assert view.shown()[1:] == held[1:]
+    view.press(" h")
+    lines = view.until_text("probing top: help")
+    assert any("filter by name" in line for line in lines)
+    view.press("qp")
+    lines = view.until_text("probing top: processes")
+    view.press("q")
+    assert view.end() == 0
+
+
+def test_sizes(screen):
+    """Smaller and larger while it runs; nothing breaks, no line is longer than the screen."""
+    view = screen(columns=80)
+    view.until(lambda lines: "heavy" in function_rows(lines))
+    view.resize(40, 10)
+    lines = view.until(lambda lines: any("heavy" in line for line in lines))
+    assert len(lines) == 10 and all(len(line) <= 40 for line in lines)
+    view.resize(200, 50)
+    view.until(lambda lines: "heavy" in function_rows(lines))
+    view.press("\x03")
+    assert view.end() == 0
+
+
+def test_terminal_is_given_back(screen):
+    view = screen()
+    view.until_text("probing top")
+    view.press("q")
+    assert view.end() == 0
+    assert view.shown()[-1] == "" or "heavy" not in view.shown()[-1]
+
+
+def test_no_terminal(probing, watched):
+    out = probing("-t", watched, "top", "--count", 2, "--delay", "0.3").works()
+    pictures = out.strip().split("\n\n")
+    assert len(pictures) == 2
+    for picture in pictures:
+        lines = picture.split("\n")
+        assert lines[0] == "probing top: functions" and "\x1b" not in picture
+        assert all(len(line) <= 80 for line in lines)
+        assert "heavy" in function_rows(lines)
+    out = probing("-t", watched, "top", "--count", 1, "--view", "threads").works()
+    assert "waiter-0" in out and "waiter-1" in out and "MainThread" in out
+    out = probing("-t", watched, "top", "--count", 1, "--view", "processes").works()
+    assert re.search(r"^ *%d " % watched, out, re.M)
+
+
+def test_target_ends(probing):
+    target = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(1.5)"],
+                              stdout=subprocess.PIPE)
+    target.stdout.readline()
+    out = probing("-t", target.pid, "top", "--delay", "0.3").works()
+    assert out.endswith("Process %d ended.\n" % target.pid)
+    target.wait()
+    target.stdout.close()
+
+
+def test_wrong_options(probing, watched):
+    probing("-t", watched, "top", "--delay", "0").fails(2, "--delay")
+    probing("-t", watched, "top", "--view", "nothing").fails(2, "nothing")
+    probing("top").fails(2, "target")

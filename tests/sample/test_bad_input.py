@@ -1,0 +1,141 @@
+"""Whatever ends a profile leaves a good file of what was seen; what cannot work is told before it begins."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from profiles import Told, profile, stacks
+from target import PROBING, Target, probing
+
+
+def begin(pid, path, *options):
+    """The command, sampling: when the first samples were taken."""
+    return subprocess.Popen([PROBING, "-t", str(pid), "profile", "-o", str(path), *map(str, options)],
+                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8")
+
+
+def sampling(pid, command):
+    """Until the command has opened the files of the target's threads: it samples then."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and command.poll() is None:
+        for name in os.listdir("/proc/{}/fd".format(command.pid)):
+            try:
+                if os.readlink("/proc/{}/fd/{}".format(command.pid, name)).endswith("schedstat"):
+                    return
+            except OSError:
+                continue
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals(start, any_python, tmp_path, number):
+    target = start(any_python, "shares.py", "gil")
+    command = begin(target.pid, tmp_path / "p.txt")
+    sampling(target.pid, command)
+    time.sleep(0.3)
+    command.send_signal(number)
+    _, said = command.communicate(timeout=30)
+    assert command.returncode == 0, said
+    assert Told(said).samples > 0 and stacks(tmp_path / "p.txt")
+
+
+def test_target_ends(start, any_python, tmp_path):
+    target = start(any_python, "shares.py", "gil")
+    command = begin(target.pid, tmp_path / "p.txt")
+    sampling(target.pid, command)
+    time.sleep(0.3)
+    target.child.kill()
+    target.child.wait()
+    _, said = command.communicate(timeout=30)
+    assert command.returncode == 0, said
+    assert stacks(tmp_path / "p.txt")
+
+
+def test_target_becomes_another_program(any_python, tmp_path):
+    program = tmp_path / "becoming.py"
+    program.write_text("import os, time\nos.write(1, b'ready\\n')\nend = time.time() + 1.5\n"
+                       "while time.time() < end: pass\nos.execv('/bin/sleep', ['sleep', '60'])\n")
+    target = Target(any_python, "becoming.py", folder=str(tmp_path))
+    try:
+        done = probing("-t", target.pid, "profile", "-d", 20, "-o", tmp_path / "p.txt", check=False)
+        assert done.returncode == 0, done.stderr
+        assert stacks(tmp_path / "p.txt")
+    finally:
+        target.end()
+
+
+def test_target_is_stopped(start, any_python, tmp_path):
+    """Nothing waits for it, and it stays stopped."""
+    target = start(any_python, "shares.py", "gil")
+    os.kill(target.pid, signal.SIGSTOP)
+    try:
+        told = profile(target.pid, tmp_path / "p.txt", "--idle")
+        with open("/proc/{}/stat".format(target.pid)) as file:
+            assert file.read().rsplit(")", 1)[1].split()[0] == "T"
+    finally:
+        os.kill(target.pid, signal.SIGCONT)
+    assert told.samples > 10 and len(stacks(tmp_path / "p.txt")) == 1
+
+
+def test_too_high_a_rate(start, any_python, tmp_path):
+    """What the machine reaches is said."""
+    target = start(any_python, "shares.py", "gil")
+    told = profile(target.pid, tmp_path / "p.txt", "-r", 1000000)
+    assert told.skipped > 0 and "was not reached" in told.text
+
+
+@pytest.mark.parametrize("path", ["/no/such/folder/p.svg", "/", "/proc/p.svg"])
+def test_output_that_cannot_be(start, any_python, path):
+    """Known before anything is sampled."""
+    target = start(any_python, "shares.py", "gil")
+    before = time.monotonic()
+    done = probing("-t", target.pid, "profile", "-d", 30, "-o", path, check=False)
+    assert done.returncode not in (0, 70) and time.monotonic() - before < 20
+    assert done.stderr.startswith("probing: ")
+
+
+def test_full_disk(start, any_python, tmp_path):
+    """The file is whole elsewhere, and where is said."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("needs a small file system of its own")
+    target = start(any_python, "shares.py", "gil")
+    script = ('mount -t tmpfs -o size=64k none "$1" 2>/dev/null || exit 77; head -c 60000 /dev/zero >"$1/filling"; '
+              'TMPDIR=$2 exec "$3" -t "$4" profile -d 1 -o "$1/p.svg"')
+    small, other = tmp_path / "small", tmp_path / "other"
+    small.mkdir()
+    other.mkdir()
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", str(small), str(other), PROBING, str(target.pid)],
+                          stderr=subprocess.PIPE, encoding="utf-8", timeout=90)
+    if done.returncode in (1, 77) and "probing" not in done.stderr:
+        pytest.skip("no file system can be mounted here")
+    assert done.returncode == 11 and str(other) in done.stderr, done.stderr
+    (made,) = other.iterdir()
+    assert made.read_text(encoding="utf-8").rstrip().endswith("</svg>")
+
+
+def test_damaged_files(start, any_python, tmp_path):
+    """A profile cut short or changed is an error, never a crash."""
+    target = start(any_python, "shares.py", "gil")
+    profile(target.pid, tmp_path / "p.db")
+    good = (tmp_path / "p.db").read_bytes()
+    bad = tmp_path / "bad.db"
+    whole = probing("-t", tmp_path / "p.db", "query", "SELECT count(*) FROM profiling_data").stdout
+    for cut in range(16, len(good), max(1, len(good) // 23)):
+        bad.write_bytes(good[:cut])
+        done = probing("-t", bad, "query", "SELECT count(*) FROM profiling_data", check=False)
+        assert 0 < done.returncode < 70 or done.stdout == whole  # what was cut off held nothing of it
+    for at in range(100, len(good), max(1, len(good) // 97)):
+        bad.write_bytes(good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1:])
+        assert 0 <= probing("-t", bad, "query", "SELECT count(*) FROM profiling_data", check=False).returncode < 70
+    (tmp_path / "bad.txt").write_text("no stack at all\n")
+    assert probing("diff", tmp_path / "bad.txt", bad, "-o", tmp_path / "d.svg", check=False).returncode == 8
+
+
+def test_wrong_options(any_python):
+    for options in (["-r", "0"], ["-d", "-1"], ["-r", "x"], ["--mode", "any"], ["--format", "x"], ["--group", "x"]):
+        done = probing("-t", os.getpid(), "profile", *options, check=False)
+        assert done.returncode == 2, (options, done.stderr)

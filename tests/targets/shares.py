@@ -1,0 +1,51 @@
+"""Three functions with known shares of the time, 60, 30 and 10 %, until a line comes on standard input.
+
+usage: shares.py cpu|wall|gil.  Each measures itself; the last line is JSON: seconds by function.
+"""
+
+import json
+import os
+import select
+import sys
+import time
+
+CYCLE = 0.1
+CLOCKS = {"cpu": getattr(time, "thread_time", time.process_time), "wall": time.monotonic, "gil": time.monotonic}
+
+
+def spend(kind, seconds):
+    clock = CLOCKS[kind]
+    begin = clock()
+    if kind == "wall":
+        time.sleep(seconds)
+    else:
+        while clock() < begin + seconds:
+            pass
+    return clock() - begin
+
+
+def sixty(kind):
+    return spend(kind, 0.6 * CYCLE)
+
+
+def thirty(kind):
+    return spend(kind, 0.3 * CYCLE)
+
+
+def ten(kind):
+    return spend(kind, 0.1 * CYCLE)
+
+
+def main(kind):
+    spent = {"sixty": 0.0, "thirty": 0.0, "ten": 0.0}
+    os.write(1, b"ready\n")
+    while not select.select([0], [], [], 0)[0]:
+        spent["sixty"] += sixty(kind)
+        spent["thirty"] += thirty(kind)
+        spent["ten"] += ten(kind)
+        if kind == "gil":
+            time.sleep(CYCLE / 2)
+    os.write(1, json.dumps(spent).encode() + b"\n")
+
+
+main(sys.argv[1])

@@ -1,0 +1,149 @@
+/* Profiles being made: every entry once, the timeline through its file and back, stays in
+ * functions. */
+#include "unit.h"
+
+#include "sample/format.h"
+#include "sample/profile.h"
+
+static struct prb_profile_box *new_box(void)
+{
+    struct prb_error err = {0};
+    struct prb_profile_box *box = prb_profile_new(&err);
+    const struct prb_profile_process process = {.pid = 1, .rank = -1};
+    const struct prb_profile_thread thread = {.tid = 1, .name = "one"};
+    assert_non_null(box);
+    box->timeline.wanted = true;
+    prb_profile_process(box, &process);
+    prb_profile_thread(box, &thread);
+    return box;
+}
+
+/* The stack of functions named by letters, outermost first. */
+static uint32_t stack(struct prb_profile_box *box, const char *letters)
+{
+    uint32_t node = 0;
+    for (; *letters; letters++) {
+        const char name[2] = {*letters, 0};
+        const char *kept = prb_profile_text(box, name);
+        const struct prb_profile_function function = {.name = kept, .qualname = kept};
+        node = prb_profile_node(box, node,
+                                prb_profile_frame(box, prb_profile_function(box, &function), 7));
+    }
+    return node;
+}
+
+static void test_every_entry_once(void **state)
+{
+    (void)state;
+    struct prb_profile_box *box = new_box();
+    char letters[3] = "aa";
+    for (int round = 0; round < 2; round++)
+        for (letters[0] = 'a'; letters[0] <= 'z'; letters[0]++)
+            for (letters[1] = 'a'; letters[1] <= 'z'; letters[1]++)
+                prb_profile_weight(box, 0, stack(box, letters));
+    assert_int_equal(box->text_count, 26);
+    assert_int_equal(box->profile.function_count, 26);
+    assert_int_equal(box->profile.frame_count, 26);
+    assert_int_equal(box->profile.node_count, 1 + 26 + 26 * 26);
+    assert_int_equal(box->profile.weight_count, 26 * 26);
+    for (uint32_t i = 1; i < box->profile.node_count; i++)
+        assert_true(box->profile.nodes[i].parent < i);
+    assert_false(box->failed);
+    prb_profile_free(&box->profile);
+}
+
+#define STAYS 2000000 /* more than memory should hold */
+
+static bool check_stay(void *context, const struct prb_profile_stay *stay)
+{
+    uint64_t *next = context, i = (*next)++;
+    assert_int_equal(stay->node, i * 7919 % 100000);
+    assert_int_equal(stay->state, i % 5);
+    assert_int_equal((uint64_t)(stay->start * 1e9 + 0.5), i * 1000 + i % 3);
+    assert_int_equal(stay->samples, i % 200 + 1);
+    assert_int_equal(stay->ns, i << i % 30);
+    return true;
+}
+
+static void test_timeline_through_its_file(void **state)
+{
+    (void)state;
+    struct prb_error err = {0};
+    struct prb_profile_box *box = new_box();
+    for (uint64_t i = 0; i < STAYS; i++)
+        prb_profile_add_stay(box, 0, (uint32_t)(i * 7919 % 100000), i % 5, i * 1000 + i % 3,
+                             i * 1000 + 900, i % 200 + 1, i << i % 30);
+    assert_true(box->timeline.spilled > 0);
+    assert_true(box->timeline.bytes.len < PRB_TIMELINE_KEPT);
+    for (int round = 0; round < 2; round++) {
+        uint64_t next = 0;
+        assert_ok(prb_profile_each_stay(&box->profile, check_stay, &next, &err), err);
+        assert_int_equal(next, STAYS);
+    }
+    prb_profile_free(&box->profile);
+}
+
+static bool add_visit(void *context, const struct prb_profile_visit *visit)
+{
+    prb_buf_addf(context, "%u:%d-%d:%llu/%llu ", visit->depth, (int)(visit->start * 10 + 0.5),
+                 (int)(visit->end * 10 + 0.5), (unsigned long long)visit->self_samples,
+                 (unsigned long long)visit->samples);
+    return true;
+}
+
+static void add(struct prb_profile_box *box, const char *letters, unsigned from, unsigned to)
+{
+    prb_profile_add_stay(box, 0, stack(box, letters), 0, from * 100000000u, to * 100000000u,
+                         to - from, 1);
+}
+
+/* What two stacks have in common goes on; a gap ends all. */
+static void test_visits(void **state)
+{
+    (void)state;
+    struct prb_error err = {0};
+    struct prb_profile_box *box = new_box();
+    PRB_AUTO(prb_buf) struct prb_buf told = {0};
+    add(box, "abc", 0, 2);
+    add(box, "abd", 2, 3);
+    add(box, "ab", 3, 5);
+    add(box, "ab", 6, 7);
+    assert_ok(prb_profile_each_visit(&box->profile, add_visit, &told, &err), err);
+    assert_string_equal(told.data, "2:0-2:2/2 2:2-3:1/1 1:0-5:2/5 0:0-5:0/5 1:6-7:1/1 0:6-7:0/1 ");
+    prb_profile_free(&box->profile);
+}
+
+/* Stacks that look the same under a style are one. */
+static void test_flame(void **state)
+{
+    (void)state;
+    struct prb_error err = {0};
+    struct prb_profile_box *box = new_box();
+    const struct prb_profile_style style = {.function = true};
+    PRB_AUTO(prb_flame) struct prb_flame flame = {0};
+    const char *name = prb_profile_text(box, "f");
+    const struct prb_profile_function function = {
+        .name = name, .qualname = name, .filename = name, .first_line = 3};
+    uint32_t number = prb_profile_function(box, &function);
+    for (int line = 1; line <= 4; line++) {
+        uint32_t node = prb_profile_node(box, 0, prb_profile_frame(box, number, line));
+        uint32_t weight = prb_profile_weight(box, 0, node);
+        box->weights[weight].samples = (uint64_t)line;
+    }
+    assert_ok(prb_flame_build(&flame, &box->profile, &style, &err), err);
+    assert_int_equal(flame.node_count, 2);
+    assert_string_equal(flame.labels[flame.nodes[1].label], "f (f:3)");
+    assert_int_equal(flame.nodes[0].total, 10);
+    prb_profile_free(&box->profile);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_entry_once),
+        cmocka_unit_test(test_timeline_through_its_file),
+        cmocka_unit_test(test_visits),
+        cmocka_unit_test(test_flame),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
