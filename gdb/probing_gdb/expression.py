@@ -7,6 +7,8 @@ object itself, or of a torch module its parameter, buffer or submodule, or one o
 import ast
 from typing import Any, List, Optional, Tuple
 
+import gdb
+
 from probing_gdb import model, selection, session, text
 from probing_gdb.library import ProbingError
 
@@ -111,9 +113,10 @@ def _number(source: str) -> Optional[int]:
         pass
     if not source.startswith(("$", "(")):
         return None
-    import gdb
-
-    return int(gdb.parse_and_eval(source)) & 0xFFFFFFFFFFFFFFFF
+    try:
+        return int(gdb.parse_and_eval(source)) & 0xFFFFFFFFFFFFFFFF
+    except gdb.error as error:
+        raise ProbingError("{} is no address: {}".format(text.safe(source), str(error).rstrip(".")))
 
 
 def address(source: str) -> int:
@@ -122,10 +125,11 @@ def address(source: str) -> int:
     if number is not None:
         return number
     try:
-        tree = ast.parse(source.strip(), mode="eval").body
+        return _address(ast.parse(source.strip(), mode="eval").body)
     except (SyntaxError, ValueError):
         raise ProbingError("{} is no expression of Python".format(text.safe(source)))
-    return _address(tree)
+    except (RecursionError, MemoryError):
+        raise ProbingError("the expression is too deep")
 
 
 def split(source: str) -> Tuple[str, str]:

@@ -1,15 +1,20 @@
 """Convenience functions: Python's variables in gdb's expressions, such as conditions of breakpoints."""
 
+import inspect
 from typing import Any
 
 import gdb
 
 from probing_gdb import expression, selection, session, text, values
 from probing_gdb.command import guarded
+from probing_gdb.library import ProbingError
 
 
 def _string(value: Any) -> str:
-    return str(value.string()) if isinstance(value, gdb.Value) else str(value)
+    try:
+        return str(value.string()) if isinstance(value, gdb.Value) else str(value)
+    except gdb.error:
+        raise ProbingError("a name or path is meant, as a string in double quotes")
 
 
 def _part(source: Any) -> Any:
@@ -19,6 +24,7 @@ def _part(source: Any) -> Any:
 
 class _Function(gdb.Function):
     def __init__(self, name: str) -> None:
+        self.__doc__ = inspect.cleandoc(self.__doc__ or "")  # gdb shows it as it is
         gdb.Function.__init__(self, name)
 
     def invoke(self, *arguments: Any) -> Any:

@@ -1,7 +1,10 @@
 """Processes, threads and frames as text."""
 
+import re
 import time
 from typing import Any, Optional
+
+import gdb
 
 from probing_gdb import library, model, text
 
@@ -32,6 +35,15 @@ def thread(one: model.Thread, selected: bool) -> str:
     return " ".join(words) + (", " + told if told else "")
 
 
+def native_name(one: model.Frame, innermost: bool) -> str:
+    """gdb's name of a function that has none for libprobing: gdb reads symbols that lie in a file of their own, or packed."""
+    if not one.name.startswith("0x"):
+        return one.name
+    told = gdb.execute("info symbol {:#x}".format(one.code - (not innermost)), to_string=True)
+    found = re.match(r"(.+?)(?: \+ \d+)? in section ", told)
+    return found.group(1) if found else one.name
+
+
 def place(frame: model.Frame, long: bool = False) -> str:
     name = frame.filename if long else frame.short_filename
     if frame.kind == model.NATIVE:
@@ -41,11 +53,12 @@ def place(frame: model.Frame, long: bool = False) -> str:
     return " ({}{})".format(text.safe(name), ":{}".format(frame.line) if frame.line > 0 else "")
 
 
-def frame(one: model.Frame, number: Optional[int] = None) -> str:
+def frame(one: model.Frame, number: Optional[int] = None, innermost: bool = True) -> str:
     if one.kind == model.BROKEN:
         return "      … the walk ended here: " + text.safe(one.name)
     label = "#{:<3}".format(number) if number is not None else "    "
-    return "  {} {}{}{}".format(label, text.cut(text.safe(one.qualname), text.NAME_COLUMNS), place(one),
+    name = native_name(one, innermost) if one.kind == model.NATIVE else one.qualname
+    return "  {} {}{}{}".format(label, text.cut(text.safe(name), text.NAME_COLUMNS), place(one),
                                 " [guessed]" if one.guessed else "")
 
 
@@ -65,7 +78,7 @@ def frames(one: model.Thread, count: int = 0) -> None:
         repeated = repeated + 1 if i and _same(one.frames[i - 1], row) else 0
         following = one.frames[i + 1] if i + 1 < len(one.frames) else None
         if repeated < REPEATS:
-            text.say(frame(row, number if python else None))
+            text.say(frame(row, number if python else None, i == 0))
             for variable in row.locals:
                 text.say("          {} = {}".format(text.safe(variable.name), text.safe(variable.repr) or "(unset)"))
         elif following is None or not _same(row, following):

@@ -1,14 +1,12 @@
 """The commands in batch mode on every CPython (conftest.py: with which gdb): live, and of the core that gdb's own gcore
-makes of it."""
+makes of it; and the rows that it, the core, the kernel's core and a snapshot tell."""
 
-import json
 import os
 import re
 
 import gdbs
 import pytest
-
-from target import probing, query
+import same_rows
 
 COMMANDS = {
     "bt": "py-bt",
@@ -62,18 +60,19 @@ COMMANDS = {
     "address": 'print (long)$py_address("MODEL") == (long)$py_address("MODEL")',
 }
 LIVE = {
+    "rows": same_rows.IN_GDB,
+    "gcore": "generate-core-file {core}",
+    "snapshot": "probing snapshot {snapshot}",
     "eval": "probing eval LIMIT + 1",
     "eval-local": "probing eval step, text",
     "eval-print": "probing eval print('printed'); x = 3; print(x)",
     "eval-raises": "probing eval 1 / 0",
     "eval-after": "py-bt -thread -python",
-    "gcore": "generate-core-file {core}",
-    "json": "probing query -long SELECT func, file, lineno, depth, frame_type, thread_name, qualname FROM python.backtrace(1)",
 }
 
 
 class Sessions:
-    """What every command wrote, once for each interpreter, gdb and kind of target."""
+    """What every command wrote, once for each interpreter, gdb and kind of target; and everybody's rows."""
 
     def __init__(self, start, folder):
         self.start = start
@@ -83,35 +82,60 @@ class Sessions:
     def of(self, python, gdb, kind):
         key = (python.id, gdb.id)
         if key not in self.made:
-            target = self.start(python, "debugged_by_gdb.py")
-            target.settle()
-            core = str(self.folder / "core-{}-{}".format(*key))
-            commands = {name: command.format(core=core) for name, command in list(COMMANDS.items()) + list(LIVE.items())}
-            # eval first runs code, so it comes last; the core is of the same stop.
-            written = gdb.batch(*commands.values(), before=gdbs.attach(target))
-            # A stripped interpreter's own functions have no names.
-            known = {"pid": target.pid, "sort": ["sort"] if python.how.startswith("shared") else []}
-            live = dict(zip(commands, written), **known)
-            executable = os.readlink("/proc/{}/exe".format(target.pid))
-            dead = None
-            if not python.root and os.path.exists(core):
-                written = gdb.batch(*COMMANDS.values(), before=[executable, core])
-                dead = dict(zip(COMMANDS, written), path=core, **known)
-            target.end()
-            self.made[key] = {"live": live, "core": dead}
+            folder = self.folder / "{}-{}".format(*key)
+            folder.mkdir()
+            target = self.start(python, "debugged_by_gdb.py", folder)
+            try:
+                self.made[key] = self._all(target.settle(), gdb, folder)
+            finally:
+                target.end()
         found = self.made[key][kind]
         if found is None:
             pytest.skip("gcore writes zeros for parts of a stack in another root: gdb shows them so, too")
         return found
+
+    def _all(self, target, gdb, folder):
+        files = {name: str(folder / name) for name in ("core", "snapshot")}
+        # eval runs code, so it comes last: the core and the snapshot are of the stop before.
+        commands = {name: command if name == "rows" else command.format(**files)
+                    for name, command in list(COMMANDS.items()) + list(LIVE.items())}
+        rows = {"process": same_rows.of(target.pid)}
+        live = dict(zip(commands, gdb.batch(*commands.values(), before=gdbs.attach(target))))
+        rows["gdb"] = same_rows.of_gdb(live["rows"])
+        rows["snapshot"] = same_rows.of(files["snapshot"], same_rows.EVERYWHERE)
+        dead = None
+        if not target.python.root:
+            commands = dict(COMMANDS, rows=same_rows.IN_GDB)
+            executable = os.readlink("/proc/{}/exe".format(target.pid))
+            dead = dict(zip(commands, gdb.batch(*commands.values(), before=[executable, files["core"]])))
+            rows["gdb of a core"] = same_rows.of_gdb(dead["rows"])
+            rows["core"] = same_rows.of(files["core"])
+            os.remove(files["core"])
+        # A stripped interpreter's own functions have no names.
+        known = {"pid": target.pid, "sort": ["sort"] if target.python.how.startswith("shared") else []}
+        later = self._by_the_kernel(target, folder)
+        for told in filter(None, (live, dead)):
+            told.update(known)
+        return {"live": live, "core": dead, "rows": rows, "later": later}
+
+    def _by_the_kernel(self, target, folder):
+        """The rows of the process after gdb left it, and of the core of its end."""
+        if target.python.root or not same_rows.kernel_dumps_here():
+            return None
+        rows = {"process": same_rows.of(target.settle().pid)}
+        core = same_rows.dies(target, folder)
+        rows["kernel's core"] = same_rows.of(core)
+        os.remove(core)
+        return rows
 
 
 @pytest.fixture(scope="session")
 def sessions(folders, tmp_path_factory):
     import target as live
 
-    def begin(python, program):
+    def begin(python, program, folder):
         outside, inner = folders(python)
-        return live.Target(python, program, folder=inner)
+        return live.Target(python if python.root else same_rows.dumping(python, folder), program, folder=os.path.abspath(inner))
 
     return Sessions(begin, tmp_path_factory.mktemp("gdb"))
 
@@ -214,8 +238,14 @@ def test_eval(sessions, python, gdb):
 
 
 def test_same_rows(sessions, python, gdb):
-    """gdb's core read by `probing` itself tells what gdb's session told."""
-    told = sessions.of(python, gdb, "core")
-    rows = query(told["path"], "SELECT func, lineno FROM python.backtrace WHERE func = 'inner'")
-    assert [(row["func"], str(row["lineno"])) for row in rows] == [tuple(told["sql"].strip().splitlines()[1].split())]
-    assert json.loads(probing("-t", told["path"], "backtrace", "--json").stdout)
+    """Each way to look at the process told the same rows, value by value."""
+    told = [sessions.of(python, gdb, "rows")]
+    if not python.root and same_rows.kernel_dumps_here():
+        told.append(sessions.of(python, gdb, "later"))
+    assert len(told[0]) >= 3
+    for rows in told:
+        process = rows["process"]
+        assert {row["func"] for row in process["stacks"]} >= {"inner", "sleeping"} and process["locals"] and process["objects"]
+        for who in set(rows) - {"process"}:
+            for name in rows[who]:
+                assert rows[who][name] == process[name], (who, name)

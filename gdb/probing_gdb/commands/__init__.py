@@ -4,7 +4,7 @@ import importlib
 
 import gdb
 
-from probing_gdb import command
+from probing_gdb import command, text
 
 NAMES = ("backtrace", "locals", "print", "tensor", "list", "up", "down", "threads", "gil", "query", "tables", "snapshot", "eval", "debug")
 
@@ -20,6 +20,8 @@ class Probing(gdb.Command):
 
     def invoke(self, line: str, from_tty: bool) -> None:
         self.dont_repeat()
+        if line.strip():
+            raise gdb.GdbError("there is no `probing {}`: `help probing` lists the commands".format(text.safe(line.split()[0])))
         gdb.execute("help probing")
 
 

@@ -34,7 +34,7 @@ class ListSource(Command):
         last = int(numbers[1]) if len(numbers) > 1 else first + 2 * AROUND
         shown = range(max(first, 1), min(last, len(lines)) + 1)
         if not shown:
-            raise ProbingError("{} has {} lines".format(text.safe(frame.filename), len(lines)))
+            raise ProbingError("{} has {} lines, and none from {} to {}".format(text.safe(frame.filename), len(lines), first, last))
         for number in shown:
             text.say(source.line(number, lines, frame.line))
 

@@ -19,7 +19,7 @@ class Tables(Command):
     def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
         if arguments and not arguments[0].replace("_", "").replace(".", "").isalnum():
             raise ProbingError("{} is no name of a table".format(arguments[0]), "`probing tables` lists them")
-        query.show("DESCRIBE " + arguments[0] if arguments else "SHOW TABLES")
+        query.show("DESCRIBE " + arguments[0] if arguments else "SHOW TABLES", long=True)
 
     def complete(self, token: str) -> List[str]:
         found = []  # type: List[str]
