@@ -8,6 +8,7 @@
 #include <math.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "sample/family.h"
@@ -143,9 +144,8 @@ static bool process_gone(const struct prb_member *member)
            !prb_proc_check(member->target->proc, NULL);
 }
 
-bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err)
+static bool sample_all(struct prb_profiler *profiler)
 {
-    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     struct prb_profile *profile = &profiler->box->profile;
     bool any = false;
     if (profiler->options.subprocesses)
@@ -167,8 +167,21 @@ bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err)
         if (++member->failures > FAILURES_MAX || process_gone(member))
             end_member(profiler, member, moment.now);
     }
-    profile->cpu += 1e-9 * (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
     profile->seconds = 1e-9 * (double)profile_now(profiler);
+    return any;
+}
+
+/* The processor time of the caller's thread since then, ns, is sampling's. */
+static void add_cpu(struct prb_profiler *profiler, uint64_t since)
+{
+    profiler->box->profile.cpu += 1e-9 * (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - since);
+}
+
+bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err)
+{
+    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    bool any = sample_all(profiler);
+    add_cpu(profiler, cpu);
     if (!any && err)
         *err = profiler->last;
     return any;
@@ -219,13 +232,20 @@ static int first_alive(const struct prb_profiler *profiler)
     return -1;
 }
 
+/* A sleep shorter than this lasts longer than it says: the kernel's own work takes some. */
+#define SLEEP_LEAST_NS 20000
+
 static enum woken sleep_until(const struct prb_profiler *profiler, uint64_t until, int wake)
 {
     struct pollfd fds[] = {{.fd = wake, .events = POLLIN},
                            {.fd = first_alive(profiler), .events = POLLIN}};
     uint64_t now = profile_now(profiler), rest = until > now ? until - now : 0;
+    if (rest < SLEEP_LEAST_NS)
+        rest = 0;
     const struct timespec time = {(time_t)(rest / 1000000000u), (long)(rest % 1000000000u)};
     ppoll(fds, 2, &time, NULL);
+    while (rest == 0 && !fds[0].revents && profile_now(profiler) < until)
+        continue;
     return fds[0].revents ? BY_CALLER : fds[1].revents ? BY_PROCESS : BY_TIME;
 }
 
@@ -251,7 +271,7 @@ static bool loop(struct prb_profiler *profiler, struct clock *clock,
             continue;
         }
         note_lateness(profiler, clock);
-        any |= prb_profiler_sample(profiler, NULL);
+        any |= sample_all(profiler);
         next_slot(profiler, clock);
         if (progress && now >= clock->progress) {
             clock->progress = now + PROGRESS_NS;
@@ -262,6 +282,15 @@ static bool loop(struct prb_profiler *profiler, struct clock *clock,
     return any;
 }
 
+/* A thread's sleeps are let last up to 50 us longer, unless it says otherwise (prctl(2)): set how
+ * many ns, and return what was set before. */
+static int exact_sleeps(int ns)
+{
+    int before = prctl(PR_GET_TIMERSLACK);
+    prctl(PR_SET_TIMERSLACK, (unsigned long)ns);
+    return before;
+}
+
 bool prb_profiler_run(struct prb_profiler *profiler, double seconds, int wake,
                       prb_profile_progress_fn *progress, void *context, struct prb_error *err)
 {
@@ -269,7 +298,12 @@ bool prb_profiler_run(struct prb_profiler *profiler, double seconds, int wake,
     struct clock clock = {.period = (uint64_t)(1e9 / profiler->options.rate), .wake = wake};
     clock.start = clock.due = profile_now(profiler);
     clock.end = seconds > 0 ? clock.start + (uint64_t)(seconds * 1e9) : UINT64_MAX;
+    int slack = exact_sleeps(1);
+    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     bool any = loop(profiler, &clock, progress, context);
+    add_cpu(profiler, cpu);
+    if (slack > 0)
+        exact_sleeps(slack);
     profiler->stopped = clock_ns(CLOCK_MONOTONIC);
     profiler->box->profile.seconds = 1e-9 * (double)profile_now(profiler);
     if (!any && !profiler->box->profile.samples && profiler->last.code) {

@@ -6,6 +6,7 @@ PROBING_TORCH_PYTHON names a Python with torch; PROBING_PYSPY the py-spy command
 """
 
 import argparse
+import glob
 import json
 import os
 import platform
@@ -141,17 +142,21 @@ def processor_seconds():
 def cpython_sampler(python, pid, rate, seconds):
     """Collapsed stacks {stack: count} of the sampler inside CPython 3.15, or None."""
     out = "/tmp/probing-bench-{}.collapsed".format(os.getpid())
-    command = python.command("-m", "profiling.sampling", "attach", "-a", "-r", rate, "-d", str(seconds),
-                             "--collapsed", "-o", out, str(pid))
-    if python.root:  # it needs its own /proc
-        command = ["unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec "$@"', python.root, *command]
+    arguments = ["-m", "profiling.sampling", "attach", "-a", "-r", rate, "-d", str(seconds), "--collapsed", "-o", out, str(pid)]
+    command = python.command(*arguments)
+    if python.root:  # it opens the target's files by the names that we see, so it must see them so, too
+        loader = next(iter(sorted(glob.glob(python.root + "/usr/lib*/ld-linux-*.so.*"))), None)
+        if not loader:
+            return None
+        libraries = ":".join(glob.glob(python.root + "/usr/lib/*-linux-gnu") + [python.root + "/usr/lib"])
+        command = ["env", "PYTHONHOME=" + python.root + "/usr", loader, "--library-path", libraries,
+                   python.root + python.executable, *arguments]
     done = subprocess.run(command,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=seconds + 60)
-    path = (python.root or "") + out
-    if done.returncode or not os.path.exists(path):
+    if done.returncode or not os.path.exists(out):
         return None
-    counts = collapsed(path)
-    os.unlink(path)
+    counts = collapsed(out)
+    os.unlink(out)
     return counts
 
 
