@@ -153,9 +153,9 @@ static bool write_dump(const struct prb_run *run, struct prb_error *err)
     struct prb_error unwritten = {0};
     if (target && !write_text(target, dump.path, &unwritten))
         prb_out_error(&unwritten);
+    say(target ? WRITTEN : FAILED); /* first: nobody may read what is announced */
     if (target)
         announce(&dump, target);
-    say(target ? WRITTEN : FAILED);
     return target != NULL;
 }
 

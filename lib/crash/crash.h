@@ -12,8 +12,13 @@
 
 /* ---- seize.c: the process held still ---- */
 
+struct prb_seized_task {
+    pid_t tid;
+    int signal; /* that was on its way to it; 0: none */
+};
+
 struct prb_seized {
-    pid_t *tids;
+    struct prb_seized_task *items;
     size_t count, cap;
 };
 

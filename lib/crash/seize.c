@@ -18,15 +18,16 @@
 void prb_seized_deinit(struct prb_seized *seized)
 {
     for (size_t i = 0; i < seized->count; i++)
-        ptrace(PTRACE_DETACH, seized->tids[i], NULL, NULL);
-    free(seized->tids);
+        ptrace(PTRACE_DETACH, seized->items[i].tid, NULL,
+               (void *)(uintptr_t)seized->items[i].signal);
+    free(seized->items);
     *seized = (struct prb_seized){0};
 }
 
 static bool has(const struct prb_seized *seized, pid_t tid)
 {
     for (size_t i = 0; i < seized->count; i++)
-        if (seized->tids[i] == tid)
+        if (seized->items[i].tid == tid)
             return true;
     return false;
 }
@@ -47,22 +48,27 @@ static size_t seize_new(struct prb_proc *proc, struct prb_seized *seized)
         return 0;
     for (size_t i = 0; i < tasks.count; i++) {
         pid_t tid = tasks.items[i].tid;
-        if (has(seized, tid) || !PRB_GROW(seized->tids, seized->count, seized->cap) ||
+        if (has(seized, tid) || !PRB_GROW(seized->items, seized->count, seized->cap) ||
             ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
             continue;
         ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-        seized->tids[seized->count++] = tid;
+        seized->items[seized->count++] = (struct prb_seized_task){.tid = tid};
     }
     return seized->count - before;
 }
 
-static void await_stops(const struct prb_seized *seized, size_t from)
+/* A stop that carries no event is a signal on its way, which is passed on in the end. */
+static void await_stops(struct prb_seized *seized, size_t from)
 {
     int64_t until = now_ns() + WAIT_NS;
     for (size_t i = from; i < seized->count; i++) {
+        struct prb_seized_task *task = &seized->items[i];
         int status;
-        while (waitpid(seized->tids[i], &status, __WALL | WNOHANG) == 0 && now_ns() < until)
+        pid_t got;
+        while ((got = waitpid(task->tid, &status, __WALL | WNOHANG)) == 0 && now_ns() < until)
             nanosleep(&(struct timespec){0, NAP_NS}, NULL);
+        if (got == task->tid && WIFSTOPPED(status) && status >> 16 == 0)
+            task->signal = WSTOPSIG(status);
     }
 }
 

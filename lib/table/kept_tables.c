@@ -131,7 +131,7 @@ static struct kept_table *table_new(const char *name, const struct prb_buf *text
 {
     PRB_AUTO(kept_table) struct kept_table *table = calloc(1, sizeof *table);
     const char *end = text->data ? memmem(text->data, text->len, "\n\n", 2) : NULL;
-    if (!table || !end || !prb_ring_is_name(name))
+    if (!table || !end || !prb_ring_table_name(name, NULL))
         return NULL;
     table->table.name = strdup(name);
     table->head = strndup(text->data, (size_t)(end - text->data));
@@ -172,6 +172,15 @@ static void kept_free(struct prb_table_source *source)
     free(kept);
 }
 
+/* SQL's names are the same in capitals. */
+static bool is_known(const struct kept_tables *kept, const char *name)
+{
+    for (size_t i = 0; i < kept->count; i++)
+        if (strcasecmp(kept->tables[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
 struct prb_table_source *prb_kept_tables_of(struct prb_proc *proc, struct prb_error *err)
 {
     size_t prefix = strlen(PRB_TEXT_RING);
@@ -181,9 +190,9 @@ struct prb_table_source *prb_kept_tables_of(struct prb_proc *proc, struct prb_er
     kept->source = (struct prb_table_source){changed, list, kept_free};
     for (size_t i = 0; i < proc->text_count && kept->count < KEPT_MAX; i++) {
         const struct prb_proc_text *text = &proc->texts[i];
-        struct kept_table *table = strncmp(text->name, PRB_TEXT_RING, prefix) == 0
-                                       ? table_new(text->name + prefix, &text->text)
-                                       : NULL;
+        if (strncmp(text->name, PRB_TEXT_RING, prefix) != 0 || is_known(kept, text->name + prefix))
+            continue;
+        struct kept_table *table = table_new(text->name + prefix, &text->text);
         if (table)
             kept->tables[kept->count++] = &table->table;
     }

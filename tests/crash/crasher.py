@@ -1,13 +1,14 @@
 """A program that crashes in the way its first argument names, once it got a line: under any CPython from 3.6 on.
 
 It says "ready PID", and of its stack what a debugger must find.  argv: WAY [FAULTS, the library of faults.c] [word...];
-words: faulthandler-before (in front of the probe), faulthandler-after, started (the probe is started from inside).
+words: faulthandler-before (in front of the probe), faulthandler-after, full-stderr (a pipe that nobody reads).
 """
 
 import ctypes
 import faulthandler
 import mmap
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -59,6 +60,37 @@ def raise_in_thread():
     one.join()
 
 
+def raise_often():
+    for _ in range(20):
+        raise_in_thread()
+    faults.fault_null()
+
+
+def terminate():
+    """An exception of C++ that nobody catches."""
+    ctypes.CDLL("libstdc++.so.6")._ZSt21__throw_runtime_errorPKc(b"nobody catches it")
+
+
+def closed():
+    os.closerange(0, 3)
+    faults.fault_null()
+
+
+def signals():
+    """Queued signals that a child sends while exceptions are told: how many were sent, how many arrived."""
+    faults.fault_count(signal.SIGRTMIN)
+    parent = os.getpid()
+    sender = os.fork()
+    if sender == 0:
+        for _ in range(8000):
+            os.kill(parent, signal.SIGRTMIN)
+            time.sleep(0.0001)
+        os._exit(0)
+    for _ in range(20):
+        raise_in_thread()
+    print(8000 if os.waitpid(sender, 0)[1] == 0 else -1, faults.fault_counted(), flush=True)
+
+
 def overflow_in_thread():
     one = threading.Thread(target=faults.fault_recurse, args=(0,), name="deep")
     one.start()
@@ -83,6 +115,11 @@ WAYS = {
     "child": in_child,
     "raise": raise_it,
     "raise-thread": raise_in_thread,
+    "raise-often": raise_often,
+    "signals": signals,
+    "malloc": faults.fault_malloc,
+    "terminate": terminate,
+    "closed": closed,
     "exit": lambda: sys.exit(3),
 }
 
@@ -103,6 +140,15 @@ print("ready", os.getpid(), flush=True)
 sys.stdin.readline()
 if "faulthandler-after" in words:
     faulthandler.enable()
+if "full-stderr" in words:
+    ends = os.pipe()
+    os.set_blocking(ends[1], False)
+    try:
+        while True:
+            os.write(ends[1], bytes(4096))
+    except BlockingIOError:
+        os.set_blocking(ends[1], True)
+    os.dup2(ends[1], 2)
 outer()
 stop.set()
 print("ended", flush=True)

@@ -1,5 +1,6 @@
 /* Faults as native code makes them: what tests/crash/crasher.py calls. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,3 +86,33 @@ void fault_heap(void)
         memset(malloc(SIZE), 1, SIZE);
     fault_null();
 }
+
+/* malloc finds out by itself, with its lock held: a free piece whose size makes no sense. */
+void fault_malloc(void)
+{
+    enum { SIZE = 2000 };
+    char *piece = malloc(SIZE), *behind = malloc(SIZE);
+    free(piece);
+    memset(piece - 8, 0xff, 8);
+    piece = malloc(2 * SIZE);
+    memset(piece, 1, SIZE);
+    free(behind);
+    free(piece);
+}
+
+static volatile int counted;
+
+static void count(int number)
+{
+    (void)number;
+    __atomic_add_fetch(&counted, 1, __ATOMIC_RELAXED);
+}
+
+/* Count a signal as it comes. */
+void fault_count(int number)
+{
+    struct sigaction action = {.sa_handler = count, .sa_flags = SA_RESTART};
+    sigaction(number, &action, NULL);
+}
+
+int fault_counted(void) { return counted; }

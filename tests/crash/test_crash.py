@@ -7,6 +7,7 @@ import select
 import signal
 import stat
 import subprocess
+import sys
 import time
 
 import pytest
@@ -22,7 +23,8 @@ CRASHER = os.path.join(SRCDIR, "tests", "crash", "crasher.py")
 ENDS = {
     "null": signal.SIGSEGV, "gil": signal.SIGSEGV, "abort": signal.SIGABRT, "divide": signal.SIGFPE,
     "illegal": signal.SIGILL, "bus": signal.SIGBUS, "stack": signal.SIGSEGV, "stack-thread": signal.SIGSEGV,
-    "thread": signal.SIGSEGV, "many": signal.SIGSEGV, "kill": signal.SIGSEGV,
+    "thread": signal.SIGSEGV, "many": signal.SIGSEGV, "kill": signal.SIGSEGV, "malloc": signal.SIGABRT,
+    "terminate": signal.SIGABRT, "closed": signal.SIGSEGV,
 }
 
 
@@ -119,7 +121,7 @@ def test_every_kind_leaves_a_dump_and_its_status(python, crashed, way):
         mode = os.lstat(path)
         assert stat.S_ISREG(mode.st_mode) and stat.S_IMODE(mode.st_mode) == 0o600
     assert os.path.getsize(one.dump) <= 2 << 20
-    assert one.dump in one.told
+    assert one.dump in one.told or way == "closed"
 
 
 @pytest.mark.parametrize("way", ["heap", "objects"])
@@ -153,6 +155,22 @@ def test_native_frames_of_where_it_happened(python, crashed):
     assert [row["func"] for row in rows] == ["fault_null"]
 
 
+@pytest.mark.parametrize("way,function", [("malloc", "malloc"), ("terminate", "__cxa_throw")])
+def test_native_frames_of_an_abort(any_python, crashed, way, function):
+    """With a lock of malloc held; out of a C++ exception that nobody catches."""
+    one = crashed(any_python, way)
+    rows = query(one.dump, "SELECT func FROM python.backtrace WHERE os_thread_id = {} AND frame_type = 'Native'".format(one.pid))
+    functions = [row["func"] for row in rows]
+    assert any(function in name for name in functions), functions
+
+
+def test_a_program_without_standard_streams(any_python, crashed):
+    """No file of the dump may become the standard error of who writes it."""
+    one = crashed(any_python, "closed")
+    with open(one.dump[:-5] + ".txt") as text:
+        assert text.read().startswith("SIGSEGV")
+
+
 def test_an_exception_that_nobody_handles(python, crashed):
     one = crashed(python, "raise", "one", "two")
     assert one.status == 1 and "ValueError: wrong: 2" in one.told
@@ -169,6 +187,22 @@ def test_an_exception_of_a_thread(python, crashed):
     one = crashed(python, "raise-thread")
     assert one.status == 0 and "ended" in one.out and "ValueError: wrong: 0" in one.told
     assert account(one.dump)["thread_name"] == "raiser"
+
+
+def test_exceptions_leave_room_for_the_end(any_python, crashed):
+    """However many were told, what ends the process is told, too."""
+    one = crashed(any_python, "raise-often", count=17)
+    assert one.status == -signal.SIGSEGV
+    kinds = sorted(account(dump)["kind"] for dump in one.dumps)
+    assert kinds == ["exception"] * 16 + ["signal"]
+
+
+def test_signals_on_their_way_arrive(any_python, crashed):
+    """While exceptions are told, all threads are held again and again: no signal may get lost."""
+    one = crashed(any_python, "signals", count=16)
+    assert one.status == 0
+    sent, got = (int(word) for word in one.out.split()[:2])
+    assert sent == got > 0
 
 
 def test_leaving_is_no_crash(python, crashed):
@@ -270,6 +304,65 @@ def test_without_the_program_a_text_is_left(any_python, tmp_path):
     assert "/faults.so" in told and stat.S_IMODE(text.stat().st_mode) == 0o600
 
 
+HOLDER = """#!{}
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+for task in os.listdir("/proc/{{}}/task".format(os.getppid())):
+    libc.ptrace(0x4206, int(task), None, None)
+    libc.ptrace(0x4207, int(task), None, None)
+with open(os.path.join("{}", "status"), "w") as file:
+    file.write(open("/proc/self/status").read())
+time.sleep(600)
+"""
+
+
+def test_a_writer_that_hangs(any_python, tmp_path):
+    """It holds the thread that waits for it, too: it is ended all the same, and the process ends as it would have."""
+    writer = tmp_path / "writer"
+    writer.write_text(HOLDER.format(sys.executable, tmp_path))
+    writer.chmod(0o755)
+    one = Crasher(any_python, tmp_path, "null", settings=["probing.crash_program={}".format(writer), "probing.crash_wait=3"])
+    assert one.crash() == -signal.SIGSEGV
+    assert one.seconds < 20
+    status = dict(line.split(":\t", 1) for line in (tmp_path / "status").read_text().splitlines() if ":\t" in line)
+    # What ends a whole job must not end who writes the dump.
+    ignored = int(status["SigIgn"], 16)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGTSTP):
+        assert ignored >> (number - 1) & 1
+    assert int(status["SigBlk"], 16) == 0
+    assert list(tmp_path.glob("crash-*.txt"))
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_standard_error_that_nobody_reads(any_python, tmp_path, writes):
+    """A pipe that is full: the dump is not lost, and the process ends."""
+    settings = [] if writes else ["probing.crash_program=/bin/false"]
+    one = Crasher(any_python, tmp_path, "null", "full-stderr", settings=settings)
+    try:
+        one.child.stdin.write(b"go\n")
+        one.child.stdin.flush()
+        assert one.child.wait(DEADLINE) == -signal.SIGSEGV
+    finally:
+        one.end()
+    names = sorted(path.name.rsplit(".", 1)[1] for path in tmp_path.iterdir())
+    assert names == (["snap", "txt"] if writes else ["txt"])
+
+
+def test_it_is_held_though_others_crash(any_python, tmp_path):
+    """A second thread that crashes waits as long as the first one is held."""
+    one = Crasher(any_python, tmp_path, "many", options=("-c", "--hold=60", "-D", "probing.crash_wait=0.1"),
+                  settings=["probing.crash_program=/bin/false"])
+    try:
+        one.child.stdin.write(b"go\n")
+        one.child.stdin.flush()
+        with pytest.raises(subprocess.TimeoutExpired):
+            one.child.wait(8)
+        probing("-p", one.pid, "config", "probing.crash_hold=0")
+        assert one.child.wait(DEADLINE) == -signal.SIGSEGV
+    finally:
+        one.end()
+
+
 def test_it_is_held_for_a_debugger(any_python, tmp_path):
     one = Crasher(any_python, tmp_path, "null", options=("-c", "--hold=60"))
     try:
@@ -358,7 +451,7 @@ sys.stdin.readline()
 try:
     for batch in DataLoader(Bad(), batch_size=2, num_workers=1):
         pass
-except RuntimeError as error:
+except (RuntimeError, EOFError, OSError) as error:  # what it finds first: a dead worker, or its closed socket
     print(error)
 """
 
@@ -381,6 +474,46 @@ def test_a_worker_of_dataloader(tmp_path):
     (dump,) = tmp_path.glob("*.snap")
     functions = [frame[0] for frame in python_stack(dump, account(dump)["pid"])]
     assert "__getitem__" in functions and "_worker_loop" in functions
+
+
+AUTOGRAD = """
+import ctypes, sys, torch
+class Deeper(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, depth):
+        ctx.depth = depth
+        return x.clone()
+    @staticmethod
+    def backward(ctx, grad):
+        if not ctx.depth:
+            ctypes.string_at(0)
+        with torch.enable_grad():
+            Deeper.apply(torch.ones(1, requires_grad=True), ctx.depth - 1).backward()
+        return grad, None
+print("ready", flush=True)
+sys.stdin.readline()
+Deeper.apply(torch.ones(1, requires_grad=True), 80).backward()
+"""
+
+
+def test_a_thread_of_autograd(tmp_path):
+    """Backward within backward, deep enough for a thread of the engine's own."""
+    if not torch_python():
+        pytest.skip("no Python with torch")
+    child = subprocess.Popen([torch_python(), "-c", AUTOGRAD], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
+        child.communicate(b"go\n", DEADLINE)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+    (dump,) = tmp_path.glob("*.snap")
+    told = account(dump)
+    assert child.returncode == -signal.SIGSEGV and told["os_thread_id"] != child.pid
+    assert python_stack(dump, told["os_thread_id"])[1][0].endswith("backward")
 
 
 TENSORS = """

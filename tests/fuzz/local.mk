@@ -7,6 +7,7 @@ FUZZ_TARGETS += %D%/debug_offsets
 FUZZ_TARGETS += %D%/maps %D%/elf %D%/core
 FUZZ_TARGETS += %D%/ring %D%/message
 FUZZ_TARGETS += %D%/dap_wire
+FUZZ_TARGETS += %D%/kept
 tests_fuzz_object_SOURCES = %D%/object.c $(FUZZ_MAIN)
 tests_fuzz_sql_SOURCES = %D%/sql.c $(FUZZ_MAIN)
 tests_fuzz_stack_SOURCES = %D%/stack.c $(FUZZ_MAIN)
@@ -16,6 +17,7 @@ tests_fuzz_elf_SOURCES = %D%/elf.c $(FUZZ_MAIN)
 tests_fuzz_ring_SOURCES = %D%/ring.c $(FUZZ_MAIN)
 tests_fuzz_message_SOURCES = %D%/message.c $(FUZZ_MAIN)
 tests_fuzz_dap_wire_SOURCES = %D%/dap_wire.c $(FUZZ_MAIN)
+tests_fuzz_kept_SOURCES = %D%/kept.c $(FUZZ_MAIN)
 tests_fuzz_core_SOURCES = %D%/core.c $(FUZZ_MAIN)
 if FUZZ
 AM_CFLAGS += -fsanitize=fuzzer-no-link
@@ -36,6 +38,7 @@ tests_fuzz_ring_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_message_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_dap_wire_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_dap_wire_LDADD = libprb.la $(JANSSON_LIBS)
+tests_fuzz_kept_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_core_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 check_PROGRAMS += $(FUZZ_TARGETS)
 EXTRA_DIST += %D%/standalone.c %D%/corpus

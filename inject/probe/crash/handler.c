@@ -15,9 +15,7 @@
 #include "inject/probe/crash/raw.h"
 
 #define TRIES 3
-#define WAIT_MORE_NS                                                                               \
-    UINT64_C(1000000000) /* for the process to end after the other thread's dump                   \
-                          */
+#define WAIT_MORE_NS UINT64_C(1000000000) /* for the end, after the other thread's dump */
 
 static struct prb_crash_record record;
 static _Atomic uint64_t owner;  /* pid << 32 | tid of the thread that dumps; 0: none */
@@ -122,23 +120,25 @@ static void end_turn(void)
     PRB_RAW3(SYS_futex, &turns, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
-/* Until the other thread's dump is written, and, as the process is to end by its signal and not by
- * ours, until it has ended, both bounded. */
+/* Until the other thread's dump is written and it is held no more, and, as the process is to end by
+ * its signal and not by ours, until it has ended, all bounded. */
 static void await_turn(uint32_t turn)
 {
-    uint64_t until = prb_crash_now() + prb_crash_plan.wait_ns + WAIT_MORE_NS;
+    uint64_t until =
+        prb_crash_now() + prb_crash_plan.wait_ns + prb_crash_plan.hold_ns + WAIT_MORE_NS;
     for (uint64_t now; turns == turn && (now = prb_crash_now()) < until;)
         sleep_on_turn(turn, until - now);
     if (record.kind == PRB_CRASH_SIGNAL)
         sleep_on_turn(turns, WAIT_MORE_NS);
 }
 
-static bool too_many(void)
+/* What ends the process is told, whatever came before. */
+static bool too_many(enum prb_crash_kind kind)
 {
     int pid = (int)PRB_RAW0(SYS_getpid);
     if (atomic_exchange(&dumps_of, pid) != pid)
         atomic_store(&dumps, 0);
-    return atomic_fetch_add(&dumps, 1) >= PRB_CRASH_DUMPS_MAX;
+    return kind != PRB_CRASH_SIGNAL && atomic_fetch_add(&dumps, 1) >= PRB_CRASH_DUMPS_MAX;
 }
 
 void prb_crash_hold(void)
@@ -163,7 +163,7 @@ bool prb_crash_dump(enum prb_crash_kind kind, int signal, const siginfo_t *info,
             return false;
     }
     bool written = false;
-    if (!too_many()) {
+    if (!too_many(kind)) {
         fill_record(kind, signal, info, context, reason);
         written = prb_crash_write(&record);
         if (!written)

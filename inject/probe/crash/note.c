@@ -3,12 +3,15 @@
  * the maps, which tell whose code it was.  Two system calls a piece, each bounded.
  */
 #include <fcntl.h>
+#include <poll.h>
+#include <time.h>
 
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/crash/raw.h"
 
 #define TEXT_BYTES 8192
 #define MAPS_MAX (1u << 20) /* bytes of the maps that are kept */
+#define TOLD_WAIT_S 1       /* for room in a pipe that nobody reads */
 
 static char bytes[TEXT_BYTES];
 
@@ -22,6 +25,15 @@ static bool put(long fd, const char *from, size_t len)
         len -= (size_t)n;
     }
     return true;
+}
+
+/* On the standard error; a pipe that takes some takes as much as this (pipe(7), PIPE_BUF). */
+static void tell(const char *from, size_t len)
+{
+    struct pollfd fd = {.fd = 2, .events = POLLOUT};
+    struct timespec wait = {.tv_sec = TOLD_WAIT_S};
+    if (PRB_RAW5(SYS_ppoll, &fd, 1, &wait, NULL, sizeof(uint64_t)) == 1 && fd.revents & POLLOUT)
+        put(2, from, len);
 }
 
 static void add_facts(struct prb_crash_text *text, const struct prb_crash_record *record)
@@ -94,7 +106,7 @@ void prb_crash_note(const struct prb_crash_record *record)
                                 : "probing: no crash dump could be written, but ");
     prb_crash_add(&line, bytes);
     prb_crash_add(&line, "\n");
-    put(2, told, (size_t)(line.at - told));
+    tell(told, (size_t)(line.at - told));
     if (fd < 0)
         return;
     struct prb_crash_text text = {bytes, bytes + sizeof bytes};

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -19,6 +20,12 @@
 #define STACK_BYTES 32768
 #define PIPE_AT 3 /* where the writer finds its pipe */
 #define LAST_SIGNAL 64
+#define SIGNAL(number) (UINT64_C(1) << ((number)-1))
+/* What ends or stops a whole job (a terminal's keys, a launcher that lost another rank) must not
+ * take the dump away: the writer ends soon by itself. */
+#define NOT_FOR_WRITER                                                                             \
+    (SIGNAL(SIGHUP) | SIGNAL(SIGINT) | SIGNAL(SIGQUIT) | SIGNAL(SIGTERM) | SIGNAL(SIGPIPE) |       \
+     SIGNAL(SIGTSTP) | SIGNAL(SIGTTIN) | SIGNAL(SIGTTOU))
 #define START_NS UINT64_C(1000000000) /* for the child to be let go */
 #define END_NS UINT64_C(1000000000)   /* for the writer to end after its last word */
 #define NAP_NS 1000000
@@ -37,15 +44,42 @@ struct action {
 
 static uint8_t stack[STACK_BYTES] __attribute__((aligned(64)));
 static struct {
-    int write_end;
+    int read_end, write_end;
     volatile uint32_t go;
     char pid[16], record[24];
 } child;
 
+/* A handler of the program must not run here: it would be in the memory of both. */
+static void set_signals(void)
+{
+    static const struct action none, ignored = {.handler = (uintptr_t)SIG_IGN};
+    static const uint64_t empty;
+    for (int i = 1; i <= LAST_SIGNAL; i++)
+        PRB_RAW4(SYS_rt_sigaction, i, NOT_FOR_WRITER >> (i - 1) & 1 ? &ignored : &none, NULL,
+                 sizeof none.mask);
+    PRB_RAW4(SYS_rt_sigprocmask, SIG_SETMASK, &empty, NULL, sizeof empty);
+}
+
+/* The writer holds every thread, the one that waits for it, too: when it hangs, a timer of its own
+ * ends it, and the kernel lets go of them. */
+static void set_timer(void)
+{
+    const struct itimerval end = {
+        .it_value = {.tv_sec = (time_t)(prb_crash_plan.wait_ns / 1000000000),
+                     .tv_usec = (suseconds_t)(prb_crash_plan.wait_ns % 1000000000 / 1000)}};
+    PRB_RAW3(SYS_setitimer, ITIMER_REAL, &end, NULL);
+}
+
+/* Of a program that closed them: a dump must not become the standard error. */
+static void open_standard(void)
+{
+    for (int fd = 0; fd < PIPE_AT; fd++)
+        if (PRB_RAW3(SYS_fcntl, fd, F_GETFD, 0) == -EBADF)
+            PRB_RAW4(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
+}
+
 static int run_child(void *nothing)
 {
-    static const struct action none;
-    static const uint64_t empty;
     const struct timespec wait = {.tv_sec = (time_t)(START_NS / 1000000000)};
     char *arguments[] = {(char *)"probing", (char *)"crash", (char *)"write",
                          child.pid,         child.record,    NULL};
@@ -53,16 +87,18 @@ static int run_child(void *nothing)
     while (!child.go)
         if (PRB_RAW4(SYS_futex, &child.go, FUTEX_WAIT_PRIVATE, 0, &wait) == -ETIMEDOUT)
             return 126;
-    if (child.write_end == PIPE_AT)
+    PRB_RAW1(SYS_close, child.read_end);
+    if (child.write_end == PIPE_AT) {
         PRB_RAW3(SYS_fcntl, PIPE_AT, F_SETFD, 0);
-    else
+    } else {
         PRB_RAW3(SYS_dup3, child.write_end, PIPE_AT, 0);
+        PRB_RAW1(SYS_close, child.write_end);
+    }
+    open_standard();
     PRB_RAW3(SYS_dup3, 2, 1, 0);
     PRB_RAW3(SYS_close_range, PIPE_AT + 1, ~0u, 0);
-    /* A handler of the program must not run here: it would be in the memory of both. */
-    for (int i = 1; i <= LAST_SIGNAL; i++)
-        PRB_RAW4(SYS_rt_sigaction, i, &none, NULL, sizeof none.mask);
-    PRB_RAW4(SYS_rt_sigprocmask, SIG_SETMASK, &empty, NULL, sizeof empty);
+    set_signals();
+    set_timer();
     PRB_RAW3(SYS_execve, prb_crash_plan.program, arguments, prb_crash_plan.environment);
     return 127;
 }
@@ -115,6 +151,7 @@ bool prb_crash_write(struct prb_crash_record *record)
     struct prb_crash_text record_text = {child.record, child.record + sizeof child.record};
     prb_crash_add_number(&pid_text, (uint64_t)record->pid, 10, 1);
     prb_crash_add_number(&record_text, (uintptr_t)record, 16, 1);
+    child.read_end = ends[0];
     child.write_end = ends[1];
     child.go = 0;
     long pid = prb_raw_clone(CLONE_VM, stack + sizeof stack, run_child, NULL);
