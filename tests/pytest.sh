@@ -6,7 +6,15 @@ file=$1
 for python in ${PROBING_PYTEST:-} "${BUILDDIR:-.}/venv/bin/python3" python3; do
     command -v "$python" >/dev/null 2>&1 || continue
     "$python" -c 'import pytest' 2>/dev/null || continue
-    exec "$python" -m pytest -p no:cacheprovider -q -rsf --tb=short "$file"
+    # What tests and their targets leave is gone with this folder: as open as /tmp, its name short enough for a socket's.
+    TMPDIR=$(mktemp -d /tmp/prb.XXXXXX)
+    export TMPDIR
+    trap 'rm -rf --one-file-system "$TMPDIR"' EXIT
+    trap 'exit 143' INT TERM HUP
+    chmod 1777 "$TMPDIR"
+    status=0
+    "$python" -m pytest -p no:cacheprovider -q -rsf --tb=short --durations=5 --basetemp="$TMPDIR/t" "$file" || status=$?
+    exit $status
 done
 echo "SKIPPED: $file needs pytest (./bootstrap check provides it)"
 exit 77

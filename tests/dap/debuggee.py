@@ -4,6 +4,7 @@ import functools
 import mmap
 import os
 import struct
+import tempfile
 import time
 
 from target import DEADLINE, TARGETS
@@ -31,14 +32,14 @@ class Debuggee:
         self.folder = options.pop("folder", None) or (inner if python.root else os.path.realpath(inner))
         self.path = os.path.join(self.folder, PROGRAM)
         name = "page-{}-{}".format(os.getpid(), time.monotonic_ns())
-        self.page_path = os.path.join(outside if python.root else "/tmp", name)
+        self.page_path = os.path.join(outside if python.root else tempfile.gettempdir(), name)
         with open(self.page_path, "wb") as file:
             file.truncate(4096)
             os.chmod(self.page_path, 0o666)
         with open(self.page_path, "r+b") as file:
             self.page = mmap.mmap(file.fileno(), 4096)
         variables = dict(options.pop("variables", {}))
-        variables["PRB_TEST_PAGE"] = os.path.join(inner if python.root else "/tmp", name)
+        variables["PRB_TEST_PAGE"] = os.path.join(inner if python.root else tempfile.gettempdir(), name)
         self.target = start(python, PROGRAM, *threads, variables=variables, folder=self.folder, **options)
         self.pid = self.target.pid
 

@@ -70,6 +70,8 @@ class Target:
         """Start folder/program (paths as the target sees them) and wait until it says that it is ready."""
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8", PYTHONIOENCODING="utf-8")
         environment.pop("LD_LIBRARY_PATH", None)
+        if python.root:
+            environment.pop("TMPDIR", None)  # a folder of ours
         environment.update(variables or {})
         self.python = python
         self.truth = []  # what its threads told, in order
