@@ -14,6 +14,8 @@ for python in ${PROBING_PYTEST:-} "${BUILDDIR:-.}/venv/bin/python3" python3; do
     chmod 1777 "$TMPDIR"
     status=0
     "$python" -m pytest -p no:cacheprovider -q -rsf --tb=short --durations=5 --basetemp="$TMPDIR/t" "$file" || status=$?
+    echo "processor time, user and system: of this script, of all it ran"
+    times
     exit $status
 done
 echo "SKIPPED: $file needs pytest (./bootstrap check provides it)"
