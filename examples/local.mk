@@ -1,4 +1,4 @@
 # Training scripts to look at; no GPU needed.
 exampledir = $(pkgdatadir)/examples
-dist_example_DATA = %D%/train.py %D%/train_stdlib.py %D%/crash.py
+dist_example_DATA = %D%/train.py %D%/train_stdlib.py %D%/crash.py %D%/fetch.py
 EXTRA_DIST += %D%/train.svg
