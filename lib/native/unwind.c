@@ -134,10 +134,12 @@ uint64_t prb_unwinder_code(const struct prb_unwinder *u) { return u->code; }
 
 void prb_unwinder_renew(struct prb_unwinder *u)
 {
+    uint64_t code = u->code;
     prb_unwinder_again(u);
-    u->lib->unw_flush_cache(u->space, 0, 0);
     /* Without memory for it the old modules serve on. */
     prb_unwind_tables_follow(u, true);
+    if (u->code != code)
+        u->lib->unw_flush_cache(u->space, 0, 0);
 }
 
 void prb_unwinder_free(struct prb_unwinder *u)

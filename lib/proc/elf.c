@@ -62,6 +62,8 @@ void prb_elf_free(struct prb_elf *elf)
     if (!elf)
         return;
     prb_elf_free(elf->debug);
+    prb_symbol_index_deinit(&elf->exported.index);
+    prb_symbol_index_deinit(&elf->all.index);
     if (elf->handle)
         elf_end(elf->handle);
     if (elf->image)

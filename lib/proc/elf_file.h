@@ -6,12 +6,21 @@
 #include <gelf.h>
 
 #include "proc/elf.h"
+#include "proc/symbol_index.h"
+
+/* How often a symbol table was passed over for names, and the index that then saves the passes. */
+struct prb_symbol_passes {
+    unsigned count;
+    bool tried; /* whether there can be an index */
+    struct prb_symbol_index index;
+};
 
 struct prb_elf {
     void *image; /* the whole file */
     size_t size;
     int fd; /* the file, for passes over more of it than is worth mapping */
     Elf *handle;
+    struct prb_symbol_passes exported, all; /* of .dynsym and .symtab */
     struct prb_elf *debug; /* its separate debug file, or NULL; owned */
 };
 

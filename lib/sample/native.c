@@ -87,18 +87,20 @@ static void keep_spot(struct prb_member *member, const struct prb_native_frame *
 /* Symbols of all frames: of those that were met before as they were then. */
 static void name_native(struct prb_member *member, struct prb_native_stack *stack)
 {
-    bool all = true;
+    size_t fresh = 0;
+    PRB_AUTO_FREE struct prb_native_frame *frames = malloc((stack->count + 1) * sizeof *frames);
+    for (size_t i = 0; frames && i < stack->count; i++)
+        if (!find_spot(member, stack->frames[i].pc))
+            frames[fresh++] = stack->frames[i];
+    struct prb_native_stack unnamed = {.frames = frames, .count = fresh};
+    if (fresh)
+        prb_unwinder_name(member->target->unwinder, &unnamed, 1, false);
+    for (size_t i = 0; i < fresh; i++)
+        keep_spot(member, &frames[i]);
     for (size_t i = 0; i < stack->count; i++) {
         const struct prb_spot *spot = find_spot(member, stack->frames[i].pc);
-        if (spot)
-            stack->frames[i].symbol = spot->symbol;
-        all &= spot != NULL;
+        stack->frames[i].symbol = spot ? spot->symbol : NULL;
     }
-    if (all)
-        return;
-    prb_unwinder_name(member->target->unwinder, stack, 1, false);
-    for (size_t i = 0; i < stack->count; i++)
-        keep_spot(member, &stack->frames[i]);
 }
 
 static const struct {

@@ -128,6 +128,40 @@ static void hash_chain_that_loops(void **state)
     assert_true(prb_elf_symbol(elf, "second", &symbol, NULL));
 }
 
+/* A file that is asked again and again answers by an index what a pass over its symbols says. */
+static void the_index_names_alike(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    Dl_info libc;
+    assert_true(dladdr((void *)(uintptr_t)malloc, &libc) != 0);
+    PRB_AUTO(prb_elf)
+    struct prb_elf *often = prb_elf_open(open(libc.dli_fname, O_RDONLY), "often", &err);
+    PRB_AUTO(prb_elf)
+    struct prb_elf *once = prb_elf_open(open(libc.dli_fname, O_RDONLY), "once", &err);
+    assert_non_null(often);
+    assert_non_null(once);
+    enum { COUNT = 20000, STEP = 97 };
+    PRB_AUTO_FREE uint64_t *addrs = calloc(COUNT, sizeof *addrs);
+    PRB_AUTO_FREE struct prb_symbol *names = calloc(COUNT, sizeof *names);
+    size_t named = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        addrs[i] = i * STEP;
+    prb_elf_name(once, addrs, COUNT, names);
+    for (size_t i = 0; i < COUNT; i++) {
+        struct prb_symbol name;
+        prb_elf_name(often, &addrs[i], 1, &name);
+        assert_int_equal(name.name != NULL, names[i].name != NULL);
+        if (name.name) {
+            assert_string_equal(name.name, names[i].name);
+            assert_int_equal(name.value, names[i].value);
+            named++;
+        }
+    }
+    assert_non_null(often->exported.index.items);
+    assert_true(named > COUNT / 10);
+}
+
 static void addresses_get_names(void **state)
 {
     (void)state;
@@ -326,6 +360,7 @@ int main(void)
         cmocka_unit_test(symbols_by_name),
         cmocka_unit_test(hash_chain_that_loops),
         cmocka_unit_test(addresses_get_names),
+        cmocka_unit_test(the_index_names_alike),
         cmocka_unit_test(places),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(damaged_everywhere),
