@@ -220,7 +220,7 @@ void prb_out_json(FILE *out, const char *json, size_t length)
     use_utf8();
     for (size_t at = 0; at < length;) {
         size_t ascii = 0;
-        while (at + ascii < length && (unsigned char)json[at + ascii] < 0x80)
+        while (at + ascii < length && (unsigned char)json[at + ascii] < 0x7f)
             ascii++;
         fwrite(json + at, 1, ascii, out);
         at += ascii;

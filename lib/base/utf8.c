@@ -16,6 +16,28 @@ size_t prb_utf8_length(const char *bytes, size_t len)
     return overlong || surrogate || beyond ? 0 : n;
 }
 
+uint32_t prb_utf8_code(const char *character, size_t n)
+{
+    uint32_t code = (unsigned char)character[0] & (n > 1 ? 0x7fu >> n : 0x7fu);
+    for (size_t i = 1; i < n; i++)
+        code = code << 6 | ((unsigned char)character[i] & 0x3f);
+    return code;
+}
+
+/* Unicode: general categories Cc, Zl and Zp, Bidi_Control, and what cannot be seen beside them. */
+bool prb_utf8_is_plain(const char *character, size_t n)
+{
+    static const struct {
+        uint32_t first, last;
+    } others[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},   {0x200b, 0x200f},
+                  {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfffe, 0xffff}};
+    uint32_t code = prb_utf8_code(character, n);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (code >= others[i].first && code <= others[i].last)
+            return false;
+    return true;
+}
+
 size_t prb_utf8_prefix(const char *text, size_t len)
 {
     size_t i = 0;

@@ -2,6 +2,8 @@
 #ifndef PRB_BASE_UTF8_H
 #define PRB_BASE_UTF8_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 
 #define PRB_UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -10,6 +12,12 @@
 size_t prb_utf8_length(const char *text, size_t len);
 /* How many bytes from the start of text are whole characters. */
 size_t prb_utf8_prefix(const char *text, size_t len);
+/* The code point of a well-formed character of n bytes. */
+uint32_t prb_utf8_code(const char *character, size_t n);
+/* Whether a well-formed character of n bytes does nothing but stand there: it is no control, no mark
+ * that turns the direction of text or hides in it, and XML 1.0 has it (its Char, but line feeds and
+ * tabs are not asked here). */
+bool prb_utf8_is_plain(const char *character, size_t n);
 /* Append text with each byte that belongs to no character replaced. */
 void prb_utf8_add(struct prb_buf *out, const char *text, size_t len);
 

@@ -70,6 +70,14 @@ static void beside_name(const char *path, char *out, size_t cap)
     snprintf(out, cap, "%s.%d.new", path, (int)getpid());
 }
 
+/* A file that was not there: in a folder that others may write to, a link planted under its name
+ * would lead elsewhere. */
+static int make_new(const char *path)
+{
+    unlink(path);
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
 bool prb_profile_check_output(const char *path, struct prb_error *err)
 {
     struct stat st;
@@ -87,7 +95,7 @@ bool prb_profile_check_output(const char *path, struct prb_error *err)
     /* The file that will take the path's place, for a moment: only that tells of every file system.
      */
     beside_name(path, beside, sizeof beside);
-    PRB_AUTO_FD int fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    PRB_AUTO_FD int fd = make_new(beside);
     if (fd < 0)
         return prb_fail_sys(err, errno, "%s cannot be written", path);
     unlink(beside);
@@ -102,10 +110,10 @@ static bool flush(FILE *out, const char *path, struct prb_error *err)
 }
 
 static bool write_stream(const struct prb_format *format, const struct prb_profile *profile,
-                         const struct prb_profile_style *style, const char *path,
+                         const struct prb_profile_style *style, FILE *opened, const char *path,
                          struct prb_error *err)
 {
-    PRB_AUTO(file) FILE *out = fopen(path, "we");
+    PRB_AUTO(file) FILE *out = opened;
     if (!out)
         return prb_fail_sys(err, errno, "%s", path);
     return format->write(profile, style, out, err) && flush(out, path, err) &&
@@ -119,8 +127,14 @@ static bool write_beside(const struct prb_format *format, const struct prb_profi
 {
     char beside[PATH_MAX];
     beside_name(path, beside, sizeof beside);
-    bool ok = format->write_file ? format->write_file(profile, style, beside, err)
-                                 : write_stream(format, profile, style, beside, err);
+    int fd = make_new(beside);
+    if (fd < 0)
+        return prb_fail_sys(err, errno, "%s", path);
+    if (format->write_file)
+        close(fd);
+    bool ok = format->write_file
+                  ? format->write_file(profile, style, beside, err)
+                  : write_stream(format, profile, style, fdopen(fd, "w"), beside, err);
     if (ok && rename(beside, path) != 0)
         ok = prb_fail_sys(err, errno, "%s", path);
     if (!ok)
@@ -156,9 +170,10 @@ bool prb_profile_write(const struct prb_profile *profile, const struct prb_profi
     if (strcmp(path, "-") == 0 || is_special(path)) {
         if (!format->write)
             return prb_fail(err, PRB_USAGE, "the format %s needs a file of its own", told->name);
-        return strcmp(path, "-") == 0 ? format->write(profile, &wanted, stdout, err) &&
-                                            flush(stdout, "standard output", err)
-                                      : write_stream(format, profile, &wanted, path, err);
+        return strcmp(path, "-") == 0
+                   ? format->write(profile, &wanted, stdout, err) &&
+                         flush(stdout, "standard output", err)
+                   : write_stream(format, profile, &wanted, fopen(path, "we"), path, err);
     }
     struct prb_error why = {0};
     if (write_beside(format, profile, &wanted, path, &why))

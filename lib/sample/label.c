@@ -112,6 +112,17 @@ uint64_t prb_value_of(const struct prb_profile *profile, const struct prb_profil
     return profile->mode == PRB_PROFILE_CPU ? weight->ns : weight->samples;
 }
 
+/* As UTF-16 in escapes, so that a character which somebody's reader refuses is not in the file. */
+static void put_escaped(FILE *out, const char *character, size_t n)
+{
+    uint32_t code = prb_utf8_code(character, n);
+    if (code > 0xffff)
+        fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
+                0xdc00 + ((code - 0x10000) & 0x3ff));
+    else
+        fprintf(out, "\\u%04x", code);
+}
+
 void prb_put_json(FILE *out, const char *text)
 {
     PRB_AUTO(prb_buf) struct prb_buf json = {0};
@@ -120,30 +131,36 @@ void prb_put_json(FILE *out, const char *text)
         return;
     }
     prb_json_add_text(&json, text, strlen(text));
-    /* "</script" and "]]>" within a page's data would end it. */
-    for (size_t i = 0; i < json.len; i++)
-        if (json.data[i] == '<' || json.data[i] == '>')
-            fputs(json.data[i] == '<' ? "\\u003c" : "\\u003e", out);
+    for (size_t i = 0, n; i < json.len; i += n) {
+        const char *at = json.data + i;
+        n = prb_utf8_length(at, json.len - i);
+        /* "</script" and "]]>" within a page's data would end it. */
+        if (*at == '<' || *at == '>' || !prb_utf8_is_plain(at, n))
+            put_escaped(out, at, n);
         else
-            putc(json.data[i], out);
+            fwrite(at, 1, n, out);
+    }
 }
 
 void prb_put_xml(FILE *out, const char *text)
 {
     PRB_AUTO(prb_buf) struct prb_buf clean = {0};
     prb_utf8_add(&clean, text, strlen(text));
-    for (const char *at = clean.data ? clean.data : ""; *at; at++) {
+    for (size_t i = 0, n; i < clean.len; i += n) {
         static const struct {
             char character;
             const char *name;
         } entities[] = {{'<', "&lt;"}, {'>', "&gt;"}, {'&', "&amp;"}, {'"', "&quot;"}};
-        const char *entity = NULL;
-        for (size_t i = 0; i < 4; i++)
-            if (entities[i].character == *at)
-                entity = entities[i].name;
+        const char *at = clean.data + i, *entity = NULL;
+        n = prb_utf8_length(at, clean.len - i);
+        for (size_t k = 0; k < sizeof entities / sizeof *entities; k++)
+            if (entities[k].character == *at)
+                entity = entities[k].name;
         if (entity)
             fputs(entity, out);
-        else /* XML 1.0 has no control characters but these */
-            putc((unsigned char)*at >= 0x20 || *at == '\t' || *at == '\n' ? *at : '?', out);
+        else if (prb_utf8_is_plain(at, n) || *at == '\t' || *at == '\n')
+            fwrite(at, 1, n, out);
+        else
+            putc('?', out);
     }
 }

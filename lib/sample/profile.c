@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 struct prb_profile_box *prb_profile_new(struct prb_error *err)
 {
     struct prb_profile_box *box = calloc(1, sizeof *box);
@@ -60,7 +62,17 @@ const char *prb_profile_text(struct prb_profile_box *box, const char *text)
 {
     if (!text)
         return NULL;
-    uint64_t hash = prb_hash_bytes(text, strlen(text));
+    size_t len = strlen(text);
+    PRB_AUTO(prb_buf) struct prb_buf clean = {0};
+    if (prb_utf8_prefix(text, len) < len) { /* a command line, a native symbol: any bytes */
+        prb_utf8_add(&clean, text, len);
+        len = clean.len;
+        if (!(text = prb_buf_ok(&clean) ? clean.data : NULL)) {
+            box->failed = true;
+            return NULL;
+        }
+    }
+    uint64_t hash = prb_hash_bytes(text, len);
     uint32_t item = prb_index_find(&box->text_index, &text_kind, box, hash, text);
     if (item != PRB_NO_ITEM)
         return box->texts[item];

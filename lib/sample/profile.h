@@ -44,7 +44,7 @@ struct prb_profile_box {
 struct prb_profile_box *prb_profile_new(struct prb_error *err);
 PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
 
-/* The text, kept once; NULL for NULL, and when out of memory. */
+/* The text, kept once, as UTF-8 (U+FFFD for bytes that are none); NULL for NULL, and when out of memory. */
 const char *prb_profile_text(struct prb_profile_box *box, const char *text);
 /* Indices; function's texts must be kept already. */
 uint32_t prb_profile_process(struct prb_profile_box *box, const struct prb_profile_process *process);

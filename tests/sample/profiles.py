@@ -1,6 +1,8 @@
 """`probing profile` run by a test, and its collapsed stacks read."""
 
+import os
 import re
+import time
 
 from target import probing
 
@@ -24,6 +26,19 @@ def profile(pid, path, *options, seconds=1, check=True):
     done = probing("-t", pid, "profile", "-d", seconds, "-o", path, *options, check=False, timeout=seconds + 60)
     assert not check or done.returncode == 0, done.stderr
     return Told(done.stderr) if check else done
+
+
+def sampling(pid, command):
+    """Until the command has opened the files of the target's threads: it samples then."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and command.poll() is None:
+        for name in os.listdir("/proc/{}/fd".format(command.pid)):
+            try:
+                if os.readlink("/proc/{}/fd/{}".format(command.pid, name)).endswith("schedstat"):
+                    return
+            except OSError:
+                continue
+        time.sleep(0.01)
 
 
 def stacks(path):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from profiles import Told, profile, stacks
+from profiles import Told, profile, sampling, stacks
 from target import PROBING, Target, probing
 
 
@@ -16,19 +16,6 @@ def begin(pid, path, *options):
     """The command, sampling: when the first samples were taken."""
     return subprocess.Popen([PROBING, "-t", str(pid), "profile", "-o", str(path), *map(str, options)],
                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8")
-
-
-def sampling(pid, command):
-    """Until the command has opened the files of the target's threads: it samples then."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and command.poll() is None:
-        for name in os.listdir("/proc/{}/fd".format(command.pid)):
-            try:
-                if os.readlink("/proc/{}/fd/{}".format(command.pid, name)).endswith("schedstat"):
-                    return
-            except OSError:
-                continue
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

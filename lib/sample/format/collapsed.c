@@ -2,13 +2,22 @@
  */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "sample/format.h"
 
-/* A label within a line of frames separated by ";". */
+/* A label within a line of frames separated by ";", which may go to a terminal. */
 static void put_label(FILE *out, const char *label)
 {
-    for (; *label; label++)
-        putc(*label == ';' ? ':' : *label == '\n' || *label == '\r' ? ' ' : *label, out);
+    for (size_t left = strlen(label), n; left; label += n, left -= n) {
+        n = prb_utf8_length(label, left);
+        if (*label == ';')
+            putc(':', out);
+        else if (n && prb_utf8_is_plain(label, n))
+            fwrite(label, 1, n, out);
+        else
+            putc(strchr("\t\r\n", *label) ? ' ' : '?', out);
+        n += !n;
+    }
 }
 
 static void put_path(FILE *out, const struct prb_flame *flame, uint32_t node, uint32_t *path)

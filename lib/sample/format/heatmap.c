@@ -3,12 +3,15 @@
  * several times the time counts once.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sample/format.h"
 
 #define LINES_MAX 1000000
-#define LINE_SHOWN 400 /* bytes */
+#define LINE_SHOWN 400        /* bytes */
+#define SOURCE_MAX (64 << 20) /* bytes */
 
 struct heat {
     uint64_t self, total;
@@ -128,6 +131,23 @@ static void put_lines(FILE *out, const struct mapping *map, FILE *source, uint64
     }
 }
 
+/* The file is one that the target named: no pipe is waited for, no device is read. */
+static FILE *open_source(const char *path)
+{
+    struct stat st;
+    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return NULL;
+    if (!S_ISREG(st.st_mode) || st.st_size > SOURCE_MAX) {
+        errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
+        return NULL;
+    }
+    FILE *file = fdopen(fd, "r");
+    if (file)
+        fd = -1;
+    return file;
+}
+
 static bool write_heatmap(const struct prb_profile *profile, const struct prb_profile_style *style,
                           FILE *out, struct prb_error *err)
 {
@@ -145,7 +165,7 @@ static bool write_heatmap(const struct prb_profile *profile, const struct prb_pr
     for (size_t i = 0; i < profile->weight_count; i++)
         whole += prb_value_of(profile, &profile->weights[i]);
     prb_label_counts(&counts, profile);
-    PRB_AUTO(file) FILE *source = fopen(map.file, "re");
+    PRB_AUTO(file) FILE *source = open_source(map.file);
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", out);
     prb_put_xml(out, map.file);
     fputs("</title><style>body{font:13px sans-serif;margin:1em;background:#fbfaf7}"
