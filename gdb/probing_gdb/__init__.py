@@ -9,7 +9,7 @@
 
 def register() -> None:
     """Tell gdb of everything; again, after an update of the files, takes the newer ones."""
-    from probing_gdb import commands, filter, functions, printers, session
+    from probing_gdb import calls, commands, filter, functions, printers, session
 
     commands.prefix()
     commands.register()
@@ -17,3 +17,4 @@ def register() -> None:
     functions.register()
     printers.register()
     session.connect()
+    calls.connect()

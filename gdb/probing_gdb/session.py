@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import gdb
 
-from probing_gdb import library, model, progress
+from probing_gdb import interrupts, library, model, progress
 from probing_gdb.library import ProbingError
 
 PAGE = 4096
@@ -137,6 +137,9 @@ class Target:
             self.broken = str(error)
         return False
 
+    def _interrupt(self) -> None:
+        self.interrupted = True
+
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a function of the library; its failure, and Ctrl-C during it, are exceptions."""
         error = library.Error()
@@ -158,7 +161,8 @@ class Target:
             raise ProbingError("the program went on meanwhile")
         self.users += 1
         try:
-            yield
+            with interrupts.noted(self._interrupt):
+                yield
         finally:
             self.users -= 1
             self.progress.end()

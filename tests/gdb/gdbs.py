@@ -84,9 +84,9 @@ def attach(target):
 class Talk:
     """A gdb that is spoken to: reads its output as it comes."""
 
-    def __init__(self, gdb, *words):
+    def __init__(self, gdb, *words, errors=subprocess.DEVNULL):
         self.child = subprocess.Popen(gdb.command + QUIET + list(words), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL, env=gdb.environment())
+                                      stderr=errors, env=gdb.environment())
         self.text = b""
 
     def until(self, pattern, deadline=DEADLINE):

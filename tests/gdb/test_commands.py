@@ -42,6 +42,11 @@ COMMANDS = {
     "call": "py-print model.method()",
     "garbage": "py-print 0x10",
     "unknown-option": "py-bt -nonsense",
+    "void": "py-print $nothing",
+    "deep-path": "py-print " + "a." * 5000 + "a",
+    "character": "print $py_local('x')",
+    "no-lines": "py-list 5,3",
+    "no-command": "probing nonsense",
     "down": "py-down",
     "down-more": "py-down",
     "down-end": "py-down 100",
@@ -57,6 +62,7 @@ COMMANDS = {
     "complete-table": "complete probing tables python.b",
     "help": "help py-print",
     "help-all": "help probing",
+    "help-function": "help function py_local",
     "address": 'print (long)$py_address("MODEL") == (long)$py_address("MODEL")',
 }
 LIVE = {
@@ -200,7 +206,9 @@ def test_print(told):
 
 def test_errors_are_one_line(told):
     for name, words in {"none": "there is no nothing_of_this_name", "attribute": "no attribute nothing", "index": "2 elements",
-                        "call": "nothing is evaluated", "garbage": "", "unknown-option": "Usage"}.items():
+                        "call": "nothing is evaluated", "garbage": "", "unknown-option": "Usage", "void": "is no address",
+                        "deep-path": "too deep", "character": "in double quotes", "no-lines": "none from 5 to 3",
+                        "no-command": "no `probing nonsense`"}.items():
         assert words in told[name] and len(told[name].strip().splitlines()) == 1, told[name]
     assert "syntax error" in told["sql-wrong"]
     assert not any("Traceback" in text for text in told.values() if isinstance(text, str))
@@ -223,7 +231,7 @@ def test_completion_and_help(told):
     assert "py-print MODEL.layers" in told["complete-attribute"]
     assert told["complete-option"].strip() == "py-bt -locals"
     assert "probing tables python.backtrace" in told["complete-table"]
-    assert "Usage: py-print" in told["help"]
+    assert "Usage: py-print" in told["help"] and "\nUsage: $py_local" in told["help-function"]
     for name in ("backtrace", "query", "snapshot", "eval", "debug"):
         assert "probing " + name in told["help-all"]
 

@@ -107,19 +107,31 @@ def test_debug_adapter(gdb, resting):
         dap.ask("disconnect", terminateDebuggee=False)
 
 
-ENDLESS = "probing query WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
+NUMBERS = "probing query WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT {} FROM c"
+
+
+def spoken_to(gdb, target):
+    talk = gdbs.Talk(gdb, *gdbs.attach(target), "-ex", "source " + gdbs.PLUGIN, "-ex", "echo @@loaded@@\\n", errors=subprocess.STDOUT)
+    talk.until(rb"@@loaded@@")
+    return talk
 
 
 def test_interrupt(gdb, resting):
-    """Ctrl-C ends long work, and the session goes on."""
-    with gdbs.Talk(gdb, "-p", str(resting.pid), "-ex", "source " + gdbs.PLUGIN, "-ex", "echo @@loaded@@\\n") as talk:
-        talk.until(rb"@@loaded@@")
-        talk.send(("python import time; begin = time.time()\n" + ENDLESS + "\necho @@over@@\\n\n").encode())
+    """Ctrl-C ends long work wherever it stands, without a word of Python's, and the session goes on."""
+    with spoken_to(gdb, resting) as talk:
+        for turn in range(6):
+            talk.send(NUMBERS.format("n").encode() + b"\n")
+            talk.until(rb"\n%d\n" % (400 + 97 * turn))
+            talk.child.send_signal(signal.SIGINT)
+            talk.send(b"echo @@over@@\\n\n")
+            said = talk.until(rb"^(.*)@@over@@", deadline=20).group(1)
+            assert b"Traceback" not in said and b"ignored" not in said, said[-1000:]
         begin = time.monotonic()
-        select_a_while(2)
+        talk.send((NUMBERS.format("count(*)") + "\necho @@over@@\\n\n").encode())
+        select_a_while(1)
         talk.child.send_signal(signal.SIGINT)
-        talk.until(rb"@@over@@", deadline=20)
-        assert time.monotonic() - begin < 20
+        said = talk.until(rb"^(.*)@@over@@", deadline=20).group(1)
+        assert time.monotonic() - begin < 20 and b"Traceback" not in said, said
         talk.send(b"py-bt -thread\n")
         talk.until(rb"called_back")
 
@@ -129,6 +141,34 @@ def select_a_while(seconds):
     import select
 
     select.select([], [], [], seconds)
+
+
+def test_eval_is_interrupted(gdb, resting):
+    """Ctrl-C ends the code that `probing eval` runs, and the program is as it was; twice leaves it half way."""
+    with spoken_to(gdb, resting) as talk:
+        talk.send(b"probing eval [None for _ in iter(int, 1)]\n")
+        talk.until(rb"running code in process")
+        select_a_while(1)
+        talk.child.send_signal(signal.SIGINT)
+        talk.until(rb"the code was stopped")
+        talk.send(b"probing eval __import__('os').read(0, 1)\n")
+        talk.until(rb"running code in process")
+        select_a_while(1)
+        talk.child.send_signal(signal.SIGINT)
+        talk.until(rb"gets a KeyboardInterrupt")
+        select_a_while(0.5)
+        talk.child.send_signal(signal.SIGINT)
+        talk.until(rb"stands half way in thread %d" % resting.pid)
+        talk.send(b"continue\n")
+        talk.until(rb"Continuing")
+        os.write(resting.child.stdin.fileno(), b"x")
+        talk.until(rb"left half way in thread %d has ended" % resting.pid)
+        talk.send(b"py-bt -thread -python\nprobing eval step + 1\n")
+        talk.until(rb"inner.*called_back.*running code[^\n]*\n8\n")
+        talk.send(b"detach\n")
+        talk.until(rb"detached")
+        resting.child.stdin.close()
+        assert resting.child.wait(gdbs.DEADLINE) == 0
 
 
 def test_beside_cpythons_own(gdb, resting, tmp_path):
