@@ -11,6 +11,7 @@
 
 #define FRAME_BYTES 65536 /* between a stack's end and the pointer into it, at its overflow */
 #define FRAMES_TOLD 64    /* of the stack that tells equal crashes */
+#define TIME_MAX 1e11     /* s since the epoch */
 
 static const struct {
     enum prb_crash_kind kind;
@@ -233,6 +234,14 @@ static int64_t number_of(struct prb_target *target, const char *text, const char
     return value ? (int64_t)strtoull(value, NULL, 10) : none;
 }
 
+/* A file may say anything: what is no time of day is 0. */
+static double time_of(struct prb_target *target, const char *text)
+{
+    const char *value = value_of(target, text, "time");
+    double time = value ? strtod(value, NULL) : 0;
+    return time > 0 && time < TIME_MAX ? time : 0;
+}
+
 const struct prb_crash *prb_target_crash(struct prb_target *target)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
@@ -242,11 +251,10 @@ const struct prb_crash *prb_target_crash(struct prb_target *target)
     if (!prb_proc_text(target->proc, PRB_TEXT_CRASH, &text, NULL) || !text.len ||
         !(crash = prb_arena_alloc(&target->arena, sizeof *crash)))
         return NULL;
-    const char *time = value_of(target, text.data, "time");
     *crash = (struct prb_crash){
         .kind = value_of(target, text.data, "kind"),
         .title = value_of(target, text.data, "title"),
-        .time = time ? strtod(time, NULL) : 0,
+        .time = time_of(target, text.data),
         .pid = (pid_t)number_of(target, text.data, "pid", 0),
         .tid = (pid_t)number_of(target, text.data, "tid", 0),
         .signal = (int)number_of(target, text.data, "signal", 0),
