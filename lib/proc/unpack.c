@@ -5,20 +5,22 @@
  */
 #include "proc/unpack.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/lazy.h"
 #include "config.h"
 
-#define INPUT (128u << 10)  /* bytes read at once */
-#define OUTPUT (512u << 10) /* bytes made at once */
-#define HOLE 4096           /* so many zeros are not written */
+#define INPUT (128u << 10)               /* bytes read at once */
+#define OUTPUT (512u << 10)              /* bytes made at once */
+#define HOLE 4096                        /* so many zeros are not written */
 #define UNPACKED_MAX (UINT64_C(1) << 40) /* bytes */
 
 /* One step: eats from in, makes out. */
@@ -32,9 +34,9 @@ struct step {
 
 struct method {
     const char *magic, *name, *command;
-    struct prb_lazy *library;                       /* NULL: built without */
-    void *(*begin)(void);                           /* NULL: out of memory */
-    bool (*step)(void *state, struct step *step);   /* false: no more comes out */
+    struct prb_lazy *library;                     /* NULL: built without */
+    void *(*begin)(void);                         /* NULL: out of memory */
+    bool (*step)(void *state, struct step *step); /* false: no more comes out */
     void (*end)(void *state);
 };
 
@@ -48,7 +50,8 @@ struct method {
 
 #ifdef PRB_SONAME_ZSTD
 #include <zstd.h>
-#define ZSTD_FUNCTIONS(F) F(ZSTD_createDCtx) F(ZSTD_decompressStream) F(ZSTD_isError) F(ZSTD_freeDCtx)
+#define ZSTD_FUNCTIONS(F)                                                                          \
+    F(ZSTD_createDCtx) F(ZSTD_decompressStream) F(ZSTD_isError) F(ZSTD_freeDCtx)
 static struct {
     ZSTD_FUNCTIONS(PRB_LAZY_POINTER)
 } zstd;
@@ -79,8 +82,8 @@ static void zstd_end(void *state) { zstd.ZSTD_freeDCtx(state); }
 #ifdef PRB_SONAME_LZ4
 #include <lz4frame.h>
 #define LZ4_FUNCTIONS(F)                                                                           \
-    F(LZ4F_createDecompressionContext) F(LZ4F_decompress) F(LZ4F_isError)                          \
-    F(LZ4F_freeDecompressionContext)
+    F(LZ4F_createDecompressionContext)                                                             \
+    F(LZ4F_decompress) F(LZ4F_isError) F(LZ4F_freeDecompressionContext)
 static struct {
     LZ4_FUNCTIONS(PRB_LAZY_POINTER)
 } lz4;
@@ -228,7 +231,8 @@ const char *prb_packing(const void *head)
 static int nameless_file(void)
 {
     const char *named = getenv("TMPDIR");
-    const char *const folders[] = {named && named[0] == '/' ? named : "/var/tmp", "/var/tmp", "/tmp"};
+    const char *const folders[] = {named && named[0] == '/' ? named : "/var/tmp", "/var/tmp",
+                                   "/tmp"};
     int fd = -1;
     for (size_t i = 0; i < 3 && fd < 0; i++)
         fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -237,8 +241,16 @@ static int nameless_file(void)
 
 struct file {
     int fd;
-    uint64_t size;
+    uint64_t size, room; /* room: bytes that may be written still */
 };
+
+/* A small file may hold any number of bytes: what else writes to the disk, such as the job that is
+ * looked at, keeps a tenth of what is free. */
+static uint64_t room_of(int fd)
+{
+    struct statvfs info;
+    return fstatvfs(fd, &info) == 0 ? (uint64_t)info.f_bavail * info.f_frsize / 10 * 9 : 0;
+}
 
 static bool is_zero(const uint8_t *bytes, size_t len)
 {
@@ -254,12 +266,17 @@ static bool put(struct file *file, const uint8_t *bytes, size_t len)
             done += piece;
             continue;
         }
+        if (piece > file->room) {
+            errno = ENOSPC;
+            return false;
+        }
         ssize_t n = pwrite(file->fd, bytes + done, piece, (off_t)(file->size + done));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return false;
         done += (size_t)n;
+        file->room -= (size_t)n;
     }
     file->size += len;
     errno = EFBIG;
@@ -283,6 +300,8 @@ static bool unpack_all(const struct method *method, void *state, int in, uint8_t
         size_t before = step.in_len;
         step.made = 0;
         good = method->step(state, &step);
+        if (out->size == 0 && step.made >= SELFMAG && memcmp(step.out, ELFMAG, SELFMAG) != 0)
+            return true; /* no core: nothing of it is wanted */
         if (!put(out, step.out, step.made))
             return false;
         bool still = step.in_len == before && step.made == 0;
@@ -313,7 +332,7 @@ int prb_unpack(int fd, const char *path, struct prb_error *err)
         return -1;
     }
     PRB_AUTO_FD int made = nameless_file();
-    struct file file = {made, 0};
+    struct file file = {made, 0, made >= 0 ? room_of(made) : 0};
     bool good = made >= 0 && unpack_all(method, state, fd, buffer, &file);
     int sys = errno;
     method->end(state);
@@ -323,7 +342,7 @@ int prb_unpack(int fd, const char *path, struct prb_error *err)
         return -1;
     }
     if (file.size == 0) {
-        prb_fail(err, PRB_CORRUPT, "%s is damaged: it is no file of %s", path, method->name);
+        prb_fail(err, PRB_CORRUPT, "%s is damaged: it is no core packed by %s", path, method->name);
         return -1;
     }
     futimens(made, (struct timespec[]){info.st_atim, info.st_mtim});

@@ -2,6 +2,7 @@
 process told before it ended; what cannot be told is named."""
 
 import glob
+import gzip
 import os
 import re
 import resource
@@ -129,6 +130,58 @@ def test_packed(one_core, tmp_path, ending):
         os.truncate(packed, kept)
         done = probing("-t", packed, "backtrace", check=False)
         assert done.returncode == 8 and packed in done.stderr and not done.stdout, (kept, done)
+
+
+BOMB = """
+import os, subprocess, sys, threading, zlib
+command, folder = sys.argv[1:]
+packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+with open(os.path.join(folder, "core.gz"), "wb") as file:
+    file.write(packer.compress(b"\\x7fELF" + bytes(12)))
+    for _ in range(64):
+        file.write(packer.compress(b"x" * (1 << 20)))
+    file.write(packer.flush())
+before, free, ended = os.statvfs(folder).f_bavail, [], threading.Event()
+def watch():
+    while not ended.wait(0.001):
+        free.append(os.statvfs(folder).f_bavail)
+thread = threading.Thread(target=watch)
+thread.start()
+done = subprocess.run([command, "-t", os.path.join(folder, "core.gz"), "backtrace"], stderr=subprocess.PIPE,
+                      env=dict(os.environ, TMPDIR=folder))
+ended.set()
+thread.join()
+sys.stderr.buffer.write(done.stderr)
+print(min(free) / before)
+sys.exit(done.returncode)
+"""
+
+
+def test_packed_bomb(tmp_path):
+    """What unpacks to more than there is room for leaves the disk room for others."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("needs a small file system of its own")
+    script = 'mount -t tmpfs -o size=32m none "$1" 2>/dev/null || exit 77; exec "$2" -c "$3" "$4" "$1"'
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path), sys.executable, BOMB, live.PROBING],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=120)
+    if done.returncode in (1, 77) and "probing" not in done.stderr:
+        pytest.skip("no file system can be mounted here")
+    if "is packed" in done.stderr:
+        pytest.skip("built without zlib")
+    assert done.returncode == 11 and "TMPDIR" in done.stderr, done
+    assert float(done.stdout) > 0.05, done.stdout
+
+
+def test_packed_is_no_core(tmp_path):
+    """Known by its first bytes: nothing else of it is unpacked."""
+    with gzip.open(str(tmp_path / "core.gz"), "wb", 1) as file:
+        for _ in range(256):
+            file.write(b"x" * (1 << 20))
+    began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = probing("-t", tmp_path / "core.gz", "backtrace", check=False)
+    if "is packed" not in done.stderr:
+        assert done.returncode == 8 and "no core" in done.stderr, done
+        assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began < 0.2
 
 
 def test_packed_without_room(one_core, tmp_path):
