@@ -14,6 +14,7 @@ from target import DEADLINE, PROBING
 
 TOKEN = "correct-horse-battery-staple"
 MEMORY_MAX = 400 << 10  # kB, at any moment
+BUSY = 13  # another client is attached
 KEYS = ["threadId", "frameId", "variablesReference", "start", "count", "filter", "format", "name", "value", "expression", "context",
         "text", "column", "line", "breakpoints", "lines", "source", "filters", "filterOptions", "targetId", "sourceReference",
         "startModule", "moduleCount", "memoryReference", "offset", "data", "instructionCount", "requestId", "startFrame", "levels"]
@@ -32,9 +33,23 @@ def guarded(debuggee, client, serve, any_python, tmp_path):
     program = debuggee(any_python, "hot")
     server = serve(program, "--listen", "--token-file", str(tmp_path / "token"))
 
-    def served():
+    def attached():
         session = client(Socket(server.address))
-        session.attach(token=TOKEN)
+        try:
+            session.attach(token=TOKEN)
+        except Failed as refused:
+            assert refused.error["id"] == BUSY, refused
+            session.close()
+            return None
+        return session
+
+    def served():
+        until = time.monotonic() + DEADLINE  # what the one before sent is read first, and then that it hung up
+        session = attached()
+        while not session:
+            assert time.monotonic() < until, "the one before is still attached"
+            time.sleep(0.1)
+            session = attached()
         assert session.request("threads")["threads"]
         session.disconnect()
 
