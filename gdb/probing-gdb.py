@@ -6,7 +6,7 @@ import sys
 import gdb
 
 
-def _load(folder):
+def _load(folder: str) -> str:
     if sys.version_info < (3, 6):
         return "gdb's own Python is {}.{}, and 3.6 is needed".format(*sys.version_info[:2])
     sys.path.insert(0, folder)
@@ -18,7 +18,7 @@ def _load(folder):
         return "{}: {}".format(type(error).__name__, error)
     finally:
         sys.path.remove(folder)
-    return None
+    return ""
 
 
 _trouble = _load(os.path.dirname(os.path.realpath(os.path.expanduser(__file__))))

@@ -4,7 +4,7 @@
 """
 
 import sys
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, Optional
 
 import gdb
 from gdb.FrameDecorator import FrameDecorator
@@ -58,19 +58,20 @@ class PythonFrame(FrameDecorator):
 
     def address(self) -> Optional[int]:
         """None: `bt` shows no program counter.  gdb's debug adapter needs one."""
-        return int(FrameDecorator.address(self)) if "gdb.dap" in sys.modules else None
+        return FrameDecorator.address(self) if "gdb.dap" in sys.modules else None
 
-    def _variables(self, arguments: bool, limit: int) -> Optional[List[Variable]]:
+    def _variables(self, arguments: bool, limit: int) -> Optional[Iterator[Variable]]:
         try:
             found = selection.frame((self.thread, self.index)).locals
         except Exception:  # a stack without values is one, too
             return None
-        return [Variable(one, limit) for one in found if one.arg == arguments and one.addr] or None
+        wanted = [Variable(one, limit) for one in found if one.arg == arguments and one.addr]
+        return iter(wanted) if wanted else None
 
-    def frame_args(self) -> Optional[List[Variable]]:
+    def frame_args(self) -> Optional[Iterator[Variable]]:
         return self._variables(True, VALUE_CHARACTERS)
 
-    def frame_locals(self) -> Optional[List[Variable]]:
+    def frame_locals(self) -> Optional[Iterator[Variable]]:
         return self._variables(False, 0)
 
 
@@ -103,7 +104,7 @@ def _merged(decorators: Iterator[Any]) -> Iterator[Any]:
     for piece in selection.align(frames(), rows) if rows else ():
         base = piece.frame if piece.frame is not None else last
         for row in piece.rows:
-            if base is not None:
+            if base is not None and thread is not None:
                 yield PythonFrame(base, row, thread, index)
             index += 1
         if piece.frame is not None:

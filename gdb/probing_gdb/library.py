@@ -4,6 +4,7 @@ The structs repeat the header field by field; tests/gdb/test_header.py compares 
 """
 
 import ctypes as c
+import importlib
 import os
 from typing import Any, List, Optional
 
@@ -144,7 +145,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 def _installed(name: str) -> List[str]:
     """Where `make install` says that a file is."""
     try:
-        from probing_gdb import installed
+        installed = importlib.import_module("probing_gdb.installed")  # made by `make`
     except ImportError:
         return []
     return [os.path.join(installed.LIBRARIES if name.startswith("lib") else installed.PROGRAMS, name)]

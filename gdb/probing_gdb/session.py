@@ -86,7 +86,8 @@ class Target:
         recording = gdb.current_recording() is not None
         self._registers = library.REGISTERS(self._register_values) if recording else library.REGISTERS()
         debugger = library.Debugger(self.pid, self.core.encode() if self.core else None, None, self._read, self._registers)
-        executable = gdb.current_progspace().filename if self.core else None
+        space = gdb.current_progspace()
+        executable = space.filename if self.core and space is not None else None
         options = library.TargetOptions(executable.encode() if executable else None, None)
         self.handle = self.call("prb_target_open_debugger", c.byref(debugger), c.byref(options))
 

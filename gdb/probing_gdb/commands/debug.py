@@ -26,6 +26,9 @@ class Debug(Command):
         return gdb.string_to_argv(line), {}
 
     def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
+        if {"-h", "--help"} & set(arguments):
+            subprocess.call([library.program(), "help", "debug"], stdin=subprocess.DEVNULL)
+            return
         target = session.target()
         pid, core = target.pid, target.core
         command = [library.program()] + (["-p", str(pid), "debug"] if pid else ["debug", "--core", core or ""])
