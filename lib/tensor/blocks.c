@@ -11,7 +11,8 @@
  */
 #define OVERLAP_MAX 4096
 #define OVERLAP_FREE (64 << 20) /* elements */
-#define WINDOW (256u << 10)     /* bytes that are read at once: they stay in the second cache */
+/* Bytes that are read at once: they stay in a cache, and a call of the kernel is paid for. */
+#define WINDOW (1u << 20)
 
 /* A dimension as the walk takes it: no order, no sign. */
 struct axis {
@@ -183,13 +184,29 @@ static prb_addr plan(struct reading *reading, const struct prb_tensor *tensor)
     return at;
 }
 
+/* Bytes from the lowest element to the end of the highest. */
+static uint64_t whole_span(const struct reading *reading)
+{
+    uint64_t span = reading->size;
+    for (unsigned i = 0; i < reading->dims; i++)
+        span += (uint64_t)(reading->axes[i].length - 1) * (uint64_t)reading->axes[i].stride;
+    return span;
+}
+
 /* Sizes and strides are the target's word: a page can hold 2^60 elements that overlap. */
 static bool overlaps_too_much(const struct reading *reading, int64_t numel)
 {
-    uint64_t span = reading->size, once = (uint64_t)(numel / reading->repeated);
-    for (unsigned i = 0; i < reading->dims; i++)
-        span += (uint64_t)(reading->axes[i].length - 1) * (uint64_t)reading->axes[i].stride;
-    return once > OVERLAP_FREE && once / OVERLAP_MAX > span / reading->size;
+    uint64_t once = (uint64_t)(numel / reading->repeated);
+    return once > OVERLAP_FREE && once / OVERLAP_MAX > whole_span(reading) / reading->size;
+}
+
+/* What the windows need: most tensors are small. */
+static size_t room_for(const struct reading *reading, int64_t numel)
+{
+    uint64_t span = whole_span(reading), once = (uint64_t)(numel / reading->repeated);
+    if (span >= WINDOW || once >= WINDOW / reading->size)
+        return WINDOW;
+    return (size_t)(span > once * reading->size ? span : once * reading->size);
 }
 
 bool prb_tensor_each_block(struct prb_mem *mem, const struct prb_tensor *tensor,
@@ -198,16 +215,17 @@ bool prb_tensor_each_block(struct prb_mem *mem, const struct prb_tensor *tensor,
 {
     struct reading reading = {
         .mem = mem, .size = tensor->item_size, .each = each, .context = context};
-    PRB_AUTO_FREE uint8_t *memory = malloc(2 * (size_t)WINDOW);
     *repeated_out = 1;
     if (!tensor->numel)
         return true;
+    prb_addr at = plan(&reading, tensor);
+    *repeated_out = reading.repeated;
+    size_t room = room_for(&reading, tensor->numel);
+    PRB_AUTO_FREE uint8_t *memory = malloc(2 * room);
     if (!memory)
         return prb_fail(err, PRB_NOMEM, "no memory to read a tensor");
     reading.window = memory;
-    reading.gathered = memory + WINDOW;
-    prb_addr at = plan(&reading, tensor);
-    *repeated_out = reading.repeated;
+    reading.gathered = memory + room;
     if (overlaps_too_much(&reading, tensor->numel))
         return prb_fail(err, PRB_UNSUPPORTED,
                         "no elements to read: too many of them overlap in memory");

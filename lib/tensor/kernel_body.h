@@ -3,6 +3,7 @@
  *   NAME(x)   the names of this kind
  *   BYTES     of a vector register
  *   MIN32, MAX32, MIN64, MAX64 (a, b)   lane by lane; b where either is NaN
+ *   WIDE(x)   half a register of floats as one of doubles
  * Most blocks have finite elements only.  So a block is summed as if it did; the sum of squares is
  * no number where it does not, and then the block is summed again, with care.
  */
@@ -18,71 +19,99 @@ typedef int64_t NAME(i64) __attribute__((vector_size(BYTES)));
 
 /* ---- float32 ---- */
 
-static void NAME(f32_quick)(const char *from, size_t count, struct prb_block *out)
+/* The sums of a run of elements, in registers: an array of vectors would live in memory. */
+struct NAME(f32_sums) {
+    NAME(f32) low, high;
+    NAME(i32) zero;
+    NAME(f64) sum, sum2, squares, squares2;
+};
+
+static void NAME(f32_init)(struct NAME(f32_sums) * sums)
 {
-    NAME(f32) none = {0}, low = none + INFINITY, high = none - INFINITY;
-    NAME(i32) zero = {0};
-    NAME(f64) sum[2] = {{0}}, squares[2] = {{0}}, pivot = (NAME(f64)){0} + out->pivot;
-    for (size_t i = 0; i < count; i += F32S) {
-        NAME(f32) value;
-        NAME(f32h) half[2];
-        LOAD(value, from + 4 * i);
-        memcpy(half, &value, sizeof half);
-        zero -= value == 0;
-        low = MIN32(value, low);
-        high = MAX32(value, high);
-        for (int k = 0; k < 2; k++) {
-            NAME(f64) away = __builtin_convertvector(half[k], NAME(f64)) - pivot;
-            sum[k] += away;
-            squares[k] += away * away;
-        }
-    }
+    *sums = (struct NAME(f32_sums)){.low = (NAME(f32)){0} + INFINITY,
+                                    .high = (NAME(f32)){0} - INFINITY};
+}
+
+/* By copies: a vector whose lanes are taken by number would be kept in memory. */
+static void NAME(f32_total)(const struct NAME(f32_sums) * sums, struct prb_block *out)
+{
+    NAME(f64) sum = sums->sum + sums->sum2, squares = sums->squares + sums->squares2;
+    float low[F32S], high[F32S];
+    int32_t zero[F32S];
+    double all[F64S], all_squares[F64S];
+    memcpy(low, &sums->low, BYTES);
+    memcpy(high, &sums->high, BYTES);
+    memcpy(zero, &sums->zero, BYTES);
+    memcpy(all, &sum, BYTES);
+    memcpy(all_squares, &squares, BYTES);
     for (int k = 0; k < F32S; k++) {
         out->zero += zero[k];
-        out->low = fmin(out->low, (double)low[k]);
-        out->high = fmax(out->high, (double)high[k]);
+        out->low = lesser(out->low, (double)low[k]);
+        out->high = greater(out->high, (double)high[k]);
     }
     for (int k = 0; k < F64S; k++) {
-        out->sum += sum[0][k] + sum[1][k];
-        out->squares += squares[0][k] + squares[1][k];
+        out->sum += all[k];
+        out->squares += all_squares[k];
     }
+}
+
+static void NAME(f32_quick)(const char *from, size_t count, struct prb_block *out)
+{
+    struct NAME(f32_sums) sums;
+    NAME(f64) pivot = (NAME(f64)){0} + out->pivot;
+    NAME(f32_init)(&sums);
+    for (size_t i = 0; i < count; i += F32S) {
+        NAME(f32) value;
+        NAME(f32h) left, right; /* from memory: to take a register apart costs more */
+        LOAD(value, from + 4 * i);
+        LOAD(left, from + 4 * i);
+        LOAD(right, from + 4 * i + BYTES / 2);
+        NAME(f64) away = WIDE(left) - pivot, away2 = WIDE(right) - pivot;
+        sums.zero -= value == 0;
+        sums.low = MIN32(value, sums.low);
+        sums.high = MAX32(value, sums.high);
+        sums.sum += away;
+        sums.sum2 += away2;
+        sums.squares += away * away;
+        sums.squares2 += away2 * away2;
+    }
+    NAME(f32_total)(&sums, out);
 }
 
 static void NAME(f32_careful)(const char *from, size_t count, struct prb_block *out)
 {
-    NAME(f32) none = {0}, low = none + INFINITY, high = none - INFINITY;
-    NAME(f32) stand_in = none + (float)out->pivot;
-    NAME(i32) finite = {0}, number = {0}, zero = {0};
-    NAME(f64) sum[2] = {{0}}, squares[2] = {{0}}, pivot = (NAME(f64)){0} + out->pivot;
+    struct NAME(f32_sums) sums;
+    NAME(f32) stand_in = (NAME(f32)){0} + (float)out->pivot;
+    NAME(i32) finite = {0}, number = {0};
+    NAME(f64) pivot = (NAME(f64)){0} + out->pivot;
+    NAME(f32_init)(&sums);
     for (size_t i = 0; i < count; i += F32S) {
         NAME(f32) value;
-        NAME(f32h) half[2];
+        NAME(f32h) left, right;
         LOAD(value, from + 4 * i);
         NAME(i32) good = (NAME(f32))((NAME(i32))value & INT32_MAX) <= FLT_MAX;
         finite -= good;
         number -= value == value;
-        zero -= value == 0;
-        low = MIN32(value, low);
-        high = MAX32(value, high);
+        sums.zero -= value == 0;
+        sums.low = MIN32(value, sums.low);
+        sums.high = MAX32(value, sums.high);
         value = (NAME(f32))(((NAME(i32))value & good) | ((NAME(i32))stand_in & ~good));
-        memcpy(half, &value, sizeof half);
-        for (int k = 0; k < 2; k++) {
-            NAME(f64) away = __builtin_convertvector(half[k], NAME(f64)) - pivot;
-            sum[k] += away;
-            squares[k] += away * away;
-        }
+        memcpy(&left, &value, BYTES / 2);
+        memcpy(&right, (const char *)&value + BYTES / 2, BYTES / 2);
+        NAME(f64) away = WIDE(left) - pivot, away2 = WIDE(right) - pivot;
+        sums.sum += away;
+        sums.sum2 += away2;
+        sums.squares += away * away;
+        sums.squares2 += away2 * away2;
     }
+    NAME(f32_total)(&sums, out);
+    int32_t finites[F32S], numbers[F32S];
+    memcpy(finites, &finite, BYTES);
+    memcpy(numbers, &number, BYTES);
     out->nan += (int64_t)count;
     for (int k = 0; k < F32S; k++) {
-        out->nan -= number[k];
-        out->infinite += number[k] - finite[k];
-        out->zero += zero[k];
-        out->low = fmin(out->low, (double)low[k]);
-        out->high = fmax(out->high, (double)high[k]);
-    }
-    for (int k = 0; k < F64S; k++) {
-        out->sum += sum[0][k] + sum[1][k];
-        out->squares += squares[0][k] + squares[1][k];
+        out->nan -= numbers[k];
+        out->infinite += numbers[k] - finites[k];
     }
 }
 
@@ -125,8 +154,8 @@ static void NAME(f64_quick)(const char *from, size_t count, struct prb_block *ou
         }
     for (int k = 0; k < F64S; k++) {
         out->zero += zero[k];
-        out->low = fmin(out->low, fmin(low[0][k], low[1][k]));
-        out->high = fmax(out->high, fmax(high[0][k], high[1][k]));
+        out->low = lesser(out->low, lesser(low[0][k], low[1][k]));
+        out->high = greater(out->high, greater(high[0][k], high[1][k]));
         out->sum += sum[0][k] + sum[1][k];
         out->squares += squares[0][k] + squares[1][k];
     }
@@ -156,8 +185,8 @@ static void NAME(f64_careful)(const char *from, size_t count, struct prb_block *
         out->nan -= number[k];
         out->infinite += number[k] - finite[k];
         out->zero += zero[k];
-        out->low = fmin(out->low, low[k]);
-        out->high = fmax(out->high, high[k]);
+        out->low = lesser(out->low, low[k]);
+        out->high = greater(out->high, high[k]);
         out->sum += sum[k];
         out->squares += squares[k];
     }
@@ -233,3 +262,4 @@ static const struct prb_kernel NAME(kernel) = {NAME(f32_block), NAME(f64_block),
 #undef MAX32
 #undef MIN64
 #undef MAX64
+#undef WIDE
