@@ -305,6 +305,17 @@ static bool read_head(struct prb_py *py, prb_addr addr, uint8_t head[HEAD_MAX],
     return true;
 }
 
+/* A core without the interpreter's files has its types, but not the text of their names.  A type is
+ * what `type` made; only `type` made itself. */
+static bool is_nameless_type(struct prb_py *py, prb_addr type, prb_addr name)
+{
+    char byte;
+    uint64_t made_by = 0, itself = 0;
+    return !prb_mem_read(py->mem, name, &byte, 1, NULL) &&
+           PRB_FIELD_OF(py, type, object, type, &made_by, NULL) && made_by != type &&
+           PRB_FIELD_OF(py, made_by, object, type, &itself, NULL) && itself == made_by;
+}
+
 /* A code object's type is called "code"; once seen, its address tells. */
 static bool check_type(struct prb_py *py, prb_addr addr, struct prb_error *err)
 {
@@ -314,8 +325,11 @@ static bool check_type(struct prb_py *py, prb_addr addr, struct prb_error *err)
         return false;
     if (py->code_type && type == py->code_type)
         return true;
-    if (py->code_type || !PRB_FIELD_OF(py, type, type, name, &name, NULL) ||
-        !prb_mem_string(py->mem, name, text, sizeof text, NULL) || strcmp(text, "code") != 0)
+    bool named = !py->code_type && PRB_FIELD_OF(py, type, type, name, &name, NULL);
+    if (named && is_nameless_type(py, type, name))
+        return true; /* what is read of it must be names and tables, too */
+    if (!named || !prb_mem_string(py->mem, name, text, sizeof text, NULL) ||
+        strcmp(text, "code") != 0)
         return prb_fail(err, PRB_CORRUPT, "no code object at %#llx", (unsigned long long)addr);
     py->code_type = type;
     return true;

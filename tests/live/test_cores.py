@@ -229,6 +229,9 @@ def test_elsewhere(one_core, tmp_path):
     version, = query(one_core, "SELECT python FROM system.process")
     if tuple(int(word) for word in version["python"].split(".")[:2]) >= (3, 13):  # its memory tells where its state lies
         assert python_rows(json_of("-t", one_core, "--sysroot", empty, "backtrace", "--json")) == expected
+        values = {name: text for _, rows in python_rows(json_of("-t", one_core, "--sysroot", empty, "backtrace", "--locals", "--json"))
+                  for row in rows for name, text in row[3]}
+        assert values["values"] == "[0, 1, 4, 9, 16]" and values["Layer"] == "<class '__main__.Layer'>", values
     else:
         assert done.returncode == 3 and "--sysroot" in done.stderr and "python3" in done.stderr, done.stderr
     for path in files_of(one_core):

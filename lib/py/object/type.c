@@ -70,13 +70,15 @@ static const struct {
     {"torch._C._TensorBase", PRB_OBJ_TENSOR}, /* until 2.1 */
 };
 
-/* Py_TPFLAGS_*_SUBCLASS, Include/object.h */
+/* Py_TPFLAGS_*_SUBCLASS, Include/object.h; the type that all others with the flag are below. */
 static const struct {
     unsigned bit;
     enum prb_object_kind kind;
+    const char *name;
 } flagged_kinds[] = {
-    {24, PRB_OBJ_INT}, {25, PRB_OBJ_LIST}, {26, PRB_OBJ_TUPLE},     {27, PRB_OBJ_BYTES},
-    {28, PRB_OBJ_STR}, {29, PRB_OBJ_DICT}, {30, PRB_OBJ_EXCEPTION}, {31, PRB_OBJ_TYPE},
+    {24, PRB_OBJ_INT, "int"},     {25, PRB_OBJ_LIST, "list"}, {26, PRB_OBJ_TUPLE, "tuple"},
+    {27, PRB_OBJ_BYTES, "bytes"}, {28, PRB_OBJ_STR, "str"},   {29, PRB_OBJ_DICT, "dict"},
+    {30, PRB_OBJ_EXCEPTION, ""},  {31, PRB_OBJ_TYPE, "type"},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -117,14 +119,31 @@ static void set_kind(struct prb_objects *objects, struct prb_object_type *type)
     }
     for (size_t i = 0; i < COUNT(flagged_kinds) && type->kind != PRB_OBJ_BOOL; i++)
         if (type->flags >> flagged_kinds[i].bit & 1) {
-            static const char *const exact_names[] = {"int", "list", "tuple", "bytes",
-                                                      "str", "dict", "",      "type"};
             type->kind = flagged_kinds[i].kind;
-            type->exact = !strcmp(type->name, exact_names[i]) && !type->python;
+            type->exact = !strcmp(type->name, flagged_kinds[i].name) && !type->python;
         }
 }
 
 /* ---- reading one ---- */
+
+/*
+ * A core without the interpreter's files has its types, but not the text of their names: those
+ * right below `object` are known by their flag, the others are "?".  NULL: it is not one that
+ * `type`, which is its own type, made.
+ */
+static const char *name_by_flag(struct prb_objects *objects, const struct prb_object_type *type,
+                                prb_addr metatype)
+{
+    uint64_t itself, above;
+    if (!PRB_GET(objects, metatype, object, type, &itself) || itself != metatype)
+        return NULL;
+    bool below_object =
+        type->base && PRB_GET(objects, type->base, type, base, &above) && above == 0;
+    for (size_t i = 0; i < COUNT(flagged_kinds) && below_object; i++)
+        if (type->flags >> flagged_kinds[i].bit & 1 && *flagged_kinds[i].name)
+            return flagged_kinds[i].name;
+    return "?";
+}
 
 static bool read_type(struct prb_objects *objects, prb_addr addr, struct prb_object_type *type)
 {
@@ -147,6 +166,8 @@ static bool read_type(struct prb_objects *objects, prb_addr addr, struct prb_obj
     type->itemsize = (int64_t)itemsize;
     type->dictoffset = (int64_t)dictoffset;
     type->name = prb_objects_cstring(objects, name, PRB_TYPE_NAME_MAX);
+    if (!type->name)
+        type->name = name_by_flag(objects, type, metatype);
     return type->name && *type->name;
 }
 
