@@ -314,6 +314,10 @@ static void tell_counts(const struct prb_profile *profile)
         (unsigned long long)profile->thread_samples, (unsigned long long)profile->dropped,
         (unsigned long long)profile->rejected, (unsigned long long)profile->skipped,
         (unsigned long long)profile->failed, profile->late * 1e3, profile->latest * 1e3);
+    if (profile->native)
+        say("native frames: no thread was stopped for longer than %.3f ms; %llu stacks of threads "
+            "are of two moments",
+            profile->longest_stop * 1e3, (unsigned long long)profile->moved);
     if ((double)profile->skipped > 0.05 * profile->rate * profile->seconds * looks)
         say("the wanted rate of %g a second was not reached", profile->rate);
     if (profile->warning)

@@ -135,15 +135,18 @@ void prb_count_seat(struct prb_member *member, struct prb_seat *seat,
         thread->dropped++;
         return;
     }
-    thread->state = state;
     thread->node = seat->shown = seat->node;
     thread->seen = box->profile.samples;
     thread->samples++;
+    uint64_t ns = seat->node ? worth(member, seat, state, moment) : 0;
+    if (ns && member->options->native) {
+        unsigned before = state;
+        state = look_at_native(member, seat, state);
+        ns = state == before ? ns : worth(member, seat, state, moment);
+    }
+    thread->state = state;
     thread->gil_samples += !!(state & PRB_SAMPLED_GIL);
     thread->idle_samples += !!(state & PRB_SAMPLED_IDLE);
-    uint64_t ns = seat->node ? worth(member, seat, state, moment) : 0;
-    if (ns && member->options->native)
-        state = look_at_native(member, seat, state);
     if (!ns) {
         prb_close_stay(member, seat, moment->now);
         return;

@@ -5,6 +5,7 @@
  * until it has had a turn.  One that runs is stopped for the copy of its registers, its stack bytes
  * and its Python chain, which so are of one moment; it is unwound when it runs again.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "sample/member.h"
@@ -120,6 +121,14 @@ static const char *spinning(const struct prb_native_stack *stack)
     return NULL;
 }
 
+/* On top of the frames that spin: what they do it for. */
+static uint32_t waiting_frame(struct prb_profile_box *box, const char *waits)
+{
+    char text[64];
+    snprintf(text, sizeof text, "(waits for %s)", waits);
+    return native_frame(box, text, NULL);
+}
+
 /* ---- one moment ---- */
 
 struct meeting {
@@ -223,6 +232,8 @@ static bool take(struct prb_member *member, struct prb_seat *seat, const char **
     *waits_out = spinning(&stack);
     if (!merge(member, seat, &copy, &stack, &node))
         return false;
+    if (*waits_out)
+        node = prb_profile_node(member->box, node, waiting_frame(member->box, *waits_out));
     profile->moved += !one_moment;
     seat->native_kept = one_moment && copy.stopped == 0;
     seat->native_of = seat->node;

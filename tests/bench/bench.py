@@ -59,8 +59,8 @@ class Figures:
 class Training:
     """The training job: bench/train.py, which times its own steps."""
 
-    def __init__(self):
-        self.target = live.Target(pythons.Python([], torch_python(), (3, 0, 0), "torch"), "train.py", folder=HERE)
+    def __init__(self, threads=30):
+        self.target = live.Target(pythons.Python([], torch_python(), (3, 0, 0), "torch"), "train.py", [threads], folder=HERE)
         self.pid = self.target.pid
 
     def period(self):
@@ -249,7 +249,7 @@ def markdown(figures):
 
 
 PARTS = ([commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
-         crashes.PARTS + profiling.parts(Training, cpython_sampler, torch_python))
+         crashes.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 
 def main():

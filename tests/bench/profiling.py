@@ -1,4 +1,7 @@
-"""Profiles: what the sampler reaches, what it costs, and what it does to the job, beside py-spy and CPython 3.15's."""
+"""Profiles: what the sampler reaches, what it costs, and what it does to the job, beside py-spy and CPython 3.15's.
+
+Each part takes a minute at most.
+"""
 
 import os
 import re
@@ -7,33 +10,65 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import pythons
 import target as live
 from timing import of_root, peer
 
 COUNTS = re.compile(r"(\d+) samples in ([\d.]+) s .*, (\d+) of threads; (\d+) dropped")
+STOPPED = re.compile(r"stopped for longer than ([\d.]+) ms")
 THREADS = [1, 9, 30, 160, 400]
+FULL_RATE = 1000000
 
 
-def used():
-    told = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return told.ru_utime + told.ru_stime
+def processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
-def profile(pid, rate, seconds, *options):
-    """Samples and thread samples a second, share of a core (%), peak memory (MB), share dropped (%)."""
-    before = used()
-    command = [live.PROBING, "-t", pid, "profile", "-r", rate, "-d", seconds, "-f", "collapsed", "-o", "/dev/null", *options]
-    child = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8")
-    said = child.stderr.read()
+def run(command):
+    """What a command printed, its processor time (s) and peak memory (MB); None when it failed."""
+    child = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             stdin=subprocess.DEVNULL, encoding="utf-8", errors="replace")
+    said = child.stdout.read()
     _, status, told = os.wait4(child.pid, 0)
     child.returncode = status
+    return None if status else (said, told.ru_utime + told.ru_stime, told.ru_maxrss / 1024)
+
+
+def collapsed(path):
+    counts = {}
+    with open(path, errors="replace") as lines:
+        for line in lines:
+            stack, _, count = line.rstrip("\n").rpartition(" ")
+            counts[stack] = counts.get(stack, 0) + int(count)
+    return counts
+
+
+def profile(pid, rate, seconds, *options, path="/dev/null"):
+    """Samples and thread samples a second, share of a core (%), peak memory (MB), share dropped (%), longest stop (ms)."""
+    said, cpu, mb = run([live.PROBING, "-t", pid, "profile", "-r", rate, "-d", seconds, "-f", "collapsed", "-o", path,
+                         *options])
     found = COUNTS.search(said)
     assert found, said
-    time = float(found[2])
-    return {"samples": int(found[1]) / time, "threads": int(found[3]) / time, "core": 100 * (used() - before) / time,
-            "mb": told.ru_maxrss / 1024, "dropped": 100 * int(found[4]) / max(1, int(found[3]))}
+    spent, threads, stopped = float(found[2]), int(found[3]), STOPPED.search(said)
+    return {"samples": int(found[1]) / spent, "threads": threads / spent, "core": 100 * cpu / spent, "mb": mb,
+            "cpu": cpu, "dropped": 100 * int(found[4]) / max(1, threads), "stop": float(stopped[1]) if stopped else 0.0}
+
+
+def py_spy(pid, rate, seconds, *options):
+    """As profile, of py-spy record; None."""
+    command = peer("py-spy")
+    if not command:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        done = run([command, "record", "-r", rate, "-d", seconds, "-f", "raw", "-o", folder + "/raw", "-p", pid, "-i", "-t",
+                    *options])
+        if not done or not os.path.exists(folder + "/raw"):
+            return None
+        threads = sum(collapsed(folder + "/raw").values())
+    return {"threads": threads / seconds, "cpu": done[1], "core": 100 * done[1] / seconds, "mb": done[2]}
 
 
 def newest():
@@ -42,72 +77,132 @@ def newest():
 
 
 def rates(figures, options, cpython_sampler):
-    """As fast as it goes, the same target for both, names resolved and counted."""
+    """As fast as it goes, the same target for all, names resolved and counted, by the processor time it took."""
     python, seconds = newest(), 1 if options.quick else 3
     for count in THREADS[:3] if options.quick else THREADS:
         with of_root(python, "parked.py", count) as target:
             target.settle()
-            ours = profile(target.pid, 1000000, seconds, "--idle")
-            name = "thread samples a second, {} threads, CPython {}".format(count + 1, python.id.split("-")[0])
-            theirs = None
+            ours = profile(target.pid, FULL_RATE, seconds, "--idle")
+            rate = ours["threads"] * seconds / ours["cpu"]
+            name = "thread samples a second of one core, {} threads, CPython {}".format(count, python.id.split("-")[0])
+            before, theirs = processor_seconds(), None
             if python.minor >= (3, 15):
                 counts = cpython_sampler(python, target.pid, "1000khz", seconds)
-                theirs = sum(counts.values()) / seconds if counts else None
-            ratio = ours["threads"] / theirs if theirs else None
-            figures.add(name, ours["threads"] / 1e3, "thousand (dropped {:.2f} %)".format(ours["dropped"]), "≥ 2 ×",
+                theirs = sum(counts.values()) / (processor_seconds() - before) if counts else None
+            ratio = rate / theirs if theirs else None
+            figures.add(name, rate / 1e3, "thousand (dropped {:.2f} %, {:.0f} MB)".format(ours["dropped"], ours["mb"]), "≥ 2 ×",
                         None if ratio is None else ratio >= 2, "CPython 3.15's sampler", theirs and theirs / 1e3, ratio)
+            spy = py_spy(target.pid, 10000, seconds)
+            if spy:
+                spied = spy["threads"] * seconds / spy["cpu"]
+                figures.add("the same", rate / 1e3, "thousand", None, None, "py-spy record", spied / 1e3, rate / spied)
 
 
-def py_spy(pid, seconds, *options):
-    """Share of a core that py-spy record takes at 100 Hz, %; None."""
-    command = peer("py-spy")
-    if not command:
-        return None
-    before = used()
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([command, "record", "-r", "100", "-d", str(seconds), "-f", "raw", "-o", folder + "/raw", "-p",
-                               str(pid), *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds + 60)
-    return 100 * (used() - before) / seconds if done.returncode == 0 else None
+def truth(figures, options, cpython_sampler, wrong_share):
+    """The alternating program at 1 kHz, every CPython."""
+    seconds, worst_wrong, worst_dropped = 1 if options.quick else 2, 0.0, 0.0
+    for python in pythons.found():
+        if python.container or "jit" in python.how:
+            continue
+        for shape in ("own", "shared"):
+            with of_root(python, "alternate.py", shape, 14) as target, tempfile.TemporaryDirectory() as folder:
+                os.sched_setaffinity(target.pid, {max(os.sched_getaffinity(0))})
+                ours = profile(target.pid, 1000, seconds, "--idle", path=folder + "/raw")
+                wrong = wrong_share(collapsed(folder + "/raw"))
+                worst_wrong, worst_dropped = max(worst_wrong, wrong), max(worst_dropped, ours["dropped"])
+                print("  {} {}: wrong {:.3f} %, dropped {:.3f} %, {:.0f} a second".format(
+                    python.id, shape, wrong, ours["dropped"], ours["samples"]), file=sys.stderr, flush=True)
+                if python.minor >= (3, 15):
+                    counts = cpython_sampler(python, target.pid, "1khz", seconds) or {}
+                    told = sum(counts.values())
+                    figures.add("wrong stacks in a profile, {} functions, CPython 3.15".format(shape), wrong, "%", "≤ 0.1 %",
+                                wrong <= 0.1, "CPython 3.15's sampler", wrong_share(counts) if counts else None)
+                    figures.add("dropped of it", ours["dropped"], "%", "≤ 1 %", ours["dropped"] <= 1,
+                                "CPython 3.15's sampler", 100 * max(0.0, 1 - told / (1000 * seconds)) if counts else None)
+    figures.bound("wrong stacks in a profile, the worst CPython", worst_wrong, "%", 0.1)
+    figures.bound("dropped of it, the worst CPython", worst_dropped, "%", 1)
 
 
 def costs(figures, options):
-    """At 100 Hz and 30 threads."""
-    seconds = 3 if options.quick else 10
+    """At 100 Hz, by threads."""
+    seconds = 3 if options.quick else 6
     python = max((one for one in pythons.found() if not one.root and not one.container), key=lambda one: one.version)
-    with of_root(python, "parked.py", 29) as target:
-        target.settle()
-        ours, theirs = profile(target.pid, 100, seconds), py_spy(target.pid, seconds)
-        figures.add("sampling at 100 Hz, 30 threads", ours["core"], "% of a core", "≤ 3 %", ours["core"] <= 3, "py-spy record",
-                    theirs, theirs and ours["core"] / theirs)
-        figures.bound("memory of it", ours["mb"], "MB", 60)
+    for count in (30, 160):
+        with of_root(python, "parked.py", count) as target:
+            target.settle()
+            ours, theirs = profile(target.pid, 100, seconds), py_spy(target.pid, 100, seconds)
+            figures.add("sampling at 100 Hz, {} threads".format(count), ours["core"], "% of a core", "≤ 3 %" if count == 30 else None,
+                        ours["core"] <= 3 if count == 30 else None, "py-spy record", theirs and theirs["core"],
+                        theirs and ours["core"] / theirs["core"])
+            figures.add("memory of it", ours["mb"], "MB", None, None, "py-spy record", theirs and theirs["mb"],
+                        theirs and ours["mb"] / theirs["mb"])
+
+
+def growth(figures, options):
+    """What an hour at 1 kHz comes to: the growth between two profiles, the second of four times the samples."""
+    python = max((one for one in pythons.found() if not one.root and not one.container), key=lambda one: one.version)
+    with of_root(python, "alternate.py", "own", 14) as target:
+        with tempfile.TemporaryDirectory() as folder:
+            short, long = (profile(target.pid, 10000, seconds, "--idle", "-f", "sqlite", path=folder + "/raw")
+                           for seconds in (3, 12))
+    more = max(0.0, long["mb"] - short["mb"]) / max(1.0, long["samples"] * 12 - short["samples"] * 3)
+    figures.bound("memory of an hour at 1 kHz, by growth", long["mb"] + more * 3.6e6, "MB", 60)
+
+
+def mean_step(job):
+    """Of the steps since the last call; of one at least."""
+    told = job.period()
+    while not told["steps"]:
+        time.sleep(0.05)
+        told = job.period()
+    return told["mean"]
 
 
 def slow_down(figures, options, job):
-    """Median training step beside a profile at 100 Hz, by pairs of periods without and with it."""
-    seconds = 2 if options.quick else 5
-    ways = [("profile", []), ("profile --native", ["--native"])]
-    for name, more in ways:
-        ratios = []
-        for _ in range(2 if options.quick else 4):
+    """Mean training step beside a profile at 100 Hz, by pairs of periods without and with it."""
+    seconds = 2
+    ways = [("profile", lambda: profile(job.pid, 100, seconds)), ("profile --native", lambda: profile(job.pid, 100, seconds, "--native"))]
+    if peer("py-spy"):
+        ways.append(("py-spy record", lambda: py_spy(job.pid, 100, seconds)))
+    for name, beside in ways:
+        ratios, told = [], []
+        for _ in range(2 if options.quick or "py-spy" in name else 6):
             job.period()
-            subprocess.run(["sleep", str(seconds)], check=True)
-            alone = job.period()["median"]
-            profile(job.pid, 100, seconds, *more)
-            ratios.append(job.period()["median"] / alone)
-        figures.bound("training step beside `{}` at 100 Hz".format(name), 100 * (statistics.median(ratios) - 1), "% longer",
-                      5 if more else 1)
+            time.sleep(seconds)
+            alone = mean_step(job)
+            told.append(beside())
+            ratios.append(mean_step(job) / alone)
+        slower, ours = 100 * (statistics.median(ratios) - 1), "probing" if "py-spy" not in name else None
+        reached = statistics.median(one["samples"] for one in told) if ours else 0
+        figures.add("training step of 160 threads beside `{}` at 100 Hz".format(name), slower,
+                    "% longer" + (" ({:.0f} Hz reached, {:.1f} % of a core)".format(reached, statistics.median(
+                        one["core"] for one in told)) if ours else ""),
+                    None if not ours else "≤ 5 %" if "native" in name else "≤ 1 %",
+                    None if not ours else slower <= (5 if "native" in name else 1))
+        if "native" in name:
+            figures.bound("longest stop of a thread by it", max(one["stop"] for one in told), "ms", 0.2)
 
 
-def parts(training_job, cpython_sampler, torch_python):
-    def profiling(figures, options):
+def parts(training_job, cpython_sampler, torch_python, wrong_share):
+    def profiling_rates(figures, options):
         rates(figures, options, cpython_sampler)
+
+    def profiling_truth(figures, options):
+        truth(figures, options, cpython_sampler, wrong_share)
+
+    def profiling_costs(figures, options):
         costs(figures, options)
+
+    def profiling_growth(figures, options):
+        growth(figures, options)
+
+    def profiling_slow_down(figures, options):
         if not torch_python():
             print("  no Python with torch: left out", file=sys.stderr)
             return
-        job = training_job()
+        job = training_job(160)
         try:
             slow_down(figures, options, job)
         finally:
             job.target.end()
-    return [profiling]
+    return [profiling_rates, profiling_truth, profiling_costs, profiling_growth, profiling_slow_down]

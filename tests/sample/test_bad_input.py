@@ -9,7 +9,7 @@ import time
 import pytest
 
 from profiles import Told, profile, sampling, stacks
-from target import PROBING, Target, probing
+from target import PROBING, Target, children, probing
 
 
 def begin(pid, path, *options):
@@ -53,6 +53,42 @@ def test_target_becomes_another_program(any_python, tmp_path):
         assert stacks(tmp_path / "p.txt")
     finally:
         target.end()
+
+
+FORKING = """
+import os, time
+def parent():
+    end = time.time() + 30
+    while time.time() < end:
+        pass
+def child():
+    end = time.time() + 30
+    while time.time() < end:
+        pass
+os.write(1, b"ready\\n")
+time.sleep(0.5)
+for number in range(20):
+    if os.fork() == 0:
+        os._exit(0)
+if os.fork() == 0:
+    child()
+parent()
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-s"]])
+def test_target_forks(any_python, tmp_path, options):
+    """Children are sampled when that is asked for; those that end at once harm nothing."""
+    (tmp_path / "forking.py").write_text(FORKING)
+    target = Target(any_python, "forking.py", folder=str(tmp_path))
+    try:
+        told = profile(target.pid, tmp_path / "p.txt", *options, seconds=4)
+        names = {frame.split(" (")[0] for frames, _ in stacks(tmp_path / "p.txt") for frame in frames}
+    finally:
+        for pid in children(target.pid):
+            os.kill(pid, signal.SIGKILL)
+        target.end()
+    assert "parent" in names and ("child" in names) == bool(options), (told.text, names)
 
 
 def test_target_is_stopped(start, any_python, tmp_path):

@@ -115,6 +115,26 @@ def test_native_frames(start, any_python, tmp_path):
     assert not any(frame.endswith(".py)") for frame in most[names.index("spend") + 1:])
 
 
+SPINS = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "sample", ".libs", "spins.so")
+
+
+def test_spinning_waits(start, any_python, tmp_path):
+    """Threads that spin for a GPU or for other ranks are named as waiting, and do not count as running."""
+    target = start(any_python, "spins.py", SPINS)
+    profile(target.pid, tmp_path / "cpu.txt", "--native", "--mode", "cpu", seconds=4)
+    rows = [(list(map(function, frames)), count) for frames, count in stacks(tmp_path / "cpu.txt")]
+    spent = {name: sum(count for frames, count in rows if name in frames)
+             for name in ("cudaStreamSynchronize", "ncclGroupEnd", "compute")}
+    whole = sum(spent.values())
+    assert whole > 50 and abs(spent["cudaStreamSynchronize"] / whole - 0.6) < 0.15, spent
+    for frames, _ in rows:
+        told = "(waits for CUDA)" if "cudaStreamSynchronize" in frames else "(waits for NCCL)" if "ncclGroupEnd" in frames else None
+        assert (frames[-1] == told) if told else not frames[-1].startswith("(waits"), frames
+    profile(target.pid, tmp_path / "active.txt", "--native", seconds=4)
+    names = {name for frames, _ in stacks(tmp_path / "active.txt") for name in map(function, frames)}
+    assert "compute" in names and not names & {"cudaStreamSynchronize", "ncclGroupEnd"}, names
+
+
 CHILD = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time\\ndef busy():\\n    end = time.time() + 3\\n"
