@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 
 #include "out.h"
 
@@ -21,6 +22,16 @@ static void hide_variable(void)
     unsetenv(variable);
 }
 
+static void note_readers(FILE *from, const char *file)
+{
+    char note[400];
+    struct stat st;
+    if (fstat(fileno(from), &st) != 0 || !S_ISREG(st.st_mode) || !(st.st_mode & 077))
+        return;
+    snprintf(note, sizeof note, "others than its owner may open %.300s: chmod 600", file);
+    prb_out_note(note);
+}
+
 bool prb_serve_token(const char *file, char **token_out, struct prb_error *err)
 {
     char text[TOKEN_MAX + 1];
@@ -31,6 +42,7 @@ bool prb_serve_token(const char *file, char **token_out, struct prb_error *err)
         if (!from || !got)
             return prb_cli_fail(err, PRB_NOT_FOUND, "", "no token can be read from %s: %s", file,
                                 from ? "it is empty" : strerror(errno));
+        note_readers(from, file);
         text[got] = '\0';
         text[strcspn(text, "\r\n")] = '\0';
         given = text;

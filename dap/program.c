@@ -211,12 +211,29 @@ static void *read_output(void *context)
 
 /* ---- the whole ---- */
 
+static bool is_console(const char *name)
+{
+    static const char *const names[] = {"internalConsole", "integratedTerminal",
+                                        "externalTerminal"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
 static bool start(struct prb_dap_program *program, const json_t *arguments, struct prb_error *err)
 {
     PRB_AUTO(prb_dap_words) struct prb_dap_words command = {0};
     const char *console = "internalConsole";
     char gate[sizeof program->folder + 8];
-    if (!prb_dap_get_text(arguments, "console", &console, err) || !make_gate(program, err))
+    if (!prb_dap_get_text(arguments, "console", &console, err))
+        return false;
+    if (!is_console(console))
+        return prb_fail(err, PRB_USAGE,
+                        "console is internalConsole, integratedTerminal or externalTerminal, not "
+                        "\"%s\"",
+                        console);
+    if (!make_gate(program, err))
         return false;
     snprintf(gate, sizeof gate, "%s/gate", program->folder);
     if (!prb_dap_program_command(gate, arguments, &command, err))

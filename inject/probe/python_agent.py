@@ -45,14 +45,18 @@ def name_of(value):
         return "object"
 
 
-def plain(error):
-    """TYPE: MESSAGE of an exception, whatever its own methods do."""
+def message(error):
+    """The text of an exception, whatever its own methods do."""
     try:
-        message = str(error)
+        return str(error)[:1000]
     except Exception as other:
-        message = "<its str raised {}>".format(name_of(other))
-    name = name_of(error)
-    return name + ": " + message[:1000] if message else name
+        return "<its str raised {}>".format(name_of(other))
+
+
+def plain(error):
+    """TYPE: MESSAGE of an exception."""
+    text, name = message(error), name_of(error)
+    return name + ": " + text if text else name
 
 
 class Refused(Exception):

@@ -146,6 +146,21 @@ def test_log_message(attached, python):
     assert not session.seen("stopped")
 
 
+def test_log_message_with_conversions(attached, any_python):
+    """As in an f-string; a colon of the expression's own stays one."""
+    program, session = attached(any_python)
+    wanted = "{str(i)!r}|{i:>4}|{i!r:>3}|{'a:b'[1:2]}|{ {i: 'x!r'}[i] }|{'ab'[0:1]:*^5}|{1!=2}|{i:04d}"
+    point, = set_lines(session, program, ("cold", {"logMessage": wanted}))
+    assert point["verified"], point
+    program.run("cold")
+    for i in range(3):
+        text = "{!r}|{:>4}|{:>3}|:|x!r|**a**|True|{:04d}".format(str(i), i, i, i)
+        session.event("output", lambda output: text in output["output"])
+    for wrong in ("{i!x}", "{i!}", "{!r}", "{:4}", "{i i:4}"):
+        point, = set_lines(session, program, ("cold", {"logMessage": wrong}))
+        assert not point["verified"] and "SyntaxError" in point["message"], (wrong, point)
+
+
 def test_log_message_with_a_condition(attached, any_python):
     program, session = attached(any_python)
     set_lines(session, program, ("cold", {"logMessage": "i={i}", "condition": "i == 2"}))
@@ -217,7 +232,7 @@ def test_raised(attached, python):
     assert frame["line"] == program.line("raise") and local_variables(session, frame)["text"]["value"] == "'caught one'"
     info = session.request("exceptionInfo", {"threadId": body["threadId"]})
     assert info["exceptionId"].endswith("ValueError") and info["breakMode"] == "always"
-    assert info["details"]["typeName"] == "ValueError" and "caught one" in info["details"]["message"]
+    assert info["details"]["typeName"] == "ValueError" and info["details"]["message"] == info["description"] == "caught one"
     assert "fails" in info["details"]["stackTrace"]
     session.request("setExceptionBreakpoints", {"filters": []})
     resume(session, body["threadId"])

@@ -147,6 +147,15 @@ def test_a_terminal_that_is_refused(client, any_python, tmp_path):
     assert answer["success"] is False and "runInTerminal" in answer["message"], answer
 
 
+def test_a_console_that_is_none(client, any_python, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("pass\n")
+    session = client()
+    session.initialize(supportsRunInTerminalRequest=True)
+    answer = session.answer(session.send("launch", {"program": str(path), "python": any_python.executable, "console": "terminal"}))
+    assert answer["success"] is False and "integratedTerminal" in answer["message"], answer
+
+
 def test_terminate_what_was_launched(launch, any_python, folders):
     session, pid = launch(any_python, program=os.path.join(folders(any_python)[1], "debugged.py"), args=["hot"])
     session.request("terminate", {})

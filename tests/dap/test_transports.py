@@ -148,6 +148,15 @@ def test_token(debuggee, client, serve, any_python, tmp_path, given):
     assert TOKEN not in "".join(server.said + server.errors)
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_token_that_others_can_read(debuggee, serve, any_python, tmp_path, mode):
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(mode)
+    server = serve(debuggee(any_python), "--listen", "--token-file", str(tmp_path / "token"))
+    server.end()
+    assert ("chmod 600" in "".join(server.errors)) == (mode != 0o600)
+
+
 # ---- pause ----
 
 def test_pause(debuggee, client, serve, python):

@@ -132,6 +132,8 @@ def test_hexadecimal(at_values, python):
     told = {one["name"]: one["value"] for one in variables(session, reference, format={"hex": True})}
     assert told["integer"] == "0x2a" and told["negative"] == "-0x7"
     assert evaluate(session, "integer", frame, format={"hex": True})["result"] == "0x2a"
+    told = evaluate(session, "[1, (254,), {16: True, 'x': -3}]", frame, format={"hex": True})["result"]
+    assert told == "[0x1, (0xfe,), {0x10: True, 'x': -0x3}]"
     go_on(session, program, thread, "values")
 
 

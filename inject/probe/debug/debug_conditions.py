@@ -5,6 +5,7 @@ HITS = {
     "%": lambda count, n: n > 0 and count % n == 0,
 }
 MESSAGE_MAX = 8192
+CONVERSIONS = {"": None, "r": repr, "s": str, "a": ascii}
 names = part("names")  # noqa: F821
 
 
@@ -12,8 +13,26 @@ def compiled(text):
     return compile(text.strip(), "<condition>", "eval", 0, True)
 
 
+def shown(text):
+    """(code, conversion, format) of what stands between two braces: x, x!r, x:>4, as in an f-string."""
+    try:
+        return compiled(text), "", ""
+    except SyntaxError:
+        for at in range(len(text) - 1, 0, -1):
+            head, conversion, spec = text[:at], "", text[at:]
+            if spec[0] == "!" and (len(spec) == 2 or spec[2:3] == ":"):
+                conversion, spec = spec[1:2], spec[2:]
+            if conversion not in CONVERSIONS or spec[:1] not in ("", ":") or not (conversion or spec):
+                continue
+            try:
+                return compiled(head), conversion, spec[1:]
+            except SyntaxError:
+                continue
+        raise
+
+
 def pieces(message):
-    """Text and code objects, one after the other; two braces are one."""
+    """Text and what shown() makes of expressions, one after the other; two braces are one."""
     found = []
     text, at = "", 0
     while at < len(message):
@@ -23,7 +42,7 @@ def pieces(message):
             at += 2
         elif char == "{":
             expression, at = closed(message, at + 1)
-            found += [text, compiled(expression)]
+            found += [text, shown(expression)]
             text = ""
         else:
             text += char
@@ -98,7 +117,10 @@ class Rule(object):
         for piece in self.message:
             if not isinstance(piece, str):
                 try:
-                    piece = str(names.evaluated(piece, frame))[:MESSAGE_MAX]
+                    code, conversion, spec = piece
+                    value = names.evaluated(code, frame)
+                    value = CONVERSIONS[conversion](value) if conversion else value
+                    piece = (format(value, spec) if spec else str(value))[:MESSAGE_MAX]
                 except engine.Interrupted:  # noqa: F821
                     raise
                 except BaseException as error:

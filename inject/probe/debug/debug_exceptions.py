@@ -132,7 +132,7 @@ def set_exception_breakpoints(session, given):
 
 def details(error, depth=0):
     kind = type(error)
-    found = {"message": AGENT["plain"](error), "typeName": kind.__name__, "fullTypeName": full_name(kind),  # noqa: F821
+    found = {"message": AGENT["message"](error), "typeName": kind.__name__, "fullTypeName": full_name(kind),  # noqa: F821
              "stackTrace": trace_text(error)}
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None and depth < CAUSES_MAX:
@@ -155,5 +155,5 @@ def exception_info(session, given):
     if stop is None or stop.exception is None:
         raise Failed("thread {} did not stop at an exception".format(given.get("threadId")), "NOT_FOUND")  # noqa: F821
     error = stop.exception
-    return {"exceptionId": full_name(type(error)), "description": AGENT["plain"](error), "breakMode": stop.mode,  # noqa: F821
+    return {"exceptionId": full_name(type(error)), "description": AGENT["message"](error), "breakMode": stop.mode,  # noqa: F821
             "details": details(error)}

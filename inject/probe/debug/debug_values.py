@@ -27,7 +27,13 @@ AGENT["part"]("show")  # noqa: F821
 
 
 class Text(AGENT["Shower"]):  # noqa: F821
+    def __init__(self, room, hexadecimal=False):
+        super(Text, self).__init__(room)
+        self.hexadecimal = hexadecimal
+
     def own(self, value):
+        if self.hexadecimal and type(value) is int:
+            return hex(value)
         known = provider(value)
         if known is not None:
             try:
@@ -51,7 +57,7 @@ def text(value, room=1024, hexadecimal=False):
         return hex(value)
     if kind in BRIEF or kind is int and value.bit_length() < BRIEF_BITS:
         return repr(value)
-    shower = Text(room)
+    shower = Text(room, hexadecimal)
     shower.value(value)
     return "".join(shower.parts)
 
