@@ -27,11 +27,12 @@ def pytest_report_header(config):
 
 @pytest.fixture(scope="session")
 def any_python():
-    """One interpreter, for what does not depend on its version."""
+    """One interpreter, for what does not depend on its version; of this root where there is one."""
     found = [python for python in pythons.found() if not python.container]
     if not found:
         pytest.skip("no interpreter to look at")
-    return found[len(found) // 2]
+    middle = len(found) // 2
+    return next((python for python in found[middle::-1] + found[middle:] if not python.root), found[middle])
 
 
 @pytest.fixture(scope="session")
