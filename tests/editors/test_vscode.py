@@ -306,6 +306,43 @@ def test_post_mortem(editor, plain, tmp_path, kind):
     code.ended()
 
 
+def crashed(project, folder):
+    """The dump that examples/crash.py leaves, which follows a bad pointer; the program is no more."""
+    python = torch_python()
+    if python is None:
+        pytest.skip("no Python with torch (./bootstrap check installs one)")
+    job = subprocess.Popen([python, training.copied("crash.py", project), "--wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, env=dict(os.environ, OMP_NUM_THREADS="1"), start_new_session=True)
+    try:
+        assert job.stdout.readline().startswith(b"ready ")
+        subprocess.run([PROBING, str(job.pid), "inject", "-c", "-D", "probing.crash_dir={}".format(folder)], check=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=DEADLINE)
+        job.communicate(b"\n", timeout=DEADLINE)
+    finally:
+        job.kill()
+        job.wait()
+    [dump] = glob.glob(os.path.join(str(folder), "crash-*.snap"))
+    return dump
+
+
+def test_crash_dump(editor, project, tmp_path):
+    """A crash dump by its name in launch.json: the stack at the crash, tensors among its variables, nothing runs."""
+    program, file = "crash.py", crashed(project, tmp_path)
+    code = editor({"type": "probing", "core": file}, vsix())
+    code.open(program, training.line_of("ctypes.memset", program))
+    code.press("F5")
+    code.debug_view()
+    code.stopped_in("fused_kernel", training.line_of("ctypes.memset", program), thread="MainThread")
+    assert "float32 [32, 10]" in code.variable("logits")
+    code.row("debug-call-stack", "train_step").click()
+    assert "float32 [32, 64]" in code.variable("batch")
+    code.picture("crash-dump")
+    code.evaluate("batch.sum()", "nothing runs here")
+    code.picture("crash-dump-evaluate")
+    code.press("Shift+F5")
+    code.ended()
+
+
 @pytest.mark.parametrize("console", ["internalConsole", "integratedTerminal"])
 def test_launch(editor, project, console):
     """A program started by VS Code, by itself or in its terminal, which ends with the session."""
