@@ -54,6 +54,7 @@ struct prb_command {
     const char *aliases;   /* separated by spaces, or "" */
     const char *summary;   /* one line, no final stop */
     const char *arguments; /* as in the usage line: "[TID]", or "" */
+    const char *words;     /* what the first of them may be, for completion; NULL: anything */
     size_t arguments_min, arguments_max;
     bool program; /* what follows the first argument is that program's, options too */
     enum prb_target_use target;

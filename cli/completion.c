@@ -82,8 +82,8 @@ static void print_bash(void)
         print_option_words((*at)->options);
         if (strcmp((*at)->name, "help") == 0)
             putchar(' '), print_command_words(" ");
-        if (strcmp((*at)->name, "completion") == 0)
-            fputs(" bash zsh fish", stdout);
+        if ((*at)->words)
+            printf(" %s", (*at)->words);
         puts("' -- \"$word\")) ;;");
     }
     fputs("    *) COMPREPLY=($(compgen -W '", stdout);
@@ -158,8 +158,8 @@ static void print_zsh(void)
         zsh_options((*at)->options, "            ");
         if (strcmp((*at)->name, "help") == 0)
             fputs("            '*:command:(", stdout), print_command_words(" "), puts(")' ;;");
-        else if (strcmp((*at)->name, "completion") == 0)
-            puts("            '*:shell:(bash zsh fish)' ;;");
+        else if ((*at)->words)
+            printf("            ':word:(%s)' '*:argument:_files' ;;\n", (*at)->words);
         else
             puts("            '*:argument:_files' ;;");
     }
@@ -216,7 +216,10 @@ static void print_fish(void)
         print_quoted((*at)->summary);
         puts("'");
     }
-    puts("complete -c probing -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'");
+    for (const struct prb_command *const *at = prb_commands; *at; at++)
+        if ((*at)->words)
+            printf("complete -c probing -n '__fish_seen_subcommand_from %s' -a '%s'\n", (*at)->name,
+                   (*at)->words);
     printf("complete -c probing -n '__fish_seen_subcommand_from help' -f -a '");
     print_command_words(" ");
     puts("'");
@@ -250,6 +253,7 @@ const struct prb_command prb_command_completion = {
     .aliases = "",
     .summary = "print the completion script of a shell",
     .arguments = "bash|zsh|fish",
+    .words = "bash zsh fish",
     .arguments_min = 1,
     .arguments_max = 1,
     .target = PRB_USES_NO_TARGET,

@@ -178,6 +178,7 @@ const struct prb_command prb_command_crash = {
     .aliases = "",
     .summary = "crash dumps: list a folder of them, show one",
     .arguments = "list|show|export [FOLDER|FILE]",
+    .words = "list show export",
     .arguments_max = 3,
     .target = PRB_USES_NO_TARGET,
     .description =

@@ -10,6 +10,7 @@
 
 #define TEXT_COLUMNS 80
 #define USAGE_COLUMNS 27 /* of "-f, --format FORMAT" */
+#define NAMES_COLUMNS 20 /* of "list (ls l)", and a space */
 
 static const char *const meanings[] = {
     [PRB_OK] = "done",
@@ -158,10 +159,12 @@ static void print_all(void)
            "  probing PID COMMAND; probing -t TARGET COMMAND; probing -n TEXT COMMAND\n");
     title("Commands");
     for (const struct prb_command *const *at = prb_commands; *at; at++) {
-        char names[48];
-        snprintf(names, sizeof names, "%s%s%s%s", (*at)->name, *(*at)->aliases ? " (" : "",
-                 (*at)->aliases, *(*at)->aliases ? ")" : "");
-        printf("  %-19s %s\n", names, (*at)->summary);
+        char names[80];
+        int length =
+            snprintf(names, sizeof names, "%s%s%s%s", (*at)->name, *(*at)->aliases ? " (" : "",
+                     (*at)->aliases, *(*at)->aliases ? ")" : "");
+        printf("  %-*s%s", NAMES_COLUMNS, names, length < NAMES_COLUMNS ? "" : "\n  ");
+        printf("%*s%s\n", length < NAMES_COLUMNS ? 0 : NAMES_COLUMNS, "", (*at)->summary);
     }
     title("Options");
     print_options(prb_global_options);

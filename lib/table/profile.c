@@ -6,7 +6,8 @@ static const struct prb_column columns[] = {PRB_PROFILING_COLUMNS, PRB_PROFILING
 const struct prb_table prb_table_profile = {
     .schema = "main",
     .name = "profile",
-    .doc = "The same of a live target: profile(seconds, rate) samples it when the query runs.",
+    .doc =
+        "profiling_data of a live target, which profile(seconds, rate) samples as the query runs",
     .columns = columns,
     .needs_target = true,
     .fill = prb_profiling_rows,

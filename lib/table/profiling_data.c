@@ -8,8 +8,8 @@ const struct prb_table prb_table_profiling_data = {
     .schema = "main",
     .name = "profiling_data",
     .doc =
-        "Stays of threads in functions, waiting ones too: of a saved profile, or of a live target "
-        "sampled for one second at 100 Hz, or as profiling_data(seconds, rate) says.",
+        "stays of threads in functions, waiting ones too: of a saved profile, or of a live target "
+        "sampled for a second at 100 Hz, or as profiling_data(seconds, rate) says",
     .columns = columns,
     .fill = prb_profiling_rows,
 };

@@ -172,6 +172,14 @@ def test_a_full_disk_is_told():
     assert done.returncode == 11 and b"standard output" in done.stderr
 
 
+def test_help_in_columns(probing):
+    """Every summary begins in one column, however many aliases a command has."""
+    listed = probing("help").works().split("Commands\n")[1].split("\nOptions")[0]
+    columns = [line[22:] for line in listed.splitlines()]
+    for name in COMMANDS:
+        assert probing("help", name).works().splitlines()[0].split(": ", 1)[1] in columns, name
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(probing, shell, tmp_path):
     text = probing("completion", shell).works()
@@ -201,6 +209,7 @@ def test_bash_completes(probing, tmp_path):
     assert "--native" in complete("123", "bt", "--")
     assert complete("123", "query", "-f", "js") == ["json", "jsonl"]
     assert complete("help", "ver") == ["version"]
+    assert complete("crash", "ex") == ["export"]
 
 
 def test_man_page(probing, tmp_path):

@@ -156,6 +156,14 @@ def test_a_console_that_is_none(client, any_python, tmp_path):
     assert answer["success"] is False and "integratedTerminal" in answer["message"], answer
 
 
+def test_the_main_thread_has_its_name(launch, any_python, tmp_path):
+    """Though the program never imported threading, which knows the names."""
+    path = tmp_path / "program.py"
+    path.write_text("import sys, time\nassert 'threading' not in sys.modules\nwhile True:\n    time.sleep(0.01)\n")
+    session, pid = launch(any_python, program=str(path))
+    assert [(one["id"], one["name"]) for one in session.request("threads")["threads"]] == [(pid, "MainThread")]
+
+
 def test_terminate_what_was_launched(launch, any_python, folders):
     session, pid = launch(any_python, program=os.path.join(folders(any_python)[1], "debugged.py"), args=["hot"])
     session.request("terminate", {})

@@ -1,5 +1,6 @@
 # The threads of the program: idents, names, and the frames that are theirs (ours, above or of helpers, are left out).
 import _thread
+import os
 import sys
 
 LAUNCHER = ("_probing_wait", "_probing_run")
@@ -74,7 +75,8 @@ def name(ident):
             return str(known.name)
         except Exception:
             pass
-    return "Thread-{}".format(native(ident))
+    number = native(ident)
+    return "MainThread" if number == os.getpid() else "Thread-{}".format(number)
 
 
 class Numbers(object):
