@@ -55,20 +55,9 @@ def _call(kind: str, name: str, *arguments: str) -> Any:
     return gdb.parse_and_eval("(({} (*)()){})({})".format(kind, name, ", ".join(arguments)))
 
 
-class _Settings:
+def _settings() -> Any:
     """Only the chosen thread runs, and a call that does not end is shown as one."""
-
-    WANTED = {"scheduler-locking": "on", "unwindonsignal": "off"}
-
-    def __enter__(self) -> None:
-        self.before = {name: gdb.parameter(name) for name in self.WANTED}
-        for name, value in self.WANTED.items():
-            gdb.execute("set {} {}".format(name, value), to_string=True)
-
-    def __exit__(self, *exception: Any) -> None:
-        for name, value in self.before.items():
-            told = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
-            gdb.execute("set {} {}".format(name, told), to_string=True)
+    return session.settings({"scheduler-locking": "on", "unwindonsignal": "off", "language": "c"})
 
 
 def c_string(value: str) -> str:
@@ -116,7 +105,7 @@ def _settle() -> None:
         if one.thread.tid not in present:
             _left.remove(one)
             continue
-        with session.selected_thread(one.thread.tid), _Settings():
+        with session.selected_thread(one.thread.tid), _settings():
             if one.is_over():
                 _left.remove(one)
                 one.end()
@@ -150,7 +139,7 @@ def _broke_off(call: _Call, error: BaseException) -> BaseException:
 
 def evaluate(expression: str, one: model.Thread) -> str:
     """The string that an expression of Python gives, evaluated in __main__ on that thread."""
-    with session.selected_thread(one.tid), _Settings():
+    with session.selected_thread(one.tid), _settings():
         call = _Call(one)
         try:
             names = int(_call("void *", "PyModule_GetDict", "((void * (*)())PyImport_AddModule)(\"__main__\")"))

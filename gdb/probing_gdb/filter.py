@@ -77,13 +77,7 @@ class PythonFrame(FrameDecorator):
 
 def has_python() -> bool:
     """Whether an interpreter is mapped, by what gdb knows of symbols: cheap, in programs without one."""
-    for name in selection.EVALUATORS[:2]:
-        try:
-            gdb.parse_and_eval("(long)&" + name)
-            return True
-        except gdb.error:
-            continue
-    return False
+    return any(session.function_at(name) is not None for name in selection.EVALUATORS[:2])
 
 
 def _merged(decorators: Iterator[Any]) -> Iterator[Any]:

@@ -24,10 +24,9 @@ def is_evaluator(frame: Any) -> bool:
 def _interpreter() -> Optional[str]:
     """The file whose functions are the interpreter's machinery; None: the program itself, or not known."""
     for name in EVALUATORS[:2]:
-        try:
-            return gdb.solib_name(int(gdb.parse_and_eval("(long)&" + name)))
-        except (gdb.error, OverflowError):
-            continue
+        addr = session.function_at(name)
+        if addr is not None:
+            return gdb.solib_name(addr)
     return None
 
 

@@ -204,6 +204,35 @@ class Target:
             self._library.prb_parts_free(raw)
 
 
+class settings:
+    """Settings of gdb's, by name, as long as it lasts."""
+
+    def __init__(self, wanted: Dict[str, str]) -> None:
+        self.wanted = wanted
+        self.before = {}  # type: Dict[str, Any]
+
+    def _set(self, values: Dict[str, Any]) -> None:
+        for name, value in values.items():
+            told = ("off", "on")[value] if isinstance(value, bool) else value
+            gdb.execute("set {} {}".format(name, told), to_string=True)
+
+    def __enter__(self) -> None:
+        self.before = {name: gdb.parameter(name) for name in self.wanted}
+        self._set(self.wanted)
+
+    def __exit__(self, *exception: Any) -> None:
+        self._set(self.before)
+
+
+def function_at(name: str) -> Optional[int]:
+    """Where a function of the program lies, whatever language gdb thinks in."""
+    with settings({"language": "c"}):
+        try:
+            return int(gdb.parse_and_eval("(long)&" + name)) & 0xFFFFFFFFFFFFFFFF
+        except (gdb.error, OverflowError):
+            return None
+
+
 class selected_thread:
     """Select a thread by the kernel's number, and the one before again at the end; other frames stay as they are."""
 

@@ -19,6 +19,8 @@ COMMANDS = {
     "plain": "bt",
     "full": "bt full",
     "raw": "bt -no-filters",
+    "rust": "with language rust -- bt",
+    "language": "show language",
     "list": "py-list",
     "function": "print $py_function()",
     "line": "print $py_line()",
@@ -71,6 +73,7 @@ LIVE = {
     "snapshot": "probing snapshot {snapshot}",
     "eval": "probing eval LIMIT + 1",
     "eval-local": "probing eval step, text",
+    "eval-rust": "with language rust -- probing eval LIMIT + 2",
     "eval-print": "probing eval print('printed'); x = 3; print(x)",
     "eval-raises": "probing eval 1 / 0",
     "eval-after": "py-bt -thread -python",
@@ -181,6 +184,9 @@ def test_plain_backtrace(told):
     in_order(["read", r"inner \(step=7, text=", r"called_back \(model=.*step=7"] + told["sort"] + ["middle", "main", "<module>"], told["plain"])
     assert "EvalFrame" not in told["plain"] and ("EvalFrame" in told["raw"] or not told["sort"])
     in_order(["inner", "values = ", "big = "], told["full"])
+    # A frame of another language, such as an extension's, changes how gdb reads expressions.
+    in_order(["inner", "called_back", "middle", "<module>"], told["rust"])
+    assert "auto" in told["language"]
 
 
 def test_selection(told):
@@ -239,6 +245,7 @@ def test_completion_and_help(told):
 def test_eval(sessions, python, gdb):
     told = sessions.of(python, gdb, "live")
     assert "running code in process {}".format(told["pid"]) in told["eval"] and told["eval"].strip().endswith("1001")
+    assert told["eval-rust"].strip().endswith("1002")
     assert "(7, 'äöü\\u202e')" in told["eval-local"]
     assert told["eval-print"].strip().endswith("printed\n3")
     assert "ZeroDivisionError" in told["eval-raises"]
