@@ -4,6 +4,7 @@ import html.parser
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -35,6 +36,19 @@ def test_svg(hostile, tmp_path, options):
     assert len(scripts) == 2
     json.loads(next(one for one in scripts if one.get("id") == "data").text)
     assert "nasty" in "".join(root.itertext())
+
+
+def test_svg_of_deep_stacks(tmp_path):
+    """A browser draws what is 50,000 frames deep: its script calls nothing so deep."""
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not chromium:
+        pytest.skip("no Chromium")
+    (tmp_path / "deep.txt").write_text(";".join("f{}".format(i) for i in range(50000)) + " 3\n")
+    probing("diff", tmp_path / "deep.txt", tmp_path / "deep.txt", "-o", tmp_path / "deep.svg")
+    done = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir={}".format(tmp_path / "user"),
+                           "--dump-dom", (tmp_path / "deep.svg").as_uri()], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          encoding="utf-8", timeout=120)
+    assert "f3999: 3 samples, 100.00 %" in done.stdout  # as the script words it
 
 
 class Tags(html.parser.HTMLParser):

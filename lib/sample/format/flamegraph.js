@@ -6,28 +6,24 @@
     const data = JSON.parse(document.getElementById("data").textContent);
     const stage = document.getElementById("stage");
     const bar = document.getElementById("status");
-    const SVG = "http://www.w3.org/2000/svg", WIDTH = 1200, ROW = 17, TOP = 64, LETTER = 6.6;
+    const SVG = "http://www.w3.org/2000/svg", WIDTH = 1200, ROW = 17, TOP = 64, LETTER = 6.6, DEPTH_MAX = 4000;
     const state = { inverted: data.inverted, only: "", search: null, zoom: [], tree: null };
 
+    // Without recursion: stacks can be 100,000 deep, and a browser's own is not.
     // A tree of {label, self, total, children, parent, base} over the weights that the filter lets through.
     function build() {
         const root = { label: -1, total: 0, base: 0, children: new Map(), parent: null };
-        const paths = new Map();
         function path(node) {
-            if (node === 0) return [];
-            let known = paths.get(node);
-            if (!known) {
-                known = path(data.parents[node]).concat(data.of[node]);
-                paths.set(node, known);
-            }
-            return known;
+            const labels = [];
+            for (; node !== 0; node = data.parents[node]) labels.push(data.of[node]);
+            return labels;
         }
         for (let i = 0; i < data.weights.length; i += 3) {
             const thread = data.threads[data.weights[i]];
             if (state.only && state.only !== "t" + data.weights[i] && state.only !== "p" + thread.process) continue;
             const value = data.weights[i + 2], base = data.base ? data.base[i / 3] : 0;
-            let labels = path(data.weights[i + 1]);
-            if (state.inverted) labels = labels.slice().reverse();
+            const labels = path(data.weights[i + 1]);
+            if (!state.inverted) labels.reverse();
             let at = root;
             at.total += value; at.base += base;
             for (const label of labels) {
@@ -106,17 +102,20 @@
         let deepest = 0, above = [];
         for (let at = focus.parent; at; at = at.parent) above.unshift(at);
         above.forEach(function (node, depth) { rectangle(node, 0, WIDTH, depth, true); });
-        (function place(node, x, width, depth) {
-            deepest = Math.max(deepest, rectangle(node, x, width, depth, false));
-            const children = Array.from(node.children.values());
+        const todo = [{ node: focus, x: 0, width: WIDTH, depth: above.length }];
+        while (todo.length) {
+            const one = todo.pop();
+            deepest = Math.max(deepest, rectangle(one.node, one.x, one.width, one.depth, false));
+            const children = Array.from(one.node.children.values());
             children.sort(function (a, b) { return name(a) < name(b) ? -1 : 1; });
-            let at = x;
+            let at = one.x;
             for (const child of children) {
-                const part = node.total ? width * child.total / node.total : 0;
-                if (part >= 0.3) place(child, at, part, depth + 1);
+                const part = one.node.total ? one.width * child.total / one.node.total : 0;
+                if (part >= 0.3 && one.depth < above.length + DEPTH_MAX)
+                    todo.push({ node: child, x: at, width: part, depth: one.depth + 1 });
                 at += part;
             }
-        })(focus, 0, WIDTH, above.length);
+        }
         const height = TOP + (deepest + 1) * ROW + 30;
         svg.setAttribute("height", height);
         svg.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
@@ -127,10 +126,11 @@
     function tell() {
         if (!state.search) { bar.textContent = data.counts; return; }
         let found = 0;
-        (function count(node) {
-            if (state.search.test(name(node))) { found += node.total; return; }
-            node.children.forEach(count);
-        })(state.tree);
+        for (const todo = [state.tree]; todo.length;) {
+            const node = todo.pop();
+            if (state.search.test(name(node))) found += node.total;
+            else node.children.forEach(function (child) { todo.push(child); });
+        }
         bar.textContent = `found: ${amount(found)}, ${share(found, state.tree.total)}`;
     }
 
