@@ -28,7 +28,9 @@ struct run {
     int64_t finite;
     double mean, squares; /* of the finite ones: sum of (element - mean)^2 */
     double mean_imag, norm;
-    double width; /* of a part of the histogram */
+    double edges[PRB_HISTOGRAM_MAX + 1], parts; /* of the histogram; 1 / width of a part */
+    int64_t bins[2]
+                [PRB_HISTOGRAM_MAX]; /* in turn: the same bin twice running would wait for itself */
 };
 
 /* ---- putting blocks together ---- */
@@ -226,31 +228,47 @@ static void block_range(struct run *run, const uint8_t *elements, size_t count)
     each_number(run, elements, count, widen);
 }
 
+/* The part of a number between the bounds.  The product rounds: the edges decide. */
+static inline unsigned bin_of(const double *edges, double low, double parts, unsigned last,
+                              double value)
+{
+    double at = (value - low) * parts;
+    unsigned bin = at < last ? (unsigned)at : last;
+    return bin - (value < edges[bin]) + (value >= edges[bin + 1]);
+}
+
 static void count_bin(struct run *run, double value)
 {
+    const struct prb_statistics *out = run->out;
+    if (value >= out->low && value <= out->high)
+        run->bins[0][bin_of(run->edges, out->low, run->parts, out->bins - 1, value)]++;
+}
+
+/* With the edges as numpy has them; the last part has its own end. */
+static void prepare_bins(struct run *run)
+{
     struct prb_statistics *out = run->out;
-    if (!(value >= out->low && value <= out->high))
-        return;
-    double at = (value - out->low) / run->width;
-    unsigned bin = run->width > 0 && at < out->bins ? (unsigned)at : out->bins - 1;
-    /* The division rounds: the edges decide. */
-    if (bin && value < out->low + bin * run->width)
-        bin--;
-    else if (bin + 1 < out->bins && value >= out->low + (bin + 1) * run->width)
-        bin++;
-    out->histogram[bin]++;
+    double width = (out->high - out->low) / out->bins;
+    for (unsigned i = 0; i < out->bins; i++)
+        run->edges[i] = out->low + i * width;
+    run->edges[out->bins] = INFINITY;
+    run->parts = width > 0 ? 1 / width : INFINITY;
 }
 
 static void block_histogram(struct run *run, const uint8_t *elements, size_t count)
 {
-    const float *values = run->narrow;
     if (run->type.swapped || run->type.dtype->kind != PRB_DTYPE_FLOAT) {
         each_number(run, elements, count, count_bin);
         return;
     }
-    memcpy(run->narrow, elements, count * sizeof *values);
-    for (size_t i = 0; i < count; i++)
-        count_bin(run, (double)values[i]);
+    double low = run->out->low, high = run->out->high, parts = run->parts;
+    unsigned last = run->out->bins - 1;
+    for (size_t i = 0; i < count; i++) {
+        float value;
+        memcpy(&value, elements + i * sizeof value, sizeof value);
+        if ((double)value >= low && (double)value <= high)
+            run->bins[i & 1][bin_of(run->edges, low, parts, last, (double)value)]++;
+    }
 }
 
 /* ---- all of it ---- */
@@ -324,11 +342,11 @@ static bool take_histogram(struct run *run, const struct prb_statistics_options 
         out->high += 0.5;
     }
     out->bins = options->bins < PRB_HISTOGRAM_MAX ? options->bins : PRB_HISTOGRAM_MAX;
-    run->width = (out->high - out->low) / out->bins;
+    prepare_bins(run);
     if (!pass(run, block_histogram, err))
         return false;
     for (unsigned i = 0; i < out->bins; i++)
-        out->histogram[i] *= run->repeated;
+        out->histogram[i] = (run->bins[0][i] + run->bins[1][i]) * run->repeated;
     return true;
 }
 

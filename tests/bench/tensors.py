@@ -1,14 +1,18 @@
-"""Statistics of tensors in GB/s of float32, beside what numpy and torch need inside for the same: a part of bench.py."""
+"""Statistics of tensors in GB/s of float32 and processor time, beside what numpy and torch take inside for the same set: a part
+of bench.py."""
 
 import json
 import os
+import shutil
 import subprocess
+import sys
+import tempfile
 
 from torch_python import torch_python
 
 SPEED = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "tensor_speed")
 
-# Says "ADDRESS NUMPY TORCH": where its tensor is, and GB/s of the same numbers by either library on one thread.
+# Says "ADDRESS" of its tensor and GB/s of the same numbers by either library on one thread, without and with the histogram.
 INSIDE = """
 import sys, time
 import numpy, torch
@@ -16,36 +20,61 @@ torch.set_num_threads(1)
 tensor = torch.randn(64 << 20)
 array = tensor.numpy()
 def by_numpy():
-    return (numpy.isnan(array).sum(), numpy.isinf(array).sum(), (array == 0).sum(), array.min(), array.max(), array.mean(),
-            array.std(), numpy.linalg.norm(array))
+    return (array.size, numpy.isnan(array).sum(), numpy.isinf(array).sum(), (array == 0).sum(), array.min(), array.max(),
+            array.mean(), array.std(), numpy.linalg.norm(array))
 def by_torch():
-    return (tensor.isnan().sum(), tensor.isinf().sum(), (tensor == 0).sum(), tensor.min(), tensor.max(), tensor.mean(),
-            tensor.std(), tensor.norm())
-def speed(work):
+    return (tensor.numel(), tensor.isnan().sum(), tensor.isinf().sum(), (tensor == 0).sum(), tensor.min(), tensor.max(),
+            tensor.mean(), tensor.std(), tensor.norm())
+def speed(*work):
     times = []
     for _ in range(3):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
+        begin = time.process_time()
+        for each in work:
+            each()
+        times.append(time.process_time() - begin)
     return tensor.numel() * 4e-9 / min(times)
-print(id(tensor), speed(by_numpy), speed(by_torch), flush=True)
+print(id(tensor), speed(by_numpy), speed(by_torch), speed(by_numpy, lambda: numpy.histogram(array, 40)),
+      speed(by_torch, lambda: torch.histc(tensor, 40)), flush=True)
 sys.stdin.read()
 """
 
 
+def speed(*words):
+    return json.loads(subprocess.run([SPEED] + [str(word) for word in words], stdout=subprocess.PIPE, check=True).stdout.decode())
+
+
+def beside(figures, where, told, peers):
+    figures.add("statistics of float32 " + where, told["sums"], "GB/s", "≥ 5 GB/s", told["sums"] >= 5)
+    figures.add("the bytes alone, as the kernel gives them", told["copy"], "GB/s")
+    for i, peer in enumerate(("numpy, inside", "torch, inside, one thread")):
+        for key, what, theirs in (("sums", "the same", peers[i]), ("histogram", "the same, histogram too", peers[i + 2])):
+            figures.add(what, told[key], "GB/s", "≥ " + peer, told[key] >= theirs, peer, theirs, theirs / told[key])
+
+
+def of_a_core(figures, pid, address, peers):
+    if not shutil.which("gcore"):
+        return
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        if shutil.disk_usage(folder).free < 8 << 30:
+            print("  no room for a core of 1 GB: left out", file=sys.stderr)
+            return
+        path = os.path.join(folder, "core")
+        subprocess.run(["gcore", "-o", path, str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120, check=True)
+        beside(figures, "of a core", speed("{}.{}".format(path, pid), address), peers)
+
+
 def tensors(figures, options):
-    told = json.loads(subprocess.run([SPEED], stdout=subprocess.PIPE, check=True).stdout)
-    for name, key in (("statistics of float32, one core", "sums"), ("the same, read from the kernel", "reading")):
-        figures.add(name, told[key], "GB/s", "≥ 5 GB/s", told[key] >= 5)
+    told = speed()
+    for name, key in (("in the cache", "cache"), ("in memory, without reading", "sums"), ("of this process, by the kernel", "reading")):
+        figures.add("statistics of float32 " + name, told[key], "GB/s", "≥ 5 GB/s", told[key] >= 5)
     if not torch_python():
         return
     child = subprocess.Popen([torch_python(), "-c", INSIDE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        address, by_numpy, by_torch = child.stdout.readline().decode().split()
-        ours = json.loads(subprocess.run([SPEED, str(child.pid), address], stdout=subprocess.PIPE, check=True).stdout)["process"]
-        for peer, theirs in (("numpy, inside", float(by_numpy)), ("torch, inside, one thread", float(by_torch))):
-            figures.add("statistics of another process's float32", ours, "GB/s", "≥ " + peer, ours >= theirs, peer, theirs,
-                        theirs / ours)
+        address, *peers = child.stdout.readline().decode().split()
+        peers = [float(word) for word in peers]
+        beside(figures, "of another process", speed(child.pid, address), peers)
+        of_a_core(figures, child.pid, address, peers)
     finally:
         child.kill()
         child.wait()
