@@ -33,6 +33,22 @@ static const char *wait_name(struct prb_member *member, const struct prb_seat *s
     return prb_profile_text(member->box, name);
 }
 
+/*
+ * A thread that waited and had no GIL since waits still, or runs native code: it is asked only
+ * every fourth sample, by turns, as reading its file is most of what such a thread costs.  What it
+ * ran meanwhile is counted then (catch_up).
+ */
+#define ASKED_EVERY 4
+
+static bool may_wait_on(const struct prb_member *member, const struct prb_seat *seat)
+{
+    const struct prb_raw_stacks *raw =
+        prb_sampler_last(member->target->runtimes[seat->runtime].sampler);
+    return member->options->mode == PRB_PROFILE_ACTIVE && raw->threads[seat->raw].at_rest &&
+           seat->doing.known && seat->doing.waits && seat->unasked + 1 < ASKED_EVERY &&
+           (member->number + seat->thread) % ASKED_EVERY != 0;
+}
+
 /* PRB_SAMPLED_*; only what the mode needs is asked of the kernel. */
 static unsigned look(struct prb_member *member, struct prb_seat *seat)
 {
@@ -44,6 +60,10 @@ static unsigned look(struct prb_member *member, struct prb_seat *seat)
         state = PRB_SAMPLED_GIL | (interpreter->gc ? PRB_SAMPLED_GC : 0);
     bool wanted =
         mode == PRB_PROFILE_ACTIVE || mode == PRB_PROFILE_EXCEPTION || member->options->states;
+    if (seat->has_task && !state && may_wait_on(member, seat)) {
+        seat->unasked++;
+        return PRB_SAMPLED_IDLE | (thread->state & PRB_SAMPLED_WANTS_GIL);
+    }
     if (seat->has_task && (wanted || mode == PRB_PROFILE_CPU)) {
         prb_doing_look(&seat->doing, member->target->proc, wanted && !state);
         thread->cpu_ns += seat->doing.used_ns;
@@ -123,12 +143,41 @@ static unsigned look_at_native(struct prb_member *member, struct prb_seat *seat,
     return state | PRB_SAMPLED_IDLE;
 }
 
+/* Count samples in which it was not asked and, by the processor time that it used, ran: with the
+ * stack that it had then.  state: what it does now, which is counted by itself. */
+static void catch_up(struct prb_member *member, struct prb_seat *seat, unsigned state,
+                     const struct prb_moment *moment)
+{
+    struct prb_profile_thread *thread = &member->box->threads[seat->thread];
+    uint64_t now_ns = state & PRB_SAMPLED_IDLE ? 0 : moment->period;
+    seat->owed_ns += seat->doing.used_ns;
+    seat->owed_ns -= now_ns < seat->owed_ns ? now_ns : seat->owed_ns;
+    uint64_t ran = seat->owed_ns / moment->period;
+    seat->owed_ns %= moment->period;
+    ran = ran < seat->unasked ? ran : seat->unasked;
+    seat->unasked = 0;
+    seat->shown = thread->node;
+    if (!ran || !seat->shown)
+        return;
+    uint64_t span = ran * moment->period;
+    prb_close_stay(member, seat, moment->now);
+    for (uint64_t i = 0; i < ran; i++) {
+        thread->idle_samples -= thread->idle_samples > 0;
+        add_weight(member, seat, moment->period);
+        if (member->box->timeline.wanted)
+            add_to_stay(member, seat, 0, moment->period,
+                        moment->now > span ? moment->now - span : 0);
+    }
+}
+
 void prb_count_seat(struct prb_member *member, struct prb_seat *seat,
                     const struct prb_moment *moment)
 {
     struct prb_profile_box *box = member->box;
-    unsigned state = look(member, seat);
+    unsigned unasked = seat->unasked, state = look(member, seat);
     struct prb_profile_thread *thread = &box->threads[seat->thread];
+    if (unasked && unasked == seat->unasked)
+        catch_up(member, seat, state, moment);
     box->profile.thread_samples++;
     if (!seat->told) {
         box->profile.dropped++;

@@ -39,6 +39,8 @@ struct prb_seat {
     bool has_task;
     unsigned asked;       /* how often its name and task were looked for */
     struct prb_doing doing;
+    unsigned unasked;     /* samples since doing was looked at */
+    uint64_t owed_ns;     /* processor time used in such samples and not counted yet, below one period */
     uint32_t native_node; /* with native frames: the stack of native_of, taken when its thread came to wait */
     uint32_t native_of;
     uint64_t native_turns; /* doing.turns then; no turn since: it stands there still */

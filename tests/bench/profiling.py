@@ -166,7 +166,7 @@ def slow_down(figures, options, job):
         ways.append(("py-spy record", lambda: py_spy(job.pid, 100, seconds)))
     for name, beside in ways:
         ratios, told = [], []
-        for _ in range(2 if options.quick or "py-spy" in name else 6):
+        for _ in range(2 if options.quick or "py-spy" in name else 4):
             job.period()
             time.sleep(seconds)
             alone = mean_step(job)

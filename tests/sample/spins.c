@@ -20,7 +20,18 @@ __attribute__((noinline)) static int spin(int ms)
 int cudaStreamSynchronize(int ms);
 int ncclGroupEnd(int ms);
 int compute(int ms);
+int rest_and_compute(int ms);
 
 int cudaStreamSynchronize(int ms) { return spin(ms) + 1; }
 int ncclGroupEnd(int ms) { return spin(ms) + 2; }
 int compute(int ms) { return spin(ms) + 3; }
+
+/* Again and again without end. */
+int rest_and_compute(int ms)
+{
+    const struct timespec rest = {0, (long)ms * 1000000};
+    for (;;) {
+        nanosleep(&rest, 0);
+        spin(ms);
+    }
+}

@@ -135,6 +135,38 @@ def test_spinning_waits(start, any_python, tmp_path):
     assert "compute" in names and not names & {"cudaStreamSynchronize", "ncclGroupEnd"}, names
 
 
+RESTING = """
+import ctypes, os, sys, threading, time
+library = ctypes.CDLL(sys.argv[1])
+threading.Thread(target=library.rest_and_compute, args=(25,), daemon=True).start()
+os.write(1, b"ready\\n")
+while True:
+    time.sleep(0.02)
+"""
+
+
+def ran(pid):
+    """Seconds that the youngest thread ran or waited for a processor."""
+    tid = max(map(int, os.listdir("/proc/{}/task".format(pid))))
+    with open("/proc/{}/task/{}/schedstat".format(pid, tid)) as file:
+        words = file.read().split()
+    return (int(words[0]) + int(words[1])) * 1e-9
+
+
+def test_what_runs_between_two_looks(any_python, tmp_path):
+    """A thread that rests without the GIL is not asked at every sample, and yet what it runs then is counted."""
+    (tmp_path / "resting.py").write_text(RESTING)
+    target = Target(any_python, "resting.py", [SPINS], folder=str(tmp_path))
+    try:
+        before = ran(target.pid)
+        told = profile(target.pid, tmp_path / "p.txt", "-r", 200, seconds=5)
+        after = ran(target.pid)
+    finally:
+        target.end()
+    counted = sum(count for frames, count in stacks(tmp_path / "p.txt") if any("run" in frame for frame in frames))
+    assert counted / told.samples == pytest.approx((after - before) / 5, rel=0.25), (counted, told.text, after - before)
+
+
 CHILD = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time\\ndef busy():\\n    end = time.time() + 3\\n"
