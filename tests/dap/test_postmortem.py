@@ -65,6 +65,18 @@ def test_stacks_and_variables(looked_at):
     assert session.seen("stopped")
 
 
+def test_evaluations_that_would_run_code(looked_at):
+    """Names, attributes and items are told; anything else is refused with the reason, and the session goes on."""
+    _, session = looked_at
+    frame = waiting_frame(session)
+    assert session.request("evaluate", {"expression": "i", "frameId": frame["id"]})["result"] == "0"
+    for expression in ("i + 1", "print(i)", "i = 2", "__import__('os')"):
+        told = session.refused("evaluate", {"expression": expression, "frameId": frame["id"], "context": "repl"})
+        assert "nothing runs here" in str(told), (expression, told)
+    assert local_variables(session, waiting_frame(session))["i"]["value"] == "0"
+    session.disconnect()
+
+
 def test_what_needs_the_process_is_refused(looked_at):
     _, session = looked_at
     live = session.seen("process")[-1].get("systemProcessId")  # it may be looked at anew
