@@ -58,28 +58,20 @@ static void print_exception(const struct prb_exception *exception, FILE *out)
     fputc('\n', out);
 }
 
-static struct prb_exceptions *exceptions_of(struct prb_target *target,
-                                            const struct prb_thread *thread)
-{
-    uint64_t id =
-        thread->os_thread_id ? (uint64_t)thread->os_thread_id : (uint64_t)thread->thread_id;
-    return thread->has_python ? prb_exceptions_take(target, id, NULL) : NULL;
-}
-
 static void print_exceptions(struct prb_target *target, const struct prb_stacks *stacks, FILE *out)
 {
-    for (size_t t = 0; t < stacks->thread_count; t++) {
-        struct prb_exceptions *found = exceptions_of(target, &stacks->threads[t]);
-        if (found && found->count) {
-            fprintf(out, "Exception of thread %d", (int)stacks->threads[t].os_thread_id);
-            add_text(out, " ", stacks->threads[t].name);
-            fputs(":\n", out);
-            for (size_t i = 0; i < found->count; i++)
-                print_exception(&found->items[i], out);
-            fputc('\n', out);
-        }
-        prb_exceptions_free(found);
+    struct prb_exceptions **all = prb_exceptions_all(target, stacks, NULL);
+    for (size_t t = 0; all && t < stacks->thread_count; t++) {
+        if (!all[t])
+            continue;
+        fprintf(out, "Exception of thread %d", (int)stacks->threads[t].os_thread_id);
+        add_text(out, " ", stacks->threads[t].name);
+        fputs(":\n", out);
+        for (size_t i = 0; i < all[t]->count; i++)
+            print_exception(&all[t]->items[i], out);
+        fputc('\n', out);
     }
+    prb_exceptions_all_free(all, stacks->thread_count);
 }
 
 /* The thread that crashed is read first. */
@@ -159,22 +151,22 @@ static void json_frames(const struct prb_exception *exception, FILE *out)
 
 static void json_exceptions(struct prb_target *target, const struct prb_stacks *stacks, FILE *out)
 {
+    struct prb_exceptions **all = prb_exceptions_all(target, stacks, NULL);
     bool any = false;
     fputc('[', out);
-    for (size_t t = 0; t < stacks->thread_count; t++) {
-        struct prb_exceptions *found = exceptions_of(target, &stacks->threads[t]);
-        for (size_t i = 0; found && i < found->count; i++) {
+    for (size_t t = 0; all && t < stacks->thread_count; t++)
+        for (size_t i = 0; all[t] && i < all[t]->count; i++) {
+            const struct prb_exception *one = &all[t]->items[i];
             fprintf(out, "%s{\"os_thread_id\": %d, ", any ? ", " : "",
                     (int)stacks->threads[t].os_thread_id);
-            json_text(out, "type", found->items[i].type);
-            json_text(out, "message", found->items[i].message);
-            json_text(out, "link", found->items[i].link);
-            json_frames(&found->items[i], out);
+            json_text(out, "type", one->type);
+            json_text(out, "message", one->message);
+            json_text(out, "link", one->link);
+            json_frames(one, out);
             fputc('}', out);
             any = true;
         }
-        prb_exceptions_free(found);
-    }
+    prb_exceptions_all_free(all, stacks->thread_count);
     fputc(']', out);
 }
 

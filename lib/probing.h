@@ -472,6 +472,11 @@ struct prb_exceptions {
 PRB_API struct prb_exceptions *prb_exceptions_take(struct prb_target *target, uint64_t thread,
                                                    struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_exceptions_free(struct prb_exceptions *exceptions);
+/* Those of all threads of stacks at once: an array as long as stacks' threads, NULL where a thread has none.  Free with
+ * prb_exceptions_all_free, count being stacks->thread_count. */
+PRB_API struct prb_exceptions **prb_exceptions_all(struct prb_target *target, const struct prb_stacks *stacks,
+                                                   struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_exceptions_all_free(struct prb_exceptions **all, size_t count);
 
 /* ---- crash dumps ---- */
 

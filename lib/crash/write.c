@@ -106,18 +106,11 @@ static const struct prb_thread *thread_of(const struct prb_stacks *stacks, pid_t
 static struct prb_exceptions *take_exceptions(struct prb_target *target,
                                               const struct prb_stacks *stacks, pid_t wanted)
 {
-    struct prb_exceptions *its = NULL;
-    for (size_t i = 0; i < stacks->thread_count; i++) {
-        const struct prb_thread *thread = &stacks->threads[i];
-        if (!thread->has_python)
-            continue;
-        uint64_t id = thread->os_thread_id ? (uint64_t)thread->os_thread_id : thread->thread_id;
-        struct prb_exceptions *found = prb_exceptions_take(target, id, NULL);
-        if (found && !its && thread->os_thread_id == wanted)
-            its = found;
-        else
-            prb_exceptions_free(found);
-    }
+    struct prb_exceptions *its = NULL, **all = prb_exceptions_all(target, stacks, NULL);
+    for (size_t i = 0; all && !its && i < stacks->thread_count; i++)
+        if (stacks->threads[i].os_thread_id == wanted)
+            its = PRB_STEAL(all[i]);
+    prb_exceptions_all_free(all, stacks->thread_count);
     return its;
 }
 
@@ -313,6 +306,8 @@ static bool write_dump(struct account *account, const char *path, uint64_t *byte
     PRB_AUTO(prb_target)
     struct prb_target *copy = prb_target_hold(&held, NULL, NULL, true, err);
     if (copy) {
+        /* Nothing changes meanwhile: what was read once is not read again. */
+        prb_mem_record_set(copy->mem, PRB_RECORD_STILL);
         limit_depth(copy);
         prb_crash_rings(copy->proc, account->record.dump_bytes / RING_SHARE);
     }

@@ -59,18 +59,14 @@ static void add_row(struct prb_rows *rows, const struct prb_stacks *stacks,
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     const struct prb_stacks *stacks = prb_rows_stacks(rows, err);
-    if (!stacks)
+    struct prb_exceptions **all =
+        stacks ? prb_exceptions_all(prb_rows_target(rows), stacks, err) : NULL;
+    if (!all)
         return false;
-    for (size_t t = 0; t < stacks->thread_count; t++) {
-        const struct prb_thread *thread = &stacks->threads[t];
-        if (!thread->has_python)
-            continue;
-        uint64_t id = thread->os_thread_id ? (uint64_t)thread->os_thread_id : thread->thread_id;
-        struct prb_exceptions *found = prb_exceptions_take(prb_rows_target(rows), id, NULL);
-        for (size_t i = 0; found && i < found->count; i++)
-            add_row(rows, stacks, thread, &found->items[i], i);
-        prb_exceptions_free(found);
-    }
+    for (size_t t = 0; t < stacks->thread_count; t++)
+        for (size_t i = 0; all[t] && i < all[t]->count; i++)
+            add_row(rows, stacks, &stacks->threads[t], &all[t]->items[i], i);
+    prb_exceptions_all_free(all, stacks->thread_count);
     return true;
 }
 

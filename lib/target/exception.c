@@ -251,51 +251,110 @@ bool prb_thread_handles_exception(const struct prb_runtime *runtime, prb_addr ts
 
 /* ---- which thread ---- */
 
-/* False: not of this runtime. */
-static bool find_thread(struct prb_target *target, struct prb_runtime *runtime, uint64_t wanted,
-                        const struct prb_raw_stacks **raw_out, size_t *index_out, bool *is_main_out)
+/* The threads of a runtime as they are now, and what each is. */
+struct threads {
+    const struct prb_raw_stacks *raw;
+    struct prb_tasks tasks;
+    struct prb_arena arena;
+    struct prb_thread_facts *facts;
+};
+
+static void threads_deinit(struct threads *threads)
 {
-    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    PRB_AUTO(prb_arena) struct prb_arena arena = {0};
-    bool live = prb_proc_live(target->proc);
-    const struct prb_raw_stacks *raw = prb_sampler_take(runtime->sampler, live ? 0 : 1, NULL);
-    if (!raw || !prb_proc_tids(target->proc, &tasks, NULL))
+    prb_tasks_deinit(&threads->tasks);
+    prb_arena_deinit(&threads->arena);
+    free(threads->facts);
+}
+PRB_DEFINE_AUTO(threads, struct threads, threads_deinit)
+
+static bool take_threads(struct prb_target *target, struct prb_runtime *runtime,
+                         struct threads *out)
+{
+    prb_codes_renew(runtime->py);
+    prb_objects_clear(runtime->objects);
+    out->raw = prb_sampler_take(runtime->sampler, prb_proc_live(target->proc) ? 0 : 1, NULL);
+    if (!out->raw || !prb_proc_tids(target->proc, &out->tasks, NULL) ||
+        !(out->facts = calloc(out->raw->thread_count + 1, sizeof *out->facts)))
         return false;
-    PRB_AUTO_FREE struct prb_thread_facts *facts = calloc(raw->thread_count + 1, sizeof *facts);
-    if (!facts)
-        return false;
-    prb_threads_identify(target, runtime, raw, &tasks, &arena, facts);
-    for (size_t i = 0; i < raw->thread_count; i++) {
-        const struct prb_task *task = facts[i].task;
-        if (raw->threads[i].thread_id != wanted && !(task && (uint64_t)task->tid == wanted))
-            continue;
-        *raw_out = raw;
-        *index_out = i;
-        *is_main_out = task && task->tid == prb_proc_pid(target->proc);
-        return true;
-    }
-    return false;
+    prb_threads_identify(target, runtime, out->raw, &out->tasks, &out->arena, out->facts);
+    return true;
 }
 
-struct prb_exceptions *prb_exceptions_take(struct prb_target *target, uint64_t thread,
-                                           struct prb_error *err)
+static pid_t tid_of(const struct threads *threads, size_t i)
+{
+    return threads->facts[i].task ? threads->facts[i].task->tid : 0;
+}
+
+/* The exceptions of one thread: an empty list when it has none. */
+static struct prb_exceptions *take_one(struct prb_target *target, struct prb_runtime *runtime,
+                                       const struct threads *threads, size_t i,
+                                       struct prb_error *err)
 {
     struct box *box = calloc(1, sizeof *box);
     if (!box)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "exceptions"));
     PRB_AUTO(prb_exceptions) struct prb_exceptions *exceptions = &box->exceptions;
+    struct reading reading = {runtime->objects, runtime->py, box};
+    bool is_main = tid_of(threads, i) == prb_proc_pid(target->proc);
+    return of_thread(&reading, threads->raw, i, is_main, err) ? PRB_STEAL(exceptions) : NULL;
+}
+
+struct prb_exceptions *prb_exceptions_take(struct prb_target *target, uint64_t thread,
+                                           struct prb_error *err)
+{
     for (size_t i = 0; i < target->runtime_count; i++) {
-        struct prb_runtime *runtime = &target->runtimes[i];
-        const struct prb_raw_stacks *raw;
-        size_t index;
-        bool is_main;
-        prb_codes_renew(runtime->py);
-        prb_objects_clear(runtime->objects);
-        if (!find_thread(target, runtime, thread, &raw, &index, &is_main))
+        PRB_AUTO(threads) struct threads threads = {0};
+        if (!take_threads(target, &target->runtimes[i], &threads))
             continue;
-        struct reading reading = {runtime->objects, runtime->py, box};
-        return of_thread(&reading, raw, index, is_main, err) ? PRB_STEAL(exceptions) : NULL;
+        for (size_t k = 0; k < threads.raw->thread_count; k++)
+            if (threads.raw->threads[k].thread_id == thread ||
+                (threads.facts[k].task && (uint64_t)tid_of(&threads, k) == thread))
+                return take_one(target, &target->runtimes[i], &threads, k, err);
     }
     return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "no Python thread %llu in process %d",
                              (unsigned long long)thread, (int)target->info.pid));
+}
+
+/* ---- all threads ---- */
+
+void prb_exceptions_all_free(struct prb_exceptions **all, size_t count)
+{
+    for (size_t i = 0; all && i < count; i++)
+        prb_exceptions_free(all[i]);
+    free(all);
+}
+
+static size_t index_of(const struct prb_stacks *stacks, uint64_t thread_id, pid_t tid)
+{
+    size_t i = 0;
+    while (i < stacks->thread_count &&
+           !(stacks->threads[i].has_python && (tid ? stacks->threads[i].os_thread_id == tid
+                                                   : stacks->threads[i].thread_id == thread_id)))
+        i++;
+    return i;
+}
+
+struct prb_exceptions **prb_exceptions_all(struct prb_target *target,
+                                           const struct prb_stacks *stacks, struct prb_error *err)
+{
+    struct prb_exceptions **all = calloc(stacks->thread_count + 1, sizeof *all);
+    if (!all)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "exceptions"));
+    for (size_t i = 0; i < target->runtime_count; i++) {
+        PRB_AUTO(threads) struct threads threads = {0};
+        if (!take_threads(target, &target->runtimes[i], &threads))
+            continue;
+        for (size_t k = 0; k < threads.raw->thread_count; k++) {
+            struct prb_exceptions *found =
+                take_one(target, &target->runtimes[i], &threads, k, NULL);
+            size_t at = found && found->count ? index_of(stacks, threads.raw->threads[k].thread_id,
+                                                         tid_of(&threads, k))
+                                              : stacks->thread_count;
+            if (at < stacks->thread_count && !all[at])
+                all[at] = found;
+            else
+                prb_exceptions_free(found);
+        }
+    }
+    return all;
 }
