@@ -62,7 +62,7 @@ static bool one_path(const struct prb_run *run, char out[PRB_CRASH_PATH_MAX], st
     if (!prb_crash_files_read(folder, &files, err))
         return false;
     for (size_t i = files.count; i-- > 0;)
-        if (files.items[i].crash) {
+        if (files.items[i].crashed) {
             snprintf(out, PRB_CRASH_PATH_MAX, "%s", files.items[i].path);
             return true;
         }

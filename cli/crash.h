@@ -8,8 +8,12 @@
 struct prb_crash_file {
     char *path;
     uint64_t bytes;
-    struct prb_target *target;     /* NULL: it could not be opened */
-    const struct prb_crash *crash; /* NULL: a text only, or broken */
+    bool opened;                 /* false: a text only, or broken */
+    bool crashed;                /* it tells of a crash; what comes behind is that one's */
+    double time;                 /* s since the epoch */
+    pid_t pid;                   /* of the process */
+    int rank;                    /* in its job; -1: none */
+    char *title, *place, *group; /* NULL: not told */
 };
 
 struct prb_crash_files {

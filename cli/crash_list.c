@@ -15,9 +15,10 @@
 void prb_crash_files_deinit(struct prb_crash_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {
-        if (files->items[i].target)
-            prb_target_close(files->items[i].target);
         free(files->items[i].path);
+        free(files->items[i].title);
+        free(files->items[i].place);
+        free(files->items[i].group);
     }
     free(files->items);
 }
@@ -25,9 +26,8 @@ void prb_crash_files_deinit(struct prb_crash_files *files)
 static int by_time(const void *a, const void *b)
 {
     const struct prb_crash_file *x = a, *y = b;
-    double s = x->crash ? x->crash->time : 0, t = y->crash ? y->crash->time : 0;
-    if (s != t && s > 0 && t > 0)
-        return s < t ? -1 : 1;
+    if (x->time != y->time && x->time > 0 && y->time > 0)
+        return x->time < y->time ? -1 : 1;
     return strcmp(strrchr(x->path, '/'), strrchr(y->path, '/'));
 }
 
@@ -64,6 +64,24 @@ static bool grow(struct prb_crash_files *files)
     return true;
 }
 
+static bool keep(char **out, const char *text) { return !text || (*out = strdup(text)); }
+
+/* A folder holds thousands: none stays open.  False: out of memory. */
+static bool read_account(struct prb_crash_file *file)
+{
+    PRB_AUTO(prb_target) struct prb_target *target = prb_target_open(file->path, NULL, NULL);
+    const struct prb_crash *crash = target ? prb_target_crash(target) : NULL;
+    file->opened = target != NULL;
+    if (!crash)
+        return true;
+    file->crashed = true;
+    file->time = crash->time;
+    file->pid = crash->pid;
+    file->rank = crash->rank;
+    return keep(&file->title, crash->title) && keep(&file->place, crash->place) &&
+           keep(&file->group, crash->group);
+}
+
 bool prb_crash_files_read(const char *folder, struct prb_crash_files *out, struct prb_error *err)
 {
     PRB_AUTO(dir) DIR *dir = opendir(folder);
@@ -80,13 +98,12 @@ bool prb_crash_files_read(const char *folder, struct prb_crash_files *out, struc
         if (!grow(out))
             return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
         struct prb_crash_file *file = &out->items[out->count];
-        *file = (struct prb_crash_file){.bytes = (uint64_t)st.st_size};
+        *file = (struct prb_crash_file){.bytes = (uint64_t)st.st_size, .rank = -1};
         if (asprintf(&file->path, "%s/%s", folder, entry->d_name) < 0)
             return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
         out->count++;
-        if (has_ending(entry->d_name, ".snap"))
-            file->target = prb_target_open(file->path, NULL, NULL);
-        file->crash = file->target ? prb_target_crash(file->target) : NULL;
+        if (has_ending(entry->d_name, ".snap") && !read_account(file))
+            return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     }
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, by_time);
@@ -97,8 +114,7 @@ bool prb_crash_files_read(const char *folder, struct prb_crash_files *out, struc
 
 static bool equal(const struct prb_crash_file *a, const struct prb_crash_file *b)
 {
-    return a->crash && b->crash && a->crash->group && b->crash->group &&
-           strcmp(a->crash->group, b->crash->group) == 0;
+    return a->group && b->group && strcmp(a->group, b->group) == 0;
 }
 
 /* "0 3 5 …": of the group that begins at first; "" when none has a rank. */
@@ -111,14 +127,13 @@ static void ranks_text(const struct prb_crash_files *files, size_t first, bool a
         const struct prb_crash_file *file = &files->items[i];
         if (i != first && (all || !equal(file, &files->items[first])))
             continue;
-        if (!file->crash || file->crash->rank < 0)
+        if (file->rank < 0)
             continue;
         if (shown++ == RANKS_SHOWN) {
             snprintf(out + used, cap - used, " …");
             return;
         }
-        used += (size_t)snprintf(out + used, cap - used, "%s%d", shown > 1 ? " " : "",
-                                 file->crash->rank);
+        used += (size_t)snprintf(out + used, cap - used, "%s%d", shown > 1 ? " " : "", file->rank);
     }
 }
 
@@ -141,9 +156,8 @@ static bool was_listed(const struct prb_crash_files *files, size_t index)
 static bool add_row(struct prb_grid *grid, const struct prb_crash_files *files, size_t i, bool all)
 {
     const struct prb_crash_file *file = &files->items[i];
-    const struct prb_crash *crash = file->crash;
     char when[32] = "", ranks[80], bytes[16];
-    time_t seconds = crash ? (time_t)crash->time : 0;
+    time_t seconds = (time_t)file->time;
     struct tm parts;
     if (seconds && localtime_r(&seconds, &parts))
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &parts);
@@ -153,13 +167,13 @@ static bool add_row(struct prb_grid *grid, const struct prb_crash_files *files, 
     return prb_grid_adds(grid, when) &&
            prb_grid_addf(grid, "%zu", all ? (size_t)1 : count_equal(files, i)) &&
            prb_grid_adds(grid, ranks) &&
-           (crash ? prb_grid_addf(grid, "%d", (int)crash->pid) : prb_grid_adds(grid, "")) &&
-           prb_grid_adds(grid, crash                            ? crash->title
-                               : file->target                   ? "(a snapshot of no crash)"
+           (file->crashed ? prb_grid_addf(grid, "%d", (int)file->pid) : prb_grid_adds(grid, "")) &&
+           prb_grid_adds(grid, file->crashed                    ? file->title
+                               : file->opened                   ? "(a snapshot of no crash)"
                                : has_ending(file->path, ".txt") ? "(a text only)"
                                                                 : "(it cannot be read)") &&
-           prb_grid_adds(grid, crash ? crash->place : NULL) &&
-           prb_grid_add(grid, bytes, strlen(bytes), true) && prb_grid_adds(grid, slash + 1);
+           prb_grid_adds(grid, file->place) && prb_grid_add(grid, bytes, strlen(bytes), true) &&
+           prb_grid_adds(grid, slash + 1);
 }
 
 bool prb_crash_list(const struct prb_crash_files *files, bool all, struct prb_error *err)

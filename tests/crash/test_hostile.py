@@ -2,6 +2,8 @@
 
 import json
 import re
+import resource
+import shutil
 
 import pytest
 
@@ -51,6 +53,13 @@ def test_escapes_reach_no_terminal(dump, tmp_path):
     for command in (["list", tmp_path], ["list", "--all", tmp_path], ["show", path], ["export", path]):
         told = probing("crash", *command).stdout
         assert told and not CONTROL.search(told), ascii(told[:400])
+
+
+def test_more_dumps_than_files_may_be_open(dump, tmp_path):
+    for i in range(60):
+        shutil.copy(dump[0], str(tmp_path / "crash-copy{}.snap".format(i)))
+    told = probing("crash", "list", tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))).stdout
+    assert len(told.splitlines()) == 2 and re.search(r"\b61\b.*SIGSEGV", told), told
 
 
 def test_damaged(dump, tmp_path):
