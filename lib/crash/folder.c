@@ -31,19 +31,18 @@ static bool make(const char *path, struct prb_error *err)
 bool prb_crash_dump_folder(const char *wanted, char out[PRB_CRASH_PATH_MAX], struct prb_error *err)
 {
     struct stat st;
-    const size_t cap = PRB_CRASH_PATH_MAX;
-    snprintf(out, cap, "/tmp/probing-%u", (unsigned)geteuid());
-    if (*wanted && strncmp(wanted, out, strlen(out)) != 0) {
-        snprintf(out, cap, "%s", wanted);
+    char above[64], own[80];
+    snprintf(above, sizeof above, "/tmp/probing-%u", (unsigned)geteuid());
+    snprintf(own, sizeof own, "%s/crash", above);
+    if (*wanted && strcmp(wanted, own) != 0) {
+        snprintf(out, PRB_CRASH_PATH_MAX, "%s", wanted);
         if (!make(out, err))
             return false;
         return (stat(out, &st) == 0 && S_ISDIR(st.st_mode)) ||
                prb_fail(err, PRB_IO, "%s is no folder", out);
     }
-    if (!make(out, err) || !is_own(out, err))
-        return false;
-    snprintf(out, cap, "/tmp/probing-%u/crash", (unsigned)geteuid());
-    return make(out, err) && is_own(out, err);
+    snprintf(out, PRB_CRASH_PATH_MAX, "%s", own);
+    return make(above, err) && is_own(above, err) && make(own, err) && is_own(own, err);
 }
 
 /* ---- the budget ---- */
@@ -61,11 +60,13 @@ struct dumps {
 static void dumps_deinit(struct dumps *dumps) { free(dumps->items); }
 PRB_DEFINE_AUTO(dumps, struct dumps, dumps_deinit)
 
+/* The last one: a dump that was not finished (prb_proc_save). */
 static bool is_dump(const char *name)
 {
-    const char *dot = strrchr(name, '.');
+    const char *dot = strchr(name, '.');
     return strncmp(name, "crash-", 6) == 0 && dot &&
-           (strcmp(dot, ".snap") == 0 || strcmp(dot, ".txt") == 0);
+           (strcmp(dot, ".snap") == 0 || strcmp(dot, ".txt") == 0 ||
+            (strncmp(dot, ".snap.", 6) == 0 && strlen(dot) == strlen(".snap.XXXXXX")));
 }
 
 /* The names begin with the time. */
