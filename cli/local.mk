@@ -4,7 +4,7 @@ probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.def %D%/options.c %D%/op
 	%D%/out.c %D%/out.h %D%/grid.c %D%/grid.h %D%/stacks.c %D%/stacks.h %D%/watch.c %D%/watch.h \
 	%D%/help.h %D%/man.c %D%/man.h \
 	%D%/backtrace.c %D%/crash.c %D%/crash.h %D%/crash_list.c %D%/crash_show.c %D%/completion.c %D%/dap.c %D%/serve.c %D%/serve.h \
-	%D%/debug.c %D%/dump.c %D%/dump.h %D%/help.c %D%/list.c %D%/profile.c %D%/diff.c %D%/query.c %D%/snapshot.c \
+	%D%/debug.c %D%/dump.c %D%/dump.h %D%/help.c %D%/list.c %D%/profile.c %D%/ranks.c %D%/ranks.h %D%/diff.c %D%/query.c %D%/snapshot.c \
 	%D%/screen.c %D%/screen.h %D%/top.c %D%/top.h %D%/top_draw.c %D%/top_model.c \
 	%D%/tables.c %D%/tasks.c %D%/version.c %D%/probe.c %D%/probe.h %D%/evaluate.c %D%/evaluate.h \
 	%D%/inject.c %D%/eval.c %D%/config.c %D%/config_command.h %D%/detach.c %D%/launch.c \

@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "out.h"
+#include "ranks.h"
 
 #define START_TRIES 1000 /* of a program that we started, until Python runs in it */
 #define START_PAUSE_NS 10000000
@@ -30,6 +31,7 @@ enum {
     NATIVE,
     CC,
     THREADS,
+    ASYNC,
     SUBPROCESSES,
     RANKS,
     SOURCE,
@@ -55,6 +57,10 @@ static const struct prb_option options[] = {
     [IDLE] = {'i', "idle", NULL, "threads that wait, too: --mode wall", NULL},
     [NATIVE] = {'n', "native", NULL, "native frames too", NULL},
     [CC] = {0, "cc", NULL, "the same as --native", NULL},
+    [ASYNC] = {0, "async", NULL,
+               "between the frames of an asyncio loop and those of its task: the tasks that wait "
+               "for that one",
+               NULL},
     [THREADS] = {0, "threads", NULL, "each thread by itself", NULL},
     [SUBPROCESSES] = {'s', "subprocesses", NULL,
                       "the Python processes that it starts, too, now and later", NULL},
@@ -166,6 +172,7 @@ static bool read_options(struct profiling *p, struct prb_error *err)
         return false;
     p->sampling.mode = mode_of(run);
     p->sampling.native = run->options[NATIVE].count || run->options[CC].count;
+    p->sampling.async = run->options[ASYNC].count;
     p->sampling.subprocesses = run->options[SUBPROCESSES].count;
     p->sampling.timeline = p->format->timeline;
     p->style = (struct prb_profile_style){
@@ -235,46 +242,6 @@ static void await_child(const struct profiling *p)
     while (waitpid(p->child, &status, 0) < 0 && errno == EINTR)
         continue;
     *p->run->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* ---- ranks ---- */
-
-static const struct prb_process *find_process(const struct prb_process_list *list, pid_t pid)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].pid == pid)
-            return &list->items[i];
-    return NULL;
-}
-
-/* The ranks of a job have one parent, its launcher; the target may be that, or one of them. */
-static bool same_job(const struct prb_process *one, const struct prb_process *target, pid_t pid)
-{
-    if (one->rank < 0)
-        return false;
-    return !pid || one->pid == pid || one->ppid == pid ||
-           (target && target->rank >= 0 && one->ppid == target->ppid &&
-            one->world_size == target->world_size);
-}
-
-static bool add_ranks(struct prb_profiler *profiler, pid_t pid, struct prb_error *err)
-{
-    struct prb_process_list *list = prb_process_list(err);
-    if (!list)
-        return false;
-    size_t found = 0, added = 0;
-    const struct prb_process *target = find_process(list, pid);
-    for (size_t i = 0; i < list->count; i++) {
-        if (!same_job(&list->items[i], target, pid))
-            continue;
-        found++;
-        added += prb_profiler_add(profiler, list->items[i].pid, err);
-    }
-    prb_process_list_free(list);
-    if (!found)
-        return prb_cli_fail(err, PRB_NOT_FOUND, "`probing list` shows which process is which rank",
-                            "no rank of a job was found: no RANK in its environment");
-    return added > 0;
 }
 
 /* ---- sampling ---- */
@@ -387,7 +354,7 @@ static bool run_profile(const struct prb_run *run, struct prb_error *err)
     if (!profiler || (program && !start_program(&p, err)))
         return false;
     bool ok = program ? add_child(profiler, &p, err)
-              : ranks ? add_ranks(profiler, pid, err)
+              : ranks ? prb_run_ranks(profiler, pid, err)
                       : prb_profiler_add(profiler, pid, err);
     ok = ok && sample(&p, profiler, wake, err);
     if (program)

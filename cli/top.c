@@ -8,12 +8,13 @@
 #include <sys/signalfd.h>
 
 #include "out.h"
+#include "ranks.h"
 #include "top.h"
 
 #define DELAY_LEAST 0.1
 #define PLAIN_COLUMNS 80
 
-enum { DELAY, COUNT, RATE, VIEW, GIL, IDLE, NATIVE, SUBPROCESSES };
+enum { DELAY, COUNT, RATE, VIEW, GIL, IDLE, NATIVE, SUBPROCESSES, RANKS };
 
 static const struct prb_option options[] = {
     [DELAY] = {'d', "delay", "SECONDS", "between two pictures, 1 if not given", NULL},
@@ -26,6 +27,9 @@ static const struct prb_option options[] = {
     [NATIVE] = {'n', "native", NULL, "native frames too", NULL},
     [SUBPROCESSES] = {'s', "subprocesses", NULL,
                       "the Python processes that it starts, too, now and later", NULL},
+    [RANKS] = {0, "ranks", NULL,
+               "all ranks of the target's job on this machine; without a target of every job",
+               NULL},
     {0},
 };
 
@@ -147,10 +151,13 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
     struct prb_profiler_options sampling = {0};
     const char *socket = NULL;
     pid_t pid = 0;
-    if (!read_options(run, &showing, &sampling, err) || !prb_run_process(run, &pid, &socket, err))
+    bool ranks = run->options[RANKS].count;
+    if (!read_options(run, &showing, &sampling, err) ||
+        ((!ranks || prb_run_has_target(run)) && !prb_run_process(run, &pid, &socket, err)))
         return false;
     PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&sampling, err);
-    if (!profiler || !prb_profiler_add(profiler, pid, err))
+    if (!profiler ||
+        !(ranks ? prb_run_ranks(profiler, pid, err) : prb_profiler_add(profiler, pid, err)))
         return false;
     showing.screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     PRB_AUTO_FD int wake = end_signals();
@@ -162,8 +169,12 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
     prb_top_deinit(&showing.top);
     if (good && showing.failed)
         return prb_cli_fail(err, PRB_IO, "", "the picture could not be written");
-    if (good && prb_profiler_alive(profiler) == 0)
-        printf("Process %d ended.\n", (int)pid);
+    if (good && prb_profiler_alive(profiler) == 0) {
+        if (ranks)
+            puts("All ranks ended.");
+        else
+            printf("Process %d ended.\n", (int)pid);
+    }
     return good;
 }
 
@@ -172,7 +183,7 @@ const struct prb_command prb_command_top = {
     .aliases = "",
     .summary = "a live view of where the time goes",
     .arguments = "",
-    .target = PRB_USES_TARGET,
+    .target = PRB_USES_TARGET_IF_GIVEN,
     .description =
         "Samples the target from outside, as profile does, and shows while it runs: functions by "
         "their own and total share, of the last interval and since the beginning; threads with "
@@ -183,7 +194,7 @@ const struct prb_command prb_command_top = {
         "terminal, pictures come as plain lines, one after the other.",
     .options = options,
     .examples = "probing 1234 top\n"
-                "probing 1234 top --subprocesses --view processes  # ranks side by side\n"
+                "probing 1234 top --ranks --view processes  # ranks side by side\n"
                 "probing 1234 top --count 1 | head -20  # one picture as text\n",
     .run = run_top,
 };

@@ -558,6 +558,7 @@ struct prb_profiler_options {
     bool timeline;     /* keep when each stack was seen (prb_profile_each_stay) */
     bool subprocesses; /* and Python processes that they start, now or later */
     bool all_interpreters; /* else the main one's threads only */
+    bool async;        /* between an asyncio loop's frames and its task's: the tasks that wait for that one */
     bool states;       /* what threads wait for and their processor time, also where the mode does not need it */
 };
 

@@ -115,8 +115,8 @@ static bool read_c(struct prb_objects *objects, struct prb_async_raw *out, struc
     return true;
 }
 
-bool prb_async_task_read(struct prb_objects *objects, prb_addr task, struct prb_async_raw *out,
-                         struct prb_error *err)
+bool prb_async_task_read(struct prb_objects *objects, prb_addr task, size_t *left,
+                         struct prb_async_raw *out, struct prb_error *err)
 {
     struct prb_awaits awaits = out->awaits; /* its memory serves again */
     *out = (struct prb_async_raw){
@@ -125,7 +125,7 @@ bool prb_async_task_read(struct prb_objects *objects, prb_addr task, struct prb_
         return prb_fail(err, PRB_CORRUPT, "no task at %#llx", (unsigned long long)task);
     if (out->kind == PRB_TASK_C ? !read_c(objects, out, err) : !read_python(objects, out))
         return prb_fail(err, PRB_CORRUPT, "no task at %#llx", (unsigned long long)task);
-    prb_awaits_follow(objects, out->coroutine, &out->awaits);
+    prb_awaits_follow(objects, out->coroutine, left, &out->awaits);
     return true;
 }
 

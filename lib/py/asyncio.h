@@ -40,10 +40,10 @@ struct prb_async_raw {
 };
 void prb_async_raw_deinit(struct prb_async_raw *raw);
 
-/* Replaces the contents of out.  Errors: CORRUPT (no task there), UNSUPPORTED (a C module whose
- * tasks are not as our layout has them). */
-bool prb_async_task_read(struct prb_objects *objects, prb_addr task, struct prb_async_raw *out,
-                         struct prb_error *err);
+/* Replaces the contents of out.  *left: as prb_awaits_follow.  Errors: CORRUPT (no task there),
+ * UNSUPPORTED (a C module whose tasks are not as our layout has them). */
+bool prb_async_task_read(struct prb_objects *objects, prb_addr task, size_t *left,
+                         struct prb_async_raw *out, struct prb_error *err);
 bool prb_async_task_equal(const struct prb_async_raw *a, const struct prb_async_raw *b);
 /* Its name, appended: "Task-7"; nothing where the version has none (3.7). */
 bool prb_async_task_name(struct prb_objects *objects, const struct prb_async_raw *task,
@@ -59,6 +59,14 @@ typedef bool prb_async_task_fn(void *context, prb_addr task);
 void prb_async_tasks_each(struct prb_objects *objects, prb_addr interpreter,
                           const struct prb_raw_stacks *threads, size_t index,
                           prb_async_task_fn *each, void *context, bool *whole, bool *known);
+
+/*
+ * The tasks that may run on a thread now, as a rule one: each(context, task), until it returns
+ * false.  By what the thread state says (3.14+), else every loop's current task (3.7+), whichever
+ * thread the loop runs in.
+ */
+void prb_async_running_each(struct prb_objects *objects, prb_addr interpreter, prb_addr tstate,
+                            prb_async_task_fn *each, void *context);
 
 /*
  * Who waits for a future: each(context, future or task), by the links that CPython keeps (3.14+),

@@ -1,7 +1,7 @@
 /*
  * All tasks of an interpreter: the lists that run through them (3.14 and later), asyncio.tasks'
- * WeakSet of those that are on none, and its set of eager ones.  Sources: Modules/_asynciomodule.c
- * (all_tasks), Lib/asyncio/tasks.py, Include/internal/pycore_llist.h.
+ * WeakSet of those that are on none, and its set of eager ones; and which of them run.  Sources:
+ * Modules/_asynciomodule.c (all_tasks), Lib/asyncio/tasks.py, Include/internal/pycore_llist.h.
  */
 #include <string.h>
 
@@ -165,4 +165,34 @@ void prb_async_tasks_each(struct prb_objects *objects, prb_addr interpreter,
         walk_set(&finding, eager, found_item);
     free(finding.seen);
     *whole = finding.whole;
+}
+
+/* ---- those that run ---- */
+
+struct running {
+    prb_async_task_fn *each;
+    void *context;
+};
+
+static bool runs_in_loop(void *context, prb_addr loop, prb_addr task)
+{
+    (void)loop;
+    const struct running *running = context;
+    return running->each(running->context, task);
+}
+
+void prb_async_running_each(struct prb_objects *objects, prb_addr interpreter, prb_addr tstate,
+                            prb_async_task_fn *each, void *context)
+{
+    struct running running = {each, context};
+    uint64_t task = 0;
+    prb_addr tasks = 0;
+    if (PRB_HAS(objects->layout, thread, asyncio_task)) {
+        if (PRB_GET(objects, tstate, thread, asyncio_task, &task) && task)
+            each(context, task);
+        return;
+    }
+    if (prb_module_get(objects, interpreter, "asyncio.tasks", "_current_tasks", &tasks, NULL) &&
+        tasks && prb_object_kind(objects, tasks, NULL) == PRB_OBJ_DICT)
+        (void)prb_dict_each(objects, tasks, runs_in_loop, &running, NULL);
 }

@@ -39,6 +39,7 @@ static const struct {
     {TASK_NODE, TASK_SIZE, PRB_F_asyncio_task_node},
     {INTERP_TASKS, INTERP_SIZE, PRB_F_interp_asyncio_tasks},
     {THREAD_LOOP, THREAD_SIZE, PRB_F_thread_asyncio_loop},
+    {THREAD_TASK, THREAD_SIZE, PRB_F_thread_asyncio_task},
     {THREAD_TASKS, THREAD_SIZE, PRB_F_thread_asyncio_tasks},
 };
 

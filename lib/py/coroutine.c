@@ -212,7 +212,8 @@ static prb_addr take(struct prb_objects *objects, prb_addr generator, struct prb
     return awaited(objects, &frame);
 }
 
-void prb_awaits_follow(struct prb_objects *objects, prb_addr coroutine, struct prb_awaits *out)
+void prb_awaits_follow(struct prb_objects *objects, prb_addr coroutine, size_t *left,
+                       struct prb_awaits *out)
 {
     prb_addr at = coroutine, slow = coroutine; /* Brent's: the marker moves at powers of two */
     out->count = 0;
@@ -223,10 +224,12 @@ void prb_awaits_follow(struct prb_objects *objects, prb_addr coroutine, struct p
         struct prb_error err = {0};
         enum prb_object_kind kind = prb_object_kind(objects, at, &err);
         prb_addr next = 0;
-        if (steps >= PRB_AWAITS_MAX) {
-            breaks(out, at, "more awaits than the limit");
+        if (steps >= PRB_AWAITS_MAX || !*left) {
+            breaks(out, at,
+                   *left ? "more awaits than the limit" : "more awaits in all than the limit");
             return;
         }
+        --*left;
         if (is_generator(kind)) {
             next = take(objects, at, out);
         } else if (!(next = unwrap(objects, at))) {

@@ -32,10 +32,12 @@ PRB_DEFINE_AUTO(prb_awaits, struct prb_awaits, prb_awaits_deinit)
 /*
  * Follow a coroutine, generator or asynchronous generator, and the objects that wrap one
  * (coroutine_wrapper, async_generator_asend, …).  Replaces the contents of out.  Of one that
- * executes the own frame alone is told: the rest stands on its thread's stack. Sources: _PyGen_yf
- * of Objects/genobject.c, cr_await of the manual.
+ * executes the own frame alone is told: the rest stands on its thread's stack. *left: how many
+ * frames may be read, less those that were; the chain is broken where it comes to 0. Sources:
+ * _PyGen_yf of Objects/genobject.c, cr_await of the manual.
  */
-void prb_awaits_follow(struct prb_objects *objects, prb_addr coroutine, struct prb_awaits *out);
+void prb_awaits_follow(struct prb_objects *objects, prb_addr coroutine, size_t *left,
+                       struct prb_awaits *out);
 /* Whether two readings of a chain are the same. */
 bool prb_awaits_equal(const struct prb_awaits *a, const struct prb_awaits *b);
 /* The code that a coroutine runs, also of one that is done where the version keeps it; 0: not

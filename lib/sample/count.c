@@ -184,7 +184,7 @@ void prb_count_seat(struct prb_member *member, struct prb_seat *seat,
         thread->dropped++;
         return;
     }
-    thread->node = seat->shown = seat->node;
+    thread->node = seat->shown = seat->whole;
     thread->seen = box->profile.samples;
     thread->samples++;
     uint64_t ns = seat->node ? worth(member, seat, state, moment) : 0;

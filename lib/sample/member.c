@@ -14,6 +14,7 @@ static void seat_free(struct prb_seat *seat)
 {
     prb_doing_deinit(&seat->doing);
     free(seat->chain);
+    free(seat->between.rows);
     free(seat);
 }
 
@@ -258,7 +259,8 @@ static void identify(struct prb_member *member)
 
 /* ---- one sample ---- */
 
-static bool sample_runtime(struct prb_member *member, size_t k, struct prb_error *err)
+static bool sample_runtime(struct prb_member *member, size_t k, uint64_t now,
+                           struct prb_error *err)
 {
     const struct prb_runtime *runtime = &member->target->runtimes[k];
     struct prb_profile *profile = &member->box->profile;
@@ -268,6 +270,8 @@ static bool sample_runtime(struct prb_member *member, size_t k, struct prb_error
     profile->tries += raw->tries;
     profile->rejected += raw->rejected;
     prb_name_begin(member, k);
+    if (member->options->async)
+        prb_async_begin(member, k, now);
     for (size_t i = raw->thread_count; i-- > 0;) { /* CPython lists the newest first */
         const struct prb_raw_thread *thread = &raw->threads[i];
         if ((thread->interpreter != 0 && !member->options->all_interpreters) ||
@@ -278,7 +282,8 @@ static bool sample_runtime(struct prb_member *member, size_t k, struct prb_error
             return prb_fail(err, PRB_NOMEM, "profile");
         seat->seen = member->number;
         seat->raw = i;
-        prb_name_thread(member, seat, i);
+        if (prb_name_thread(member, seat, i))
+            seat->whole = member->options->async ? prb_async_stack(member, seat, i) : seat->node;
     }
     return true;
 }
@@ -289,7 +294,7 @@ bool prb_member_sample(struct prb_member *member, const struct prb_moment *momen
     struct prb_profile_box *box = member->box;
     member->number++;
     for (size_t k = 0; k < member->target->runtime_count; k++)
-        if (!sample_runtime(member, k, err))
+        if (!sample_runtime(member, k, moment->now, err))
             return false;
     identify(member);
     if (member->options->native && !prb_native_begin(member, moment->now, err))

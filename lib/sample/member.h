@@ -6,6 +6,7 @@
  *   member.c  the process, its threads, one sample
  *   name.c    a chain of frames made into a stack of the profile
  *   native.c  the same with native frames
+ *   async.c   the tasks of asyncio between a loop's frames and those of the task that it runs
  *   count.c   what a thread does, what counts by mode, and its stays
  */
 #ifndef PRB_SAMPLE_MEMBER_H
@@ -22,6 +23,13 @@ struct prb_named {
     uint32_t node;
 };
 
+/* Rows of the profile that stand above a frame: the tasks that wait for the one whose own frame it is, and that one. */
+struct prb_between {
+    prb_addr frame; /* of the target; 0: none */
+    uint32_t *rows; /* frames of the profile, outermost first */
+    size_t count, cap;
+};
+
 struct prb_seat {
     uint32_t runtime;
     prb_addr tstate;
@@ -33,6 +41,9 @@ struct prb_seat {
     struct prb_named *chain; /* outermost first */
     size_t count, cap;
     uint32_t node;        /* the stack of its Python frames */
+    uint32_t whole;       /* and with the tasks between them, if wanted */
+    uint32_t whole_of;    /* the node whose whole it is */
+    struct prb_between between;
     uint32_t shown;       /* and the one that is counted: with native frames, if wanted */
     uint32_t weight;      /* of thread and weight_node; PRB_NO_ITEM: none yet */
     uint32_t weight_node;
@@ -70,6 +81,8 @@ struct prb_spot {
 struct prb_naming { /* one for each runtime of the target */
     struct prb_view *codes; /* identities of the code objects in use */
     struct prb_folders folders;
+    uint64_t asyncio_after; /* ns: when asyncio is looked for again */
+    bool asyncio;           /* it is imported */
 };
 
 struct prb_member {
@@ -94,6 +107,7 @@ struct prb_member {
     uint64_t renew_after;   /* ns: when the target's maps are read again */
     struct prb_arena arena; /* folders */
     bool newcomers;         /* seats whose name and task are not known */
+    size_t task_names;      /* of tasks, that are shown by them */
     uint64_t identify_after; /* ns; looking for them again before costs too much */
     unsigned failures;      /* samples in a row that told nothing */
 };
@@ -128,6 +142,13 @@ bool prb_native_begin(struct prb_member *member, uint64_t now, struct prb_error 
  * The stack of a seat's thread with its native frames, taken now: sets shown.  False: there is none.  *waits_out: what the innermost native frames wait for although the thread runs ("CUDA"), or NULL.
  */
 bool prb_native_name(struct prb_member *member, struct prb_seat *seat, const char **waits_out);
+
+/* ---- async.c ---- */
+/* Before the seats of one sample of a runtime are named. */
+void prb_async_begin(struct prb_member *member, size_t runtime, uint64_t now);
+/* The stack of a seat that was told, with the tasks between. */
+uint32_t prb_async_stack(struct prb_member *member, struct prb_seat *seat, size_t k);
+uint32_t prb_async_add(struct prb_member *member, const struct prb_between *between, prb_addr frame, uint32_t node);
 
 /* ---- count.c ---- */
 void prb_count_seat(struct prb_member *member, struct prb_seat *seat, const struct prb_moment *moment);

@@ -178,6 +178,7 @@ static bool add_rows(struct prb_member *member, struct prb_seat *seat,
                                  : NULL;
         if (rows[i].python->code && !code)
             return false;
+        node = prb_async_add(member, &seat->between, rows[i].python->frame, node);
         if (code)
             node = prb_profile_node(
                 member->box, node,

@@ -138,7 +138,7 @@ static bool take_threads(struct reading *reading, sqlite3_stmt *row)
 
 static bool take_functions(struct reading *reading, sqlite3_stmt *row)
 {
-    if (!below(row, 1, PRB_FRAME_BROKEN + 1))
+    if (!below(row, 1, PRB_FRAME_TASK + 1))
         return false;
     const struct prb_profile_function function = {
         .kind = (enum prb_frame_kind)sqlite3_column_int(row, 1),

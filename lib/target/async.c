@@ -147,8 +147,8 @@ static void read_one(struct prb_async_look *look, struct prb_async_one *one)
     struct prb_async_raw swap = one->before;
     one->before = one->raw;
     one->raw = swap;
-    one->gone =
-        !prb_async_task_read(look->look.runtime->objects, one->before.addr, &one->raw, &err);
+    one->gone = !prb_async_task_read(look->look.runtime->objects, one->before.addr,
+                                     &look->frames_left, &one->raw, &err);
     one->raw.addr = one->before.addr;
     one->stable = one->gone || prb_async_task_equal(&one->raw, &one->before);
     if (err.code == PRB_UNSUPPORTED && !look->box->tasks.warning)
@@ -197,14 +197,14 @@ static bool read_all(struct prb_async_look *look, struct prb_error *err)
 
 /* ---- the look as a whole ---- */
 
-static void apply_offsets(struct prb_async_look *look)
+void prb_async_prepare(struct prb_target *target, const struct prb_runtime *runtime)
 {
     PRB_AUTO(prb_modules) struct prb_modules modules = {0};
-    struct prb_py *py = look->look.runtime->py;
-    struct prb_proc *proc = look->look.target->proc;
+    struct prb_py *py = runtime->py;
+    struct prb_proc *proc = target->proc;
     if (!PRB_HAS(&py->layout, asyncio_task, node))
         return; /* no table in this version */
-    if (prb_asyncio_offsets_apply(&look->look.target->modules, py->mem, &py->layout))
+    if (prb_asyncio_offsets_apply(&target->modules, py->mem, &py->layout))
         return;
     /* The C module was loaded since the target was opened. */
     if (prb_proc_live(proc) && prb_modules_init(&modules, proc, NULL))
@@ -213,10 +213,11 @@ static void apply_offsets(struct prb_async_look *look)
 
 static bool take_runtime(struct prb_async_box *box, struct prb_look *look, struct prb_error *err)
 {
-    PRB_AUTO(async_look) struct prb_async_look async = {.look = *look, .box = box};
+    PRB_AUTO(async_look)
+    struct prb_async_look async = {.look = *look, .box = box, .frames_left = PRB_ASYNC_FRAMES_MAX};
     prb_codes_renew(look->runtime->py);
     prb_objects_clear(look->runtime->objects);
-    apply_offsets(&async);
+    prb_async_prepare(look->target, look->runtime);
     if (!sample(&async, err))
         return false;
     prb_look_folders(&async.look);

@@ -9,6 +9,10 @@
 #include "py/asyncio.h"
 #include "target/look.h"
 
+/* Of one look, so that chains and links that are each within their limits are so together, too. */
+#define PRB_ASYNC_FRAMES_MAX 8000000 /* awaits read, and frames of running tasks shown */
+#define PRB_ASYNC_LINKS_MAX 4000000  /* from a task to one that waits for it */
+
 struct prb_async_one {
     struct prb_async_raw raw;
     struct prb_async_raw before; /* the reading before */
@@ -29,8 +33,12 @@ struct prb_async_look {
     struct prb_async_one *ones;
     size_t count, cap;
     size_t interpreter; /* whose tasks are being found */
+    size_t frames_left; /* of PRB_ASYNC_FRAMES_MAX */
     bool failed;        /* out of memory meanwhile */
 };
+
+/* Before the first of a runtime's tasks is read: what the C module of asyncio says of itself. */
+void prb_async_prepare(struct prb_target *target, const struct prb_runtime *runtime);
 
 /* async_rows.c: append the tasks that were read to box->tasks. */
 bool prb_async_rows(struct prb_async_look *look, struct prb_error *err);

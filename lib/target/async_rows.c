@@ -110,6 +110,10 @@ static bool fill_frames(struct prb_async_look *look, const struct prb_async_one 
     bool placed = one->thread != SIZE_MAX;
     const struct prb_raw_thread *thread = placed ? &look->look.raw->threads[one->thread] : NULL;
     size_t count = placed ? one->frame + 1 : awaits->count;
+    if (placed && count > look->frames_left)
+        return prb_fail(err, PRB_CORRUPT, "the running tasks have more frames than the limit of %d",
+                        PRB_ASYNC_FRAMES_MAX);
+    look->frames_left -= placed ? count : 0;
     task->frames = prb_look_rows(&look->look, count, err);
     if (!task->frames)
         return false;
@@ -185,9 +189,12 @@ struct linking {
     const struct place *places;
     size_t place_count;
     struct prb_async_task *task; /* whose waiters are sought */
+    size_t number;               /* its own, from 1 on */
     size_t cap;
     prb_addr between[BETWEEN_MAX]; /* futures that lead on */
     size_t between_count;
+    size_t *found_for; /* by task: the last one, + 1, whose waiter it was found to be */
+    size_t links_left;
     bool failed;
 };
 
@@ -196,6 +203,9 @@ static bool note_waiter(void *context, prb_addr waiter)
     struct linking *linking = context;
     struct prb_async_task *task = linking->task;
     struct place key = {.addr = waiter};
+    if (!linking->links_left)
+        return false;
+    linking->links_left--;
     const struct place *place =
         bsearch(&key, linking->places, linking->place_count, sizeof key, by_address);
     if (!place) {
@@ -206,9 +216,9 @@ static bool note_waiter(void *context, prb_addr waiter)
             linking->between[linking->between_count++] = waiter;
         return true;
     }
-    for (size_t i = 0; i < task->awaited_by_count; i++)
-        if (task->awaited_by[i] == place->index)
-            return true;
+    if (linking->found_for[place - linking->places] == linking->number)
+        return true;
+    linking->found_for[place - linking->places] = linking->number;
     if (!PRB_GROW(task->awaited_by, task->awaited_by_count, linking->cap)) {
         linking->failed = true;
         return false;
@@ -221,6 +231,7 @@ static bool link_task(struct linking *linking, struct prb_async_task *task)
 {
     struct prb_objects *objects = linking->look->look.runtime->objects;
     linking->task = task;
+    linking->number++;
     linking->cap = linking->between_count = 0;
     prb_async_waiters_each(objects, task->id, note_waiter, linking);
     for (size_t i = 0; i < linking->between_count && !linking->failed; i++)
@@ -255,15 +266,22 @@ static bool link_all(struct prb_async_look *look, size_t first, struct prb_error
     struct prb_async_tasks *tasks = &look->box->tasks;
     size_t count = tasks->count - first;
     PRB_AUTO_FREE struct place *places = calloc(count + 1, sizeof *places);
-    if (!places)
+    PRB_AUTO_FREE size_t *found_for = calloc(count + 1, sizeof *found_for);
+    if (!places || !found_for)
         return prb_fail(err, PRB_NOMEM, "tasks");
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){tasks->items[first + i].id, first + i};
     qsort(places, count, sizeof *places, by_address);
-    struct linking linking = {.look = look, .places = places, .place_count = count};
+    struct linking linking = {.look = look,
+                              .places = places,
+                              .place_count = count,
+                              .found_for = found_for,
+                              .links_left = PRB_ASYNC_LINKS_MAX};
     for (size_t i = first; i < tasks->count; i++)
         if (!link_task(&linking, &tasks->items[i]))
             return prb_fail(err, PRB_NOMEM, "tasks");
+    if (!linking.links_left)
+        tasks->warning = "more tasks wait for others than are followed: some links are missing";
     return turn_round(tasks->items, first, tasks->count) || prb_fail(err, PRB_NOMEM, "tasks");
 }
 

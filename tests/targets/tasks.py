@@ -2,7 +2,8 @@
 
 One line for each task: its id, the label it was given here, its name, its coroutine, the functions and lines that it
 stands in (innermost first), and the labels of the tasks that wait for it.  With "running": a task that blocks its loop.
-With "many N": N tasks below one gather.  With "busy": tasks that come and go for ever.
+With "many N": N tasks below one gather.  With "busy": tasks that come and go for ever.  With "working": tasks that
+compute, each for some 10 ms, below a gather, a wait_for and a task with a name.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import gc
 import os
 import sys
 import threading
+import time
 import types
 
 import oracle
@@ -299,11 +301,42 @@ async def busy():
         del keep[10:]
 
 
+def burn():
+    end = time.perf_counter() + 0.01
+    while time.perf_counter() < end:
+        pass
+
+
+async def fetch():
+    await asyncio.sleep(0)
+    burn()
+
+
+async def batch():
+    await asyncio.gather(fetch(), fetch())
+
+
+async def epochs():
+    while True:
+        await asyncio.wait_for(batch(), FOREVER)
+        named = task(fetch())
+        if new:
+            named.set_name("prefetch")
+        await named
+
+
+async def working():
+    asyncio.get_event_loop().call_later(0.1, lambda: print("ready", flush=True))
+    await asyncio.gather(epochs(), asyncio.sleep(FOREVER))
+
+
 def start(mode):
     if mode == "running":
         return asyncio.run(waits())
     if mode == "many":
         return asyncio.run(many(int(sys.argv[2])))
+    if mode == "working":
+        return asyncio.run(working())
     if mode == "busy":
         return asyncio.run(busy())
     ready = threading.Event()

@@ -94,5 +94,6 @@ static void asyncio_fields(void)
     PLACE(interp, asyncio_tasks, offsetof(PyInterpreterState, asyncio_tasks_head));
     PLACE(thread, asyncio_tasks, offsetof(_PyThreadStateImpl, asyncio_tasks_head));
     AT(thread, asyncio_loop, _PyThreadStateImpl, asyncio_running_loop);
+    AT(thread, asyncio_task, _PyThreadStateImpl, asyncio_running_task);
 #endif
 }

@@ -1,0 +1,14 @@
+/* Which processes `--ranks` means, for the commands that sample several. */
+#ifndef PRB_CLI_RANKS_H
+#define PRB_CLI_RANKS_H
+
+#include "probing.h"
+
+/*
+ * Sample all ranks of the job that process pid is a rank or the launcher of; pid 0: every rank of
+ * every job.  Errors: NOT_FOUND (no process has a RANK), those of prb_profiler_add when none could
+ * be added.
+ */
+bool prb_run_ranks(struct prb_profiler *profiler, pid_t pid, struct prb_error *err);
+
+#endif
