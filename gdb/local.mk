@@ -2,8 +2,8 @@
 # list of commands/__init__.py.
 GDB_PACKAGE = %D%/probing_gdb/__init__.py %D%/probing_gdb/calls.py %D%/probing_gdb/command.py %D%/probing_gdb/expression.py \
 	%D%/probing_gdb/filter.py %D%/probing_gdb/functions.py %D%/probing_gdb/interrupts.py %D%/probing_gdb/library.py \
-	%D%/probing_gdb/model.py %D%/probing_gdb/printers.py %D%/probing_gdb/progress.py %D%/probing_gdb/selection.py %D%/probing_gdb/session.py \
-	%D%/probing_gdb/show.py %D%/probing_gdb/source.py %D%/probing_gdb/sql.py %D%/probing_gdb/text.py %D%/probing_gdb/values.py
+	%D%/probing_gdb/model.py %D%/probing_gdb/printers.py %D%/probing_gdb/progress.py %D%/probing_gdb/selection.py \
+	%D%/probing_gdb/session.py %D%/probing_gdb/show.py %D%/probing_gdb/source.py %D%/probing_gdb/sql.py %D%/probing_gdb/text.py %D%/probing_gdb/values.py
 GDB_COMMANDS = %D%/probing_gdb/commands/__init__.py %D%/probing_gdb/commands/backtrace.py %D%/probing_gdb/commands/debug.py \
 	%D%/probing_gdb/commands/down.py %D%/probing_gdb/commands/eval.py %D%/probing_gdb/commands/gil.py \
 	%D%/probing_gdb/commands/list.py %D%/probing_gdb/commands/locals.py %D%/probing_gdb/commands/print.py \

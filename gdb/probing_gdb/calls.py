@@ -90,8 +90,9 @@ class _Call:
         gdb.flush()
         gdb.execute("continue", to_string=True)
 
-    def end(self) -> None:
-        _call("void", "PyErr_Clear")
+    def end(self, failed: bool = True) -> None:
+        if failed:  # else an exception that is set is the program's own
+            _call("void", "PyErr_Clear")
         _call("void", "PyGILState_Release", str(self.state))
 
 
@@ -153,7 +154,7 @@ def evaluate(expression: str, one: model.Thread) -> str:
         finally:
             if result:
                 _call("void", "Py_DecRef", hex(result))
-            call.end()
+            call.end(failed=not result)
 
 
 def _string_at(addr: int) -> str:
