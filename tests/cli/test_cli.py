@@ -88,13 +88,17 @@ def test_what_comes_later_says_so(probing):
 
 
 def test_target_forms(probing, job):
-    expected = probing(job.pid, "backtrace").works()
+    def stacks(*words):
+        """Without what changes from look to look: a thread that has just been started may run for a moment yet."""
+        return re.sub(r'" (active|idle)\b', '"', probing(*words).works())
+
+    expected = stacks(job.pid, "backtrace")
     assert "innermost" in expected
     for words in (["-p", job.pid, "bt"], ["--pid={}".format(job.pid), "b"], ["-t", job.pid, "backtrace"],
                   ["--target", job.pid, "bt"], ["-n", job.name, "bt"], ["-t", job.name, "bt"],
                   [job.name, "bt"], ["bt", "-p", job.pid], [job.pid, "debug", "--dump"], [job.pid, "d", "-d"],
                   [" {}\n".format(job.pid), "bt"]):
-        assert probing(*words).works() == expected, words
+        assert stacks(*words) == expected, words
 
 
 def test_several_targets(probing, job, start):
