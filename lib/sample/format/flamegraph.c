@@ -11,6 +11,9 @@
 #define WIDTH 1200.0
 #define ROW 17
 #define TOP 64
+#define BELOW 40 /* the counts, in two lines at the most */
+#define LINE_LETTERS 175
+#define LETTERS_HIGH 14
 #define LETTER 6.6     /* px, a character of the 11 px monospace font */
 #define LEAST 0.3      /* px: what is narrower is not drawn */
 #define DEPTH_MAX 4000 /* rows of the first drawing */
@@ -209,9 +212,26 @@ static bool put_data(FILE *out, const struct prb_flame_page *page, struct prb_er
 
 /* ---- the page ---- */
 
+/* In two lines when one is too short; flamegraph.js does the same. */
+static void put_status(FILE *out, const char *text)
+{
+    size_t len = strlen(text), cut = 0;
+    for (size_t i = 0; len > LINE_LETTERS && i < LINE_LETTERS; i++)
+        if (text[i] == ' ' && i && (text[i - 1] == ';' || text[i - 1] == ','))
+            cut = i + 1;
+    PRB_AUTO_FREE char *first = strndup(text, cut);
+    if (cut && first) {
+        prb_put_xml(out, first);
+        fprintf(out, "<tspan x=\"8\" dy=\"%d\">", LETTERS_HIGH);
+    }
+    prb_put_xml(out, first ? text + cut : text);
+    if (cut && first)
+        fputs("</tspan>", out);
+}
+
 static void put_head(FILE *out, const struct prb_flame_page *page, unsigned deepest)
 {
-    unsigned height = TOP + (deepest + 1) * ROW + 30;
+    unsigned height = TOP + (deepest + 1) * ROW + BELOW;
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" height=\"%u\" "
@@ -229,8 +249,8 @@ static void put_head(FILE *out, const struct prb_flame_page *page, unsigned deep
           "<label><input type=\"checkbox\" id=\"inverted\"/>innermost first</label> "
           "<span style=\"color:#777\">click: zoom, Esc: back</span></div></foreignObject>\n",
           out);
-    fprintf(out, "<text id=\"status\" x=\"8\" y=\"%u\">", height - 10);
-    prb_put_xml(out, page->counts);
+    fprintf(out, "<text id=\"status\" x=\"8\" y=\"%u\">", height - BELOW + LETTERS_HIGH);
+    put_status(out, page->counts);
     fputs("</text>\n<g id=\"stage\">\n", out);
 }
 

@@ -7,6 +7,7 @@
     const stage = document.getElementById("stage");
     const bar = document.getElementById("status");
     const SVG = "http://www.w3.org/2000/svg", WIDTH = 1200, ROW = 17, TOP = 64, LETTER = 6.6, DEPTH_MAX = 4000;
+    const BELOW = 40, LINE_LETTERS = 175, LETTERS_HIGH = 14;
     const state = { inverted: data.inverted, only: "", search: null, zoom: [], tree: null };
 
     // Without recursion: stacks can be 100,000 deep, and a browser's own is not.
@@ -116,22 +117,30 @@
                 at += part;
             }
         }
-        const height = TOP + (deepest + 1) * ROW + 30;
+        const height = TOP + (deepest + 1) * ROW + BELOW;
         svg.setAttribute("height", height);
         svg.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
-        bar.setAttribute("y", height - 10);
+        bar.setAttribute("y", height - BELOW + LETTERS_HIGH);
         tell();
     }
 
     function tell() {
-        if (!state.search) { bar.textContent = data.counts; return; }
+        if (!state.search) { status(data.counts); return; }
         let found = 0;
         for (const todo = [state.tree]; todo.length;) {
             const node = todo.pop();
             if (state.search.test(name(node))) found += node.total;
             else node.children.forEach(function (child) { todo.push(child); });
         }
-        bar.textContent = `found: ${amount(found)}, ${share(found, state.tree.total)}`;
+        status(`found: ${amount(found)}, ${share(found, state.tree.total)}`);
+    }
+
+    /* In two lines when one is too short. */
+    function status(text) {
+        const parts = text.length > LINE_LETTERS && text.slice(0, LINE_LETTERS).match(/^.*[;,] /);
+        bar.textContent = parts ? parts[0] : text;
+        if (parts)
+            add(bar, "tspan", { x: 8, dy: LETTERS_HIGH }).textContent = text.slice(parts[0].length);
     }
 
     function zoom(node) { state.focus = node; draw(); }
