@@ -175,6 +175,7 @@ static bool read_options(struct profiling *p, struct prb_error *err)
     p->sampling.async = run->options[ASYNC].count;
     p->sampling.subprocesses = run->options[SUBPROCESSES].count;
     p->sampling.timeline = p->format->timeline;
+    p->sampling.whole_timeline = p->format->whole_timeline;
     p->style = (struct prb_profile_style){
         .threads = run->options[THREADS].count,
         .function = run->options[FUNCTION].count,

@@ -556,6 +556,7 @@ struct prb_profiler_options {
     double rate;       /* samples a second; 0: 100 */
     bool native;       /* native frames, merged in; a thread that runs is stopped for its copy */
     bool timeline;     /* keep when each stack was seen (prb_profile_each_stay) */
+    bool whole_timeline; /* and those that the mode does not count, with ns 0: where a thread waited it stayed */
     bool subprocesses; /* and Python processes that they start, now or later */
     bool all_interpreters; /* else the main one's threads only */
     bool async;        /* between an asyncio loop's frames and its task's: the tasks that wait for that one */
@@ -712,6 +713,7 @@ struct prb_profile_format {
     const char *name, *aliases, *doc;
     const char *suffixes; /* of file names, separated by spaces */
     bool timeline;        /* needs one */
+    bool whole_timeline;  /* with what the mode does not count, too */
 };
 /* The format by its name, or by a file name's end; NULL: none. */
 PRB_API const struct prb_profile_format *prb_profile_format_find(const char *name);

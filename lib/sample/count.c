@@ -3,6 +3,8 @@
  */
 #include "sample/member.h"
 
+#include <sys/syscall.h>
+
 void prb_close_stay(struct prb_member *member, struct prb_seat *seat, uint64_t now)
 {
     if (seat->open)
@@ -24,7 +26,7 @@ static const char *wait_name(struct prb_member *member, const struct prb_seat *s
 {
     char buffer[32];
     const char *name = prb_call_name(seat->doing.call, buffer);
-    if (name[0] == 'f' && interpreter->gil_holder &&
+    if (seat->doing.call == SYS_futex && interpreter->gil_holder &&
         prb_futex_of_gil(&member->target->runtimes[seat->runtime], interpreter,
                          seat->doing.argument)) {
         *state |= PRB_SAMPLED_WANTS_GIL;
@@ -44,9 +46,9 @@ static bool may_wait_on(const struct prb_member *member, const struct prb_seat *
 {
     const struct prb_raw_stacks *raw =
         prb_sampler_last(member->target->runtimes[seat->runtime].sampler);
-    return member->options->mode == PRB_PROFILE_ACTIVE && raw->threads[seat->raw].at_rest &&
-           seat->doing.known && seat->doing.waits && seat->unasked + 1 < ASKED_EVERY &&
-           (member->number + seat->thread) % ASKED_EVERY != 0;
+    return member->options->mode == PRB_PROFILE_ACTIVE && !member->options->whole_timeline &&
+           raw->threads[seat->raw].at_rest && seat->doing.known && seat->doing.waits &&
+           seat->unasked + 1 < ASKED_EVERY && (member->number + seat->thread) % ASKED_EVERY != 0;
 }
 
 /* PRB_SAMPLED_*; only what the mode needs is asked of the kernel. */
@@ -188,19 +190,22 @@ void prb_count_seat(struct prb_member *member, struct prb_seat *seat,
     thread->seen = box->profile.samples;
     thread->samples++;
     uint64_t ns = seat->node ? worth(member, seat, state, moment) : 0;
-    if (ns && member->options->native) {
+    bool kept = ns || (seat->node && member->options->whole_timeline);
+    if (kept && member->options->native) {
         unsigned before = state;
         state = look_at_native(member, seat, state);
         ns = state == before ? ns : worth(member, seat, state, moment);
+        kept = ns || member->options->whole_timeline;
     }
     thread->state = state;
     thread->gil_samples += !!(state & PRB_SAMPLED_GIL);
     thread->idle_samples += !!(state & PRB_SAMPLED_IDLE);
-    if (!ns) {
+    if (ns)
+        add_weight(member, seat, ns);
+    if (!kept) {
         prb_close_stay(member, seat, moment->now);
         return;
     }
-    add_weight(member, seat, ns);
     if (box->timeline.wanted)
         add_to_stay(member, seat, state, ns, moment->now);
 }

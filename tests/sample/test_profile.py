@@ -192,7 +192,7 @@ QUERY = ("SELECT operation_name, avg(duration_ms) AS mean, count(*) AS stays FRO
 def test_sql(start, any_python, tmp_path):
     """The stays of a live target and of a saved profile have the lengths that the program gave them."""
     target = start(any_python, "shares.py", "wall")
-    profile(target.pid, tmp_path / "p.db", "--idle", seconds=5)
+    profile(target.pid, tmp_path / "p.db", seconds=5)
     for rows in (query(target.pid, QUERY.replace("profiling_data", "profile(5, 100)")), query(tmp_path / "p.db", QUERY)):
         mean = {row["operation_name"]: row["mean"] for row in rows}
         assert 50 < mean["sixty"] < 80 and 22 < mean["thirty"] < 48, rows

@@ -217,6 +217,6 @@ static bool write_sqlite(const struct prb_profile *profile, const struct prb_pro
 
 const struct prb_format prb_format_sqlite = {
     .told = {"sqlite", "db", "a SQLite file, for `probing -t FILE query`", ".db .sqlite .sqlite3",
-             true},
+             true, true},
     .write_file = write_sqlite,
 };
