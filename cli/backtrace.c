@@ -1,9 +1,9 @@
 /* probing backtrace: every thread's stack as text or JSON. */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "command.h"
+#include "options.h"
 #include "out.h"
 #include "stacks.h"
 #include "watch.h"
@@ -85,26 +85,12 @@ static bool draw_once(struct picture *picture, struct prb_error *err)
     return ok;
 }
 
-static bool watch_interval(const struct prb_run *run, double *seconds_out, struct prb_error *err)
-{
-    const char *text = run->options[WATCH].text;
-    char *end = NULL;
-    errno = 0;
-    double seconds = text ? strtod(text, &end) : WATCH_SECONDS;
-    if (text &&
-        (end == text || *end || !isfinite(seconds) || seconds < WATCH_LEAST || seconds > 86400))
-        return prb_usage(run, err, "--watch=%s: seconds between %g and 86400 are meant", text,
-                         WATCH_LEAST);
-    *seconds_out = seconds;
-    return true;
-}
-
 bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *wanted,
                    struct prb_error *err)
 {
     bool own = run->command->options == options;
-    double seconds = 0;
-    if (own && run->options[WATCH].count && !watch_interval(run, &seconds, err))
+    double seconds = own && run->options[WATCH].count ? WATCH_SECONDS : 0; /* 0: once */
+    if (own && !prb_run_number(run, WATCH, WATCH_LEAST, PRB_SECONDS_MOST, &seconds, err))
         return false;
     PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
     if (!target)

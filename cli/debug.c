@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "dump.h"
+#include "options.h"
 #include "serve.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:9922"
@@ -42,15 +43,6 @@ static const struct prb_option options[] = {
     {0},
 };
 
-static bool take_seconds(const struct prb_run *run, double *out, struct prb_error *err)
-{
-    const char *text = run->options[RESUME_AFTER].text;
-    char *end = NULL;
-    *out = text ? strtod(text, &end) : 0;
-    return !text || (end != text && !*end && *out > 0 && *out < 1e9) ||
-           prb_usage(run, err, "--resume-after: \"%s\" is no number of seconds", text);
-}
-
 static bool check_options(const struct prb_run *run, struct prb_error *err)
 {
     const struct prb_option_value *given = run->options;
@@ -86,7 +78,8 @@ static bool run_debug(const struct prb_run *run, struct prb_error *err)
         .pause = given[PAUSE].count != 0,
         .look = given[SNAPSHOT].count != 0,
     };
-    if (!check_options(run, err) || !take_seconds(run, &listen.resume_after, err) ||
+    if (!check_options(run, err) || !prb_run_number(run, RESUME_AFTER, PRB_SECONDS_LEAST, PRB_SECONDS_MOST,
+                        &listen.resume_after, err) ||
         !prb_serve_token(given[TOKEN_FILE].text, &token, err) ||
         (!listen.file && !prb_run_process(run, &listen.pid, &socket, err)))
         return false;

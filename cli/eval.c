@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "evaluate.h"
+#include "options.h"
 #include "out.h"
 
 #define CODE_MAX (4u << 20) /* bytes; the protocol's messages hold twice that */
@@ -59,10 +60,8 @@ static char *gather(const struct prb_run *run, size_t *len_out, struct prb_error
 
 static bool read_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err)
 {
-    const struct prb_option_value *timeout = &run->options[TIMEOUT];
     return prb_place_options(run, place, err) &&
-           (!timeout->count ||
-            prb_parse_seconds(run, "timeout", timeout->text, &place->timeout, err));
+           prb_run_number(run, TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &place->timeout, err);
 }
 
 static bool run_eval(const struct prb_run *run, struct prb_error *err)

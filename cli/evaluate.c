@@ -3,13 +3,12 @@
 #include "evaluate.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <string.h>
 
+#include "options.h"
 #include "out.h"
 
-#define SECONDS_MAX 1e6
 
 static volatile sig_atomic_t interrupts;
 
@@ -124,17 +123,6 @@ bool prb_place_thread(struct prb_place *place, const char *word, struct prb_erro
                         "process %d has no Python thread \"%.60s\"", (int)place->pid, word);
 }
 
-bool prb_parse_seconds(const struct prb_run *run, const char *name, const char *text,
-                       double *seconds_out, struct prb_error *err)
-{
-    char *end = NULL;
-    double seconds = strtod(text, &end);
-    if (end == text || *end || !isfinite(seconds) || seconds <= 0 || seconds > SECONDS_MAX)
-        return prb_usage(run, err, "--%s %s: seconds are meant, more than 0", name, text);
-    *seconds_out = seconds;
-    return true;
-}
-
 bool prb_parse_frame(const struct prb_run *run, const char *text, unsigned *frame_out,
                      struct prb_error *err)
 {
@@ -146,12 +134,11 @@ bool prb_parse_frame(const struct prb_run *run, const char *text, unsigned *fram
 
 bool prb_place_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err)
 {
-    const struct prb_option_value *given = run->options, *frame = &given[PRB_PLACE_FRAME],
-                                  *gil = &given[PRB_PLACE_GIL_TIMEOUT];
+    const struct prb_option_value *given = run->options, *frame = &given[PRB_PLACE_FRAME];
     if (frame->count && !given[PRB_PLACE_THREAD].count)
         return prb_usage(run, err, "--frame goes with --thread");
     place->namespace = given[PRB_PLACE_NAMESPACE].text;
     return (!frame->count || prb_parse_frame(run, frame->text, &place->frame, err)) &&
-           (!gil->count ||
-            prb_parse_seconds(run, "gil-timeout", gil->text, &place->gil_timeout, err));
+           prb_run_number(run, PRB_PLACE_GIL_TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST,
+                          &place->gil_timeout, err);
 }

@@ -41,9 +41,6 @@ bool prb_place_options(const struct prb_run *run, struct prb_place *place, struc
 
 /* --thread: a kernel's number, an ident or a name among the target's threads. */
 bool prb_place_thread(struct prb_place *place, const char *thread, struct prb_error *err);
-/* "12.5" as seconds, more than 0; name is the option's, for the message. */
-bool prb_parse_seconds(const struct prb_run *run, const char *name, const char *text,
-                       double *seconds_out, struct prb_error *err);
 bool prb_parse_frame(const struct prb_run *run, const char *text, unsigned *frame_out,
                      struct prb_error *err);
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "evaluate.h"
+#include "options.h"
 #include "out.h"
 
 #define HOLD_SECONDS 3600
@@ -61,7 +62,7 @@ static bool crash_settings(const struct prb_run *run, FILE *to, struct prb_error
         return true;
     if (hold->count && !run->options[CRASH].count)
         return prb_usage(run, err, "--hold goes with -c");
-    if (hold->text && !prb_parse_seconds(run, "hold", hold->text, &seconds, err))
+    if (!prb_run_number(run, HOLD, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &seconds, err))
         return false;
     ssize_t len = readlink("/proc/self/exe", program, sizeof program);
     if (len > 0 && (size_t)len < sizeof program && !memchr(program, '\n', (size_t)len))
@@ -140,8 +141,7 @@ static bool run_inject(const struct prb_run *run, struct prb_error *err)
         return false;
     if (path)
         return prb_usage(run, err, "%s is the socket of a probe, which is loaded already", path);
-    if (run->options[WAIT].count &&
-        !prb_parse_seconds(run, "wait", run->options[WAIT].text, &wanted.wait, err))
+    if (!prb_run_number(run, WAIT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &wanted.wait, err))
         return false;
     if (wanted.library && *settings)
         return prb_usage(run, err, "settings are the probe's, and --dll loads something else");

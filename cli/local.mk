@@ -1,6 +1,6 @@
 # The command line: main, the shared parts, one file a command (commands.def).  Links only what probing.h and inject/ export.
 bin_PROGRAMS += probing
-probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.def %D%/options.c %D%/options.h %D%/target.c \
+probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.def %D%/options.c %D%/options.h %D%/ends.c %D%/ends.h %D%/target.c \
 	%D%/out.c %D%/out.h %D%/grid.c %D%/grid.h %D%/stacks.c %D%/stacks.h %D%/watch.c %D%/watch.h \
 	%D%/help.h %D%/man.c %D%/man.h \
 	%D%/backtrace.c %D%/crash.c %D%/crash.h %D%/crash_list.c %D%/crash_show.c %D%/completion.c %D%/dap.c %D%/serve.c %D%/serve.h \

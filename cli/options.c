@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #define WORD_MAX 40 /* longer words are not names with a slip */
@@ -158,4 +159,21 @@ const char *prb_scan_next(struct prb_scan *scan, bool *ok, struct prb_error *err
         }
     }
     return NULL;
+}
+
+bool prb_run_number(const struct prb_run *run, int option, double least, double most, double *out,
+                    struct prb_error *err)
+{
+    const struct prb_option *told = &run->command->options[option];
+    const char *text = run->options[option].text;
+    if (!text)
+        return true;
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || value < least || value > most)
+        return prb_usage(run, err, "--%s%c%s: a number%s from %g to %g is meant", told->name,
+                         may_omit(told) ? '=' : ' ', text,
+                         strstr(told->argument, "SECONDS") ? " of seconds" : "", least, most);
+    *out = value;
+    return true;
 }

@@ -4,21 +4,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "command.h"
+#include "ends.h"
+#include "options.h"
 #include "out.h"
 #include "ranks.h"
 
 #define START_TRIES 1000 /* of a program that we started, until Python runs in it */
 #define START_PAUSE_NS 10000000
-#define SECONDS_MAX 1e7
 
 enum {
     DURATION,
@@ -92,22 +90,6 @@ PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
 
 /* ---- what the user wants ---- */
 
-static bool number(const struct prb_run *run, int option, double least, double most, double *out,
-                   struct prb_error *err)
-{
-    const char *text = run->options[option].text;
-    char *end = NULL;
-    if (!text)
-        return true;
-    errno = 0;
-    double value = strtod(text, &end);
-    if (end == text || *end || !isfinite(value) || value < least || value > most)
-        return prb_usage(run, err, "--%s %s: a number between %g and %g is meant",
-                         options[option].name, text, least, most);
-    *out = value;
-    return true;
-}
-
 static enum prb_profile_mode mode_of(const struct prb_run *run)
 {
     static const struct {
@@ -167,8 +149,8 @@ static void choose_path(struct profiling *p, pid_t pid)
 static bool read_options(struct profiling *p, struct prb_error *err)
 {
     const struct prb_run *run = p->run;
-    if (!number(run, DURATION, 0.001, SECONDS_MAX, &p->seconds, err) ||
-        !number(run, RATE, 0.001, 1e6, &p->sampling.rate, err) || !choose_format(p, err))
+    if (!prb_run_number(run, DURATION, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &p->seconds, err) ||
+        !prb_run_number(run, RATE, 0.001, 1e6, &p->sampling.rate, err) || !choose_format(p, err))
         return false;
     p->sampling.mode = mode_of(run);
     p->sampling.native = run->options[NATIVE].count || run->options[CC].count;
@@ -324,17 +306,6 @@ static bool sample(struct profiling *p, struct prb_profiler *profiler, int wake,
     return write_profile(p, profile, err);
 }
 
-static int end_signals(void)
-{
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
-    return signalfd(-1, &ends, SFD_CLOEXEC);
-}
-
 static bool run_profile(const struct prb_run *run, struct prb_error *err)
 {
     struct profiling p = {.run = run, .progress = isatty(STDERR_FILENO)};
@@ -351,7 +322,7 @@ static bool run_profile(const struct prb_run *run, struct prb_error *err)
     if (!prb_profile_check_output(p.path, err))
         return false;
     PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&p.sampling, err);
-    PRB_AUTO_FD int wake = end_signals();
+    PRB_AUTO_FD int wake = prb_take_ends();
     if (!profiler || (program && !start_program(&p, err)))
         return false;
     bool ok = program ? add_child(profiler, &p, err)

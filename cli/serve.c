@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
+#include "ends.h"
 #include "out.h"
 
 #define TOKEN_MAX 4096
@@ -91,18 +92,13 @@ static void print_ready(void *context, const char *address)
 
 bool prb_serve(struct prb_dap_listen_options *options, struct prb_error *err)
 {
-    sigset_t ends, pauses, all;
+    sigset_t pauses;
     sigemptyset(&pauses);
     sigaddset(&pauses, SIGUSR1); /* probing.breakpoint() */
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    /* Before any thread is made, so that none takes them. */
-    sigorset(&all, &ends, &pauses);
-    if (sigprocmask(SIG_BLOCK, &all, NULL) != 0)
+    /* Before any thread is made, so that none takes it. */
+    if (sigprocmask(SIG_BLOCK, &pauses, NULL) != 0)
         return prb_cli_fail(err, PRB_INTERNAL, "", "signals: %s", strerror(errno));
-    PRB_AUTO_FD int stop = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+    PRB_AUTO_FD int stop = prb_take_ends();
     PRB_AUTO_FD int pause = signalfd(-1, &pauses, SFD_CLOEXEC | SFD_NONBLOCK);
     if (stop < 0 || pause < 0)
         return prb_cli_fail(err, PRB_IO, "", "signals: %s", strerror(errno));

@@ -1,12 +1,12 @@
 /* probing top: a live view of where the time goes, in one process or in it and those that it
  * starts. */
-#include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
+#include "ends.h"
+#include "options.h"
 #include "out.h"
 #include "ranks.h"
 #include "top.h"
@@ -93,30 +93,14 @@ static bool progress(void *context, const struct prb_profile *profile)
 
 /* ---- the command ---- */
 
-static bool number(const struct prb_run *run, int option, double least, double most, double *out,
-                   struct prb_error *err)
-{
-    const char *text = run->options[option].text;
-    char *end = NULL;
-    if (!text)
-        return true;
-    errno = 0;
-    double value = strtod(text, &end);
-    if (end == text || *end || !isfinite(value) || value < least || value > most)
-        return prb_usage(run, err, "--%s %s: a number between %g and %g is meant",
-                         options[option].name, text, least, most);
-    *out = value;
-    return true;
-}
-
 static bool read_options(const struct prb_run *run, struct showing *showing,
                          struct prb_profiler_options *sampling, struct prb_error *err)
 {
     double count = 0;
     showing->delay = 1;
-    if (!number(run, DELAY, DELAY_LEAST, 3600, &showing->delay, err) ||
-        !number(run, COUNT, 1, 1e9, &count, err) ||
-        !number(run, RATE, 0.1, 1e5, &sampling->rate, err))
+    if (!prb_run_number(run, DELAY, DELAY_LEAST, 3600, &showing->delay, err) ||
+        !prb_run_number(run, COUNT, 1, 1e9, &count, err) ||
+        !prb_run_number(run, RATE, 0.1, 1e5, &sampling->rate, err))
         return false;
     showing->wanted = (unsigned long)count;
     showing->next = showing->delay < 1 ? showing->delay : 0.3; /* the first one soon */
@@ -134,17 +118,6 @@ static bool read_options(const struct prb_run *run, struct showing *showing,
     return true;
 }
 
-static int end_signals(void)
-{
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
-    return signalfd(-1, &ends, SFD_CLOEXEC);
-}
-
 static bool run_top(const struct prb_run *run, struct prb_error *err)
 {
     struct showing showing = {0};
@@ -160,7 +133,7 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
         !(ranks ? prb_run_ranks(profiler, pid, err) : prb_profiler_add(profiler, pid, err)))
         return false;
     showing.screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    PRB_AUTO_FD int wake = end_signals();
+    PRB_AUTO_FD int wake = prb_take_ends();
     if (showing.screen && !prb_screen_open(err))
         return false;
     bool good = prb_profiler_run(profiler, 0, wake, progress, &showing, err);

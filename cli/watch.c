@@ -6,11 +6,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include "command.h"
+#include "ends.h"
 #include "out.h"
 
 #define HOME "\033[H"
@@ -112,16 +112,10 @@ static bool loop(double seconds, int signals, int process, bool terminal, prb_wa
 
 bool prb_watch(pid_t pid, double seconds, prb_watch_fn *draw, void *context, struct prb_error *err)
 {
-    sigset_t ends;
     enum wait_end end = WAIT_TIME;
     struct prb_error why = {0};
     bool terminal = prb_out_columns() > 0;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
-    PRB_AUTO_FD int signals = signalfd(-1, &ends, SFD_CLOEXEC);
+    PRB_AUTO_FD int signals = prb_take_ends();
     PRB_AUTO_FD int process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     if (terminal)
         enter();
