@@ -1,4 +1,5 @@
 # Training scripts to look at; no GPU needed.
 exampledir = $(pkgdatadir)/examples
 dist_example_DATA = %D%/train.py %D%/train_stdlib.py %D%/crash.py %D%/fetch.py
-EXTRA_DIST += %D%/train.svg
+# What the README shows of them.
+EXTRA_DIST += %D%/train.svg %D%/crash.png
