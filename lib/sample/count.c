@@ -37,10 +37,11 @@ static const char *wait_name(struct prb_member *member, const struct prb_seat *s
 
 /*
  * A thread that waited and had no GIL since waits still, or runs native code: it is asked only
- * every fourth sample, by turns, as reading its file is most of what such a thread costs.  What it
- * ran meanwhile is counted then (catch_up).
+ * every fourth sample, by turns, as reading its file is most of what such a thread costs, and one
+ * that never ran ever less often.  What it ran meanwhile is counted then (catch_up).
  */
 #define ASKED_EVERY 4
+#define ASKED_EVERY_MAX 16
 
 static bool may_wait_on(const struct prb_member *member, const struct prb_seat *seat)
 {
@@ -48,7 +49,17 @@ static bool may_wait_on(const struct prb_member *member, const struct prb_seat *
         prb_sampler_last(member->target->runtimes[seat->runtime].sampler);
     return member->options->mode == PRB_PROFILE_ACTIVE && !member->options->whole_timeline &&
            raw->threads[seat->raw].at_rest && seat->doing.known && seat->doing.waits &&
-           seat->unasked + 1 < ASKED_EVERY && (member->number + seat->thread) % ASKED_EVERY != 0;
+           seat->unasked + 1 < seat->asked_every &&
+           (member->number + seat->thread) % seat->asked_every != 0;
+}
+
+static void choose_next_look(struct prb_seat *seat)
+{
+    bool rests = seat->doing.known && seat->doing.waits && !seat->doing.used_ns;
+    unsigned every = seat->asked_every * 2;
+    seat->asked_every = !rests || !seat->asked_every ? ASKED_EVERY
+                        : every < ASKED_EVERY_MAX    ? every
+                                                     : ASKED_EVERY_MAX;
 }
 
 /* PRB_SAMPLED_*; only what the mode needs is asked of the kernel. */
@@ -69,6 +80,7 @@ static unsigned look(struct prb_member *member, struct prb_seat *seat)
     if (seat->has_task && (wanted || mode == PRB_PROFILE_CPU)) {
         prb_doing_look(&seat->doing, member->target->proc, wanted && !state);
         thread->cpu_ns += seat->doing.used_ns;
+        choose_next_look(seat);
     }
     thread->waits = NULL;
     if (!wanted || state)

@@ -51,6 +51,7 @@ struct prb_seat {
     unsigned asked;       /* how often its name and task were looked for */
     struct prb_doing doing;
     unsigned unasked;     /* samples since doing was looked at */
+    unsigned asked_every; /* looked at in one of so many samples while it rests; 0: at once */
     uint64_t owed_ns;     /* processor time used in such samples and not counted yet, below one period */
     uint32_t native_node; /* with native frames: the stack of native_of, taken when its thread came to wait */
     uint32_t native_of;
