@@ -176,10 +176,10 @@ def mean_step(job):
 
 def slow_down(figures, options, job):
     """Mean training step beside a profile at 100 Hz, by pairs of periods without and with it."""
-    seconds = 2
+    seconds = 2 if options.quick else 5
     ways = [("profile", lambda: profile(job.pid, 100, seconds)), ("profile --native", lambda: profile(job.pid, 100, seconds, "--native"))]
     if peer("py-spy"):
-        ways.append(("py-spy record", lambda: py_spy(job.pid, 100, seconds)))
+        ways.append(("py-spy record", lambda: py_spy(job.pid, 100, 2)))
     for name, beside in ways:
         ratios, told = [], []
         for _ in range(2 if options.quick or "py-spy" in name else 4):
