@@ -142,10 +142,16 @@ class Screen:
     def shown(self):
         return ["".join(row).rstrip() for row in self.rows]
 
+    def whole(self):
+        """Read what is on its way: a picture comes in pieces.  True, also when the program has ended since."""
+        while select.select([self.master], [], [], 0.05)[0] and self.read(0):
+            pass
+        return True
+
     def until(self, seen):
-        """Wait until seen(lines) is true of what stands there; the lines."""
+        """Wait until seen(lines) is true of a whole picture; the lines."""
         end = time.monotonic() + self.deadline
-        while not seen(self.shown()):
+        while not (seen(self.shown()) and self.whole() and seen(self.shown())):
             assert time.monotonic() < end, "\n".join(self.shown())
             assert self.read(0.2), "the program ended:\n" + "\n".join(self.shown())
         return self.shown()
