@@ -13,7 +13,7 @@ import time
 import pytest
 
 from housed import housed
-from target import DEADLINE, SRCDIR, probing
+from target import DEADLINE, PROBING, SRCDIR, probing
 from target import query as query_of
 from torch_python import torch_python
 
@@ -193,6 +193,26 @@ def test_an_exception_that_nobody_handles(python, crashed):
     assert told["func"] == "raise_it"
     rows = query(one.dump, "SELECT type, message, func, frames FROM python.exception WHERE depth = 0")
     assert {"type": "ValueError", "message": "wrong: 2", "func": "raise_it", "frames": 4} in rows
+
+
+LAUNCHED = """
+import sys, time
+end = time.time() + 30
+while sys.excepthook is sys.__excepthook__ and time.time() < end:
+    time.sleep(0.01)
+raise ValueError("launched")
+"""
+
+
+def test_an_exception_of_a_program_that_was_launched(python, tmp_path):
+    """The probe is there before the interpreter is."""
+    if python.root or python.container:
+        pytest.skip("launch starts programs of our own root")
+    done = subprocess.run([PROBING, "launch", "-D", "probing.crash=on", "-D", "probing.crash_dir={}".format(tmp_path),
+                           python.executable, "-c", LAUNCHED], stderr=subprocess.PIPE, timeout=DEADLINE)
+    assert done.returncode == 1 and b"ValueError: launched" in done.stderr
+    (dump,) = tmp_path.glob("*.snap")
+    assert (account(dump)["kind"], account(dump)["message"]) == ("exception", "launched")
 
 
 def test_an_exception_of_a_thread(python, crashed):

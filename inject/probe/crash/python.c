@@ -7,8 +7,11 @@
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/python_job.h"
+#include "inject/probe/thread.h"
 
 #define GIL_MS 5000
+#define LOOKS_MAX 6000 /* for an interpreter that begins: a minute */
+#define LOOK_NS 10000000
 
 /* ---- what it calls ---- */
 
@@ -155,9 +158,9 @@ static void await(struct waiting *waiting, uint32_t wait_ms)
     pthread_mutex_unlock(&waiting->lock);
 }
 
-void prb_crash_python(bool on, uint32_t wait_ms)
+static void run_job(bool on, uint32_t wait_ms)
 {
-    struct waiting *waiting = prb_py_api(NULL) ? calloc(1, sizeof *waiting) : NULL;
+    struct waiting *waiting = calloc(1, sizeof *waiting);
     if (!waiting)
         return;
     pthread_mutex_init(&waiting->lock, NULL);
@@ -174,4 +177,24 @@ void prb_crash_python(bool on, uint32_t wait_ms)
     await(waiting, wait_ms);
     release(waiting);
     prb_python_release(job);
+}
+
+/* A preloaded probe is there before the interpreter is, and nothing tells when that can be called. */
+static void *await_python(void *nothing_here)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    (void)nothing_here;
+    for (int i = 0; i < LOOKS_MAX && prb_crash_is_on() && !prb_py_api(NULL); i++)
+        nanosleep(&pause, NULL);
+    if (prb_crash_is_on() && prb_py_api(NULL))
+        run_job(true, 0);
+    return NULL;
+}
+
+void prb_crash_python(bool on, uint32_t wait_ms)
+{
+    if (prb_py_api(NULL))
+        run_job(on, wait_ms);
+    else if (on)
+        prb_thread_start("probing-start", await_python, NULL, NULL);
 }
