@@ -325,3 +325,29 @@ bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_er
     publish(sampler, thread, UNPROVEN);
     return true;
 }
+
+static bool same_frames(const struct prb_raw_frame *a, const struct prb_raw_frame *b, size_t count,
+                        bool exactly)
+{
+    for (size_t i = 0; i < count; i++)
+        if (a[i].frame != b[i].frame || a[i].code != b[i].code ||
+            ((i || exactly) && a[i].instruction != b[i].instruction) ||
+            (exactly && (a[i].entry != b[i].entry || a[i].anchor != b[i].anchor)))
+            return false;
+    return true;
+}
+
+bool prb_sampler_stood(struct prb_sampler *sampler, size_t thread, bool exactly)
+{
+    if (thread >= sampler->result.thread_count)
+        return false;
+    const struct prb_raw_thread *raw = &sampler->result.threads[thread];
+    size_t count = raw->frame_count;
+    PRB_AUTO_FREE struct prb_raw_frame *before = malloc((count + 1) * sizeof *before);
+    if (!before)
+        return false;
+    if (count)
+        memcpy(before, raw->frames, count * sizeof *before);
+    return prb_sampler_again(sampler, thread, NULL) && raw->frame_count == count &&
+           same_frames(before, raw->frames, count, exactly);
+}

@@ -141,29 +141,6 @@ static bool name_chain(struct prb_member *member, struct prb_seat *seat,
     return true;
 }
 
-/* Whether a chain still is what it was, but for the innermost frame's instruction. */
-static bool same_chain(const struct prb_raw_frame *a, const struct prb_raw_frame *b, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (a[i].frame != b[i].frame || a[i].code != b[i].code ||
-            (i && a[i].instruction != b[i].instruction))
-            return false;
-    return true;
-}
-
-/* Read it again: true when it still holds the same code objects. */
-static bool confirmed(struct prb_sampler *sampler, const struct prb_raw_thread *raw, size_t k)
-{
-    size_t count = raw->frame_count;
-    PRB_AUTO_FREE struct prb_raw_frame *before = malloc((count + 1) * sizeof *before);
-    if (!before)
-        return false;
-    if (count)
-        memcpy(before, raw->frames, count * sizeof *before);
-    return prb_sampler_again(sampler, k, NULL) && raw->frame_count == count &&
-           same_chain(before, raw->frames, count);
-}
-
 bool prb_name_thread(struct prb_member *member, struct prb_seat *seat, size_t k)
 {
     struct prb_sampler *sampler = member->target->runtimes[seat->runtime].sampler;
@@ -178,7 +155,7 @@ bool prb_name_thread(struct prb_member *member, struct prb_seat *seat, size_t k)
         bool fresh;
         if (name_chain(member, seat, raw, &fresh)) {
             bool broken = raw->broken;
-            seat->told = (!fresh && !once) || (confirmed(sampler, raw, k) && raw->broken == broken);
+            seat->told = (!fresh && !once) || (prb_sampler_stood(sampler, k, false) && raw->broken == broken);
         } else {
             seat->count = 0;
             if (!prb_sampler_again(sampler, k, NULL))

@@ -143,20 +143,6 @@ static void read_chain(void *context)
     meeting->read = prb_sampler_again(meeting->sampler, meeting->thread, NULL);
 }
 
-/* Read again after a copy that stopped nothing: whether it is the chain that was there before. */
-static bool chain_stood(struct prb_sampler *sampler, size_t thread)
-{
-    const struct prb_raw_thread *raw = &prb_sampler_last(sampler)->threads[thread];
-    size_t count = raw->frame_count;
-    PRB_AUTO_FREE struct prb_raw_frame *before = malloc((count + 1) * sizeof *before);
-    if (!before)
-        return false;
-    if (count)
-        memcpy(before, raw->frames, count * sizeof *before);
-    return prb_sampler_again(sampler, thread, NULL) && raw->frame_count == count &&
-           (!count || memcmp(before, raw->frames, count * sizeof *before) == 0);
-}
-
 /* ---- rows ---- */
 
 static bool add_rows(struct prb_member *member, struct prb_seat *seat,
@@ -228,7 +214,7 @@ static bool take(struct prb_member *member, struct prb_seat *seat, const char **
         return false;
     if (copy.stopped > profile->longest_stop)
         profile->longest_stop = copy.stopped;
-    bool one_moment = meeting.read || chain_stood(runtime->sampler, seat->raw);
+    bool one_moment = meeting.read || prb_sampler_stood(runtime->sampler, seat->raw, true);
     name_native(member, &stack);
     *waits_out = spinning(&stack);
     if (!merge(member, seat, &copy, &stack, &node))

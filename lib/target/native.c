@@ -67,20 +67,6 @@ static void read_chain(void *context)
     moment->read = prb_sampler_again(moment->look->runtime->sampler, moment->thread, NULL);
 }
 
-static bool chain_moved(struct prb_look *look, size_t i)
-{
-    const struct prb_raw_thread *raw = &look->raw->threads[i];
-    size_t count = raw->frame_count;
-    PRB_AUTO_FREE struct prb_raw_frame *before = malloc((count + 1) * sizeof *before);
-    if (!before)
-        return true;
-    if (count)
-        memcpy(before, raw->frames, count * sizeof *before);
-    if (!prb_sampler_again(look->runtime->sampler, i, NULL) || raw->frame_count != count)
-        return true;
-    return count && memcmp(before, raw->frames, count * sizeof *before) != 0;
-}
-
 /* A stopped thread's chain is read while it is stopped; a blocked one's is read again after, and
  * must be the same. */
 static void take_one(struct prb_look *look, size_t i, struct taken *taken)
@@ -98,7 +84,8 @@ static void take_one(struct prb_look *look, size_t i, struct taken *taken)
         if (!taken->have)
             return;
         note(look, task->tid, &taken->copy);
-        taken->torn = !moment.read && prb_proc_live(look->target->proc) && chain_moved(look, i);
+        taken->torn = !moment.read && prb_proc_live(look->target->proc) &&
+                      !prb_sampler_stood(look->runtime->sampler, i, true);
         if (!taken->torn)
             return;
     }

@@ -510,6 +510,24 @@ def test_a_worker_of_dataloader(tmp_path):
     assert "__getitem__" in functions and "_worker_loop" in functions
 
 
+def torch_crash(program, tmp_path):
+    """A program that says ready, reads a line, and crashes: the process that ended, and its dump."""
+    if not torch_python():
+        pytest.skip("no Python with torch")
+    child = subprocess.Popen([torch_python(), "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
+        child.communicate(b"go\n", DEADLINE)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+    (dump,) = tmp_path.glob("*.snap")
+    return child, dump
+
+
 AUTOGRAD = """
 import ctypes, sys, torch
 class Deeper(torch.autograd.Function):
@@ -532,19 +550,7 @@ Deeper.apply(torch.ones(1, requires_grad=True), 80).backward()
 
 def test_a_thread_of_autograd(tmp_path):
     """Backward within backward, deep enough for a thread of the engine's own."""
-    if not torch_python():
-        pytest.skip("no Python with torch")
-    child = subprocess.Popen([torch_python(), "-c", AUTOGRAD], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
-    try:
-        assert child.stdout.readline() == b"ready\n"
-        probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
-        child.communicate(b"go\n", DEADLINE)
-    finally:
-        if child.poll() is None:
-            child.kill()
-            child.communicate()
-    (dump,) = tmp_path.glob("*.snap")
+    child, dump = torch_crash(AUTOGRAD, tmp_path)
     told = account(dump)
     assert child.returncode == -signal.SIGSEGV and told["os_thread_id"] != child.pid
     assert python_stack(dump, told["os_thread_id"])[1][0].endswith("backward")
@@ -562,19 +568,7 @@ train(torch.arange(10))
 
 
 def test_tensors_of_the_thread_that_crashed(tmp_path):
-    if not torch_python():
-        pytest.skip("no Python with torch")
-    child = subprocess.Popen([torch_python(), "-c", TENSORS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
-    try:
-        assert child.stdout.readline() == b"ready\n"
-        probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
-        child.communicate(b"go\n", DEADLINE)
-    finally:
-        if child.poll() is None:
-            child.kill()
-            child.communicate()
-    (dump,) = tmp_path.glob("*.snap")
+    child, dump = torch_crash(TENSORS, tmp_path)
     rows = {row["name"]: row for row in query(dump, "SELECT * FROM python.crash_tensors WHERE func = 'train'")}
     weight, batch = rows["weight"], rows["batch"]
     assert (weight["shape"], weight["dtype"], weight["device"], weight["requires_grad"]) == ("[2, 2]", "float32", "cpu", 1)
