@@ -155,8 +155,11 @@ bool prb_py_make_gil(const struct prb_py_api *py, struct prb_error *err)
     while (asked && !py->PyEval_ThreadsInitialized())
         asked = pthread_cond_timedwait(&made, &making, &until) != ETIMEDOUT;
     pthread_mutex_unlock(&making);
-    if (py->PyEval_ThreadsInitialized() || !py->_PyThreadState_UncheckedGet ||
-        !py->_PyThreadState_UncheckedGet())
+    if (py->PyEval_ThreadsInitialized() || !py->_PyThreadState_UncheckedGet)
+        return true;
+    if (!py->PyInterpreterState_Head || !py->PyInterpreterState_Head())
+        return prb_fail(err, PRB_NOT_PYTHON, "the interpreter in this process has not started");
+    if (!py->_PyThreadState_UncheckedGet())
         return true; /* one that waits in native code asks for the GIL when it comes back */
     return prb_fail(err, PRB_BUSY,
                     "the program's only thread is in native code that keeps the interpreter");

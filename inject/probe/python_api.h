@@ -90,6 +90,7 @@ struct prb_py_method {
     F(void, PyEval_InitThreads, (void))                                                            \
     F(int, Py_AddPendingCall, (int (*)(void *), void *))                                           \
     F(void *, _PyThreadState_UncheckedGet, (void))                                                 \
+    F(void *, PyInterpreterState_Head, (void))                                                     \
     F(int, PyCode_Addr2Line, (struct prb_py *, int))                                               \
     F(struct prb_py *, PyMarshal_ReadObjectFromString, (const char *, ptrdiff_t))                  \
     F(long, PyImport_GetMagicNumber, (void))                                                       \

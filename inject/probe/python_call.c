@@ -153,6 +153,14 @@ static bool tell(const struct prb_py_api *py, struct prb_py *space, const char *
     return done || fail_raised(py, function, err);
 }
 
+static void drop_agent(void)
+{
+    pthread_mutex_lock(&agent.lock);
+    PRB_AUTO(prb_py) struct prb_py *space = PRB_STEAL(agent.space);
+    PRB_AUTO(prb_py) struct prb_py *closing = PRB_STEAL(agent.closing);
+    pthread_mutex_unlock(&agent.lock);
+}
+
 struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err)
 {
     pthread_mutex_lock(&agent.lock);
@@ -176,9 +184,11 @@ struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err)
     space = agent.space;
     py->Py_IncRef(space);
     pthread_mutex_unlock(&agent.lock);
-    if (first && !tell(py, space, "begin", closing, err))
-        return PRB_NULL(prb_py_drop(space));
-    return space;
+    if (!first || tell(py, space, "begin", closing, err))
+        return space;
+    prb_py_drop(space);
+    drop_agent(); /* the next one who asks tries again */
+    return NULL;
 }
 
 static bool detach(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)

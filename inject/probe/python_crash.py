@@ -55,16 +55,23 @@ def crash_begin():
     if sys.excepthook is not on_exception:
         crash["excepthook"] = sys.excepthook
         sys.excepthook = on_exception
-    threading = sys.modules.get("threading")
+    if "threading" in sys.modules:
+        crash_threads()
+    if hasattr(os, "register_at_fork") and "forks" not in crash:
+        crash["forks"] = True
+        os.register_at_fork(after_in_child=in_child)
+
+
+def crash_threads():
+    """In the main thread when the program has not imported threading yet: it takes its importer for the main thread."""
+    import threading
+
     if hasattr(threading, "excepthook") and threading.excepthook is not on_thread_exception:
         crash["thread_excepthook"] = threading.excepthook
         threading.excepthook = on_thread_exception
     if hasattr(getattr(threading, "Thread", None), "_set_ident") and "set_ident" not in crash:
         crash["set_ident"] = threading.Thread._set_ident
         threading.Thread._set_ident = on_thread
-    if hasattr(os, "register_at_fork") and "forks" not in crash:
-        crash["forks"] = True
-        os.register_at_fork(after_in_child=in_child)
 
 
 def crash_end():

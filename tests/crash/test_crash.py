@@ -200,19 +200,67 @@ import sys, time
 end = time.time() + 30
 while sys.excepthook is sys.__excepthook__ and time.time() < end:
     time.sleep(0.01)
+"""
+IN_MAIN = """
 raise ValueError("launched")
 """
+IN_THREAD = """
+import threading
+while type(threading.excepthook) is type(len) and time.time() < end:
+    time.sleep(0.01)
+def fail():
+    raise ValueError("launched")
+thread = threading.Thread(target=fail, name="raiser")
+thread.start()
+thread.join()
+assert threading.main_thread().ident == threading.get_ident()
+sys.exit(1)
+"""
+# The first package that an interpreter imports: without it, it can load no other one.
+SLOW_START = """
+import _thread, sys
+lock = _thread.allocate_lock()
+lock.acquire()
+lock.acquire(True, 0.3)
+sys.path.remove({!r})
+del sys.modules["encodings"]
+import encodings
+"""
+
+
+def launched(python, tmp_path, program, **variables):
+    """The account of the dump of a program that fails as soon as the probe's hook is there."""
+    if python.root or python.container:
+        pytest.skip("launch starts programs of our own root")
+    dumps = tmp_path / "dumps"
+    done = subprocess.run([PROBING, "launch", "-D", "probing.crash=on", "-D", "probing.crash_dir={}".format(dumps),
+                           python.executable, "-c", LAUNCHED + program],
+                          env=dict(os.environ, **variables), stderr=subprocess.PIPE, timeout=DEADLINE)
+    assert done.returncode == 1 and b"ValueError: launched" in done.stderr
+    (dump,) = dumps.glob("*.snap")
+    return account(dump)
 
 
 def test_an_exception_of_a_program_that_was_launched(python, tmp_path):
     """The probe is there before the interpreter is."""
-    if python.root or python.container:
-        pytest.skip("launch starts programs of our own root")
-    done = subprocess.run([PROBING, "launch", "-D", "probing.crash=on", "-D", "probing.crash_dir={}".format(tmp_path),
-                           python.executable, "-c", LAUNCHED], stderr=subprocess.PIPE, timeout=DEADLINE)
-    assert done.returncode == 1 and b"ValueError: launched" in done.stderr
-    (dump,) = tmp_path.glob("*.snap")
-    assert (account(dump)["kind"], account(dump)["message"]) == ("exception", "launched")
+    told = launched(python, tmp_path, IN_MAIN)
+    assert (told["kind"], told["message"]) == ("exception", "launched")
+
+
+def test_a_launched_program_that_begins_slowly(python, tmp_path):
+    """3.6 says that it has begun, and has the GIL to give, when nothing can be imported yet."""
+    package = tmp_path / "first" / "encodings"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(SLOW_START.format(str(package.parent)))
+    assert launched(python, tmp_path, IN_MAIN, PYTHONPATH=str(package.parent))["kind"] == "exception"
+
+
+def test_an_exception_of_a_launched_program_s_thread(python, tmp_path):
+    """The probe is there before the program imports threading, which has to believe that the main thread did."""
+    if python.minor < (3, 8):
+        pytest.skip("it has no threading.excepthook")
+    told = launched(python, tmp_path, IN_THREAD)
+    assert (told["kind"], told["thread_name"]) == ("exception", "raiser")
 
 
 def test_an_exception_of_a_thread(python, crashed):

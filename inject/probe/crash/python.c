@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "inject/probe/crash/crash.h"
+#include "inject/probe/debug/core.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/python_job.h"
 #include "inject/probe/thread.h"
 
 #define GIL_MS 5000
-#define LOOKS_MAX 6000 /* for an interpreter that begins: a minute */
+#define BEGIN_MS 60000u /* that an interpreter may take to begin */
 #define LOOK_NS 10000000
 
 /* ---- what it calls ---- */
@@ -67,10 +68,23 @@ static struct prb_py_method again_method = {"again", on_again, PRB_PY_VARARGS,
 
 /* ---- with the GIL ---- */
 
-static int in_main_thread(void *nothing_here)
+/* Between two instructions of the program; space: the agent's, a reference that is ours. */
+static int in_main_thread(void *space)
 {
-    (void)nothing_here;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (!py)
+        return 0;
+    PRB_AUTO(prb_py) struct prb_py *mine = space;
+    if (!prb_crash_is_on())
+        return 0;
     prb_crash_stack();
+    prb_debug_inside(1);
+    struct prb_py *function = py->PyDict_GetItemString(mine, "crash_threads");
+    PRB_AUTO(prb_py)
+    struct prb_py *done = function ? py->PyObject_CallObject(function, NULL) : NULL;
+    if (!done)
+        py->PyErr_Clear();
+    prb_debug_inside(-1);
     return 0;
 }
 
@@ -100,8 +114,11 @@ bool prb_crash_python_call(struct prb_python_job *job, const struct prb_py_api *
         char text[200];
         return prb_fail(err, PRB_INTERNAL, "%s", prb_py_raised(py, text, sizeof text));
     }
-    if (on && py->Py_AddPendingCall)
-        py->Py_AddPendingCall(in_main_thread, NULL);
+    if (on && py->Py_AddPendingCall) {
+        py->Py_IncRef(space);
+        if (py->Py_AddPendingCall(in_main_thread, space) != 0)
+            prb_py_drop(space);
+    }
     return true;
 }
 
@@ -111,7 +128,7 @@ struct waiting {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     unsigned references;
-    bool over;
+    bool over, hooked;
 };
 
 static void release(struct waiting *waiting)
@@ -120,10 +137,11 @@ static void release(struct waiting *waiting)
         free(waiting);
 }
 
-static void is_over(struct waiting *waiting)
+static void is_over(struct waiting *waiting, bool hooked)
 {
     pthread_mutex_lock(&waiting->lock);
     waiting->over = true;
+    waiting->hooked = hooked;
     pthread_cond_broadcast(&waiting->changed);
     pthread_mutex_unlock(&waiting->lock);
     release(waiting);
@@ -137,15 +155,16 @@ static bool no_output(void *context, int stream, const char *text, size_t len)
 static void done(void *context, const struct prb_python_result *result)
 {
     (void)result;
-    is_over(context);
+    is_over(context, true);
 }
 static void failed(void *context, const struct prb_error *err)
 {
     (void)err;
-    is_over(context);
+    is_over(context, false);
 }
 
-static void await(struct waiting *waiting, uint32_t wait_ms)
+/* Whether the job has ended in time, and well. */
+static bool await(struct waiting *waiting, uint32_t wait_ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -155,46 +174,52 @@ static void await(struct waiting *waiting, uint32_t wait_ms)
     pthread_mutex_lock(&waiting->lock);
     while (!waiting->over && pthread_cond_timedwait(&waiting->changed, &waiting->lock, &until) == 0)
         ;
+    bool hooked = waiting->over && waiting->hooked;
     pthread_mutex_unlock(&waiting->lock);
+    return hooked;
 }
 
-static void run_job(bool on, uint32_t wait_ms)
+static bool run_job(bool on, uint32_t gil_ms, uint32_t wait_ms)
 {
     struct waiting *waiting = calloc(1, sizeof *waiting);
     if (!waiting)
-        return;
+        return false;
     pthread_mutex_init(&waiting->lock, NULL);
     pthread_cond_init(&waiting->changed, NULL);
     waiting->references = 2;
     const struct prb_python_request request = {
-        .kind = (enum prb_python_kind)PRB_PYTHON_CRASH, .frame = on, .gil_ms = GIL_MS};
+        .kind = (enum prb_python_kind)PRB_PYTHON_CRASH, .frame = on, .gil_ms = gil_ms};
     const struct prb_python_sink sink = {no_output, done, failed, waiting};
     struct prb_python_job *job = prb_python_start(&request, &sink, NULL);
     if (!job) {
         free(waiting);
-        return;
+        return false;
     }
-    await(waiting, wait_ms);
+    bool hooked = await(waiting, wait_ms);
     release(waiting);
     prb_python_release(job);
+    return hooked;
 }
 
-/* A preloaded probe is there before the interpreter is, and nothing tells when that can be called. */
+/* A preloaded probe is there before the interpreter is, nothing tells when that can be called, and
+ * what it imports first fails (3.6 says that it began before anything of it did). */
 static void *await_python(void *nothing_here)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
+    uint64_t end = prb_job_now() + (uint64_t)BEGIN_MS * PRB_JOB_MS;
     (void)nothing_here;
-    for (int i = 0; i < LOOKS_MAX && prb_crash_is_on() && !prb_py_api(NULL); i++)
+    while (prb_crash_is_on() && prb_job_now() < end) {
+        if (prb_py_api(NULL) && run_job(true, BEGIN_MS, BEGIN_MS))
+            break;
         nanosleep(&pause, NULL);
-    if (prb_crash_is_on() && prb_py_api(NULL))
-        run_job(true, 0);
+    }
     return NULL;
 }
 
 void prb_crash_python(bool on, uint32_t wait_ms)
 {
     if (prb_py_api(NULL))
-        run_job(on, wait_ms);
+        run_job(on, GIL_MS, wait_ms);
     else if (on)
         prb_thread_start("probing-start", await_python, NULL, NULL);
 }
