@@ -3,8 +3,9 @@
  * Help, man page and shell completion are printed from the descriptors, and the parser reads them.
  *
  * To add one:
- *   1. cli/NAME.c with `const struct prb_command prb_command_NAME`.
- *   2. COMMAND(NAME) in cli/commands.def, the file in cli/local.mk.
+ *   1. NAME.c in the folder of its subject (cli/look, cli/probe, ...), with
+ *      `const struct prb_command prb_command_NAME`.
+ *   2. COMMAND(NAME) in cli/commands.def, the file in that folder's local.mk.
  *   3. A case in tests/cli/test_cli.py.
  */
 #ifndef PRB_CLI_COMMAND_H
@@ -66,7 +67,7 @@ struct prb_command {
 };
 
 #define COMMAND(name) extern const struct prb_command prb_command_##name;
-#include "commands.def"
+#include "cli/commands.def"
 #undef COMMAND
 /* All commands; ends with NULL. */
 extern const struct prb_command *const prb_commands[];
@@ -122,10 +123,10 @@ PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 
 /* ---- parts that commands share ---- */
 
-/* Backtrace's work with the given options (backtrace.c); debug --dump is the same. */
+/* Backtrace's work with the given options (look/backtrace.c); debug --dump is the same. */
 bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *options,
                    struct prb_error *err);
-/* Run SQL and print the rows in a format of "table json jsonl csv" (query.c). */
+/* Run SQL and print the rows in a format of "table json jsonl csv" (look/query.c). */
 bool prb_query_print(const struct prb_run *run, const char *sql, const char *format, bool reveal,
                      struct prb_error *err);
 #define PRB_QUERY_FORMATS "table json jsonl csv"

@@ -1,5 +1,5 @@
 /* What ends a command, as a descriptor (ends.h). */
-#include "ends.h"
+#include "cli/ends.h"
 
 #include <sys/signalfd.h>
 

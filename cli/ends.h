@@ -6,8 +6,8 @@
 
 /*
  * From here on Ctrl-C, SIGTERM and a hang-up of the terminal make a descriptor readable, which the
- * caller closes, and end nothing by themselves.  -1: errno.  Before any thread is made, so that none
- * takes them.  signalfd(2)
+ * caller closes, and end nothing by themselves.  -1: errno.  Before any thread is made, so that
+ * none takes them.  signalfd(2)
  */
 int prb_take_ends(void);
 

@@ -4,13 +4,13 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "command.h"
-#include "options.h"
-#include "out.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/print/out.h"
 
 const struct prb_command *const prb_commands[] = {
 #define COMMAND(name) &prb_command_##name,
-#include "commands.def"
+#include "cli/commands.def"
 #undef COMMAND
     NULL,
 };

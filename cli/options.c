@@ -1,5 +1,5 @@
 /* Option tables against the words of the command line: see options.h.  Knows no command. */
-#include "options.h"
+#include "cli/options.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef PRB_CLI_OPTIONS_H
 #define PRB_CLI_OPTIONS_H
 
-#include "command.h"
+#include "cli/command.h"
 
 /* A table of options and where their values go. */
 struct prb_option_set {

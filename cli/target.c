@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "command.h"
-#include "probe.h"
+#include "cli/command.h"
+#include "cli/probe/probe.h"
 
 #define TARGETS_MAX 64   /* as many are told apart; more are counted */
 #define COMMAND_SHOWN 40 /* bytes of a command line in a message */

@@ -1,6 +1,6 @@
 /*
  * The Debug Adapter Protocol server (spec 1.71): any client debugs a live Python process through the probe, looks at one
- * without, or at a core or snapshot.  Command line: cli/dap.c, cli/debug.c.
+ * without, or at a core or snapshot.  Command line: cli/debug/.
  */
 #ifndef PRB_DAP_DAP_H
 #define PRB_DAP_DAP_H

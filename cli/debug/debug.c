@@ -1,0 +1,120 @@
+/* probing debug: a live process, or what is left of one, for a debugger that connects (DAP). */
+#include <string.h>
+
+#include "cli/debug/dump.h"
+#include "cli/debug/serve.h"
+#include "cli/options.h"
+
+#define DEFAULT_ADDRESS "127.0.0.1:9922"
+
+enum {
+    DUMP,
+    TO_TARGET,
+    PAUSE,
+    LISTEN,
+    ADDRESS,
+    RESUME_AFTER,
+    SNAPSHOT,
+    CORE,
+    TOKEN_FILE,
+    ANY_USER
+};
+
+static const struct prb_option options[] = {
+    [DUMP] = {'d', "dump", NULL, "print the stacks, as backtrace does", NULL},
+    [TO_TARGET] = {0, "to-target", NULL, "with --dump: into the process's own standard error",
+                   NULL},
+    [PAUSE] = {'p', "pause", NULL, "pause the process at once and wait for a debugger", NULL},
+    [LISTEN] = {'l', "listen", NULL, "wait for a debugger; the process runs on", NULL},
+    [ADDRESS] = {'a', "address", "ADDR",
+                 "where: HOST:PORT or the path of a Unix socket (default " DEFAULT_ADDRESS ")",
+                 NULL},
+    [RESUME_AFTER] = {0, "resume-after", "SECONDS",
+                      "with --pause: let it go on when nobody came by then", NULL},
+    [SNAPSHOT] = {0, "snapshot", NULL,
+                  "only look, without the probe: stacks and variables are copied while the Python "
+                  "threads stop for milliseconds, and the process runs on",
+                  NULL},
+    [CORE] = {0, "core", "FILE", "a core or snapshot file instead of a process", NULL},
+    [TOKEN_FILE] = {0, "token-file", "FILE",
+                    "clients must show the token in FILE (\"token\" in their configuration)", NULL},
+    [ANY_USER] = {0, "any-user", NULL, "on loopback let other users in, too (port forwarders)",
+                  NULL},
+    {0},
+};
+
+static bool check_options(const struct prb_run *run, struct prb_error *err)
+{
+    const struct prb_option_value *given = run->options;
+    bool file = given[CORE].count != 0;
+    if (file && (prb_run_has_target(run) || given[PAUSE].count || given[SNAPSHOT].count))
+        return prb_usage(run, err, "--core FILE is looked at instead of a process");
+    if (given[PAUSE].count && given[SNAPSHOT].count)
+        return prb_usage(run, err, "--snapshot lets the process go on: it goes without --pause");
+    if (given[RESUME_AFTER].count && !given[PAUSE].count)
+        return prb_usage(run, err, "--resume-after goes with --pause");
+    if (!file && !given[PAUSE].count && !given[LISTEN].count && !given[SNAPSHOT].count)
+        return prb_usage(
+            run, err, "debug needs one of --pause, --listen, --snapshot, --core FILE and --dump");
+    return true;
+}
+
+static bool run_debug(const struct prb_run *run, struct prb_error *err)
+{
+    const struct prb_stack_options plain = {0};
+    const struct prb_option_value *given = run->options;
+    const char *socket = NULL;
+    PRB_AUTO_FREE char *token = NULL;
+    if (given[TO_TARGET].count && !given[DUMP].count)
+        return prb_usage(run, err, "--to-target goes with --dump");
+    if (given[TO_TARGET].count)
+        return prb_dump_to_target(run, err);
+    if (given[DUMP].count)
+        return prb_backtrace(run, &plain, err);
+    struct prb_dap_listen_options listen = {
+        .address = given[ADDRESS].count ? given[ADDRESS].text : DEFAULT_ADDRESS,
+        .any_user = given[ANY_USER].count != 0,
+        .file = given[CORE].text,
+        .pause = given[PAUSE].count != 0,
+        .look = given[SNAPSHOT].count != 0,
+    };
+    if (!check_options(run, err) ||
+        !prb_run_number(run, RESUME_AFTER, PRB_SECONDS_LEAST, PRB_SECONDS_MOST,
+                        &listen.resume_after, err) ||
+        !prb_serve_token(given[TOKEN_FILE].text, &token, err) ||
+        (!listen.file && !prb_run_process(run, &listen.pid, &socket, err)))
+        return false;
+    if (socket)
+        return prb_usage(run, err, "debug wants a process, not its probe's socket");
+    listen.token = token;
+    return prb_serve(&listen, err);
+}
+
+const struct prb_command prb_command_debug = {
+    .name = "debug",
+    .aliases = "dbg d",
+    .summary = "let a debugger connect (DAP: VS Code, nvim-dap, dape, Zed, Helix)",
+    .arguments = "",
+    .target = PRB_USES_TARGET_IF_GIVEN,
+    .description = "Serves the Debug Adapter Protocol for one process, and prints what to paste "
+                   "into launch.json. The stock Python "
+                   "debugger's attach configuration works. --pause stops all Python threads first; "
+                   "--listen does nothing to the "
+                   "process until a client comes. When the client goes, breakpoints are cleared "
+                   "and the process runs on at full "
+                   "speed. Ctrl-C ends the server, the process runs on.\n\n"
+                   "On loopback only this user, root and the owner of the process are let in. Any "
+                   "other address needs a token: "
+                   "--token-file, or PROBING_DEBUG_TOKEN.\n\n"
+                   "`debug --dump` is `backtrace` under its older name; with --to-target the "
+                   "stacks go where the process "
+                   "writes its errors, so they stand in its own log, and it runs no code for that.",
+    .options = options,
+    .examples = "probing 12345 debug --pause  # stop it, and wait on " DEFAULT_ADDRESS "\n"
+                "probing 12345 debug --pause --resume-after 60  # at the most a minute\n"
+                "probing 12345 debug --listen --address /run/user/1000/debug.sock\n"
+                "probing debug --core core.12345\n"
+                "probing 12345 d -d  # the stacks\n"
+                "probing 12345 debug --dump --to-target  # into its log\n",
+    .run = run_debug,
+};

@@ -1,0 +1,111 @@
+/* Serving debuggers from the command line: see serve.h. */
+#include "cli/debug/serve.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include "cli/ends.h"
+#include "cli/print/out.h"
+
+#define TOKEN_MAX 4096
+static const char variable[] = "PROBING_DEBUG_TOKEN";
+
+/* Neither programs that are launched nor those who read /proc/PID/environ need it. */
+static void hide_variable(void)
+{
+    char *value = getenv(variable);
+    if (value)
+        explicit_bzero(value, strlen(value));
+    unsetenv(variable);
+}
+
+static void note_readers(FILE *from, const char *file)
+{
+    char note[400];
+    struct stat st;
+    if (fstat(fileno(from), &st) != 0 || !S_ISREG(st.st_mode) || !(st.st_mode & 077))
+        return;
+    snprintf(note, sizeof note, "others than its owner may open %.300s: chmod 600", file);
+    prb_out_note(note);
+}
+
+bool prb_serve_token(const char *file, char **token_out, struct prb_error *err)
+{
+    char text[TOKEN_MAX + 1];
+    const char *given = getenv(variable);
+    if (file) {
+        PRB_AUTO(file) FILE *from = fopen(file, "re");
+        size_t got = from ? fread(text, 1, TOKEN_MAX, from) : 0;
+        if (!from || !got)
+            return prb_cli_fail(err, PRB_NOT_FOUND, "", "no token can be read from %s: %s", file,
+                                from ? "it is empty" : strerror(errno));
+        note_readers(from, file);
+        text[got] = '\0';
+        text[strcspn(text, "\r\n")] = '\0';
+        given = text;
+    }
+    *token_out = given ? strdup(given) : NULL;
+    hide_variable();
+    return !given || *token_out || prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+}
+
+static void say(void *context, const char *text)
+{
+    (void)context;
+    prb_out_note(text);
+}
+
+/* An entry of launch.json that the stock Python debugger's extension takes, too. */
+static void print_ready(void *context, const char *address)
+{
+    const struct prb_dap_listen_options *options = context;
+    const char *colon = strrchr(address, ':');
+    bool bracket = address[0] == '[';
+    char host[HOST_NAME_MAX + 1] = "";
+    if (colon)
+        snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracket,
+                 address + bracket);
+    if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0) /* all addresses of this machine */
+        gethostname(host, sizeof host - 1);
+    if (options->pid && options->pause)
+        printf("process %d is paused; ", (int)options->pid);
+    printf("waiting for a debugger on %s\n", address);
+    if (strchr(address, '/')) {
+        fflush(stdout);
+        return;
+    }
+    printf("\nIn VS Code's .vscode/launch.json, then F5:\n\n"
+           "    {\n"
+           "        \"name\": \"Attach by Probing\",\n"
+           "        \"type\": \"debugpy\",\n"
+           "        \"request\": \"attach\",\n"
+           "        \"connect\": { \"host\": \"%s\", \"port\": %s },\n"
+           "        \"justMyCode\": false%s\n"
+           "    }\n\n",
+           host, colon + 1, options->token ? ",\n        \"token\": \"...\"" : "");
+    fflush(stdout);
+}
+
+bool prb_serve(struct prb_dap_listen_options *options, struct prb_error *err)
+{
+    sigset_t pauses;
+    sigemptyset(&pauses);
+    sigaddset(&pauses, SIGUSR1); /* probing.breakpoint() */
+    /* Before any thread is made, so that none takes it. */
+    if (sigprocmask(SIG_BLOCK, &pauses, NULL) != 0)
+        return prb_cli_fail(err, PRB_INTERNAL, "", "signals: %s", strerror(errno));
+    PRB_AUTO_FD int stop = prb_take_ends();
+    PRB_AUTO_FD int pause = signalfd(-1, &pauses, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (stop < 0 || pause < 0)
+        return prb_cli_fail(err, PRB_IO, "", "signals: %s", strerror(errno));
+    options->stop_fd = stop;
+    options->pause_fd = pause;
+    options->ready = print_ready;
+    options->note = say;
+    options->context = options;
+    return prb_dap_listen(options, err);
+}

@@ -1,0 +1,176 @@
+/* probing backtrace: every thread's stack as text or JSON. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/look/stacks.h"
+#include "cli/look/watch.h"
+#include "cli/options.h"
+#include "cli/print/out.h"
+
+#define WATCH_SECONDS 1.0
+#define WATCH_LEAST 0.02
+#define TEXT_REPR 200 /* characters of a value as text, for eyes; JSON and -v have more */
+
+enum { NATIVE, LOCALS, ALL_INTERPRETERS, STOP, JSON, THREAD, GROUP, WATCH, LINES, ASYNC };
+
+static const struct prb_option options[] = {
+    [NATIVE] = {0, "native", NULL, "native frames too, and threads without Python", NULL},
+    [LOCALS] = {'l', "locals", NULL, "the values of local variables; -v shows longer ones", NULL},
+    [ALL_INTERPRETERS] = {'a', "all-interpreters", NULL, "subinterpreters too", NULL},
+    [STOP] = {0, "stop", NULL, "stop the Python threads while they are read", NULL},
+    [JSON] = {'j', "json", NULL, "JSON, with every key of `py-spy dump --json`", NULL},
+    [THREAD] = {0, "thread", "TID", "one thread, by the kernel's number or threading.get_ident()",
+                NULL},
+    [GROUP] = {'g', "group", NULL, "threads with equal stacks together, the largest group first",
+               NULL},
+    [WATCH] = {'w', "watch", "[SECONDS]",
+               "again and again, every second or so many SECONDS, until Ctrl-C", NULL},
+    [LINES] = {0, "source-lines", NULL,
+               "with --native: file and line from debug information (slower)", NULL},
+    [ASYNC] = {0, "async", NULL,
+               "below the asyncio task that a thread runs the tasks that wait for it", NULL},
+    {0},
+};
+
+struct picture {
+    struct prb_target *target;
+    const struct prb_stack_options *options;
+    struct prb_stacks_style style;
+    bool json, again; /* again: one picture of many */
+    bool tasks;       /* with those of asyncio */
+};
+
+PRB_DEFINE_AUTO_PTR(prb_async_tasks, struct prb_async_tasks, prb_async_tasks_free)
+
+static bool add_tasks(struct prb_target *target, struct prb_stacks *stacks, struct prb_error *err)
+{
+    PRB_AUTO(prb_async_tasks) struct prb_async_tasks *tasks = prb_async_tasks_take(target, err);
+    return tasks && prb_stacks_add_tasks(stacks, tasks, err);
+}
+
+static bool draw(void *context, FILE *out, struct prb_error *err)
+{
+    const struct picture *picture = context;
+    PRB_AUTO(prb_stacks)
+    struct prb_stacks *stacks = prb_stacks_take(picture->target, picture->options, err);
+    if (!stacks)
+        return false;
+    if (picture->tasks && !add_tasks(picture->target, stacks, err))
+        return false;
+    if (stacks->warning && !picture->again)
+        prb_out_note(stacks->warning);
+    if (!picture->json)
+        return prb_stacks_print(stacks, &picture->style, out, err);
+    PRB_AUTO_FREE char *text = prb_stacks_json(stacks, err);
+    if (!text)
+        return false;
+    prb_out_json(out, text, strlen(text));
+    fputc('\n', out);
+    return true;
+}
+
+static bool draw_once(struct picture *picture, struct prb_error *err)
+{
+    PRB_AUTO_FREE char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    bool ok = draw(picture, out, err);
+    if (fclose(out) != 0)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    if (ok)
+        fwrite(text, 1, size, stdout);
+    return ok;
+}
+
+bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *wanted,
+                   struct prb_error *err)
+{
+    bool own = run->command->options == options;
+    double seconds = own && run->options[WATCH].count ? WATCH_SECONDS : 0; /* 0: once */
+    if (own && !prb_run_number(run, WATCH, WATCH_LEAST, PRB_SECONDS_MOST, &seconds, err))
+        return false;
+    PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
+    if (!target)
+        return false;
+    struct picture picture = {
+        .target = target,
+        .options = wanted,
+        .style = {.verbose = run->verbose, .group = own && run->options[GROUP].count},
+        .json = own && run->options[JSON].count,
+        .again = seconds > 0,
+        .tasks = own && run->options[ASYNC].count,
+    };
+    if (seconds <= 0)
+        return draw_once(&picture, err);
+    const struct prb_target_info *info = prb_target_info(target);
+    if (info->kind != PRB_TARGET_PROCESS)
+        return prb_usage(run, err, "--watch: a core or snapshot does not change");
+    return prb_watch(info->pid, seconds, draw, &picture, err);
+}
+
+static bool parse_thread(const struct prb_run *run, const char *text, uint64_t *out,
+                         struct prb_error *err)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 0);
+    if (errno || end == text || *end || *text == '-' || number == 0)
+        return prb_usage(run, err, "\"%s\" is no thread id", text);
+    *out = number;
+    return true;
+}
+
+static bool run_backtrace(const struct prb_run *run, struct prb_error *err)
+{
+    struct prb_stack_options wanted = {
+        .native = run->options[NATIVE].count,
+        .locals = run->options[LOCALS].count,
+        .all_interpreters = run->options[ALL_INTERPRETERS].count,
+        .stop = run->options[STOP].count,
+        .source_lines = run->options[LINES].count,
+        .repr_limit = run->options[JSON].count || run->verbose ? 0 : TEXT_REPR,
+    };
+    const char *thread = run->options[THREAD].text;
+    if (thread && run->argument_count)
+        return prb_usage(run, err, "the thread is given twice");
+    if (run->argument_count)
+        thread = run->arguments[0];
+    if (thread && !parse_thread(run, thread, &wanted.only_thread, err))
+        return false;
+    if (run->options[JSON].count && run->options[GROUP].count)
+        return prb_usage(run, err, "--group folds text; --json lists every thread");
+    if (run->options[LINES].count && !wanted.native)
+        return prb_usage(run, err, "--source-lines goes with --native");
+    return prb_backtrace(run, &wanted, err);
+}
+
+const struct prb_command prb_command_backtrace = {
+    .name = "backtrace",
+    .aliases = "bt b",
+    .summary = "show where every thread stands",
+    .arguments = "[TID]",
+    .arguments_max = 1,
+    .target = PRB_USES_TARGET,
+    .description = "Reads the stacks of a live process from outside: nothing is loaded into it "
+                   "and, without --stop, its Python "
+                   "threads are not stopped. Each stack is read until two readings agree; one that "
+                   "never settles is marked "
+                   "unstable. The innermost frame comes first.\n\n"
+                   "A thread is active when it runs or holds the GIL (+gil), or idle; +gc means "
+                   "that it collects garbage. "
+                   "With --native, frames of C and C++ stand among Python's; one found without "
+                   "unwind information is marked "
+                   "[guessed]. A thread blocked in a system call is read as it is; one that runs "
+                   "is stopped alone, for the copy "
+                   "of its registers and stack.",
+    .options = options,
+    .examples =
+        "probing 12345 backtrace  # all Python threads\n"
+        "probing -n train.py backtrace --native --locals  # by name, with C frames and variables\n"
+        "probing 12345 bt --group  # one stack for each group of equal threads\n"
+        "probing core.12345 bt --json  # of a core file, for scripts\n",
+    .run = run_backtrace,
+};

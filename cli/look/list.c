@@ -1,0 +1,254 @@
+/* probing list: the Python processes of this machine, flat, as a tree, or as JSON. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <pwd.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/command.h"
+#include "cli/print/grid.h"
+#include "cli/print/out.h"
+#include "inject/control.h"
+
+#define DEPTH_MAX 64 /* of the tree as drawn */
+
+enum { TREE, JSON };
+
+static const struct prb_option options[] = {
+    [TREE] = {'t', "tree", NULL, "children below their parents", NULL},
+    [JSON] = {'j', "json", NULL, "JSON, an array of objects", NULL},
+    {0},
+};
+
+PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
+
+/* What a line shows. */
+struct view {
+    const struct prb_process_list *list;
+    struct prb_grid *grid;
+    bool verbose, ranks, probes;
+    double now;
+    bool *shown; /* tree: by index */
+};
+
+static const struct prb_process *parent_of(const struct prb_process_list *list,
+                                           const struct prb_process *one)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].pid == one->ppid && one->ppid != one->pid)
+            return &list->items[i];
+    return NULL;
+}
+
+static bool add_started(struct view *view, double started)
+{
+    char text[40] = "";
+    time_t whole = (time_t)started;
+    struct tm parts;
+    if (started > 0 && localtime_r(&whole, &parts))
+        strftime(text, sizeof text, view->now - started < 20 * 3600 ? "%H:%M:%S" : "%Y-%m-%d",
+                 &parts);
+    return prb_grid_adds(view->grid, text);
+}
+
+static bool add_owner(struct view *view, const struct prb_process *one)
+{
+    const struct passwd *user = getpwuid(one->uid);
+    return user ? prb_grid_adds(view->grid, user->pw_name)
+                : prb_grid_addf(view->grid, "%u", (unsigned)one->uid);
+}
+
+static bool add_rank(struct view *view, const struct prb_process *one)
+{
+    if (one->rank < 0)
+        return prb_grid_adds(view->grid, "");
+    if (one->world_size < 0)
+        return prb_grid_addf(view->grid, "%d", one->rank);
+    return prb_grid_addf(view->grid, "%d/%d", one->rank, one->world_size);
+}
+
+static bool add_command(struct view *view, const struct prb_process *one, const char *branch)
+{
+    PRB_AUTO_FREE char *text = NULL;
+    const char *command = one->command && *one->command ? one->command : one->name;
+    if (asprintf(&text, "%s%s", branch, command ? command : "") < 0)
+        return false;
+    return prb_grid_adds(view->grid, text);
+}
+
+static bool add_process(struct view *view, const struct prb_process *one, const char *branch)
+{
+    char rss[16];
+    double age = view->now - one->started;
+    prb_out_bytes(rss, sizeof rss, (double)one->rss);
+    bool ok = prb_grid_addf(view->grid, "%d", (int)one->pid);
+    if (view->verbose)
+        ok = ok && prb_grid_addf(view->grid, "%d", (int)one->ppid) && add_owner(view, one);
+    if (view->ranks)
+        ok = ok && add_rank(view, one);
+    ok = ok && prb_grid_adds(view->grid, one->python);
+    ok = ok && prb_grid_addf(view->grid, "%.0f%%", age > 0 ? 100 * one->cpu / age : 0);
+    ok = ok && prb_grid_add(view->grid, rss, strlen(rss), true);
+    ok = ok && prb_grid_addf(view->grid, "%d", one->threads) && add_started(view, one->started);
+    if (view->probes)
+        ok = ok && prb_grid_adds(view->grid, prb_control_present(one->pid) ? "yes" : "");
+    if (view->verbose)
+        ok = ok && prb_grid_adds(view->grid, one->executable);
+    return ok && add_command(view, one, branch);
+}
+
+/* one and what descends from it; indent: the lines of the ancestors, drawn on by children. */
+static bool add_branch(struct view *view, size_t index, const char *indent, const char *branch,
+                       unsigned depth)
+{
+    const struct prb_process_list *list = view->list;
+    PRB_AUTO_FREE char *text = NULL;
+    size_t last = list->count;
+    view->shown[index] = true;
+    if (asprintf(&text, "%s%s", indent, branch) < 0 ||
+        !add_process(view, &list->items[index], text))
+        return false;
+    if (depth == DEPTH_MAX)
+        return true;
+    for (size_t i = 0; i < list->count; i++)
+        if (!view->shown[i] && list->items[i].ppid == list->items[index].pid)
+            last = i;
+    const char *line = !*branch ? "" : strncmp(branch, "└", strlen("└")) == 0 ? "   " : "│  ";
+    PRB_AUTO_FREE char *deeper = NULL;
+    if (asprintf(&deeper, "%s%s", indent, line) < 0)
+        return false;
+    for (size_t i = 0; i < list->count; i++)
+        if (!view->shown[i] && list->items[i].ppid == list->items[index].pid &&
+            !add_branch(view, i, deeper, i == last ? "└─ " : "├─ ", depth + 1))
+            return false;
+    return true;
+}
+
+static bool fill(struct view *view, bool tree)
+{
+    const struct prb_process_list *list = view->list;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!tree && !add_process(view, &list->items[i], ""))
+            return false;
+        if (tree && !parent_of(list, &list->items[i]) && !add_branch(view, i, "", "", 0))
+            return false;
+    }
+    /* A process that a moving parent left out of every branch still shows. */
+    for (size_t i = 0; tree && i < list->count; i++)
+        if (!view->shown[i] && !add_branch(view, i, "", "", 0))
+            return false;
+    return true;
+}
+
+static struct prb_grid *new_grid(const struct view *view)
+{
+    const char *names[12];
+    size_t count = 0;
+    names[count++] = "PID";
+    if (view->verbose)
+        names[count++] = "PARENT", names[count++] = "USER";
+    if (view->ranks)
+        names[count++] = "RANK";
+    names[count++] = "PYTHON";
+    names[count++] = "CPU";
+    names[count++] = "RSS";
+    names[count++] = "THREADS";
+    names[count++] = "STARTED";
+    if (view->probes)
+        names[count++] = "PROBE";
+    if (view->verbose)
+        names[count++] = "EXECUTABLE";
+    names[count++] = "COMMAND";
+    return prb_grid_new(names, count);
+}
+
+static bool print_text(const struct prb_run *run, const struct prb_process_list *list,
+                       struct prb_error *err)
+{
+    PRB_AUTO_FREE bool *shown = calloc(list->count + 1, sizeof *shown);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct view view = {
+        .list = list,
+        .verbose = run->verbose,
+        .now = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+        .shown = shown,
+    };
+    for (size_t i = 0; i < list->count; i++) {
+        view.ranks = view.ranks || list->items[i].rank >= 0;
+        view.probes = view.probes || run->verbose || prb_control_present(list->items[i].pid);
+    }
+    if (list->count == 0) {
+        prb_out_note("no Python process is visible to this user");
+        return true;
+    }
+    PRB_AUTO(prb_grid) struct prb_grid *grid = view.grid = new_grid(&view);
+    if (!shown || !grid || !fill(&view, run->options[TREE].count))
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    prb_grid_print(grid, stdout, prb_out_columns());
+    return true;
+}
+
+static void print_key(const char *key, const char *text)
+{
+    printf(", \"%s\": ", key);
+    prb_out_json_text(stdout, text, text ? strlen(text) : 0);
+}
+
+static void print_number(const char *key, int number)
+{
+    if (number < 0)
+        printf(", \"%s\": null", key);
+    else
+        printf(", \"%s\": %d", key, number);
+}
+
+static void print_json(const struct prb_process_list *list)
+{
+    fputc('[', stdout);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct prb_process *one = &list->items[i];
+        printf("%s{\"pid\": %d, \"ppid\": %d, \"uid\": %u", i ? ",\n " : "", (int)one->pid,
+               (int)one->ppid, (unsigned)one->uid);
+        print_key("name", one->name);
+        print_key("command", one->command);
+        print_key("python", one->python);
+        print_key("executable", one->executable);
+        printf(", \"started\": %.2f, \"cpu\": %.2f, \"rss\": %" PRId64 ", \"threads\": %d",
+               one->started, one->cpu, one->rss, one->threads);
+        print_number("rank", one->rank);
+        print_number("local_rank", one->local_rank);
+        print_number("world_size", one->world_size);
+        printf(", \"has_probe\": %s}", prb_control_present(one->pid) ? "true" : "false");
+    }
+    fputs("]\n", stdout);
+}
+
+static bool run_list(const struct prb_run *run, struct prb_error *err)
+{
+    PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
+    if (!list)
+        return false;
+    if (!run->options[JSON].count)
+        return print_text(run, list, err);
+    print_json(list);
+    return true;
+}
+
+const struct prb_command prb_command_list = {
+    .name = "list",
+    .aliases = "ls l",
+    .summary = "list the Python processes",
+    .arguments = "",
+    .target = PRB_USES_NO_TARGET,
+    .description = "Lists every process that has a CPython inside and that you may see: its rank "
+                   "and the number of ranks when its "
+                   "environment tells (RANK, WORLD_SIZE and their likes), the version of Python, "
+                   "processor time as a share of its "
+                   "life, resident memory, threads, start, whether a probe listens "
+                   "in it (when one does anywhere), command. -v adds parent, user and "
+                   "executable.",
+    .options = options,
+    .examples = "probing list --tree\n",
+    .run = run_list,
+};

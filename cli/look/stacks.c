@@ -1,0 +1,274 @@
+/* Stacks as text: the process, then each thread (or group of threads with one stack), innermost
+ * frame first. */
+#include "cli/look/stacks.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/command.h"
+#include "cli/print/out.h"
+
+#define REPEATS_SHOWN 3     /* of equal frames in a row; deep recursion folds */
+#define COMMAND_COLUMNS 160 /* of the command line */
+#define NAME_COLUMNS 120    /* of a function; C++ templates run to thousands */
+#define NAMES_SHOWN 8       /* of the threads of a group */
+
+PRB_DEFINE_AUTO_PTR(prb_stack_groups, struct prb_stack_groups, prb_stack_groups_free)
+
+static void print_time(FILE *out, double seconds)
+{
+    char text[40];
+    time_t whole = (time_t)seconds;
+    struct tm parts;
+    if (localtime_r(&whole, &parts) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts))
+        fputs(text, out);
+}
+
+/* What the kernel ended it by; a core that a debugger wrote names what it stopped for. */
+static void print_signal(const struct prb_target_info *info, FILE *out)
+{
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGQUIT};
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        if (info->kind == PRB_TARGET_CORE && info->signal == fatal[i])
+            fprintf(out, ", %s in thread %d", strsignal(info->signal), (int)info->signalled);
+}
+
+void prb_stacks_print_process(const struct prb_target_info *info, bool verbose, FILE *out)
+{
+    static const char *const kinds[] = {
+        [PRB_TARGET_PROCESS] = "Process",
+        [PRB_TARGET_CORE] = "Core of process",
+        [PRB_TARGET_SNAPSHOT] = "Snapshot of process",
+        [PRB_TARGET_CALLBACK] = "Process",
+    };
+    prb_out_style(out, PRB_STYLE_TITLE);
+    fprintf(out, "%s %d", kinds[info->kind], (int)info->pid);
+    prb_out_style(out, PRB_STYLE_PLAIN);
+    print_signal(info, out);
+    if (info->time > 0) {
+        fputs(", taken ", out);
+        print_time(out, info->time);
+    }
+    if (info->command) {
+        fputs(": ", out);
+        prb_out_cut(out, info->command, strlen(info->command), verbose ? 0 : COMMAND_COLUMNS);
+    }
+    fputs("\nPython ", out);
+    prb_out_text(out, info->python ? info->python : "(version unknown)");
+    if (info->executable) {
+        fputs(" (", out);
+        prb_out_text(out, info->executable);
+        fputc(')', out);
+    }
+    fputc('\n', out);
+    if (verbose && info->layout) {
+        fputs("Layout: ", out);
+        prb_out_text(out, info->layout);
+        fputc('\n', out);
+    }
+}
+
+static void print_state(const struct prb_thread *thread, bool verbose, FILE *out)
+{
+    prb_out_style(out, thread->active ? PRB_STYLE_GOOD : PRB_STYLE_SUBTLE);
+    fprintf(out, " %s%s%s%s", thread->active ? "active" : "idle",
+            thread->gil == PRB_GIL_HOLDING ? "+gil" : "", thread->gc ? "+gc" : "",
+            thread->has_python ? "" : "+native");
+    if (thread->gil == PRB_GIL_WAITING)
+        fputs(", waiting for the GIL", out);
+    prb_out_style(out, PRB_STYLE_PLAIN);
+    if (thread->interpreter > 0)
+        fprintf(out, ", interpreter %" PRId64, thread->interpreter);
+    if (verbose && thread->os_state)
+        fprintf(out, ", state %c", thread->os_state);
+    if (thread->unstable) {
+        prb_out_style(out, PRB_STYLE_WARNING);
+        fputs(", unstable (may mix two moments)", out);
+        prb_out_style(out, PRB_STYLE_PLAIN);
+    }
+}
+
+static void print_thread_name(const struct prb_thread *thread, FILE *out)
+{
+    if (thread->os_thread_id)
+        fprintf(out, "%d", (int)thread->os_thread_id);
+    else
+        fprintf(out, "0x%" PRIx64, thread->thread_id);
+    const char *name = thread->name ? thread->name : thread->comm;
+    if (name) {
+        fputs(" \"", out);
+        prb_out_text(out, name);
+        fputc('"', out);
+    }
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_frame(const struct prb_frame *a, const struct prb_frame *b)
+{
+    return a->kind == b->kind && a->line == b->line && a->local_count == 0 && b->local_count == 0 &&
+           same_text(a->qualname, b->qualname) && same_text(a->filename, b->filename) &&
+           same_text(a->module, b->module);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void print_place(const struct prb_frame *frame, bool verbose, FILE *out)
+{
+    const char *file = !verbose && frame->short_filename ? frame->short_filename : frame->filename;
+    if (!file && !frame->module)
+        return;
+    fputs(" (", out);
+    if (frame->kind == PRB_FRAME_PYTHON)
+        prb_out_style(out, PRB_STYLE_PLACE);
+    if (file) {
+        prb_out_text(out, frame->kind == PRB_FRAME_NATIVE && !verbose ? base_name(file) : file);
+        if (frame->line > 0)
+            fprintf(out, ":%d", frame->line);
+        if (frame->line > 0 && verbose && frame->column >= 0)
+            fprintf(out, ":%d", frame->column);
+    }
+    if (frame->module && (!file || verbose)) {
+        fputs(file ? ", " : "", out);
+        prb_out_text(out, verbose ? frame->module : base_name(frame->module));
+    }
+    if (frame->kind == PRB_FRAME_PYTHON) {
+        prb_out_style(out, PRB_STYLE_PLAIN);
+    }
+    fputc(')', out);
+}
+
+void prb_stacks_print_frame(const struct prb_frame *frame, const char *indent, bool verbose,
+                            FILE *out)
+{
+    const char *name = frame->qualname ? frame->qualname : frame->name;
+    fputs(indent, out);
+    if (frame->kind == PRB_FRAME_BROKEN) {
+        prb_out_style(out, PRB_STYLE_WARNING);
+        fputs("… the walk ended here: ", out);
+        prb_out_text(out, name ? name : "unknown reason");
+        prb_out_style(out, PRB_STYLE_PLAIN);
+        fputc('\n', out);
+        return;
+    }
+    if (frame->kind == PRB_FRAME_TASK) {
+        prb_out_style(out, PRB_STYLE_SUBTLE);
+        fputs("── ", out);
+        prb_out_text(out, name);
+        fputs("\n", out);
+        prb_out_style(out, PRB_STYLE_PLAIN);
+        return;
+    }
+    prb_out_style(out, frame->kind == PRB_FRAME_PYTHON ? PRB_STYLE_FUNCTION : PRB_STYLE_SUBTLE);
+    name = name ? name : "?";
+    prb_out_cut(out, name, strlen(name), verbose ? 0 : NAME_COLUMNS);
+    if (frame->kind == PRB_FRAME_PYTHON)
+        prb_out_style(out, PRB_STYLE_PLAIN);
+    print_place(frame, verbose, out);
+    if (frame->guessed)
+        fputs(" [guessed]", out);
+    prb_out_style(out, PRB_STYLE_PLAIN);
+    fputc('\n', out);
+    for (size_t i = 0; i < frame->local_count; i++) {
+        const struct prb_local *local = &frame->locals[i];
+        fprintf(out, "%s    ", indent);
+        prb_out_text(out, local->name);
+        fputs(" = ", out);
+        prb_out_text(out, local->repr ? local->repr : "(unset)");
+        fputc('\n', out);
+    }
+}
+
+static void print_frames(const struct prb_thread *thread, bool verbose, FILE *out)
+{
+    if (thread->frame_count == 0)
+        fputs("    (no frames)\n", out);
+    for (size_t i = 0; i < thread->frame_count;) {
+        size_t end = i + 1;
+        while (end < thread->frame_count && same_frame(&thread->frames[i], &thread->frames[end]))
+            end++;
+        size_t shown = end - i > REPEATS_SHOWN ? 1 : end - i;
+        for (size_t k = 0; k < shown; k++)
+            prb_stacks_print_frame(&thread->frames[i], "    ", verbose, out);
+        if (shown < end - i) {
+            prb_out_style(out, PRB_STYLE_SUBTLE);
+            fprintf(out, "    … the same frame %zu times more\n", end - i - shown);
+            prb_out_style(out, PRB_STYLE_PLAIN);
+        }
+        i = end;
+    }
+}
+
+static void print_threads(const struct prb_stacks *stacks, bool verbose, FILE *out)
+{
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        const struct prb_thread *thread = &stacks->threads[i];
+        prb_out_style(out, PRB_STYLE_TITLE);
+        fputs("\nThread ", out);
+        print_thread_name(thread, out);
+        prb_out_style(out, PRB_STYLE_PLAIN);
+        print_state(thread, verbose, out);
+        fputc('\n', out);
+        print_frames(thread, verbose, out);
+    }
+}
+
+static bool print_groups(const struct prb_stacks *stacks, bool verbose, FILE *out,
+                         struct prb_error *err)
+{
+    PRB_AUTO(prb_stack_groups) struct prb_stack_groups *groups = prb_stacks_group(stacks, err);
+    if (!groups)
+        return false;
+    for (size_t g = 0; g < groups->count; g++) {
+        const struct prb_stack_group *group = &groups->items[g];
+        size_t shown = verbose || group->count <= NAMES_SHOWN ? group->count : NAMES_SHOWN;
+        const struct prb_thread *first = &stacks->threads[group->threads[0]];
+        prb_out_style(out, PRB_STYLE_TITLE);
+        fprintf(out, "\n%zu thread%s: ", group->count, group->count == 1 ? "" : "s");
+        for (size_t i = 0; i < shown; i++) {
+            fputs(i ? ", " : "", out);
+            print_thread_name(&stacks->threads[group->threads[i]], out);
+        }
+        if (shown < group->count)
+            fprintf(out, " and %zu more", group->count - shown);
+        prb_out_style(out, PRB_STYLE_PLAIN);
+        if (group->count == 1)
+            print_state(first, verbose, out);
+        fputc('\n', out);
+        print_frames(first, verbose, out);
+    }
+    return true;
+}
+
+bool prb_stacks_print(const struct prb_stacks *stacks, const struct prb_stacks_style *style,
+                      FILE *out, struct prb_error *err)
+{
+    prb_stacks_print_process(&stacks->target, style->verbose, out);
+    if (style->verbose) {
+        fprintf(out, "Read: %" PRIu64 " thread readings, %" PRIu64 " rejected", stacks->tries,
+                stacks->rejected);
+        if (stacks->longest_stop > 0)
+            fprintf(out, "; a thread was stopped for %.3f ms at most", stacks->longest_stop * 1e3);
+        fputc('\n', out);
+    }
+    if (style->verbose && stacks->warning) {
+        fputs("Note: ", out);
+        prb_out_text(out, stacks->warning);
+        fputc('\n', out);
+    }
+    if (stacks->thread_count == 0)
+        fputs("\nNo thread runs Python now.\n", out);
+    if (style->group)
+        return print_groups(stacks, style->verbose, out, err);
+    print_threads(stacks, style->verbose, out);
+    return true;
+}

@@ -1,0 +1,306 @@
+/* probing tasks: the tasks of asyncio, each with its stack, what it awaits and who awaits it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/look/stacks.h"
+#include "cli/print/out.h"
+
+#define NAMES_SHOWN 4 /* of the tasks that one waits for, or that wait for it */
+#define EQUAL_SHOWN 3 /* of tasks side by side that stand alike */
+#define DEPTH_MAX 100 /* of the tree; what lies deeper is left out */
+
+PRB_DEFINE_AUTO_PTR(prb_async_tasks, struct prb_async_tasks, prb_async_tasks_free)
+
+enum { TREE, JSON };
+
+static const struct prb_option options[] = {
+    [TREE] = {0, "tree", NULL, "below each task those that it waits for; equal ones are folded",
+              NULL},
+    [JSON] = {'j', "json", NULL, "JSON", NULL},
+    {0},
+};
+
+struct picture {
+    const struct prb_async_tasks *tasks;
+    bool verbose;
+    FILE *out;
+    unsigned char *drawn; /* one for each task */
+};
+
+/* ---- one task ---- */
+
+static void print_name(const struct picture *picture, const struct prb_async_task *task)
+{
+    prb_out_style(picture->out, PRB_STYLE_TITLE);
+    if (task->name)
+        prb_out_text(picture->out, task->name);
+    else
+        fprintf(picture->out, "Task 0x%" PRIx64, task->id);
+    prb_out_style(picture->out, PRB_STYLE_PLAIN);
+}
+
+static void print_names(const struct picture *picture, const size_t *indices, size_t count)
+{
+    size_t shown = picture->verbose || count <= NAMES_SHOWN ? count : NAMES_SHOWN - 1;
+    for (size_t i = 0; i < shown; i++) {
+        fputs(i ? ", " : " ", picture->out);
+        print_name(picture, &picture->tasks->items[indices[i]]);
+    }
+    if (shown < count)
+        fprintf(picture->out, " and %zu more", count - shown);
+}
+
+static void print_state(const struct picture *picture, const struct prb_async_task *task,
+                        bool with_names)
+{
+    static const struct {
+        const char *text;
+        enum prb_style style;
+    } states[] = {[PRB_ASYNC_RUNNING] = {"running", PRB_STYLE_GOOD},
+                  [PRB_ASYNC_READY] = {"ready", PRB_STYLE_GOOD},
+                  [PRB_ASYNC_WAITING] = {"waiting", PRB_STYLE_SUBTLE}};
+    FILE *out = picture->out;
+    prb_out_style(out, states[task->state].style);
+    fputs(states[task->state].text, out);
+    prb_out_style(out, PRB_STYLE_PLAIN);
+    if (with_names && task->awaits_count) {
+        fputs(" for", out);
+        print_names(picture, task->awaits, task->awaits_count);
+    } else if (task->waits_for) {
+        fputs(" for a ", out);
+        prb_out_text(out, task->waits_for);
+    }
+    if (task->cancels > 0)
+        fputs(", being cancelled", out);
+    if (task->unstable) {
+        prb_out_style(out, PRB_STYLE_WARNING);
+        fputs(", unstable (may mix two moments)", out);
+        prb_out_style(out, PRB_STYLE_PLAIN);
+    }
+}
+
+static void print_coroutine(const struct picture *picture, const struct prb_async_task *task)
+{
+    if (!task->coroutine)
+        return;
+    fputc(' ', picture->out);
+    prb_out_style(picture->out, PRB_STYLE_FUNCTION);
+    prb_out_text(picture->out, task->coroutine);
+    prb_out_style(picture->out, PRB_STYLE_PLAIN);
+}
+
+static void print_frames(const struct picture *picture, const struct prb_async_task *task,
+                         const char *indent)
+{
+    for (size_t i = 0; i < task->frame_count; i++)
+        prb_stacks_print_frame(&task->frames[i], indent, picture->verbose, picture->out);
+}
+
+/* ---- the list ---- */
+
+static void print_task(const struct picture *picture, const struct prb_async_task *task)
+{
+    fputc('\n', picture->out);
+    print_name(picture, task);
+    print_coroutine(picture, task);
+    fputs(": ", picture->out);
+    print_state(picture, task, true);
+    if (task->awaited_by_count) {
+        fputs(", awaited by", picture->out);
+        print_names(picture, task->awaited_by, task->awaited_by_count);
+    }
+    fputc('\n', picture->out);
+    print_frames(picture, task, "    ");
+}
+
+/* ---- the tree ---- */
+
+struct branch {
+    const char *indent; /* of the lines below */
+    unsigned depth;
+};
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+static bool alike(const struct prb_async_task *a, const struct prb_async_task *b)
+{
+    if (a->state != b->state || a->frame_count != b->frame_count || a->awaits_count ||
+        b->awaits_count || a->cancels != b->cancels || !same_text(a->coroutine, b->coroutine) ||
+        !same_text(a->waits_for, b->waits_for))
+        return false;
+    for (size_t i = 0; i < a->frame_count; i++)
+        if (a->frames[i].code != b->frames[i].code || a->frames[i].line != b->frames[i].line ||
+            !same_text(a->frames[i].name, b->frames[i].name))
+            return false;
+    return true;
+}
+
+static void print_branches(struct picture *picture, const size_t *indices, size_t count,
+                           const struct branch *above);
+
+static void print_branch(struct picture *picture, size_t index, bool last,
+                         const struct branch *above)
+{
+    const struct prb_async_task *task = &picture->tasks->items[index];
+    PRB_AUTO_FREE char *below = NULL, *rows = NULL;
+    bool again = picture->drawn[index];
+    fprintf(picture->out, "%s%s ", above->indent, last ? "└──" : "├──");
+    print_name(picture, task);
+    print_coroutine(picture, task);
+    fputs(": ", picture->out);
+    print_state(picture, task, false);
+    fputs(again && task->awaits_count ? " (see above)\n" : "\n", picture->out);
+    picture->drawn[index] = 1;
+    if (again || asprintf(&below, "%s%s ", above->indent, last ? "   " : "│  ") < 0 ||
+        asprintf(&rows, "%s%s   ", below, task->awaits_count ? "│" : " ") < 0)
+        return;
+    print_frames(picture, task, rows);
+    const struct branch branch = {below, above->depth + 1};
+    if (branch.depth < DEPTH_MAX)
+        print_branches(picture, task->awaits, task->awaits_count, &branch);
+    else if (task->awaits_count)
+        fprintf(picture->out, "%s└── … %zu more below\n", below, task->awaits_count);
+}
+
+static void print_branches(struct picture *picture, const size_t *indices, size_t count,
+                           const struct branch *above)
+{
+    const struct prb_async_task *items = picture->tasks->items;
+    for (size_t i = 0; i < count;) {
+        size_t end = i + 1;
+        while (end < count && alike(&items[indices[i]], &items[indices[end]]))
+            end++;
+        size_t shown = picture->verbose || end - i <= EQUAL_SHOWN ? end - i : EQUAL_SHOWN - 1;
+        for (size_t k = i; k < i + shown; k++)
+            print_branch(picture, indices[k], k + 1 == count, above);
+        for (size_t k = i + shown; k < end; k++)
+            picture->drawn[indices[k]] = 1;
+        if (shown < end - i) {
+            prb_out_style(picture->out, PRB_STYLE_SUBTLE);
+            fprintf(picture->out, "%s%s … %zu more with the same stack\n", above->indent,
+                    end == count ? "└──" : "├──", end - i - shown);
+            prb_out_style(picture->out, PRB_STYLE_PLAIN);
+        }
+        i = end;
+    }
+}
+
+/* Those that nobody waits for; and of a ring of tasks that wait for each other, one. */
+static void print_tree(struct picture *picture, const size_t *members, size_t count)
+{
+    PRB_AUTO_FREE size_t *roots = calloc(count + 1, sizeof *roots);
+    const struct branch trunk = {"", 0};
+    size_t root_count = 0;
+    if (!roots)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (!picture->tasks->items[members[i]].awaited_by_count)
+            roots[root_count++] = members[i];
+    print_branches(picture, roots, root_count, &trunk);
+    for (size_t i = 0; i < count; i++)
+        if (!picture->drawn[members[i]])
+            print_branch(picture, members[i], true, &trunk);
+}
+
+/* ---- loops ---- */
+
+static void print_loop(const struct picture *picture, const struct prb_async_task *task,
+                       size_t count)
+{
+    FILE *out = picture->out;
+    prb_out_style(out, PRB_STYLE_TITLE);
+    fputs("\nEvent loop ", out);
+    prb_out_text(out, task->loop_type ? task->loop_type : "?");
+    prb_out_style(out, PRB_STYLE_PLAIN);
+    if (picture->verbose)
+        fprintf(out, " at 0x%" PRIx64, task->loop);
+    if (task->os_thread_id)
+        fprintf(out, ", thread %d", (int)task->os_thread_id);
+    if (task->thread_name) {
+        fputs(" \"", out);
+        prb_out_text(out, task->thread_name);
+        fputc('"', out);
+    }
+    if (task->interpreter > 0)
+        fprintf(out, ", interpreter %" PRId64, task->interpreter);
+    fprintf(out, ": %zu task%s\n", count, count == 1 ? "" : "s");
+}
+
+static void print_all(struct picture *picture, bool tree)
+{
+    const struct prb_async_tasks *tasks = picture->tasks;
+    PRB_AUTO_FREE size_t *members = calloc(tasks->count + 1, sizeof *members);
+    if (!members)
+        return;
+    for (size_t i = 0; i < tasks->count;) {
+        size_t count = 0, first = i;
+        for (; i < tasks->count && tasks->items[i].loop == tasks->items[first].loop &&
+               tasks->items[i].interpreter == tasks->items[first].interpreter;
+             i++)
+            members[count++] = i;
+        print_loop(picture, &tasks->items[first], count);
+        if (tree)
+            print_tree(picture, members, count);
+        for (size_t k = 0; k < count && !tree; k++)
+            print_task(picture, &tasks->items[members[k]]);
+    }
+    if (!tasks->count)
+        fputs(tasks->imported ? "\nNo tasks: asyncio is loaded, and nothing is to do.\n"
+                              : "\nNo tasks: the process has not loaded asyncio.\n",
+              picture->out);
+}
+
+static bool run_tasks(const struct prb_run *run, struct prb_error *err)
+{
+    bool tree = run->options[TREE].count;
+    if (tree && run->options[JSON].count)
+        return prb_usage(run, err, "--tree folds text; --json lists every task with its links");
+    PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
+    if (!target)
+        return false;
+    PRB_AUTO(prb_async_tasks)
+    struct prb_async_tasks *tasks = prb_async_tasks_take(target, err);
+    if (!tasks)
+        return false;
+    if (tasks->warning)
+        prb_out_note(tasks->warning);
+    if (run->options[JSON].count) {
+        PRB_AUTO_FREE char *text = prb_async_tasks_json(tasks, err);
+        if (!text)
+            return false;
+        prb_out_json(stdout, text, strlen(text));
+        fputc('\n', stdout);
+        return true;
+    }
+    PRB_AUTO_FREE unsigned char *drawn = calloc(tasks->count + 1, 1);
+    if (!drawn)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    struct picture picture = {tasks, run->verbose, stdout, drawn};
+    prb_stacks_print_process(&tasks->target, run->verbose, stdout);
+    print_all(&picture, tree);
+    return true;
+}
+
+const struct prb_command prb_command_tasks = {
+    .name = "tasks",
+    .aliases = "async",
+    .summary = "show the asyncio tasks and who waits for whom",
+    .arguments = "",
+    .target = PRB_USES_TARGET,
+    .description =
+        "Reads the tasks of every event loop from outside, on CPython 3.7 and later: nothing runs "
+        "in "
+        "the target and no thread is stopped. Each task comes with the stack of its coroutines, "
+        "the "
+        "innermost first; what it waits for; and the tasks that wait for it, also through gather, "
+        "shield, wait, wait_for or a TaskGroup.\n\n"
+        "A task is running when it stands on its thread's stack, ready when its loop will run it, "
+        "or "
+        "waiting. One that went on in every reading is marked unstable.",
+    .options = options,
+    .examples = "probing 12345 tasks  # every task with its stack\n"
+                "probing 12345 tasks --tree  # below each task those it waits for\n"
+                "probing 12345 tasks --json  # for scripts\n",
+    .run = run_tasks,
+};

@@ -1,0 +1,159 @@
+/* Aligned columns: see grid.h.  Everything is kept until print, for widths are known only then. */
+#include "cli/print/grid.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#define GAP 2
+#define CELL_MIN 8 /* no column is cut below this */
+
+struct cell {
+    char *text;
+    size_t length;
+    unsigned width;
+    bool number;
+};
+
+struct prb_grid {
+    size_t columns;
+    struct cell *cells; /* the header first, then rows */
+    size_t count, capacity;
+};
+
+static bool add(struct prb_grid *grid, const char *text, size_t length, bool number)
+{
+    if (grid->count == grid->capacity) {
+        size_t capacity = grid->capacity ? 2 * grid->capacity : 64;
+        struct cell *cells = reallocarray(grid->cells, capacity, sizeof *cells);
+        if (!cells)
+            return false;
+        grid->cells = cells;
+        grid->capacity = capacity;
+    }
+    struct cell *cell = &grid->cells[grid->count];
+    *cell = (struct cell){.text = malloc(length + 1), .length = length, .number = number};
+    if (!cell->text)
+        return false;
+    if (length)
+        memcpy(cell->text, text, length);
+    cell->text[length] = '\0';
+    cell->width = prb_out_width(cell->text, length);
+    grid->count++;
+    return true;
+}
+
+struct prb_grid *prb_grid_new(const char *const *names, size_t columns)
+{
+    PRB_AUTO(prb_grid) struct prb_grid *grid = calloc(1, sizeof *grid);
+    if (!grid || columns == 0 || columns > PRB_GRID_COLUMNS_MAX)
+        return NULL;
+    grid->columns = columns;
+    for (size_t i = 0; i < columns; i++)
+        if (!add(grid, names[i], strlen(names[i]), false))
+            return NULL;
+    return PRB_STEAL(grid);
+}
+
+void prb_grid_free(struct prb_grid *grid)
+{
+    for (size_t i = 0; i < grid->count; i++)
+        free(grid->cells[i].text);
+    free(grid->cells);
+    free(grid);
+}
+
+bool prb_grid_add(struct prb_grid *grid, const char *text, size_t length, bool number)
+{
+    return grid && add(grid, text, text ? length : 0, number);
+}
+
+bool prb_grid_adds(struct prb_grid *grid, const char *text)
+{
+    return prb_grid_add(grid, text, text ? strlen(text) : 0, false);
+}
+
+bool prb_grid_addf(struct prb_grid *grid, const char *format, ...)
+{
+    PRB_AUTO_FREE char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    return length >= 0 && prb_grid_add(grid, text, (size_t)length, true);
+}
+
+size_t prb_grid_rows(const struct prb_grid *grid) { return grid->count / grid->columns - 1; }
+
+static unsigned column_width(const struct prb_grid *grid, size_t column)
+{
+    unsigned width = 0;
+    for (size_t i = column; i < grid->count; i += grid->columns)
+        if (grid->cells[i].width > width)
+            width = grid->cells[i].width;
+    return width;
+}
+
+/* Cut the widest column again and again until all fit: what is narrow stays whole. */
+static void fit(unsigned *widths, size_t columns, unsigned terminal)
+{
+    size_t all = GAP * (columns - 1);
+    for (size_t i = 0; i < columns; i++)
+        all += widths[i];
+    while (all > terminal) {
+        size_t widest = 0;
+        unsigned second = CELL_MIN;
+        for (size_t i = 1; i < columns; i++)
+            if (widths[i] >= widths[widest])
+                widest = i;
+        for (size_t i = 0; i < columns; i++)
+            if (i != widest && widths[i] > second)
+                second = widths[i];
+        if (widths[widest] <= CELL_MIN)
+            return;
+        unsigned target = second < widths[widest] ? second : widths[widest] - 1;
+        unsigned gain = widths[widest] - target;
+        if (gain > all - terminal)
+            gain = (unsigned)(all - terminal);
+        widths[widest] -= gain;
+        all -= gain;
+    }
+}
+
+static void print_cell(const struct cell *cell, FILE *out, unsigned width, bool right, bool last)
+{
+    unsigned used = cell->width < width ? cell->width : width;
+    if (right)
+        prb_out_pad(out, width - used);
+    prb_out_cut(out, cell->text, cell->length, width);
+    if (!right && !last)
+        prb_out_pad(out, width - used);
+    if (!last)
+        prb_out_pad(out, GAP);
+}
+
+void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal)
+{
+    PRB_AUTO_FREE unsigned *widths = calloc(grid->columns, sizeof *widths);
+    PRB_AUTO_FREE bool *right = calloc(grid->columns, sizeof *right);
+    if (!widths || !right)
+        return;
+    for (size_t i = 0; i < grid->columns; i++) {
+        widths[i] = column_width(grid, i);
+        for (size_t c = grid->columns + i; c < grid->count && !right[i]; c += grid->columns)
+            right[i] = grid->cells[c].number;
+    }
+    if (terminal)
+        fit(widths, grid->columns, terminal);
+    for (size_t i = 0; i < grid->count; i++) {
+        size_t column = i % grid->columns;
+        bool header = i < grid->columns;
+        if (header)
+            prb_out_style(out, PRB_STYLE_TITLE);
+        print_cell(&grid->cells[i], out, widths[column], right[column],
+                   column + 1 == grid->columns);
+        if (header)
+            prb_out_style(out, PRB_STYLE_PLAIN);
+        if (column + 1 == grid->columns)
+            fputc('\n', out);
+    }
+}

@@ -1,0 +1,126 @@
+/* probing config: the settings of a target's probe, one by one or all. */
+#include <string.h>
+
+#include "cli/print/grid.h"
+#include "cli/print/out.h"
+#include "cli/probe/config_command.h"
+
+enum { JSON };
+
+static const struct prb_option options[] = {
+    [JSON] = {'j', "json", NULL, "JSON: the list as an array of objects", NULL},
+    {0},
+};
+
+/* As prb_control_config_list gives them, between tabs. */
+static const char *const columns[] = {"KEY", "VALUE", "DEFAULT", "UNIT", "MEANING"};
+#define COLUMN_COUNT (sizeof columns / sizeof *columns)
+
+/* The cell, and on to the next; the last one has the rest. */
+static const char *next_cell(const char **line, bool last, size_t *len_out)
+{
+    const char *cell = *line;
+    *len_out = last ? strlen(cell) : strcspn(cell, "\t");
+    *line = cell + *len_out + (cell[*len_out] == '\t');
+    return cell;
+}
+
+static bool print_table(const struct prb_strings *list, struct prb_error *err)
+{
+    bool ok = true;
+    PRB_AUTO(prb_grid) struct prb_grid *grid = prb_grid_new(columns, COLUMN_COUNT);
+    for (size_t i = 0; grid && ok && i < list->count; i++) {
+        const char *line = list->items[i];
+        for (size_t c = 0; ok && c < COLUMN_COUNT; c++) {
+            size_t len;
+            const char *cell = next_cell(&line, c + 1 == COLUMN_COUNT, &len);
+            ok = prb_grid_add(grid, cell, len, false);
+        }
+    }
+    if (!grid || !ok)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    prb_grid_print(grid, stdout, prb_out_columns());
+    return true;
+}
+
+static void print_json(const struct prb_strings *list)
+{
+    static const char *const keys[] = {"key", "value", "default", "unit", "meaning"};
+    fputs("[", stdout);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *line = list->items[i];
+        fputs(i ? ",\n {" : "{", stdout);
+        for (size_t c = 0; c < COLUMN_COUNT; c++) {
+            size_t len;
+            const char *cell = next_cell(&line, c + 1 == COLUMN_COUNT, &len);
+            printf("%s\"%s\": ", c ? ", " : "", keys[c]);
+            prb_out_json_text(stdout, cell, len);
+        }
+        fputs("}", stdout);
+    }
+    fputs("]\n", stdout);
+}
+
+bool prb_config_list(struct prb_control *control, bool json, struct prb_error *err)
+{
+    PRB_AUTO(prb_strings) struct prb_strings list = {0};
+    if (!prb_control_config_list(control, &list, err))
+        return false;
+    if (!json)
+        return print_table(&list, err);
+    print_json(&list);
+    return true;
+}
+
+bool prb_config_word(struct prb_control *control, const char *word, struct prb_error *err)
+{
+    const char *equals = strchr(word, '=');
+    PRB_AUTO_FREE char *key = strndup(word, equals ? (size_t)(equals - word) : strlen(word));
+    PRB_AUTO_FREE char *value = NULL;
+    if (!key)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    if ((equals && !prb_control_config_set(control, key, equals + 1, err)) ||
+        !prb_control_config_get(control, key, &value, err))
+        return false;
+    if (equals) {
+        prb_out_text(stdout, key);
+        fputs(" = ", stdout);
+    }
+    prb_out_text(stdout, value);
+    putchar('\n');
+    return true;
+}
+
+static bool run_config(const struct prb_run *run, struct prb_error *err)
+{
+    pid_t pid = 0;
+    bool ok = true;
+    if (run->options[JSON].count && run->argument_count)
+        return prb_usage(run, err, "--json is for the list");
+    PRB_AUTO(prb_control) struct prb_control *control = prb_run_control(run, true, &pid, err);
+    if (!control)
+        return false;
+    if (run->argument_count == 0)
+        return prb_config_list(control, run->options[JSON].count, err);
+    for (size_t i = 0; ok && i < run->argument_count; i++)
+        ok = prb_config_word(control, run->arguments[i], err);
+    return ok;
+}
+
+const struct prb_command prb_command_config = {
+    .name = "config",
+    .aliases = "cfg c",
+    .summary = "show and change the settings of the probe",
+    .arguments = "[KEY[=VALUE]]...",
+    .arguments_max = PRB_WORDS_MAX,
+    .target = PRB_USES_TARGET,
+    .description =
+        "Without an argument, all settings with their values, defaults, units and meanings; with "
+        "KEY its value; with KEY=VALUE it is changed from now on, and shown as it was understood "
+        "(1GB, 7d). Unknown keys and wrong values are refused. A probe that starts takes its "
+        "settings from `inject -D` and from variables: PROBING_MAX_MEMORY is probing.max_memory.",
+    .options = options,
+    .examples = "probing 12345 config\n"
+                "probing 12345 config probing.max_memory=1GB probing.sample_rate=0.05\n",
+    .run = run_config,
+};

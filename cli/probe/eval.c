@@ -1,0 +1,124 @@
+/* probing eval: run code inside a target; its value, its output, its traceback. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/print/out.h"
+#include "cli/probe/evaluate.h"
+
+#define CODE_MAX (4u << 20) /* bytes; the protocol's messages hold twice that */
+
+enum { TIMEOUT = PRB_PLACE_OPTION_COUNT };
+
+static const struct prb_option options[] = {
+    PRB_PLACE_OPTIONS,
+    [TIMEOUT] = {0, "timeout", "SECONDS", "interrupt the code after so long", NULL},
+    {0},
+};
+
+static bool too_long(size_t len, struct prb_error *err)
+{
+    return len <= CODE_MAX || prb_cli_fail(err, PRB_USAGE, "import it from a file instead",
+                                           "the code is longer than %u bytes", CODE_MAX);
+}
+
+static bool copy_input(FILE *to, struct prb_error *err)
+{
+    char block[1 << 16];
+    size_t got, all = 0;
+    while ((got = fread(block, 1, sizeof block, stdin)) > 0) {
+        all += got;
+        if (!too_long(all, err))
+            return false;
+        fwrite(block, 1, got, to);
+    }
+    return !ferror(stdin) || prb_cli_fail(err, PRB_IO, "", "standard input cannot be read");
+}
+
+/* Every argument is a line or several; "-" is standard input. */
+static char *gather(const struct prb_run *run, size_t *len_out, struct prb_error *err)
+{
+    PRB_AUTO_FREE char *text = NULL;
+    FILE *to = open_memstream(&text, len_out);
+    bool ok = to != NULL, read = false;
+    for (size_t i = 0; ok && i < run->argument_count; i++) {
+        const char *word = run->arguments[i];
+        fputs(i ? "\n" : "", to);
+        if (strcmp(word, "-") != 0)
+            fputs(word, to);
+        else if (read)
+            ok = prb_usage(run, err, "standard input can be read once only");
+        else
+            ok = read = copy_input(to, err);
+    }
+    if (!to || fclose(to) != 0) {
+        prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+        return NULL;
+    }
+    return ok && too_long(*len_out, err) ? PRB_STEAL(text) : NULL;
+}
+
+static bool read_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err)
+{
+    return prb_place_options(run, place, err) &&
+           prb_run_number(run, TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &place->timeout, err);
+}
+
+static bool run_eval(const struct prb_run *run, struct prb_error *err)
+{
+    struct prb_place place = {0};
+    size_t len = 0;
+    bool interrupted = false;
+    PRB_AUTO(prb_eval_result) struct prb_eval_result result = {0};
+    if (!read_options(run, &place, err))
+        return false;
+    PRB_AUTO_FREE char *code = gather(run, &len, err);
+    PRB_AUTO(prb_control)
+    struct prb_control *control = code ? prb_run_control(run, true, &place.pid, err) : NULL;
+    if (!control)
+        return false;
+    place.control = control;
+    if (run->options[PRB_PLACE_THREAD].count &&
+        !prb_place_thread(&place, run->options[PRB_PLACE_THREAD].text, err))
+        return false;
+    bool ok = prb_evaluate(&place, PRB_EVAL_AUTO, code, len, &result, &interrupted, err);
+    if (interrupted)
+        *run->status = PRB_STATUS_INTERRUPTED;
+    if (!ok)
+        return false;
+    prb_evaluation_print(&result);
+    if (run->verbose)
+        fprintf(stderr, "probing: %.3f ms in the target\n", result.seconds * 1e3);
+    if (result.raised && !interrupted)
+        *run->status = PRB_STATUS_RAISED;
+    return true;
+}
+
+const struct prb_command prb_command_eval = {
+    .name = "eval",
+    .aliases = "e",
+    .summary = "run Python code inside the target",
+    .arguments = "CODE...|-",
+    .arguments_min = 1,
+    .arguments_max = PRB_WORDS_MAX,
+    .target = PRB_USES_TARGET,
+    .description =
+        "Runs code in the target, on a thread of its own that takes the GIL, and prints the value "
+        "of the last expression. Several arguments are lines; `-` reads them from standard input; "
+        "code that begins with a minus sign goes after `--`. The code sees the names of __main__, "
+        "or with --thread those of the frame where that thread stands.\n\n"
+        "What it prints comes out as it is printed, standard error on standard error. When it "
+        "raises, the traceback goes to standard error and the exit status is 1. Ctrl-C interrupts "
+        "it by KeyboardInterrupt and gives status 130; a second one leaves at once. When the GIL "
+        "is not to be had, nothing ran, and the message says which thread holds it and where that "
+        "one stands.\n\n"
+        "Where there is no probe it is loaded first, as `probing inject` does, which one line on "
+        "standard error says. With PROBING_AUTO_INJECT=off, in the environment of this command or "
+        "of the target, eval refuses instead.",
+    .options = options,
+    .examples =
+        "probing 12345 eval \"import torch; print(torch.cuda.is_available())\"\n"
+        "probing 12345 eval --thread MainThread --frame 1 \"loss.item()\"  # where it trains\n"
+        "probing 12345 e - < look.py\n",
+    .run = run_eval,
+};

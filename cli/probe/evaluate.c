@@ -1,0 +1,143 @@
+/* One evaluation: see evaluate.h.  What code prints goes to a file as it is, to a terminal made
+ * harmless. */
+#include "cli/probe/evaluate.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/print/out.h"
+
+static volatile sig_atomic_t interrupts;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    if (++interrupts > 1)
+        _exit(PRB_STATUS_INTERRUPTED);
+}
+
+struct streams {
+    struct prb_out_stream out, err;
+    bool told; /* that it is being interrupted */
+};
+
+static bool take_output(void *context, int stream, const char *text, size_t len)
+{
+    struct streams *streams = context;
+    struct prb_out_stream *to = stream == 2 ? &streams->err : &streams->out;
+    return prb_out_stream(to, text, len);
+}
+
+static bool is_cancelled(void *context)
+{
+    struct streams *streams = context;
+    if (interrupts && !streams->told)
+        prb_out_note("interrupting it; Ctrl-C again leaves at once");
+    streams->told = streams->told || interrupts;
+    return interrupts != 0;
+}
+
+bool prb_evaluate(const struct prb_place *place, enum prb_eval_mode mode, const char *code,
+                  size_t code_len, struct prb_eval_result *result, bool *interrupted_out,
+                  struct prb_error *err)
+{
+    struct streams streams = {.out = {.file = stdout}, .err = {.file = stderr}};
+    const struct prb_eval_options options = {
+        .mode = mode,
+        .code = code,
+        .code_len = code_len,
+        .name_space = place->namespace,
+        .thread = place->thread,
+        .frame = place->frame,
+        .gil_timeout = place->gil_timeout,
+        .timeout = place->timeout,
+        .output = take_output,
+        .cancelled = is_cancelled,
+        .context = &streams,
+    };
+    struct sigaction action = {.sa_handler = on_interrupt}, before;
+    struct prb_error why = {0};
+    interrupts = 0;
+    sigaction(SIGINT, &action, &before);
+    bool ok = prb_control_eval(place->control, &options, result, &why);
+    sigaction(SIGINT, &before, NULL);
+    prb_out_stream_end(&streams.out);
+    prb_out_stream_end(&streams.err);
+    if (interrupted_out)
+        *interrupted_out = interrupts != 0;
+    if (!ok && (why.code == PRB_TIMEOUT || why.code == PRB_BUSY) && strstr(why.text, "GIL"))
+        prb_explain_gil(place->pid, &why);
+    if (!ok && err)
+        *err = why;
+    return ok;
+}
+
+void prb_evaluation_print(const struct prb_eval_result *result)
+{
+    struct prb_out_stream stream = {.file = result->raised ? stderr : stdout};
+    size_t len = result->text ? strlen(result->text) : 0;
+    if (len == 0 || (result->none && !result->raised))
+        return;
+    prb_out_stream(&stream, result->text, len);
+    if (result->text[len - 1] != '\n' || !result->raised)
+        prb_out_stream(&stream, "\n", 1);
+    prb_out_stream_end(&stream);
+}
+
+/* A program that never imported threading has no names for its threads. */
+static bool is_thread(const struct prb_thread *thread, pid_t pid, const char *word, uint64_t number)
+{
+    if (number)
+        return thread->thread_id == number || (uint64_t)thread->os_thread_id == number;
+    if (!thread->name)
+        return thread->os_thread_id == pid && strcmp(word, "MainThread") == 0;
+    return strcmp(thread->name, word) == 0;
+}
+
+bool prb_place_thread(struct prb_place *place, const char *word, struct prb_error *err)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(word, &end, 0);
+    if (errno || *end || *word == '-')
+        number = 0;
+    if (!place->pid)
+        return prb_cli_fail(err, PRB_UNSUPPORTED, "",
+                            "the threads of a process that is not visible from here are not known");
+    PRB_AUTO(prb_target) struct prb_target *target = prb_target_open_pid(place->pid, err);
+    PRB_AUTO(prb_stacks)
+    struct prb_stacks *stacks = target ? prb_stacks_take(target, NULL, err) : NULL;
+    if (!stacks)
+        return false;
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        if (stacks->threads[i].thread_id &&
+            is_thread(&stacks->threads[i], place->pid, word, number)) {
+            place->thread = stacks->threads[i].thread_id;
+            return true;
+        }
+    return prb_cli_fail(err, PRB_NOT_FOUND,
+                        "`probing PID backtrace` shows the threads with their numbers and names",
+                        "process %d has no Python thread \"%.60s\"", (int)place->pid, word);
+}
+
+bool prb_parse_frame(const struct prb_run *run, const char *text, unsigned *frame_out,
+                     struct prb_error *err)
+{
+    if (!*text || strlen(text) > 6 || text[strspn(text, "0123456789")])
+        return prb_usage(run, err, "\"%s\" is no number of a frame; 0 is the innermost", text);
+    *frame_out = (unsigned)strtoul(text, NULL, 10);
+    return true;
+}
+
+bool prb_place_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err)
+{
+    const struct prb_option_value *given = run->options, *frame = &given[PRB_PLACE_FRAME];
+    if (frame->count && !given[PRB_PLACE_THREAD].count)
+        return prb_usage(run, err, "--frame goes with --thread");
+    place->namespace = given[PRB_PLACE_NAMESPACE].text;
+    return (!frame->count || prb_parse_frame(run, frame->text, &place->frame, err)) &&
+           prb_run_number(run, PRB_PLACE_GIL_TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST,
+                          &place->gil_timeout, err);
+}

@@ -1,0 +1,179 @@
+/* probing inject: load the probe into a live process, or give the one that is there settings. */
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/print/out.h"
+#include "cli/probe/evaluate.h"
+
+#define HOLD_SECONDS 3600
+
+enum { PPROF, CRASH, HOLD, LISTEN, BACKGROUND, ADDRESS, DEFINE, DLL, METHOD, FORCE, WAIT };
+
+static const struct prb_option options[] = {
+    [PPROF] = {'P', "pprof", NULL, "profile from the start (a later release)", NULL},
+    [CRASH] = {'c', "crash", NULL, "write a dump when it crashes", NULL},
+    [HOLD] = {0, "hold", "[SECONDS]", "-c: keep it for a debugger after its dump (3600)", NULL},
+    [LISTEN] = {'l', "listen", "ADDR", "serve the page there (a later release)", NULL},
+    [BACKGROUND] = {'b', "background", NULL, "serve in the background (a later release)", NULL},
+    [ADDRESS] = {'a', "address", "ADDR", "the page's address (a later release)", NULL},
+    [DEFINE] = {'D', "define", "KEY=VALUE", "a setting of the probe; may be repeated", NULL},
+    [DLL] = {0, "dll", "PATH", "load this library instead of the probe", NULL},
+    [METHOD] = {0, "method", "METHOD",
+                "auto (the default), thread (a parked thread makes one that loads), remote-exec "
+                "(CPython's own door, 3.14 on)",
+                "auto thread remote-exec"},
+    [FORCE] = {0, "force", NULL, "although the target is no Python, or its stacks raise doubts",
+               NULL},
+    [WAIT] = {0, "wait", "SECONDS", "wait so long for a safe thread (2)", NULL},
+    {0},
+};
+
+/* Options that the older command lines had: they are settings of the probe, and nothing follows
+ * them yet. */
+static const struct {
+    unsigned option;
+    const char *setting, *what;
+} later[] = {
+    {PPROF, "probing.pprof", "profiling comes"},
+    {LISTEN, "probing.listen", "serving comes"},
+    {ADDRESS, "probing.listen", "serving comes"},
+    {BACKGROUND, "probing.background", "serving comes"},
+};
+
+static void tell_later(const struct prb_run *run)
+{
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        char text[120];
+        if (!run->options[later[i].option].count)
+            continue;
+        snprintf(text, sizeof text, "--%s: %s with a later release; the setting is kept",
+                 options[later[i].option].name, later[i].what);
+        prb_out_note(text);
+    }
+}
+
+/* The dump is written by this program, where the target's root has it at the same place. */
+static bool crash_settings(const struct prb_run *run, FILE *to, struct prb_error *err)
+{
+    const struct prb_option_value *hold = &run->options[HOLD];
+    char program[512];
+    double seconds = HOLD_SECONDS;
+    if (!to || (!run->options[CRASH].count && !hold->count))
+        return true;
+    if (hold->count && !run->options[CRASH].count)
+        return prb_usage(run, err, "--hold goes with -c");
+    if (!prb_run_number(run, HOLD, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &seconds, err))
+        return false;
+    ssize_t len = readlink("/proc/self/exe", program, sizeof program);
+    if (len > 0 && (size_t)len < sizeof program && !memchr(program, '\n', (size_t)len))
+        fprintf(to, "probing.crash_program=%.*s\n", (int)len, program);
+    if (hold->count)
+        fprintf(to, "probing.crash_hold=%g\n", seconds);
+    fputs("probing.crash=on\n", to);
+    return true;
+}
+
+/* "key=value" lines, what the user defined last; "" when there is none. */
+static char *settings_text(const struct prb_run *run, struct prb_error *err)
+{
+    PRB_AUTO_FREE char *text = NULL;
+    size_t size = 0;
+    bool ok = true;
+    FILE *to = open_memstream(&text, &size);
+    for (size_t i = 0; to && ok && i < sizeof later / sizeof *later; i++) {
+        const struct prb_option_value *given = &run->options[later[i].option];
+        const char *value = given->text ? given->text : "on";
+        ok = !strchr(value, '\n') || prb_usage(run, err, "\"%s\" is no address", value);
+        if (given->count)
+            fprintf(to, "%s=%s\n", later[i].setting, value);
+    }
+    ok = ok && crash_settings(run, to, err);
+    for (unsigned i = 0; to && ok && i < run->options[DEFINE].count; i++) {
+        const char *one = run->options[DEFINE].texts[i], *equals = strchr(one, '=');
+        ok = (equals && equals != one && !strchr(one, '\n')) ||
+             prb_usage(run, err, "-D %s: KEY=VALUE is meant", one);
+        fprintf(to, "%s\n", one);
+    }
+    if (!to || fclose(to) != 0) {
+        prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+        return NULL;
+    }
+    return ok ? PRB_STEAL(text) : NULL;
+}
+
+/* A probe that was there before gets the settings by its socket. */
+static bool set_all(pid_t pid, char *settings, struct prb_error *err)
+{
+    char *state = NULL;
+    PRB_AUTO(prb_control) struct prb_control *control = prb_control_open(pid, err);
+    if (!control)
+        return false;
+    for (char *key = strtok_r(settings, "\n", &state); key; key = strtok_r(NULL, "\n", &state)) {
+        char *equals = strchr(key, '=');
+        *equals = '\0';
+        if (!prb_control_config_set(control, key, equals + 1, err))
+            return false;
+    }
+    return true;
+}
+
+static enum prb_inject_method method_of(const char *word)
+{
+    if (!word || strcmp(word, "auto") == 0)
+        return PRB_INJECT_AUTO;
+    return strcmp(word, "thread") == 0 ? PRB_INJECT_THREAD : PRB_INJECT_REMOTE_EXEC;
+}
+
+static bool run_inject(const struct prb_run *run, struct prb_error *err)
+{
+    PRB_AUTO_FREE char *settings = settings_text(run, err);
+    const char *path;
+    char text[160];
+    pid_t pid;
+    struct prb_inject_options wanted = {
+        .method = method_of(run->options[METHOD].text),
+        .library = run->options[DLL].text,
+        .settings = settings,
+        .force = run->options[FORCE].count,
+    };
+    struct prb_inject_report report = {0};
+    if (!settings || !prb_run_process(run, &pid, &path, err))
+        return false;
+    if (path)
+        return prb_usage(run, err, "%s is the socket of a probe, which is loaded already", path);
+    if (!prb_run_number(run, WAIT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &wanted.wait, err))
+        return false;
+    if (wanted.library && *settings)
+        return prb_usage(run, err, "settings are the probe's, and --dll loads something else");
+    if (!*settings)
+        wanted.settings = NULL;
+    if (!prb_inject(pid, &wanted, &report, err))
+        return false;
+    if (report.already && *settings && !set_all(pid, settings, err))
+        return false;
+    tell_later(run);
+    prb_report_text(&report, text, sizeof text);
+    puts(text);
+    return true;
+}
+
+const struct prb_command prb_command_inject = {
+    .name = "inject",
+    .aliases = "in i",
+    .summary = "load the probe into a live process",
+    .arguments = "",
+    .target = PRB_USES_TARGET,
+    .description =
+        "Loads the probe, a small library, into a running process. One thread that waits in the "
+        "kernel is sent through a few instructions that make a new thread, for about a tenth of a "
+        "millisecond; the new thread loads the library. No other thread is stopped and no code of "
+        "the target is overwritten. Everything that speaks against it is found before the target "
+        "is touched, and refused with the reason and what to do.\n\n"
+        "Commands that need the probe load it by themselves. A second time it does nothing, but "
+        "-D gives the probe that is there its settings. Reading (backtrace, query) needs no probe.",
+    .options = options,
+    .examples = "probing 12345 inject\n"
+                "probing 12345 inject -D probing.max_memory=1GB\n"
+                "probing 12345 inject -c -D probing.crash_dir=/shared/crashes\n",
+    .run = run_inject,
+};

@@ -1,0 +1,92 @@
+/* probing launch: start a program with the probe in it from its first moment. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cli/probe/probe.h"
+
+#define STATUS_NOT_RUN 126 /* as env(1), nohup(1) and timeout(1) have them */
+#define STATUS_NOT_FOUND 127
+
+enum { RECURSIVE, DEFINE };
+
+static const struct prb_option options[] = {
+    [RECURSIVE] = {'r', "recursive", NULL, "in the processes that it starts, too", NULL},
+    [DEFINE] = {'D', "define", "KEY=VALUE", "a setting of the probe; may be repeated", NULL},
+    {0},
+};
+
+static bool set_variable(const char *name, const char *value, struct prb_error *err)
+{
+    return setenv(name, value, 1) == 0 ||
+           prb_cli_fail(err, PRB_NOMEM, "", "the environment cannot be made: %s", strerror(errno));
+}
+
+/* probing.max_memory=1GB is PROBING_MAX_MEMORY=1GB in the environment. */
+static bool define(const struct prb_run *run, const char *setting, struct prb_error *err)
+{
+    static const char prefix[] = "probing.";
+    const char *equals = strchr(setting, '=');
+    if (!equals || strncmp(setting, prefix, sizeof prefix - 1) != 0 ||
+        equals == setting + sizeof prefix - 1)
+        return prb_usage(run, err, "-D %s: probing.KEY=VALUE is meant", setting);
+    PRB_AUTO_FREE char *name = strndup(setting, (size_t)(equals - setting));
+    if (!name)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    for (char *at = name; *at; at++)
+        *at = *at == '.' ? '_' : *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+    return set_variable(name, equals + 1, err);
+}
+
+static bool preload(struct prb_error *err)
+{
+    char library[PATH_MAX];
+    const char *others = getenv("LD_PRELOAD");
+    PRB_AUTO_FREE char *all = NULL;
+    if (!prb_inject_library(library, sizeof library, err))
+        return false;
+    if (strpbrk(library, " :"))
+        return prb_cli_fail(err, PRB_UNSUPPORTED, "install Probing elsewhere, or use `inject`",
+                            "LD_PRELOAD cannot hold the path %s", library);
+    if (asprintf(&all, "%s%s%s", library, others && *others ? ":" : "", others ? others : "") < 0)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    return set_variable("LD_PRELOAD", all, err);
+}
+
+static bool run_launch(const struct prb_run *run, struct prb_error *err)
+{
+    PRB_AUTO_FREE char **words = calloc(run->argument_count + 1, sizeof *words);
+    if (!words)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    for (size_t i = 0; i < run->argument_count; i++)
+        words[i] = (char *)run->arguments[i];
+    for (unsigned i = 0; i < run->options[DEFINE].count; i++)
+        if (!define(run, run->options[DEFINE].texts[i], err))
+            return false;
+    if (!preload(err) ||
+        !set_variable("PROBING", run->options[RECURSIVE].count ? "nested" : "followed", err))
+        return false;
+    execvp(words[0], words);
+    *run->status = errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+    return prb_cli_fail(err, PRB_NOT_FOUND, "", "%s cannot be started: %s", words[0],
+                        strerror(errno));
+}
+
+const struct prb_command prb_command_launch = {
+    .name = "launch",
+    .aliases = "",
+    .summary = "start a program with the probe in it",
+    .arguments = "PROGRAM [ARGUMENT]...",
+    .arguments_min = 1,
+    .arguments_max = PRB_WORDS_MAX,
+    .program = true,
+    .target = PRB_USES_NO_TARGET,
+    .description =
+        "Becomes the program, with the probe loaded by LD_PRELOAD and PROBING set: signals and "
+        "the exit status are the program's own. Options after PROGRAM are the program's. When it "
+        "cannot be started the status is 127 (not found) or 126.",
+    .options = options,
+    .examples = "probing launch python train.py --lr 0.001\n"
+                "probing launch -r torchrun --nproc-per-node 2 train.py  # in every rank\n",
+    .run = run_launch,
+};

@@ -1,0 +1,362 @@
+/*
+ * probing profile: where the time goes in running processes, or in a program that it starts.
+ * Option names and meanings are py-spy's where it has the option.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "cli/ends.h"
+#include "cli/options.h"
+#include "cli/print/out.h"
+#include "cli/profile/ranks.h"
+
+#define START_TRIES 1000 /* of a program that we started, until Python runs in it */
+#define START_PAUSE_NS 10000000
+
+enum {
+    DURATION,
+    RATE,
+    OUTPUT,
+    FORMAT,
+    MODE,
+    GIL,
+    IDLE,
+    NATIVE,
+    CC,
+    THREADS,
+    ASYNC,
+    SUBPROCESSES,
+    RANKS,
+    SOURCE,
+    FUNCTION,
+    NOLINENO,
+    FULL_FILENAMES,
+    INVERTED,
+    GROUP,
+};
+
+static const struct prb_option options[] = {
+    [DURATION] = {'d', "duration", "SECONDS",
+                  "how long; until Ctrl-C or the target's end if not given", NULL},
+    [RATE] = {'r', "rate", "HZ", "samples a second, 100 if not given", NULL},
+    [OUTPUT] = {'o', "output", "FILE", "where to; - is standard output", NULL},
+    [FORMAT] = {'f', "format", "FORMAT",
+                "its format; if not given by the file's name, or flamegraph", NULL},
+    [MODE] = {0, "mode", "MODE",
+              "which time counts: active (threads that run or have the GIL), wall, cpu, gil, "
+              "exception",
+              "active wall cpu gil exception"},
+    [GIL] = {'g', "gil", NULL, "only threads that have the GIL: --mode gil", NULL},
+    [IDLE] = {'i', "idle", NULL, "threads that wait, too: --mode wall", NULL},
+    [NATIVE] = {'n', "native", NULL, "native frames too", NULL},
+    [CC] = {0, "cc", NULL, "the same as --native", NULL},
+    [ASYNC] = {0, "async", NULL,
+               "between the frames of an asyncio loop and those of its task: the tasks that wait "
+               "for that one",
+               NULL},
+    [THREADS] = {0, "threads", NULL, "each thread by itself", NULL},
+    [SUBPROCESSES] = {'s', "subprocesses", NULL,
+                      "the Python processes that it starts, too, now and later", NULL},
+    [RANKS] = {0, "ranks", NULL,
+               "all ranks of the target's job on this machine; without a target of every job",
+               NULL},
+    [SOURCE] = {0, "source", "FILE", "heatmap: which file, by the end of its path", NULL},
+    [FUNCTION] = {'F', "function", NULL, "functions by their first line, not line by line", NULL},
+    [NOLINENO] = {0, "nolineno", NULL, "no line numbers", NULL},
+    [FULL_FILENAMES] = {0, "full-filenames", NULL, "whole paths of files", NULL},
+    [INVERTED] = {0, "inverted", NULL, "flamegraph: innermost frames first", NULL},
+    [GROUP] = {0, "group", "WHAT", "processes of one kind together: rank", "rank"},
+    {0},
+};
+
+struct profiling {
+    const struct prb_run *run;
+    struct prb_profiler_options sampling;
+    struct prb_profile_style style;
+    const struct prb_profile_format *format;
+    char path[4096];
+    double seconds;
+    pid_t child;
+    bool progress;
+};
+
+PRB_DEFINE_AUTO_PTR(prb_profiler, struct prb_profiler, prb_profiler_free)
+PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
+
+/* ---- what the user wants ---- */
+
+static enum prb_profile_mode mode_of(const struct prb_run *run)
+{
+    static const struct {
+        const char *name;
+        enum prb_profile_mode mode;
+    } modes[] = {
+        {"active", PRB_PROFILE_ACTIVE},
+        {"wall", PRB_PROFILE_WALL},
+        {"cpu", PRB_PROFILE_CPU},
+        {"gil", PRB_PROFILE_GIL},
+        {"exception", PRB_PROFILE_EXCEPTION},
+    };
+    const char *name = run->options[MODE].text;
+    for (size_t i = 0; name && i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(modes[i].name, name) == 0)
+            return modes[i].mode;
+    return run->options[GIL].count    ? PRB_PROFILE_GIL
+           : run->options[IDLE].count ? PRB_PROFILE_WALL
+                                      : PRB_PROFILE_ACTIVE;
+}
+
+static bool choose_format(struct profiling *p, struct prb_error *err)
+{
+    const char *wanted = p->run->options[FORMAT].text, *path = p->run->options[OUTPUT].text;
+    const struct prb_profile_format *const *all = prb_profile_formats();
+    if (wanted && !(p->format = prb_profile_format_find(wanted))) {
+        char names[200] = "";
+        for (size_t i = 0; all[i]; i++)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                     all[i]->name);
+        return prb_cli_fail(err, PRB_USAGE, "", "--format %s is none of %s", wanted, names);
+    }
+    if (!p->format && path)
+        p->format = prb_profile_format_of_file(path);
+    if (!p->format)
+        p->format = all[0];
+    return true;
+}
+
+/* "profile-1234-20260131-120000.svg" */
+static void choose_path(struct profiling *p, pid_t pid)
+{
+    const char *given = p->run->options[OUTPUT].text, *suffix = p->format->suffixes;
+    char when[32] = "";
+    time_t now = time(NULL);
+    struct tm parts;
+    if (given) {
+        snprintf(p->path, sizeof p->path, "%s", given);
+        return;
+    }
+    if (localtime_r(&now, &parts))
+        strftime(when, sizeof when, "%Y%m%d-%H%M%S", &parts);
+    snprintf(p->path, sizeof p->path, "profile-%d-%s%.*s", (int)pid, when,
+             (int)strcspn(suffix, " "), suffix);
+}
+
+static bool read_options(struct profiling *p, struct prb_error *err)
+{
+    const struct prb_run *run = p->run;
+    if (!prb_run_number(run, DURATION, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &p->seconds, err) ||
+        !prb_run_number(run, RATE, 0.001, 1e6, &p->sampling.rate, err) || !choose_format(p, err))
+        return false;
+    p->sampling.mode = mode_of(run);
+    p->sampling.native = run->options[NATIVE].count || run->options[CC].count;
+    p->sampling.async = run->options[ASYNC].count;
+    p->sampling.subprocesses = run->options[SUBPROCESSES].count;
+    p->sampling.timeline = p->format->timeline;
+    p->sampling.whole_timeline = p->format->whole_timeline;
+    p->style = (struct prb_profile_style){
+        .threads = run->options[THREADS].count,
+        .function = run->options[FUNCTION].count,
+        .nolineno = run->options[NOLINENO].count,
+        .full_filenames = run->options[FULL_FILENAMES].count,
+        .inverted = run->options[INVERTED].count,
+        .group_rank = run->options[GROUP].count,
+        .source = run->options[SOURCE].text,
+    };
+    return true;
+}
+
+/* ---- a program of our own ---- */
+
+static bool start_program(struct profiling *p, struct prb_error *err)
+{
+    PRB_AUTO_FREE char **words = calloc(p->run->argument_count + 1, sizeof *words);
+    int ends[2];
+    if (!words || pipe2(ends, O_CLOEXEC))
+        return prb_cli_fail(err, PRB_NOMEM, "", "the program cannot be started");
+    for (size_t i = 0; i < p->run->argument_count; i++)
+        words[i] = (char *)p->run->arguments[i];
+    int failed = 0;
+    p->child = fork();
+    if (p->child == 0) {
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execvp(words[0], words);
+        failed = errno;
+        ssize_t n = write(ends[1], &failed, sizeof failed);
+        _exit(n == sizeof failed ? 127 : 126);
+    }
+    close(ends[1]);
+    ssize_t n = read(ends[0], &failed, sizeof failed); /* ends when the program has begun */
+    close(ends[0]);
+    if (p->child < 0 || n == sizeof failed)
+        return prb_cli_fail(err, PRB_NOT_FOUND, "", "%s cannot be started: %s", words[0],
+                            strerror(p->child < 0 ? errno : failed));
+    return true;
+}
+
+static bool has_ended(pid_t child)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+}
+
+/* Until Python runs in the program; what came before has no Python stacks. */
+static bool add_child(struct prb_profiler *profiler, const struct profiling *p,
+                      struct prb_error *err)
+{
+    static const struct timespec pause = {0, START_PAUSE_NS};
+    for (int tries = 0; !prb_profiler_add(profiler, p->child, err); tries++) {
+        if (tries >= START_TRIES || has_ended(p->child))
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static void await_child(const struct profiling *p)
+{
+    int status = 0;
+    while (waitpid(p->child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    *p->run->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- sampling ---- */
+
+static bool show_progress(void *context, const struct prb_profile *profile)
+{
+    const struct profiling *p = context;
+    if (!p->progress)
+        return true;
+    fprintf(stderr, "\r\033[Kprobing: %.1f s", profile->seconds);
+    if (p->seconds > 0)
+        fprintf(stderr, " of %g", p->seconds);
+    fprintf(stderr, ", %llu samples of %zu threads, %llu dropped; Ctrl-C ends it",
+            (unsigned long long)profile->samples, profile->thread_count,
+            (unsigned long long)profile->dropped);
+    return true;
+}
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    prb_out_note(text);
+}
+
+static void tell_counts(const struct prb_profile *profile)
+{
+    double looks = profile->process_count ? (double)profile->process_count : 1;
+    say("%llu samples in %.1f s (%.0f a second), %llu of threads; %llu dropped, %llu readings "
+        "rejected, %llu skipped, %llu failed; late %.2f ms, at worst %.1f ms",
+        (unsigned long long)profile->samples, profile->seconds,
+        profile->seconds > 0 ? (double)profile->samples / profile->seconds / looks : 0,
+        (unsigned long long)profile->thread_samples, (unsigned long long)profile->dropped,
+        (unsigned long long)profile->rejected, (unsigned long long)profile->skipped,
+        (unsigned long long)profile->failed, profile->late * 1e3, profile->latest * 1e3);
+    if (profile->native)
+        say("native frames: no thread was stopped for longer than %.3f ms; %llu stacks of threads "
+            "are of two moments",
+            profile->longest_stop * 1e3, (unsigned long long)profile->moved);
+    if ((double)profile->skipped > 0.05 * profile->rate * profile->seconds * looks)
+        say("the wanted rate of %g a second was not reached", profile->rate);
+    if (profile->warning)
+        prb_out_note(profile->warning);
+}
+
+static bool write_profile(const struct profiling *p, const struct prb_profile *profile,
+                          struct prb_error *err)
+{
+    char elsewhere[4096];
+    if (!prb_profile_write(profile, p->format, &p->style, p->path, elsewhere, sizeof elsewhere,
+                           err))
+        return false;
+    if (elsewhere[0])
+        return prb_cli_fail(err, PRB_IO, "the profile is whole there; move it when there is room",
+                            "%s could not be written; the profile is in %s", p->path, elsewhere);
+    if (strcmp(p->path, "-") != 0)
+        say("%s: %s", p->path, p->format->doc);
+    return true;
+}
+
+static bool sample(struct profiling *p, struct prb_profiler *profiler, int wake,
+                   struct prb_error *err)
+{
+    bool ok = prb_profiler_run(profiler, p->seconds, wake, show_progress, p, err);
+    if (p->progress)
+        fputs("\r\033[K", stderr);
+    if (!ok)
+        return false;
+    PRB_AUTO(prb_profile) struct prb_profile *profile = prb_profiler_finish(profiler);
+    tell_counts(profile);
+    if (!profile->weight_count)
+        say(profile->mode == PRB_PROFILE_WALL
+                ? "no stack was seen"
+                : "no thread was found that counts: --idle shows those that wait");
+    return write_profile(p, profile, err);
+}
+
+static bool run_profile(const struct prb_run *run, struct prb_error *err)
+{
+    struct profiling p = {.run = run, .progress = isatty(STDERR_FILENO)};
+    const char *socket = NULL;
+    pid_t pid = 0;
+    bool program = run->argument_count > 0, ranks = run->options[RANKS].count;
+    bool named = prb_run_has_target(run);
+    if (program && (named || ranks))
+        return prb_usage(run, err, "give a target or a program to start, not both");
+    if (!read_options(&p, err) ||
+        (!program && (named || !ranks) && !prb_run_process(run, &pid, &socket, err)))
+        return false;
+    choose_path(&p, program ? getpid() : pid);
+    if (!prb_profile_check_output(p.path, err))
+        return false;
+    PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&p.sampling, err);
+    PRB_AUTO_FD int wake = prb_take_ends();
+    if (!profiler || (program && !start_program(&p, err)))
+        return false;
+    bool ok = program ? add_child(profiler, &p, err)
+              : ranks ? prb_run_ranks(profiler, pid, err)
+                      : prb_profiler_add(profiler, pid, err);
+    ok = ok && sample(&p, profiler, wake, err);
+    if (program)
+        await_child(&p);
+    return ok;
+}
+
+const struct prb_command prb_command_profile = {
+    .name = "profile",
+    .aliases = "record flamegraph performance perf p",
+    .summary = "where the time goes, sampled from outside",
+    .arguments = "[PROGRAM [ARGUMENT]...]",
+    .arguments_min = 0,
+    .arguments_max = PRB_WORDS_MAX,
+    .program = true,
+    .target = PRB_USES_TARGET_IF_GIVEN,
+    .description =
+        "Looks at all threads of the target many times a second and adds up where they are; "
+        "nothing is stopped, and no stack counts that was not read twice the same. Given a "
+        "program in place of a target it starts that, and ends with its status.\n\n"
+        "The formats, by --format or the file's name: flamegraph (.svg), speedscope "
+        "(.speedscope.json), collapsed (.txt), pprof (.pb), chrome for Perfetto (.trace.json), "
+        "firefox (.firefox.json), sqlite (.db, for `query` and `diff`), heatmap (.html). How many "
+        "stacks were dropped, and how late or skipped samples were, is said at the end and in the "
+        "file.\n\n"
+        "With --native a thread that runs is stopped alone, for the copy of its registers and "
+        "stack bytes only; one that waits is not.",
+    .options = options,
+    .examples = "probing 1234 profile -d 5 -o train.svg\n"
+                "probing 1234 record --native --idle -r 200 -f speedscope -o train.json\n"
+                "probing profile -o run.svg -- python train.py --lr 0.001\n",
+    .run = run_profile,
+};

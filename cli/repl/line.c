@@ -1,0 +1,273 @@
+/*
+ * Lines from a terminal by libedit, through its readline interface (libedit is BSD-licensed,
+ * readline is GPL). It is opened when first used, as every other command does without; where it is
+ * missing, lines come plain.
+ */
+#include "cli/repl/line.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <editline/readline.h>
+#include <errno.h>
+#include <langinfo.h>
+#include <limits.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "config.h"
+
+#define HISTORY_LINES 2000
+#define WORD_BREAKS " \t\n\"\\'`@$><=;|&{(+-*/%^~[]}:,!"
+#define INDENTATION "    "
+
+/* What is used of libedit: functions, then variables. */
+#define SYMBOLS(S)                                                                                 \
+    S(rl_initialize)                                                                               \
+    S(rl_callback_handler_install)                                                                 \
+    S(rl_callback_handler_remove)                                                                  \
+    S(rl_callback_read_char)                                                                       \
+    S(rl_insert_text)                                                                              \
+    S(add_history) S(using_history) S(stifle_history) S(read_history) S(write_history)             \
+        S(rl_attempted_completion_function) S(rl_attempted_completion_over)                        \
+            S(rl_basic_word_break_characters) S(rl_completion_append_character) S(rl_line_buffer)  \
+                S(rl_point) S(rl_readline_name) S(rl_catch_signals)
+static struct {
+#define POINTER(symbol) __typeof__(symbol) *symbol;
+    SYMBOLS(POINTER)
+} edit;
+static const char *const symbol_names[] = {
+#define NAME(symbol) #symbol,
+    SYMBOLS(NAME)};
+
+PRB_DEFINE_AUTO(prb_strings, struct prb_strings, prb_strings_free)
+
+static struct prb_line_reader user;
+static bool typed, edited;
+static char history_path[PATH_MAX];
+static char *line_done; /* what the handler was given */
+static bool is_done;
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+static bool open_libedit(void)
+{
+    void *library = dlopen(PRB_SONAME_EDIT, RTLD_NOW | RTLD_LOCAL);
+    void **to = (void **)&edit;
+    for (size_t i = 0; library && i < sizeof symbol_names / sizeof *symbol_names; i++)
+        if (!(to[i] = dlsym(library, symbol_names[i])))
+            return false;
+    return library != NULL;
+}
+
+/* XDG Base Directory Specification: state is what a program remembers. */
+static bool find_history(void)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    bool given = state && state[0] == '/';
+    if (!given && !(home && home[0] == '/'))
+        return false;
+    int len = snprintf(history_path, sizeof history_path, "%s%s/probing/history",
+                       given ? state : home, given ? "" : "/.local/state");
+    if (len >= (int)sizeof history_path)
+        return false;
+    for (char *at = strchr(history_path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        bool there = mkdir(history_path, 0700) == 0 || errno == EEXIST;
+        *at = '/';
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
+/* ---- completion ---- */
+
+/* Where the dotted name at the end of word begins: libedit's idea of a word has more in it, such as
+ * "(". */
+static size_t name_start(const char *word)
+{
+    size_t at = strlen(word);
+    while (at && (isalnum((unsigned char)word[at - 1]) || strchr("._", word[at - 1]) ||
+                  (unsigned char)word[at - 1] >= 0x80))
+        at--;
+    return at;
+}
+
+/* item in place of the name that word ends in; some are given without what stands before the last
+ * point. */
+static char *replacement(const char *item, const char *word)
+{
+    const char *name = word + name_start(word), *point = strrchr(name, '.');
+    size_t kept = (size_t)(name - word);
+    char *text;
+    if (point && strncmp(item, name, strlen(name)) != 0)
+        kept = (size_t)(point - word + 1);
+    return asprintf(&text, "%.*s%s", (int)kept, word, item) < 0 ? NULL : text;
+}
+
+static size_t common_length(char *const *items, size_t count)
+{
+    size_t len = strlen(items[0]);
+    for (size_t i = 1; i < count; i++) {
+        size_t same = 0;
+        while (same < len && items[i][same] == items[0][same])
+            same++;
+        len = same;
+    }
+    return len;
+}
+
+/* As readline wants it: the common beginning, the matches, NULL; of malloc, freed by libedit. */
+static char **matches(const struct prb_strings *names, const char *word)
+{
+    char **list = calloc(names->count + 2, sizeof *list);
+    size_t count = 0;
+    for (size_t i = 0; list && i < names->count; i++)
+        if ((list[count + 1] = replacement(names->items[i], word)))
+            count++;
+    if (count)
+        list[0] = strndup(list[1], common_length(list + 1, count));
+    if (list && list[0])
+        return list;
+    for (size_t i = 1; list && i <= count; i++)
+        free(list[i]);
+    free(list);
+    return NULL;
+}
+
+static char **complete(const char *word, int start, int end)
+{
+    PRB_AUTO(prb_strings) struct prb_strings names = {0};
+    const char *line = *edit.rl_line_buffer;
+    (void)start;
+    *edit.rl_attempted_completion_over = 1;
+    *edit.rl_completion_append_character = '\0';
+    if (strspn(line, " \t") >= (size_t)end) {
+        edit.rl_insert_text(INDENTATION);
+        return NULL;
+    }
+    if (!user.complete || !user.complete(user.context, line, (size_t)end, &names) || !names.count)
+        return NULL;
+    return matches(&names, word);
+}
+
+/* ---- reading ---- */
+
+bool prb_line_begin(const struct prb_line_reader *reader)
+{
+    user = *reader;
+    typed = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    edited = typed && open_libedit();
+    if (!edited)
+        return typed;
+    /* libedit takes characters apart by the process's locale. */
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
+    *edit.rl_readline_name = "probing";
+    *edit.rl_catch_signals = 0;
+    edit.rl_initialize();
+    *edit.rl_attempted_completion_function = complete;
+    *edit.rl_basic_word_break_characters = WORD_BREAKS;
+    edit.using_history();
+    edit.stifle_history(HISTORY_LINES);
+    if (!find_history())
+        history_path[0] = '\0';
+    else
+        edit.read_history(history_path);
+    return true;
+}
+
+void prb_line_watch(int watched) { user.watched = watched; }
+
+static void take_line(char *line)
+{
+    line_done = line;
+    is_done = true;
+    edit.rl_callback_handler_remove();
+}
+
+/* Until a line is there or something else happened; libedit has the terminal meanwhile.  open: the
+ * signals that are let through while waiting; SIGINT is blocked otherwise, so that none is missed.
+ */
+static enum prb_line_event wait_for_line(const sigset_t *open)
+{
+    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                           {.fd = user.watched, .events = POLLRDHUP}};
+    while (!is_done) {
+        int ready = ppoll(fds, 2, NULL, open);
+        if (interrupted)
+            return PRB_LINE_INTERRUPTED;
+        if (ready < 0 && errno != EINTR)
+            return PRB_LINE_END;
+        if (ready > 0 && fds[1].revents)
+            return PRB_LINE_WATCHED;
+        if (ready > 0 && fds[0].revents)
+            edit.rl_callback_read_char();
+    }
+    return line_done ? PRB_LINE_READ : PRB_LINE_END;
+}
+
+static enum prb_line_event read_edited(const char *prompt, char **line_out)
+{
+    struct sigaction action = {.sa_handler = on_interrupt}, before;
+    sigset_t closed, open;
+    sigemptyset(&closed);
+    sigaddset(&closed, SIGINT);
+    is_done = false;
+    line_done = NULL;
+    interrupted = 0;
+    sigprocmask(SIG_BLOCK, &closed, &open);
+    sigaction(SIGINT, &action, &before);
+    edit.rl_callback_handler_install(prompt, take_line);
+    enum prb_line_event event = wait_for_line(&open);
+    if (!is_done)
+        edit.rl_callback_handler_remove();
+    sigprocmask(SIG_SETMASK, &open, NULL);
+    sigaction(SIGINT, &before, NULL);
+    if (event == PRB_LINE_READ && line_done[strspn(line_done, " \t")])
+        edit.add_history(line_done);
+    if (event != PRB_LINE_READ)
+        putchar('\n');
+    *line_out = line_done;
+    return event;
+}
+
+static enum prb_line_event read_plain(const char *prompt, char **line_out)
+{
+    PRB_AUTO_FREE char *line = NULL;
+    size_t size = 0;
+    if (typed) {
+        fputs(prompt, stdout);
+        fflush(stdout);
+    }
+    ssize_t got = getline(&line, &size, stdin);
+    if (got < 0)
+        return PRB_LINE_END;
+    while (got && strchr("\r\n", line[got - 1]))
+        line[--got] = '\0';
+    *line_out = PRB_STEAL(line);
+    return PRB_LINE_READ;
+}
+
+enum prb_line_event prb_line_read(const char *prompt, char **line_out)
+{
+    *line_out = NULL;
+    return edited ? read_edited(prompt, line_out) : read_plain(prompt, line_out);
+}
+
+void prb_line_end(void)
+{
+    if (edited && history_path[0])
+        edit.write_history(history_path);
+}

@@ -1,0 +1,440 @@
+/* The picture of top as lines, and what its keys do. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/print/out.h"
+#include "cli/top/top.h"
+
+#define HEAD_LINES 4  /* above the rows */
+#define PLAIN_ROWS 20 /* of a picture that is no screen */
+
+struct drawing {
+    struct prb_top *top;
+    const struct prb_profile *profile;
+    struct prb_lines *out;
+    unsigned columns;
+    size_t row, first, last; /* which rows of the view are on the screen */
+    bool screen;
+};
+
+/* ---- cells ---- */
+
+/* Text of a fixed width, to the left. */
+static void cell(struct drawing *drawing, const char *text, unsigned columns)
+{
+    text = text ? text : "";
+    size_t length = strlen(text);
+    unsigned width = prb_out_width(text, length);
+    prb_out_cut(drawing->out->out, text, length, columns);
+    if (width < columns)
+        prb_out_pad(drawing->out->out, columns - width);
+}
+
+static void cut(struct drawing *drawing, const char *text, unsigned columns)
+{
+    if (columns)
+        prb_out_cut(drawing->out->out, text, strlen(text), columns);
+}
+
+/* "train.step (train.py:12)"; line 0: the function's first. */
+static void place(struct drawing *drawing, uint32_t function, int line, unsigned columns)
+{
+    const struct prb_profile_function *f = &drawing->profile->functions[function];
+    const char *name = f->qualname ? f->qualname : f->name ? f->name : "?";
+    const char *file = f->short_filename ? f->short_filename : f->filename;
+    char where[160] = "";
+    line = line ? line : f->first_line;
+    const char *slash = f->kind == PRB_FRAME_NATIVE && file ? strrchr(file, '/') : NULL;
+    file = slash ? slash + 1 : file;
+    if (file && line)
+        snprintf(where, sizeof where, " (%s:%d)", file, line);
+    else if (file)
+        snprintf(where, sizeof where, " (%s)", file);
+    unsigned wide = prb_out_width(name, strlen(name)), more = prb_out_width(where, strlen(where));
+    if (wide + more <= columns) {
+        cut(drawing, name, wide);
+        cut(drawing, where, more);
+    } else if (more + 12 <= columns) { /* the name gives way first, to what tells it still */
+        cut(drawing, name, columns - more);
+        cut(drawing, where, more);
+    } else {
+        cut(drawing, name, columns);
+    }
+}
+
+/* "99.9" or " 100". */
+static void percent(struct drawing *drawing, double part)
+{
+    double value = 100 * part;
+    fprintf(drawing->out->out, value < 99.95 ? "%5.1f" : "%5.0f", value);
+}
+
+static void share(struct drawing *drawing, uint64_t part, uint64_t whole)
+{
+    percent(drawing, whole ? (double)part / (double)whole : 0);
+}
+
+/* ---- rows ---- */
+
+static bool begin_row(struct drawing *drawing)
+{
+    size_t row = drawing->row++;
+    return row >= drawing->first && row < drawing->last;
+}
+
+static void end_row(struct drawing *drawing, enum prb_line_style style)
+{
+    bool chosen = drawing->screen && drawing->row - 1 == drawing->top->chosen;
+    prb_lines_end(drawing->out, chosen ? PRB_LINE_CHOSEN : style);
+}
+
+static void functions(struct drawing *drawing)
+{
+    const struct prb_top *top = drawing->top;
+    for (size_t i = 0; i < top->function_count; i++) {
+        const struct prb_top_function *row = &top->functions[i];
+        if (!prb_top_passes(top, &drawing->profile->functions[row->function]) ||
+            !begin_row(drawing))
+            continue;
+        share(drawing, row->own, top->own);
+        fputc(' ', drawing->out->out);
+        share(drawing, row->total, top->own);
+        fputc(' ', drawing->out->out);
+        share(drawing, row->own_all, top->own_all);
+        fputc(' ', drawing->out->out);
+        share(drawing, row->total_all, top->own_all);
+        fprintf(drawing->out->out, " %8.2f  ", (double)row->own_all * 1e-9);
+        place(drawing, row->function, 0, drawing->columns > 34 ? drawing->columns - 34 : 0);
+        end_row(drawing, row->own ? PRB_LINE_PLAIN : PRB_LINE_SUBTLE);
+    }
+}
+
+static const char *doing(const struct prb_top_thread *row)
+{
+    return row->gone                            ? "ended"
+           : row->state & PRB_SAMPLED_GC        ? "gil, gc"
+           : row->state & PRB_SAMPLED_GIL       ? "gil"
+           : row->state & PRB_SAMPLED_WANTS_GIL ? "wants GIL"
+           : !(row->state & PRB_SAMPLED_IDLE)   ? "runs"
+           : row->waits                         ? row->waits
+                                                : "idle";
+}
+
+/* What is asked of its stack: the filter, if there is one. */
+struct search {
+    const struct prb_top *top;
+    bool found;
+};
+
+static void look_for(void *context, uint32_t frame)
+{
+    struct search *search = context;
+    const struct prb_profile *profile = search->top->profile;
+    search->found |=
+        prb_top_passes(search->top, &profile->functions[profile->frames[frame].function]);
+}
+
+static bool thread_passes(const struct prb_top *top, const struct prb_top_thread *row)
+{
+    const char *name = top->profile->threads[row->thread].name;
+    struct search search = {.top = top};
+    if (!top->filter[0] || (name && strcasestr(name, top->filter)))
+        return true;
+    prb_top_stack_each(top->profile, row->node, look_for, &search);
+    return search.found;
+}
+
+static void process_label(const struct drawing *drawing, uint32_t index, char text[32])
+{
+    const struct prb_profile_process *process = &drawing->profile->processes[index];
+    if (process->rank >= 0)
+        snprintf(text, 32, "rank %d", process->rank);
+    else
+        snprintf(text, 32, "%d", (int)process->pid);
+}
+
+static void threads(struct drawing *drawing)
+{
+    const struct prb_top *top = drawing->top;
+    const struct prb_profile *profile = drawing->profile;
+    for (size_t i = 0; i < top->thread_count; i++) {
+        const struct prb_top_thread *row = &top->threads[i];
+        const struct prb_profile_thread *thread = &profile->threads[row->thread];
+        char label[32];
+        if (!thread_passes(top, row) || !begin_row(drawing))
+            continue;
+        process_label(drawing, thread->process, label);
+        cell(drawing, label, 8);
+        fprintf(drawing->out->out, "%8d ", (int)thread->tid);
+        percent(drawing, row->cpu);
+        fputc(' ', drawing->out->out);
+        percent(drawing, row->gil);
+        fputs("  ", drawing->out->out);
+        cell(drawing, doing(row), 11);
+        fputc(' ', drawing->out->out);
+        cell(drawing, thread->name, 12);
+        fputc(' ', drawing->out->out);
+        if (row->node && row->node < profile->node_count && drawing->columns > 55) {
+            const struct prb_profile_frame *frame =
+                &profile->frames[profile->nodes[row->node].frame];
+            place(drawing, frame->function, frame->line, drawing->columns - 55);
+        }
+        end_row(drawing, row->gone                       ? PRB_LINE_SUBTLE
+                         : row->state & PRB_SAMPLED_IDLE ? PRB_LINE_PLAIN
+                                                         : PRB_LINE_GOOD);
+    }
+}
+
+static void processes(struct drawing *drawing)
+{
+    const struct prb_top *top = drawing->top;
+    for (size_t i = 0; i < top->process_count; i++) {
+        const struct prb_top_process *row = &top->processes[i];
+        const struct prb_profile_process *process = &drawing->profile->processes[i];
+        char rank[16] = "";
+        if (!begin_row(drawing))
+            continue;
+        if (process->rank >= 0)
+            snprintf(rank, sizeof rank, "%d", process->rank);
+        fprintf(drawing->out->out, "%8d %4s ", (int)process->pid, rank);
+        percent(drawing, row->cpu);
+        fputc(' ', drawing->out->out);
+        percent(drawing, row->gil);
+        fprintf(drawing->out->out, " %7zu %7zu  ", row->threads, row->running);
+        unsigned left = drawing->columns > 43 ? drawing->columns - 43 : 0;
+        if (process->ended)
+            cut(drawing, "ended", left);
+        else if (row->function != UINT32_MAX && left > 7) {
+            share(drawing, row->own_most, row->own);
+            fputs("  ", drawing->out->out);
+            place(drawing, row->function, 0, left - 7);
+        } else {
+            cut(drawing, process->command ? process->command : "", left);
+        }
+        end_row(drawing, PRB_LINE_PLAIN);
+    }
+}
+
+static void stack_row(void *context, uint32_t index)
+{
+    struct drawing *drawing = context;
+    const struct prb_profile_frame *frame = &drawing->profile->frames[index];
+    if (!begin_row(drawing))
+        return;
+    fputs("  ", drawing->out->out);
+    place(drawing, frame->function, frame->line, drawing->columns > 2 ? drawing->columns - 2 : 0);
+    end_row(drawing, PRB_LINE_PLAIN);
+}
+
+static void stack(struct drawing *drawing)
+{
+    const struct prb_top *top = drawing->top;
+    for (size_t i = 0; i < top->thread_count; i++)
+        if (top->threads[i].thread == top->chosen_thread)
+            prb_top_stack_each(drawing->profile, top->threads[i].node, stack_row, drawing);
+}
+
+static void help(struct drawing *drawing)
+{
+    static const char *const lines[] = {
+        "f t p      functions, threads, processes and ranks",
+        "Tab        the next of them",
+        "Up Down    choose a row; also j k, PgUp PgDn, Home End",
+        "Enter      stack of the chosen thread",
+        "s          sort by own, total, and both since the beginning",
+        "/          filter by name or file; Enter keeps it, Esc drops it",
+        "Space      hold the picture; sampling goes on",
+        "q          back, or quit",
+        "",
+        "%own is the share of the time of the threads that count which a function itself used,",
+        "%total with what it called: first of the last interval, then since the beginning.",
+        "gil, runs, or what a thread waits for: the state at the last sample.",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        if (!begin_row(drawing))
+            continue;
+        cut(drawing, lines[i], drawing->columns);
+        prb_lines_end(drawing->out, PRB_LINE_PLAIN);
+    }
+}
+
+/* ---- views ---- */
+
+static const struct {
+    const char *name, *head;
+    void (*rows)(struct drawing *drawing);
+} views[] = {
+    [PRB_TOP_FUNCTIONS] = {"functions", " %own %tot   all:own  tot    own s  function", functions},
+    [PRB_TOP_THREADS] = {"threads",
+                         "process      tid  %cpu  %gil  now         name         function",
+                         threads},
+    [PRB_TOP_PROCESSES] = {"processes",
+                           "     pid rank  %cpu  %gil threads running   %own  most of it in",
+                           processes},
+    [PRB_TOP_STACK] = {"stack", "  innermost first", stack},
+    [PRB_TOP_HELP] = {"help", "", help},
+};
+
+static void head(struct drawing *drawing)
+{
+    static const char *const sorts[] = {"own", "total", "own of all", "total of all"};
+    const struct prb_top *top = drawing->top;
+    double cpu = 0, gil = 0;
+    size_t running = 0, here = 0;
+    char line[256];
+    for (size_t i = 0; i < top->process_count; i++) {
+        cpu += top->processes[i].cpu;
+        gil += top->processes[i].gil;
+        running += top->processes[i].running;
+        here += top->processes[i].threads;
+    }
+    const struct prb_profile_process *first = drawing->profile->processes;
+    snprintf(line, sizeof line, "probing top: %s%s%s%s", views[top->view].name,
+             top->paused ? " [held]" : "", top->filter[0] || top->typing ? ", filter: " : "",
+             top->filter);
+    cut(drawing, line, drawing->columns);
+    if (top->typing)
+        fputs("_", drawing->out->out);
+    prb_lines_end(drawing->out, PRB_LINE_TITLE);
+    if (top->process_count == 1)
+        snprintf(line, sizeof line, "%d %.160s", (int)first->pid,
+                 first->command ? first->command : "");
+    else
+        snprintf(line, sizeof line, "%zu processes", top->process_count);
+    cut(drawing, line, drawing->columns);
+    prb_lines_end(drawing->out, PRB_LINE_PLAIN);
+    snprintf(line, sizeof line,
+             "%.0f s, cpu %.0f %%, gil %.0f %%, %zu of %zu threads run; %" PRIu64
+             " samples, %" PRIu64 " dropped, %" PRIu64 " skipped",
+             top->seconds, 100 * cpu, 100 * gil, running, here, top->samples, top->dropped,
+             top->skipped);
+    cut(drawing, line, drawing->columns);
+    prb_lines_end(drawing->out, PRB_LINE_PLAIN);
+    snprintf(line, sizeof line, "%s%s%s", views[top->view].head,
+             top->view == PRB_TOP_FUNCTIONS ? "   sorted by " : "",
+             top->view == PRB_TOP_FUNCTIONS ? sorts[top->sort] : "");
+    cell(drawing, line, drawing->columns);
+    prb_lines_end(drawing->out, PRB_LINE_HEAD);
+}
+
+size_t prb_top_rows(const struct prb_top *top)
+{
+    struct prb_lines nowhere = {0};
+    struct drawing counting = {
+        .top = (struct prb_top *)top, .profile = top->profile, .out = &nowhere};
+    views[top->view].rows(&counting); /* none is on the screen: last is 0 */
+    return counting.row;
+}
+
+void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, unsigned lines)
+{
+    struct drawing drawing = {
+        .top = top, .profile = top->profile, .out = out, .columns = columns, .screen = lines > 0};
+    size_t room = lines > HEAD_LINES ? lines - HEAD_LINES : lines ? 1 : PLAIN_ROWS;
+    size_t count = prb_top_rows(top);
+    if (top->chosen >= count)
+        top->chosen = count ? count - 1 : 0;
+    if (top->chosen < top->first)
+        top->first = top->chosen;
+    if (top->chosen >= top->first + room)
+        top->first = top->chosen - room + 1;
+    drawing.first = lines ? top->first : 0;
+    drawing.last = drawing.first + room;
+    head(&drawing);
+    views[top->view].rows(&drawing);
+}
+
+/* ---- keys ---- */
+
+static void turn_to(struct prb_top *top, enum prb_top_view view)
+{
+    if (view == PRB_TOP_STACK || view == PRB_TOP_HELP)
+        top->back = top->view == PRB_TOP_STACK || top->view == PRB_TOP_HELP ? top->back : top->view;
+    top->view = view;
+    top->chosen = top->first = 0;
+}
+
+static void type(struct prb_top *top, int key)
+{
+    enum { ESCAPE = 27 };
+    size_t length = strlen(top->filter);
+    if (key == PRB_KEY_ENTER || key == ESCAPE)
+        top->typing = false;
+    if (key == ESCAPE)
+        top->filter[0] = '\0';
+    if (key == PRB_KEY_BACK && length)
+        top->filter[length - 1] = '\0';
+    if (key >= ' ' && key < 127 && length + 1 < sizeof top->filter) {
+        top->filter[length] = (char)key;
+        top->filter[length + 1] = '\0';
+    }
+}
+
+static void move(struct prb_top *top, int key)
+{
+    enum { PAGE = 10 };
+    size_t count = prb_top_rows(top), last = count ? count - 1 : 0, at = top->chosen;
+    if (key == PRB_KEY_UP || key == 'k')
+        at = at ? at - 1 : 0;
+    else if (key == PRB_KEY_DOWN || key == 'j')
+        at++;
+    else if (key == PRB_KEY_PAGE_UP)
+        at = at > PAGE ? at - PAGE : 0;
+    else if (key == PRB_KEY_PAGE_DOWN)
+        at += PAGE;
+    else if (key == PRB_KEY_HOME)
+        at = 0;
+    else if (key == PRB_KEY_END)
+        at = last;
+    top->chosen = at < last ? at : last;
+}
+
+/* The thread of the chosen row. */
+static void open_stack(struct prb_top *top)
+{
+    size_t row = 0;
+    for (size_t i = 0; top->view == PRB_TOP_THREADS && i < top->thread_count; i++)
+        if (thread_passes(top, &top->threads[i]) && row++ == top->chosen) {
+            top->chosen_thread = top->threads[i].thread;
+            turn_to(top, PRB_TOP_STACK);
+            return;
+        }
+}
+
+bool prb_top_key(struct prb_top *top, int key)
+{
+    static const struct {
+        int key;
+        enum prb_top_view view;
+    } turns[] = {{'f', PRB_TOP_FUNCTIONS}, {'t', PRB_TOP_THREADS}, {'p', PRB_TOP_PROCESSES},
+                 {'r', PRB_TOP_PROCESSES}, {'h', PRB_TOP_HELP},    {'?', PRB_TOP_HELP}};
+    enum { ESCAPE = 27 };
+    if (top->typing) {
+        type(top, key);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++)
+        if (turns[i].key == key)
+            turn_to(top, turns[i].view);
+    if (key == 'q' || key == ESCAPE) {
+        if (top->view != PRB_TOP_STACK && top->view != PRB_TOP_HELP)
+            return key == ESCAPE;
+        turn_to(top, top->back);
+    } else if (key == '\t') {
+        turn_to(top, top->view < PRB_TOP_PROCESSES ? top->view + 1 : PRB_TOP_FUNCTIONS);
+    } else if (key == ' ') {
+        top->paused = !top->paused;
+    } else if (key == '/') {
+        top->typing = true;
+        top->chosen = top->first = 0;
+    } else if (key == 's') {
+        top->sort = (top->sort + 1) % PRB_TOP_SORTS;
+        prb_top_order(top);
+    } else if (key == PRB_KEY_ENTER) {
+        open_stack(top);
+    } else {
+        move(top, key);
+    }
+    return true;
+}

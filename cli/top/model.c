@@ -1,0 +1,264 @@
+/* The shares that top shows, from a profile that grows: each look takes what came since the one
+ * before. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/top/top.h"
+
+#define DEPTH_MAX 100000   /* frames of a stack */
+#define PROCESSES_MAX 1024 /* of which the function is told that they are the most in */
+
+void prb_top_deinit(struct prb_top *top)
+{
+    free(top->functions);
+    free(top->threads);
+    free(top->processes);
+    free(top->weight_before);
+    free(top->thread_before);
+    free(top->stamp);
+    free(top->places);
+    free(top->sums);
+    *top = (struct prb_top){0};
+}
+
+/* Room for count elements, new ones zero. */
+static bool widen(void **array, size_t size, size_t *cap, size_t count)
+{
+    if (count <= *cap)
+        return true;
+    size_t wanted = *cap * 2 > count ? *cap * 2 : count + 16;
+    void *grown = realloc(*array, wanted * size);
+    if (!grown)
+        return false;
+    memset((char *)grown + *cap * size, 0, (wanted - *cap) * size);
+    *array = grown;
+    *cap = wanted;
+    return true;
+}
+
+static bool make_room(struct prb_top *top, const struct prb_profile *profile)
+{
+    size_t stamps = top->function_cap, places = stamps, functions = stamps, sums = stamps;
+    size_t threads = top->thread_cap, befores = top->thread_cap, processes = top->process_cap;
+    bool good =
+        widen((void **)&top->weight_before, sizeof *top->weight_before, &top->weight_cap,
+              profile->weight_count) &&
+        widen((void **)&top->stamp, sizeof *top->stamp, &stamps, profile->function_count) &&
+        widen((void **)&top->places, sizeof *top->places, &places, profile->function_count) &&
+        widen((void **)&top->sums, sizeof *top->sums, &sums, profile->function_count) &&
+        widen((void **)&top->functions, sizeof *top->functions, &functions,
+              profile->function_count) &&
+        widen((void **)&top->threads, sizeof *top->threads, &threads, profile->thread_count) &&
+        widen((void **)&top->thread_before, sizeof *top->thread_before, &befores,
+              profile->thread_count) &&
+        widen((void **)&top->processes, sizeof *top->processes, &processes,
+              profile->process_count + 1);
+    if (good) {
+        top->function_cap = functions;
+        top->thread_cap = threads;
+        top->process_cap = processes;
+    }
+    return good;
+}
+
+/* ---- functions ---- */
+
+static struct prb_top_function *row_of(struct prb_top *top, uint32_t function)
+{
+    if (!top->places[function]) {
+        top->functions[top->function_count] = (struct prb_top_function){.function = function};
+        top->places[function] = ++top->function_count;
+    }
+    return &top->functions[top->places[function] - 1];
+}
+
+static void add_weight(struct prb_top *top, const struct prb_profile *profile, size_t i)
+{
+    const struct prb_profile_weight *weight = &profile->weights[i];
+    uint64_t recent = weight->ns - top->weight_before[i];
+    uint32_t node = weight->node;
+    top->stamps++;
+    for (size_t depth = 0; node && node < profile->node_count && depth < DEPTH_MAX; depth++) {
+        uint32_t function = profile->frames[profile->nodes[node].frame].function;
+        struct prb_top_function *row = row_of(top, function);
+        if (depth == 0) {
+            row->own += recent;
+            row->own_all += weight->ns;
+            top->own += recent;
+            top->own_all += weight->ns;
+        }
+        if (top->stamp[function] != top->stamps) { /* of a recursion once */
+            row->total += recent;
+            row->total_all += weight->ns;
+            top->stamp[function] = top->stamps;
+        }
+        node = profile->nodes[node].parent;
+    }
+}
+
+/* The function in which a process was the most. */
+static void add_most(struct prb_top *top, const struct prb_profile *profile, size_t p)
+{
+    struct prb_top_process *process = &top->processes[p];
+    top->stamps++;
+    for (size_t i = 0; i < profile->weight_count; i++) {
+        const struct prb_profile_weight *weight = &profile->weights[i];
+        if (profile->threads[weight->thread].process != p || !weight->node ||
+            weight->node >= profile->node_count)
+            continue;
+        uint64_t recent = weight->ns - top->weight_before[i];
+        uint32_t function = profile->frames[profile->nodes[weight->node].frame].function;
+        if (top->stamp[function] != top->stamps)
+            top->sums[function] = 0;
+        top->stamp[function] = top->stamps;
+        top->sums[function] += recent;
+        process->own += recent;
+        if (top->sums[function] > process->own_most) {
+            process->own_most = top->sums[function];
+            process->function = function;
+        }
+    }
+}
+
+/* ---- threads and processes ---- */
+
+static void add_thread(struct prb_top *top, const struct prb_profile *profile, size_t i)
+{
+    const struct prb_profile_thread *thread = &profile->threads[i];
+    struct prb_top_thread *row = &top->threads[i];
+    struct prb_top_process *process = &top->processes[thread->process];
+    uint64_t samples = thread->samples - top->thread_before[i].samples;
+    uint64_t cpu = thread->cpu_ns - top->thread_before[i].cpu_ns;
+    uint64_t gil = thread->gil_samples - top->thread_before[i].gil;
+    uint64_t idle = thread->idle_samples - top->thread_before[i].idle;
+    double part = samples ? 1.0 / (double)samples : 0;
+    *row = (struct prb_top_thread){
+        .thread = (uint32_t)i,
+        .node = thread->node,
+        .state = thread->state,
+        .waits = thread->waits,
+        .gone = !samples,
+        .cpu = top->interval > 0 ? (double)cpu * 1e-9 / top->interval : 0,
+        .gil = (double)gil * part,
+        .running = (double)(samples - idle) * part,
+    };
+    top->thread_before[i].samples = thread->samples;
+    top->thread_before[i].cpu_ns = thread->cpu_ns;
+    top->thread_before[i].gil = thread->gil_samples;
+    top->thread_before[i].idle = thread->idle_samples;
+    if (row->gone)
+        return;
+    process->threads++;
+    process->running += !(thread->state & PRB_SAMPLED_IDLE);
+    process->cpu += row->cpu;
+    process->gil += row->gil;
+}
+
+/* ---- orders ---- */
+
+static uint64_t key_of(const struct prb_top_function *row, enum prb_top_sort sort)
+{
+    return sort == PRB_TOP_OWN       ? row->own
+           : sort == PRB_TOP_TOTAL   ? row->total
+           : sort == PRB_TOP_OWN_ALL ? row->own_all
+                                     : row->total_all;
+}
+
+static int compare(const struct prb_top_function *x, const struct prb_top_function *y,
+                   enum prb_top_sort sort)
+{
+    /* Where the wanted share says nothing, the others do. */
+    static const enum prb_top_sort next[] = {PRB_TOP_OWN, PRB_TOP_TOTAL, PRB_TOP_OWN_ALL,
+                                             PRB_TOP_TOTAL_ALL};
+    uint64_t left = key_of(x, sort), right = key_of(y, sort);
+    for (size_t i = 0; left == right && i < sizeof next / sizeof *next; i++) {
+        left = key_of(x, next[i]);
+        right = key_of(y, next[i]);
+    }
+    if (left != right)
+        return left > right ? -1 : 1;
+    return x->function < y->function ? -1 : x->function > y->function;
+}
+
+#define BY(name, sort)                                                                             \
+    static int by_##name(const void *a, const void *b) { return compare(a, b, sort); }
+BY(own, PRB_TOP_OWN)
+BY(total, PRB_TOP_TOTAL)
+BY(own_all, PRB_TOP_OWN_ALL)
+BY(total_all, PRB_TOP_TOTAL_ALL)
+
+void prb_top_order(struct prb_top *top)
+{
+    static int (*const orders[])(const void *, const void *) = {
+        [PRB_TOP_OWN] = by_own,
+        [PRB_TOP_TOTAL] = by_total,
+        [PRB_TOP_OWN_ALL] = by_own_all,
+        [PRB_TOP_TOTAL_ALL] = by_total_all,
+    };
+    if (top->function_count)
+        qsort(top->functions, top->function_count, sizeof *top->functions, orders[top->sort]);
+}
+
+/* Those that do most first; those that ended last. */
+static int by_business(const void *a, const void *b)
+{
+    const struct prb_top_thread *x = a, *y = b;
+    if (x->gone != y->gone)
+        return x->gone ? 1 : -1;
+    double left = x->cpu + x->running + x->gil, right = y->cpu + y->running + y->gil;
+    if (left != right)
+        return left > right ? -1 : 1;
+    return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+/* ---- a look ---- */
+
+bool prb_top_look(struct prb_top *top, const struct prb_profile *profile)
+{
+    if (!make_room(top, profile))
+        return false;
+    top->profile = profile;
+    top->interval = profile->seconds - top->seconds_before;
+    top->seconds = top->seconds_before = profile->seconds;
+    top->samples = profile->samples;
+    top->dropped = profile->dropped;
+    top->skipped = profile->skipped;
+    top->late = profile->late;
+    top->function_count = top->own = top->own_all = 0;
+    top->process_count = profile->process_count;
+    top->thread_count = profile->thread_count;
+    for (size_t i = 0; i < profile->function_count; i++)
+        top->places[i] = 0;
+    for (size_t i = 0; i < profile->process_count; i++)
+        top->processes[i] =
+            (struct prb_top_process){.process = (uint32_t)i, .function = UINT32_MAX};
+    for (size_t i = 0; i < profile->weight_count; i++)
+        add_weight(top, profile, i);
+    for (size_t i = 0; i < profile->process_count && i < PROCESSES_MAX; i++)
+        add_most(top, profile, i);
+    for (size_t i = 0; i < profile->weight_count; i++)
+        top->weight_before[i] = profile->weights[i].ns;
+    for (size_t i = 0; i < profile->thread_count; i++)
+        add_thread(top, profile, i);
+    if (top->thread_count)
+        qsort(top->threads, top->thread_count, sizeof *top->threads, by_business);
+    prb_top_order(top);
+    return true;
+}
+
+static bool has(const char *text, const char *part) { return text && strcasestr(text, part); }
+
+bool prb_top_passes(const struct prb_top *top, const struct prb_profile_function *function)
+{
+    return !top->filter[0] || has(function->qualname, top->filter) ||
+           has(function->name, top->filter) || has(function->filename, top->filter);
+}
+
+void prb_top_stack_each(const struct prb_profile *profile, uint32_t node,
+                        void (*each)(void *, uint32_t), void *context)
+{
+    for (size_t depth = 0; node && node < profile->node_count && depth < DEPTH_MAX; depth++) {
+        each(context, profile->nodes[node].frame);
+        node = profile->nodes[node].parent;
+    }
+}

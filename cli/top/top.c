@@ -1,0 +1,173 @@
+/* probing top: a live view of where the time goes, in one process or in it and those that it
+ * starts. */
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cli/ends.h"
+#include "cli/options.h"
+#include "cli/print/out.h"
+#include "cli/profile/ranks.h"
+#include "cli/top/top.h"
+
+#define DELAY_LEAST 0.1
+#define PLAIN_COLUMNS 80
+
+enum { DELAY, COUNT, RATE, VIEW, GIL, IDLE, NATIVE, SUBPROCESSES, RANKS };
+
+static const struct prb_option options[] = {
+    [DELAY] = {'d', "delay", "SECONDS", "between two pictures, 1 if not given", NULL},
+    [COUNT] = {0, "count", "N", "end after so many pictures", NULL},
+    [RATE] = {'r', "rate", "HZ", "samples a second, 100 if not given", NULL},
+    [VIEW] = {0, "view", "WHAT", "what is shown first: functions, threads or processes",
+              "functions threads processes"},
+    [GIL] = {'g', "gil", NULL, "only the time of threads that have the GIL counts", NULL},
+    [IDLE] = {'i', "idle", NULL, "the time of threads that wait counts, too", NULL},
+    [NATIVE] = {'n', "native", NULL, "native frames too", NULL},
+    [SUBPROCESSES] = {'s', "subprocesses", NULL,
+                      "the Python processes that it starts, too, now and later", NULL},
+    [RANKS] = {0, "ranks", NULL,
+               "all ranks of the target's job on this machine; without a target of every job",
+               NULL},
+    {0},
+};
+
+PRB_DEFINE_AUTO_PTR(prb_profiler, struct prb_profiler, prb_profiler_free)
+
+struct showing {
+    struct prb_top top;
+    bool screen, failed;
+    double delay, next; /* s of the profile */
+    unsigned long pictures, wanted;
+};
+
+/* ---- pictures ---- */
+
+static bool show(struct showing *showing)
+{
+    struct prb_lines lines;
+    unsigned columns = showing->screen ? prb_screen_columns() : PLAIN_COLUMNS;
+    if (!showing->screen && prb_out_columns())
+        columns = prb_out_columns();
+    if (!prb_lines_begin(&lines))
+        return false;
+    prb_top_draw(&showing->top, &lines, columns, showing->screen ? prb_screen_lines() : 0);
+    bool good = prb_lines_finish(&lines);
+    if (good && showing->screen)
+        prb_screen_show(&lines);
+    else if (good)
+        good = fputs(lines.text, stdout) >= 0 && fputc('\n', stdout) >= 0 && !fflush(stdout);
+    prb_lines_free(&lines);
+    return good;
+}
+
+/* What was typed meanwhile; false: quit. */
+static bool take_keys(struct showing *showing, bool *changed)
+{
+    for (int key; (key = prb_screen_key()) != PRB_KEY_NONE; *changed = true)
+        if (key != PRB_KEY_RESIZED && key != PRB_KEY_OTHER && !prb_top_key(&showing->top, key))
+            return false;
+    return true;
+}
+
+/* Some ten times a second, from within the profiler. */
+static bool progress(void *context, const struct prb_profile *profile)
+{
+    struct showing *showing = context;
+    bool changed = false;
+    if (showing->screen && showing->top.profile && !take_keys(showing, &changed))
+        return false;
+    if (profile->seconds >= showing->next) {
+        showing->next = profile->seconds + showing->delay;
+        if (!showing->top.paused) {
+            showing->failed = !prb_top_look(&showing->top, profile);
+            changed = true;
+            showing->pictures++;
+        }
+    }
+    if (changed && !showing->failed && showing->top.profile)
+        showing->failed = !show(showing);
+    return !showing->failed && (!showing->wanted || showing->pictures < showing->wanted);
+}
+
+/* ---- the command ---- */
+
+static bool read_options(const struct prb_run *run, struct showing *showing,
+                         struct prb_profiler_options *sampling, struct prb_error *err)
+{
+    double count = 0;
+    showing->delay = 1;
+    if (!prb_run_number(run, DELAY, DELAY_LEAST, 3600, &showing->delay, err) ||
+        !prb_run_number(run, COUNT, 1, 1e9, &count, err) ||
+        !prb_run_number(run, RATE, 0.1, 1e5, &sampling->rate, err))
+        return false;
+    showing->wanted = (unsigned long)count;
+    showing->next = showing->delay < 1 ? showing->delay : 0.3; /* the first one soon */
+    const char *view = run->options[VIEW].text;
+    showing->top.view = !view                            ? PRB_TOP_FUNCTIONS
+                        : strcmp(view, "threads") == 0   ? PRB_TOP_THREADS
+                        : strcmp(view, "processes") == 0 ? PRB_TOP_PROCESSES
+                                                         : PRB_TOP_FUNCTIONS;
+    sampling->mode = run->options[GIL].count    ? PRB_PROFILE_GIL
+                     : run->options[IDLE].count ? PRB_PROFILE_WALL
+                                                : PRB_PROFILE_ACTIVE;
+    sampling->native = run->options[NATIVE].count;
+    sampling->subprocesses = run->options[SUBPROCESSES].count;
+    sampling->states = true;
+    return true;
+}
+
+static bool run_top(const struct prb_run *run, struct prb_error *err)
+{
+    struct showing showing = {0};
+    struct prb_profiler_options sampling = {0};
+    const char *socket = NULL;
+    pid_t pid = 0;
+    bool ranks = run->options[RANKS].count;
+    if (!read_options(run, &showing, &sampling, err) ||
+        ((!ranks || prb_run_has_target(run)) && !prb_run_process(run, &pid, &socket, err)))
+        return false;
+    PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&sampling, err);
+    if (!profiler ||
+        !(ranks ? prb_run_ranks(profiler, pid, err) : prb_profiler_add(profiler, pid, err)))
+        return false;
+    showing.screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    PRB_AUTO_FD int wake = prb_take_ends();
+    if (showing.screen && !prb_screen_open(err))
+        return false;
+    bool good = prb_profiler_run(profiler, 0, wake, progress, &showing, err);
+    if (showing.screen)
+        prb_screen_close();
+    prb_top_deinit(&showing.top);
+    if (good && showing.failed)
+        return prb_cli_fail(err, PRB_IO, "", "the picture could not be written");
+    if (good && prb_profiler_alive(profiler) == 0) {
+        if (ranks)
+            puts("All ranks ended.");
+        else
+            printf("Process %d ended.\n", (int)pid);
+    }
+    return good;
+}
+
+const struct prb_command prb_command_top = {
+    .name = "top",
+    .aliases = "",
+    .summary = "a live view of where the time goes",
+    .arguments = "",
+    .target = PRB_USES_TARGET_IF_GIVEN,
+    .description =
+        "Samples the target from outside, as profile does, and shows while it runs: functions by "
+        "their own and total share, of the last interval and since the beginning; threads with "
+        "their processor time, their share of the GIL and what they wait for; processes and ranks "
+        "side by side. Nothing is stopped.\n\n"
+        "Keys: f functions, t threads, p processes, Enter the stack of the chosen thread, s sort, "
+        "/ filter, Space holds the picture, h help, q quit. When the input or the output is no "
+        "terminal, pictures come as plain lines, one after the other.",
+    .options = options,
+    .examples = "probing 1234 top\n"
+                "probing 1234 top --ranks --view processes  # ranks side by side\n"
+                "probing 1234 top --count 1 | head -20  # one picture as text\n",
+    .run = run_top,
+};

@@ -1,0 +1,95 @@
+/*
+ * What `probing top` shows: the shares of a profile over its last seconds and in all (model.c),
+ * drawn as lines (draw.c) that a terminal (screen.c) or a pipe takes.
+ */
+#ifndef PRB_CLI_TOP_H
+#define PRB_CLI_TOP_H
+
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/top/screen.h"
+
+enum prb_top_view {
+    PRB_TOP_FUNCTIONS,
+    PRB_TOP_THREADS,
+    PRB_TOP_PROCESSES,
+    PRB_TOP_STACK,
+    PRB_TOP_HELP
+};
+
+enum prb_top_sort { PRB_TOP_OWN, PRB_TOP_TOTAL, PRB_TOP_OWN_ALL, PRB_TOP_TOTAL_ALL, PRB_TOP_SORTS };
+
+/* ns; all: since the beginning, else of the last interval */
+struct prb_top_function {
+    uint32_t function;
+    uint64_t own, total, own_all, total_all;
+};
+
+struct prb_top_thread {
+    uint32_t thread, node;
+    unsigned state; /* PRB_SAMPLED_* */
+    const char *waits;
+    bool gone;                /* not in the last samples */
+    double cpu, gil, running; /* shares of the last interval: of one processor, of its samples */
+};
+
+struct prb_top_process {
+    uint32_t process;
+    size_t threads, running; /* that are there; that did not wait at the last sample */
+    double cpu, gil;         /* of one processor; how much of its time somebody had the GIL */
+    uint32_t function;       /* with the most own time; UINT32_MAX: none */
+    uint64_t own, own_most;
+};
+
+/* A picture of a profile, valid until the next prb_top_look: while paused it stays as it is. */
+struct prb_top {
+    const struct prb_profile *profile;
+    struct prb_top_function *functions;
+    struct prb_top_thread *threads;
+    struct prb_top_process *processes;
+    size_t function_count, thread_count, process_count;
+    uint64_t own, own_all;    /* ns of all functions */
+    double seconds, interval; /* of the profile at the look; since the look before */
+    uint64_t samples, dropped, skipped;
+    double late;
+    /* how it is shown */
+    enum prb_top_view view, back;
+    enum prb_top_sort sort;
+    char filter[64];
+    bool typing, paused;
+    size_t chosen, first;   /* row of the view; first one on the screen */
+    uint32_t chosen_thread; /* whose stack is shown */
+    /* the look before */
+    uint64_t *weight_before;
+    struct {
+        uint64_t cpu_ns, samples, gil, idle;
+    } * thread_before;
+    uint32_t *stamp, stamps; /* by function: last stack that counted it */
+    size_t *places;          /* by function: where it stands in functions */
+    uint64_t *sums;          /* by function: of the process that is added up */
+    size_t weight_cap, thread_cap, function_cap, process_cap;
+    double seconds_before;
+};
+
+void prb_top_deinit(struct prb_top *top);
+PRB_DEFINE_AUTO(prb_top, struct prb_top, prb_top_deinit)
+
+/* Take the shares since the look before.  False: out of memory. */
+bool prb_top_look(struct prb_top *top, const struct prb_profile *profile);
+/* Order the functions by top->sort. */
+void prb_top_order(struct prb_top *top);
+/* Whether a function's name or file has the filter's text in it. */
+bool prb_top_passes(const struct prb_top *top, const struct prb_profile_function *function);
+/* Innermost first: each(context, frame's index). */
+void prb_top_stack_each(const struct prb_profile *profile, uint32_t node,
+                        void (*each)(void *, uint32_t), void *context);
+
+/* The picture as lines of at most columns; lines 0: as many as there are rows, top_rows of them. */
+void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, unsigned lines);
+/* Rows that the view has. */
+size_t prb_top_rows(const struct prb_top *top);
+/* A key (screen.h); false: quit. */
+bool prb_top_key(struct prb_top *top, int key);
+
+#endif
