@@ -2,7 +2,12 @@
  * environments and their launcher. */
 #include "cli/profile/ranks.h"
 
+#include <stdio.h>
+
 #include "cli/command.h"
+#include "cli/print/out.h"
+
+#define DEPTH_MAX 64 /* of processes below a rank */
 
 static const struct prb_process *find_process(const struct prb_process_list *list, pid_t pid)
 {
@@ -12,14 +17,32 @@ static const struct prb_process *find_process(const struct prb_process_list *lis
     return NULL;
 }
 
-/* The ranks of a job have one parent, its launcher; the target may be that, or one of them. */
+/* What a rank starts has its RANK, too: workers of a DataLoader are no ranks. */
+static const struct prb_process *rank_of(const struct prb_process_list *list,
+                                         const struct prb_process *process)
+{
+    const struct prb_process *above = process;
+    for (int depth = 0; depth < DEPTH_MAX && (above = find_process(list, above->ppid)); depth++)
+        if (above->rank == process->rank && above->world_size == process->world_size)
+            process = above;
+    return process;
+}
+
+/* The ranks of a job have one parent, its launcher; the target may be that, one of them, or a
+ * process of one. */
 static bool same_job(const struct prb_process *one, const struct prb_process *target, pid_t pid)
 {
-    if (one->rank < 0)
-        return false;
     return !pid || one->pid == pid || one->ppid == pid ||
            (target && target->rank >= 0 && one->ppid == target->ppid &&
             one->world_size == target->world_size);
+}
+
+static void note_left_out(const struct prb_process *one, const struct prb_error *why)
+{
+    char text[sizeof why->text + 80];
+    snprintf(text, sizeof text, "rank %d, process %d, is left out: %s", one->rank, (int)one->pid,
+             why->text);
+    prb_out_note(text);
 }
 
 bool prb_run_ranks(struct prb_profiler *profiler, pid_t pid, struct prb_error *err)
@@ -28,16 +51,26 @@ bool prb_run_ranks(struct prb_profiler *profiler, pid_t pid, struct prb_error *e
     if (!list)
         return false;
     size_t found = 0, added = 0;
+    struct prb_error why = {0};
     const struct prb_process *target = find_process(list, pid);
+    if (target && target->rank >= 0)
+        target = rank_of(list, target);
     for (size_t i = 0; i < list->count; i++) {
-        if (!same_job(&list->items[i], target, pid))
+        const struct prb_process *one = &list->items[i];
+        if (one->rank < 0 || rank_of(list, one) != one ||
+            !same_job(one, target, target ? target->pid : pid))
             continue;
         found++;
-        added += prb_profiler_add(profiler, list->items[i].pid, err);
+        if (prb_profiler_add(profiler, one->pid, &why))
+            added++;
+        else
+            note_left_out(one, &why);
     }
     prb_process_list_free(list);
     if (!found)
         return prb_cli_fail(err, PRB_NOT_FOUND, "`probing list` shows which process is which rank",
                             "no rank of a job was found: no RANK in its environment");
+    if (!added && err)
+        *err = why;
     return added > 0;
 }

@@ -1,4 +1,4 @@
-/* The picture of top as lines, and what its keys do. */
+/* The picture of top as lines. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,23 +135,26 @@ static void look_for(void *context, uint32_t frame)
         prb_top_passes(search->top, &profile->functions[profile->frames[frame].function]);
 }
 
-static bool thread_passes(const struct prb_top *top, const struct prb_top_thread *row)
+static void process_label(const struct prb_top *top, uint32_t index, char text[32])
 {
-    const char *name = top->profile->threads[row->thread].name;
-    struct search search = {.top = top};
-    if (!top->filter[0] || (name && strcasestr(name, top->filter)))
-        return true;
-    prb_top_stack_each(top->profile, row->node, look_for, &search);
-    return search.found;
-}
-
-static void process_label(const struct drawing *drawing, uint32_t index, char text[32])
-{
-    const struct prb_profile_process *process = &drawing->profile->processes[index];
+    const struct prb_profile_process *process = &top->profile->processes[index];
     if (process->rank >= 0)
         snprintf(text, 32, "rank %d", process->rank);
     else
         snprintf(text, 32, "%d", (int)process->pid);
+}
+
+bool prb_top_thread_passes(const struct prb_top *top, const struct prb_top_thread *row)
+{
+    const struct prb_profile_thread *thread = &top->profile->threads[row->thread];
+    struct search search = {.top = top};
+    char label[32];
+    process_label(top, thread->process, label);
+    if (!top->filter[0] || (thread->name && strcasestr(thread->name, top->filter)) ||
+        strcasestr(label, top->filter))
+        return true;
+    prb_top_stack_each(top->profile, row->node, look_for, &search);
+    return search.found;
 }
 
 static void threads(struct drawing *drawing)
@@ -162,9 +165,9 @@ static void threads(struct drawing *drawing)
         const struct prb_top_thread *row = &top->threads[i];
         const struct prb_profile_thread *thread = &profile->threads[row->thread];
         char label[32];
-        if (!thread_passes(top, row) || !begin_row(drawing))
+        if (!prb_top_thread_passes(top, row) || !begin_row(drawing))
             continue;
-        process_label(drawing, thread->process, label);
+        process_label(top, thread->process, label);
         cell(drawing, label, 8);
         fprintf(drawing->out->out, "%8d ", (int)thread->tid);
         percent(drawing, row->cpu);
@@ -186,6 +189,19 @@ static void threads(struct drawing *drawing)
     }
 }
 
+static bool process_passes(const struct drawing *drawing, const struct prb_top_process *row)
+{
+    const struct prb_top *top = drawing->top;
+    const struct prb_profile_process *process = &drawing->profile->processes[row->process];
+    char label[32], pid[16];
+    process_label(top, row->process, label);
+    snprintf(pid, sizeof pid, "%d", (int)process->pid);
+    return strcasestr(label, top->filter) || strcasestr(pid, top->filter) ||
+           (process->command && strcasestr(process->command, top->filter)) ||
+           (row->function != UINT32_MAX &&
+            prb_top_passes(top, &drawing->profile->functions[row->function]));
+}
+
 static void processes(struct drawing *drawing)
 {
     const struct prb_top *top = drawing->top;
@@ -193,7 +209,7 @@ static void processes(struct drawing *drawing)
         const struct prb_top_process *row = &top->processes[i];
         const struct prb_profile_process *process = &drawing->profile->processes[i];
         char rank[16] = "";
-        if (!begin_row(drawing))
+        if (!process_passes(drawing, row) || !begin_row(drawing))
             continue;
         if (process->rank >= 0)
             snprintf(rank, sizeof rank, "%d", process->rank);
@@ -243,13 +259,13 @@ static void help(struct drawing *drawing)
         "Up Down    choose a row; also j k, PgUp PgDn, Home End",
         "Enter      stack of the chosen thread",
         "s          sort by own, total, and both since the beginning",
-        "/          filter by name or file; Enter keeps it, Esc drops it",
+        "/          filter by name, file or rank; Enter keeps it, Esc drops it",
         "Space      hold the picture; sampling goes on",
         "q          back, or quit",
         "",
-        "%own is the share of the time of the threads that count which a function itself used,",
-        "%total with what it called: first of the last interval, then since the beginning.",
-        "gil, runs, or what a thread waits for: the state at the last sample.",
+        "%own: which part of the time of all threads that count a function used itself;",
+        "%tot: with what it called. First of the last interval, then of all since the",
+        "beginning. now: gil, runs, or what a thread waits for, at the last sample.",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         if (!begin_row(drawing))
@@ -276,13 +292,26 @@ static const struct {
     [PRB_TOP_HELP] = {"help", "", help},
 };
 
+/* " of MainThread, tid 123, rank 0"; nothing in other views. */
+static void stack_label(const struct prb_top *top, char text[120])
+{
+    const struct prb_profile_thread *thread = &top->profile->threads[top->chosen_thread];
+    char label[32];
+    *text = '\0';
+    if (top->view != PRB_TOP_STACK)
+        return;
+    process_label(top, thread->process, label);
+    snprintf(text, 120, " of %.60s, tid %d, %s%s", thread->name ? thread->name : "a thread",
+             (int)thread->tid, *label == 'r' ? "" : "process ", label);
+}
+
 static void head(struct drawing *drawing)
 {
     static const char *const sorts[] = {"own", "total", "own of all", "total of all"};
     const struct prb_top *top = drawing->top;
     double cpu = 0, gil = 0;
     size_t running = 0, here = 0;
-    char line[256];
+    char line[256], whose[120];
     for (size_t i = 0; i < top->process_count; i++) {
         cpu += top->processes[i].cpu;
         gil += top->processes[i].gil;
@@ -290,11 +319,13 @@ static void head(struct drawing *drawing)
         here += top->processes[i].threads;
     }
     const struct prb_profile_process *first = drawing->profile->processes;
-    snprintf(line, sizeof line, "probing top: %s%s%s%s", views[top->view].name,
-             top->paused ? " [held]" : "", top->filter[0] || top->typing ? ", filter: " : "",
-             top->filter);
+    bool filtered = top->view != PRB_TOP_STACK && (top->filter[0] || top->typing);
+    stack_label(top, whose);
+    snprintf(line, sizeof line, "probing top: %s%s%s%s%s", views[top->view].name, whose,
+             top->paused ? " [held]" : "", filtered ? ", filter: " : "",
+             filtered ? top->filter : "");
     cut(drawing, line, drawing->columns);
-    if (top->typing)
+    if (top->typing && filtered)
         fputs("_", drawing->out->out);
     prb_lines_end(drawing->out, PRB_LINE_TITLE);
     if (top->process_count == 1)
@@ -333,6 +364,7 @@ void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, 
         .top = top, .profile = top->profile, .out = out, .columns = columns, .screen = lines > 0};
     size_t room = lines > HEAD_LINES ? lines - HEAD_LINES : lines ? 1 : PLAIN_ROWS;
     size_t count = prb_top_rows(top);
+    prb_top_follow(top);
     if (top->chosen >= count)
         top->chosen = count ? count - 1 : 0;
     if (top->chosen < top->first)
@@ -343,98 +375,4 @@ void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, 
     drawing.last = drawing.first + room;
     head(&drawing);
     views[top->view].rows(&drawing);
-}
-
-/* ---- keys ---- */
-
-static void turn_to(struct prb_top *top, enum prb_top_view view)
-{
-    if (view == PRB_TOP_STACK || view == PRB_TOP_HELP)
-        top->back = top->view == PRB_TOP_STACK || top->view == PRB_TOP_HELP ? top->back : top->view;
-    top->view = view;
-    top->chosen = top->first = 0;
-}
-
-static void type(struct prb_top *top, int key)
-{
-    enum { ESCAPE = 27 };
-    size_t length = strlen(top->filter);
-    if (key == PRB_KEY_ENTER || key == ESCAPE)
-        top->typing = false;
-    if (key == ESCAPE)
-        top->filter[0] = '\0';
-    if (key == PRB_KEY_BACK && length)
-        top->filter[length - 1] = '\0';
-    if (key >= ' ' && key < 127 && length + 1 < sizeof top->filter) {
-        top->filter[length] = (char)key;
-        top->filter[length + 1] = '\0';
-    }
-}
-
-static void move(struct prb_top *top, int key)
-{
-    enum { PAGE = 10 };
-    size_t count = prb_top_rows(top), last = count ? count - 1 : 0, at = top->chosen;
-    if (key == PRB_KEY_UP || key == 'k')
-        at = at ? at - 1 : 0;
-    else if (key == PRB_KEY_DOWN || key == 'j')
-        at++;
-    else if (key == PRB_KEY_PAGE_UP)
-        at = at > PAGE ? at - PAGE : 0;
-    else if (key == PRB_KEY_PAGE_DOWN)
-        at += PAGE;
-    else if (key == PRB_KEY_HOME)
-        at = 0;
-    else if (key == PRB_KEY_END)
-        at = last;
-    top->chosen = at < last ? at : last;
-}
-
-/* The thread of the chosen row. */
-static void open_stack(struct prb_top *top)
-{
-    size_t row = 0;
-    for (size_t i = 0; top->view == PRB_TOP_THREADS && i < top->thread_count; i++)
-        if (thread_passes(top, &top->threads[i]) && row++ == top->chosen) {
-            top->chosen_thread = top->threads[i].thread;
-            turn_to(top, PRB_TOP_STACK);
-            return;
-        }
-}
-
-bool prb_top_key(struct prb_top *top, int key)
-{
-    static const struct {
-        int key;
-        enum prb_top_view view;
-    } turns[] = {{'f', PRB_TOP_FUNCTIONS}, {'t', PRB_TOP_THREADS}, {'p', PRB_TOP_PROCESSES},
-                 {'r', PRB_TOP_PROCESSES}, {'h', PRB_TOP_HELP},    {'?', PRB_TOP_HELP}};
-    enum { ESCAPE = 27 };
-    if (top->typing) {
-        type(top, key);
-        return true;
-    }
-    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++)
-        if (turns[i].key == key)
-            turn_to(top, turns[i].view);
-    if (key == 'q' || key == ESCAPE) {
-        if (top->view != PRB_TOP_STACK && top->view != PRB_TOP_HELP)
-            return key == ESCAPE;
-        turn_to(top, top->back);
-    } else if (key == '\t') {
-        turn_to(top, top->view < PRB_TOP_PROCESSES ? top->view + 1 : PRB_TOP_FUNCTIONS);
-    } else if (key == ' ') {
-        top->paused = !top->paused;
-    } else if (key == '/') {
-        top->typing = true;
-        top->chosen = top->first = 0;
-    } else if (key == 's') {
-        top->sort = (top->sort + 1) % PRB_TOP_SORTS;
-        prb_top_order(top);
-    } else if (key == PRB_KEY_ENTER) {
-        open_stack(top);
-    } else {
-        move(top, key);
-    }
-    return true;
 }

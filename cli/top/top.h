@@ -1,6 +1,6 @@
 /*
  * What `probing top` shows: the shares of a profile over its last seconds and in all (model.c),
- * drawn as lines (draw.c) that a terminal (screen.c) or a pipe takes.
+ * drawn as lines (draw.c; keys: keys.c) that a terminal (screen.c) or a pipe takes.
  */
 #ifndef PRB_CLI_TOP_H
 #define PRB_CLI_TOP_H
@@ -60,6 +60,7 @@ struct prb_top {
     bool typing, paused;
     size_t chosen, first;   /* row of the view; first one on the screen */
     uint32_t chosen_thread; /* whose stack is shown */
+    bool follows;           /* the chosen row is that of chosen_thread, wherever that goes */
     /* the look before */
     uint64_t *weight_before;
     struct {
@@ -81,6 +82,8 @@ bool prb_top_look(struct prb_top *top, const struct prb_profile *profile);
 void prb_top_order(struct prb_top *top);
 /* Whether a function's name or file has the filter's text in it. */
 bool prb_top_passes(const struct prb_top *top, const struct prb_profile_function *function);
+/* The same of a thread: its name, its process or a function of its stack. */
+bool prb_top_thread_passes(const struct prb_top *top, const struct prb_top_thread *row);
 /* Innermost first: each(context, frame's index). */
 void prb_top_stack_each(const struct prb_profile *profile, uint32_t node,
                         void (*each)(void *, uint32_t), void *context);
@@ -89,6 +92,8 @@ void prb_top_stack_each(const struct prb_profile *profile, uint32_t node,
 void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, unsigned lines);
 /* Rows that the view has. */
 size_t prb_top_rows(const struct prb_top *top);
+/* The chosen thread keeps its mark when the order changes. */
+void prb_top_follow(struct prb_top *top);
 /* A key (screen.h); false: quit. */
 bool prb_top_key(struct prb_top *top, int key);
 

@@ -81,6 +81,35 @@ def test_threads_and_stack(screen):
     assert view.end() == 0
 
 
+def test_the_chosen_thread_stays_chosen():
+    """The order changes; the mark goes with the thread, and Enter opens what was marked."""
+    target = subprocess.Popen([sys.executable, os.path.join(TARGETS, "turns.py")], stdout=subprocess.PIPE)
+    view = None
+    try:
+        assert target.stdout.readline() == b"ready\n"
+        view = Screen([PROBING, "-t", str(target.pid), "top", "--delay", "0.2", "--view", "threads"])
+        view.until(lambda lines: "turn-" in lines[4] and "turn-" in lines[5])
+        view.press(" j")
+        lines = view.until_text("[held]")
+        marked = re.search(r"turn-\d", lines[5]).group()
+        view.press(" ")
+        view.until(lambda lines: marked in lines[4])
+        view.press("\r")
+        lines = view.until_text("probing top: stack")
+        assert "stack of " + marked in lines[0], lines
+        view.press("q")
+        view.until_text("probing top: threads")
+        view.until(lambda lines: marked in lines[5])
+        view.press("\r")
+        view.until(lambda lines: "stack of " + marked in lines[0])
+    finally:
+        if view:
+            view.close()
+        target.kill()
+        target.wait()
+        target.stdout.close()
+
+
 def test_hold_filter_help(screen):
     view = screen()
     view.until(lambda lines: "heavy" in function_rows(lines))
@@ -95,7 +124,8 @@ def test_hold_filter_help(screen):
         view.read(0.2)
     assert view.shown()[1:] == held[1:]
     view.press(" h")
-    view.until(lambda lines: "probing top: help" in lines[0] and any("filter by name" in line for line in lines))
+    lines = view.until(lambda lines: "probing top: help" in lines[0] and any("filter by name" in line for line in lines))
+    assert not any("…" in line for line in lines)  # whole at 80 columns
     view.press("qp")
     lines = view.until_text("probing top: processes")
     view.press("q")

@@ -1,0 +1,130 @@
+/* What the keys of top do. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/top/top.h"
+
+/* The row of a thread that passes; SIZE_MAX: none. */
+static size_t row_of_thread(const struct prb_top *top, uint32_t thread)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < top->thread_count; i++) {
+        if (!prb_top_thread_passes(top, &top->threads[i]))
+            continue;
+        if (top->threads[i].thread == thread)
+            return row;
+        row++;
+    }
+    return SIZE_MAX;
+}
+
+void prb_top_follow(struct prb_top *top)
+{
+    size_t row = top->view == PRB_TOP_THREADS && top->follows
+                     ? row_of_thread(top, top->chosen_thread)
+                     : SIZE_MAX;
+    if (row != SIZE_MAX)
+        top->chosen = row;
+}
+
+static void turn_to(struct prb_top *top, enum prb_top_view view)
+{
+    if (view == PRB_TOP_STACK || view == PRB_TOP_HELP)
+        top->back = top->view == PRB_TOP_STACK || top->view == PRB_TOP_HELP ? top->back : top->view;
+    top->follows = top->view == PRB_TOP_STACK && view == PRB_TOP_THREADS;
+    top->view = view;
+    top->chosen = top->first = 0;
+}
+
+static void type(struct prb_top *top, int key)
+{
+    enum { ESCAPE = 27 };
+    size_t length = strlen(top->filter);
+    if (key == PRB_KEY_ENTER || key == ESCAPE)
+        top->typing = false;
+    if (key == ESCAPE)
+        top->filter[0] = '\0';
+    if (key == PRB_KEY_BACK && length)
+        top->filter[length - 1] = '\0';
+    if (key >= ' ' && key < 127 && length + 1 < sizeof top->filter) {
+        top->filter[length] = (char)key;
+        top->filter[length + 1] = '\0';
+    }
+}
+
+/* The thread of the chosen row. */
+static bool note_chosen(struct prb_top *top)
+{
+    size_t row = 0;
+    for (size_t i = 0; top->view == PRB_TOP_THREADS && i < top->thread_count; i++)
+        if (prb_top_thread_passes(top, &top->threads[i]) && row++ == top->chosen) {
+            top->chosen_thread = top->threads[i].thread;
+            return true;
+        }
+    return false;
+}
+
+static void move(struct prb_top *top, int key)
+{
+    enum { PAGE = 10 };
+    size_t count = prb_top_rows(top), last = count ? count - 1 : 0, at = top->chosen;
+    if (key == PRB_KEY_UP || key == 'k')
+        at = at ? at - 1 : 0;
+    else if (key == PRB_KEY_DOWN || key == 'j')
+        at++;
+    else if (key == PRB_KEY_PAGE_UP)
+        at = at > PAGE ? at - PAGE : 0;
+    else if (key == PRB_KEY_PAGE_DOWN)
+        at += PAGE;
+    else if (key == PRB_KEY_HOME)
+        at = 0;
+    else if (key == PRB_KEY_END)
+        at = last;
+    top->chosen = at < last ? at : last;
+    top->follows =
+        top->chosen > 0 && note_chosen(top); /* the first row is whoever is the busiest */
+}
+
+static void open_stack(struct prb_top *top)
+{
+    if (note_chosen(top))
+        turn_to(top, PRB_TOP_STACK);
+}
+
+bool prb_top_key(struct prb_top *top, int key)
+{
+    static const struct {
+        int key;
+        enum prb_top_view view;
+    } turns[] = {{'f', PRB_TOP_FUNCTIONS}, {'t', PRB_TOP_THREADS}, {'p', PRB_TOP_PROCESSES},
+                 {'r', PRB_TOP_PROCESSES}, {'h', PRB_TOP_HELP},    {'?', PRB_TOP_HELP}};
+    enum { ESCAPE = 27 };
+    if (top->typing) {
+        type(top, key);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++)
+        if (turns[i].key == key)
+            turn_to(top, turns[i].view);
+    if (key == 'q' || key == ESCAPE) {
+        if (top->view != PRB_TOP_STACK && top->view != PRB_TOP_HELP)
+            return key == ESCAPE;
+        turn_to(top, top->back);
+    } else if (key == '\t') {
+        turn_to(top, top->view < PRB_TOP_PROCESSES ? top->view + 1 : PRB_TOP_FUNCTIONS);
+    } else if (key == ' ') {
+        top->paused = !top->paused;
+    } else if (key == '/') {
+        top->typing = top->view != PRB_TOP_STACK && top->view != PRB_TOP_HELP;
+        top->chosen = top->first = 0;
+        top->follows = false;
+    } else if (key == 's') {
+        top->sort = (top->sort + 1) % PRB_TOP_SORTS;
+        prb_top_order(top);
+    } else if (key == PRB_KEY_ENTER) {
+        open_stack(top);
+    } else {
+        move(top, key);
+    }
+    return true;
+}
