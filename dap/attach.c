@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "base/file.h"
 #include "dap/countdown.h"
 #include "dap/program.h"
 #include "dap/watch.h"
@@ -151,14 +152,12 @@ static char *title_of(pid_t pid)
 {
     char path[32], text[256];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    PRB_AUTO(file) FILE *file = fopen(path, "re");
-    size_t got = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    for (size_t i = 0; i < got; i++)
+    long got = prb_read_text(path, text, sizeof text);
+    for (long i = 0; i < got; i++)
         text[i] = (unsigned char)text[i] < ' ' || (unsigned char)text[i] > '~' ? ' ' : text[i];
-    while (got && text[got - 1] == ' ')
-        got--;
-    text[got] = '\0';
-    return strdup(got ? text : "python");
+    while (got > 0 && text[got - 1] == ' ')
+        text[--got] = '\0';
+    return strdup(got > 0 ? text : "python");
 }
 
 static bool open_process(struct prb_dap_session *session, pid_t pid, bool look,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/utf8.h"
 
 size_t prb_dap_utf16_units(const char *text, size_t len)
@@ -30,12 +31,7 @@ static bool read_source(const struct prb_dap_session *session, const char *path,
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
         status.st_size > PRB_DAP_SOURCE_MAX)
         return false;
-    char *to = prb_buf_reserve(text, (size_t)status.st_size);
-    ssize_t got = to ? pread(fd, to, (size_t)status.st_size, 0) : -1;
-    if (got < 0)
-        return false;
-    text->len = (size_t)got;
-    return true;
+    return prb_buf_read(text, fd, PRB_DAP_SOURCE_MAX);
 }
 
 static bool is_plain(const struct prb_buf *text)

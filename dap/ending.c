@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/file.h"
 #include "dap/countdown.h"
 #include "dap/program.h"
 #include "dap/watch.h"
@@ -56,9 +57,7 @@ static bool find_zombie(pid_t pid, int *status_out)
 {
     char path[32], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    PRB_AUTO(file) FILE *file = fopen(path, "re");
-    size_t got = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    text[got] = '\0';
+    prb_read_text(path, text, sizeof text);
     const char *end = strrchr(text, ')'), *last = strrchr(text, ' ');
     if (!end || end[1] != ' ' || end[2] != 'Z' || !last)
         return false;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "dap/server.h"
 
 #define LEAVING_S 5 /* for a session to leave its process */
@@ -56,9 +57,7 @@ static pid_t parent_of(pid_t pid)
     char path[32], text[512];
     int parent = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    PRB_AUTO(file) FILE *file = fopen(path, "re");
-    size_t got = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    text[got] = '\0';
+    prb_read_text(path, text, sizeof text);
     const char *end = strrchr(text, ')');
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "base/utf8.h"
 #include "dap/program_command.h"
 
@@ -192,11 +193,8 @@ static void *read_output(void *context)
         for (int i = 0; i < 2; i++) {
             if (fds[i].fd < 0 || !fds[i].revents)
                 continue;
-            char *to = prb_buf_reserve(texts[i], READ_AT_ONCE);
-            ssize_t n = to ? read(fds[i].fd, to, READ_AT_ONCE) : 0;
-            if (n > 0)
-                texts[i]->len += (size_t)n;
-            else
+            ssize_t n = prb_buf_read_some(texts[i], fds[i].fd, READ_AT_ONCE);
+            if (n <= 0)
                 fds[i].fd = -1;
             if (texts[i]->len)
                 send_output(program->session, i, texts[i], n <= 0);

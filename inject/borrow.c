@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
+#include "base/file.h"
 #include "inject/method.h"
 #include "proc/source.h"
 
@@ -84,9 +85,7 @@ static bool nobody_waits(void)
 {
     char text[128];
     unsigned running;
-    PRB_AUTO_FD int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    text[n > 0 ? n : 0] = '\0';
+    prb_read_text("/proc/loadavg", text, sizeof text);
     return sscanf(text, "%*f %*f %*f %u/", &running) == 1 &&
            running <= sysconf(_SC_NPROCESSORS_ONLN);
 }

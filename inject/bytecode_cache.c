@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "inject/probe/bytecode_form.h"
 
 #define FILES_MAX 32
@@ -89,17 +90,6 @@ static int open_folder(bool make)
 
 /* ---- reading ---- */
 
-static bool read_all(int fd, struct prb_buf *out)
-{
-    for (;;) {
-        char *to = prb_buf_reserve(out, 1u << 16);
-        ssize_t got = to && out->len <= PRB_BYTECODE_MAX ? read(fd, to, 1u << 16) : -1;
-        if (got <= 0)
-            return got == 0;
-        out->len += (size_t)got;
-    }
-}
-
 bool prb_bytecode_load(uint64_t key, struct prb_buf *out)
 {
     char name[40];
@@ -108,7 +98,7 @@ bool prb_bytecode_load(uint64_t key, struct prb_buf *out)
     PRB_AUTO_FD int fd =
         folder < 0 ? -1 : openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     PRB_AUTO(prb_buf) struct prb_buf blob = {0};
-    if (fd < 0 || !is_ours(fd, S_IFREG) || !read_all(fd, &blob) ||
+    if (fd < 0 || !is_ours(fd, S_IFREG) || !prb_buf_read(&blob, fd, PRB_BYTECODE_MAX) ||
         !prb_bytecode_sound(blob.data, blob.len))
         return false;
     prb_buf_add(out, blob.data, blob.len);
@@ -116,20 +106,6 @@ bool prb_bytecode_load(uint64_t key, struct prb_buf *out)
 }
 
 /* ---- writing ---- */
-
-static bool write_all(int fd, const struct prb_buf *blob)
-{
-    size_t done = 0;
-    while (done < blob->len) {
-        ssize_t wrote = write(fd, blob->data + done, blob->len - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return false;
-        done += (size_t)wrote;
-    }
-    return true;
-}
 
 /* The oldest goes when there is no room for one more. */
 static void make_room(int folder)
@@ -166,6 +142,6 @@ void prb_bytecode_store(uint64_t key, const struct prb_buf *blob)
     PRB_AUTO_FD int fd = openat(folder, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return;
-    if (!write_all(fd, blob) || renameat(folder, made, folder, name) != 0)
+    if (!prb_write_all(fd, blob->data, blob->len) || renameat(folder, made, folder, name) != 0)
         unlinkat(folder, made, 0);
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "base/buf.h"
+#include "base/file.h"
 
 #define TEXT_MAX (1u << 20)
 
@@ -19,14 +19,7 @@
 static bool read_text(int folder, const char *name, struct prb_buf *out)
 {
     PRB_AUTO_FD int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-    for (ssize_t got = 1; got > 0; out->len += got > 0 ? (size_t)got : 0) {
-        char *to = fd >= 0 && out->len < TEXT_MAX ? prb_buf_reserve(out, 4096) : NULL;
-        got = to ? read(fd, to, 4096) : -1;
-        if (got < 0)
-            return false;
-    }
-    prb_buf_addc(out, '\0');
-    return prb_buf_ok(out);
+    return fd >= 0 && prb_buf_read(out, fd, TEXT_MAX);
 }
 
 static const char *line_of(const char *text, const char *name)

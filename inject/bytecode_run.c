@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "inject/bytecode_confined.h"
 #include "inject/probe/bytecode_form.h"
 #include "inject/probe/libc.h"
@@ -170,11 +171,9 @@ static bool talk(int in, int out, const struct prb_buf *sources, struct prb_buf 
         }
         if (!fds[0].revents)
             continue;
-        char *room = prb_buf_reserve(told, 1u << 16);
-        ssize_t n = room && told->len < PRB_BYTECODE_MAX ? read(out, room, 1u << 16) : -1;
+        ssize_t n = told->len < PRB_BYTECODE_MAX ? prb_buf_read_some(told, out, 1u << 16) : -1;
         if (n <= 0)
             return n == 0;
-        told->len += (size_t)n;
     }
 }
 

@@ -15,6 +15,7 @@
 #include <sys/un.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "inject/control.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/place.h"
@@ -36,14 +37,7 @@ static long read_text(pid_t pid, const char *name, char *out, size_t cap)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t used = 0;
-    if (fd < 0)
-        return -1;
-    for (ssize_t n = 1; n > 0 && used<cap - 1; used += n> 0 ? (size_t)n : 0)
-        n = read(fd, out + used, cap - 1 - used);
-    out[used] = '\0';
-    return (long)used;
+    return prb_read_text(path, out, cap);
 }
 
 /* The effective user and the innermost pid. */

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "inject/method.h"
 #include "proc/elf_file.h"
 
@@ -166,19 +167,12 @@ static bool read_file(const char *path, char **bytes_out, size_t *len_out, struc
     if (!S_ISREG(info.st_mode) || info.st_size <= 0 || info.st_size > LIBRARY_MAX)
         return prb_fail(err, PRB_USAGE, "%s is no library of at most %u MiB", path,
                         LIBRARY_MAX >> 20);
-    PRB_AUTO_FREE char *bytes = malloc((size_t)info.st_size);
-    size_t len = 0;
-    if (!bytes)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
-    while (len < (size_t)info.st_size) {
-        ssize_t n = read(fd, bytes + len, (size_t)info.st_size - len);
-        if (n <= 0)
-            return prb_fail_sys(err, n ? errno : EIO, "cannot read %s", path);
-        len += (size_t)n;
-    }
-    *len_out = len;
-    *bytes_out = PRB_STEAL(bytes);
-    return true;
+    PRB_AUTO(prb_buf) struct prb_buf bytes = {0};
+    if (!prb_buf_read(&bytes, fd, LIBRARY_MAX))
+        return prb_fail_sys(err, errno, "cannot read %s", path);
+    *len_out = bytes.len;
+    *bytes_out = prb_buf_steal(&bytes);
+    return *bytes_out || prb_fail(err, PRB_NOMEM, "out of memory");
 }
 
 /* Whether another user may read a file: each folder of its path lets everybody through. */
@@ -298,20 +292,6 @@ bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_pla
 #endif
 enum { SEALS = 0xf }; /* seal, shrink, grow, write */
 
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-    while (len) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return true;
-}
-
 /* The process id that the target itself goes by. */
 static pid_t inner_pid(struct prb_proc *proc)
 {
@@ -340,7 +320,7 @@ static bool fill_memory_file(const struct prb_delivery *delivery, struct prb_pro
     snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)prb_proc_pid(proc), descriptor);
     {
         PRB_AUTO_FD int fd = open(name, O_RDWR | O_CLOEXEC);
-        if (fd < 0 || !write_all(fd, delivery->bytes, delivery->len) ||
+        if (fd < 0 || !prb_write_all(fd, delivery->bytes, delivery->len) ||
             fcntl(fd, F_ADD_SEALS, SEALS) != 0)
             return false;
     }
@@ -369,7 +349,7 @@ bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes
         PRB_AUTO_FD int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
         if (fd < 0)
             continue;
-        if (write_all(fd, bytes, len) && (user == geteuid() || fchown(fd, user, group) == 0))
+        if (prb_write_all(fd, bytes, len) && (user == geteuid() || fchown(fd, user, group) == 0))
             return true;
         unlink(made);
     }

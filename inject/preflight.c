@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
+#include "base/file.h"
 #include "inject/method.h"
 #include "proc/source.h"
 
@@ -99,11 +100,9 @@ static bool executable_allows(struct prb_proc *proc, struct prb_error *err)
 
 static bool traced(pid_t pid, long long tracer, struct prb_error *err)
 {
-    char path[40], name[64] = "";
+    char path[40], name[64];
     snprintf(path, sizeof path, "/proc/%lld/comm", tracer);
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, name, sizeof name - 1);
-    name[n > 0 ? n : 0] = '\0';
+    prb_read_text(path, name, sizeof name);
     name[strcspn(name, "\n")] = '\0';
     prb_fail(err, PRB_BUSY, "process %d is traced by process %lld%s%s%s", (int)pid, tracer,
              *name ? " (" : "", name, *name ? ")" : "");
@@ -117,9 +116,7 @@ static bool filter_inherited(const char *status)
 {
     char path[40], text[4096];
     snprintf(path, sizeof path, "/proc/%lld/status", prb_inject_status(status, "PPid", 10));
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    text[n > 0 ? n : 0] = '\0';
+    prb_read_text(path, text, sizeof text);
     long long own = prb_inject_status(status, "Seccomp_filters", 10);
     return own > 0 && prb_inject_status(text, "Seccomp_filters", 10) == own;
 }

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "inject/method.h"
 #include "py/py.h"
 
@@ -168,14 +169,6 @@ static bool ring(struct door *door, struct prb_mem *mem, const char *script, str
     return poke(door, breaker, &bits, sizeof bits, err);
 }
 
-static size_t read_answer(const char *path, char *out, size_t size)
-{
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
-    out[n > 0 ? n : 0] = '\0';
-    return n > 0 ? (size_t)n : 0;
-}
-
 static bool await_answer(struct door *door, const struct files *files, double wait,
                          struct prb_error *err)
 {
@@ -183,7 +176,7 @@ static bool await_answer(struct door *door, const struct files *files, double wa
     pid_t pid = prb_proc_pid(door->proc);
     struct timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    while (!read_answer(files->answer, said, sizeof said)) {
+    while (prb_read_text(files->answer, said, sizeof said) <= 0) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         double waited =
             (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) * 1e-9;

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/own.h"
 
@@ -18,16 +19,9 @@
 
 long prb_place_self(const char *name, char *out, size_t cap)
 {
-    char path[64];
+    char path[80];
     snprintf(path, sizeof path, "/proc/self/%s", name);
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    size_t used = 0;
-    for (ssize_t n = 1; n > 0 && used<cap - 1; used += n> 0 ? (size_t)n : 0)
-        n = read(fd, out + used, cap - 1 - used);
-    out[used] = '\0';
-    return (long)used;
+    return prb_read_text(path, out, cap);
 }
 
 static int make_folder(void *path)

@@ -13,11 +13,11 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
+#include "base/file.h"
 #include "proc/source.h"
 
 /* Texts of /proc/PID are cut off here with an error: 16 MiB of maps are 160,000 lines. */
 #define TEXT_MAX (16u << 20)
-#define TEXT_STEP 16384
 
 /* What makes it the program it was: an exec changes the stack's place even when it runs the same
  * file. */
@@ -59,24 +59,13 @@ static bool live_text(struct prb_proc *proc, const char *name, struct prb_buf *o
     PRB_AUTO_FD int fd = openat(live->folder, name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return refused(live, errno, name, err);
-    for (size_t total = 0;;) {
-        char *room = prb_buf_reserve(out, TEXT_STEP);
-        if (!room)
-            return prb_fail(err, PRB_NOMEM, "out of memory");
-        ssize_t n = read(fd, room, TEXT_STEP);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return refused(live, errno, name, err);
-        total += (size_t)n;
-        out->len += (size_t)n;
-        out->data[out->len] = '\0';
-        if (n == 0)
-            return true;
-        if (total > TEXT_MAX)
-            return prb_fail(err, PRB_CORRUPT, "/proc/%d/%s is longer than %u MiB", (int)proc->pid,
-                            name, TEXT_MAX >> 20);
-    }
+    if (prb_buf_read(out, fd, TEXT_MAX))
+        return true;
+    if (errno == EFBIG)
+        return prb_fail(err, PRB_CORRUPT, "/proc/%d/%s is longer than %u MiB", (int)proc->pid, name,
+                        TEXT_MAX >> 20);
+    return out->failed ? prb_fail(err, PRB_NOMEM, "out of memory")
+                       : refused(live, errno, name, err);
 }
 
 static bool live_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err)

@@ -8,31 +8,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "proc/source.h"
 
 #define CAP_SYS_PTRACE_BIT 19
-
-static bool read_small(const char *path, char *out, size_t cap)
-{
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, out, cap - 1);
-    if (n < 0)
-        return false;
-    out[n] = '\0';
-    return true;
-}
 
 /* -1 when this kernel has no Yama. */
 static int yama_scope(void)
 {
     char text[16];
-    return read_small("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text) ? atoi(text) : -1;
+    return prb_read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text) < 0 ? -1
+                                                                                      : atoi(text);
 }
 
 static bool has_ptrace_capability(void)
 {
     char text[4096];
-    if (!read_small("/proc/self/status", text, sizeof text))
+    if (prb_read_text("/proc/self/status", text, sizeof text) < 0)
         return false;
     const char *line = strstr(text, "\nCapEff:");
     return line && (strtoull(line + 8, NULL, 16) >> CAP_SYS_PTRACE_BIT & 1);
@@ -43,7 +35,7 @@ static bool users_of(pid_t pid, unsigned users[3])
 {
     char path[48], text[4096];
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    if (!read_small(path, text, sizeof text))
+    if (prb_read_text(path, text, sizeof text) < 0)
         return false;
     const char *line = strstr(text, "\nUid:");
     return line && sscanf(line + 5, "%u %u %u", &users[0], &users[1], &users[2]) == 3;

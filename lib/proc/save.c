@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "proc/core_file.h"
 
 #define PAGE 4096u
@@ -77,8 +78,8 @@ static bool add_thread(struct image *image, const struct prb_saved_task *task,
     size_t size = PRSTATUS_HEAD + arch->gregset_size + PRSTATUS_TAIL;
     if (size > sizeof status)
         return prb_fail(err, PRB_INTERNAL, "no room for the registers");
-    memcpy(status, &(int32_t){task->signal}, 4);                      /* si_signo */
-    memcpy(status + 12, &(uint16_t){(uint16_t)task->signal}, 2);      /* pr_cursig */
+    memcpy(status, &(int32_t){task->signal}, 4);                 /* si_signo */
+    memcpy(status + 12, &(uint16_t){(uint16_t)task->signal}, 2); /* pr_cursig */
     memcpy(status + 32, &(uint32_t){(uint32_t)task->tid}, 4);
     if (!prb_arch_gregset(arch, &task->registers, status + PRSTATUS_HEAD, arch->gregset_size, err))
         return false;
@@ -245,19 +246,6 @@ static bool make_head(const struct image *image, struct prb_buf *out, struct prb
     return prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "out of memory");
 }
 
-static bool write_all(int fd, const struct prb_buf *buf)
-{
-    for (size_t done = 0; done < buf->len;) {
-        ssize_t n = write(fd, buf->data + done, buf->len - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return false;
-        done += (size_t)n;
-    }
-    return true;
-}
-
 static bool failed(const char *path, int sys, struct prb_error *err)
 {
     prb_fail_sys(err, sys, "cannot write %s", path);
@@ -277,7 +265,9 @@ static bool write_file(const char *path, const struct prb_buf *head, const struc
     int fd = mkostemp(beside.data, O_CLOEXEC);
     if (fd < 0)
         return failed(path, errno, err);
-    int sys = write_all(fd, head) && write_all(fd, data) ? 0 : errno;
+    int sys = prb_write_all(fd, head->data, head->len) && prb_write_all(fd, data->data, data->len)
+                  ? 0
+                  : errno;
     /* Some file systems tell a full disk only here. */
     if (close(fd) != 0 && !sys)
         sys = errno;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "proc/source.h"
 
 /* Field numbers of the man page, and where they go; all but the state are unsigned. */
@@ -56,13 +57,9 @@ bool prb_task_ending(pid_t pid, pid_t tid)
     char path[64], text[1024];
     struct prb_stat stat;
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT || errno == ESRCH;
-    ssize_t n = read(fd, text, sizeof text - 1);
+    long n = prb_read_text(path, text, sizeof text);
     if (n <= 0)
-        return n < 0 && errno == ESRCH;
-    text[n] = '\0';
+        return n < 0 && (errno == ENOENT || errno == ESRCH);
     return prb_stat_parse(text, &stat) &&
            (stat.state == 'Z' || stat.state == 'X' || stat.flags & PF_EXITING);
 }

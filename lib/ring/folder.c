@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/buf.h"
+#include "base/file.h"
 #include "ring/folder.h"
 #include "ring/format.h"
 
@@ -83,11 +83,7 @@ bool prb_ring_started(const char *proc, uint64_t *out)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "%s/stat", proc);
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (len <= 0)
-        return false;
-    text[len] = '\0';
+    prb_read_text(path, text, sizeof text);
     const char *at = strrchr(text, ')'); /* field 2 ends there */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');

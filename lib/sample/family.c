@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "target/target.h"
 
 #define LOOK_NS 100000000
@@ -39,11 +40,7 @@ void prb_family_add(struct prb_family *family, pid_t pid, bool member)
 static void add_children(struct prb_family *family, const char *path)
 {
     char text[4096];
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (n <= 0)
-        return;
-    text[n] = '\0';
+    prb_read_text(path, text, sizeof text);
     char *end;
     for (char *at = text; *at; at = end) {
         long pid = strtol(at, &end, 10);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/file.h"
 #include "sample/profile.h"
 
 static void add_number(struct prb_buf *out, uint64_t value)
@@ -28,23 +29,12 @@ static int unnamed_file(void)
     return fd >= 0 ? fd : open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-static bool write_all(int fd, const char *data, size_t len)
-{
-    while (len) {
-        ssize_t n = write(fd, data, len);
-        if (n < 0 && errno != EINTR)
-            return false;
-        data += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 static void spill(struct prb_timeline *timeline)
 {
     if (timeline->fd < 0)
         timeline->fd = unnamed_file();
-    if (timeline->fd < 0 || !write_all(timeline->fd, timeline->bytes.data, timeline->bytes.len)) {
+    if (timeline->fd < 0 ||
+        !prb_write_all(timeline->fd, timeline->bytes.data, timeline->bytes.len)) {
         timeline->lost = true;
         return;
     }

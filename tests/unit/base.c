@@ -2,9 +2,12 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/file.h"
 
 static void error_texts(void **state)
 {
@@ -85,6 +88,87 @@ static void arena_keeps_pieces(void **state)
     assert_null(prb_arena_alloc(&arena, SIZE_MAX));
 }
 
+#define LONG 100000
+
+/* A file of LONG bytes, to be read from its beginning. */
+static int long_file(void)
+{
+    int fd = memfd_create("long", MFD_CLOEXEC);
+    PRB_AUTO_FREE char *bytes = malloc(LONG);
+    assert_non_null(bytes);
+    memset(bytes, 'x', LONG);
+    assert_true(prb_write_all(fd, bytes, LONG));
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    return fd;
+}
+
+static void descriptor_is_read_to_its_end(void **state)
+{
+    (void)state;
+    PRB_AUTO_FD int fd = long_file();
+    PRB_AUTO(prb_buf) struct prb_buf buf = {0}, more = {0}, none = {0};
+    prb_buf_adds(&buf, "head");
+    assert_true(prb_buf_read(&buf, fd, LONG));
+    assert_int_equal(buf.len, 4 + LONG);
+    assert_memory_equal(buf.data, "headxx", 6);
+    assert_int_equal(buf.data[buf.len], '\0');
+    assert_true(prb_buf_read(&none, fd, 0));
+    assert_string_equal(none.data, "");
+
+    lseek(fd, 0, SEEK_SET);
+    assert_false(prb_buf_read(&more, fd, LONG - 1));
+    assert_int_equal(errno, EFBIG);
+    assert_false(prb_buf_read(&none, -1, LONG));
+    assert_int_equal(errno, EBADF);
+    none.failed = true;
+    assert_false(prb_buf_read(&none, fd, LONG));
+    assert_int_equal(errno, ENOMEM);
+}
+
+static void some_is_what_one_read_gives(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    PRB_AUTO_FD int from = ends[0];
+    PRB_AUTO_FD int to = ends[1];
+    PRB_AUTO(prb_buf) struct prb_buf buf = {0};
+    assert_int_equal(prb_buf_read_some(&buf, from, 8), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_true(prb_write_all(to, "abcdef", 6));
+    assert_int_equal(prb_buf_read_some(&buf, from, 4), 4);
+    assert_int_equal(prb_buf_read_some(&buf, from, 4), 2);
+    assert_string_equal(buf.data, "abcdef");
+    close(to);
+    to = -1;
+    assert_int_equal(prb_buf_read_some(&buf, from, 4), 0);
+}
+
+static void short_text_is_cut_to_its_room(void **state)
+{
+    (void)state;
+    char path[32], text[8] = "before";
+    PRB_AUTO_FD int fd = long_file();
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_int_equal(prb_read_text(path, text, sizeof text), 7);
+    assert_string_equal(text, "xxxxxxx");
+    assert_int_equal(prb_read_text("/nonexistent", text, sizeof text), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_string_equal(text, "");
+    assert_int_equal(prb_read_text("/", text, sizeof text), -1);
+    assert_int_equal(errno, EISDIR);
+    assert_int_equal(prb_read_text("/dev/null", text, sizeof text), 0);
+}
+
+static void full_disk_is_told(void **state)
+{
+    (void)state;
+    PRB_AUTO_FD int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    assert_false(prb_write_all(full, "x", 1));
+    assert_int_equal(errno, ENOSPC);
+    assert_true(prb_write_all(full, "", 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +178,10 @@ int main(void)
         cmocka_unit_test(buffer_grows_and_gives),
         cmocka_unit_test(utf8),
         cmocka_unit_test(arena_keeps_pieces),
+        cmocka_unit_test(descriptor_is_read_to_its_end),
+        cmocka_unit_test(some_is_what_one_read_gives),
+        cmocka_unit_test(short_text_is_cut_to_its_room),
+        cmocka_unit_test(full_disk_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
