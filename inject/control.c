@@ -32,14 +32,13 @@ static bool hung_up(struct prb_error *err)
                     "the probe has gone: the process ended, or the probe was detached");
 }
 
-static bool send_all(struct prb_control *control, const struct prb_buf *message,
-                     struct prb_error *err)
+bool prb_control_send(int to, const struct prb_buf *message, struct prb_error *err)
 {
     size_t sent = 0;
     while (sent < message->len) {
-        ssize_t n = send(control->fd, message->data + sent, message->len - sent,
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
-        struct pollfd fd = {.fd = control->fd, .events = POLLOUT};
+        ssize_t n =
+            send(to, message->data + sent, message->len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        struct pollfd fd = {.fd = to, .events = POLLOUT};
         if (n >= 0)
             sent += (size_t)n;
         else if (errno == EPIPE || errno == ECONNRESET)
@@ -115,7 +114,7 @@ static bool send_cancel(struct prb_control *control, uint32_t request, struct pr
     PRB_AUTO(prb_buf) struct prb_buf fields = {0}, message = {0};
     prb_fields_number(&fields, PRB_FLD_REQUEST, request);
     prb_message_add(&message, PRB_MSG_CANCEL, ++control->last, &fields);
-    return prb_buf_ok(&message) ? send_all(control, &message, err)
+    return prb_buf_ok(&message) ? prb_control_send(control->fd, &message, err)
                                 : prb_fail(err, PRB_NOMEM, "out of memory");
 }
 
@@ -183,7 +182,8 @@ bool prb_control_ask(struct prb_control *control, enum prb_message_type type,
     prb_message_add(&message, type, request, fields);
     if (!prb_buf_ok(&message))
         return prb_fail(err, PRB_NOMEM, "out of memory");
-    return send_all(control, &message, err) && wait_for_end(control, request, ask, end_out, err);
+    return prb_control_send(control->fd, &message, err) &&
+           wait_for_end(control, request, ask, end_out, err);
 }
 
 static bool greet(struct prb_control *control, struct prb_error *err)

@@ -1,10 +1,14 @@
-/* One request of a client and the wait for its end. */
+/* What clients of the probe share: a message sent; one request and the wait for its end. */
 #ifndef PRB_INJECT_CONTROL_ASK_H
 #define PRB_INJECT_CONTROL_ASK_H
 
 #include "base/error.h"
 #include "inject/control.h"
 #include "inject/probe/message.h"
+
+/* A whole message, to a socket that may not take it at once.  True also when the probe hung up:
+ * what it said before that is read next.  Errors: TIMEOUT when it takes nothing for 10 s. */
+bool prb_control_send(int to, const struct prb_buf *message, struct prb_error *err);
 
 struct prb_ask {
     int wait_ms;                                                 /* for the end; 0: for ever */

@@ -8,33 +8,13 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "inject/control_ask.h"
 
 #define READ_AT_ONCE (64u << 10)
-#define SEND_MS 10000 /* the probe takes nothing for so long: it hangs */
 #define EVENTS_WAITING_MAX                                                                         \
     (64u << 20) /* bytes; then the reader waits, and the probe leaves events out */
 
 /* ---- sending ---- */
-
-static bool send_all(struct prb_debug *debug, const struct prb_buf *message, struct prb_error *err)
-{
-    size_t sent = 0;
-    while (sent < message->len) {
-        ssize_t n =
-            send(debug->fd, message->data + sent, message->len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-        struct pollfd fd = {.fd = debug->fd, .events = POLLOUT};
-        if (n >= 0)
-            sent += (size_t)n;
-        else if (errno == EPIPE || errno == ECONNRESET)
-            return true; /* the reader tells */
-        else if (errno != EAGAIN && errno != EINTR)
-            return prb_fail_sys(err, errno, "sending to the probe");
-        else if (poll(&fd, 1, SEND_MS) == 0)
-            return prb_fail(err, PRB_TIMEOUT,
-                            "the probe takes no message: the process may be stopped");
-    }
-    return true;
-}
 
 bool prb_debug_send(struct prb_debug *debug, enum prb_message_type type, uint32_t request,
                     const struct prb_buf *fields, struct prb_error *err)
@@ -46,7 +26,7 @@ bool prb_debug_send(struct prb_debug *debug, enum prb_message_type type, uint32_
     if (!prb_buf_ok(&message))
         return prb_fail(err, PRB_NOMEM, "out of memory");
     pthread_mutex_lock(&debug->sending);
-    bool ok = send_all(debug, &message, err);
+    bool ok = prb_control_send(debug->fd, &message, err);
     pthread_mutex_unlock(&debug->sending);
     return ok;
 }

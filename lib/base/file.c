@@ -49,6 +49,22 @@ long prb_read_text(const char *path, char *out, size_t cap)
     return n < 0 && used == 0 ? -1 : (long)used;
 }
 
+size_t prb_read_at(int fd, void *out, size_t len, uint64_t offset)
+{
+    size_t got = 0;
+    while (got < len) {
+        ssize_t n = pread(fd, (char *)out + got, len - got, (off_t)(offset + got));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = 0;
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+    }
+    return got;
+}
+
 bool prb_write_all(int fd, const void *data, size_t len)
 {
     const char *at = data;

@@ -5,6 +5,7 @@
 #ifndef PRB_BASE_FILE_H
 #define PRB_BASE_FILE_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -21,6 +22,10 @@ bool prb_buf_read(struct prb_buf *buf, int fd, size_t most);
 /* The first cap - 1 bytes of a short file, as those of /proc are, and a NUL behind them: how many
  * bytes, without the NUL.  -1 with errno, and out is "": the file cannot be opened or read. */
 long prb_read_text(const char *path, char *out, size_t cap);
+
+/* The bytes at a place of a file, whatever its position is: how many came.  Fewer than len: the
+ * file ends there (errno is 0), or pread(2) failed (errno). */
+size_t prb_read_at(int fd, void *out, size_t len, uint64_t offset);
 
 /* False with errno: that of write(2), and part of data may be written. */
 bool prb_write_all(int fd, const void *data, size_t len);

@@ -31,15 +31,15 @@ static const char *kind_name(uint32_t kind)
 
 static const char *signal_name(int signal)
 {
-    static const struct {
-        int signal;
-        const char *name;
-    } names[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-                 {SIGILL, "SIGILL"},   {SIGABRT, "SIGABRT"}, {SIGTERM, "SIGTERM"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].signal == signal)
-            return names[i].name;
-    return NULL;
+    switch (signal) {
+#define NAME(number)                                                                               \
+    case number:                                                                                   \
+        return #number;
+        PRB_CRASH_SIGNALS(NAME)
+#undef NAME
+    default:
+        return NULL;
+    }
 }
 
 /* sigaction(2), si_code */

@@ -12,6 +12,9 @@
 #define PRB_CRASH_FOLDER_MAX 512
 #define PRB_CRASH_REASON_MAX 512
 
+/* The signals that may be told, signal(7). */
+#define PRB_CRASH_SIGNALS(S) S(SIGSEGV) S(SIGBUS) S(SIGFPE) S(SIGILL) S(SIGABRT) S(SIGTERM)
+
 enum prb_crash_kind {
     PRB_CRASH_SIGNAL,    /* it ends the process */
     PRB_CRASH_EXCEPTION, /* that nobody handled */

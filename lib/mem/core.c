@@ -2,8 +2,9 @@
  * a short read. */
 #include "mem/core.h"
 
-#include <errno.h>
 #include <string.h>
+
+#include "base/file.h"
 
 struct core {
     struct prb_mem base;
@@ -29,20 +30,6 @@ static size_t piece_from(const struct core *self, prb_addr addr)
     return low;
 }
 
-static size_t read_file(int fd, void *buf, size_t len, uint64_t offset)
-{
-    size_t got = 0;
-    while (got < len) {
-        ssize_t n = pread(fd, (char *)buf + got, len - got, (off_t)(offset + got));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        got += (size_t)n;
-    }
-    return got;
-}
-
 /* Bytes up to the end of one piece, or (with the fallback) up to the beginning of the next. */
 static size_t read_once(struct core *self, prb_addr addr, void *buf, size_t len, bool fallback)
 {
@@ -50,7 +37,7 @@ static size_t read_once(struct core *self, prb_addr addr, void *buf, size_t len,
     const struct prb_piece *piece = i < self->count ? &self->pieces[i] : NULL;
     if (piece && addr >= piece->addr) {
         uint64_t in = addr - piece->addr, left = piece->len - in;
-        return read_file(self->fd, buf, left < len ? (size_t)left : len, piece->offset + in);
+        return prb_read_at(self->fd, buf, left < len ? (size_t)left : len, piece->offset + in);
     }
     if (!fallback || !self->fallback)
         return 0;

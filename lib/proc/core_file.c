@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "proc/elf_file.h"
 
 /* Places in the notes of 64-bit Linux: struct elf_prstatus and elf_prpsinfo of linux/elfcore.h. */
@@ -33,17 +34,10 @@ static bool input_read(const struct input *input, uint64_t offset, void *buf, si
     if (offset > input->size || len > input->size - offset)
         return prb_fail(err, PRB_CORRUPT, "%s is truncated: its headers point behind its end",
                         input->name);
-    for (size_t got = 0; got < len;) {
-        ssize_t n = pread(input->fd, (char *)buf + got, len - got, (off_t)(offset + got));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return prb_fail_sys(err, errno, "cannot read %s", input->name);
-        if (n == 0)
-            return prb_fail(err, PRB_CORRUPT, "%s became shorter while it was read", input->name);
-        got += (size_t)n;
-    }
-    return true;
+    if (prb_read_at(input->fd, buf, len, offset) == len)
+        return true;
+    return errno ? prb_fail_sys(err, errno, "cannot read %s", input->name)
+                 : prb_fail(err, PRB_CORRUPT, "%s became shorter while it was read", input->name);
 }
 
 void prb_core_file_deinit(struct prb_core_file *core)

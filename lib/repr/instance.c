@@ -93,13 +93,7 @@ void prb_repr_instance(struct prb_repr *repr, prb_addr object, struct prb_object
         }
     repr->open[repr->depth++] = object;
     repr->instances++;
-    const char *module = prb_type_module(repr->objects, type);
-    prb_text_add(&repr->text, "<");
-    if (strcmp(module, "builtins")) {
-        prb_text_add(&repr->text, module);
-        prb_text_add(&repr->text, ".");
-    }
-    prb_text_add(&repr->text, prb_type_qualname(repr->objects, type));
+    prb_repr_begin(repr, type);
     bool good =
         prb_attributes_walk(repr->objects, object, type, write_attribute, &attributes, NULL);
     if (!good && !attributes.count)

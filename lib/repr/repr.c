@@ -64,7 +64,7 @@ const char *prb_type_label(struct prb_objects *objects, struct prb_object_type *
                                                         : type->name + sizeof quiet - 1;
 }
 
-void prb_repr_short(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+void prb_repr_begin(struct prb_repr *repr, struct prb_object_type *type)
 {
     const char *module = prb_type_module(repr->objects, type);
     prb_text_add(&repr->text, "<");
@@ -73,6 +73,11 @@ void prb_repr_short(struct prb_repr *repr, prb_addr object, struct prb_object_ty
         prb_text_add(&repr->text, ".");
     }
     prb_text_add(&repr->text, prb_type_qualname(repr->objects, type));
+}
+
+void prb_repr_short(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    prb_repr_begin(repr, type);
     prb_text_addf(&repr->text, " object at 0x%llx>", (unsigned long long)object);
 }
 

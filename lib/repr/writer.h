@@ -40,6 +40,8 @@ void prb_repr_leave(struct prb_repr *repr);
 bool prb_repr_item(struct prb_repr *repr, size_t *count);
 /* After a walk: mark what it could not read. */
 void prb_repr_walked(struct prb_repr *repr, bool good, size_t *count);
+/* "<module.Class", without the module for builtins */
+void prb_repr_begin(struct prb_repr *repr, struct prb_object_type *type);
 /* "<module.Class object at 0x…>" */
 void prb_repr_short(struct prb_repr *repr, prb_addr object, struct prb_object_type *type);
 /* What a subclass of a builtin calls itself. */

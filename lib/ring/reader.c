@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "ring/columns.h"
 #include "ring/format.h"
 
@@ -36,20 +37,6 @@ void prb_ring_close(struct prb_ring_reader *reader)
 }
 PRB_DEFINE_AUTO_PTR(reader, struct prb_ring_reader, prb_ring_close)
 
-static bool read_at(int fd, void *out, size_t len, uint64_t offset)
-{
-    size_t got = 0;
-    while (got < len) {
-        ssize_t n = pread(fd, (char *)out + got, len - got, (off_t)(offset + got));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        got += (size_t)n;
-    }
-    return true;
-}
-
 static bool read_columns(struct prb_ring_reader *reader)
 {
     struct prb_ring_head *head = reader->head;
@@ -70,12 +57,13 @@ static bool read_columns(struct prb_ring_reader *reader)
 static bool read_head(struct prb_ring_reader *reader, struct prb_error *err)
 {
     struct prb_ring_head head;
-    if (!read_at(reader->fd, &head, sizeof head, 0) || !prb_ring_shape_is_good(&head))
+    if (prb_read_at(reader->fd, &head, sizeof head, 0) != sizeof head ||
+        !prb_ring_shape_is_good(&head))
         return prb_fail(err, PRB_CORRUPT, "no ring of version %u", PRB_RING_VERSION);
     size_t bytes = sizeof head + head.columns * sizeof(struct prb_ring_head_column);
     if (!(reader->head = malloc(bytes)))
         return prb_fail(err, PRB_NOMEM, "out of memory");
-    if (!read_at(reader->fd, reader->head, bytes, 0))
+    if (prb_read_at(reader->fd, reader->head, bytes, 0) != bytes)
         return prb_fail(err, PRB_CORRUPT, "the ring ends within its head");
     memcpy(reader->head, &head, sizeof head); /* what was checked, should it have changed */
     reader->head->name[PRB_RING_NAME_MAX] = '\0';
@@ -137,7 +125,7 @@ static bool read_state(const struct prb_ring_reader *reader, uint32_t chunk, str
     struct words before = {0};
     int steady = 0;
     for (int i = 0; i < STATE_TRIES; i++) {
-        if (!read_at(reader->fd, out, sizeof *out, chunk_offset(reader, chunk)))
+        if (prb_read_at(reader->fd, out, sizeof *out, chunk_offset(reader, chunk)) != sizeof *out)
             return false;
         if (out->check == prb_ring_check(out->state) || (!out->state && !out->check))
             return true;
@@ -168,8 +156,8 @@ static bool copy_chunk(const struct prb_ring_reader *reader, uint32_t chunk, str
         if (!copy)
             return prb_fail(err, PRB_NOMEM, "out of memory");
         atomic_thread_fence(memory_order_seq_cst);
-        if (!read_at(reader->fd, copy, used,
-                     chunk_offset(reader, chunk) + sizeof(struct prb_ring_chunk)))
+        if (prb_read_at(reader->fd, copy, used,
+                        chunk_offset(reader, chunk) + sizeof(struct prb_ring_chunk)) != used)
             return true;
         atomic_thread_fence(memory_order_seq_cst);
         if (read_state(reader, chunk, &after) &&
@@ -245,7 +233,7 @@ static int64_t read_counts(struct reading *reading)
     struct prb_ring_head head;
     double retention;
     struct timespec now;
-    if (!read_at(reading->reader->fd, &head, sizeof head, 0))
+    if (prb_read_at(reading->reader->fd, &head, sizeof head, 0) != sizeof head)
         return INT64_MIN;
     reading->counts.dropped = head.dropped;
     reading->counts.full = head.flags & PRB_RING_FULL;

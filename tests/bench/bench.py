@@ -155,17 +155,8 @@ def cpython_sampler(python, pid, rate, seconds):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=seconds + 60)
     if done.returncode or not os.path.exists(out):
         return None
-    counts = collapsed(out)
+    counts = profiling.collapsed(out)
     os.unlink(out)
-    return counts
-
-
-def collapsed(path):
-    counts = {}
-    with open(path, errors="replace") as lines:
-        for line in lines:
-            stack, _, count = line.rstrip("\n").rpartition(" ")
-            counts[stack] = counts.get(stack, 0) + int(count)
     return counts
 
 
@@ -230,7 +221,7 @@ def pyspy_wrong(pyspy, pid):
         out = os.path.join(folder, "raw")
         done = subprocess.run([pyspy, "record", "--nonblocking", "-r", "1000", "-d", "2", "-f", "raw", "-o", out, "--pid",
                                str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
-        return wrong_share(collapsed(out)) if done.returncode == 0 and os.path.exists(out) else None
+        return wrong_share(profiling.collapsed(out)) if done.returncode == 0 and os.path.exists(out) else None
 
 
 def cell(value, unit=""):

@@ -1,7 +1,6 @@
 """Fixtures of the debugger's tests: the interpreters and targets of the live tests, and sessions with them."""
 
 import contextlib
-import importlib.util
 import os
 import sys
 
@@ -11,9 +10,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LIVE = os.path.join(HERE, "..", "live")
 sys.path[:0] = [HERE, LIVE, os.path.join(HERE, "..", "inject")]
 
-_spec = importlib.util.spec_from_file_location("live_conftest", os.path.join(LIVE, "conftest.py"))
-_live = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_live)
+import pythons  # noqa: E402
+from live_fixtures import any_python, folders, pytest_report_header, start  # noqa: E402, F401
 
 # PROBING_DAP_LONG=1: all on every interpreter.  Without it every request and event runs on every CPython (test_every.py,
 # test_session.py, test_launching.py and what is not named here).  These run on as many of each mechanism's interpreters as
@@ -37,7 +35,7 @@ def spread(found, count):
 
 def chosen(module):
     """The interpreters of a file's tests."""
-    found = [python for python in _live.pythons.found()
+    found = [python for python in pythons.found()
              if LONG or (not python.container or module in OF_CONTAINERS_TOO) and ("jit" not in python.how or module in SHORT)]
     if LONG or module not in SHORT:
         return found
@@ -51,9 +49,6 @@ def pytest_generate_tests(metafunc):
         found = chosen(metafunc.module.__name__)
         metafunc.parametrize("python", found, ids=[python.id for python in found], scope="session")
 
-
-pytest_report_header = _live.pytest_report_header
-any_python, folders, start = _live.any_python, _live.folders, _live.start
 
 from client import Client  # noqa: E402
 from debuggee import Debuggee, stop_at  # noqa: E402

@@ -1,6 +1,5 @@
 """The interpreters and targets of the live tests, each with every gdb."""
 
-import importlib.util
 import os
 import sys
 
@@ -10,15 +9,10 @@ LIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live")
 sys.path.append(LIVE)
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-_spec = importlib.util.spec_from_file_location("live_conftest", os.path.join(LIVE, "conftest.py"))
-_live = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_live)
-
-any_python, folders, start = _live.any_python, _live.folders, _live.start
-pytest_report_header = _live.pytest_report_header
-
 import gdbs  # noqa: E402
+import live_fixtures  # noqa: E402
 import pythons  # noqa: E402
+from live_fixtures import any_python, folders, pytest_report_header, start  # noqa: E402, F401
 
 # PROBING_GDB_LONG=1: each gdb on each interpreter.  Without it every interpreter meets one of the gdbs, in turn.
 LONG = bool(os.environ.get("PROBING_GDB_LONG"))
@@ -36,7 +30,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize(("python", "gdb"), chosen, scope="session",
                              ids=["{}-{}".format(python.id, gdb.id if gdb else "no-gdb") for python, gdb in chosen])
         return
-    _live.pytest_generate_tests(metafunc)
+    live_fixtures.pytest_generate_tests(metafunc)
     if "gdb" in metafunc.fixturenames:
         found = gdbs.found()
         metafunc.parametrize("gdb", found or [None], ids=[gdb.id for gdb in found] or ["no-gdb"], scope="session")

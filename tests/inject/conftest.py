@@ -1,15 +1,13 @@
 """The injection tests use the interpreters and targets of the live tests, too."""
 
-import importlib.util
 import os
 import sys
 
 LIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live")
 sys.path.append(LIVE)
 
-_spec = importlib.util.spec_from_file_location("live_conftest", os.path.join(LIVE, "conftest.py"))
-_live = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_live)
+import pythons  # noqa: E402
+from live_fixtures import any_python, folders, pytest_report_header, start  # noqa: E402, F401
 
 # PROBING_INJECT_LONG=1: all on every interpreter.  Without it what goes into the details of evaluations, which depend on the
 # version, runs on one of each version, the first (3.11: without libpython), and on the newest with its JIT switched on.
@@ -18,7 +16,7 @@ OF_EACH_VERSION = {"test_eval"}
 
 
 def chosen(module):
-    found = _live.pythons.found()
+    found = pythons.found()
     if LONG or module not in OF_EACH_VERSION:
         return found
     first = {}
@@ -32,7 +30,3 @@ def pytest_generate_tests(metafunc):
     if "python" in metafunc.fixturenames:
         found = chosen(metafunc.module.__name__)
         metafunc.parametrize("python", found, ids=[python.id for python in found], scope="session")
-
-
-pytest_report_header = _live.pytest_report_header
-any_python, folders, start = _live.any_python, _live.folders, _live.start

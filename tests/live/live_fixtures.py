@@ -1,15 +1,12 @@
-"""Fixtures of the live tests: every interpreter found, and targets that run under it."""
+"""Fixtures of all tests that look at a live process: every interpreter found, and targets that run under it."""
 
 import os
 import shutil
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import pythons  # noqa: E402
-import target as target_module  # noqa: E402
+import pythons
+import target as target_module
 
 
 def pytest_generate_tests(metafunc):

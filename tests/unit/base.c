@@ -125,6 +125,21 @@ static void descriptor_is_read_to_its_end(void **state)
     assert_int_equal(errno, ENOMEM);
 }
 
+static void place_is_read_whole(void **state)
+{
+    (void)state;
+    PRB_AUTO_FD int fd = long_file();
+    char text[8] = "";
+    assert_int_equal(prb_read_at(fd, text, 4, LONG - 4), 4);
+    assert_string_equal(text, "xxxx");
+    errno = EIO;
+    assert_int_equal(prb_read_at(fd, text, 4, LONG - 3), 3);
+    assert_int_equal(errno, 0);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+    assert_int_equal(prb_read_at(-1, text, 4, 0), 0);
+    assert_int_equal(errno, EBADF);
+}
+
 static void some_is_what_one_read_gives(void **state)
 {
     (void)state;
@@ -179,6 +194,7 @@ int main(void)
         cmocka_unit_test(utf8),
         cmocka_unit_test(arena_keeps_pieces),
         cmocka_unit_test(descriptor_is_read_to_its_end),
+        cmocka_unit_test(place_is_read_whole),
         cmocka_unit_test(some_is_what_one_read_gives),
         cmocka_unit_test(short_text_is_cut_to_its_room),
         cmocka_unit_test(full_disk_is_told),

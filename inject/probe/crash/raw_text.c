@@ -1,4 +1,5 @@
 /* Texts and times for a handler: nothing of libc's state is used. */
+#include <signal.h>
 #include <time.h>
 
 #include "inject/probe/crash/crash.h"
@@ -47,15 +48,15 @@ void prb_crash_add_time(struct prb_crash_text *text, int64_t seconds)
 
 const char *prb_crash_signal_name(int signal)
 {
-    static const struct {
-        int signal;
-        const char *name;
-    } names[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-                 {SIGILL, "SIGILL"},   {SIGABRT, "SIGABRT"}, {SIGTERM, "SIGTERM"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].signal == signal)
-            return names[i].name;
-    return "no signal";
+    switch (signal) {
+#define NAME(number)                                                                               \
+    case number:                                                                                   \
+        return #number;
+        PRB_CRASH_SIGNALS(NAME)
+#undef NAME
+    default:
+        return "no signal";
+    }
 }
 
 uint64_t prb_crash_now(void)
