@@ -642,6 +642,12 @@ PRB_API struct prb_profiler *prb_profiler_new(const struct prb_profiler_options 
 PRB_API void prb_profiler_free(struct prb_profiler *profiler);
 /* Sample this process too.  Errors as prb_target_open_pid. */
 PRB_API bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error *err);
+/*
+ * With the option subprocesses: follow what this process starts though it may be no Python itself (a shell, a launcher);
+ * a run goes on until it has ended, too.  Returns how many processes were found to sample so far: before a run, ask
+ * again until there is one.
+ */
+PRB_API size_t prb_profiler_follow(struct prb_profiler *profiler, pid_t pid);
 /* Called some ten times a second while a profiler runs; false ends the run. */
 typedef bool prb_profile_progress_fn(void *context, const struct prb_profile *profile);
 /*

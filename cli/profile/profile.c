@@ -15,8 +15,9 @@
 #include "cli/print/out.h"
 #include "cli/profile/ranks.h"
 
-#define START_TRIES 1000 /* of a program that we started, until Python runs in it */
-#define START_PAUSE_NS 10000000
+/* s between two looks at a program that we started, until Python runs in it */
+#define PAUSE_LEAST 0.01
+#define PAUSE_MOST 0.2
 
 enum {
     DURATION,
@@ -200,28 +201,24 @@ static bool start_program(struct profiling *p, struct prb_error *err)
     return true;
 }
 
-static bool has_ended(pid_t child)
-{
-    siginfo_t info = {0};
-    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
-}
-
-/* Until Python runs in the program; what came before has no Python stacks. */
-static bool add_child(struct prb_profiler *profiler, const struct profiling *p,
+/* Until Python runs in the program, or in what it starts; what came before has no Python stacks. */
+static bool add_child(struct prb_profiler *profiler, const struct profiling *p, int ends,
                       struct prb_error *err)
 {
-    static const struct timespec pause = {0, START_PAUSE_NS};
-    for (int tries = 0; !prb_profiler_add(profiler, p->child, err); tries++) {
-        if (tries >= START_TRIES || has_ended(p->child))
+    bool signalled = false;
+    double pause = PAUSE_LEAST;
+    while (!prb_profiler_add(profiler, p->child, err) && !prb_profiler_follow(profiler, p->child)) {
+        if (prb_await_child(p->child, ends, pause, &signalled) || signalled)
             return false;
-        nanosleep(&pause, NULL);
+        pause = pause < PAUSE_MOST ? 1.2 * pause : PAUSE_MOST;
     }
     return true;
 }
 
-static void await_child(const struct profiling *p)
+static void await_child(const struct profiling *p, int ends)
 {
     int status = 0;
+    prb_await_child(p->child, ends, -1, NULL);
     while (waitpid(p->child, &status, 0) < 0 && errno == EINTR)
         continue;
     *p->run->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -325,12 +322,12 @@ static bool run_profile(const struct prb_run *run, struct prb_error *err)
     PRB_AUTO_FD int wake = prb_take_ends();
     if (!profiler || (program && !start_program(&p, err)))
         return false;
-    bool ok = program ? add_child(profiler, &p, err)
+    bool ok = program ? add_child(profiler, &p, wake, err)
               : ranks ? prb_run_ranks(profiler, pid, err)
-                      : prb_profiler_add(profiler, pid, err);
+                      : prb_profiler_add(profiler, pid, err) || prb_profiler_follow(profiler, pid);
     ok = ok && sample(&p, profiler, wake, err);
     if (program)
-        await_child(&p);
+        await_child(&p, wake);
     return ok;
 }
 

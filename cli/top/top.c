@@ -130,7 +130,8 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
         return false;
     PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&sampling, err);
     if (!profiler ||
-        !(ranks ? prb_run_ranks(profiler, pid, err) : prb_profiler_add(profiler, pid, err)))
+        !(ranks ? prb_run_ranks(profiler, pid, err)
+                : prb_profiler_add(profiler, pid, err) || prb_profiler_follow(profiler, pid)))
         return false;
     showing.screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     PRB_AUTO_FD int wake = prb_take_ends();

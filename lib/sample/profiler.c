@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "sample/family.h"
@@ -29,6 +30,7 @@ struct prb_profiler {
     uint64_t stopped; /* when the last run ended */
     uint64_t random;
     struct prb_family family;
+    int followed; /* pidfd of a process that is followed, not sampled itself; -1: none */
     uint64_t late_count;
     double late_sum;
     struct prb_error last; /* why a process told nothing */
@@ -54,6 +56,7 @@ struct prb_profiler *prb_profiler_new(const struct prb_profiler_options *options
     struct prb_profiler *profiler = calloc(1, sizeof *profiler);
     if (!profiler)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "profiler"));
+    profiler->followed = -1;
     profiler->options = options ? *options : defaults;
     if (profiler->options.rate == 0)
         profiler->options.rate = DEFAULT_RATE;
@@ -83,6 +86,8 @@ void prb_profiler_free(struct prb_profiler *profiler)
         prb_member_free(profiler->members[i]);
     free(profiler->members);
     prb_family_deinit(&profiler->family);
+    if (profiler->followed >= 0)
+        close(profiler->followed);
     if (profiler->box)
         prb_profile_free(&profiler->box->profile);
     free(profiler);
@@ -103,6 +108,17 @@ bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error
 }
 
 static bool add_child(void *context, pid_t pid) { return prb_profiler_add(context, pid, NULL); }
+
+size_t prb_profiler_follow(struct prb_profiler *profiler, pid_t pid)
+{
+    if (profiler->options.subprocesses && profiler->followed < 0)
+        profiler->followed = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (profiler->followed >= 0) {
+        prb_family_add(&profiler->family, pid, false);
+        prb_family_look(&profiler->family, profile_now(profiler), add_child, profiler);
+    }
+    return profiler->member_count;
+}
 
 size_t prb_profiler_alive(const struct prb_profiler *profiler)
 {
@@ -137,10 +153,15 @@ static double at_random(struct prb_profiler *profiler)
     return (double)(x * 0x2545f4914f6cdd1du >> 11) * 0x1p-53;
 }
 
+static bool ended(int pidfd)
+{
+    struct pollfd fd = {.fd = pidfd, .events = POLLIN};
+    return pidfd < 0 || poll(&fd, 1, 0) > 0;
+}
+
 static bool process_gone(const struct prb_member *member)
 {
-    struct pollfd fd = {.fd = member->pidfd, .events = POLLIN};
-    return (member->pidfd >= 0 && poll(&fd, 1, 0) > 0) ||
+    return (member->pidfd >= 0 && ended(member->pidfd)) ||
            !prb_proc_check(member->target->proc, NULL);
 }
 
@@ -229,7 +250,7 @@ static int first_alive(const struct prb_profiler *profiler)
     for (size_t i = 0; i < profiler->member_count; i++)
         if (!profiler->members[i]->ended)
             return profiler->members[i]->pidfd;
-    return -1;
+    return profiler->followed;
 }
 
 /* A sleep shorter than this lasts longer than it says: the kernel's own work takes some. */
@@ -260,7 +281,7 @@ static bool loop(struct prb_profiler *profiler, struct clock *clock,
                  prb_profile_progress_fn *progress, void *context)
 {
     bool any = false;
-    while (prb_profiler_alive(profiler)) {
+    while (prb_profiler_alive(profiler) || !ended(profiler->followed)) {
         uint64_t until = clock->due < clock->end ? clock->due : clock->end;
         enum woken woken = sleep_until(profiler, until, clock->wake);
         uint64_t now = profile_now(profiler);

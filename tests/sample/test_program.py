@@ -1,0 +1,109 @@
+"""`probing profile -- PROGRAM`: what it starts is found, told of and ended as a shell would, whatever the program does."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from profiles import function, sampling, stacks
+from target import PROBING, probing
+
+BUSY = "import time\ndef busy():\n    end = time.time() + {}\n    while time.time() < end: pass\nbusy()"
+
+
+def begin(path, *words):
+    return subprocess.Popen([PROBING, "profile", "-o", str(path), *words], stderr=subprocess.PIPE,
+                            stdin=subprocess.DEVNULL, encoding="utf-8")
+
+
+def run(path, *words):
+    return probing("profile", "-o", path, *words, check=False)
+
+
+@pytest.mark.parametrize("code,status", [("import sys; sys.exit(7)", 7), ("import os; os.kill(os.getpid(), 9)", 137)])
+def test_status(any_python, tmp_path, code, status):
+    done = run(tmp_path / "p.txt", "--", any_python.executable, "-c", BUSY.format(1) + "\n" + code)
+    assert done.returncode == status, done.stderr
+    assert any(function(frames[-1]) == "busy" for frames, _ in stacks(tmp_path / "p.txt"))
+
+
+def test_no_program(tmp_path):
+    done = run(tmp_path / "p.txt", "--", "/no/such/program")
+    assert done.returncode == 3 and "/no/such/program" in done.stderr and "No such file" in done.stderr
+    assert not (tmp_path / "p.txt").exists()
+
+
+def test_program_without_python(tmp_path):
+    done = run(tmp_path / "p.txt", "--", "true")
+    assert done.returncode in (3, 4) and done.stderr.startswith("probing: "), done.stderr  # 3: it had ended already
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("options", [[], ["-d", "0.3"]])
+def test_signals_go_on(any_python, tmp_path, number, options):
+    """Who ends the command ends the program, also one whose profile is done; the profile is written."""
+    path = tmp_path / "p.txt"
+    command = begin(path, *options, "--", any_python.executable, "-c", BUSY.format(60))
+    sampling(None, command)
+    end = time.monotonic() + 30
+    while options and not path.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    command.send_signal(number)
+    _, said = command.communicate(timeout=30)
+    assert command.returncode in (128 + number, 1), (command.returncode, said)  # KeyboardInterrupt ends with 1 before 3.8
+    assert stacks(path)
+
+
+def test_signal_before_python(tmp_path):
+    """A program that is no Python: the command waits for its end, and a signal ends both at once."""
+    command = begin(tmp_path / "p.txt", "--", "sleep", "60")
+    while not open("/proc/{0}/task/{0}/children".format(command.pid)).read():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    started = time.monotonic()
+    command.send_signal(signal.SIGTERM)
+    _, said = command.communicate(timeout=30)
+    assert time.monotonic() - started < 10 and command.returncode not in (0, 70), said
+
+
+def test_waiting_costs_little(tmp_path):
+    before = os.times()
+    run(tmp_path / "p.txt", "--", "sleep", "4")
+    after = os.times()
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 1
+
+
+SCRIPT = "sleep 0.2; {python} -c '{first}'; sleep 0.5; {python} -c '{second}'; exit 6"
+
+
+def test_below_a_shell(any_python, tmp_path):
+    """With -s: a script that starts Python is followed, from its first Python process to its own end."""
+    script = SCRIPT.format(python=any_python.executable, first=BUSY.format(1),
+                           second=BUSY.format(1).replace("busy", "later"))
+    done = run(tmp_path / "p.txt", "-s", "--", "sh", "-c", script)
+    assert done.returncode == 6, done.stderr
+    names = {function(frame) for frames, _ in stacks(tmp_path / "p.txt") for frame in frames}
+    assert {"busy", "later"} <= names, (names, done.stderr)
+
+
+def test_target_is_a_shell(any_python, tmp_path):
+    """The same of one that runs already."""
+    shell = subprocess.Popen(["sh", "-c", SCRIPT.format(python=any_python.executable, first=BUSY.format(60),
+                                                        second="")])
+    try:
+        while not [word for word in open("/proc/{0}/task/{0}/children".format(shell.pid)).read().split()
+                   if b"busy" in open("/proc/{}/cmdline".format(word), "rb").read()]:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        done = probing("-t", shell.pid, "profile", "-s", "-d", 1, "-o", tmp_path / "p.txt", check=False)
+        assert done.returncode == 0, done.stderr
+        assert any(function(frames[-1]) == "busy" for frames, _ in stacks(tmp_path / "p.txt"))
+    finally:
+        below = open("/proc/{0}/task/{0}/children".format(shell.pid)).read().split()
+        shell.kill()
+        for pid in below:
+            os.kill(int(pid), signal.SIGKILL)
+        shell.wait()
