@@ -107,6 +107,8 @@ const struct prb_task *prb_tasks_by_inner(const struct prb_tasks *tasks, uint64_
  * libraries.  Any task id of this process within is it: the words around are pointers and flags. */
 const struct prb_task *prb_tasks_by_pthread(const struct prb_tasks *tasks, struct prb_mem *mem, prb_addr pthread);
 bool prb_proc_syscall(struct prb_proc *proc, pid_t tid, struct prb_syscall *out, struct prb_error *err);
+/* The text of that file. */
+bool prb_syscall_parse(const char *text, struct prb_syscall *out);
 /* Registers that a core or snapshot holds; UNSUPPORTED for a live process (native/stop.h takes those). */
 bool prb_proc_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *out, struct prb_error *err);
 /* Open the file behind a map as the target sees it: /proc/PID/map_files, then its root and path if device and inode

@@ -158,6 +158,28 @@ const struct prb_task *prb_tasks_by_pthread(const struct prb_tasks *tasks, struc
     return task;
 }
 
+bool prb_syscall_parse(const char *text, struct prb_syscall *out)
+{
+    struct prb_syscall call = {.running = strncmp(text, "running", 7) == 0};
+    unsigned long long word[8] = {0};
+    long long number = 0;
+    int n = call.running
+                ? 0
+                : sscanf(text, "%lld %llx %llx %llx %llx %llx %llx %llx %llx", &number, &word[0],
+                         &word[1], &word[2], &word[3], &word[4], &word[5], &word[6], &word[7]);
+    if (!call.running && n != 3 && n != 9)
+        return false;
+    if (!call.running) {
+        call.number = number;
+        call.sp = word[n - 3];
+        call.pc = word[n - 2];
+    }
+    for (int i = 0; n == 9 && i < 6; i++)
+        call.args[i] = word[i];
+    *out = call;
+    return true;
+}
+
 bool prb_proc_syscall(struct prb_proc *proc, pid_t tid, struct prb_syscall *out,
                       struct prb_error *err)
 {
@@ -166,24 +188,7 @@ bool prb_proc_syscall(struct prb_proc *proc, pid_t tid, struct prb_syscall *out,
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     if (!prb_proc_text(proc, name, &text, err))
         return false;
-    struct prb_syscall call = {0};
-    if (strncmp(text.data, "running", 7) == 0) {
-        call.running = true;
-        *out = call;
-        return true;
-    }
-    unsigned long long word[8] = {0};
-    long long number;
-    int n = sscanf(text.data, "%lld %llx %llx %llx %llx %llx %llx %llx %llx", &number, &word[0],
-                   &word[1], &word[2], &word[3], &word[4], &word[5], &word[6], &word[7]);
-    if (n != 3 && n != 9)
-        return prb_fail(err, PRB_CORRUPT, "/proc/%d/task/%d/syscall makes no sense", (int)proc->pid,
-                        (int)tid);
-    call.number = number;
-    call.sp = word[n - 3];
-    call.pc = word[n - 2];
-    for (int i = 0; n == 9 && i < 6; i++)
-        call.args[i] = word[i];
-    *out = call;
-    return true;
+    return prb_syscall_parse(text.data, out) ||
+           prb_fail(err, PRB_CORRUPT, "/proc/%d/task/%d/syscall makes no sense", (int)proc->pid,
+                    (int)tid);
 }

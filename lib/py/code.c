@@ -29,6 +29,7 @@ struct entry {
     uint8_t name_bytes[NAME_IDENTITY];
     size_t name_bytes_len;
     uint64_t generation, loaded; /* when it was proven last, and when it was read */
+    uint64_t announced;
     bool with_variables;
 };
 
@@ -414,7 +415,7 @@ static struct entry *load(struct prb_py *py, struct prb_code_cache *cache, prb_a
     struct entry **slot = slot_of(cache, addr);
     cache->count += *slot == NULL;
     cache->held++;
-    entry->loaded = cache->generation;
+    entry->loaded = entry->announced = cache->generation;
     return *slot = entry;
 }
 
@@ -486,6 +487,19 @@ const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_vie
     entry->generation = cache->generation;
     *fresh_out = entry->loaded == cache->generation;
     return &entry->code;
+}
+
+void prb_code_announce(struct prb_py *py, struct prb_view *view, prb_addr addr)
+{
+    struct prb_code_cache *cache = py->codes;
+    struct entry *entry = cache ? *slot_of(cache, addr) : NULL;
+    if (!entry || entry->announced == cache->generation)
+        return;
+    entry->announced = cache->generation;
+    prb_view_want(view, addr, head_size(&py->layout));
+    prb_view_want(view, entry->identity.name, entry->name_bytes_len);
+    prb_view_want(view, entry->identity.linetable + (prb_addr)PRB_OFF(&py->layout, bytes, data),
+                  watched_lines(entry));
 }
 
 void prb_codes_again(struct prb_py *py)

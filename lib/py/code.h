@@ -42,6 +42,8 @@ void prb_codes_renew(struct prb_py *py);
 const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_view *view, prb_addr code, bool *fresh_out,
                                                struct prb_error *err);
 void prb_codes_again(struct prb_py *py);
+/* Before view is refreshed: it is to bring in what prb_code_watched will compare. */
+void prb_code_announce(struct prb_py *py, struct prb_view *view, prb_addr code);
 /* Code objects read so far that the cache holds, replaced ones too; and an end to all of them, and to their texts. */
 size_t prb_codes_held(const struct prb_py *py);
 void prb_codes_drop(struct prb_py *py);

@@ -46,6 +46,7 @@ void prb_sampler_free(struct prb_sampler *sampler)
     free(sampler->batch_slots);
     free(sampler->same);
     free(sampler->open);
+    free(sampler->active);
     free(sampler);
 }
 
@@ -54,6 +55,7 @@ void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want)
     if (sampler->anchors == want)
         return;
     sampler->anchors = want;
+    sampler->standing = false;
     for (size_t i = 0; i < sampler->capacity; i++)
         if (sampler->slots[i])
             sampler->slots[i]->verified = false; /* walked without anchors, or with */
@@ -98,7 +100,7 @@ static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
         sampler->batch[count++] = slot->view;
     }
     if (!prb_view_refresh(sampler->batch, count, sampler->same, err)) {
-        sampler->note_count = 0;
+        prb_sampler_forget_gil(sampler);
         return false;
     }
     for (size_t k = 0; k < count; k++) {
@@ -252,21 +254,25 @@ const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler)
     return &sampler->result;
 }
 
-/* Walk what changed since it was found true; those threads are open. */
+/* Walk a thread if it changed since it was found true: then it is open. */
+static void first_reading(struct prb_sampler *sampler, size_t i)
+{
+    struct slot *slot = sampler->slot_of_thread[i];
+    slot->moved = slot->agreed = false;
+    if (slot->unchanged) {
+        sampler->result.tries++;
+        publish(sampler, i, VERIFIED);
+        return;
+    }
+    walk_thread(sampler, i);
+    sampler->open[sampler->open_count++] = i;
+}
+
 static void first_readings(struct prb_sampler *sampler)
 {
     sampler->open_count = 0;
-    for (size_t i = 0; i < sampler->result.thread_count; i++) {
-        struct slot *slot = sampler->slot_of_thread[i];
-        slot->moved = slot->agreed = false;
-        if (slot->unchanged) {
-            sampler->result.tries++;
-            publish(sampler, i, VERIFIED);
-            continue;
-        }
-        walk_thread(sampler, i);
-        sampler->open[sampler->open_count++] = i;
-    }
+    for (size_t i = 0; i < sampler->result.thread_count; i++)
+        first_reading(sampler, i);
 }
 
 /* The threads there are, each read once, and those that moved read again. */
@@ -290,13 +296,54 @@ static bool read_threads(struct prb_sampler *sampler, unsigned tries_max, struct
     return true;
 }
 
+/* Where one thread keeps the GIL: what the GIL says and what the active threads touched, in one
+ * system call, and the list of threads is as it was.  False: all are to be read. */
+static bool read_standing(struct prb_sampler *sampler)
+{
+    size_t count = sampler->active_count;
+    if (!sampler->standing || !batch_room(sampler, sampler->result.thread_count + 1, NULL))
+        return false;
+    sampler->batch[0] = sampler->lists;
+    for (size_t k = 0; k < count; k++)
+        sampler->batch[k + 1] = sampler->slot_of_thread[sampler->active[k]]->view;
+    bool read = prb_view_refresh(sampler->batch, count + 1, sampler->same, NULL);
+    for (size_t k = 0; k < count; k++) {
+        struct slot *slot = sampler->slot_of_thread[sampler->active[k]];
+        slot->unchanged = slot->verified &= read && sampler->same[k + 1];
+    }
+    if (!read || !prb_sampler_still_standing(sampler)) {
+        prb_sampler_forget_gil(sampler);
+        return false;
+    }
+    sampler->result.tries = sampler->result.thread_count - sampler->active_count;
+    sampler->open_count = 0;
+    for (size_t k = 0; k < sampler->active_count; k++)
+        first_reading(sampler, sampler->active[k]);
+    return true;
+}
+
+/* The threads that may have moved, once, and what there is to know of the others. */
+static bool read_all(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err)
+{
+    struct prb_raw_stacks *result = &sampler->result;
+    result->standing = tries_max != 1 && read_standing(sampler);
+    if (!result->standing && !read_threads(sampler, tries_max, err))
+        return false;
+    result->active = result->standing ? sampler->active : NULL;
+    result->active_count = result->standing ? sampler->active_count : 0;
+    return true;
+}
+
 const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max,
                                               struct prb_error *err)
 {
     struct prb_raw_stacks *result = &sampler->result;
     result->tries = result->rejected = 0;
-    if (!read_threads(sampler, tries_max, err))
+    result->serial++;
+    if (!read_all(sampler, tries_max, err)) {
+        sampler->standing = false;
         return NULL;
+    }
     if (tries_max != 1 && !settle_all(sampler, tries_max ? tries_max : PRB_TRIES, err))
         return NULL;
     for (size_t k = 0; k < sampler->open_count; k++) {
@@ -309,6 +356,8 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
         prb_view_field(sampler->lists, &sampler->py->layout, sampler->py->runtime,
                        PRB_F_runtime_finalizing, &finalizing);
     result->finalizing = finalizing != 0;
+    if (!result->standing)
+        prb_sampler_may_stand(sampler);
     sampler->taken = sampler->number;
     return result;
 }
@@ -319,6 +368,7 @@ bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_er
         return prb_fail(err, PRB_INTERNAL, "thread %zu of %zu", thread,
                         sampler->result.thread_count);
     struct slot *slot = sampler->slot_of_thread[thread];
+    sampler->standing &= !slot->at_rest; /* what was proven of it is gone */
     if (!prb_view_refresh(&slot->view, 1, NULL, err))
         return false;
     walk_thread(sampler, thread);

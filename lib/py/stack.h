@@ -3,7 +3,7 @@
  *
  * prb_sampler reads the frame chains of all threads twice and says whether the two readings agree (DESIGN 4.3); it
  * keeps its views warm, so the next sample of the same threads is two system calls, and reads only those that may have
- * had the GIL since.
+ * had the GIL since: where one thread keeps it, a sample costs as much as that one, however many there are.
  */
 #ifndef PRB_PY_STACK_H
 #define PRB_PY_STACK_H
@@ -55,6 +55,12 @@ struct prb_raw_stacks {
     uint64_t tries, rejected;
     bool finalizing;
     bool whole; /* the lists of threads were read to their ends; else threads are missing */
+    uint64_t serial; /* of this reading */
+    /* Since the reading before, serial - 1, the same threads stand in the same places, and only those at these indices
+     * may have moved.  False: any may have, and active is not told. */
+    bool standing;
+    const size_t *active;
+    size_t active_count;
 };
 
 struct prb_sampler;

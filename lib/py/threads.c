@@ -235,23 +235,36 @@ static bool read_switches(struct prb_sampler *sampler, const struct prb_interpre
            list_word(sampler, interp->gil, PRB_F_gil_switch_number, switches);
 }
 
-/* Whether no thread but *last_holder had the GIL since the note was made, which is made anew. */
-static bool kept_gil(struct prb_sampler *sampler, const struct prb_interpreter *interp,
-                     prb_addr *last_holder)
+/* Make the note anew: whether no thread but its last holder had the GIL since it was made.  NULL:
+ * not known. */
+static const struct gil_note *look_at_gil(struct prb_sampler *sampler,
+                                          const struct prb_interpreter *interp)
 {
     struct gil_note *note = NULL;
     uint64_t holder = 0, switches = 0;
     if (shares_gil(&sampler->result, interp) ||
         !read_switches(sampler, interp, &holder, &switches) || !(note = note_of(sampler, interp)))
-        return false;
+        return NULL;
     bool same_count = note->switch_number == switches, same_holder = note->last_holder == holder;
     bool known = note->id == interp->id && holder != 0;
     note->mistrusted |= known && same_count && !same_holder && note->last_holder != 0;
     note->id = interp->id;
     note->last_holder = holder;
     note->switch_number = switches;
-    *last_holder = holder;
-    return known && same_count && same_holder && !note->mistrusted;
+    note->kept = known && same_count && same_holder && !note->mistrusted;
+    return note;
+}
+
+void prb_sampler_forget_gil(struct prb_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->note_count; i++)
+        sampler->notes[i].id = -1;
+    sampler->standing = false;
+}
+
+static const struct slot *holder_of(const struct prb_sampler *sampler, const struct gil_note *note)
+{
+    return *slot_place(sampler->slots, sampler->capacity, note->last_holder);
 }
 
 static void find_threads_at_rest(struct prb_sampler *sampler)
@@ -259,12 +272,14 @@ static void find_threads_at_rest(struct prb_sampler *sampler)
     for (size_t i = 0; i < sampler->capacity; i++)
         if (sampler->slots[i])
             sampler->slots[i]->at_rest = false;
+    for (size_t i = 0; i < sampler->note_count; i++)
+        sampler->notes[i].kept = false;
     for (size_t k = 0; k < sampler->result.interpreter_count; k++) {
         const struct prb_interpreter *interp = &sampler->result.interpreters[k];
-        prb_addr holder = 0;
-        if (!kept_gil(sampler, interp, &holder) || sampler->number % READ_ALL_EVERY == 0)
+        const struct gil_note *note = look_at_gil(sampler, interp);
+        if (!note || !note->kept || sampler->number % READ_ALL_EVERY == 0)
             continue;
-        const struct slot *last = *slot_place(sampler->slots, sampler->capacity, holder);
+        const struct slot *last = holder_of(sampler, note);
         for (size_t i = 0; last && i < sampler->capacity; i++) {
             struct slot *slot = sampler->slots[i];
             if (slot && slot->head.interp == interp->addr)
@@ -278,6 +293,60 @@ bool prb_sampler_interpreters(struct prb_sampler *sampler, struct prb_error *err
     if (!list_interpreters(sampler, err))
         return false;
     find_threads_at_rest(sampler);
+    return true;
+}
+
+/* ---- one thread that keeps the GIL, and the others ---- */
+
+bool prb_sampler_may_stand(struct prb_sampler *sampler)
+{
+    const struct prb_raw_stacks *result = &sampler->result;
+    sampler->standing = false;
+    sampler->samples_standing = 0;
+    sampler->active_count = 0;
+    if (result->interpreter_count != 1 || sampler->note_count != 1 || !sampler->notes[0].kept ||
+        !result->whole || !result->thread_count)
+        return false;
+    for (size_t i = 0; i < result->thread_count; i++) {
+        if (result->threads[i].at_rest)
+            continue;
+        if (!PRB_GROW(sampler->active, sampler->active_count, sampler->active_cap))
+            return false;
+        sampler->active[sampler->active_count++] = i;
+    }
+    return sampler->standing = sampler->active_count < result->thread_count;
+}
+
+/* Those that were found true since, and are not of the thread that has the GIL, are at rest. */
+static void drop_resting(struct prb_sampler *sampler, const struct slot *last)
+{
+    size_t kept = 0;
+    for (size_t k = 0; k < sampler->active_count; k++) {
+        size_t i = sampler->active[k];
+        struct slot *slot = sampler->slot_of_thread[i];
+        if (!slot->verified || slot->head.thread_id == last->head.thread_id) {
+            sampler->active[kept++] = i;
+            continue;
+        }
+        slot->at_rest = slot->unchanged = true;
+        sampler->result.threads[i].at_rest = true;
+    }
+    sampler->active_count = kept;
+}
+
+bool prb_sampler_still_standing(struct prb_sampler *sampler)
+{
+    prb_addr interp = sampler->result.interpreters[0].addr;
+    uint64_t first = 0;
+    if (++sampler->samples_standing >= READ_ALL_EVERY || !list_interpreters(sampler, NULL) ||
+        sampler->result.interpreter_count != 1 || sampler->result.interpreters[0].addr != interp)
+        return false;
+    const struct gil_note *note = look_at_gil(sampler, &sampler->result.interpreters[0]);
+    const struct slot *last = note && note->kept ? holder_of(sampler, note) : NULL;
+    if (!last || !list_word(sampler, interp, PRB_F_interp_threads_head, &first) ||
+        first != sampler->result.threads[0].tstate)
+        return false;
+    drop_resting(sampler, last);
     return true;
 }
 

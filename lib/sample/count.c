@@ -41,29 +41,36 @@ static const char *wait_name(struct prb_member *member, const struct prb_seat *s
  * that never ran ever less often.  What it ran meanwhile is counted then (catch_up).
  */
 #define ASKED_EVERY 4
-#define ASKED_EVERY_MAX 16
+#define ASKED_EVERY_MAX 64
+#define ASKED_EVERY_NS 640000000 /* but at least so often */
 
-static bool may_wait_on(const struct prb_member *member, const struct prb_seat *seat)
+bool prb_count_rests(const struct prb_member *member, const struct prb_seat *seat)
 {
     const struct prb_raw_stacks *raw =
         prb_sampler_last(member->target->runtimes[seat->runtime].sampler);
+    return seat->has_task && seat->told && raw->threads[seat->raw].at_rest && seat->doing.known &&
+           seat->doing.waits;
+}
+
+static bool may_wait_on(const struct prb_member *member, const struct prb_seat *seat)
+{
     return member->options->mode == PRB_PROFILE_ACTIVE && !member->options->whole_timeline &&
-           raw->threads[seat->raw].at_rest && seat->doing.known && seat->doing.waits &&
-           seat->unasked + 1 < seat->asked_every &&
+           prb_count_rests(member, seat) && seat->unasked + 1 < seat->asked_every &&
            (member->number + seat->thread) % seat->asked_every != 0;
 }
 
-static void choose_next_look(struct prb_seat *seat)
+static void choose_next_look(struct prb_seat *seat, uint64_t period)
 {
     bool rests = seat->doing.known && seat->doing.waits && !seat->doing.used_ns;
     unsigned every = seat->asked_every * 2;
-    seat->asked_every = !rests || !seat->asked_every ? ASKED_EVERY
-                        : every < ASKED_EVERY_MAX    ? every
-                                                     : ASKED_EVERY_MAX;
+    if (!rests || !seat->asked_every)
+        seat->asked_every = ASKED_EVERY;
+    else if (every <= ASKED_EVERY_MAX && every * period <= ASKED_EVERY_NS)
+        seat->asked_every = every;
 }
 
 /* PRB_SAMPLED_*; only what the mode needs is asked of the kernel. */
-static unsigned look(struct prb_member *member, struct prb_seat *seat)
+static unsigned look(struct prb_member *member, struct prb_seat *seat, uint64_t period)
 {
     const struct prb_interpreter *interpreter = interpreter_of(member, seat);
     struct prb_profile_thread *thread = &member->box->threads[seat->thread];
@@ -73,14 +80,14 @@ static unsigned look(struct prb_member *member, struct prb_seat *seat)
         state = PRB_SAMPLED_GIL | (interpreter->gc ? PRB_SAMPLED_GC : 0);
     bool wanted =
         mode == PRB_PROFILE_ACTIVE || mode == PRB_PROFILE_EXCEPTION || member->options->states;
-    if (seat->has_task && !state && may_wait_on(member, seat)) {
+    if (!state && may_wait_on(member, seat)) {
         seat->unasked++;
         return PRB_SAMPLED_IDLE | (thread->state & PRB_SAMPLED_WANTS_GIL);
     }
     if (seat->has_task && (wanted || mode == PRB_PROFILE_CPU)) {
-        prb_doing_look(&seat->doing, member->target->proc, wanted && !state);
+        prb_doing_look(&seat->doing, wanted && !state);
         thread->cpu_ns += seat->doing.used_ns;
-        choose_next_look(seat);
+        choose_next_look(seat, period);
     }
     thread->waits = NULL;
     if (!wanted || state)
@@ -188,7 +195,7 @@ void prb_count_seat(struct prb_member *member, struct prb_seat *seat,
                     const struct prb_moment *moment)
 {
     struct prb_profile_box *box = member->box;
-    unsigned unasked = seat->unasked, state = look(member, seat);
+    unsigned unasked = seat->unasked, state = look(member, seat, moment->period);
     struct prb_profile_thread *thread = &box->threads[seat->thread];
     if (unasked && unasked == seat->unasked)
         catch_up(member, seat, state, moment);

@@ -10,29 +10,43 @@
 
 void prb_doing_init(struct prb_doing *doing, pid_t pid, pid_t tid)
 {
-    *doing = (struct prb_doing){.pid = pid, .tid = tid, .fd = -1};
+    *doing = (struct prb_doing){.pid = pid, .tid = tid, .fd = -1, .call_fd = -1};
+}
+
+static void forget(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
 }
 
 void prb_doing_deinit(struct prb_doing *doing)
 {
-    if (doing->fd >= 0)
-        close(doing->fd);
-    doing->fd = -1;
+    forget(&doing->fd);
+    forget(&doing->call_fd);
+}
+
+/* The thread's file of that name, NUL-terminated. */
+static bool read_text(const struct prb_doing *doing, const char *name, int *fd, char *text,
+                      size_t size)
+{
+    if (*fd < 0) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)doing->pid, (int)doing->tid, name);
+        *fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    ssize_t n = *fd >= 0 ? pread(*fd, text, size - 1, 0) : -1;
+    if (*fd > FD_MAX)
+        forget(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
 }
 
 static bool read_times(struct prb_doing *doing, uint64_t *run_ns, uint64_t *turns)
 {
     char text[96];
-    if (doing->fd < 0) {
-        snprintf(text, sizeof text, "/proc/%d/task/%d/schedstat", (int)doing->pid, (int)doing->tid);
-        doing->fd = open(text, O_RDONLY | O_CLOEXEC);
-    }
-    ssize_t n = doing->fd >= 0 ? pread(doing->fd, text, sizeof text - 1, 0) : -1;
-    if (doing->fd > FD_MAX)
-        prb_doing_deinit(doing);
-    if (n <= 0)
+    if (!read_text(doing, "schedstat", &doing->fd, text, sizeof text))
         return false;
-    text[n] = '\0';
     char *at = text;
     *run_ns = strtoull(at, &at, 10);
     (void)strtoull(at, &at, 10); /* time it waited for a processor */
@@ -40,23 +54,26 @@ static bool read_times(struct prb_doing *doing, uint64_t *run_ns, uint64_t *turn
     return true;
 }
 
-static void look_at_call(struct prb_doing *doing, struct prb_proc *proc)
+static void look_at_call(struct prb_doing *doing)
 {
     struct prb_syscall call = {.running = true};
-    if (!prb_proc_syscall(proc, doing->tid, &call, NULL))
-        call.running = true;
+    char text[256];
+    if (read_text(doing, "syscall", &doing->call_fd, text, sizeof text))
+        prb_syscall_parse(text, &call);
     doing->waits = !call.running;
+    if (doing->waits)
+        forget(&doing->call_fd); /* it is seldom asked now */
     doing->call = call.number;
     doing->sp = call.sp;
     doing->argument = call.args[0];
 }
 
-bool prb_doing_look(struct prb_doing *doing, struct prb_proc *proc, bool state)
+bool prb_doing_look(struct prb_doing *doing, bool state)
 {
     uint64_t run_ns = 0, turns = 0;
     if (!read_times(doing, &run_ns, &turns)) {
         if (state)
-            look_at_call(doing, proc);
+            look_at_call(doing);
         doing->used_ns = 0;
         return false;
     }
@@ -65,7 +82,9 @@ bool prb_doing_look(struct prb_doing *doing, struct prb_proc *proc, bool state)
     doing->run_ns = run_ns;
     doing->turns = turns;
     if (state && !stood)
-        look_at_call(doing, proc);
+        look_at_call(doing);
+    else if (!stood)
+        doing->waits = false;
     doing->known = true;
     return true;
 }

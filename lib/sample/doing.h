@@ -12,6 +12,7 @@
 struct prb_doing {
     pid_t pid, tid;
     int fd;                  /* its schedstat, kept open; -1: not yet, or not kept */
+    int call_fd;             /* its syscall, kept open while it runs */
     bool known;              /* looked at before, and what follows is of then */
     uint64_t run_ns, turns;  /* processor time so far; how often it was given a processor */
     uint64_t used_ns;        /* processor time between the last two looks */
@@ -23,7 +24,7 @@ struct prb_doing {
 void prb_doing_init(struct prb_doing *doing, pid_t pid, pid_t tid);
 void prb_doing_deinit(struct prb_doing *doing);
 /* Look now.  state false: processor time only.  False: the thread ended, or the kernel does not tell. */
-bool prb_doing_look(struct prb_doing *doing, struct prb_proc *proc, bool state);
+bool prb_doing_look(struct prb_doing *doing, bool state);
 /* "futex", "epoll_wait"; of rarer calls "system call 123". */
 const char *prb_call_name(int64_t call, char buffer[32]);
 

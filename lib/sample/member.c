@@ -18,6 +18,12 @@ static void seat_free(struct prb_seat *seat)
     free(seat);
 }
 
+static void naming_deinit(struct prb_naming *naming)
+{
+    prb_view_free(naming->codes);
+    free(naming->seat_of);
+}
+
 void prb_member_free(struct prb_member *member)
 {
     if (!member)
@@ -25,9 +31,10 @@ void prb_member_free(struct prb_member *member)
     for (size_t i = 0; i < member->seat_count; i++)
         seat_free(member->seats[i]);
     for (size_t i = 0; member->naming && i < member->target->runtime_count; i++)
-        prb_view_free(member->naming[i].codes);
+        naming_deinit(&member->naming[i]);
     free(member->naming);
     free(member->seats);
+    free(member->due);
     free(member->places);
     free(member->spots);
     prb_index_deinit(&member->spot_index);
@@ -259,19 +266,38 @@ static void identify(struct prb_member *member)
 
 /* ---- one sample ---- */
 
-static bool sample_runtime(struct prb_member *member, size_t k, uint64_t now,
-                           struct prb_error *err)
+static bool read_runtimes(struct prb_member *member, struct prb_error *err)
 {
-    const struct prb_runtime *runtime = &member->target->runtimes[k];
-    struct prb_profile *profile = &member->box->profile;
-    const struct prb_raw_stacks *raw = prb_sampler_take(runtime->sampler, 0, err);
-    if (!raw)
-        return false;
-    profile->tries += raw->tries;
-    profile->rejected += raw->rejected;
+    for (size_t k = 0; k < member->target->runtime_count; k++) {
+        const struct prb_raw_stacks *raw =
+            prb_sampler_take(member->target->runtimes[k].sampler, 0, err);
+        if (!raw)
+            return false;
+        member->box->profile.tries += raw->tries;
+        member->box->profile.rejected += raw->rejected;
+    }
+    return true;
+}
+
+static void name_seat(struct prb_member *member, struct prb_seat *seat)
+{
+    if (prb_name_thread(member, seat, seat->raw))
+        seat->whole =
+            member->options->async ? prb_async_stack(member, seat, seat->raw) : seat->node;
+}
+
+static void begin_names(struct prb_member *member, size_t k, uint64_t now)
+{
     prb_name_begin(member, k);
     if (member->options->async)
         prb_async_begin(member, k, now);
+}
+
+/* All threads of a runtime have their seats, and names. */
+static bool seat_runtime(struct prb_member *member, size_t k, uint64_t now, struct prb_error *err)
+{
+    const struct prb_raw_stacks *raw = prb_sampler_last(member->target->runtimes[k].sampler);
+    begin_names(member, k, now);
     for (size_t i = raw->thread_count; i-- > 0;) { /* CPython lists the newest first */
         const struct prb_raw_thread *thread = &raw->threads[i];
         if ((thread->interpreter != 0 && !member->options->all_interpreters) ||
@@ -282,34 +308,94 @@ static bool sample_runtime(struct prb_member *member, size_t k, uint64_t now,
             return prb_fail(err, PRB_NOMEM, "profile");
         seat->seen = member->number;
         seat->raw = i;
-        if (prb_name_thread(member, seat, i))
-            seat->whole = member->options->async ? prb_async_stack(member, seat, i) : seat->node;
+        name_seat(member, seat);
     }
     return true;
+}
+
+static bool sample_everyone(struct prb_member *member, const struct prb_moment *moment,
+                            struct prb_error *err)
+{
+    for (size_t k = 0; k < member->target->runtime_count; k++)
+        if (!seat_runtime(member, k, moment->now, err))
+            return false;
+    identify(member);
+    if (member->options->native && !prb_native_begin(member, moment->now, err))
+        return false;
+    member->box->profile.samples++;
+    for (size_t i = 0; i < member->seat_count; i++) {
+        struct prb_seat *seat = member->seats[i];
+        if (seat->seen == member->number)
+            prb_count_seat(member, seat, moment);
+        seat->counted = member->number;
+    }
+    leave(member, moment->now);
+    prb_rest_begin(member);
+    return true;
+}
+
+static bool sample_those_due(struct prb_member *member, const struct prb_moment *moment,
+                             struct prb_error *err)
+{
+    if (member->options->native && !prb_native_begin(member, moment->now, err))
+        return false;
+    member->number++;
+    for (size_t k = 0; k < member->target->runtime_count; k++)
+        begin_names(member, k, moment->now);
+    for (size_t i = 0; i < member->seat_count; i++)
+        if (member->due[i] <= member->number)
+            name_seat(member, member->seats[i]);
+    member->box->profile.samples++;
+    for (size_t i = 0; i < member->seat_count; i++) {
+        struct prb_seat *seat = member->seats[i];
+        if (member->due[i] > member->number)
+            continue;
+        prb_rest_missed(member, seat, member->number - 1 - seat->counted);
+        prb_count_seat(member, seat, moment);
+        seat->counted = member->number;
+        member->due[i] = prb_rest_next(member, seat);
+    }
+    return true;
+}
+
+void prb_member_catch_up(struct prb_member *member)
+{
+    for (size_t i = 0; member->may_rest && i < member->seat_count; i++) {
+        struct prb_seat *seat = member->seats[i];
+        prb_rest_missed(member, seat, member->number - seat->counted);
+        seat->counted = member->number;
+    }
+}
+
+static bool sample(struct prb_member *member, const struct prb_moment *moment,
+                   struct prb_error *err)
+{
+    if (!read_runtimes(member, err))
+        return false;
+    if (prb_rest_stands(member))
+        return sample_those_due(member, moment, err);
+    prb_member_catch_up(member);
+    member->may_rest = false;
+    member->number++;
+    return sample_everyone(member, moment, err);
 }
 
 bool prb_member_sample(struct prb_member *member, const struct prb_moment *moment,
                        struct prb_error *err)
 {
     struct prb_profile_box *box = member->box;
-    member->number++;
-    for (size_t k = 0; k < member->target->runtime_count; k++)
-        if (!sample_runtime(member, k, moment->now, err))
-            return false;
-    identify(member);
-    if (member->options->native && !prb_native_begin(member, moment->now, err))
+    if (!sample(member, moment, err)) {
+        prb_member_catch_up(member);
+        member->may_rest = false;
         return false;
-    box->profile.samples++;
-    for (size_t i = 0; i < member->seat_count; i++)
-        if (member->seats[i]->seen == member->number)
-            prb_count_seat(member, member->seats[i], moment);
-    leave(member, moment->now);
+    }
     box->processes[member->process].end = 1e-9 * (double)moment->now;
     return !box->failed || prb_fail(err, PRB_NOMEM, "profile");
 }
 
 void prb_member_close(struct prb_member *member, uint64_t now)
 {
+    prb_member_catch_up(member);
     for (size_t i = 0; i < member->seat_count; i++)
         prb_close_stay(member, member->seats[i], now);
 }

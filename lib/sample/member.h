@@ -4,6 +4,7 @@
  * A seat remembers what its thread's last stack was named, frame by frame from the outermost: only what differs is
  * named anew, and the code objects of the rest are proven the same (py/code.h).
  *   member.c  the process, its threads, one sample
+ *   rest.c    samples in which most threads rest, and are not even visited
  *   name.c    a chain of frames made into a stack of the profile
  *   native.c  the same with native frames
  *   async.c   the tasks of asyncio between a loop's frames and those of the task that it runs
@@ -35,7 +36,8 @@ struct prb_seat {
     prb_addr tstate;
     uint64_t thread_id, native_id;
     uint32_t thread;      /* of the profile */
-    uint64_t seen;        /* the member's sample */
+    uint64_t seen;        /* the member's sample that found it in the list */
+    uint64_t counted;     /* and the last one that it was counted in */
     size_t raw;           /* in that sample: index in its runtime's threads */
     bool told;            /* in that sample: node is its stack */
     struct prb_named *chain; /* outermost first */
@@ -84,6 +86,9 @@ struct prb_naming { /* one for each runtime of the target */
     struct prb_folders folders;
     uint64_t asyncio_after; /* ns: when asyncio is looked for again */
     bool asyncio;           /* it is imported */
+    uint32_t *seat_of;      /* by raw thread: seats[…], PRB_NO_ITEM: none */
+    size_t seat_of_cap;
+    uint64_t serial;        /* of the reading that it is of */
 };
 
 struct prb_member {
@@ -98,6 +103,9 @@ struct prb_member {
     struct prb_seat **seats;
     size_t seat_count, seat_cap;
     struct prb_index seat_index;
+    uint64_t *due;    /* by seat: the sample in which to visit it next */
+    size_t due_cap;
+    bool may_rest;    /* seats that are not visited in the next sample rest */
     struct prb_place *places;
     size_t place_count, place_cap;
     struct prb_index place_index;
@@ -128,6 +136,18 @@ bool prb_member_sample(struct prb_member *member, const struct prb_moment *momen
 /* Its process ended, or the profile does: stays that are under way end. */
 void prb_member_close(struct prb_member *member, uint64_t now);
 
+/* The samples that resting seats were left out of are counted.  To be asked before the profile is read. */
+void prb_member_catch_up(struct prb_member *member);
+
+/* ---- rest.c ---- */
+/* After a sample that visited all seats: which need no visit in the next ones. */
+void prb_rest_begin(struct prb_member *member);
+/* Whether the readings just taken prove that only the seats that are due need a visit; marks the active ones as due. */
+bool prb_rest_stands(struct prb_member *member);
+/* A seat was visited: count the samples before that it was left out of; choose the next visit. */
+void prb_rest_missed(struct prb_member *member, struct prb_seat *seat, uint64_t samples);
+uint64_t prb_rest_next(const struct prb_member *member, const struct prb_seat *seat);
+
 /* ---- name.c ---- */
 /* Name the chain of raw thread k for its seat: sets told and node.  False: it could not be told. */
 bool prb_name_thread(struct prb_member *member, struct prb_seat *seat, size_t k);
@@ -153,6 +173,8 @@ uint32_t prb_async_add(struct prb_member *member, const struct prb_between *betw
 
 /* ---- count.c ---- */
 void prb_count_seat(struct prb_member *member, struct prb_seat *seat, const struct prb_moment *moment);
+/* Whether the seat's thread waited when it was asked, and nothing moved it since. */
+bool prb_count_rests(const struct prb_member *member, const struct prb_seat *seat);
 void prb_close_stay(struct prb_member *member, struct prb_seat *seat, uint64_t now);
 
 #endif

@@ -65,6 +65,25 @@ uint32_t prb_name_frame(struct prb_member *member, size_t runtime,
     return frame;
 }
 
+static void announce_thread(struct prb_py *py, struct prb_view *codes,
+                            const struct prb_raw_thread *thread)
+{
+    for (size_t j = 0; !thread->at_rest && j < thread->frame_count; j++)
+        if (thread->frames[j].code)
+            prb_code_announce(py, codes, thread->frames[j].code);
+}
+
+/* Where the stacks that are to be named stand, so that one reading brings all of it in. */
+static void announce(struct prb_member *member, size_t k)
+{
+    const struct prb_runtime *runtime = &member->target->runtimes[k];
+    const struct prb_raw_stacks *raw = prb_sampler_last(runtime->sampler);
+    struct prb_view *codes = member->naming[k].codes;
+    size_t count = raw->standing ? raw->active_count : raw->thread_count;
+    for (size_t i = 0; i < count; i++)
+        announce_thread(runtime->py, codes, &raw->threads[raw->standing ? raw->active[i] : i]);
+}
+
 void prb_name_begin(struct prb_member *member, size_t runtime)
 {
     struct prb_py *py = member->target->runtimes[runtime].py;
@@ -79,6 +98,7 @@ void prb_name_begin(struct prb_member *member, size_t runtime)
         }
     }
     prb_codes_again(py);
+    announce(member, runtime);
     prb_view_refresh(&member->naming[runtime].codes, 1, NULL, NULL);
 }
 
@@ -155,7 +175,8 @@ bool prb_name_thread(struct prb_member *member, struct prb_seat *seat, size_t k)
         bool fresh;
         if (name_chain(member, seat, raw, &fresh)) {
             bool broken = raw->broken;
-            seat->told = (!fresh && !once) || (prb_sampler_stood(sampler, k, false) && raw->broken == broken);
+            seat->told = (!fresh && !once) ||
+                         (prb_sampler_stood(sampler, k, false) && raw->broken == broken);
         } else {
             seat->count = 0;
             if (!prb_sampler_again(sampler, k, NULL))

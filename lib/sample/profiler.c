@@ -130,6 +130,8 @@ size_t prb_profiler_alive(const struct prb_profiler *profiler)
 
 const struct prb_profile *prb_profiler_profile(const struct prb_profiler *profiler)
 {
+    for (size_t i = 0; i < profiler->member_count; i++)
+        prb_member_catch_up(profiler->members[i]);
     return &profiler->box->profile;
 }
 
@@ -296,7 +298,7 @@ static bool loop(struct prb_profiler *profiler, struct clock *clock,
         next_slot(profiler, clock);
         if (progress && now >= clock->progress) {
             clock->progress = now + PROGRESS_NS;
-            if (!progress(context, &profiler->box->profile))
+            if (!progress(context, prb_profiler_profile(profiler)))
                 break;
         }
     }

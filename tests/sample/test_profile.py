@@ -167,6 +167,39 @@ def test_what_runs_between_two_looks(any_python, tmp_path):
     assert counted / told.samples == pytest.approx((after - before) / 5, rel=0.25), (counted, told.text, after - before)
 
 
+ONE_OF_MANY = """
+import os, threading
+lock = threading.Lock()
+lock.acquire()
+begun = threading.Semaphore(0)
+def wait():
+    begun.release()
+    lock.acquire()
+def busy():
+    while True:
+        pass
+for _ in range(40):
+    threading.Thread(target=wait, daemon=True).start()
+for _ in range(40):
+    begun.acquire()
+os.write(1, b"ready\\n")
+busy()
+"""
+
+
+def test_one_of_many_runs(any_python, tmp_path):
+    """Where one thread keeps the GIL the others are not even visited, and yet counted in every sample."""
+    (tmp_path / "one_of_many.py").write_text(ONE_OF_MANY)
+    target = Target(any_python, "one_of_many.py", folder=str(tmp_path))
+    try:
+        told = profile(target.pid, tmp_path / "p.txt", "--function", seconds=2)
+    finally:
+        target.end()
+    counted = {frames[-1].split(" ")[0]: count for frames, count in stacks(tmp_path / "p.txt")}
+    assert told.threads == 41 * told.samples and not told.dropped
+    assert sum(counted.values()) == counted["busy"] == pytest.approx(told.samples, rel=0.05), counted
+
+
 CHILD = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time\\ndef busy():\\n    end = time.time() + 3\\n"
