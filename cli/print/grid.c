@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define GAP 2
-#define CELL_MIN 8 /* no column is cut below this */
+#define CELL_MIN 8   /* no column is cut below this */
+#define CELL_WIDE 60 /* and none made wider than this by one cell, where none is cut */
 
 struct cell {
     char *text;
@@ -119,16 +120,41 @@ static void fit(unsigned *widths, size_t columns, unsigned terminal)
     }
 }
 
-static void print_cell(const struct cell *cell, FILE *out, unsigned width, bool right, bool last)
+/* Where nothing is cut a few long cells widen no column: their row is longer, and comes back into
+ * line where there is room. */
+static void bound(unsigned *widths, const struct prb_grid *grid)
 {
-    unsigned used = cell->width < width ? cell->width : width;
-    if (right)
-        prb_out_pad(out, width - used);
-    prb_out_cut(out, cell->text, cell->length, width);
-    if (!right && !last)
-        prb_out_pad(out, width - used);
-    if (!last)
-        prb_out_pad(out, GAP);
+    for (size_t i = 0; i < grid->columns; i++) {
+        unsigned most = 0;
+        for (size_t c = i; c < grid->count; c += grid->columns) {
+            unsigned width = grid->cells[c].width;
+            if (width <= CELL_WIDE && width > most)
+                most = width;
+        }
+        if (widths[i] > CELL_WIDE)
+            widths[i] = most;
+    }
+}
+
+/* A row is being printed: the column that was reached, and the one where the next cell begins. */
+struct place {
+    size_t at, next;
+};
+
+static void print_cell(const struct cell *cell, FILE *out, struct place *place, unsigned width,
+                       bool right, bool cut)
+{
+    unsigned used = cut && cell->width > width ? width : cell->width;
+    size_t start = place->next + (right && used < width ? width - used : 0);
+    size_t least = place->at ? place->at + GAP : 0;
+    if (start < least)
+        start = least;
+    if (used) {
+        prb_out_pad(out, (unsigned)(start - place->at));
+        prb_out_cut(out, cell->text, cell->length, cut ? width : 0);
+        place->at = start + used;
+    }
+    place->next += width + GAP;
 }
 
 void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal)
@@ -144,16 +170,20 @@ void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal)
     }
     if (terminal)
         fit(widths, grid->columns, terminal);
+    else
+        bound(widths, grid);
+    struct place place = {0};
     for (size_t i = 0; i < grid->count; i++) {
         size_t column = i % grid->columns;
         bool header = i < grid->columns;
         if (header)
             prb_out_style(out, PRB_STYLE_TITLE);
-        print_cell(&grid->cells[i], out, widths[column], right[column],
-                   column + 1 == grid->columns);
+        print_cell(&grid->cells[i], out, &place, widths[column], right[column], terminal > 0);
         if (header)
             prb_out_style(out, PRB_STYLE_PLAIN);
-        if (column + 1 == grid->columns)
+        if (column + 1 == grid->columns) {
             fputc('\n', out);
+            place = (struct place){0};
+        }
     }
 }

@@ -24,8 +24,8 @@ bool prb_grid_addf(struct prb_grid *grid, const char *format, ...)
 size_t prb_grid_rows(const struct prb_grid *grid);
 
 /*
- * Print.  terminal: its columns, 0: no limit.  The last column is cut to what is left of them,
- * others to a fair share when all together do not fit.
+ * Print.  terminal: its columns; the widest are cut until all fit.  0: no terminal: nothing is cut,
+ * and cells of more than 60 columns stand out of line rather than widen every row.
  */
 void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal);
 

@@ -196,3 +196,16 @@ def test_json_is_what_literal_eval_reads(probing, job):
     main = next(thread for thread in threads if thread["thread_name"] == "MainThread")
     values = {one["name"]: ast.literal_eval(one["repr"]) for one in main["frames"][0]["locals"]}
     assert values == {"value": 7, "evil": "\x1b]0;title\x07", "name": "\u540d\u524d", "box": [1, "two"]}
+
+
+def test_long_cells_widen_no_other_row(probing):
+    """In a pipe all of a cell is there; the other rows stay as narrow as they are, the columns in line."""
+    long = "x" * 900
+    out = probing("query", "SELECT 'short' AS name, 1 AS n, 'end' AS last UNION ALL SELECT '{}', 22, 'tail' "
+                  "UNION ALL SELECT 'middling', 333, NULL".format(long)).works()
+    head, first, second, third, _ = out.splitlines()
+    assert second.split() == [long, "22", "tail"]
+    assert max(len(head), len(first), len(third)) < 40
+    assert head.index("n", 4) == first.index("1") == third.index("333") + 2 and head.index("last") == first.index("end")
+    both = probing("query", "SELECT 'a' AS name, '{}' AS big, '{}' AS more, 'z' AS last".format("y" * 61, "w" * 61)).works()
+    assert both.splitlines()[1].split() == ["a", "y" * 61, "w" * 61, "z"]
