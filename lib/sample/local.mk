@@ -1,5 +1,5 @@
 libprb_la_SOURCES += %D%/index.h %D%/profile.h %D%/doing.h %D%/member.h \
-	%D%/async.c %D%/count.c %D%/doing.c %D%/family.h %D%/family.c %D%/index.c %D%/member.c %D%/collapsed.h %D%/collapsed.c %D%/name.c %D%/native.c %D%/waits.def %D%/profile.c %D%/profiler.c %D%/rest.c %D%/timeline.c
+	%D%/async.c %D%/count.c %D%/doing.c %D%/family.h %D%/family.c %D%/index.c %D%/member.c %D%/collapsed.h %D%/collapsed.c %D%/name.c %D%/native.c %D%/waits.def %D%/profile.c %D%/profiler.c %D%/root.c %D%/rest.c %D%/timeline.c
 libprb_la_SOURCES += %D%/flamegraph.h %D%/format.h %D%/formats.def %D%/flame.c %D%/format.c %D%/label.c %D%/saved.h %D%/saved.c %D%/visits.c
 # One file a format.
 libprb_la_SOURCES += %D%/format/chrome.c %D%/format/collapsed.c %D%/format/firefox.c \

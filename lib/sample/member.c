@@ -76,6 +76,7 @@ static void describe(struct prb_member *member, double start)
         .end = start,
     };
     member->process = prb_profile_process(box, &process);
+    prb_profile_find_root(box, member->process, info->pid);
 }
 
 static bool prepare_naming(struct prb_member *member, struct prb_error *err)

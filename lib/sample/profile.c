@@ -27,6 +27,7 @@ void prb_profile_free(struct prb_profile *profile)
     if (!box)
         return;
     prb_timeline_deinit(&box->timeline);
+    prb_roots_deinit(box);
     prb_index_deinit(&box->text_index);
     prb_index_deinit(&box->function_index);
     prb_index_deinit(&box->frame_index);

@@ -25,6 +25,17 @@ struct prb_timeline {
     bool lost;           /* the file did not take everything */
 };
 
+/* Root folders of sampled processes, held open (root.c). */
+#define PRB_PROFILE_ROOTS_MAX 64
+struct prb_root {
+    uint64_t device, inode, mount_inode;
+    int folder, mounts; /* the folder, and its mount namespace: without that mounts would go with the last process */
+};
+struct prb_where {
+    int root;           /* in roots; -1: not known */
+    const char *folder; /* its working folder below that, or NULL */
+};
+
 struct prb_profile_box {
     struct prb_profile profile; /* first; its arrays are these */
     struct prb_arena arena;     /* texts */
@@ -38,6 +49,9 @@ struct prb_profile_box {
     size_t text_count, text_cap, process_cap, thread_cap, function_cap, frame_cap, node_cap, weight_cap;
     struct prb_index text_index, function_index, frame_index, node_index, weight_index;
     struct prb_timeline timeline;
+    struct prb_root roots[PRB_PROFILE_ROOTS_MAX];
+    struct prb_where *wheres; /* by process */
+    size_t root_count, where_count, where_cap;
     bool failed;
 };
 
@@ -56,6 +70,12 @@ uint32_t prb_profile_weight(struct prb_profile_box *box, uint32_t thread, uint32
 /* Add a stay to the timeline, if one is kept.  Times in ns since the start. */
 void prb_profile_add_stay(struct prb_profile_box *box, uint32_t thread, uint32_t node, unsigned state, uint64_t start,
                           uint64_t end, uint64_t samples, uint64_t ns);
+
+/* root.c: note where the files of a live process are; open one of them for reading: a regular file, by the name that the
+ * process has for it.  -1 with errno. */
+void prb_profile_find_root(struct prb_profile_box *box, uint32_t process, pid_t pid);
+int prb_profile_open_file(const struct prb_profile *profile, uint32_t process, const char *path);
+void prb_roots_deinit(struct prb_profile_box *box);
 
 /* timeline.c */
 void prb_timeline_add(struct prb_timeline *timeline, const struct prb_profile_stay *stay, uint64_t start, uint64_t end);

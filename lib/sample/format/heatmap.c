@@ -22,7 +22,8 @@ struct mapping {
     const struct prb_profile *profile;
     const char *file; /* as the functions name it */
     struct heat *lines;
-    int last; /* the greatest line */
+    int last;         /* the greatest line */
+    uint32_t process; /* one that the file was seen in */
 };
 
 static bool ends_in(const char *path, const char *end)
@@ -88,6 +89,7 @@ static bool add_up(struct mapping *map)
             if (!line)
                 continue;
             struct heat *heat = &map->lines[line];
+            map->process = profile->threads[weight->thread].process;
             if (at == weight->node)
                 heat->self += prb_value_of(profile, weight);
             if (heat->counted != i + 1)
@@ -131,15 +133,15 @@ static void put_lines(FILE *out, const struct mapping *map, FILE *source, uint64
     }
 }
 
-/* The file is one that the target named: no pipe is waited for, no device is read. */
-static FILE *open_source(const char *path)
+/* The target named it: opened below the target's root, and nothing but a file is. */
+static FILE *open_source(const struct mapping *map)
 {
     struct stat st;
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    PRB_AUTO_FD int fd = prb_profile_open_file(map->profile, map->process, map->file);
     if (fd < 0 || fstat(fd, &st) != 0)
         return NULL;
-    if (!S_ISREG(st.st_mode) || st.st_size > SOURCE_MAX) {
-        errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
+    if (st.st_size > SOURCE_MAX) {
+        errno = EFBIG;
         return NULL;
     }
     FILE *file = fdopen(fd, "r");
@@ -165,7 +167,7 @@ static bool write_heatmap(const struct prb_profile *profile, const struct prb_pr
     for (size_t i = 0; i < profile->weight_count; i++)
         whole += prb_value_of(profile, &profile->weights[i]);
     prb_label_counts(&counts, profile);
-    PRB_AUTO(file) FILE *source = open_source(map.file);
+    PRB_AUTO(file) FILE *source = open_source(&map);
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", out);
     prb_put_xml(out, map.file);
     fputs("</title><style>body{font:13px sans-serif;margin:1em;background:#fbfaf7}"
