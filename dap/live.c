@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "dap/backend.h"
 #include "dap/native_frames.h"
-#include "inject/bytecode.h"
+#include "inject/bytecode/bytecode.h"
 #include "inject/control.h"
 #include "inject/debug.h"
 #include "inject/inject.h"

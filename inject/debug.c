@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "inject/bytecode.h"
+#include "inject/bytecode/bytecode.h"
 #include "inject/control_ask.h"
 #include "inject/debug_link.h"
 #include "inject/probe/libc.h"

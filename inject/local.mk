@@ -7,7 +7,6 @@ libprb_la_SOURCES += %D%/method.h %D%/inject.c %D%/preflight.c %D%/places.c %D%/
 libprb_la_SOURCES += %D%/stub.h %D%/stub/x86_64.h %D%/stub/aarch64.h
 EXTRA_DIST += %D%/stub/mk-stubs.sh %D%/stub/x86_64.S %D%/stub/aarch64.S
 libprb_la_SOURCES += %D%/control.c %D%/control_ask.h %D%/control_find.c %D%/control_find.h %D%/control_requests.c %D%/debug.c %D%/debug_link.c %D%/debug_link.h
-libprb_la_SOURCES += %D%/bytecode.c %D%/bytecode.h %D%/bytecode_cache.c %D%/bytecode_cache.h %D%/bytecode_run.c %D%/bytecode_run.h \
-	%D%/bytecode_confined.c %D%/bytecode_confined.h
 
+include inject/bytecode/local.mk
 include inject/probe/local.mk

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "inject/probe/crash/crash.h"
-#include "inject/probe/python.h"
+#include "inject/probe/python/python.h"
 #include "inject/probe/server.h"
 #include "inject/probe/settings.h"
 #include "inject/probe/tables.h"

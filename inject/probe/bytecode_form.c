@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "inject/probe/python_sources.h"
+#include "inject/probe/python/sources.h"
 
 #define FNV_BASIS 0xcbf29ce484222325u
 #define FNV_PRIME 0x100000001b3u

@@ -1,5 +1,5 @@
 /*
- * Byte code of our Python (python_sources.h), made outside so that the target need not compile: its
+ * Byte code of our Python (python/sources.h), made outside so that the target need not compile: its
  * form in a DEBUG request and in a cache file.  Included by both sides; libc only.
  *
  * A head, the interpreter's sys.version, then of every source, in the table's order: its length (4

@@ -9,7 +9,7 @@
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/log.h"
 #include "inject/probe/own.h"
-#include "inject/probe/python.h"
+#include "inject/probe/python/python.h"
 #include "inject/probe/server.h"
 #include "inject/probe/settings.h"
 #include "inject/probe/start.h"

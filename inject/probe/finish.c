@@ -9,7 +9,7 @@
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/own.h"
-#include "inject/probe/python.h"
+#include "inject/probe/python/python.h"
 #include "inject/probe/server.h"
 #include "inject/probe/tables.h"
 

@@ -17,8 +17,10 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread
 	lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/utf8.c \
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
 	lib/ring/table.c lib/ring/write.c
-include inject/probe/python.mk
-libprb_la_SOURCES += %D%/python_sources.c %D%/python_sources.h %D%/bytecode_form.c %D%/bytecode_form.h
+include inject/probe/python/local.mk
+include inject/probe/debug/parts.mk
+include inject/probe/debug/local.mk
+libprb_la_SOURCES += %D%/python/sources.c %D%/python/sources.h %D%/bytecode_form.c %D%/bytecode_form.h
 nodist_libprb_la_SOURCES = $(probe_python_bytes) %D%/debug/parts.inc
 libprbprobe_la_SOURCES += $(probe_python_sources)
 nodist_libprbprobe_la_SOURCES = $(probe_python_bytes)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "inject/bytecode_run.h"
+#include "inject/bytecode/run.h"
 #include "inject/probe/bytecode_form.h"
 
 int main(int argc, char **argv)

@@ -18,7 +18,7 @@ PYTESTS += %D%/test_look.py %D%/test_native_frames.py
 check_LTLIBRARIES += %D%/evaluation.la
 tests_dap_evaluation_la_SOURCES = %D%/evaluation.c inject/probe/debug/evaluation.c inject/probe/debug/evaluation_find.c \
 	inject/probe/debug/evaluation_code.c inject/probe/debug/evaluation_frames.c inject/probe/debug/evaluation_kept.c \
-	inject/probe/debug/evaluation_thread.c inject/probe/debug/evaluation_hook.c inject/probe/python_api.c \
+	inject/probe/debug/evaluation_thread.c inject/probe/debug/evaluation_hook.c inject/probe/python/api.c \
 	lib/base/error.c lib/py/layout/layout.c
 tests_dap_evaluation_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 tests_dap_evaluation_la_LIBADD = -lpthread -ldl

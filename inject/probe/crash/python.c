@@ -1,5 +1,5 @@
 /*
- * The part of the crash handler that is Python (python_crash.py): put in and taken out by jobs of
+ * The part of the crash handler that is Python (python/crash.py): put in and taken out by jobs of
  * their own, as anything that needs the GIL.
  */
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/debug/core.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/python_job.h"
+#include "inject/probe/python/job.h"
 #include "inject/probe/thread.h"
 
 #define GIL_MS 5000

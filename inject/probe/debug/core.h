@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "inject/probe/debug/debug.h"
-#include "inject/probe/python_job.h"
+#include "inject/probe/python/job.h"
 
 struct prb_request;
 

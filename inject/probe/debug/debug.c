@@ -1,6 +1,6 @@
 /*
  * The session's life: its Python is loaded, events of the mechanism are looked at, and all of it is
- * taken out again.  Relies on python_call.c for namespaces and jobs.
+ * taken out again.  Relies on python/call.c for namespaces and jobs.
  */
 #include "inject/probe/debug/core.h"
 
@@ -9,8 +9,8 @@
 
 #include "base/json_text.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/python_bytecode.h"
-#include "inject/probe/python_sources.h"
+#include "inject/probe/python/bytecode.h"
+#include "inject/probe/python/sources.h"
 #include "inject/probe/request.h"
 
 struct prb_debug_session prb_debug_session = {.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -27,7 +27,7 @@ typedef int (*prb_trace_function)(struct prb_py *object, struct prb_py *frame, i
                                   struct prb_py *value);
 enum { PRB_TRACE_CALL, PRB_TRACE_EXCEPTION, PRB_TRACE_LINE, PRB_TRACE_RETURN };
 
-/* result, member, name, parameters: what this mechanism needs beyond python_api.h. */
+/* result, member, name, parameters: what this mechanism needs beyond python/api.h. */
 #define PRB_EVALUATION_FUNCTIONS(F)                                                                \
     F(ptrdiff_t, request_extra, _PyEval_RequestCodeExtraIndex, (void (*)(void *)))                 \
     F(int, get_extra, _PyCode_GetExtra, (struct prb_py *, ptrdiff_t, void **))                     \

@@ -15,7 +15,7 @@ static const struct {
 #undef F
 };
 
-/* The library that python_api.h's functions are of; NULL: the program itself. */
+/* The library that python/api.h's functions are of; NULL: the program itself. */
 static void *library(const struct prb_py_api *py)
 {
     Dl_info info;

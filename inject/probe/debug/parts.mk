@@ -1,4 +1,4 @@
-# The debugger's Python in the target, included by python.mk: debug_NAME.py goes into the library as bytes, all in parts.inc.
+# The debugger's Python in the target, included by ../local.mk: debug_NAME.py goes into the library as bytes, all in parts.inc.
 probe_debug_parts = agent json threads session codes conditions names breakpoints stepping targets goto stack handles \
 	values scopes nodes variables evaluate awaits exceptions uncaught sources bytecode memory arrays modules \
 	data output snapshot timeouts hidden

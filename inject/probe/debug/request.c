@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "inject/probe/debug/core.h"
-#include "inject/probe/python_bytecode.h"
+#include "inject/probe/python/bytecode.h"
 #include "inject/probe/server.h"
 #include "inject/probe/settings.h"
 

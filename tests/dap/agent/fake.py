@@ -31,11 +31,11 @@ def run_part(source, name, space):
 
 
 def agent_space():
-    parts = {name[len("python_"):-3]: read(os.path.join(PROBE, name)) for name in os.listdir(PROBE)
-             if name.startswith("python_") and name.endswith(".py")}
+    folder = os.path.join(PROBE, "python")
+    parts = {name[:-3]: read(os.path.join(folder, name)) for name in os.listdir(folder) if name.endswith(".py")}
     space = {"__name__": "probing_agent", "__builtins__": __builtins__, "PARTS": parts, "CODES": CODES, "STAY": {},
              "TEXT_MAX": 1 << 18, "RUN": run_part}
-    return run(os.path.join(PROBE, "python_agent.py"), "<probing agent>", space)
+    return run(os.path.join(folder, "agent.py"), "<probing agent>", space)
 
 
 class Parked(object):

@@ -1,6 +1,6 @@
 /* The deadlines of a job: its watcher, and the interrupter of code that has to end. */
 #include "inject/probe/debug/core.h"
-#include "inject/probe/python_job.h"
+#include "inject/probe/python/job.h"
 
 #define END_MS 1500u     /* for interrupted code to end */
 #define INTERRUPT_MS 50u /* before the next interruption; doubled up to */
@@ -103,8 +103,7 @@ static void fail_left(struct prb_python_job *job)
         prb_fail(&job->left, PRB_TIMEOUT,
                  "the code was interrupted but does not end: it stands at %s", job->where);
     else
-        prb_fail(&job->left, PRB_TIMEOUT,
-                 "the code was interrupted but does not end");
+        prb_fail(&job->left, PRB_TIMEOUT, "the code was interrupted but does not end");
     prb_error_remedy(&job->left,
                      "it is in a native call, or catches every exception; it is interrupted again "
                      "until it ends");

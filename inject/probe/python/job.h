@@ -1,6 +1,6 @@
 /*
- * A job, between the thread that watches it (python_job.c) and the one that runs it
- * (python_call.c). Lock order: the GIL, then a job's lock; who holds a job's lock never asks for
+ * A job, between the thread that watches it (job.c) and the one that runs it
+ * (call.c). Lock order: the GIL, then a job's lock; who holds a job's lock never asks for
  * the GIL.
  */
 #ifndef PRB_PROBE_PYTHON_JOB_H
@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "inject/probe/python.h"
-#include "inject/probe/python_api.h"
+#include "inject/probe/python/api.h"
+#include "inject/probe/python/python.h"
 
 #define PRB_PYTHON_WAITING_MAX (1u << 20) /* bytes of output that wait for the client */
 /* More of enum prb_python_kind; they run although nobody waits any more. */
@@ -119,7 +119,7 @@ bool prb_py_run(const struct prb_py_api *py, const char *source, const char *fil
 extern struct prb_py_method prb_py_run_method;
 /* The exception that is set, cleared, as text (bytes of UTF-8, never NULL) for a message. */
 const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size);
-/* The namespace of python_agent.py, a new reference; and the dict that outlives a detach. */
+/* The namespace of agent.py, a new reference; and the dict that outlives a detach. */
 struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err);
 /* CODES, STAY and the like into a namespace. */
 void prb_job_add_tables(const struct prb_py_api *py, struct prb_py *space);

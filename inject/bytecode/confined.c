@@ -1,6 +1,6 @@
-/* See bytecode_confined.h.  All is read through one descriptor of /proc/PID: no other process can
+/* See confined.h.  All is read through one descriptor of /proc/PID: no other process can
  * come under its number meanwhile. */
-#include "inject/bytecode_confined.h"
+#include "inject/bytecode/confined.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>

@@ -1,5 +1,5 @@
-/* The cache folder: see bytecode_cache.h.  Relies on openat(2) and rename(2). */
-#include "inject/bytecode_cache.h"
+/* The cache folder: see cache.h.  Relies on openat(2) and rename(2). */
+#include "inject/bytecode/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -27,7 +27,7 @@ def part(name, loaded=set()):
 
 
 def streams_of_process():
-    """The namespace of python_streams.py, made once for all agents: STAY has what outlives them."""
+    """The namespace of streams.py, made once for all agents: STAY has what outlives them."""
     made = STAY.get("streams")  # noqa: F821
     if made is None:
         made = {"__name__": __name__, "__builtins__": builtins}

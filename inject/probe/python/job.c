@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "inject/probe/debug/core.h"
-#include "inject/probe/python_job.h"
+#include "inject/probe/python/job.h"
 
 #define GIL_MS 1000
 #define CLOSE_MS 100u /* that the interpreter's end waits for running code */

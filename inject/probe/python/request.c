@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/probe/python.h"
+#include "inject/probe/python/python.h"
 #include "inject/probe/request.h"
 #include "inject/probe/settings.h"
 

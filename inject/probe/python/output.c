@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "inject/probe/python_job.h"
+#include "inject/probe/python/job.h"
 
 #define PIECE_MAX (256u << 10) /* bytes in one call of the sink */
 

@@ -1,10 +1,10 @@
 /* Byte code for one attach: see bytecode.h. */
-#include "inject/bytecode.h"
+#include "inject/bytecode/bytecode.h"
 
 #include <pthread.h>
 
-#include "inject/bytecode_cache.h"
-#include "inject/bytecode_run.h"
+#include "inject/bytecode/cache.h"
+#include "inject/bytecode/run.h"
 
 struct prb_bytecode {
     pid_t pid;

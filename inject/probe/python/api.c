@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "inject/probe/python_api.h"
+#include "inject/probe/python/api.h"
 
 static struct prb_py_api api;
 static bool found;

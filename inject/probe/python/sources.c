@@ -1,8 +1,8 @@
 /*
- * The table of python_sources.h.  debug/parts.inc, made by debug/parts.mk, has an array
+ * The table of sources.h.  ../debug/parts.inc, made by ../debug/parts.mk, has an array
  * debug_NAME_source of each part and a P(NAME) of each in DEBUG_PARTS.
  */
-#include "inject/probe/python_sources.h"
+#include "inject/probe/python/sources.h"
 
 #include <string.h>
 
@@ -11,25 +11,25 @@
 #define PARTS(P) P(agent) P(streams) P(show) P(frames) P(statements) P(complete) P(crash)
 
 static const char agent_source[] = {
-#include "inject/probe/python_agent.inc"
+#include "inject/probe/python/agent.inc"
 };
 static const char streams_source[] = {
-#include "inject/probe/python_streams.inc"
+#include "inject/probe/python/streams.inc"
 };
 static const char show_source[] = {
-#include "inject/probe/python_show.inc"
+#include "inject/probe/python/show.inc"
 };
 static const char frames_source[] = {
-#include "inject/probe/python_frames.inc"
+#include "inject/probe/python/frames.inc"
 };
 static const char statements_source[] = {
-#include "inject/probe/python_statements.inc"
+#include "inject/probe/python/statements.inc"
 };
 static const char complete_source[] = {
-#include "inject/probe/python_complete.inc"
+#include "inject/probe/python/complete.inc"
 };
 static const char crash_source[] = {
-#include "inject/probe/python_crash.inc"
+#include "inject/probe/python/crash.inc"
 };
 
 const struct prb_py_source prb_py_sources[] = {

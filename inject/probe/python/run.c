@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "inject/probe/debug/core.h"
-#include "inject/probe/python_bytecode.h"
-#include "inject/probe/python_job.h"
-#include "inject/probe/python_sources.h"
+#include "inject/probe/python/bytecode.h"
+#include "inject/probe/python/job.h"
+#include "inject/probe/python/sources.h"
 
 #define SLICE_NS 250000u /* of the GIL for us */
 #define BREATH_NS 50000u /* for another thread to get it */

@@ -1,5 +1,5 @@
 /*
- * What confines a target, so that a process of ours can be put under the same (bytecode_run.h says
+ * What confines a target, so that a process of ours can be put under the same (run.h says
  * when that is possible).  Relies on proc(5), namespaces(7), capabilities(7), credentials(7).
  */
 #ifndef PRB_INJECT_BYTECODE_CONFINED_H

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "inject/probe/debug/core.h"
-#include "inject/probe/python_job.h"
-#include "inject/probe/python_sources.h"
+#include "inject/probe/python/job.h"
+#include "inject/probe/python/sources.h"
 
 #define CAPSULE "probing.job"
 #define CLOSE_WAIT_NOTE "waits for running evaluations, bounded"

@@ -1,8 +1,8 @@
 /*
- * See python_bytecode.h.  PyMarshal_ReadObjectFromString trusts its bytes: only those with a right
+ * See bytecode.h.  PyMarshal_ReadObjectFromString trusts its bytes: only those with a right
  * check that were made by the same version of CPython come to it.
  */
-#include "inject/probe/python_bytecode.h"
+#include "inject/probe/python/bytecode.h"
 
 #include <pthread.h>
 #include <string.h>

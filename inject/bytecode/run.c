@@ -1,8 +1,8 @@
 /*
- * The process that compiles: see bytecode_run.h.  What stands between fork(2) and the program is
+ * The process that compiles: see run.h.  What stands between fork(2) and the program is
  * system calls alone, as other threads of ours may hold any lock.
  */
-#include "inject/bytecode_run.h"
+#include "inject/bytecode/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,10 @@
 #include <time.h>
 
 #include "base/file.h"
-#include "inject/bytecode_confined.h"
+#include "inject/bytecode/confined.h"
 #include "inject/probe/bytecode_form.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/python_sources.h"
+#include "inject/probe/python/sources.h"
 
 #define LIMIT_NS 3000000000u
 #define CPU_S 3

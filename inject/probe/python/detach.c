@@ -1,7 +1,7 @@
 /* Taking everything out of the interpreter: one more job, which somebody waits for. */
 #include <stdlib.h>
 
-#include "inject/probe/python_job.h"
+#include "inject/probe/python/job.h"
 
 struct detaching {
     pthread_mutex_t lock;

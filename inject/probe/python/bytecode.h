@@ -5,7 +5,7 @@
 #ifndef PRB_PROBE_PYTHON_BYTECODE_H
 #define PRB_PROBE_PYTHON_BYTECODE_H
 
-#include "inject/probe/python_api.h"
+#include "inject/probe/python/api.h"
 
 struct prb_bytecode_kept;
 void prb_bytecode_release(struct prb_bytecode_kept *kept);
