@@ -56,11 +56,12 @@ static bool take_client(struct prb_dap_client *client, const json_t *arguments,
                         struct prb_error *err)
 {
     bool lines_from_1 = true, columns_from_1 = true;
-    const char *format = "path", *name = "", *adapter = "";
+    const char *format = "path", *name = "", *adapter = "", *id = "";
     if (!prb_dap_get_text(arguments, "adapterID", &adapter, err) ||
         !prb_dap_get_flag(arguments, "linesStartAt1", &lines_from_1, err) ||
         !prb_dap_get_flag(arguments, "columnsStartAt1", &columns_from_1, err) ||
         !prb_dap_get_text(arguments, "pathFormat", &format, err) ||
+        !prb_dap_get_text(arguments, "clientID", &id, err) ||
         !prb_dap_get_text(arguments, "clientName", &name, err) ||
         !prb_dap_get_flag(arguments, "supportsProgressReporting", &client->progress, err) ||
         !prb_dap_get_flag(arguments, "supportsInvalidatedEvent", &client->invalidated, err) ||
@@ -75,6 +76,7 @@ static bool take_client(struct prb_dap_client *client, const json_t *arguments,
     client->lines_from_0 = !lines_from_1;
     client->columns_from_0 = !columns_from_1;
     client->uris = strcmp(format, "uri") == 0;
+    client->folds = strcmp(id, "vscode") == 0; /* and what is made of it */
     snprintf(client->name, sizeof client->name, "%s", name);
     return true;
 }

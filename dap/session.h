@@ -51,6 +51,7 @@ extern const struct prb_dap_host_ops prb_dap_host_alone;
 struct prb_dap_client {
     bool lines_from_0, columns_from_0, uris;
     bool progress, invalidated, memory, start_debugging, run_in_terminal, variable_type, paging;
+    bool folds; /* rows of a stack that are not the program's become one, and it takes more rows than it asked for */
     char name[64];
 };
 

@@ -83,6 +83,54 @@ static json_t *stack_of(struct prb_dap_session *session, const json_t *answer,
     return body;
 }
 
+static json_t *ask_rows(struct prb_dap_session *session, json_int_t thread, json_int_t start,
+                        json_int_t levels, struct prb_error *err)
+{
+    json_t *wanted =
+        json_pack("{s:I, s:I, s:I}", "threadId", thread, "startFrame", start, "levels", levels);
+    json_t *answer = prb_dap_ask(session, "stack", wanted, 0, err);
+    json_decref(wanted);
+    return answer;
+}
+
+/* The first row that is the program's own, or how many rows there are. */
+static json_int_t first_own(const json_t *rows)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach(rows, i, one)
+    {
+        if (!json_is_false(json_object_get(one, "own")))
+            break;
+    }
+    return (json_int_t)i;
+}
+
+/* For a client that shows all rows before the program's first as one: they do not count as levels,
+ * or it would show nothing else.  The protocol wants no more than were asked for, so others get no
+ * more; nor does who wants only the top. */
+static json_t *page_of(struct prb_dap_session *session, json_int_t thread, json_int_t start,
+                       json_int_t levels, struct prb_error *err)
+{
+    json_t *page = ask_rows(session, thread, start, levels, err);
+    const json_t *rows = json_object_get(page, "stackFrames");
+    json_int_t told = (json_int_t)json_array_size(rows);
+    bool goes_on = told == levels && told > 1 &&
+                   json_integer_value(json_object_get(page, "totalFrames")) > start + told;
+    if (!goes_on || !session->client.folds || !first_own(rows))
+        return page;
+    json_t *whole = ask_rows(session, thread, 0, 0, NULL);
+    rows = json_object_get(whole, "stackFrames");
+    json_int_t own = first_own(rows);
+    if (own < start || own == (json_int_t)json_array_size(rows)) {
+        json_decref(whole);
+        return page;
+    }
+    json_decref(page);
+    prb_dap_stack_page(whole, start, own - start + levels);
+    return whole;
+}
+
 static bool handle_stack(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                          struct prb_error *err)
 {
@@ -93,10 +141,7 @@ static bool handle_stack(struct prb_dap_session *session, json_t *arguments, jso
         return false;
     if (start < 0 || levels < 0)
         return prb_fail(err, PRB_USAGE, "startFrame and levels are not below 0");
-    json_t *wanted =
-        json_pack("{s:I, s:I, s:I}", "threadId", thread, "startFrame", start, "levels", levels);
-    json_t *answer = prb_dap_ask(session, "stack", wanted, 0, err);
-    json_decref(wanted);
+    json_t *answer = page_of(session, thread, start, levels, err);
     if (answer)
         *body_out = stack_of(session, answer, arguments, thread);
     json_decref(answer);

@@ -247,6 +247,33 @@ def test_commands(editor, job):
     leave(code, job)
 
 
+@pytest.fixture
+def layered(project):
+    """A program that waits 40 frames within a library."""
+    path = shutil.copy(os.path.join(training.SRCDIR, "tests", "targets", "layered.py"), str(project))
+    child = subprocess.Popen([sys.executable, path, "40"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"ready\n"
+    yield child
+    child.kill()
+    child.communicate()
+
+
+def test_pause_within_a_library(editor, layered):
+    """VS Code asks for 20 frames and makes one row of the library's: the program's own are there all the same, and shown."""
+    code = editor({"type": "probing", "processId": layered.pid}, vsix())
+    code.open("layered.py", 1)
+    code.press("F5")
+    code.debug_view()
+    code.press("F6")
+    code.stopped_in("train")
+    code.variable("layers")
+    code.picture("paused-within-a-library")
+    assert any("More Stack Frames" in row for row in code.stack())
+    code.press("Shift+F5")
+    code.ended()
+    assert layered.poll() is None
+
+
 def test_token(editor, job, listen, tmp_path):
     """By an address that is not loopback's, with a token: asked for, refused when wrong, then kept."""
     secret = tmp_path / "token"
