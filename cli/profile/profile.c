@@ -251,13 +251,22 @@ static void say(const char *format, ...)
     prb_out_note(text);
 }
 
+/* Seconds that processes were sampled, added up: they come and go. */
+static double process_seconds(const struct prb_profile *profile)
+{
+    double sum = 0;
+    for (size_t i = 0; i < profile->process_count; i++)
+        sum += profile->processes[i].end - profile->processes[i].start;
+    return profile->process_count > 1 ? sum : profile->seconds;
+}
+
 static void tell_counts(const struct prb_profile *profile)
 {
-    double looks = profile->process_count ? (double)profile->process_count : 1;
+    double seconds = process_seconds(profile);
     say("%llu samples in %.1f s (%.0f a second), %llu of threads; %llu dropped, %llu readings "
         "rejected, %llu skipped, %llu failed; late %.2f ms, at worst %.1f ms",
         (unsigned long long)profile->samples, profile->seconds,
-        profile->seconds > 0 ? (double)profile->samples / profile->seconds / looks : 0,
+        seconds > 0 ? (double)profile->samples / seconds : 0,
         (unsigned long long)profile->thread_samples, (unsigned long long)profile->dropped,
         (unsigned long long)profile->rejected, (unsigned long long)profile->skipped,
         (unsigned long long)profile->failed, profile->late * 1e3, profile->latest * 1e3);
@@ -265,7 +274,7 @@ static void tell_counts(const struct prb_profile *profile)
         say("native frames: no thread was stopped for longer than %.3f ms; %llu stacks of threads "
             "are of two moments",
             profile->longest_stop * 1e3, (unsigned long long)profile->moved);
-    if ((double)profile->skipped > 0.05 * profile->rate * profile->seconds * looks)
+    if ((double)profile->skipped > 0.05 * profile->rate * profile->seconds)
         say("the wanted rate of %g a second was not reached", profile->rate);
     if (profile->warning)
         prb_out_note(profile->warning);

@@ -103,10 +103,13 @@ static void warn(struct prb_rows *rows, const struct prb_profile *profile)
 {
     if (profile->warning)
         prb_rows_warn(rows, "%s", profile->warning);
-    else if (profile->dropped || profile->failed)
+    else if (profile->dropped)
         prb_rows_warn(rows, "%llu of %llu stacks were not told twice the same, and dropped",
                       (unsigned long long)profile->dropped,
                       (unsigned long long)profile->thread_samples);
+    else if (!profile->samples && profile->failed)
+        prb_rows_warn(rows, "none of %llu looks told anything",
+                      (unsigned long long)profile->failed);
 }
 
 bool prb_profiling_rows(struct prb_rows *rows, struct prb_error *err)

@@ -1,6 +1,7 @@
 """`probing profile -- PROGRAM`: what it starts is found, told of and ended as a shell would, whatever the program does."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -74,6 +75,24 @@ def test_waiting_costs_little(tmp_path):
     run(tmp_path / "p.txt", "--", "sleep", "4")
     after = os.times()
     assert after.children_user + after.children_system - before.children_user - before.children_system < 1
+
+
+SHORT = """
+import subprocess, sys
+for number in range(8):
+    subprocess.run([sys.executable, "-c", "import time\\nend = time.time() + 0.4\\nwhile time.time() < end: pass"])
+"""
+
+
+def test_rate_of_short_lives(any_python, tmp_path):
+    """Samples a second of a process, while it lived; and a query of the file has nothing to warn of when none was dropped."""
+    done = run(tmp_path / "p.db", "-s", "-r", "50", "--", any_python.executable, "-c", SHORT)
+    assert done.returncode == 0, done.stderr
+    rate = float(re.search(r"\((\d+) a second\)", done.stderr).group(1))
+    dropped = int(re.search(r"(\d+) dropped", done.stderr).group(1))
+    assert 25 < rate < 60, done.stderr  # 8 of the 9 processes lived for a tenth of the time
+    asked = probing("-t", tmp_path / "p.db", "query", "SELECT count(*) FROM profiling_data", check=False)
+    assert bool(asked.stderr) == bool(dropped), (asked.stderr, done.stderr)
 
 
 SCRIPT = "sleep 0.2; {python} -c '{first}'; sleep 0.5; {python} -c '{second}'; exit 6"
