@@ -3,6 +3,9 @@
  *
  * Every request gets any number of parts (output as it comes) and exactly one end.  One connection
  * serves one thread of the caller; requests of one connection may overlap (cancel is one).
+ *
+ * Errors of every request, beside its own: GONE (the probe ended or hung up), TIMEOUT (it takes no
+ * message or does not answer), CORRUPT (its answer makes no sense), NOMEM, and what the probe says.
  */
 #ifndef PRB_INJECT_CONTROL_H
 #define PRB_INJECT_CONTROL_H
@@ -54,25 +57,31 @@ struct prb_eval_result {
     double seconds;  /* in the target */
 };
 
+/* Run code in the target and wait for its end.  True also when the code raised: see result, freed
+ * by prb_eval_result_free.  Errors: BUSY (the GIL was not to be had, or too many run; nothing ran),
+ * USAGE (code too large). */
 PRB_API bool prb_control_eval(struct prb_control *control, const struct prb_eval_options *options,
                               struct prb_eval_result *result, struct prb_error *err);
 PRB_API void prb_eval_result_free(struct prb_eval_result *result);
 
-/* Names that complete text at cursor; freed by prb_strings_free. */
+/* Strings of an answer, freed by prb_strings_free. */
 struct prb_strings {
     char **items;
     size_t count;
 };
+/* The names that complete text at cursor (bytes), those of the frame of thread (as in
+ * prb_eval_options; 0: none) among them. */
 PRB_API bool prb_control_complete(struct prb_control *control, const char *text, size_t cursor,
                                   uint64_t thread, struct prb_strings *out, struct prb_error *err);
 PRB_API void prb_strings_free(struct prb_strings *strings);
 
-/* Settings of the probe: key, value, unit and doc, as "key\tvalue\tdefault\tunit\tdoc" (list), or
- * one value. */
+/* Settings of the probe.  All, each as "key\tvalue\tdefault\tunit\tdoc". */
 PRB_API bool prb_control_config_list(struct prb_control *control, struct prb_strings *out,
                                      struct prb_error *err);
+/* One value, freed by the caller.  Errors: NOT_FOUND (no such setting). */
 PRB_API bool prb_control_config_get(struct prb_control *control, const char *key, char **value,
                                     struct prb_error *err);
+/* Errors: NOT_FOUND; USAGE (not of its kind, or out of its bounds). */
 PRB_API bool prb_control_config_set(struct prb_control *control, const char *key, const char *value,
                                     struct prb_error *err);
 

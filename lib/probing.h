@@ -60,9 +60,11 @@ struct prb_error {
     char remedy[360]; /* what the user can do, or "" */
 };
 
+/* "not found" and so on, as PRB_CODES has it; "unknown" for what is no code.  Never freed. */
 PRB_API const char *prb_code_name(enum prb_code code);
 /* The command line's exit status for a code. */
 PRB_API int prb_code_exit(enum prb_code code);
+/* "0.1.0".  Never freed. */
 PRB_API const char *prb_version(void);
 /* Of count names the one that a mistyped name was meant to be, or of which it is the beginning; NULL: none is near. */
 PRB_API const char *prb_nearest(const char *name, const char *const *names, size_t count);
@@ -256,6 +258,7 @@ struct prb_stack_groups {
     struct prb_stack_group *items; /* largest first */
     size_t count;
 };
+/* Free with prb_stack_groups_free; NULL: NOMEM. */
 PRB_API struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_stack_groups_free(struct prb_stack_groups *groups);
 
