@@ -186,19 +186,44 @@ static void print_branches(struct picture *picture, const size_t *indices, size_
     }
 }
 
+/* Mark what is below a task, itself included; room: for as many as there are tasks. */
+static void mark_below(const struct prb_async_tasks *tasks, size_t from, unsigned char *marked,
+                       size_t *room)
+{
+    size_t open = 0;
+    marked[from] = 1;
+    room[open++] = from;
+    while (open) {
+        const struct prb_async_task *task = &tasks->items[room[--open]];
+        for (size_t i = 0; i < task->awaits_count; i++) {
+            if (marked[task->awaits[i]])
+                continue;
+            marked[task->awaits[i]] = 1;
+            room[open++] = task->awaits[i];
+        }
+    }
+}
+
 /* Those that nobody waits for; and of a ring of tasks that wait for each other, one. */
 static void print_tree(struct picture *picture, const size_t *members, size_t count)
 {
+    const struct prb_async_tasks *tasks = picture->tasks;
     PRB_AUTO_FREE size_t *roots = calloc(count + 1, sizeof *roots);
+    PRB_AUTO_FREE size_t *room = calloc(tasks->count + 1, sizeof *room);
+    PRB_AUTO_FREE unsigned char *marked = calloc(tasks->count + 1, 1);
     const struct branch trunk = {"", 0};
     size_t root_count = 0;
-    if (!roots)
+    if (!roots || !room || !marked)
         return;
-    for (size_t i = 0; i < count; i++)
-        if (!picture->tasks->items[members[i]].awaited_by_count)
+    for (int rings = 0; rings < 2; rings++)
+        for (size_t i = 0; i < count; i++) {
+            if (rings ? marked[members[i]] : tasks->items[members[i]].awaited_by_count > 0)
+                continue;
             roots[root_count++] = members[i];
+            mark_below(tasks, members[i], marked, room);
+        }
     print_branches(picture, roots, root_count, &trunk);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) /* below what is drawn of a deep tree */
         if (!picture->drawn[members[i]])
             print_branch(picture, members[i], true, &trunk);
 }

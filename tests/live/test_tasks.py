@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from target import SRCDIR, probing, query
+from target import SRCDIR, Target, probing, query
 
 SCHEMA = os.path.join(SRCDIR, "lib", "target", "tasks.schema.json")
 
@@ -170,3 +170,31 @@ def test_backtrace(start, python):
     assert "run_forever" in {name for _, name in rows[5:]}
     text = probing("-t", target.pid, "backtrace", "--async").stdout
     assert text.index("blocking") < text.index("waits") < text.index("run_forever")
+
+
+RING = """
+import asyncio, os
+async def main():
+    async def first(): await second_task
+    async def second(): await first_task
+    first_task = asyncio.ensure_future(first())
+    second_task = asyncio.ensure_future(second())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    os.write(1, b"ready\\n")
+    await asyncio.sleep(1000)
+asyncio.get_event_loop().run_until_complete(main()) if not hasattr(asyncio, "run") else asyncio.run(main())
+"""
+
+
+def test_ring(any_python, tmp_path):
+    """Tasks that wait for each other: drawn once, as one more root, and only the last root ends the trunk."""
+    (tmp_path / "ring.py").write_text(RING)
+    target = Target(any_python, "ring.py", folder=str(tmp_path))
+    try:
+        lines = probing("-t", target.pid, "tasks", "--tree").stdout.splitlines()
+    finally:
+        target.end()
+    trunk = [line for line in lines if line[:1] in ("├", "└")]
+    assert [line[0] for line in trunk] == ["├", "└"], lines
+    assert "main" in trunk[0] and sum("see above" in line for line in lines) == 1, lines
