@@ -13,11 +13,19 @@ void prb_unwinder_pages_free(struct prb_unwinder *u)
         free(u->pages.items[i].bytes);
 }
 
-void prb_unwinder_pages_forget(struct prb_unwinder *u)
+void prb_unwinder_pages_forget(struct prb_unwinder *u, bool code)
 {
     for (size_t i = 0; i < PRB_PAGES; i++)
-        u->pages.items[i].addr = UINT64_MAX; /* no page begins there */
-    memset(u->pcs, 0, sizeof u->pcs);
+        if (code || !u->pages.items[i].of_file)
+            u->pages.items[i].addr = UINT64_MAX; /* no page begins there */
+    if (code)
+        memset(u->pcs, 0, sizeof u->pcs);
+}
+
+static const struct prb_map *map_of(struct prb_unwinder *u, prb_addr addr)
+{
+    const struct prb_maps *maps = prb_proc_maps(u->modules->proc, false, NULL);
+    return maps ? prb_maps_find(maps, addr) : NULL;
 }
 
 /* The page at an aligned address, or NULL when it cannot be read. */
@@ -28,7 +36,9 @@ static const uint8_t *page_at(struct prb_unwinder *u, prb_addr addr)
         return page->readable ? page->bytes : NULL;
     if (!page->bytes && !(page->bytes = malloc(PRB_PAGE)))
         return NULL;
+    const struct prb_map *map = map_of(u, addr);
     page->addr = addr;
+    page->of_file = map && map->inode && !map->writable;
     page->readable = prb_mem_read_some(u->mem, addr, page->bytes, PRB_PAGE) == PRB_PAGE;
     return page->readable ? page->bytes : NULL;
 }
@@ -62,8 +72,7 @@ bool prb_unwinder_word(struct prb_unwinder *u, prb_addr addr, uint64_t *out)
 
 static bool is_executable(struct prb_unwinder *u, prb_addr pc)
 {
-    const struct prb_maps *maps = prb_proc_maps(u->modules->proc, false, NULL);
-    const struct prb_map *map = maps ? prb_maps_find(maps, pc) : NULL;
+    const struct prb_map *map = map_of(u, pc);
     return map && map->executable;
 }
 

@@ -52,7 +52,8 @@ void prb_unwinder_limit(struct prb_unwinder *unwinder, size_t frames_max);
  * and rows given out. */
 void prb_unwinder_renew(struct prb_unwinder *unwinder);
 
-/* The next of many looks: as prb_unwinder_renew, but that the maps are not read again. */
+/* The next of many looks: as prb_unwinder_renew, but that the maps, and the code that lies there,
+ * are believed to be as they were. */
 void prb_unwinder_again(struct prb_unwinder *unwinder);
 /* A number that differs when the target has mapped other code, as of the last renewal. */
 uint64_t prb_unwinder_code(const struct prb_unwinder *unwinder);
@@ -80,18 +81,6 @@ enum prb_stop_rule {
  * caller waits. */
 typedef void prb_during_stop_fn(void *context);
 
-/*
- * Take registers and stack bytes of a task.  Of a core or snapshot: what it holds.  Of a live
- * process: of a thread that is blocked or stopped already, what /proc tells (stack pointer and
- * program counter only); of any other, all registers, with the thread stopped for the copy
- * (PTRACE_SEIZE, PTRACE_INTERRUPT) and nothing else. Never stopped: threads that wait in a system
- * call which would end in EINTR (struct prb_arch, fragile_syscalls). Errors: GONE (it ended), BUSY
- * (it runs, and another tracer holds it or rule forbids), TIMEOUT (it could not be stopped),
- * PERMISSION.
- */
-bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
-                          enum prb_stop_rule rule, prb_during_stop_fn *during_stop, void *context,
-                          struct prb_thread_copy *out, struct prb_error *err);
 /* Say why the kernel refused to let a thread be stopped (sys: its errno).  Returns false. */
 bool prb_stop_refused(struct prb_proc *proc, pid_t tid, int sys, struct prb_error *err);
 /*

@@ -11,7 +11,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/procfs.h>
@@ -21,7 +20,7 @@
 #include <time.h>
 
 #include "arch/arch.h"
-#include "native/native.h"
+#include "native/unwinder.h"
 
 #define BLOCKED_TRIES 3         /* readings of a blocked thread that moves meanwhile */
 #define STOP_WAIT_NS 1000000000 /* it did not stop: uninterruptible, or no processor for it */
@@ -39,33 +38,44 @@ void prb_thread_copy_deinit(struct prb_thread_copy *copy)
 #define FIRST_BYTES 49152
 #define STILL_PAGE 4096
 
-static bool reserve_stack(struct prb_thread_copy *copy, size_t bytes, struct prb_error *err)
-{
-    uint8_t *grown = realloc(copy->stack, bytes);
-    if (!grown)
-        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
-    copy->stack = grown;
-    return true;
-}
-
-/* copy->stack has room for PRB_STACK_COPY_MAX bytes if roomy, else for FIRST_BYTES. */
-static void read_stack(struct prb_mem *mem, prb_addr sp, bool roomy, struct prb_thread_copy *copy)
+/* copy->stack has room for PRB_STACK_COPY_MAX bytes. */
+static void read_stack(struct prb_mem *mem, prb_addr sp, struct prb_thread_copy *copy)
 {
     copy->stack_start = sp;
     copy->stack_len = prb_mem_read_some(mem, sp, copy->stack, FIRST_BYTES);
-    if (copy->stack_len == FIRST_BYTES && (roomy || reserve_stack(copy, PRB_STACK_COPY_MAX, NULL)))
+    if (copy->stack_len == FIRST_BYTES)
         copy->stack_len += prb_mem_read_some(mem, sp + FIRST_BYTES, copy->stack + FIRST_BYTES,
                                              PRB_STACK_COPY_MAX - FIRST_BYTES);
 }
 
-/* Give back what was not used, and the copy to the caller. */
-static bool deliver(struct prb_thread_copy *copy, struct prb_thread_copy *out)
+/* What lies in the staging area, to the caller. */
+static bool deliver(const struct prb_thread_copy *copy, struct prb_thread_copy *out,
+                    struct prb_error *err)
 {
-    uint8_t *fitting = realloc(copy->stack, copy->stack_len ? copy->stack_len : 1);
-    if (fitting)
-        copy->stack = fitting;
+    uint8_t *stack = malloc(copy->stack_len ? copy->stack_len : 1);
+    if (!stack)
+        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
+    memcpy(stack, copy->stack, copy->stack_len);
     *out = *copy;
-    copy->stack = NULL;
+    out->stack = stack;
+    return true;
+}
+
+void prb_stops_deinit(struct prb_stops *stops)
+{
+    prb_stopper_free(stops->thread);
+    free(stops->staging);
+    *stops = (struct prb_stops){0};
+}
+
+/* Page faults here, not while a thread is stopped. */
+static bool make_staging(struct prb_stops *stops, struct prb_error *err)
+{
+    if (stops->staging)
+        return true;
+    if (!(stops->staging = malloc(PRB_STACK_COPY_MAX)))
+        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
+    memset(stops->staging, 0, PRB_STACK_COPY_MAX);
     return true;
 }
 
@@ -88,7 +98,7 @@ static bool copy_blocked(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
     if (!prb_proc_syscall(proc, tid, &call, err))
         return false;
     for (int try = 0; try < BLOCKED_TRIES && !call.running; try++) {
-        read_stack(mem, call.sp, false, copy);
+        read_stack(mem, call.sp, copy);
         if (!prb_proc_syscall(proc, tid, &again, err))
             return false;
         if (same_call(&call, &again)) {
@@ -143,7 +153,8 @@ struct stop {
     pid_t tid;
     prb_during_stop_fn *during;
     void *context;
-    struct prb_thread_copy *copy;
+    struct prb_stops *stops;
+    struct prb_thread_copy *copy; /* its stack is the staging area */
     struct prb_error err;
     int sys;   /* errno of a PTRACE_SEIZE that was refused */
     bool done; /* the copy is good */
@@ -179,14 +190,6 @@ static bool await_stop(pid_t tid, int *status_out, int64_t *since_out)
     return got == tid;
 }
 
-/* So that nobody takes the processor from us while the target is stopped.  Where it is not allowed,
- * we do without. */
-static void hurry(void)
-{
-    struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
-    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
-}
-
 static bool copy_stopped(struct stop *stop)
 {
     const struct prb_arch *arch = prb_arch_host();
@@ -196,7 +199,7 @@ static bool copy_stopped(struct stop *stop)
         return prb_fail_sys(&stop->err, errno, "thread %d: its registers", (int)stop->tid);
     if (!prb_arch_registers(arch, &gregset, iov.iov_len, &stop->copy->registers, &stop->err))
         return false;
-    read_stack(stop->mem, stop->copy->registers.value[arch->sp], true, stop->copy);
+    read_stack(stop->mem, stop->copy->registers.value[arch->sp], stop->copy);
     if (stop->during)
         stop->during(stop->context);
     return true;
@@ -219,17 +222,13 @@ static bool interrupt_and_copy(struct stop *stop)
     return good;
 }
 
-static void *stop_main(void *argument)
+static void seize_and_copy(void *argument)
 {
     struct stop *stop = argument;
-    int old;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-    hurry();
     if (ptrace(PTRACE_SEIZE, stop->tid, NULL, NULL))
         stop->sys = errno;
     else
         stop->done = interrupt_and_copy(stop);
-    return NULL;
 }
 
 bool prb_stop_refused(struct prb_proc *proc, pid_t tid, int sys, struct prb_error *err)
@@ -243,31 +242,14 @@ bool prb_stop_refused(struct prb_proc *proc, pid_t tid, int sys, struct prb_erro
 
 static bool copy_by_stop(struct prb_proc *proc, struct stop *stop, struct prb_error *err)
 {
-    if (!reserve_stack(stop->copy, PRB_STACK_COPY_MAX, err))
+    struct prb_error failure = {0};
+    if (!prb_stopper_run(&stop->stops->thread, seize_and_copy, stop, STOP_WAIT_NS, &failure)) {
+        if (failure.code == PRB_TIMEOUT)
+            prb_fail(&failure, PRB_TIMEOUT, "thread %d did not stop within %d ms", (int)stop->tid,
+                     STOP_WAIT_NS / 1000000);
+        if (err)
+            *err = failure;
         return false;
-    /* Page faults here, not while it is stopped. */
-    memset(stop->copy->stack, 0, PRB_STACK_COPY_MAX);
-    /* The caller's signal handlers have no business in our thread. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t tracer;
-    int failed = pthread_create(&tracer, NULL, stop_main, stop);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
-        return prb_fail_sys(err, failed, "cannot start a thread");
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += STOP_WAIT_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    if (pthread_clockjoin_np(tracer, NULL, CLOCK_MONOTONIC, &until)) {
-        pthread_cancel(tracer);
-        void *result;
-        pthread_join(tracer, &result);
-        if (result == PTHREAD_CANCELED)
-            return prb_fail(err, PRB_TIMEOUT, "thread %d did not stop within %d ms", (int)stop->tid,
-                            STOP_WAIT_NS / 1000000);
     }
     if (stop->sys)
         return prb_stop_refused(proc, stop->tid, stop->sys, err);
@@ -303,7 +285,7 @@ static bool take_live(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
             return true;
         /* What /proc told is better than nothing. */
         stop->copy->registers = told;
-        read_stack(mem, call.sp, false, stop->copy);
+        read_stack(mem, call.sp, stop->copy);
         return true;
     }
     if (rule == PRB_STOP_NEVER)
@@ -311,38 +293,40 @@ static bool take_live(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
     return copy_by_stop(proc, stop, err);
 }
 
-/* What stands still needs no copy of its own moment: the rest is read page by page as the walk comes
- * to it, and no more, since in a snapshot every page counts. */
-static bool read_still_stack(struct prb_mem *mem, prb_addr sp, struct prb_thread_copy *copy,
-                             struct prb_error *err)
+/* What stands still needs no copy of its own moment: the rest is read page by page as the walk
+ * comes to it, and no more, since in a snapshot every page counts. */
+static void read_still_stack(struct prb_mem *mem, prb_addr sp, struct prb_thread_copy *copy)
 {
-    size_t room = STILL_PAGE - sp % STILL_PAGE;
-    if (!reserve_stack(copy, room, err))
-        return false;
     copy->stack_start = sp;
-    copy->stack_len = prb_mem_read_some(mem, sp, copy->stack, room);
-    return true;
+    copy->stack_len = prb_mem_read_some(mem, sp, copy->stack, STILL_PAGE - sp % STILL_PAGE);
 }
 
 static bool take_saved(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
                        struct prb_thread_copy *copy, struct prb_error *err)
 {
     unsigned sp = prb_arch_host()->sp;
-    return prb_proc_registers(proc, tid, &copy->registers, err) &&
-           (!prb_register_known(&copy->registers, sp) ||
-            read_still_stack(mem, copy->registers.value[sp], copy, err));
+    if (!prb_proc_registers(proc, tid, &copy->registers, err))
+        return false;
+    if (prb_register_known(&copy->registers, sp))
+        read_still_stack(mem, copy->registers.value[sp], copy);
+    return true;
 }
 
 bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
                           enum prb_stop_rule rule, prb_during_stop_fn *during_stop, void *context,
-                          struct prb_thread_copy *out, struct prb_error *err)
+                          struct prb_stops *stops, struct prb_thread_copy *out,
+                          struct prb_error *err)
 {
-    PRB_AUTO(prb_thread_copy) struct prb_thread_copy copy = {0};
-    if (!reserve_stack(&copy, FIRST_BYTES, err))
+    if (!make_staging(stops, err))
         return false;
-    struct stop stop = {
-        .mem = mem, .tid = tid, .during = during_stop, .context = context, .copy = &copy};
+    struct prb_thread_copy copy = {.stack = stops->staging};
+    struct stop stop = {.mem = mem,
+                        .tid = tid,
+                        .during = during_stop,
+                        .context = context,
+                        .stops = stops,
+                        .copy = &copy};
     bool good = prb_proc_live(proc) ? take_live(proc, mem, tid, rule, &stop, err)
                                     : take_saved(proc, mem, tid, &copy, err);
-    return good && deliver(&copy, out);
+    return good && deliver(&copy, out, err);
 }

@@ -125,7 +125,7 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
 
 void prb_unwinder_again(struct prb_unwinder *u)
 {
-    prb_unwinder_pages_forget(u);
+    prb_unwinder_pages_forget(u, false);
     prb_arena_deinit(&u->arena);
     u->arena = (struct prb_arena){0};
 }
@@ -138,6 +138,7 @@ void prb_unwinder_renew(struct prb_unwinder *u)
     prb_unwinder_again(u);
     /* Without memory for it the old modules serve on. */
     prb_unwind_tables_follow(u, true);
+    prb_unwinder_pages_forget(u, true);
     if (u->code != code)
         u->lib->unw_flush_cache(u->space, 0, 0);
 }
@@ -151,6 +152,7 @@ void prb_unwinder_free(struct prb_unwinder *u)
     prb_unwinder_pages_free(u);
     prb_arena_deinit(&u->arena);
     prb_modules_deinit(&u->own);
+    prb_stops_deinit(&u->stops);
     free(u->tables);
     free(u);
 }
@@ -323,13 +325,13 @@ bool prb_thread_unwind(struct prb_unwinder *u, struct prb_proc *proc, pid_t tid,
     PRB_AUTO(prb_thread_copy) struct prb_thread_copy better = {0};
     bool suffices;
     if (!prb_thread_copy_take(proc, u->mem, tid, may_stop ? PRB_STOP_RUNNING : PRB_STOP_NEVER,
-                              during_stop, context, &copy, err) ||
+                              during_stop, context, &u->stops, &copy, err) ||
         !prb_unwind(u, &copy, stack_out, &suffices, err))
         return false;
     struct prb_native_stack again;
     if (!suffices && may_stop && prb_proc_live(proc) && copy.stopped == 0 &&
-        prb_thread_copy_take(proc, u->mem, tid, PRB_STOP_USEFUL, during_stop, context, &better,
-                             NULL) &&
+        prb_thread_copy_take(proc, u->mem, tid, PRB_STOP_USEFUL, during_stop, context, &u->stops,
+                             &better, NULL) &&
         better.stopped > 0 && prb_unwind(u, &better, &again, &suffices, NULL)) {
         *stack_out = again;
         *copy_out = better;

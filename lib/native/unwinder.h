@@ -8,6 +8,7 @@
 #include "arch/arch.h"
 #include "native/libraries.h"
 #include "native/native.h"
+#include "native/stopper.h"
 
 #define PRB_PAGE 4096
 #define PRB_PAGES 1024 /* of the page cache: 4 MiB at the most; a power of two */
@@ -19,6 +20,7 @@ struct prb_pages {
         prb_addr addr;
         uint8_t *bytes; /* NULL: never used */
         bool readable;
+        bool of_file; /* and not writable: as lasting as the map */
     } items[PRB_PAGES];
 };
 
@@ -39,6 +41,13 @@ struct prb_pc {
     bool known, executable, after_call, signal_return;
 };
 
+/* What stops of threads use again and again: who makes them, and where their stacks are copied to.
+ */
+struct prb_stops {
+    struct prb_stopper *thread;
+    uint8_t *staging; /* PRB_STACK_COPY_MAX bytes, none of which will fault */
+};
+
 struct prb_unwinder {
     struct prb_modules *modules; /* the caller's, or own */
     struct prb_modules own;      /* of the target as it is now, once it has mapped other code */
@@ -54,6 +63,8 @@ struct prb_unwinder {
     const struct prb_libunwind *lib;
     unw_addr_space_t space;
 
+    struct prb_stops stops;
+
     /* of the walk now under way */
     const struct prb_thread_copy *copy;
     struct prb_registers registers; /* at the cursor's start */
@@ -61,6 +72,23 @@ struct prb_unwinder {
     bool missing;                   /* code without unwind information */
     unsigned reads;                 /* words read in this step */
 };
+
+/* ---- stop.c ---- */
+
+/*
+ * Take registers and stack bytes of a task.  Of a core or snapshot: what it holds.  Of a live
+ * process: of a thread that is blocked or stopped already, what /proc tells (stack pointer and
+ * program counter only); of any other, all registers, with the thread stopped for the copy
+ * (PTRACE_SEIZE, PTRACE_INTERRUPT) and nothing else. Never stopped: threads that wait in a system
+ * call which would end in EINTR (struct prb_arch, fragile_syscalls). Errors: GONE (it ended), BUSY
+ * (it runs, and another tracer holds it or rule forbids), TIMEOUT (it could not be stopped),
+ * PERMISSION.  stops begins as {0}.
+ */
+bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
+                          enum prb_stop_rule rule, prb_during_stop_fn *during_stop, void *context,
+                          struct prb_stops *stops, struct prb_thread_copy *out,
+                          struct prb_error *err);
+void prb_stops_deinit(struct prb_stops *stops);
 
 #define PRB_STEP_READS_MAX 200000 /* words one step may read: a location expression can loop */
 
@@ -70,7 +98,8 @@ struct prb_unwinder {
 bool prb_unwinder_read(struct prb_unwinder *u, prb_addr addr, void *out, size_t len);
 bool prb_unwinder_word(struct prb_unwinder *u, prb_addr addr, uint64_t *out);
 void prb_unwinder_pages_free(struct prb_unwinder *u);
-void prb_unwinder_pages_forget(struct prb_unwinder *u);
+/* All that is not of a file, or also what is known of code. */
+void prb_unwinder_pages_forget(struct prb_unwinder *u, bool code);
 /* Executable, after a call, signal return: once for each program counter. */
 const struct prb_pc *prb_unwinder_pc(struct prb_unwinder *u, prb_addr pc);
 
