@@ -52,10 +52,15 @@ static void place(struct drawing *drawing, uint32_t function, int line, unsigned
     else if (file)
         snprintf(where, sizeof where, " (%s)", file);
     unsigned wide = prb_out_width(name, strlen(name)), more = prb_out_width(where, strlen(where));
+    while (wide + more > columns && file && line && (slash = strchr(file, '/')) && slash[1]) {
+        file = slash + 1; /* folders give way before the name does */
+        snprintf(where, sizeof where, " (…/%s:%d)", file, line);
+        more = prb_out_width(where, strlen(where));
+    }
     if (wide + more <= columns) {
         cut(drawing, name, wide);
         cut(drawing, where, more);
-    } else if (more + 12 <= columns) { /* the name gives way first, to what tells it still */
+    } else if (more + 12 <= columns) { /* then the name, to what tells it still */
         cut(drawing, name, columns - more);
         cut(drawing, where, more);
     } else {

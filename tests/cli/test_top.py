@@ -153,6 +153,23 @@ def test_terminal_is_given_back(screen):
     assert view.shown()[-1] == "" or "heavy" not in view.shown()[-1]
 
 
+def test_folders_give_way_before_names(probing, tmp_path):
+    name = "a_function_with_a_long_name"
+    folder = tmp_path / "quite" / "some" / "folders" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "work.py").write_text("print(1, flush=True)\ndef {0}():\n    while True: pass\n{0}()\n".format(name))
+    target = subprocess.Popen([sys.executable, "-c", "import quite.some.folders.deep.work"], stdout=subprocess.PIPE,
+                              env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    try:
+        target.stdout.readline()
+        out = probing("-t", target.pid, "top", "--count", 1, env={**os.environ, "COLUMNS": "80"}).works()
+        assert re.search(name + r" \(…/(deep/)?work.py:\d+\)", out), out
+    finally:
+        target.kill()
+        target.wait()
+        target.stdout.close()
+
+
 def test_no_terminal(probing, watched):
     out = probing("-t", watched, "top", "--count", 2, "--delay", "0.3").works()
     pictures = out.strip().split("\n\n")
