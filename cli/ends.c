@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -32,19 +33,28 @@ static bool pass_on(pid_t child, int ends)
     return any;
 }
 
+static bool has_ended(pid_t child)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid;
+}
+
+/* Between two looks where its end cannot be waited for by a descriptor (before Linux 5.3). */
+#define LOOK_MS 50
+
 bool prb_await_child(pid_t child, int ends, double seconds, bool *signalled)
 {
     PRB_AUTO_FD int process = (int)syscall(SYS_pidfd_open, child, 0);
     struct pollfd fds[] = {{.fd = process, .events = POLLIN}, {.fd = ends, .events = POLLIN}};
-    bool any = false;
-    while (process >= 0) {
-        int ready = poll(fds, 2, seconds < 0 ? -1 : (int)(seconds * 1e3));
+    int wait_ms = seconds >= 0 ? (int)(seconds * 1e3) : process >= 0 ? -1 : LOOK_MS;
+    bool any = false, over = false;
+    while (!over) {
+        int ready = poll(fds, 2, wait_ms);
         if (ready > 0 && fds[1].revents)
             any |= pass_on(child, ends);
-        if (ready >= 0 && (fds[0].revents || seconds >= 0))
-            break;
+        over = ready >= 0 && (seconds >= 0 || has_ended(child));
     }
     if (signalled)
         *signalled = any;
-    return process < 0 || fds[0].revents;
+    return has_ended(child);
 }

@@ -208,7 +208,10 @@ static bool add_child(struct prb_profiler *profiler, const struct profiling *p, 
     bool signalled = false;
     double pause = PAUSE_LEAST;
     while (!prb_profiler_add(profiler, p->child, err) && !prb_profiler_follow(profiler, p->child)) {
-        if (prb_await_child(p->child, ends, pause, &signalled) || signalled)
+        if (prb_await_child(p->child, ends, pause, &signalled))
+            return prb_cli_fail(err, PRB_NOT_PYTHON, "", "%s ended, and no Python was seen in it",
+                                p->run->arguments[0]);
+        if (signalled)
             return false;
         pause = pause < PAUSE_MOST ? 1.2 * pause : PAUSE_MOST;
     }

@@ -174,29 +174,57 @@ def mean_step(job):
     return told["mean"]
 
 
+BEGIN, WINDOW = 1.2, 0.8  # seconds: until a command samples, and of a period
+
+
+def ticks(pid):
+    """Processor time of a process, seconds."""
+    with open("/proc/{}/stat".format(pid)) as file:
+        words = file.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def pair(job, command):
+    """Steps of a period without and of one with the command, which began before: how much longer (%), the command's share
+    of a core (%), and what it said."""
+    job.period()
+    time.sleep(WINDOW)
+    alone = mean_step(job)
+    with tempfile.TemporaryFile() as said:
+        child = command and subprocess.Popen(list(map(str, command)), stdout=said, stderr=subprocess.STDOUT,
+                                             stdin=subprocess.DEVNULL)
+        time.sleep(BEGIN)
+        job.period()
+        before = ticks(child.pid) if child else 0
+        time.sleep(WINDOW)
+        slower = 100 * (mean_step(job) / alone - 1)
+        core = 100 * (ticks(child.pid) - before) / WINDOW if child else 0
+        if child:
+            child.wait(60)
+        said.seek(0)
+        return slower, core, said.read().decode("utf-8", "replace")
+
+
 def slow_down(figures, options, job):
-    """Mean training step beside a profile at 100 Hz, by pairs of periods without and with it."""
-    seconds = 2 if options.quick else 5
-    ways = [("profile", lambda: profile(job.pid, 100, seconds)), ("profile --native", lambda: profile(job.pid, 100, seconds, "--native"))]
+    """Mean training step beside a profile at 100 Hz, by pairs of periods without and with it, and beside nothing: what the
+    machine's own noise makes of such a pair."""
+    seconds = BEGIN + 2 * WINDOW
+    ours = [live.PROBING, "-t", job.pid, "profile", "-r", 100, "-d", seconds, "-f", "collapsed", "-o", "/dev/null"]
+    ways = [("nothing", [], None), ("`profile` at 100 Hz", ours, 1), ("`profile --native` at 100 Hz", ours + ["--native"], 5)]
     if peer("py-spy"):
-        ways.append(("py-spy record", lambda: py_spy(job.pid, 100, 2)))
-    for name, beside in ways:
-        ratios, told = [], []
-        for _ in range(2 if options.quick or "py-spy" in name else 4):
-            job.period()
-            time.sleep(seconds)
-            alone = mean_step(job)
-            told.append(beside())
-            ratios.append(mean_step(job) / alone)
-        slower, ours = 100 * (statistics.median(ratios) - 1), "probing" if "py-spy" not in name else None
-        reached = statistics.median(one["samples"] for one in told) if ours else 0
-        figures.add("training step of 160 threads beside `{}` at 100 Hz".format(name), slower,
-                    "% longer" + (" ({:.0f} Hz reached, {:.1f} % of a core)".format(reached, statistics.median(
-                        one["core"] for one in told)) if ours else ""),
-                    None if not ours else "≤ 5 %" if "native" in name else "≤ 1 %",
-                    None if not ours else slower <= (5 if "native" in name else 1))
-        if "native" in name:
-            figures.bound("longest stop of a thread by it", max(one["stop"] for one in told), "ms", 0.2)
+        ways.append(("`py-spy record` at 100 Hz", [peer("py-spy"), "record", "-r", 100, "-d", int(seconds), "-f", "raw", "-o",
+                                                   "/dev/null", "-p", job.pid, "-i", "-t"], None))
+    pairs = {name: [] for name, _, _ in ways}
+    for count in range(2 if options.quick else 12):
+        for name, command, _ in ways[:None if count < 2 else 3]:  # beside py-spy one pair takes many seconds
+            pairs[name].append(pair(job, command))
+    for name, _, bound in ways:
+        slower = statistics.median(one[0] for one in pairs[name])
+        figures.add("training step of 160 threads beside " + name, slower, "% longer ({:.1f} % of a core)".format(
+            statistics.median(one[1] for one in pairs[name])), bound and "≤ {} %".format(bound), bound and slower <= bound)
+    stops = [float(found[1]) for found in (STOPPED.search(one[2]) for one in pairs[ways[2][0]]) if found]
+    figures.bound("longest stop of a thread by it, of {} profiles".format(len(stops)), max(stops), "ms", 0.2)
+    figures.add("longest stop of a thread by it, the median profile", statistics.median(stops), "ms")
 
 
 def parts(training_job, cpython_sampler, torch_python, wrong_share):

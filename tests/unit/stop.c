@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
-#include "native/native.h"
+#include "native/unwinder.h"
 
 struct shared {
     _Atomic int ready, signals, error;
@@ -120,11 +120,21 @@ static void until_state(pid_t pid, char wanted)
     assert_int_equal(state_of(pid), wanted);
 }
 
+static struct prb_stops stops; /* of all tests: a stop that was given up is followed by others */
+
+static int free_stops(void **state)
+{
+    (void)state;
+    prb_stops_deinit(&stops);
+    return 0;
+}
+
 static bool take(struct child *child, enum prb_stop_rule rule, struct prb_thread_copy *out,
                  struct prb_error *err)
 {
     *out = (struct prb_thread_copy){0};
-    return prb_thread_copy_take(child->proc, child->mem, child->pid, rule, NULL, NULL, out, err);
+    return prb_thread_copy_take(child->proc, child->mem, child->pid, rule, NULL, NULL, &stops, out,
+                                err);
 }
 
 static void check_whole(const struct prb_thread_copy *copy)
@@ -148,7 +158,7 @@ static void running(void **state)
     assert_int_equal(err.code, PRB_BUSY);
     int calls = 0;
     assert_ok(prb_thread_copy_take(child.proc, child.mem, child.pid, PRB_STOP_RUNNING, mark, &calls,
-                                   &copy, &err),
+                                   &stops, &copy, &err),
               err);
     assert_int_equal(calls, 1);
     check_whole(&copy);
@@ -328,5 +338,5 @@ int main(void)
         cmocka_unit_test(traced_by_another),
         cmocka_unit_test(ended),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, free_stops);
 }
