@@ -28,7 +28,8 @@ struct line {
     const struct prb_raw_thread *thread;
     struct prb_async_raw tasks[WAITERS_MAX];
     size_t count;
-    size_t left; /* frames that may be read */
+    size_t left;         /* frames that may be read */
+    struct prb_buf name; /* of the first */
 };
 
 void prb_async_begin(struct prb_member *member, size_t runtime, uint64_t now)
@@ -97,19 +98,31 @@ static bool holds(const struct line *line, prb_addr task)
     return false;
 }
 
-/* The first task still runs: meanwhile those that wait for it stood still. */
+static bool same_text(const struct prb_buf *a, const struct prb_buf *b)
+{
+    return a->len == b->len && (!a->len || memcmp(a->data, b->data, a->len) == 0);
+}
+
+/* The first task still runs: meanwhile those that wait for it stood still.  Its name, which asyncio
+ * numbers, tells it from one that was made since of the same memory. */
 static bool still_runs(struct line *line)
 {
     PRB_AUTO(async_raw) struct prb_async_raw now = {0};
+    PRB_AUTO(prb_buf) struct prb_buf name = {0};
     prb_objects_clear(line->objects);
-    return prb_async_task_read(line->objects, line->tasks[0].addr, &line->left, &now, NULL) &&
-           prb_async_task_equal(&now, &line->tasks[0]);
+    if (!prb_async_task_read(line->objects, line->tasks[0].addr, &line->left, &now, NULL))
+        return false;
+    prb_async_task_name(line->objects, &now, &name);
+    return prb_async_task_equal(&now, &line->tasks[0]) && same_text(&name, &line->name);
 }
 
 static void read_line(struct line *line, prb_addr interpreter, prb_addr tstate)
 {
     line->count = 0;
+    line->name.len = 0;
     prb_async_running_each(line->objects, interpreter, tstate, take_running, line);
+    if (line->count)
+        prb_async_task_name(line->objects, &line->tasks[0], &line->name);
     while (line->count && line->count < WAITERS_MAX) {
         prb_addr next = waiter_of(line->objects, line->tasks[line->count - 1].addr);
         if (!next || holds(line, next) ||
@@ -231,6 +244,7 @@ static void look(struct prb_member *member, struct prb_seat *seat, size_t k)
     }
     for (size_t i = 0; i < WAITERS_MAX; i++)
         prb_async_raw_deinit(&line.tasks[i]);
+    prb_buf_deinit(&line.name);
 }
 
 /* ---- stacks ---- */

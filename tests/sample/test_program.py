@@ -14,9 +14,15 @@ from target import PROBING, probing
 BUSY = "import time\ndef busy():\n    end = time.time() + {}\n    while time.time() < end: pass\nbusy()"
 
 
+def as_in_a_terminal():
+    """Who runs the tests in the background, or by nohup(1), has these ignored, and so would all that they start."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def begin(path, *words):
     return subprocess.Popen([PROBING, "profile", "-o", str(path), *words], stderr=subprocess.PIPE,
-                            stdin=subprocess.DEVNULL, encoding="utf-8")
+                            stdin=subprocess.DEVNULL, encoding="utf-8", preexec_fn=as_in_a_terminal)
 
 
 def run(path, *words):
