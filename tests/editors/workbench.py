@@ -12,6 +12,7 @@ from codeserver import CLEAN_KEY, CONSOLE_KEY, DEADLINE, DEBUG_KEY, OPEN_KEY, TH
 
 TEST_SECONDS = 120  # for all that a test does in a window
 LOOK_AGAIN = 0.25  # s between looks at what is outside the page
+FILL_MS = 5000  # a box that closes again cannot be typed into
 LOG_LINES = 40
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
@@ -154,7 +155,7 @@ class Workbench:
 
     def pick(self, text, *told, shown=None):
         """Type into the box of the palette or a list, and take the first line once it is the one that was meant."""
-        self.box(*told).fill(text)
+        self.box(*told).fill(text, timeout=FILL_MS)
         wanted = (shown or text.lstrip(">")).strip()
         self.until("the line " + wanted, lambda: wanted in " ".join(self.picks()[0].split()))
         self.press("Enter")
