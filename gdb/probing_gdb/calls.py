@@ -1,8 +1,9 @@
 """Functions of CPython's C interface, called in the program by gdb: the only place of the plugin that runs anything there.
 
-A call is made on the thread that holds the GIL, or on one that waits in the kernel when nobody does, with all others
-standing still; never where that thread stands in something that the call may need for itself: the allocator, the
-loader, the garbage collector.
+A call is made on the thread that holds the GIL, or on one that waits in the kernel when nobody does; never where that
+thread stands in something that the call may need for itself: the allocator, the loader, the garbage collector.  All
+others stand still, unless one of them wants the GIL: who is asked for it gives it, and waits until it was taken
+(FORCE_SWITCHING, Python/ceval_gil.c: drop_gil).
 """
 
 import ast
@@ -55,9 +56,15 @@ def _call(kind: str, name: str, *arguments: str) -> Any:
     return gdb.parse_and_eval("(({} (*)()){})({})".format(kind, name, ", ".join(arguments)))
 
 
+def _gil_is_wanted() -> bool:
+    """Whether a thread waits for the GIL, or is about to."""
+    return any(one.gil == model.GIL_WAITING or any(frame.kind == model.NATIVE and frame.name == "take_gil" for frame in one.frames)
+               for one in session.target().stacks(native=True).threads)
+
+
 def _settings() -> Any:
-    """Only the chosen thread runs, and a call that does not end is shown as one."""
-    return session.settings({"scheduler-locking": "on", "unwindonsignal": "off", "language": "c"})
+    """Only the chosen thread runs if that can end well, and a call that does not end is shown as one."""
+    return session.settings({"scheduler-locking": "off" if _gil_is_wanted() else "on", "unwindonsignal": "off", "language": "c"})
 
 
 def c_string(value: str) -> str:

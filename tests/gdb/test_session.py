@@ -10,7 +10,7 @@ import time
 import gdbs
 import pytest
 
-from target import probing
+from target import Target, probing
 
 
 @pytest.fixture
@@ -169,6 +169,32 @@ def test_eval_is_interrupted(gdb, resting):
         talk.until(rb"detached")
         resting.child.stdin.close()
         assert resting.child.wait(gdbs.DEADLINE) == 0
+
+
+WANTED = """
+import itertools, os, threading
+def spin():
+    while True:
+        pass
+threading.Thread(target=spin, daemon=True).start()
+os.write(1, b"ready\\n")
+sum(itertools.repeat(0))  # never gives the GIL, for which it is soon asked
+"""
+
+
+def test_eval_while_the_gil_is_wanted(gdb, any_python, tmp_path):
+    """Who runs the code gives the GIL to who asks for it, and waits until it was taken: that one has to run, too."""
+    (tmp_path / "wanted.py").write_text(WANTED)
+    target = Target(any_python, "wanted.py", folder=str(tmp_path))
+    try:
+        asked = "SELECT count(*) FROM python.threads WHERE gil_state = 'waiting'"
+        while "\n1\n" not in probing("-t", target.pid, "query", "-f", "csv", asked).stdout:
+            assert target.child.poll() is None
+        told = gdb.batch("probing eval 6 * 7", "probing eval len([0 for _ in range(300000)])", before=gdbs.attach(target))
+        assert told[0].strip().endswith("42") and told[1].strip().endswith("300000"), told
+        assert target.child.poll() is None
+    finally:
+        target.end()
 
 
 def test_beside_cpythons_own(gdb, resting, tmp_path):
