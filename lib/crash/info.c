@@ -29,19 +29,6 @@ static const char *kind_name(uint32_t kind)
     return "?";
 }
 
-static const char *signal_name(int signal)
-{
-    switch (signal) {
-#define NAME(number)                                                                               \
-    case number:                                                                                   \
-        return #number;
-        PRB_CRASH_SIGNALS(NAME)
-#undef NAME
-    default:
-        return NULL;
-    }
-}
-
 /* sigaction(2), si_code */
 static const struct {
     int signal, code;
@@ -82,7 +69,7 @@ void prb_crash_title(const struct prb_crash_facts *facts, struct prb_buf *out)
 {
     const struct prb_crash_record *record = facts->record;
     const struct prb_exceptions *exceptions = facts->exceptions;
-    const char *name = signal_name(record->signal);
+    const char *name = prb_crash_signal_name(record->signal);
     if (record->kind == PRB_CRASH_EXCEPTION && exceptions && exceptions->count) {
         const struct prb_exception *first = &exceptions->items[0];
         prb_buf_addf(out, "%s%s%s", first->type, *first->message ? ": " : "", first->message);
@@ -177,7 +164,7 @@ static uint64_t group_of(const struct prb_crash_facts *facts)
     const struct prb_exceptions *exceptions = facts->exceptions;
     bool raised = raised_at(facts) != NULL;
     mix(&hash, kind_name(facts->record->kind));
-    mix(&hash, signal_name(facts->record->signal));
+    mix(&hash, prb_crash_signal_name(facts->record->signal));
     if (raised) {
         const struct prb_exception *first = &exceptions->items[0];
         mix(&hash, first->type);
@@ -199,7 +186,7 @@ void prb_crash_info(const struct prb_crash_facts *facts, struct prb_buf *out)
     add_line(out, "title", title.data);
     prb_buf_addf(out, "time %.6f\npid %d\ntid %d\nsignal %d\ncode %d\n", (double)record->time / 1e9,
                  (int)record->pid, (int)record->tid, (int)record->signal, (int)record->code);
-    add_line(out, "signal_name", signal_name(record->signal));
+    add_line(out, "signal_name", prb_crash_signal_name(record->signal));
     if (record->code > 0 && record->signal)
         prb_buf_addf(out, "address %" PRIu64 "\n", record->address);
     if (record->reason[0])

@@ -5,6 +5,8 @@
 #ifndef PRB_CRASH_RECORD_H
 #define PRB_CRASH_RECORD_H
 
+#include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PRB_CRASH_MAGIC UINT64_C(0x70726f6263723031)
@@ -14,6 +16,20 @@
 
 /* The signals that may be told, signal(7). */
 #define PRB_CRASH_SIGNALS(S) S(SIGSEGV) S(SIGBUS) S(SIGFPE) S(SIGILL) S(SIGABRT) S(SIGTERM)
+
+/* "SIGSEGV"; NULL: none of them.  Within a signal handler, too. */
+static inline const char *prb_crash_signal_name(int number)
+{
+    switch (number) {
+#define PRB_CRASH_NAME(signal)                                                                     \
+    case signal:                                                                                   \
+        return #signal;
+        PRB_CRASH_SIGNALS(PRB_CRASH_NAME)
+#undef PRB_CRASH_NAME
+    default:
+        return NULL;
+    }
+}
 
 enum prb_crash_kind {
     PRB_CRASH_SIGNAL,    /* it ends the process */

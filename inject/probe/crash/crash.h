@@ -80,7 +80,6 @@ void prb_crash_add_number(struct prb_crash_text *text, uint64_t number, unsigned
                           unsigned digits);
 /* 20261122T013000Z */
 void prb_crash_add_time(struct prb_crash_text *text, int64_t seconds);
-const char *prb_crash_signal_name(int signal);
 uint64_t prb_crash_now(void); /* ns, monotonic */
 
 #endif

@@ -38,7 +38,8 @@ static void tell(const char *from, size_t len)
 
 static void add_facts(struct prb_crash_text *text, const struct prb_crash_record *record)
 {
-    prb_crash_add(text, record->signal ? prb_crash_signal_name(record->signal) : "exception");
+    const char *signal = prb_crash_signal_name(record->signal);
+    prb_crash_add(text, signal ? signal : record->signal ? "no signal" : "exception");
     prb_crash_add(text, " in process ");
     prb_crash_add_number(text, (uint64_t)record->pid, 10, 1);
     prb_crash_add(text, ", thread ");

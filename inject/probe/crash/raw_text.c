@@ -46,19 +46,6 @@ void prb_crash_add_time(struct prb_crash_text *text, int64_t seconds)
     prb_crash_add(text, "Z");
 }
 
-const char *prb_crash_signal_name(int signal)
-{
-    switch (signal) {
-#define NAME(number)                                                                               \
-    case number:                                                                                   \
-        return #number;
-        PRB_CRASH_SIGNALS(NAME)
-#undef NAME
-    default:
-        return "no signal";
-    }
-}
-
 uint64_t prb_crash_now(void)
 {
     struct timespec now = {0};
