@@ -68,6 +68,8 @@ static struct prb_py_method again_method = {"again", on_again, PRB_PY_VARARGS,
 
 /* ---- with the GIL ---- */
 
+static int threads_hooked; /* 0: not yet, 1: they are, -1: it failed */
+
 /* Between two instructions of the program; space: the agent's, a reference that is ours. */
 static int in_main_thread(void *space)
 {
@@ -83,7 +85,8 @@ static int in_main_thread(void *space)
     PRB_AUTO(prb_py)
     struct prb_py *done = function ? py->PyObject_CallObject(function, NULL) : NULL;
     if (!done)
-        py->PyErr_Clear();
+        py->PyErr_Clear(); /* what threading imports may be half imported itself just now */
+    __atomic_store_n(&threads_hooked, done ? 1 : -1, __ATOMIC_RELEASE);
     prb_debug_inside(-1);
     return 0;
 }
@@ -116,6 +119,7 @@ bool prb_crash_python_call(struct prb_python_job *job, const struct prb_py_api *
     }
     if (on && py->Py_AddPendingCall) {
         py->Py_IncRef(space);
+        __atomic_store_n(&threads_hooked, 0, __ATOMIC_RELEASE);
         if (py->Py_AddPendingCall(in_main_thread, space) != 0)
             prb_py_drop(space);
     }
@@ -208,10 +212,13 @@ static void *await_python(void *nothing_here)
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     uint64_t end = prb_job_now() + (uint64_t)BEGIN_MS * PRB_JOB_MS;
     (void)nothing_here;
-    while (prb_crash_is_on() && prb_job_now() < end) {
-        if (prb_py_api(NULL) && run_job(true, BEGIN_MS, BEGIN_MS))
-            break;
+    int threads = -1;
+    while (prb_crash_is_on() && threads != 1 && prb_job_now() < end) {
+        if (threads < 0 && prb_py_api(NULL) && run_job(true, BEGIN_MS, BEGIN_MS))
+            threads = 0;
         nanosleep(&pause, NULL);
+        if (threads == 0)
+            threads = __atomic_load_n(&threads_hooked, __ATOMIC_ACQUIRE);
     }
     return NULL;
 }
