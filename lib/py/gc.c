@@ -169,16 +169,20 @@ static enum walked walk(struct collector *collector, prb_addr list, uint8_t gene
     if (!get_node(collector, list, true, &node))
         return TORN;
     uint64_t last = node.prev & ~FLAGS, before = list;
+    size_t moved = 0; /* from a list before; more than there were: round and round among those */
     for (prb_addr at = node.next & ~FLAGS; at != list; at = node.next & ~FLAGS) {
         if (!get_node(collector, at, false, &node) || node.type % 8 || !node.type)
             return TORN;
         bool linked = (node.prev & ~FLAGS) == before;
         if (!linked && (collector->checks_prev && !(node.prev & FLAG_COLLECTING)))
             return TORN;
+        size_t count = collector->found.count;
         enum walked added =
             add(collector, at + (prb_addr)collector->shape.head, node.type, generation, begin);
         if (added != WHOLE)
             return added;
+        if (collector->found.count == count && ++moved > begin)
+            return TORN;
         before = at;
     }
     return before == last || !collector->checks_prev ? WHOLE : TORN;

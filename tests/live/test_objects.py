@@ -83,6 +83,15 @@ def test_changing(start, python):
         assert int(told["__main__.Plain"]) >= COUNTS["__main__.Plain"]
 
 
+def test_ring(start, python):
+    """Lists that lead from object to object for ever: what was met is told, and that more may be missing."""
+    if free_threaded(python) or python.minor < (3, 8):
+        pytest.skip("keeps no lists with links of two words")
+    target = start(python, "objects.py", "ring")
+    done = probing("-t", target.pid, "query", "-f", "csv", "SELECT type, count FROM python.objects", check=False, timeout=20)
+    assert done.returncode == 0 and "may be missing" in done.stderr
+
+
 def test_snapshot(start, any_python, tmp_path):
     """A snapshot says that it has them not."""
     target = start(any_python, "objects.py").settle()

@@ -1,8 +1,11 @@
-"""Objects of many classes, counted and measured by the interpreter itself.  "churn": another thread makes and drops more."""
+"""Objects of many classes, counted and measured by the interpreter itself.  "churn": another thread makes and drops more.
+"ring": the frozen objects' list leads into a ring of young ones (CPython 3.8 and later)."""
 
 import collections
+import ctypes
 import gc
 import json
+import os
 import sys
 import threading
 
@@ -53,12 +56,29 @@ def churn():
         made.append({"made": made})
 
 
+def ring(frozen):
+    """Two young objects whose links say that a collection works on them, and lead from one to the other for ever."""
+    def links(one):
+        return (ctypes.c_size_t * 2).from_address(id(one) - 16)  # PyGC_Head: next, prev
+
+    pair = [], []
+    for one, other in zip(pair, reversed(pair)):
+        links(one)[0] = id(other) - 16
+        links(one)[1] |= 2
+    links(frozen)[0] = id(pair[0]) - 16
+    return pair
+
+
 KEPT = make()
 gc.collect()
 if "freeze" in sys.argv and hasattr(gc, "freeze"):
     gc.freeze()
 if "churn" in sys.argv:
     threading.Thread(target=churn, daemon=True).start()
+elif "ring" in sys.argv:
+    gc.disable()
+    gc.freeze()
+    PAIR = ring(KEPT)
 else:
     gc.disable()
     young = make()
@@ -75,3 +95,5 @@ else:
     print(json.dumps({"types": told, "objects": len(gc.get_objects()) + getattr(gc, "get_freeze_count", int)()}), flush=True)
 print("ready", flush=True)
 sys.stdin.read()
+if "ring" in sys.argv:
+    os._exit(0)  # no list of objects may be walked any more
