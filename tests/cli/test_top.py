@@ -124,8 +124,8 @@ def test_hold_filter_help(screen):
         view.read(0.2)
     assert view.shown()[1:] == held[1:]
     view.press(" h")
-    lines = view.until(lambda lines: "probing top: help" in lines[0] and any("filter by name" in line for line in lines))
-    assert not any("…" in line for line in lines)  # whole at 80 columns
+    view.until(lambda lines: "probing top: help" in lines[0] and any("filter by name" in line for line in lines)
+               and not any("…" in line for line in lines))  # whole at 80 columns
     view.press("qp")
     lines = view.until_text("probing top: processes")
     view.press("q")

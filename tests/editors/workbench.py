@@ -11,6 +11,7 @@ import time
 from codeserver import CLEAN_KEY, CONSOLE_KEY, DEADLINE, DEBUG_KEY, OPEN_KEY, THEME_KEY
 
 TEST_SECONDS = 120  # for all that a test does in a window
+LIST_SECONDS = 10  # for a list that can be asked for again
 LOOK_AGAIN = 0.25  # s between looks at what is outside the page
 FILL_MS = 5000  # a box that closes again cannot be typed into
 LOG_LINES = 40
@@ -153,11 +154,11 @@ class Workbench:
         """What a list offers."""
         return self.page.locator(".quick-input-list .monaco-list-row").all_inner_texts()
 
-    def pick(self, text, *told, shown=None):
+    def pick(self, text, *told, shown=None, seconds=DEADLINE):
         """Type into the box of the palette or a list, and take the first line once it is the one that was meant."""
         self.box(*told).fill(text, timeout=FILL_MS)
         wanted = (shown or text.lstrip(">")).strip()
-        self.until("the line " + wanted, lambda: wanted in " ".join(self.picks()[0].split()))
+        self.until("the line " + wanted, lambda: wanted in " ".join(self.picks()[0].split()), seconds)
         self.press("Enter")
 
     def answer(self, text, *told):
@@ -190,8 +191,13 @@ class Workbench:
 
     def open(self, name, line):
         """A file of the folder, at a line, once its language is known: breakpoints need that."""
-        self.press(OPEN_KEY)
-        self.pick("{}:{}".format(name, line), shown=name)
+        def found():  # the list keeps the files that it found when it was opened: one that misses ours is opened anew
+            self.press("Escape")
+            self.press(OPEN_KEY)
+            self.pick("{}:{}".format(name, line), shown=name, seconds=LIST_SECONDS)
+            return True
+
+        self.until("the list of files", found)
         mode, place = self.page.locator("#status\\.editor\\.mode"), self.page.locator("#status\\.editor\\.selection")
         self.until("the place in " + name, lambda: "Ln {},".format(line) in place.inner_text() and "Python" in mode.inner_text())
 
