@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dap/backend.h"
+#include "dap/backend/backend.h"
 
 static void keep_event(void *context, const char *event, json_t *body)
 {

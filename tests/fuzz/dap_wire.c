@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dap/wire.h"
+#include "dap/client/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

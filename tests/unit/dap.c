@@ -1,11 +1,11 @@
 /* The debugger's parts that need no target: framing, paths, threads of frames and values. */
 #include "unit.h"
 
-#include "dap/columns.h"
-#include "dap/native_frames.h"
-#include "dap/paths.h"
-#include "dap/places.h"
-#include "dap/wire.h"
+#include "dap/backend/native_frames.h"
+#include "dap/client/columns.h"
+#include "dap/client/paths.h"
+#include "dap/client/wire.h"
+#include "dap/session/places.h"
 
 static void add(struct prb_dap_wire *wire, const char *text)
 {

@@ -21,7 +21,7 @@ def is_ours(frame):
 
 
 def is_launcher(frame):
-    """Whether a frame is of the few lines that begin a program for the debugger (dap/program_command.c)."""
+    """Whether a frame is of the few lines that begin a program for the debugger (dap/attach/program_command.c)."""
     code = frame.f_code
     return code.co_filename == "<string>" and (code.co_name in LAUNCHER or "_probing_run" in code.co_names)
 

@@ -1,0 +1,385 @@
+/*
+ * attach: a process (with the probe, or only looked at), a core or a snapshot.  Arguments of ours
+ * and of the stock Python debugger; what neither knows is passed over, as the protocol wants it.
+ */
+#include "dap/attach/attach.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/file.h"
+#include "dap/attach/program.h"
+#include "dap/session/countdown.h"
+#include "dap/session/watch.h"
+
+#define REFUSALS_MAX 3
+#define EVALUATE_S 30.0 /* of an evaluation, unless the configuration says another */
+
+static bool same_token(const char *a, const char *b)
+{
+    size_t len = strlen(a), given = strlen(b);
+    unsigned char different = len != given;
+    for (size_t i = 0; i < given; i++)
+        different |= (unsigned char)(b[i] ^ a[len ? i % len : 0]);
+    return !different;
+}
+
+bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struct prb_error *err)
+{
+    if (session->authorized)
+        return true;
+    if (token && same_token(session->host->token, token)) {
+        pthread_mutex_lock(&session->lock);
+        session->authorized = true;
+        pthread_mutex_unlock(&session->lock);
+        return true;
+    }
+    if (++session->refused >= REFUSALS_MAX)
+        prb_dap_session_leave(session);
+    prb_fail(err, PRB_PERMISSION, token ? "the token is wrong" : "this server wants a token");
+    return prb_error_remedy(
+        err, "\"token\": \"...\" in the configuration, as `probing debug` printed it");
+}
+
+/* A number, or digits as text; 0: not given. */
+static bool take_pid(const json_t *arguments, const char *key, pid_t *out, struct prb_error *err)
+{
+    const json_t *given = prb_dap_get(arguments, key);
+    json_int_t number = json_integer_value(given);
+    char *end = NULL;
+    if (json_is_string(given)) {
+        const char *text = json_string_value(given);
+        number = strtoll(text, &end, 10);
+        if (!*text || *end)
+            return prb_fail(err, PRB_USAGE, "%s is no process id", key);
+    } else if (given && !json_is_integer(given)) {
+        return prb_fail(err, PRB_USAGE, "%s is no process id", key);
+    }
+    if (given && (number <= 0 || number > INT_MAX))
+        return prb_fail(err, PRB_USAGE, "%s is no process id", key);
+    *out = (pid_t)number;
+    return true;
+}
+
+struct wish {
+    pid_t pid;
+    const char *file; /* a core or snapshot */
+    const char *name; /* a part of a command line */
+    const char *exe, *sysroot;
+    bool look; /* without the probe */
+};
+
+/* A server about one target may run for another user than its clients: they get nothing else by it.
+ * Processes of the same job are let in when they are claimed. */
+static bool is_allowed(const struct prb_dap_host *host, const struct wish *wish,
+                       struct prb_error *err)
+{
+    bool bound = host->pid || host->file;
+    if (!bound ||
+        (!wish->file && !wish->name && (!wish->look || !wish->pid || wish->pid == host->pid)))
+        return true;
+    return prb_fail(err, PRB_PERMISSION,
+                    "this server is about one target, and the configuration names another");
+}
+
+static bool take_wish(const struct prb_dap_session *session, const json_t *arguments,
+                      struct wish *wish, struct prb_error *err)
+{
+    pid_t child = 0;
+    const char *snapshot = NULL;
+    if (!take_pid(arguments, "processId", &wish->pid, err) ||
+        !take_pid(arguments, "subProcessId", &child, err) ||
+        !prb_dap_get_text(arguments, "core", &wish->file, err) ||
+        !prb_dap_get_text(arguments, "snapshot", &snapshot, err) ||
+        !prb_dap_get_text(arguments, "processName", &wish->name, err) ||
+        !prb_dap_get_text(arguments, "executable", &wish->exe, err) ||
+        !prb_dap_get_text(arguments, "sysroot", &wish->sysroot, err) ||
+        !prb_dap_get_flag(arguments, "look", &wish->look, err))
+        return false;
+    wish->file = wish->file ? wish->file : snapshot;
+    wish->pid = child ? child : wish->pid;
+    if (!is_allowed(session->host, wish, err))
+        return false;
+    if (!wish->pid && !wish->file && !wish->name) {
+        wish->pid = session->host->pid;
+        wish->file = session->host->file;
+        wish->look |= session->host->look;
+    }
+    if (!wish->pid && !wish->file && !wish->name)
+        return prb_fail(err, PRB_USAGE,
+                        "attach needs a processId, a processName, a core or a snapshot");
+    return true;
+}
+
+static bool look_at(struct prb_dap_session *session, struct prb_target *target,
+                    struct prb_error *err)
+{
+    session->backend = prb_dap_look_open(target, err);
+    if (!session->backend)
+        return false;
+    session->backend->event = prb_dap_session_happened;
+    session->backend->context = session;
+    return true;
+}
+
+static bool open_file(struct prb_dap_session *session, const struct wish *wish,
+                      struct prb_error *err)
+{
+    const struct prb_target_options options = {.exe = wish->exe, .sysroot = wish->sysroot};
+    struct prb_target *target = prb_target_open(wish->file, &options, err);
+    const struct prb_target_info *info = target ? prb_target_info(target) : NULL;
+    if (!target)
+        return false;
+    free(session->title);
+    session->title = strdup(info->command ? info->command : wish->file);
+    session->pid = info->kind == PRB_TARGET_PROCESS ? info->pid : 0;
+    return look_at(session, target, err);
+}
+
+/* The pid behind a name; a process is opened to read it, nothing more. */
+static bool find_named(const char *name, pid_t *pid_out, struct prb_error *err)
+{
+    struct prb_target *target = prb_target_open_name(name, err);
+    if (!target)
+        return false;
+    *pid_out = prb_target_info(target)->pid;
+    prb_target_close(target);
+    return true;
+}
+
+static char *title_of(pid_t pid)
+{
+    char path[32], text[256];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    long got = prb_read_text(path, text, sizeof text);
+    for (long i = 0; i < got; i++)
+        text[i] = (unsigned char)text[i] < ' ' || (unsigned char)text[i] > '~' ? ' ' : text[i];
+    while (got > 0 && text[got - 1] == ' ')
+        text[--got] = '\0';
+    return strdup(got > 0 ? text : "python");
+}
+
+static bool open_process(struct prb_dap_session *session, pid_t pid, bool look,
+                         struct prb_error *err)
+{
+    struct prb_dap_host *host = session->host;
+    session->pid = pid;
+    session->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    free(session->title);
+    session->title = title_of(pid);
+    if (look) {
+        struct prb_target *target = prb_target_open_pid(pid, err);
+        return target && look_at(session, target, err);
+    }
+    json_t *stopped = NULL;
+    struct prb_dap_backend *backend = host->ops->claim(host, pid, session, &stopped, err);
+    if (!backend)
+        return false;
+    pthread_mutex_lock(&session->lock);
+    session->backend = backend;
+    if (stopped) {
+        json_decref(session->stopped);
+        session->stopped = stopped;
+        session->unsaid = true;
+    }
+    pthread_mutex_unlock(&session->lock);
+    return true;
+}
+
+/* What the agent needs to know; its own answer is kept. */
+static bool tell_agent(struct prb_dap_session *session, struct prb_error *err)
+{
+    static const char *const passed[] = {
+        "justMyCode",
+        "redirectOutput",
+        "maxString",
+        "showReturnValue",
+        "rules",
+        "allowWriteMemory",
+        "variablePresentation",
+        "maxExceptionStackFrames",
+        "breakOnSystemExit",
+        "steppingResumesAllThreads",
+        "showNativeFrames",
+        "showNativeThreads",
+    };
+    json_t *arguments = json_object();
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        if (prb_dap_get(session->settings, passed[i]))
+            json_object_set(arguments, passed[i], prb_dap_get(session->settings, passed[i]));
+    if (session->host->look)
+        json_object_set_new(arguments, "still", json_true());
+    session->facts = prb_dap_ask(session, "attach", arguments, 0, err);
+    json_decref(arguments);
+    return session->facts != NULL;
+}
+
+static bool take_settings(struct prb_dap_session *session, struct prb_error *err)
+{
+    const char *cwd = json_string_value(json_object_get(session->facts, "cwd"));
+    const json_t *seconds = prb_dap_get(session->settings, "evaluateTimeout");
+    const char *type = NULL, *local = NULL, *remote = NULL;
+    if (!prb_dap_get_text(session->settings, "type", &type, err) ||
+        !prb_dap_get_text(session->settings, "localRoot", &local, err) ||
+        !prb_dap_get_text(session->settings, "remoteRoot", &remote, err) ||
+        !prb_dap_paths_set(&session->paths, prb_dap_get(session->settings, "pathMappings"), cwd,
+                           err))
+        return false;
+    if (seconds && (!json_is_number(seconds) || json_number_value(seconds) < 0))
+        return prb_fail(err, PRB_USAGE, "evaluateTimeout is no number of seconds");
+    session->evaluate_timeout = seconds ? json_number_value(seconds) : EVALUATE_S;
+    session->debugpy = type && (strcmp(type, "debugpy") == 0 || strcmp(type, "python") == 0);
+    if (!local || !remote)
+        return true;
+    json_t *one = json_pack("[{s:s, s:s}]", "localRoot", local, "remoteRoot", remote);
+    bool good = prb_dap_paths_set(&session->paths, one, cwd, err);
+    json_decref(one);
+    return good;
+}
+
+static void send_beginning(struct prb_dap_session *session, const char *how)
+{
+    json_t *process =
+        json_pack("{s:s, s:b, s:s, s:i}", "name", session->title ? session->title : "python",
+                  "isLocalProcess", session->pid != 0, "startMethod", how, "pointerSize", 64);
+    if (session->pid)
+        json_object_set_new(process, "systemProcessId", json_integer(session->pid));
+    json_t *changed = prb_dap_capabilities_changed(session);
+    if (json_object_size(changed))
+        prb_dap_event(session, "capabilities", json_pack("{s:O}", "capabilities", changed));
+    json_decref(changed);
+    prb_dap_event(session, "process", process);
+    prb_dap_event(session, "initialized", NULL);
+}
+
+/* Output of the target while attached, unless the configuration forbids it. */
+static void redirect(struct prb_dap_session *session)
+{
+    const json_t *wish = prb_dap_get(session->settings, "redirectOutput");
+    /* A launched program has its own reader, or a terminal. */
+    bool elsewhere = session->program && (prb_dap_program_is_read(session->program) || !wish);
+    if (json_is_false(wish) || elsewhere || !session->backend->ops->has(session->backend, "output"))
+        return;
+    struct prb_error why = {0};
+    json_t *arguments = json_pack("{s:b}", "on", true),
+           *answer = prb_dap_ask(session, "output", arguments, 0, &why);
+    if (!answer)
+        prb_dap_say(session, false, "probing: the output of the target is not shown: %s", why.text);
+    json_decref(arguments);
+    json_decref(answer);
+}
+
+static bool begin(struct prb_dap_session *session, const char *how, struct prb_error *err)
+{
+    if (!tell_agent(session, err) || !take_settings(session, err))
+        return false;
+    json_t *stopped = json_object_get(session->facts, "stopped");
+    struct prb_dap_countdown *countdown = prb_dap_countdown_open(session);
+    pthread_mutex_lock(&session->lock);
+    session->countdown = countdown;
+    pthread_mutex_unlock(&session->lock);
+    if (json_is_object(stopped))
+        prb_dap_session_happened(session, "stopped", stopped);
+    redirect(session);
+    pthread_mutex_lock(&session->lock);
+    session->state = PRB_DAP_IS_ATTACHED;
+    pthread_mutex_unlock(&session->lock);
+    send_beginning(session, how);
+    struct prb_dap_watch *watch = prb_dap_watch_open(session);
+    pthread_mutex_lock(&session->lock);
+    session->watch = watch;
+    pthread_mutex_unlock(&session->lock);
+    return true;
+}
+
+/* As before attach, so that the client may try again. */
+static bool give_up(struct prb_dap_session *session)
+{
+    struct prb_dap_backend *backend = session->backend;
+    session->backend = NULL;
+    if (backend)
+        session->host->ops->release(session->host, backend, NULL, false);
+    if (session->pidfd >= 0)
+        close(PRB_STEAL_FD(session->pidfd));
+    session->pid = 0;
+    prb_dap_paths_clear(&session->paths);
+    session->paths.uris = session->client.uris;
+    json_decref(session->facts);
+    json_decref(session->settings);
+    session->facts = session->settings = NULL;
+    return false;
+}
+
+bool prb_dap_attach_to(struct prb_dap_session *session, pid_t pid, json_t *settings,
+                       const char *how, struct prb_error *err)
+{
+    session->settings = json_deep_copy(settings);
+    json_object_del(session->settings, "token");
+    return (open_process(session, pid, false, err) && begin(session, how, err)) || give_up(session);
+}
+
+static bool handle_attach(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
+                          struct prb_error *err)
+{
+    const char *token = NULL;
+    struct wish wish = {0};
+    (void)body_out;
+    if (session->state != PRB_DAP_INITIALIZED)
+        return prb_fail(err, PRB_USAGE, "this session is attached already");
+    if (!prb_dap_get_text(arguments, "token", &token, err) ||
+        !prb_dap_authorize(session, token, err) || !take_wish(session, arguments, &wish, err) ||
+        (wish.name && !find_named(wish.name, &wish.pid, err)))
+        return false;
+    if (wish.pid && !wish.look)
+        return prb_dap_attach_to(session, wish.pid, arguments, "attach", err);
+    session->settings = json_deep_copy(arguments);
+    json_object_del(session->settings, "token");
+    bool opened =
+        wish.pid ? open_process(session, wish.pid, true, err) : open_file(session, &wish, err);
+    return (opened && begin(session, "attach", err)) || give_up(session);
+}
+
+const struct prb_dap_request prb_dap_attach = {
+    .command = "attach",
+    .handle = handle_attach,
+};
+
+static bool pause_now(struct prb_dap_session *session, struct prb_error *err)
+{
+    json_t *none = json_pack("{s:i}", "threadId", 0);
+    json_t *answer = prb_dap_ask(session, "pause", none, 0, err);
+    json_decref(none);
+    json_decref(answer);
+    return answer != NULL;
+}
+
+static bool handle_configuration_done(struct prb_dap_session *session, json_t *arguments,
+                                      json_t **body_out, struct prb_error *err)
+{
+    bool pause = false;
+    (void)arguments, (void)body_out;
+    if (!prb_dap_get_flag(session->settings, "stopOnEntry", &pause, err))
+        return false;
+    /* There is nothing to see before the first picture. */
+    pause |= session->backend && strcmp(session->backend->ops->name, "look") == 0;
+    pthread_mutex_lock(&session->lock);
+    bool stands = session->stopped != NULL;
+    session->state = PRB_DAP_CONFIGURED;
+    json_t *unsaid = session->unsaid ? json_incref(session->stopped) : NULL;
+    session->unsaid = false;
+    pthread_mutex_unlock(&session->lock);
+    if (unsaid)
+        prb_dap_event(session, "stopped", unsaid);
+    bool good = !pause || stands || pause_now(session, err);
+    if (session->program)
+        prb_dap_program_let_go(session->program);
+    return good;
+}
+
+const struct prb_dap_request prb_dap_configuration_done = {
+    .command = "configurationDone",
+    .capabilities = "supportsConfigurationDoneRequest",
+    .when = PRB_DAP_ATTACHED,
+    .handle = handle_configuration_done,
+};

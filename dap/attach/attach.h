@@ -1,0 +1,15 @@
+/* From the arguments of attach or launch to a back end. */
+#ifndef PRB_DAP_ATTACH_H
+#define PRB_DAP_ATTACH_H
+
+#include "dap/session/session.h"
+
+/* Of those that were announced, what this back end and configuration do not have; requests/initialize.c. */
+json_t *prb_dap_capabilities_changed(struct prb_dap_session *session);
+/* Whether the client may: it showed the token, where one is wanted. */
+bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struct prb_error *err);
+/* The session is about this process from here on; settings: the arguments; how: "attach" or "launch". */
+bool prb_dap_attach_to(struct prb_dap_session *session, pid_t pid, json_t *settings, const char *how,
+                       struct prb_error *err);
+
+#endif

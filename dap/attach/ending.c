@@ -1,0 +1,191 @@
+/* disconnect and terminate, and the end of the target. */
+#include "dap/attach/ending.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/file.h"
+#include "dap/attach/program.h"
+#include "dap/session/countdown.h"
+#include "dap/session/watch.h"
+
+#define END_MS 1000 /* from the probe's end to the process's */
+
+bool prb_dap_ending_signal(struct prb_dap_session *session, int number, struct prb_error *err)
+{
+    int failed = session->pidfd >= 0
+                     ? (int)syscall(SYS_pidfd_send_signal, session->pidfd, number, NULL, 0)
+                     : kill(session->pid, number);
+    return failed == 0 ||
+           prb_fail_sys(err, errno, "signal %d to process %d", number, (int)session->pid);
+}
+
+static bool has_ended(const struct prb_dap_session *session, int wait_ms)
+{
+    struct pollfd fd = {.fd = session->pidfd, .events = POLLIN};
+    return session->pidfd < 0 ? kill(session->pid, 0) != 0 : poll(&fd, 1, wait_ms) == 1;
+}
+
+/* PIDFD_GET_INFO (linux/pidfd.h), as of 6.15, which tells of processes that the parent has waited
+ * for. */
+struct pidfd_info_64 {
+    uint64_t mask, cgroup;
+    uint32_t ids[11];
+    int32_t exit_code;
+};
+#define PIDFD_GET_INFO_64 _IOWR(0xFF, 11, struct pidfd_info_64)
+#define INFO_EXIT (1u << 3)
+_Static_assert(sizeof(struct pidfd_info_64) == 64, "the first version of struct pidfd_info");
+
+static bool find_waited_for(int pidfd, int *status_out)
+{
+    struct pidfd_info_64 info = {.mask = INFO_EXIT};
+    if (pidfd < 0 || ioctl(pidfd, PIDFD_GET_INFO_64, &info) != 0 || !(info.mask & INFO_EXIT))
+        return false;
+    *status_out = info.exit_code;
+    return true;
+}
+
+/* What wait(2) would tell the parent, as long as the parent has not asked; proc(5), field 52 of
+ * stat. */
+static bool find_zombie(pid_t pid, int *status_out)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    prb_read_text(path, text, sizeof text);
+    const char *end = strrchr(text, ')'), *last = strrchr(text, ' ');
+    if (!end || end[1] != ' ' || end[2] != 'Z' || !last)
+        return false;
+    *status_out = atoi(last + 1);
+    return true;
+}
+
+static void send_exited(struct prb_dap_session *session)
+{
+    int status;
+    bool ours = session->program && prb_dap_program_status(session->program, &status);
+    if (!ours && !find_zombie(session->pid, &status) && !find_waited_for(session->pidfd, &status))
+        return;
+    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (WIFSIGNALED(status))
+        prb_dap_say(session, false, "probing: signal %d (%s) ended the process", WTERMSIG(status),
+                    strsignal(WTERMSIG(status)));
+    prb_dap_send(session, "exited", json_pack("{s:i}", "exitCode", code));
+}
+
+void prb_dap_ending_gone(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    bool first = !session->gone && !session->leaving && session->state != PRB_DAP_ENDED;
+    session->gone |= first;
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_session_resumes(session);
+    if (!first)
+        return;
+    if (has_ended(session, END_MS))
+        send_exited(session);
+    else
+        prb_dap_say(session, true, "probing: the probe has left process %d, which runs on",
+                    (int)session->pid);
+    prb_dap_send(session, "terminated", NULL);
+}
+
+void prb_dap_ending_release(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    struct prb_dap_backend *backend = session->backend;
+    struct prb_dap_countdown *countdown = session->countdown;
+    struct prb_dap_watch *watch = session->watch;
+    session->backend = NULL; /* nobody begins to ask it now */
+    session->countdown = NULL;
+    session->watch = NULL;
+    session->state = PRB_DAP_ENDED;
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_watch_close(watch);
+    prb_dap_countdown_stop(countdown);
+    pthread_mutex_lock(&session->lock);
+    while (session->running[PRB_DAP_LANES - 1]) /* a pause, which was cancelled */
+        pthread_cond_wait(&session->changed, &session->lock);
+    json_t *stopped = session->keep ? json_incref(session->stopped) : NULL;
+    pthread_mutex_unlock(&session->lock);
+    if (backend)
+        session->host->ops->release(session->host, backend, stopped, session->keep);
+    json_decref(stopped);
+    prb_dap_countdown_free(countdown);
+    prb_dap_program_close(session->program, session->leave_program);
+    session->program = NULL;
+    if (session->pidfd >= 0)
+        close(PRB_STEAL_FD(session->pidfd));
+}
+
+static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
+                              struct prb_error *err)
+{
+    bool terminate = session->program != NULL, suspend = false;
+    (void)body_out;
+    if (!prb_dap_get_flag(arguments, "terminateDebuggee", &terminate, err) ||
+        !prb_dap_get_flag(arguments, "suspendDebuggee", &suspend, err))
+        return false;
+    bool live = prb_dap_session_is_live(session) && !session->gone;
+    session->leave_program = !terminate;
+    session->keep = suspend && !terminate && session->host->keeps && live;
+    if (session->keep)
+        prb_dap_breakpoints_clear(session);
+    /* Not after `terminated`: dape says this of any session that ends.  What is only looked at is
+     * not ours to end. */
+    if (terminate && live && !prb_dap_ending_signal(session, SIGTERM, err))
+        return false;
+    prb_dap_ending_release(session);
+    prb_dap_session_leave(session);
+    return true;
+}
+
+static void add_disconnect(json_t *capabilities)
+{
+    json_object_set_new(capabilities, "supportTerminateDebuggee", json_true());
+}
+
+const struct prb_dap_request prb_dap_disconnect = {
+    .command = "disconnect",
+    .more = add_disconnect,
+    .when = PRB_DAP_BEFORE,
+    .handle = handle_disconnect,
+};
+
+/*
+ * terminate ends what launch began.  After attach it only detaches, unless the configuration says
+ * more by onTerminate
+ * ("SIGTERM", or the stock debugger's "KeyboardInterrupt"): several clients send it when their user
+ * just leaves.
+ */
+static bool handle_terminate(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
+                             struct prb_error *err)
+{
+    const char *how = json_string_value(json_object_get(session->settings, "onTerminate"));
+    bool interrupts = how && strcmp(how, "KeyboardInterrupt") == 0;
+    bool ends = interrupts || session->program || (how && strcmp(how, "SIGTERM") == 0);
+    (void)arguments, (void)body_out;
+    if (!session->backend || session->gone)
+        return true;
+    if (!ends || !prb_dap_session_is_live(session)) {
+        prb_dap_ending_release(session);
+        prb_dap_event(session, "terminated", NULL);
+        return true;
+    }
+    /* Running first: what its signal handler raises must not meet the debugger's own code. */
+    prb_dap_breakpoints_clear(session);
+    prb_dap_session_resumes(session);
+    json_decref(prb_dap_ask(session, "continue", NULL, 0, NULL));
+    return prb_dap_ending_signal(session, interrupts ? SIGINT : SIGTERM, err);
+}
+
+const struct prb_dap_request prb_dap_terminate = {
+    .command = "terminate",
+    .capabilities = "supportsTerminateRequest",
+    .handle = handle_terminate,
+};

@@ -1,0 +1,333 @@
+/* Starting a program for the debugger: see program.h. */
+#include "dap/attach/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "base/utf8.h"
+#include "dap/attach/program_command.h"
+
+#define START_MS 60000 /* until the interpreter is up; terminals run their user's profile first */
+#define END_MS 3000    /* for a program that was asked to end */
+#define DRAIN_S 1      /* for the rest of its output */
+#define READ_AT_ONCE 8192
+#define LOOK_MS 200
+
+struct prb_dap_program {
+    struct prb_dap_session *session;
+    char folder[64];     /* of the socket; "" once it is gone */
+    int listening, gate; /* the gate: a byte lets the program go */
+    pid_t pid;
+    int pidfd;
+    bool child;    /* ours, not the terminal's */
+    int output[2]; /* stdout, stderr; -1: not ours */
+    pthread_t reader;
+    bool reading;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool drained, stopping;
+};
+
+/* ---- the start ---- */
+
+static bool make_gate(struct prb_dap_program *program, struct prb_error *err)
+{
+    struct sockaddr_un place = {.sun_family = AF_UNIX};
+    snprintf(program->folder, sizeof program->folder, "/tmp/probing-launch-XXXXXX");
+    if (!mkdtemp(program->folder)) {
+        program->folder[0] = '\0';
+        return prb_fail_sys(err, errno, "making a folder in /tmp");
+    }
+    snprintf(place.sun_path, sizeof place.sun_path, "%s/gate", program->folder);
+    program->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (program->listening < 0 ||
+        bind(program->listening, (struct sockaddr *)&place, sizeof place) != 0 ||
+        listen(program->listening, 1) != 0)
+        return prb_fail_sys(err, errno, "making %s", place.sun_path);
+    return true;
+}
+
+static void remove_gate(struct prb_dap_program *program)
+{
+    char path[sizeof program->folder + 8];
+    if (program->listening >= 0)
+        close(PRB_STEAL_FD(program->listening));
+    if (!program->folder[0])
+        return;
+    snprintf(path, sizeof path, "%s/gate", program->folder);
+    unlink(path);
+    rmdir(program->folder);
+    program->folder[0] = '\0';
+}
+
+static bool spawn(struct prb_dap_program *program, const json_t *arguments,
+                  struct prb_dap_words *command, struct prb_error *err)
+{
+    PRB_AUTO(prb_dap_words) struct prb_dap_words environment = {0};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int out[2] = {-1, -1}, errors[2] = {-1, -1};
+    const char *cwd = json_string_value(prb_dap_get(arguments, "cwd"));
+    if (!prb_dap_program_environment(arguments, &environment, err))
+        return false;
+    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
+        return prb_fail_sys(err, errno, "making a pipe");
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
+    if (cwd)
+        posix_spawn_file_actions_addchdir_np(&actions, cwd);
+    int failed = posix_spawnp(&program->pid, command->items[0], &actions, &attributes,
+                              command->items, environment.items);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    close(out[1]);
+    close(errors[1]);
+    program->output[0] = out[0];
+    program->output[1] = errors[0];
+    program->child = !failed;
+    return !failed || prb_fail_sys(err, failed, "starting %s", command->items[0]);
+}
+
+static bool run_in_terminal(struct prb_dap_program *program, const json_t *arguments,
+                            const char *console, const struct prb_dap_words *command,
+                            struct prb_error *err)
+{
+    json_t *words = json_array(), *env = prb_dap_get(arguments, "env");
+    const char *cwd = json_string_value(prb_dap_get(arguments, "cwd"));
+    for (size_t i = 0; i < command->count; i++)
+        json_array_append_new(words, json_string(command->items[i]));
+    json_t *wanted = json_pack("{s:s, s:s, s:s, s:o}", "kind",
+                               strcmp(console, "externalTerminal") == 0 ? "external" : "integrated",
+                               "title", "Probing", "cwd", cwd ? cwd : "", "args", words);
+    if (json_is_object(env))
+        json_object_set(wanted, "env", env);
+    return prb_dap_request_client(program->session, "runInTerminal", wanted, START_MS / 1000, NULL,
+                                  err);
+}
+
+/* The interpreter is up when it knocks: its process is the one that does. */
+static bool wait_for_knock(struct prb_dap_program *program, struct prb_error *err)
+{
+    struct pollfd fds[] = {{.fd = program->listening, .events = POLLIN},
+                           {.fd = program->pidfd, .events = POLLIN}};
+    struct ucred who;
+    socklen_t size = sizeof who;
+    double until = prb_dap_now() + START_MS / 1000.0;
+    while (poll(fds, 2, LOOK_MS) <= 0) {
+        if (prb_dap_is_cancelled(program->session))
+            return prb_fail(err, PRB_TIMEOUT, "cancelled");
+        if (prb_dap_now() >= until)
+            return prb_fail(err, PRB_TIMEOUT, "the interpreter did not start within %d s",
+                            START_MS / 1000);
+    }
+    if (!fds[0].revents)
+        return prb_fail(err, PRB_GONE, "the interpreter ended before the program began");
+    program->gate = accept4(program->listening, NULL, NULL, SOCK_CLOEXEC);
+    if (program->gate < 0 || getsockopt(program->gate, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 ||
+        who.uid != geteuid() || !who.pid)
+        return prb_fail(err, PRB_PERMISSION, "somebody else answered for the interpreter");
+    program->pid = who.pid;
+    return true;
+}
+
+/* ---- its output ---- */
+
+static void send_output(struct prb_dap_session *session, int which, struct prb_buf *text, bool all)
+{
+    PRB_AUTO(prb_buf) struct prb_buf clean = {0};
+    size_t at = 0;
+    while (at < text->len) {
+        size_t n = prb_utf8_length(text->data + at, text->len - at);
+        if (!n && !all && text->len - at < 4)
+            break; /* the rest of a character may come */
+        if (n)
+            prb_buf_add(&clean, text->data + at, n);
+        else
+            prb_buf_adds(&clean, PRB_UTF8_REPLACEMENT);
+        at += n ? n : 1;
+    }
+    if (clean.len)
+        prb_dap_send(session, "output",
+                     json_pack("{s:s, s:s#}", "category", which ? "stderr" : "stdout", "output",
+                               clean.data, (int)clean.len));
+    memmove(text->data, text->data + at, text->len - at);
+    text->len -= at;
+}
+
+/* Somebody else may hold its output open when it has ended. */
+static bool is_stopping(struct prb_dap_program *program)
+{
+    pthread_mutex_lock(&program->lock);
+    bool stopping = program->stopping;
+    pthread_mutex_unlock(&program->lock);
+    return stopping;
+}
+
+static void *read_output(void *context)
+{
+    struct prb_dap_program *program = context;
+    PRB_AUTO(prb_buf) struct prb_buf out = {0}, errors = {0};
+    struct prb_buf *texts[] = {&out, &errors};
+    struct pollfd fds[] = {{.fd = program->output[0], .events = POLLIN},
+                           {.fd = program->output[1], .events = POLLIN}};
+    while ((fds[0].fd >= 0 || fds[1].fd >= 0) && !is_stopping(program)) {
+        if (poll(fds, 2, LOOK_MS) <= 0)
+            continue;
+        for (int i = 0; i < 2; i++) {
+            if (fds[i].fd < 0 || !fds[i].revents)
+                continue;
+            ssize_t n = prb_buf_read_some(texts[i], fds[i].fd, READ_AT_ONCE);
+            if (n <= 0)
+                fds[i].fd = -1;
+            if (texts[i]->len)
+                send_output(program->session, i, texts[i], n <= 0);
+        }
+    }
+    pthread_mutex_lock(&program->lock);
+    program->drained = true;
+    pthread_cond_broadcast(&program->changed);
+    pthread_mutex_unlock(&program->lock);
+    return NULL;
+}
+
+/* ---- the whole ---- */
+
+static bool is_console(const char *name)
+{
+    static const char *const names[] = {"internalConsole", "integratedTerminal",
+                                        "externalTerminal"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool start(struct prb_dap_program *program, const json_t *arguments, struct prb_error *err)
+{
+    PRB_AUTO(prb_dap_words) struct prb_dap_words command = {0};
+    const char *console = "internalConsole";
+    char gate[sizeof program->folder + 8];
+    if (!prb_dap_get_text(arguments, "console", &console, err))
+        return false;
+    if (!is_console(console))
+        return prb_fail(err, PRB_USAGE,
+                        "console is internalConsole, integratedTerminal or externalTerminal, not "
+                        "\"%s\"",
+                        console);
+    if (!make_gate(program, err))
+        return false;
+    snprintf(gate, sizeof gate, "%s/gate", program->folder);
+    if (!prb_dap_program_command(gate, arguments, &command, err))
+        return false;
+    bool terminal =
+        strcmp(console, "internalConsole") != 0 && program->session->client.run_in_terminal;
+    if (!(terminal ? run_in_terminal(program, arguments, console, &command, err)
+                   : spawn(program, arguments, &command, err)))
+        return false;
+    if (program->child) {
+        program->pidfd = (int)syscall(SYS_pidfd_open, program->pid, 0);
+        program->reading = pthread_create(&program->reader, NULL, read_output, program) == 0;
+    }
+    return wait_for_knock(program, err);
+}
+
+struct prb_dap_program *prb_dap_program_start(struct prb_dap_session *session,
+                                              const json_t *arguments, struct prb_error *err)
+{
+    struct prb_dap_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    *program = (struct prb_dap_program){
+        .session = session, .listening = -1, .gate = -1, .pidfd = -1, .output = {-1, -1}};
+    pthread_mutex_init(&program->lock, NULL);
+    pthread_cond_init(&program->changed, NULL);
+    bool good = start(program, arguments, err);
+    remove_gate(program);
+    if (good)
+        return program;
+    prb_dap_program_close(program, false);
+    return NULL;
+}
+
+pid_t prb_dap_program_pid(const struct prb_dap_program *program) { return program->pid; }
+bool prb_dap_program_is_read(const struct prb_dap_program *program) { return program->reading; }
+
+void prb_dap_program_let_go(struct prb_dap_program *program)
+{
+    if (program->gate < 0)
+        return;
+    ssize_t sent = send(program->gate, "g", 1, MSG_NOSIGNAL);
+    (void)sent; /* it has ended: that is told by itself */
+    close(PRB_STEAL_FD(program->gate));
+}
+
+bool prb_dap_program_status(struct prb_dap_program *program, int *status_out)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += DRAIN_S;
+    pthread_mutex_lock(&program->lock);
+    while (program->reading && !program->drained)
+        if (pthread_cond_timedwait(&program->changed, &program->lock, &until) == ETIMEDOUT)
+            break;
+    pthread_mutex_unlock(&program->lock);
+    siginfo_t info = {0};
+    if (!program->child ||
+        waitid(P_PID, (id_t)program->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
+        return false;
+    *status_out = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
+    return true;
+}
+
+static bool ends_within(const struct prb_dap_program *program, int wait_ms)
+{
+    struct pollfd fd = {.fd = program->pidfd, .events = POLLIN};
+    return program->pidfd >= 0 && poll(&fd, 1, wait_ms) == 1;
+}
+
+void prb_dap_program_close(struct prb_dap_program *program, bool leave)
+{
+    if (!program)
+        return;
+    remove_gate(program);
+    if (program->gate >= 0)
+        close(program->gate); /* without a byte: it ends */
+    if (program->child && !leave && !ends_within(program, 0)) {
+        kill(program->pid, SIGTERM);
+        if (!ends_within(program, END_MS))
+            kill(program->pid, SIGKILL);
+        ends_within(program, END_MS);
+    }
+    if (program->child)
+        waitpid(program->pid, NULL, leave ? WNOHANG : 0);
+    pthread_mutex_lock(&program->lock);
+    program->stopping = true;
+    pthread_mutex_unlock(&program->lock);
+    if (program->reading)
+        pthread_join(program->reader, NULL);
+    for (int i = 0; i < 2; i++)
+        if (program->output[i] >= 0)
+            close(program->output[i]);
+    if (program->pidfd >= 0)
+        close(program->pidfd);
+    pthread_cond_destroy(&program->changed);
+    pthread_mutex_destroy(&program->lock);
+    free(program);
+}

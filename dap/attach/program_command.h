@@ -1,0 +1,26 @@
+/* How a program that `launch` starts is called: its words, its environment, and the few lines that run before it. */
+#ifndef PRB_DAP_PROGRAM_COMMAND_H
+#define PRB_DAP_PROGRAM_COMMAND_H
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "dap/session/request.h"
+
+#define PRB_DAP_WORDS_MAX 4096
+
+struct prb_dap_words {
+    char *items[PRB_DAP_WORDS_MAX + 1]; /* ends with NULL */
+    size_t count;
+};
+void prb_dap_words_deinit(struct prb_dap_words *words);
+PRB_DEFINE_AUTO(prb_dap_words, struct prb_dap_words, prb_dap_words_deinit)
+
+/* The interpreter with lines of ours that connect to the Unix socket gate, wait there for a byte, and become the
+ * program that the arguments of launch name.  USAGE, NOT_FOUND. */
+bool prb_dap_program_command(const char *gate, const json_t *arguments, struct prb_dap_words *words, struct prb_error *err);
+/* Our environment, with what the configuration sets (null: takes away), unbuffered. */
+bool prb_dap_program_environment(const json_t *arguments, struct prb_dap_words *words, struct prb_error *err);
+
+#endif

@@ -1,0 +1,81 @@
+/* Columns as clients count them: see columns.h. */
+#include "dap/client/columns.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/utf8.h"
+
+size_t prb_dap_utf16_units(const char *text, size_t len)
+{
+    size_t units = 0;
+    for (size_t at = 0; at < len;) {
+        size_t n = prb_utf8_length(text + at, len - at);
+        units += n == 4 ? 2 : 1; /* outside the basic plane: a pair of surrogates */
+        at += n ? n : 1;
+    }
+    return units;
+}
+
+/* The whole file, as the target sees it; false: it cannot be had. */
+static bool read_source(const struct prb_dap_session *session, const char *path,
+                        struct prb_buf *text)
+{
+    PRB_AUTO_FREE char *full = NULL;
+    struct stat status;
+    int n = session->pid ? asprintf(&full, "/proc/%d/root%s", (int)session->pid, path)
+                         : asprintf(&full, "%s", path);
+    PRB_AUTO_FD int fd = n < 0 ? -1 : open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_size > PRB_DAP_SOURCE_MAX)
+        return false;
+    return prb_buf_read(text, fd, PRB_DAP_SOURCE_MAX);
+}
+
+static bool is_plain(const struct prb_buf *text)
+{
+    unsigned char seen = 0;
+    for (size_t i = 0; i < text->len; i++)
+        seen |= (unsigned char)text->data[i];
+    return seen < 128;
+}
+
+/* Where a line begins, and its bytes; false: there are not so many. */
+static bool find_line(const struct prb_buf *text, json_int_t line, const char **out,
+                      size_t *len_out)
+{
+    const char *at = text->data, *end = text->data + text->len;
+    for (; line > 1 && at; line--) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+    if (!at)
+        return false;
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    *out = at;
+    *len_out = (size_t)((stop ? stop : end) - at);
+    return true;
+}
+
+json_int_t prb_dap_column_of(struct prb_dap_session *session, const char *path, json_int_t line,
+                             json_int_t column)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    const char *start;
+    size_t len;
+    if (column <= 1 || !path || path[0] != '/' || json_object_get(session->plain, path) ||
+        !read_source(session, path, &text) || !text.len)
+        return column;
+    if (is_plain(&text)) {
+        if (!session->plain)
+            session->plain = json_object();
+        if (json_object_size(session->plain) < PRB_DAP_PLAIN_MAX)
+            json_object_set_new(session->plain, path, json_true());
+        return column;
+    }
+    if (!find_line(&text, line, &start, &len) || (size_t)(column - 1) > len)
+        return column;
+    return (json_int_t)prb_dap_utf16_units(start, (size_t)(column - 1)) + 1;
+}

@@ -1,0 +1,112 @@
+/* Sources: see sources.h.  A path is given to the client as it is, or mapped; where it is no file
+ * here, or another one than the target sees (a container), the client gets a number to ask the text
+ * by. */
+#include "dap/client/sources.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* Whether a path names the same file for us as for the target. */
+static bool is_same_file(const struct prb_dap_session *session, const char *path)
+{
+    PRB_AUTO_FREE char *theirs = NULL;
+    struct stat mine, its;
+    if (path[0] != '/' || stat(path, &mine) != 0)
+        return false;
+    if (!session->pid || asprintf(&theirs, "/proc/%d/root%s", (int)session->pid, path) < 0)
+        return true;
+    return stat(theirs, &its) != 0 || (its.st_dev == mine.st_dev && its.st_ino == mine.st_ino);
+}
+
+static int number_for(struct prb_dap_session *session, const char *path)
+{
+    if (path[0] != '/' || prb_dap_paths_is_mapped(&session->paths, path) ||
+        is_same_file(session, path))
+        return 0;
+    pthread_mutex_lock(&session->lock);
+    int number = prb_dap_paths_number(&session->paths, path);
+    pthread_mutex_unlock(&session->lock);
+    return number;
+}
+
+json_t *prb_dap_source_json(struct prb_dap_session *session, const char *path, json_int_t reference,
+                            bool own)
+{
+    if (!path && !reference)
+        return NULL;
+    PRB_AUTO_FREE char *shown = path ? prb_dap_paths_out(&session->paths, path) : NULL;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    json_t *source = json_object();
+    if (path)
+        json_object_set_new(source, "name", json_string(slash && slash[1] ? slash + 1 : path));
+    if (shown)
+        json_object_set_new(source, "path", json_string(shown));
+    if (!reference && path)
+        reference = number_for(session, path);
+    if (reference)
+        json_object_set_new(source, "sourceReference", json_integer(reference));
+    if (!own)
+        json_object_set_new(source, "presentationHint", json_string("deemphasize"));
+    return source;
+}
+
+json_t *prb_dap_source_wanted(struct prb_dap_session *session, const json_t *source,
+                              struct prb_error *err)
+{
+    json_int_t reference = 0;
+    const char *path = NULL;
+    if (!json_is_object(source))
+        return PRB_NULL(prb_fail(err, PRB_USAGE, "there is no source"));
+    if (!prb_dap_get_integer(source, "sourceReference", &reference, err) ||
+        !prb_dap_get_text(source, "path", &path, err))
+        return NULL;
+    pthread_mutex_lock(&session->lock);
+    const char *numbered = prb_dap_paths_numbered(&session->paths, reference);
+    json_t *known = numbered ? json_pack("{s:s}", "path", numbered) : NULL;
+    pthread_mutex_unlock(&session->lock);
+    if (known)
+        return known;
+    if (reference > 0)
+        return json_pack("{s:I}", "sourceReference", reference);
+    PRB_AUTO_FREE char *mapped = path ? prb_dap_paths_in(&session->paths, path) : NULL;
+    if (!mapped)
+        return PRB_NULL(
+            prb_fail(err, PRB_USAGE, "the source has neither path nor sourceReference"));
+    return json_pack("{s:s}", "path", mapped);
+}
+
+static void map_number(json_t *object, const char *key, bool from_0)
+{
+    const json_t *number = json_object_get(object, key);
+    if (from_0 && json_is_integer(number))
+        json_object_set_new(object, key, json_integer(json_integer_value(number) - 1));
+}
+
+/* "path" and a source of its own kind become DAP's. */
+void prb_dap_lines_map(struct prb_dap_session *session, json_t *object)
+{
+    json_t *source = json_object_get(object, "source");
+    const char *path = json_string_value(json_object_get(source ? source : object, "path"));
+    json_int_t reference =
+        json_integer_value(json_object_get(source ? source : object, "sourceReference"));
+    json_t *mapped = prb_dap_source_json(session, path, reference, true);
+    if (mapped)
+        json_object_set_new(object, "source", mapped);
+    if (!source) {
+        json_object_del(object, "path");
+        json_object_del(object, "sourceReference");
+    }
+    map_number(object, "line", session->client.lines_from_0);
+    map_number(object, "endLine", session->client.lines_from_0);
+    map_number(object, "column", session->client.columns_from_0);
+    map_number(object, "endColumn", session->client.columns_from_0);
+}
+
+void prb_dap_sources_map(struct prb_dap_session *session, json_t *body)
+{
+    json_t *breakpoint = json_object_get(body, "breakpoint");
+    if (breakpoint)
+        prb_dap_lines_map(session, breakpoint);
+    else if (json_object_get(body, "source"))
+        prb_dap_lines_map(session, body);
+}

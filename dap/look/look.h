@@ -1,0 +1,89 @@
+/*
+ * The look back end: a live process without the probe, a core or a snapshot.  What its files share.
+ *   look.c     the back end, its picture of the target, attach, pause, continue
+ *   stack.c    threads and stacks
+ *   values.c   scopes and variables
+ *   path.c     evaluate: names, attributes and items
+ *   source.c   exceptions, sources, modules
+ *
+ * A picture is one reading of all stacks with their locals.  A core has one; a live target gets one
+ * with each pause and goes on all the while.  What the client holds (frame ids, variablesReference)
+ * belongs to a picture: numbers are never used again, so those of an earlier one are told as such.
+ */
+#ifndef PRB_DAP_LOOK_H
+#define PRB_DAP_LOOK_H
+
+#include <pthread.h>
+
+#include "base/cleanup.h"
+#include "dap/backend/backend.h"
+#include "dap/backend/native_frames.h"
+
+#define PRB_LOOK_HANDLES_MAX 1000000 /* of one picture */
+#define PRB_LOOK_VALUE 1024          /* characters of a value in a list */
+#define PRB_LOOK_CLIPBOARD 65536     /* of one that is copied */
+/* Of threads that have no kernel id, which cores of old interpreters may lack; above all of those.
+ */
+#define PRB_LOOK_THREAD (1 << 23)
+
+enum prb_look_kind { PRB_LOOK_FRAME, PRB_LOOK_LOCALS, PRB_LOOK_GLOBALS, PRB_LOOK_OBJECT };
+
+struct prb_look_handle {
+    enum prb_look_kind kind;
+    size_t thread, frame; /* FRAME, LOCALS, GLOBALS */
+    prb_addr object;      /* GLOBALS: the dict; OBJECT */
+    char *expression;     /* OBJECT: how to reach it, or NULL */
+};
+
+struct prb_look_state {
+    struct prb_dap_backend base; /* first */
+    pthread_mutex_t lock;
+    struct prb_target *target;
+    bool live;
+    bool still; /* Python threads stop for a picture */
+    struct prb_stacks *picture; /* NULL: a live target that is not paused */
+    struct prb_look_handle *handles;
+    size_t handle_count, handle_cap;
+    json_int_t first_handle; /* the number of handles[0] */
+};
+
+PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
+PRB_DEFINE_AUTO_PTR(prb_parts, struct prb_parts, prb_parts_free)
+PRB_DEFINE_AUTO_PTR(prb_exceptions, struct prb_exceptions, prb_exceptions_free)
+PRB_DEFINE_AUTO_PTR(json, json_t, json_decref)
+
+typedef json_t *prb_look_method(struct prb_look_state *look, const json_t *arguments,
+                                struct prb_error *err);
+/* stack.c */
+prb_look_method prb_look_threads, prb_look_stack;
+/* values.c */
+prb_look_method prb_look_scopes, prb_look_variables;
+/* path.c */
+prb_look_method prb_look_evaluate;
+/* source.c */
+prb_look_method prb_look_exception_info, prb_look_source, prb_look_modules, prb_look_loaded_sources;
+
+/* Fill err; NULL. */
+void *prb_look_fail(struct prb_error *err, enum prb_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Arguments of the client: absent or of another type, the default. */
+json_int_t prb_look_integer(const json_t *arguments, const char *key, json_int_t otherwise);
+const char *prb_look_string(const json_t *arguments, const char *key);
+
+/* The number of a new handle, 0 when there are too many; takes expression. */
+json_int_t prb_look_handle(struct prb_look_state *look, struct prb_look_handle handle);
+/* NOT_FOUND: it is of an earlier picture, or none of ours. */
+const struct prb_look_handle *prb_look_find(struct prb_look_state *look, json_int_t number,
+                                            struct prb_error *err);
+/* The picture; UNSUPPORTED while a live target is not paused. */
+const struct prb_stacks *prb_look_picture(struct prb_look_state *look, struct prb_error *err);
+/* The id that DAP knows thread i by. */
+json_int_t prb_look_thread_id(const struct prb_stacks *stacks, size_t i);
+const struct prb_thread *prb_look_thread_of(const struct prb_stacks *stacks, json_int_t id,
+                                            size_t *index_out);
+/* A variable: value, type, counts and a reference where it can be unfolded, put into out.
+ * expression is copied; hex: ints in hexadecimal. */
+void prb_look_describe(struct prb_look_state *look, json_t *out, const struct prb_part *part,
+                       const char *value_key, const char *expression, bool hex);
+
+#endif

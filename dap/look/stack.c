@@ -1,0 +1,76 @@
+/* Threads and stacks of the look back end (look.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "dap/look/look.h"
+
+static json_t *thread_name(struct prb_look_state *look, const struct prb_stacks *stacks, size_t i)
+{
+    const struct prb_thread *thread = &stacks->threads[i];
+    const struct prb_target_info *info = prb_target_info(look->target);
+    const char *name = thread->name ? thread->name : thread->comm;
+    bool signalled = info->signal && info->signalled == thread->os_thread_id;
+    char text[320];
+    snprintf(text, sizeof text, "%.200s%s%s%s",
+             name                 ? name
+             : thread->has_python ? "Python thread"
+                                  : "native thread",
+             signalled ? " (" : "", signalled ? strsignal(info->signal) : "", signalled ? ")" : "");
+    return prb_dap_text(text);
+}
+
+static json_t *thread_json(struct prb_look_state *look, const struct prb_stacks *stacks, size_t i)
+{
+    const struct prb_thread *thread = &stacks->threads[i];
+    const char *place = prb_dap_native_place(thread);
+    json_t *out =
+        json_pack("{s:I, s:I, s:o, s:b}", "id", prb_look_thread_id(stacks, i), "ident",
+                  (json_int_t)thread->thread_id, "name", thread_name(look, stacks, i), "parked", 0);
+    if (out && place)
+        json_object_set_new(out, "native", prb_dap_text(place));
+    return out;
+}
+
+json_t *prb_look_threads(struct prb_look_state *look, const json_t *arguments,
+                         struct prb_error *err)
+{
+    const struct prb_stack_options now = {.all_interpreters = true};
+    (void)arguments;
+    PRB_AUTO(prb_stacks)
+    struct prb_stacks *fresh =
+        look->live && !look->picture ? prb_stacks_take(look->target, &now, err) : NULL;
+    if (look->live && !look->picture && !fresh)
+        return NULL;
+    const struct prb_stacks *stacks = fresh ? fresh : prb_look_picture(look, err);
+    if (!stacks)
+        return NULL;
+    json_t *list = json_array();
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        json_array_append_new(list, thread_json(look, stacks, i));
+    return json_pack("{s:o}", "threads", list);
+}
+
+json_t *prb_look_stack(struct prb_look_state *look, const json_t *arguments, struct prb_error *err)
+{
+    const struct prb_stacks *stacks = prb_look_picture(look, err);
+    json_int_t id = prb_look_integer(arguments, "threadId", 0);
+    json_int_t start = prb_look_integer(arguments, "startFrame", 0);
+    json_int_t levels = prb_look_integer(arguments, "levels", 0);
+    size_t index;
+    if (!stacks)
+        return NULL;
+    const struct prb_thread *thread = prb_look_thread_of(stacks, id, &index);
+    if (!thread)
+        return prb_look_fail(err, PRB_NOT_FOUND, "there is no thread %lld", (long long)id);
+    size_t from = start < 0 ? 0 : (size_t)start, count = thread->frame_count;
+    size_t end =
+        levels > 0 && from < count && (size_t)levels < count - from ? from + (size_t)levels : count;
+    json_t *list = json_array();
+    for (size_t i = from; i < end; i++) {
+        struct prb_look_handle handle = {.kind = PRB_LOOK_FRAME, .thread = index, .frame = i};
+        json_int_t number = prb_look_handle(look, handle);
+        if (number)
+            json_array_append_new(list, prb_dap_frame_json(&thread->frames[i], number));
+    }
+    return json_pack("{s:o, s:I}", "stackFrames", list, "totalFrames", (json_int_t)count);
+}

@@ -1,0 +1,27 @@
+/* The host of a session that serves one client and is gone with it: standard input and output. */
+#include "dap/dap.h"
+#include "dap/session/session.h"
+
+static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
+                                     struct prb_dap_session *session, json_t **stopped_out,
+                                     struct prb_error *err)
+{
+    (void)host;
+    *stopped_out = NULL;
+    return prb_dap_live_open(pid, prb_dap_session_happened, session, err);
+}
+
+static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, json_t *stopped,
+                    bool keep)
+{
+    (void)host, (void)stopped, (void)keep;
+    prb_dap_backend_close(backend);
+}
+
+const struct prb_dap_host_ops prb_dap_host_alone = {.claim = claim, .release = release};
+
+bool prb_dap_serve(int in, int out, struct prb_error *err)
+{
+    struct prb_dap_host host = {.ops = &prb_dap_host_alone};
+    return prb_dap_session_run(&host, in, out, err);
+}

@@ -1,0 +1,284 @@
+/* A listening server: clients are let in, each gets a session on a thread of its own. */
+#include "dap/server/server.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "dap/server/peer.h"
+#include "dap/session/countdown.h"
+
+#define QUIET_S 30      /* a connection without a byte for so long is asked whether it lives */
+#define SILENT_MS 60000 /* and is lost when it does not answer for so long */
+#define LEAVE_S 5       /* for sessions to end, once the target has */
+
+/* One client; a list, so that all are hung up at the end. */
+struct prb_dap_client_of {
+    struct prb_dap_client_of *next;
+    struct prb_dap_server *server;
+    int fd;
+};
+
+static void note(const struct prb_dap_server *server, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void note(const struct prb_dap_server *server, const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (server->options->note)
+        server->options->note(server->options->context, text);
+}
+
+static void forget(struct prb_dap_client_of *client)
+{
+    struct prb_dap_server *server = client->server;
+    pthread_mutex_lock(&server->lock);
+    struct prb_dap_client_of **at = &server->clients;
+    while (*at != client)
+        at = &(*at)->next;
+    *at = client->next;
+    close(client->fd);
+    server->sessions--;
+    server->served++;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    free(client);
+}
+
+static void *serve(void *context)
+{
+    struct prb_dap_client_of *client = context;
+    struct prb_error why = {0};
+    if (!prb_dap_session_run(&client->server->host, client->fd, client->fd, &why))
+        note(client->server, "a client was sent away: %s", why.text);
+    forget(client);
+    return NULL;
+}
+
+static void set_options(int fd)
+{
+    int on = 1, quiet = QUIET_S, times = 3, silent = SILENT_MS;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &quiet, sizeof quiet);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &quiet, sizeof quiet);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
+}
+
+static bool is_welcome(const struct prb_dap_server *server, int fd,
+                       const struct sockaddr_storage *peer)
+{
+    struct prb_error why = {0};
+    const struct prb_dap_listen_options *options = server->options;
+    bool checked = !options->any_user && !options->token;
+    if (!checked || !prb_dap_is_loopback((const struct sockaddr *)peer) ||
+        prb_dap_peer_check(fd, server->target_uid, &why))
+        return true;
+    note(server, "%s", why.text);
+    return false;
+}
+
+static void let_in(struct prb_dap_server *server)
+{
+    struct sockaddr_storage peer = {0};
+    socklen_t size = sizeof peer;
+    pthread_t thread;
+    PRB_AUTO_FD int fd = accept4(server->listening, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC);
+    if (fd < 0 || !is_welcome(server, fd, &peer))
+        return;
+    struct prb_dap_client_of *client = calloc(1, sizeof *client);
+    if (!client)
+        return;
+    set_options(fd);
+    pthread_mutex_lock(&server->lock);
+    bool room = server->sessions < PRB_DAP_SESSIONS_MAX;
+    *client = (struct prb_dap_client_of){.next = server->clients, .server = server, .fd = fd};
+    if (room) {
+        server->clients = client;
+        server->sessions++;
+    }
+    pthread_mutex_unlock(&server->lock);
+    if (!room) {
+        note(server, "a client was sent away: %d are served", PRB_DAP_SESSIONS_MAX);
+        free(client);
+        return;
+    }
+    (void)PRB_STEAL_FD(fd);
+    if (pthread_create(&thread, NULL, serve, client) == 0)
+        pthread_detach(thread);
+    else
+        forget(client);
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static bool is_done(struct prb_dap_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    bool done = server->options->once && server->served && !server->sessions;
+    pthread_mutex_unlock(&server->lock);
+    return done;
+}
+
+static void stop_target(struct prb_dap_server *server)
+{
+    struct signalfd_siginfo info;
+    struct prb_error why = {0};
+    ssize_t got = read(server->options->pause_fd, &info, sizeof info);
+    if (got > 0 && server->options->pid && !prb_dap_held_stop(server, server->options->pid, &why))
+        note(server, "process %d is not paused: %s", (int)server->options->pid, why.text);
+}
+
+static bool wait_for_clients(struct prb_dap_server *server, int target, struct prb_error *err)
+{
+    enum { LOOK_MS = 200 };
+    const struct prb_dap_listen_options *options = server->options;
+    double until =
+        options->pause && options->resume_after > 0 ? now_s() + options->resume_after : 0;
+    while (!is_done(server)) {
+        struct pollfd fds[] = {
+            {.fd = server->listening, .events = POLLIN},
+            {.fd = options->stop_fd, .events = POLLIN},
+            {.fd = target, .events = POLLIN},
+            {.fd = options->pause_fd, .events = POLLIN},
+        };
+        if (poll(fds, 4, options->once || until > 0 ? LOOK_MS : -1) < 0 && errno != EINTR)
+            return prb_fail_sys(err, errno, "waiting for clients");
+        if (fds[1].revents)
+            return true;
+        if (fds[2].revents) {
+            note(server, "process %d has ended", (int)options->pid);
+            return true;
+        }
+        if (fds[3].revents)
+            stop_target(server);
+        if (fds[0].revents)
+            let_in(server);
+        if (until > 0 && now_s() >= until) {
+            until = 0;
+            if (prb_dap_held_resume(server))
+                note(server, "nobody came: process %d goes on", (int)options->pid);
+        }
+    }
+    return true;
+}
+
+/* Sessions that do not end by themselves are hung up. */
+static void end_sessions(struct prb_dap_server *server, double wait_s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)wait_s;
+    pthread_mutex_lock(&server->lock);
+    while (server->sessions && wait_s > 0 &&
+           pthread_cond_timedwait(&server->changed, &server->lock, &until) != ETIMEDOUT)
+        continue;
+    for (struct prb_dap_client_of *at = server->clients; at; at = at->next)
+        shutdown(at->fd, SHUT_RD);
+    while (server->sessions)
+        pthread_cond_wait(&server->changed, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* Better told now than to the first client: a file that is no core, a process without Python or of
+ * another user. */
+static bool can_be_opened(const struct prb_dap_listen_options *options, struct prb_error *err)
+{
+    struct prb_error why = {0};
+    struct prb_target *target = options->file ? prb_target_open(options->file, NULL, &why)
+                                              : prb_target_open_pid(options->pid, &why);
+    if (target)
+        prb_target_close(target);
+    bool hopeless = options->file || why.code == PRB_NOT_PYTHON || why.code == PRB_PERMISSION;
+    if (target || !hopeless)
+        return true;
+    if (err)
+        *err = why;
+    return false;
+}
+
+/* Nobody is connected who could be told. */
+static void warn_of_time_out(struct prb_dap_server *server)
+{
+    double seconds = 0;
+    char name[128];
+    pid_t pid = server->options->pid;
+    json_t *answer = prb_dap_held_ask(server, pid, "time_outs", NULL);
+    if (prb_dap_countdown_first(answer, &seconds, name, sizeof name))
+        note(server, "process %d is paused: the time-out of %.100s (%.0f s) may end its job%s",
+             (int)pid, name, seconds,
+             server->options->resume_after > 0 && server->options->resume_after < seconds
+                 ? ""
+                 : "; --resume-after lets it go on in time");
+    json_decref(answer);
+}
+
+static bool run(struct prb_dap_server *server, struct prb_error *err)
+{
+    const struct prb_dap_listen_options *options = server->options;
+    PRB_AUTO_FD int target = options->pid ? (int)syscall(SYS_pidfd_open, options->pid, 0) : -1;
+    char folder[32];
+    struct stat status;
+    if (options->pid && target < 0 && errno == ESRCH)
+        return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)options->pid);
+    snprintf(folder, sizeof folder, "/proc/%d", (int)options->pid);
+    server->target_uid = options->pid && stat(folder, &status) == 0 ? status.st_uid : geteuid();
+    if ((options->file || options->pid) && !can_be_opened(options, err))
+        return false;
+    if (!prb_dap_server_bind(server, err))
+        return false;
+    if (options->pause && !prb_dap_held_pause(server, options->pid, err))
+        return false;
+    if (!server->local)
+        server->host.address = server->address;
+    if (options->ready)
+        options->ready(options->context, server->address);
+    if (options->pause)
+        warn_of_time_out(server);
+    bool good = wait_for_clients(server, target, err);
+    struct pollfd ended = {.fd = target, .events = POLLIN};
+    end_sessions(server, target >= 0 && poll(&ended, 1, 0) == 1 ? LEAVE_S : 0);
+    prb_dap_held_resume(server);
+    return good;
+}
+
+bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_error *err)
+{
+    struct prb_dap_server *server = calloc(1, sizeof *server);
+    if (!server)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    server->host = (struct prb_dap_host){.ops = &prb_dap_host_server,
+                                         .token = options->token,
+                                         .pid = options->pid,
+                                         .file = options->file,
+                                         .look = options->look,
+                                         .keeps = !options->once};
+    server->options = options;
+    server->listening = -1;
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_cond_init(&server->changed, NULL);
+    bool good = run(server, err);
+    if (server->listening >= 0)
+        close(server->listening);
+    if (server->local)
+        unlink(options->address);
+    pthread_cond_destroy(&server->changed);
+    pthread_mutex_destroy(&server->lock);
+    free(server);
+    return good;
+}

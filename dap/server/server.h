@@ -1,0 +1,58 @@
+/* What a listening server shares with its sessions: the processes that are debugged through it. */
+#ifndef PRB_DAP_SERVER_H
+#define PRB_DAP_SERVER_H
+
+#include <netinet/in.h>
+#include <sys/un.h>
+
+#include "dap/dap.h"
+#include "dap/session/session.h"
+
+#define PRB_DAP_SESSIONS_MAX 64
+
+/* A process that a session debugs, or that stands until one comes. */
+struct prb_dap_held {
+    pid_t pid; /* 0: free */
+    struct prb_dap_backend *backend; /* NULL: being opened */
+    struct prb_dap_session *owner;   /* NULL: it is kept */
+    unsigned telling;                /* events that are on their way to the owner */
+    json_t *stopped;                 /* body of the event that it stands at */
+    struct prb_dap_server *server;
+};
+
+struct prb_dap_server {
+    struct prb_dap_host host; /* first: what sessions get */
+    const struct prb_dap_listen_options *options;
+    int listening;
+    bool local; /* a Unix socket, which is removed at the end */
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_un local;
+        struct sockaddr_storage room;
+    } place;
+    char address[128]; /* as clients reach it */
+    uid_t target_uid;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct prb_dap_held held[PRB_DAP_SESSIONS_MAX];
+    struct prb_dap_client_of *clients; /* server.c */
+    unsigned sessions, served;
+    bool ending;
+};
+
+extern const struct prb_dap_host_ops prb_dap_host_server;
+
+/* listen.c: a socket that listens at options->address. */
+bool prb_dap_server_bind(struct prb_dap_server *server, struct prb_error *err);
+/* held.c: pid stands from now on, and no session has it yet. */
+bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
+/* The same, also when a session has it. */
+bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
+/* What the back end of a process says to a method without arguments; NULL: there is none, or no answer. */
+json_t *prb_dap_held_ask(struct prb_dap_server *server, pid_t pid, const char *method, struct prb_error *err);
+/* Let go on what no session has; true: there was one. */
+bool prb_dap_held_resume(struct prb_dap_server *server);
+
+#endif

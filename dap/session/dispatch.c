@@ -1,0 +1,262 @@
+/* One request after the other: found, checked, handled, answered exactly once. */
+#include <string.h>
+
+#include "dap/session/session.h"
+
+static const struct prb_dap_request *const requests[] = {
+#define R(name) &prb_dap_##name,
+#include "dap/session/requests.def"
+#undef R
+};
+
+const struct prb_dap_request *prb_dap_request_at(size_t index)
+{
+    return index < sizeof requests / sizeof *requests ? requests[index] : NULL;
+}
+
+const struct prb_dap_request *prb_dap_request_find(const char *command)
+{
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+        if (strcmp(requests[i]->command, command) == 0)
+            return requests[i];
+    return NULL;
+}
+
+/* ---- what arguments hold ---- */
+
+json_t *prb_dap_get(const json_t *arguments, const char *key)
+{
+    json_t *found = json_object_get(arguments, key);
+    return json_is_null(found) ? NULL : found;
+}
+
+bool prb_dap_get_text(const json_t *arguments, const char *key, const char **out,
+                      struct prb_error *err)
+{
+    const json_t *found = prb_dap_get(arguments, key);
+    if (found && !json_is_string(found))
+        return prb_fail(err, PRB_USAGE, "%s is no text", key);
+    if (found)
+        *out = json_string_value(found);
+    return true;
+}
+
+bool prb_dap_get_integer(const json_t *arguments, const char *key, json_int_t *out,
+                         struct prb_error *err)
+{
+    const json_t *found = prb_dap_get(arguments, key);
+    if (found && !json_is_integer(found))
+        return prb_fail(err, PRB_USAGE, "%s is no whole number", key);
+    if (found)
+        *out = json_integer_value(found);
+    return true;
+}
+
+bool prb_dap_get_flag(const json_t *arguments, const char *key, bool *out, struct prb_error *err)
+{
+    const json_t *found = prb_dap_get(arguments, key);
+    if (found && !json_is_boolean(found))
+        return prb_fail(err, PRB_USAGE, "%s is neither true nor false", key);
+    if (found)
+        *out = json_is_true(found);
+    return true;
+}
+
+/* ---- may it be handled now? ---- */
+
+struct refusal {
+    const char *message; /* a word of the protocol, or NULL: err's text */
+    struct prb_error err;
+};
+
+static bool is_stopped(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    bool stopped = session->stopped != NULL;
+    pthread_mutex_unlock(&session->lock);
+    return stopped;
+}
+
+struct prb_dap_backend *prb_dap_session_backend(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    struct prb_dap_backend *backend = session->backend;
+    pthread_mutex_unlock(&session->lock);
+    return backend;
+}
+
+bool prb_dap_session_is_live(struct prb_dap_session *session)
+{
+    const struct prb_dap_backend *backend = prb_dap_session_backend(session);
+    return backend && strcmp(backend->ops->name, "live") == 0;
+}
+
+static bool check_state(struct prb_dap_session *session, const struct prb_dap_request *request,
+                        struct refusal *refusal)
+{
+    struct prb_error *err = &refusal->err;
+    const struct prb_dap_backend *backend = prb_dap_session_backend(session);
+    if (session->state == PRB_DAP_NEW && !(request->when & PRB_DAP_BEFORE))
+        return prb_fail(err, PRB_USAGE, "initialize comes first");
+    if (!(request->when & (PRB_DAP_ATTACHED | PRB_DAP_STOPPED)))
+        return true;
+    if (session->gone)
+        return prb_fail(err, PRB_GONE, "the target has ended");
+    if (!backend)
+        return prb_fail(err, PRB_USAGE, "%s comes after attach or launch", request->command);
+    if (request->method && !backend->ops->has(backend, request->method))
+        return prb_fail(err, PRB_UNSUPPORTED,
+                        "%s is not possible here: this session only looks (%s)", request->command,
+                        backend->ops->name);
+    if (request->setting && !json_is_true(json_object_get(session->settings, request->setting)))
+        return prb_fail(err, PRB_PERMISSION, "%s needs \"%s\": true in the configuration",
+                        request->command, request->setting);
+    if ((request->when & PRB_DAP_STOPPED) && !is_stopped(session)) {
+        refusal->message = "notStopped";
+        return prb_fail(err, PRB_USAGE, "the target runs: pause it first");
+    }
+    return true;
+}
+
+/* ---- the response ---- */
+
+static json_t *failure_body(const struct prb_error *err, bool show)
+{
+    char text[sizeof err->text + sizeof err->remedy + 4];
+    snprintf(text, sizeof text, "%s%s%s", err->text, *err->remedy ? "; " : "", err->remedy);
+    json_t *format = json_string(text);
+    if (!format) /* bytes of the target that are no UTF-8 */
+        format =
+            json_string("the target could not be asked, and said why in bytes that are no text");
+    return json_pack("{s:{s:i, s:o, s:b}}", "error", "id", (int)err->code, "format", format,
+                     "showUser", show);
+}
+
+static void respond(struct prb_dap_session *session, const struct prb_dap_pending *pending,
+                    bool success, json_t *body, const struct refusal *refusal)
+{
+    json_t *response =
+        json_pack("{s:s, s:I, s:O, s:b}", "type", "response", "request_seq", pending->seq,
+                  "command", json_object_get(pending->message, "command"), "success", success);
+    if (!success) {
+        bool show = !refusal->message;
+        body = failure_body(&refusal->err, show);
+        const json_t *text = json_object_get(json_object_get(body, "error"), "format");
+        json_object_set_new(response, "message",
+                            refusal->message ? json_string(refusal->message)
+                                             : json_string(json_string_value(text)));
+    }
+    if (body)
+        json_object_set_new(response, "body", body);
+    prb_dap_outbox_put(session->outbox, response, false);
+}
+
+static bool handle(struct prb_dap_session *session, struct prb_dap_pending *pending,
+                   json_t **body_out, struct refusal *refusal)
+{
+    const char *command = json_string_value(json_object_get(pending->message, "command"));
+    json_t *arguments = prb_dap_get(pending->message, "arguments");
+    const struct prb_dap_request *request = prb_dap_request_find(command);
+    if (!request)
+        return prb_fail(&refusal->err, PRB_UNSUPPORTED, "the request %.60s is not supported",
+                        command);
+    if (arguments && !json_is_object(arguments))
+        return prb_fail(&refusal->err, PRB_USAGE, "the arguments of %s are no object", command);
+    if (!check_state(session, request, refusal))
+        return false;
+    json_t *none = arguments ? NULL : json_object();
+    pending->holds = !(request->when & PRB_DAP_RUNS_CODE);
+    bool good = request->handle(session, arguments ? arguments : none, body_out, &refusal->err);
+    json_decref(none);
+    return good;
+}
+
+static bool was_cancelled(struct prb_dap_session *session, const struct prb_dap_pending *pending)
+{
+    pthread_mutex_lock(&session->lock);
+    bool cancelled = pending->cancelled;
+    pthread_mutex_unlock(&session->lock);
+    return cancelled;
+}
+
+void prb_dap_dispatch(struct prb_dap_session *session, struct prb_dap_pending *pending)
+{
+    struct refusal refusal = {0};
+    json_t *body = NULL;
+    bool good = false;
+    if (was_cancelled(session, pending))
+        prb_fail(&refusal.err, PRB_TIMEOUT, "cancelled");
+    else
+        good = handle(session, pending, &body, &refusal);
+    if (!good && was_cancelled(session, pending))
+        refusal.message = "cancelled";
+    respond(session, pending, good, body, &refusal);
+    prb_dap_session_flush(session, pending);
+}
+
+/* ---- the back end ---- */
+
+json_t *prb_dap_ask_for(struct prb_dap_session *session, const char *method, json_t *arguments,
+                        pid_t thread, double timeout, struct prb_error *err)
+{
+    const struct prb_dap_call call = {
+        .method = method,
+        .arguments = arguments,
+        .thread = thread,
+        .timeout = timeout,
+        .cancelled = prb_dap_is_cancelled,
+        .context = session,
+    };
+    struct prb_dap_backend *backend = prb_dap_session_backend(session);
+    if (!backend)
+        return PRB_NULL(prb_fail(err, PRB_USAGE, "nothing is attached"));
+    return backend->ops->call(backend, &call, err);
+}
+
+json_t *prb_dap_ask(struct prb_dap_session *session, const char *method, json_t *arguments,
+                    pid_t thread, struct prb_error *err)
+{
+    return prb_dap_ask_for(session, method, arguments, thread, 0, err);
+}
+
+void prb_dap_backend_close(struct prb_dap_backend *backend)
+{
+    if (backend)
+        backend->ops->close(backend);
+}
+
+/* ---- numbers ---- */
+
+void prb_dap_session_place(struct prb_dap_session *session, enum prb_dap_place kind, json_int_t id,
+                           pid_t thread)
+{
+    pthread_mutex_lock(&session->lock);
+    prb_dap_places_add(&session->places, kind, id, thread);
+    pthread_mutex_unlock(&session->lock);
+}
+
+pid_t prb_dap_session_thread(struct prb_dap_session *session, enum prb_dap_place kind,
+                             json_int_t id)
+{
+    pthread_mutex_lock(&session->lock);
+    pid_t thread = prb_dap_places_find(&session->places, kind, id);
+    pthread_mutex_unlock(&session->lock);
+    return thread;
+}
+
+json_int_t prb_dap_line_in(const struct prb_dap_session *session, json_int_t line)
+{
+    return line + session->client.lines_from_0;
+}
+json_int_t prb_dap_line_out(const struct prb_dap_session *session, json_int_t line)
+{
+    return line - session->client.lines_from_0;
+}
+json_int_t prb_dap_column_in(const struct prb_dap_session *session, json_int_t column)
+{
+    return column + session->client.columns_from_0;
+}
+json_int_t prb_dap_column_out(const struct prb_dap_session *session, json_int_t column)
+{
+    return column - session->client.columns_from_0;
+}

@@ -1,0 +1,187 @@
+/* Events and requests to the client.  Those of the target wait while the request that raised them
+ * is handled: clients want the response first. */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "dap/attach/ending.h"
+#include "dap/client/sources.h"
+#include "dap/session/countdown.h"
+#include "dap/session/session.h"
+#include "dap/session/watch.h"
+
+static json_t *event_of(const char *event, json_t *body)
+{
+    json_t *message = json_pack("{s:s, s:s}", "type", "event", "event", event);
+    if (body)
+        json_object_set_new(message, "body", body);
+    return message;
+}
+
+static bool is_output(const json_t *message)
+{
+    return strcmp(json_string_value(json_object_get(message, "event")), "output") == 0;
+}
+
+/* Out, or after the response that they wait for.  The lock is held.  Takes message. */
+static void put(struct prb_dap_session *session, json_t *message)
+{
+    bool holds = false;
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        holds |= session->running[lane] && session->running[lane]->holds;
+    if (holds && !session->held)
+        session->held = json_array();
+    if (!holds)
+        prb_dap_outbox_put(session->outbox, message, is_output(message));
+    else if (json_array_size(session->held) < PRB_DAP_HELD_MAX)
+        json_array_append_new(session->held, message);
+    else
+        json_decref(message);
+}
+
+void prb_dap_send(struct prb_dap_session *session, const char *event, json_t *body)
+{
+    pthread_mutex_lock(&session->lock);
+    put(session, event_of(event, body));
+    pthread_mutex_unlock(&session->lock);
+}
+
+void prb_dap_event(struct prb_dap_session *session, const char *event, json_t *body)
+{
+    struct prb_dap_pending *mine = NULL;
+    json_t *message = event_of(event, body);
+    pthread_mutex_lock(&session->lock);
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        if (session->running[lane] && pthread_equal(session->workers[lane], pthread_self()))
+            mine = session->running[lane];
+    if (mine && !mine->events)
+        mine->events = json_array();
+    if (mine)
+        json_array_append_new(mine->events, message);
+    else
+        put(session, message);
+    pthread_mutex_unlock(&session->lock);
+}
+
+void prb_dap_say(struct prb_dap_session *session, bool important, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text - 1, format, arguments);
+    va_end(arguments);
+    strcat(text, "\n");
+    json_t *body =
+        json_pack("{s:s, s:s}", "category", important ? "important" : "console", "output", text);
+    if (body) /* the text is no UTF-8: it was cut */
+        prb_dap_event(session, "output", body);
+}
+
+static void put_all(struct prb_dap_session *session, json_t **events)
+{
+    size_t i;
+    json_t *event;
+    json_array_foreach(*events, i, event)
+        prb_dap_outbox_put(session->outbox, json_incref(event), is_output(event));
+    json_decref(*events);
+    *events = NULL;
+}
+
+void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pending *pending)
+{
+    pthread_mutex_lock(&session->lock);
+    pending->holds = false;
+    prb_dap_progress_end(session, pending);
+    pending->told = true; /* it takes no longer now */
+    put_all(session, &pending->events);
+    put_all(session, &session->held);
+    pthread_mutex_unlock(&session->lock);
+}
+
+/* ---- what happens in the target ---- */
+
+static void happened_stopped(struct prb_dap_session *session, json_t *body)
+{
+    pthread_mutex_lock(&session->lock);
+    json_decref(session->stopped);
+    session->stopped = json_incref(body);
+    session->unsaid = session->state < PRB_DAP_CONFIGURED;
+    if (!session->unsaid)
+        put(session, event_of("stopped", json_incref(body)));
+    prb_dap_watch_hurry(session->watch);
+    struct prb_dap_countdown *countdown = session->countdown;
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_countdown_begin(countdown);
+}
+
+void prb_dap_session_resumes(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    json_decref(session->stopped);
+    session->stopped = NULL;
+    session->unsaid = false;
+    prb_dap_places_clear(&session->places);
+    struct prb_dap_countdown *countdown = session->countdown;
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_countdown_end(countdown);
+}
+
+void prb_dap_session_happened(void *context, const char *event, json_t *body)
+{
+    struct prb_dap_session *session = context;
+    if (strcmp(event, "stopped") == 0) {
+        happened_stopped(session, body);
+        return;
+    }
+    if (strcmp(event, "gone") == 0) {
+        prb_dap_ending_gone(session);
+        return;
+    }
+    if (strcmp(event, "continued") == 0)
+        prb_dap_session_resumes(session);
+    json_t *mapped = json_deep_copy(body);
+    prb_dap_sources_map(session, mapped);
+    prb_dap_send(session, event, mapped);
+}
+
+/* ---- requests to the client ---- */
+
+static bool wait_for(struct prb_dap_session *session, const char *key, double wait_s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)wait_s;
+    while (json_is_null(json_object_get(session->answers, key)) && !session->leaving)
+        if (pthread_cond_timedwait(&session->changed, &session->lock, &until) == ETIMEDOUT)
+            break;
+    return json_is_object(json_object_get(session->answers, key));
+}
+
+bool prb_dap_request_client(struct prb_dap_session *session, const char *command, json_t *arguments,
+                            double wait_s, json_t **body_out, struct prb_error *err)
+{
+    char key[32];
+    json_t *message =
+        json_pack("{s:s, s:s, s:o}", "type", "request", "command", command, "arguments", arguments);
+    pthread_mutex_lock(&session->lock);
+    json_int_t seq = prb_dap_outbox_put(session->outbox, message, false);
+    snprintf(key, sizeof key, "%lld", (long long)seq);
+    if (wait_s <= 0) {
+        pthread_mutex_unlock(&session->lock);
+        return true;
+    }
+    json_object_set_new(session->answers, key, json_null());
+    bool answered = wait_for(session, key, wait_s);
+    json_t *answer = json_incref(json_object_get(session->answers, key));
+    json_object_del(session->answers, key);
+    pthread_mutex_unlock(&session->lock);
+    bool good = answered && json_is_true(json_object_get(answer, "success"));
+    const char *why = json_string_value(json_object_get(answer, "message"));
+    if (good && body_out)
+        *body_out = json_incref(json_object_get(answer, "body"));
+    json_decref(answer);
+    return good || prb_fail(err, answered ? PRB_UNSUPPORTED : PRB_TIMEOUT,
+                            "the client did not do what %s asks: %s", command,
+                            answered ? (why ? why : "it says not why") : "no answer");
+}

@@ -1,0 +1,69 @@
+/* Requests that take longer than a moment are shown by the client, which may cancel them: progress
+ * events. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "dap/session/session.h"
+
+#define MOMENT_S 1.0
+
+double prb_dap_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static json_t *event_of(const char *event, const struct prb_dap_pending *pending)
+{
+    char id[40];
+    snprintf(id, sizeof id, "request-%lld", (long long)pending->seq);
+    return json_pack("{s:s, s:s, s:{s:s}}", "type", "event", "event", event, "body", "progressId",
+                     id);
+}
+
+static void begin(struct prb_dap_session *session, struct prb_dap_pending *pending)
+{
+    json_t *event = event_of("progressStart", pending), *body = json_object_get(event, "body");
+    const char *command = json_string_value(json_object_get(pending->message, "command"));
+    json_object_set_new(body, "title", json_string(command));
+    json_object_set_new(body, "requestId", json_integer(pending->seq));
+    json_object_set_new(body, "cancellable", json_true());
+    pending->told = true;
+    prb_dap_outbox_put(session->outbox, event, false);
+}
+
+void prb_dap_progress_end(struct prb_dap_session *session, const struct prb_dap_pending *pending)
+{
+    if (pending->told)
+        prb_dap_outbox_put(session->outbox, event_of("progressEnd", pending), false);
+}
+
+void *prb_dap_progress_run(void *context)
+{
+    struct prb_dap_session *session = context;
+    pthread_mutex_lock(&session->lock);
+    while (!session->leaving) {
+        struct prb_dap_pending *pending = session->running[0];
+        if (!pending || pending->told || !session->client.progress) {
+            session->watches_none = true;
+            pthread_cond_wait(&session->begun, &session->lock);
+            session->watches_none = false;
+            continue;
+        }
+        double left = pending->since + MOMENT_S - prb_dap_now();
+        if (left <= 0) {
+            begin(session, pending);
+            continue;
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += (long)(left * 1e9);
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&session->begun, &session->lock, &until);
+    }
+    pthread_mutex_unlock(&session->lock);
+    return NULL;
+}

@@ -1,0 +1,153 @@
+/* Threads that begin and end: the kernel's list is looked at now and then, and when the target has
+ * stopped, which it does not notice; only when the list has changed the back end is asked which
+ * threads run Python. */
+#include "dap/session/watch.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define LOOK_MS 250
+#define CHILDREN_EVERY 8 /* looks */
+#define THREADS_MAX 4096
+
+struct prb_dap_watch {
+    struct prb_dap_session *session;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool ending, hurried;
+    json_t *known;  /* {id as text: name} of Python's threads */
+    uint64_t tasks; /* a sum over the kernel's list */
+    struct prb_dap_children children;
+};
+
+/* Of the ids of the kernel's list; other lists have other sums. */
+static uint64_t sum_tasks(pid_t pid)
+{
+    char path[40];
+    uint64_t sum = 0;
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    PRB_AUTO(dir) DIR *folder = opendir(path);
+    for (const struct dirent *one; folder && count < THREADS_MAX && (one = readdir(folder));
+         count++)
+        sum += ((uint64_t)atoll(one->d_name) + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    return sum;
+}
+
+static json_t *python_threads(struct prb_dap_session *session)
+{
+    json_t *answer = prb_dap_ask(session, "threads", NULL, 0, NULL),
+           *found = answer ? json_object() : NULL, *one;
+    size_t i;
+    char key[32];
+    json_array_foreach(json_object_get(answer, "threads"), i, one)
+    {
+        snprintf(key, sizeof key, "%lld",
+                 (long long)json_integer_value(json_object_get(one, "id")));
+        json_object_set_new(found, key, json_true());
+    }
+    json_decref(answer);
+    return found;
+}
+
+/* Those of one set that the other has not. */
+static void tell(struct prb_dap_session *session, json_t *these, const json_t *others,
+                 const char *reason)
+{
+    const char *key;
+    json_t *unused;
+    json_object_foreach(these, key, unused) if (!json_object_get(others, key)) prb_dap_send(
+        session, "thread",
+        json_pack("{s:s, s:I}", "reason", reason, "threadId", (json_int_t)strtoll(key, NULL, 10)));
+}
+
+static bool wait_a_moment(struct prb_dap_watch *watch)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&watch->lock);
+    while (!watch->ending && !watch->hurried &&
+           pthread_cond_timedwait(&watch->changed, &watch->lock, &until) != ETIMEDOUT)
+        continue;
+    bool go_on = !watch->ending;
+    watch->hurried = false;
+    pthread_mutex_unlock(&watch->lock);
+    return go_on;
+}
+
+/* A thread is in the kernel's list before Python knows it: a change is looked at once more. */
+static void look_at_threads(struct prb_dap_watch *watch, bool *again)
+{
+    uint64_t tasks = sum_tasks(watch->session->pid);
+    if (tasks == watch->tasks && !*again)
+        return;
+    *again = tasks != watch->tasks;
+    watch->tasks = tasks;
+    json_t *now = python_threads(watch->session);
+    if (!now)
+        return;
+    if (watch->known) {
+        tell(watch->session, now, watch->known, "started");
+        tell(watch->session, watch->known, now, "exited");
+    }
+    json_decref(watch->known);
+    watch->known = now;
+}
+
+static void *look_on(void *context)
+{
+    struct prb_dap_watch *watch = context;
+    bool again = true, children = prb_dap_children_wanted(watch->session);
+    unsigned looks = 0;
+    do {
+        look_at_threads(watch, &again);
+        if (children && looks++ % CHILDREN_EVERY == 0)
+            prb_dap_children_look(watch->session, &watch->children);
+    } while (wait_a_moment(watch));
+    return NULL;
+}
+
+struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session)
+{
+    struct prb_dap_watch *watch =
+        prb_dap_session_is_live(session) ? calloc(1, sizeof *watch) : NULL;
+    if (!watch)
+        return NULL;
+    watch->session = session;
+    pthread_mutex_init(&watch->lock, NULL);
+    pthread_cond_init(&watch->changed, NULL);
+    if (pthread_create(&watch->thread, NULL, look_on, watch) == 0)
+        return watch;
+    free(watch);
+    return NULL;
+}
+
+void prb_dap_watch_hurry(struct prb_dap_watch *watch)
+{
+    if (!watch)
+        return;
+    pthread_mutex_lock(&watch->lock);
+    watch->hurried = true;
+    pthread_cond_broadcast(&watch->changed);
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void prb_dap_watch_close(struct prb_dap_watch *watch)
+{
+    if (!watch)
+        return;
+    pthread_mutex_lock(&watch->lock);
+    watch->ending = true;
+    pthread_cond_broadcast(&watch->changed);
+    pthread_mutex_unlock(&watch->lock);
+    pthread_join(watch->thread, NULL);
+    json_decref(watch->known);
+    pthread_cond_destroy(&watch->changed);
+    pthread_mutex_destroy(&watch->lock);
+    free(watch);
+}
