@@ -31,9 +31,7 @@ static const struct question {
     {CRASHED_THREAD, false, 1000, 1},
 };
 enum { QUESTIONS = sizeof questions / sizeof *questions, TENSORS_ASK = 2 };
-#define TASK_BYTES                                                                                 \
-    1024 /* that a thread's registers and texts take in the file, and its segments                 \
-          */
+#define TASK_BYTES 1024    /* that a thread's registers, texts and segments take in the file */
 #define OTHER_BYTES 32768  /* that everything else takes */
 #define LEAST_BYTES 262144 /* of memory, however small the dump is to be */
 /* Frames of a stack that are followed: of one that overflowed the innermost tell it all. */
@@ -308,6 +306,7 @@ static bool write_dump(struct account *account, const char *path, uint64_t *byte
     if (copy) {
         /* Nothing changes meanwhile: what was read once is not read again. */
         prb_mem_record_set(copy->mem, PRB_RECORD_STILL);
+        prb_proc_still(copy->proc);
         limit_depth(copy);
         prb_crash_rings(copy->proc, account->record.dump_bytes / RING_SHARE);
     }

@@ -107,6 +107,16 @@ bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, si
 
 void prb_proc_record(struct prb_proc *proc) { proc->recording = true; }
 
+void prb_proc_still(struct prb_proc *proc) { proc->still = true; }
+
+bool prb_proc_answered(const struct prb_proc *proc, const char *name, struct prb_buf *out)
+{
+    const struct prb_proc_text *kept = proc->still ? prb_proc_kept(proc, name) : NULL;
+    if (kept)
+        prb_buf_add(out, kept->text.data, kept->text.len);
+    return kept && prb_buf_ok(out);
+}
+
 bool prb_proc_recorded(struct prb_proc *proc, const char *name, const struct prb_buf *out,
                        size_t from, struct prb_error *err)
 {
@@ -121,7 +131,8 @@ bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
 {
     size_t from = out->len;
     prb_buf_add(out, "", 0);
-    return proc->ops->text(proc, name, out, err) && prb_proc_recorded(proc, name, out, from, err);
+    return prb_proc_answered(proc, name, out) ||
+           (proc->ops->text(proc, name, out, err) && prb_proc_recorded(proc, name, out, from, err));
 }
 
 /* The kernel gives the map in pieces: of a process that maps and unmaps meanwhile two may not fit

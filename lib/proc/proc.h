@@ -136,5 +136,7 @@ bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record, const struct p
                    const char *path, uint64_t *bytes_out, struct prb_error *err);
 /* From now on keep every text that is asked for, for prb_proc_save. */
 void prb_proc_record(struct prb_proc *proc);
+/* Nobody runs there from now on: a text is read once, then answered by what was kept of it.  After prb_proc_record. */
+void prb_proc_still(struct prb_proc *proc);
 
 #endif

@@ -92,7 +92,8 @@ bool prb_proc_tids(struct prb_proc *proc, struct prb_tasks *out, struct prb_erro
     if (proc->inner < 0)
         look_at_namespace(proc);
     prb_buf_add(&list, "", 0);
-    if (!proc->ops->tids(proc, &list, err) || !prb_proc_recorded(proc, "task", &list, 0, err))
+    if (!prb_proc_answered(proc, "task", &list) &&
+        (!proc->ops->tids(proc, &list, err) || !prb_proc_recorded(proc, "task", &list, 0, err)))
         return false;
     char *at = list.data, *end;
     for (long tid; (tid = strtol(at, &end, 10)) > 0 && tid <= PRB_TASKS_MAX; at = end) {
