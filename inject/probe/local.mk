@@ -16,7 +16,8 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread
 	%D%/crash/stack.c %D%/crash/write.c \
 	lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/utf8.c \
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
-	lib/ring/table.c lib/ring/write.c
+	lib/ring/table.c lib/ring/write.c \
+	lib/table/user_names.c
 include inject/probe/python/local.mk
 include inject/probe/debug/parts.mk
 include inject/probe/debug/local.mk

@@ -6,13 +6,6 @@
 
 #include "ring/format.h"
 
-/* The built-in tables, SCHEMA_NAME: data alone, so that no list has to be kept beside that one. */
-static const char *const built_in[] = {
-#define TABLE(symbol) #symbol,
-#include "table/tables.def"
-#undef TABLE
-};
-
 static const struct {
     const char *name;
     enum prb_ring_type type;
@@ -39,16 +32,7 @@ static bool bad_name(const char *what, const char *name, struct prb_error *err)
 
 bool prb_ring_table_name(const char *name, struct prb_error *err)
 {
-    static const char schema[] = "python_";
-    if (!prb_ring_is_name(name))
-        return bad_name("table", name, err);
-    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
-        if (strncmp(built_in[i], schema, sizeof schema - 1) == 0 &&
-            strcasecmp(built_in[i] + sizeof schema - 1, name) == 0) {
-            prb_fail(err, PRB_USAGE, "python.%s is a built-in table", name);
-            return prb_error_remedy(err, "choose another name");
-        }
-    return true;
+    return prb_ring_is_name(name) || bad_name("table", name, err);
 }
 
 bool prb_ring_columns_check(const struct prb_ring_column *columns, size_t count,

@@ -7,7 +7,7 @@
 
 /* Whether text is a name: a letter or _, then those and digits, at most PRB_RING_NAME_MAX. */
 bool prb_ring_is_name(const char *text);
-/* A name for a table that no built-in one has; else USAGE. */
+/* The same, of a table; else USAGE. */
 bool prb_ring_table_name(const char *name, struct prb_error *err);
 /* One to PRB_RING_COLUMNS_MAX columns of known types with names of their own, case ignored; else
  * USAGE. */

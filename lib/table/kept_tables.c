@@ -8,6 +8,7 @@
 
 #include "proc/source.h"
 #include "ring/columns.h"
+#include "table/user_names.h"
 #include "table/user_tables.h"
 
 #define KEPT_MAX 64
@@ -131,7 +132,7 @@ static struct kept_table *table_new(const char *name, const struct prb_buf *text
 {
     PRB_AUTO(kept_table) struct kept_table *table = calloc(1, sizeof *table);
     const char *end = text->data ? memmem(text->data, text->len, "\n\n", 2) : NULL;
-    if (!table || !end || !prb_ring_table_name(name, NULL))
+    if (!table || !end || !prb_ring_is_name(name) || !prb_user_name_is_free(name, NULL))
         return NULL;
     table->table.name = strdup(name);
     table->head = strndup(text->data, (size_t)(end - text->data));

@@ -11,6 +11,7 @@
 #include "ring/columns.h"
 #include "ring/format.h"
 #include "table/ring_folder.h"
+#include "table/user_names.h"
 
 #define USER_TABLES_MAX 1000
 #define SCHEMA "python"
@@ -137,7 +138,8 @@ static struct user_table *user_table_new(int folder, const char *file)
 {
     PRB_AUTO(user_table) struct user_table *user = calloc(1, sizeof *user);
     if (!user || !(user->reader = prb_ring_open(folder, file, NULL)) ||
-        !prb_ring_table_name(prb_ring_name(user->reader), NULL))
+        !prb_ring_is_name(prb_ring_name(user->reader)) ||
+        !prb_user_name_is_free(prb_ring_name(user->reader), NULL))
         return NULL;
     size_t count;
     const struct prb_ring_column *columns = prb_ring_columns(user->reader, &count);

@@ -118,6 +118,13 @@ def test_rows_reach_sql(begin, python):
     assert len(lives.query(LOGS)) == 2  # also of a process that ended
 
 
+def test_built_in_tables_keep_their_names(begin):
+    lives = begin("init")
+    assert lives.say("taken") == {"kept": False}
+    assert "python.Threads is a built-in table" in lives.log()
+    assert lives.query("SELECT thread_name FROM python.threads WHERE thread_name = 'MainThread'") == [{"thread_name": "MainThread"}]
+
+
 def test_rows_go_on_after_a_detach(begin):
     """Who was detached records nothing; the next probe goes on with the same tables."""
     lives = begin("init")

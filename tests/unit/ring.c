@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "ring/writer.h"
+#include "table/user_names.h"
 
 static struct prb_ring_table *proof_table(const char *name, uint64_t bytes)
 {
@@ -141,8 +142,6 @@ static void wrong_definitions_are_refused(void **state)
         {"", "a:integer", "no name of a table"},
         {"1a", "a:integer", "no name of a table"},
         {"a/b", "a:integer", "no name of a table"},
-        {"backtrace", "a:integer", "built-in"},
-        {"Threads", "a:integer", "built-in"},
         {"t", "", "1 to 63 columns"},
         {"t", "a:float", "no type"},
         {"t", "a", "no type"},
@@ -164,6 +163,20 @@ static void wrong_definitions_are_refused(void **state)
     assert_null(prb_ring_table_parse("/nowhere/at/all", "t", "a:real", NULL, &err));
     assert_int_equal(err.code, PRB_NOT_FOUND);
     prb_ring_table_free(table);
+}
+
+static void built_in_names_are_taken(void **state)
+{
+    (void)state;
+    static const char *const taken[] = {"backtrace", "Threads"};
+    struct prb_error err;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        assert_false(prb_user_name_is_free(taken[i], &err));
+        assert_int_equal(err.code, PRB_USAGE);
+        assert_non_null(strstr(err.text, "built-in"));
+    }
+    assert_true(prb_user_name_is_free("backtraces", &err));
+    assert_true(prb_user_name_is_free("system_threads", &err));
 }
 
 /* ---- packed ---- */
@@ -448,6 +461,7 @@ int main(void)
         cmocka_unit_test(values_come_as_they_went),
         cmocka_unit_test(texts_are_cut_between_characters),
         cmocka_unit_test(wrong_definitions_are_refused),
+        cmocka_unit_test(built_in_names_are_taken),
         cmocka_unit_test(packed_rows_are_checked),
         cmocka_unit_test(old_rows_make_room),
         cmocka_unit_test(memory_is_bounded),

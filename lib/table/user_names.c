@@ -1,0 +1,24 @@
+/* Names of tables that Python code makes: see user_names.h.  libc only: the probe has it, too. */
+#include "table/user_names.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* SCHEMA_NAME of all: data alone, so that no list has to be kept beside that one. */
+static const char *const built_in[] = {
+#define TABLE(symbol) #symbol,
+#include "table/tables.def"
+#undef TABLE
+};
+
+bool prb_user_name_is_free(const char *name, struct prb_error *err)
+{
+    static const char schema[] = "python_";
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        if (strncmp(built_in[i], schema, sizeof schema - 1) == 0 &&
+            strcasecmp(built_in[i] + sizeof schema - 1, name) == 0) {
+            prb_fail(err, PRB_USAGE, "python.%.80s is a built-in table", name);
+            return prb_error_remedy(err, "choose another name");
+        }
+    return true;
+}
