@@ -42,14 +42,29 @@ def probing():
     return run
 
 
+def tasks(pid):
+    """[(state and context switches)] of its threads."""
+    told = []
+    for tid in sorted(os.listdir("/proc/{}/task".format(pid))):
+        with open("/proc/{}/task/{}/status".format(pid, tid), errors="replace") as file:
+            told.append([line.split(":")[1].split()[0] for line in file if line.startswith("State") or "ctxt_switches" in line])
+    return told
+
+
 def wait_for_reading(process):
-    """Until it blocks in reading its standard input, or ended."""
+    """Until it blocks in reading its standard input and its other threads rest, or ended."""
     deadline = time.monotonic() + 30
+    last = None
     while process.poll() is None and time.monotonic() < deadline:
-        with open("/proc/{}/syscall".format(process.pid)) as file:
-            words = file.read().split()
-        if words[1:2] == ["0x0"] and words[0] in READ:
+        try:
+            with open("/proc/{}/syscall".format(process.pid)) as file:
+                words = file.read().split()
+            now = tasks(process.pid)
+        except OSError:  # it ends
+            continue
+        if words[1:2] == ["0x0"] and words[0] in READ and now == last and all(task[0] == "S" for task in now):
             return
+        last = now
         time.sleep(0.002)
 
 

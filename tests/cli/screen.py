@@ -16,6 +16,7 @@ import subprocess
 import termios
 import time
 
+WRITE = ("1", "64")  # the number of write(2) on x86-64 and AArch64
 SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[()][0-9A-B]|\x1b([=>78MDE])")
 
 
@@ -142,10 +143,25 @@ class Screen:
     def shown(self):
         return ["".join(row).rstrip() for row in self.rows]
 
+    def busy(self):
+        """Whether it computes or writes, or waits for a processor: a picture may be half on its way."""
+        try:
+            with open("/proc/{}/syscall".format(self.child.pid)) as told:
+                return told.read().split()[0] in ("running",) + WRITE
+        except (OSError, IndexError):
+            return False  # it has ended, or nothing can be told
+
     def whole(self):
-        """Read what is on its way: a picture comes in pieces.  True, also when the program has ended since."""
-        while select.select([self.master], [], [], 0.05)[0] and self.read(0):
-            pass
+        """Read what is on its way: a picture comes in pieces, the last one before the program waits.  True, also when it has
+        ended since."""
+        end = time.monotonic() + self.deadline
+        while time.monotonic() < end:
+            busy = self.busy()
+            if select.select([self.master], [], [], 0.02 if busy else 0.05)[0]:
+                if not self.read(0):
+                    break
+            elif not busy:
+                break
         return True
 
     def until(self, seen):

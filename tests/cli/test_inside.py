@@ -26,9 +26,10 @@ def work(gate, depth=3):
     gate.wait()
 gate = threading.Event()
 threading.Thread(target=work, args=(gate,), name="worker", daemon=True).start()
-def hold(seconds):
-    import ctypes
-    ctypes.PyDLL(None).usleep(int(seconds * 1e6))
+def hold(path):
+    "Keeps the GIL until somebody writes to the pipe of that name."
+    import ctypes, os
+    ctypes.PyDLL(None).read(os.open(path, os.O_RDONLY), ctypes.create_string_buffer(1), 1)
 print("ready", flush=True)
 for line in sys.stdin:
     exec(line)
@@ -259,19 +260,23 @@ def test_a_second_ctrl_c_leaves(probing, bare):
         child.send_signal(signal.SIGINT)
         assert "interrupting" in child.stderr.readline()
         child.send_signal(signal.SIGINT)
-        assert child.wait(5) == 130
+        assert child.wait(15) == 130
     assert bare.poll() is None
 
 
-def test_held_gil_names_the_thread_and_its_place(probing, bare):
+def test_held_gil_names_the_thread_and_its_place(probing, bare, tmp_path):
     probing(bare.pid, "inject").works()
-    bare.stdin.write("hold(6)\n")
+    os.mkfifo(str(tmp_path / "gate"))
+    bare.stdin.write("hold({!r})\n".format(str(tmp_path / "gate")))
     bare.stdin.flush()
-    wait_for_holder(probing, bare.pid)
-    err = probing(bare.pid, "eval", "--gil-timeout", "0.3", "1").fails(BUSY, "held by thread {}".format(bare.pid),
-                                                                     "hold (<string>:")
-    assert "--gil-timeout" in err
-    assert probing(bare.pid, "eval", "--gil-timeout", "30", "4").works() == "4\n"
+    with open(str(tmp_path / "gate"), "wb"):
+        wait_for_holder(probing, bare.pid)
+        err = probing(bare.pid, "eval", "--gil-timeout", "0.3", "1").fails(BUSY, "held by thread {}".format(bare.pid),
+                                                                         "hold (<string>:")
+        assert "--gil-timeout" in err
+        waiting = subprocess.Popen([PROBING, str(bare.pid), "eval", "--gil-timeout", "30", "4"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    assert waiting.communicate(timeout=DEADLINE) == ("4\n", "")
 
 
 def wait_for_holder(probing, pid):

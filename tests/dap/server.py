@@ -31,7 +31,7 @@ class Server:
         if self.child.poll() is None:
             self.child.send_signal(how)
         try:
-            status = self.child.wait(10)
+            status = self.child.wait(30)
         finally:
             if self.child.poll() is None:
                 self.child.kill()

@@ -240,12 +240,20 @@ def processes_of(name):
     return found
 
 
+def refused_at_once(pid):
+    """Whether it is not waited for, which takes 2 s; a busy machine may take so long once."""
+    for _ in range(3):
+        began = time.monotonic()
+        assert made_for(pid) == "none"
+        if time.monotonic() - began < 2:
+            return True
+    return False
+
+
 def test_a_program_that_is_no_python(pretender):
     """It is never executed: who knows what it would do."""
     for name in ("trainer", "python-train", "python3.11-config", "ipython3"):
-        began = time.monotonic()
-        assert made_for(pretender(name)) == "none"
-        assert time.monotonic() - began < 2, name
+        assert refused_at_once(pretender(name)), name
 
 
 def test_an_interpreter_that_does_not_answer(pretender):
@@ -293,9 +301,7 @@ def test_a_strangers_pretender_gets_no_right(pretender):
 def test_a_program_that_others_may_write(pretender):
     pid = pretender("python3")
     os.chmod(os.readlink("/proc/{}/exe".format(pid)), 0o777)
-    began = time.monotonic()
-    assert made_for(pid) == "none"
-    assert time.monotonic() - began < 2
+    assert refused_at_once(pid)
 
 
 def test_more_confined_than_we_are(child, any_python):

@@ -59,7 +59,7 @@ def guarded(debuggee, client, serve, any_python, tmp_path):
     with open("/proc/{}/cmdline".format(server.child.pid), "rb") as words, open(
             "/proc/{}/environ".format(server.child.pid), "rb") as environment:
         assert TOKEN.encode() not in words.read() + environment.read()
-    program.moves("hot", 10)
+    program.moves("hot", 30)
     program.run("cold")
     server.end()
     assert TOKEN not in "".join(server.said + server.errors)
@@ -154,7 +154,7 @@ def test_guesses_end_the_connection(guarded, client):
     for number in range(3):
         with pytest.raises((Failed, AssertionError, OSError)):
             session.wait(session.send("attach", {"token": "guess {} of many more".format(number)}))
-    session.wait_end(10)
+    session.wait_end(30)
     served()
 
 

@@ -123,7 +123,7 @@ def test_launch_in_a_terminal(client, any_python, tmp_path):
         assert evaluate(session, "name", frames[0])["result"] == "'of env'"
         resume(session, body["threadId"])
         session.event("terminated")
-        assert terminal.wait(20) == 0
+        assert terminal.wait(30) == 0
         assert terminal.stdout.read().decode() == "['a b', '$HOME'] of env {}\n".format(tmp_path)
         assert not session.seen("output", lambda output: output.get("category") in ("stdout", "stderr"))
     finally:

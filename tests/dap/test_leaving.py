@@ -83,22 +83,26 @@ def test_objects_do_not_pile_up(debuggee, client, python):
 
 
 def test_speed_comes_back(debuggee, client, python):
-    """Calls per second before, and after a session with breakpoints in the very function that is called."""
-    program = debuggee(python)
-    program.run("pace")
-    ratios = []
-    for _ in range(5):
-        before = program.pace()
+    """Calls per second of processor time beside those of a twin that nobody debugs, before and after a session with breakpoints in
+    the very function that is called: what else the machine does weighs on both, and at some moments more on one."""
+    program, twin = debuggee(python), debuggee(python)
+
+    def beside():
+        return program.pace() / twin.pace()
+
+    beside()
+    for _ in range(2):
+        before = statistics.median(beside() for _ in range(3))
         session = client()
         session.attach(program.pid)
         use_everything(session, program)
         session.disconnect()
         session.close()
         program.until("done cold")
-        ratios.append(program.pace() / before)
-        if ratios[-1] > 0.97:
-            return
-    assert statistics.median(ratios) > 0.9, ratios
+        after = [beside()]
+        while after[-1] <= 0.9 * before and len(after) < 20:
+            after.append(beside())
+        assert after[-1] > 0.9 * before, (before, after)
 
 
 COUNTS = """
@@ -115,12 +119,19 @@ def references(program):
     return probing("-t", program.pid, "eval", COUNTS + "\nprint(found)").stdout
 
 
+def spent(what, *arguments):
+    """Seconds, of which other programs take a part."""
+    began = time.monotonic()
+    what(*arguments)
+    return time.monotonic() - began
+
+
 def test_cycles(debuggee, client, python):
     """Under load; every third client dies instead of saying goodbye."""
     program = debuggee(python, "hot", "one_line", "sleeper", "calls")
     first, seconds = None, []
-    for i in range(CYCLES):
-        began = time.monotonic()
+
+    def cycle(i):
         session = client()
         session.attach(program.pid)
         body, frame = stop_at(session, program, "cold", "cold")
@@ -134,18 +145,23 @@ def test_cycles(debuggee, client, python):
         else:
             session.disconnect()
             session.close()
-        program.until("done cold", 20)
-        seconds.append(time.monotonic() - began)
+        program.until("done cold", 30)
+
+    for i in range(CYCLES):
+        seconds.append(spent(cycle, i))
         if i == CYCLES // 3:  # malloc's arenas are there
             counts = references(program)  # it collects garbage first
             first = usage(program.pid)
     # A connection's thread may still be ending.
-    wait_until(lambda: all(usage(program.pid)[what] <= first[what] for what in ("threads", "files")), 10)
-    wait_until(lambda: references(program) == counts, 10)
+    wait_until(lambda: all(usage(program.pid)[what] <= first[what] for what in ("threads", "files")))
+    wait_until(lambda: references(program) == counts)
     last = usage(program.pid)
     assert last["kB"] - first["kB"] < 4096 + 8 * CYCLES, (first, last)
-    third = len(seconds) // 3
-    assert statistics.median(seconds[-third:]) < 1.5 * statistics.median(seconds[:third]) + 0.05, seconds
+    third, tries = max(1, len(seconds) // 3), 3
+    while min(seconds[-third:]) >= 1.5 * min(seconds[:third]) + 0.05 and tries:  # the machine is busy now: what piles up stays
+        seconds += [spent(cycle, i) for i in range(third)]
+        tries -= 1
+    assert min(seconds[-third:]) < 1.5 * min(seconds[:third]) + 0.05, seconds
     for lane in ("hot", "one_line", "sleeper", "calls"):
         program.moves(lane)
 
@@ -160,5 +176,5 @@ def test_leaving_a_paused_program(debuggee, client, python):
         program.stands("hot", "one_line", "sleeper", "calls")
         session.disconnect()
         for lane in ("hot", "one_line", "sleeper", "calls"):
-            program.moves(lane, 10)
+            program.moves(lane, 30)
         session.close()

@@ -88,7 +88,7 @@ def torchrun():
 def wanted_sessions(parent, count):
     found = []
     while len(found) < count:
-        request = parent.reverse_request("startDebugging", 20)
+        request = parent.reverse_request("startDebugging")
         parent.reply(request)
         assert request["arguments"]["request"] == "attach"
         found.append(request["arguments"]["configuration"])

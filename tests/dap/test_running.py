@@ -123,7 +123,7 @@ def test_pause(attached, python):
     began = time.monotonic()
     session.request("pause", {"threadId": thread})
     body = stopped(session, "pause")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert body["allThreadsStopped"] is True
     before = program.stands("hot", "one_line", "sleeper", "calls")
     threads = session.request("threads")["threads"]
@@ -142,7 +142,7 @@ def test_pause(attached, python):
 def test_pause_while_all_wait_in_native_code(attached, python):
     program, session = attached(python)
     session.request("pause", {"threadId": 0})
-    body = stopped(session, "pause", 5)
+    body = stopped(session, "pause", 20)
     names = [frame["name"] for frame in python_frames(stack(session, body["threadId"]))]
     assert any(name.endswith("main") for name in names), names
     program.say("cold")

@@ -129,7 +129,7 @@ def test_ranks_become_sessions(debuggee, client, any_python):
     ranks = [debuggee(any_python, "hot", variables={"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}) for rank in range(2)]
     session = client()
     session.attach(ranks[0].pid, ranks=True)
-    asked = session.reverse_request("startDebugging", 20)
+    asked = session.reverse_request("startDebugging")
     session.reply(asked)
     configuration = asked["arguments"]["configuration"]
     assert asked["arguments"]["request"] == "attach" and configuration["processId"] == ranks[1].pid, configuration
@@ -322,9 +322,9 @@ def test_a_client_that_dies(debuggee, client, any_python, state):
             session.send("evaluate", {"expression": "__import__('time').sleep(0.3)", "frameId": frame["id"]})
     session.kill()
     if state in ("stopped", "evaluating"):
-        program.until("done cold", 10)
-    program.moves("hot", 10)
-    program.run("cold", 10)
+        program.until("done cold", 30)
+    program.moves("hot", 30)
+    program.run("cold", 30)
 
 
 def test_a_client_that_hangs_up(attached, any_python):
@@ -333,8 +333,8 @@ def test_a_client_that_hangs_up(attached, any_python):
     stop_at(session, program, "cold", "cold")
     session.transport.hang_up()
     session.wait_end()
-    program.until("done cold", 10)
-    program.moves("hot", 10)
+    program.until("done cold", 30)
+    program.moves("hot", 30)
 
 
 @pytest.mark.parametrize("how", ["a Unix socket", "TCP", "stdio"])
@@ -352,8 +352,8 @@ def test_a_client_that_only_listens_any_more(debuggee, client, serve, any_python
     session.transport.hang_up()
     assert [session.wait(one)["result"] for one in asked] == [str(n) for n in range(20)]
     session.wait_end()
-    program.until("done cold", 10)
-    program.moves("hot", 10)
+    program.until("done cold", 30)
+    program.moves("hot", 30)
 
 
 def test_a_target_that_was_stopped_by_a_signal(attached, any_python):
@@ -369,8 +369,8 @@ def test_a_target_that_was_stopped_by_a_signal(attached, any_python):
         session.wait_end()
     finally:
         os.kill(program.pid, signal.SIGCONT)
-    program.moves("hot", 10)
-    program.run("cold", 10)
+    program.moves("hot", 30)
+    program.run("cold", 30)
 
 
 def test_a_gil_that_is_not_given(start, client, any_python):
@@ -389,8 +389,8 @@ def test_a_client_that_hangs_up_while_its_code_runs(attached, any_python):
     session.send("evaluate", {"expression": "[0 for _ in iter(int, 1)]"})
     session.transport.hang_up()
     session.wait_end()
-    program.until("done cold", 15)
-    program.moves("hot", 10)
+    program.until("done cold", 30)
+    program.moves("hot", 30)
 
 
 def test_fork_drops_the_session_in_the_child(attached, python):

@@ -174,7 +174,7 @@ def test_workers_become_sessions(start, client):
     parent.attach(target.pid, subProcess=True)
     wanted = []
     for _ in range(2):
-        request = parent.reverse_request("startDebugging", 20)
+        request = parent.reverse_request("startDebugging")
         parent.reply(request)
         assert request["arguments"]["request"] == "attach"
         wanted.append(request["arguments"]["configuration"])

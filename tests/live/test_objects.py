@@ -88,7 +88,7 @@ def test_ring(start, python):
     if free_threaded(python) or python.minor < (3, 8):
         pytest.skip("keeps no lists with links of two words")
     target = start(python, "objects.py", "ring")
-    done = probing("-t", target.pid, "query", "-f", "csv", "SELECT type, count FROM python.objects", check=False, timeout=20)
+    done = probing("-t", target.pid, "query", "-f", "csv", "SELECT type, count FROM python.objects", check=False)
     assert done.returncode == 0 and "may be missing" in done.stderr
 
 
