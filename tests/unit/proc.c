@@ -411,6 +411,28 @@ static void texts_are_kept(void **state)
     assert_null(prb_proc_kept(proc, "task/1000/stat"));
 }
 
+/* Of a process that stands a text is read once. */
+static void still(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(getpid(), &err);
+    PRB_AUTO(prb_buf) struct prb_buf before = {0}, now = {0}, after = {0};
+    char name[16];
+    prctl(PR_GET_NAME, name);
+    prb_proc_record(proc);
+    assert_ok(prb_proc_text(proc, "comm", &before, &err), err);
+    prctl(PR_SET_NAME, "another");
+    assert_ok(prb_proc_text(proc, "comm", &now, &err), err);
+    assert_string_equal(now.data, "another\n");
+    prb_proc_still(proc);
+    prctl(PR_SET_NAME, name);
+    prb_buf_adds(&after, "> ");
+    assert_ok(prb_proc_text(proc, "comm", &after, &err), err);
+    assert_string_equal(after.data, "> another\n");
+    assert_string_not_equal(before.data, now.data);
+}
+
 /* ---- what a debugger holds ---- */
 
 static char shown_otherwise[] = "the program's own bytes", kept_back[] = "what it does not give";
@@ -485,6 +507,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(refusals_name_their_rule),
         cmocka_unit_test(not_dumpable),
         cmocka_unit_test(texts_are_kept),
+        cmocka_unit_test(still),
         cmocka_unit_test(held_by_a_debugger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
