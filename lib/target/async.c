@@ -145,6 +145,8 @@ static void read_one(struct prb_async_look *look, struct prb_async_one *one)
 {
     struct prb_error err = {0};
     struct prb_async_raw swap = one->before;
+    if (look->frames_left < one->raw.awaits.count)
+        return; /* what was read once says more than a chain that is cut */
     one->before = one->raw;
     one->raw = swap;
     one->gone = !prb_async_task_read(look->look.runtime->objects, one->before.addr,
@@ -214,7 +216,10 @@ void prb_async_prepare(struct prb_target *target, const struct prb_runtime *runt
 static bool take_runtime(struct prb_async_box *box, struct prb_look *look, struct prb_error *err)
 {
     PRB_AUTO(async_look)
-    struct prb_async_look async = {.look = *look, .box = box, .frames_left = PRB_ASYNC_FRAMES_MAX};
+    struct prb_async_look async = {.look = *look,
+                                   .box = box,
+                                   .frames_left = PRB_ASYNC_FRAMES_MAX,
+                                   .rows_left = PRB_ASYNC_FRAMES_MAX};
     prb_codes_renew(look->runtime->py);
     prb_objects_clear(look->runtime->objects);
     prb_async_prepare(look->target, look->runtime);

@@ -10,7 +10,7 @@
 #include "target/look.h"
 
 /* Of one look, so that chains and links that are each within their limits are so together, too. */
-#define PRB_ASYNC_FRAMES_MAX 8000000 /* awaits read, and frames of running tasks shown */
+#define PRB_ASYNC_FRAMES_MAX 2000000 /* awaits read; and as many frames of running tasks shown */
 #define PRB_ASYNC_LINKS_MAX 4000000  /* from a task to one that waits for it */
 
 struct prb_async_one {
@@ -33,7 +33,8 @@ struct prb_async_look {
     struct prb_async_one *ones;
     size_t count, cap;
     size_t interpreter; /* whose tasks are being found */
-    size_t frames_left; /* of PRB_ASYNC_FRAMES_MAX */
+    size_t frames_left; /* of PRB_ASYNC_FRAMES_MAX: awaits still to read */
+    size_t rows_left;   /* the same of running tasks' frames */
     bool failed;        /* out of memory meanwhile */
 };
 

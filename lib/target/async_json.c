@@ -1,6 +1,9 @@
 /*
  * Tasks of asyncio as JSON (tasks.schema.json).
  */
+#include <string.h>
+
+#include "base/buf.h"
 #include "base/error.h"
 #include "target/json.h"
 
@@ -38,12 +41,34 @@ static json_t *task_json(const struct prb_async_tasks *tasks, const struct prb_a
         links(tasks, task->awaits, task->awaits_count), "frames", frames);
 }
 
+/* A task's lines, two deeper than they come; JSON has no line feed within a text. */
+static int add_deeper(const char *text, size_t length, void *context)
+{
+    struct prb_buf *out = context;
+    for (const char *end; length && (end = memchr(text, '\n', length));) {
+        size_t line = (size_t)(end - text) + 1;
+        prb_buf_add(out, text, line);
+        prb_buf_adds(out, "  ");
+        text += line;
+        length -= line;
+    }
+    prb_buf_add(out, text, length);
+    return prb_buf_ok(out) ? 0 : -1;
+}
+
+/* One by one: all of them as JSON's objects at once would take many times the text's memory. */
 char *prb_async_tasks_json(const struct prb_async_tasks *tasks, struct prb_error *err)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < tasks->count; i++)
-        json_array_append_new(list, task_json(tasks, &tasks->items[i]));
-    char *out = json_array_size(list) == tasks->count ? json_dumps(list, JSON_INDENT(2)) : NULL;
-    json_decref(list);
-    return out ? out : PRB_NULL(prb_fail(err, PRB_NOMEM, "JSON of the tasks"));
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    bool good = true;
+    prb_buf_adds(&out, "[");
+    for (size_t i = 0; good && i < tasks->count; i++) {
+        json_t *task = task_json(tasks, &tasks->items[i]);
+        prb_buf_adds(&out, i ? ",\n  " : "\n  ");
+        good = task && json_dump_callback(task, add_deeper, &out, JSON_INDENT(2)) == 0;
+        json_decref(task);
+    }
+    prb_buf_adds(&out, tasks->count ? "\n]" : "]");
+    char *text = good ? prb_buf_steal(&out) : NULL;
+    return text ? text : PRB_NULL(prb_fail(err, PRB_NOMEM, "JSON of the tasks"));
 }

@@ -110,15 +110,18 @@ static bool fill_frames(struct prb_async_look *look, const struct prb_async_one 
     bool placed = one->thread != SIZE_MAX;
     const struct prb_raw_thread *thread = placed ? &look->look.raw->threads[one->thread] : NULL;
     size_t count = placed ? one->frame + 1 : awaits->count;
-    if (placed && count > look->frames_left)
-        return prb_fail(err, PRB_CORRUPT, "the running tasks have more frames than the limit of %d",
-                        PRB_ASYNC_FRAMES_MAX);
-    look->frames_left -= placed ? count : 0;
+    struct prb_error cut = {0};
+    if (placed && count > look->rows_left) {
+        prb_fail(&cut, PRB_CORRUPT, "more frames of running tasks in all than the limit of %d",
+                 PRB_ASYNC_FRAMES_MAX);
+        count = look->rows_left;
+    }
+    look->rows_left -= placed ? count : 0;
     task->frames = prb_look_rows(&look->look, count, err);
     if (!task->frames)
         return false;
-    if (awaits->broken)
-        add_broken(look, &awaits->error, task);
+    if (awaits->broken || cut.code)
+        add_broken(look, awaits->broken ? &awaits->error : &cut, task);
     for (size_t i = 0; i < count; i++)
         task->frames[task->frame_count++] = prb_look_python_row(
             &look->look, placed ? &thread->frames[i] : &awaits->frames[count - 1 - i]);

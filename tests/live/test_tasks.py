@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 
 import pytest
 
@@ -170,6 +171,18 @@ def test_backtrace(start, python):
     assert "run_forever" in {name for _, name in rows[5:]}
     text = probing("-t", target.pid, "backtrace", "--async").stdout
     assert text.index("blocking") < text.index("waits") < text.index("run_forever")
+
+
+def test_chains_that_multiply(start, any_python):
+    """Each chain is within its limit and so is the number of tasks; together they are cut, in bounded time and memory."""
+    target = start(any_python, "chains.py", 600, 4000)
+
+    def bounded():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    tree = probing("-t", target.pid, "tasks", "--tree", preexec_fn=bounded).stdout
+    assert "more awaits in all than the limit" in tree
+    assert tree.count("    link (chains.py:") >= 4000 and "main" in tree
 
 
 RING = """
