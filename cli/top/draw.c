@@ -99,8 +99,7 @@ static void functions(struct drawing *drawing)
     const struct prb_top *top = drawing->top;
     for (size_t i = 0; i < top->function_count; i++) {
         const struct prb_top_function *row = &top->functions[i];
-        if (!prb_top_passes(top, &drawing->profile->functions[row->function]) ||
-            !begin_row(drawing))
+        if (!prb_top_function_shown(top, row) || !begin_row(drawing))
             continue;
         share(drawing, row->own, top->own);
         fputc(' ', drawing->out->out);
@@ -126,42 +125,6 @@ static const char *doing(const struct prb_top_thread *row)
                                                 : "idle";
 }
 
-/* What is asked of its stack: the filter, if there is one. */
-struct search {
-    const struct prb_top *top;
-    bool found;
-};
-
-static void look_for(void *context, uint32_t frame)
-{
-    struct search *search = context;
-    const struct prb_profile *profile = search->top->profile;
-    search->found |=
-        prb_top_passes(search->top, &profile->functions[profile->frames[frame].function]);
-}
-
-static void process_label(const struct prb_top *top, uint32_t index, char text[32])
-{
-    const struct prb_profile_process *process = &top->profile->processes[index];
-    if (process->rank >= 0)
-        snprintf(text, 32, "rank %d", process->rank);
-    else
-        snprintf(text, 32, "%d", (int)process->pid);
-}
-
-bool prb_top_thread_passes(const struct prb_top *top, const struct prb_top_thread *row)
-{
-    const struct prb_profile_thread *thread = &top->profile->threads[row->thread];
-    struct search search = {.top = top};
-    char label[32];
-    process_label(top, thread->process, label);
-    if (!top->filter[0] || (thread->name && strcasestr(thread->name, top->filter)) ||
-        strcasestr(label, top->filter))
-        return true;
-    prb_top_stack_each(top->profile, row->node, look_for, &search);
-    return search.found;
-}
-
 static void threads(struct drawing *drawing)
 {
     const struct prb_top *top = drawing->top;
@@ -170,9 +133,9 @@ static void threads(struct drawing *drawing)
         const struct prb_top_thread *row = &top->threads[i];
         const struct prb_profile_thread *thread = &profile->threads[row->thread];
         char label[32];
-        if (!prb_top_thread_passes(top, row) || !begin_row(drawing))
+        if (!prb_top_thread_shown(top, row) || !begin_row(drawing))
             continue;
-        process_label(top, thread->process, label);
+        prb_top_process_label(top, thread->process, label);
         cell(drawing, label, 8);
         fprintf(drawing->out->out, "%8d ", (int)thread->tid);
         percent(drawing, row->cpu);
@@ -194,19 +157,6 @@ static void threads(struct drawing *drawing)
     }
 }
 
-static bool process_passes(const struct drawing *drawing, const struct prb_top_process *row)
-{
-    const struct prb_top *top = drawing->top;
-    const struct prb_profile_process *process = &drawing->profile->processes[row->process];
-    char label[32], pid[16];
-    process_label(top, row->process, label);
-    snprintf(pid, sizeof pid, "%d", (int)process->pid);
-    return strcasestr(label, top->filter) || strcasestr(pid, top->filter) ||
-           (process->command && strcasestr(process->command, top->filter)) ||
-           (row->function != UINT32_MAX &&
-            prb_top_passes(top, &drawing->profile->functions[row->function]));
-}
-
 static void processes(struct drawing *drawing)
 {
     const struct prb_top *top = drawing->top;
@@ -214,7 +164,7 @@ static void processes(struct drawing *drawing)
         const struct prb_top_process *row = &top->processes[i];
         const struct prb_profile_process *process = &drawing->profile->processes[i];
         char rank[16] = "";
-        if (!process_passes(drawing, row) || !begin_row(drawing))
+        if (!prb_top_process_shown(top, row) || !begin_row(drawing))
             continue;
         if (process->rank >= 0)
             snprintf(rank, sizeof rank, "%d", process->rank);
@@ -262,7 +212,7 @@ static void help(struct drawing *drawing)
         "f t p      functions, threads, processes and ranks",
         "Tab        the next of them",
         "Up Down    choose a row; also j k, PgUp PgDn, Home End",
-        "Enter      stack of the chosen thread",
+        "Enter      stack of the chosen thread, threads of the chosen process",
         "s          sort by own, total, and both since the beginning",
         "/          filter by name, file or rank; Enter keeps it, Esc drops it",
         "Space      hold the picture; sampling goes on",
@@ -271,6 +221,7 @@ static void help(struct drawing *drawing)
         "%own: which part of the time of all threads that count a function used itself;",
         "%tot: with what it called. First of the last interval, then of all since the",
         "beginning. now: gil, runs, or what a thread waits for, at the last sample.",
+        "What ended leaves the list after 5 s; sorted by all, functions stay.",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         if (!begin_row(drawing))
@@ -297,17 +248,29 @@ static const struct {
     [PRB_TOP_HELP] = {"help", "", help},
 };
 
-/* " of MainThread, tid 123, rank 0"; nothing in other views. */
-static void stack_label(const struct prb_top *top, char text[120])
+/* " of MainThread, tid 123, rank 0" above a stack, " of rank 0" above one process' threads. */
+static void whose_label(const struct prb_top *top, char text[120])
 {
     const struct prb_profile_thread *thread = &top->profile->threads[top->chosen_thread];
     char label[32];
     *text = '\0';
+    if (top->view == PRB_TOP_THREADS && top->only) {
+        prb_top_process_label(top, top->only_process, label);
+        snprintf(text, 120, " of %s%s", *label == 'r' ? "" : "process ", label);
+    }
     if (top->view != PRB_TOP_STACK)
         return;
-    process_label(top, thread->process, label);
+    prb_top_process_label(top, thread->process, label);
     snprintf(text, 120, " of %.60s, tid %d, %s%s", thread->name ? thread->name : "a thread",
              (int)thread->tid, *label == 'r' ? "" : "process ", label);
+}
+
+static void processes_line(const struct prb_top *top, char *text, size_t size)
+{
+    size_t alive = top->process_count - top->ended;
+    snprintf(text, size, "%zu process%s", alive, alive == 1 ? "" : "es");
+    if (top->ended)
+        snprintf(text + strlen(text), size - strlen(text), ", %zu ended", top->ended);
 }
 
 static void head(struct drawing *drawing)
@@ -325,7 +288,7 @@ static void head(struct drawing *drawing)
     }
     const struct prb_profile_process *first = drawing->profile->processes;
     bool filtered = top->view != PRB_TOP_STACK && (top->filter[0] || top->typing);
-    stack_label(top, whose);
+    whose_label(top, whose);
     snprintf(line, sizeof line, "probing top: %s%s%s%s%s", views[top->view].name, whose,
              top->paused ? " [held]" : "", filtered ? ", filter: " : "",
              filtered ? top->filter : "");
@@ -337,7 +300,7 @@ static void head(struct drawing *drawing)
         snprintf(line, sizeof line, "%d %.160s", (int)first->pid,
                  first->command ? first->command : "");
     else
-        snprintf(line, sizeof line, "%zu processes", top->process_count);
+        processes_line(top, line, sizeof line);
     cut(drawing, line, drawing->columns);
     prb_lines_end(drawing->out, PRB_LINE_PLAIN);
     snprintf(line, sizeof line,

@@ -9,7 +9,7 @@ static size_t row_of_thread(const struct prb_top *top, uint32_t thread)
 {
     size_t row = 0;
     for (size_t i = 0; i < top->thread_count; i++) {
-        if (!prb_top_thread_passes(top, &top->threads[i]))
+        if (!prb_top_thread_shown(top, &top->threads[i]))
             continue;
         if (top->threads[i].thread == thread)
             return row;
@@ -57,7 +57,7 @@ static bool note_chosen(struct prb_top *top)
 {
     size_t row = 0;
     for (size_t i = 0; top->view == PRB_TOP_THREADS && i < top->thread_count; i++)
-        if (prb_top_thread_passes(top, &top->threads[i]) && row++ == top->chosen) {
+        if (prb_top_thread_shown(top, &top->threads[i]) && row++ == top->chosen) {
             top->chosen_thread = top->threads[i].thread;
             return true;
         }
@@ -85,10 +85,50 @@ static void move(struct prb_top *top, int key)
         top->chosen > 0 && note_chosen(top); /* the first row is whoever is the busiest */
 }
 
-static void open_stack(struct prb_top *top)
+/* The stack of the chosen thread, or the threads of the chosen process. */
+static void open_row(struct prb_top *top)
 {
-    if (note_chosen(top))
+    size_t row = 0;
+    if (note_chosen(top)) {
         turn_to(top, PRB_TOP_STACK);
+        return;
+    }
+    for (size_t i = 0; top->view == PRB_TOP_PROCESSES && i < top->process_count; i++)
+        if (prb_top_process_shown(top, &top->processes[i]) && row++ == top->chosen) {
+            turn_to(top, PRB_TOP_THREADS);
+            top->only = true;
+            top->only_process = top->processes[i].process;
+        }
+}
+
+/* From the threads of one process to the processes, where that one is marked still. */
+static void close_process(struct prb_top *top)
+{
+    size_t row = 0;
+    turn_to(top, PRB_TOP_PROCESSES);
+    for (size_t i = 0; i < top->process_count && i < top->only_process; i++)
+        row += prb_top_process_shown(top, &top->processes[i]);
+    top->chosen = row;
+    top->only = false;
+}
+
+/* False: quit. */
+static bool go_back(struct prb_top *top, bool quit)
+{
+    if (top->view == PRB_TOP_STACK || top->view == PRB_TOP_HELP)
+        turn_to(top, top->back);
+    else if (top->only)
+        close_process(top);
+    else
+        return !quit;
+    return true;
+}
+
+static void turn_by_key(struct prb_top *top, enum prb_top_view view)
+{
+    if (view != PRB_TOP_HELP)
+        top->only = false;
+    turn_to(top, view);
 }
 
 bool prb_top_key(struct prb_top *top, int key)
@@ -105,13 +145,11 @@ bool prb_top_key(struct prb_top *top, int key)
     }
     for (size_t i = 0; i < sizeof turns / sizeof *turns; i++)
         if (turns[i].key == key)
-            turn_to(top, turns[i].view);
+            turn_by_key(top, turns[i].view);
     if (key == 'q' || key == ESCAPE) {
-        if (top->view != PRB_TOP_STACK && top->view != PRB_TOP_HELP)
-            return key == ESCAPE;
-        turn_to(top, top->back);
+        return go_back(top, key == 'q');
     } else if (key == '\t') {
-        turn_to(top, top->view < PRB_TOP_PROCESSES ? top->view + 1 : PRB_TOP_FUNCTIONS);
+        turn_by_key(top, top->view < PRB_TOP_PROCESSES ? top->view + 1 : PRB_TOP_FUNCTIONS);
     } else if (key == ' ') {
         top->paused = !top->paused;
     } else if (key == '/') {
@@ -122,7 +160,7 @@ bool prb_top_key(struct prb_top *top, int key)
         top->sort = (top->sort + 1) % PRB_TOP_SORTS;
         prb_top_order(top);
     } else if (key == PRB_KEY_ENTER) {
-        open_stack(top);
+        open_row(top);
     } else {
         move(top, key);
     }

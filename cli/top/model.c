@@ -1,5 +1,6 @@
 /* The shares that top shows, from a profile that grows: each look takes what came since the one
  * before. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 
 #define DEPTH_MAX 100000   /* frames of a stack */
 #define PROCESSES_MAX 1024 /* of which the function is told that they are the most in */
+#define ENDED_SECONDS 5    /* that something which ended keeps its row */
 
 void prb_top_deinit(struct prb_top *top)
 {
@@ -15,6 +17,7 @@ void prb_top_deinit(struct prb_top *top)
     free(top->processes);
     free(top->weight_before);
     free(top->thread_before);
+    free(top->process_ended);
     free(top->stamp);
     free(top->places);
     free(top->sums);
@@ -39,7 +42,8 @@ static bool widen(void **array, size_t size, size_t *cap, size_t count)
 static bool make_room(struct prb_top *top, const struct prb_profile *profile)
 {
     size_t stamps = top->function_cap, places = stamps, functions = stamps, sums = stamps;
-    size_t threads = top->thread_cap, befores = top->thread_cap, processes = top->process_cap;
+    size_t threads = top->thread_cap, befores = top->thread_cap;
+    size_t processes = top->process_cap, ends = top->process_cap;
     bool good =
         widen((void **)&top->weight_before, sizeof *top->weight_before, &top->weight_cap,
               profile->weight_count) &&
@@ -51,6 +55,8 @@ static bool make_room(struct prb_top *top, const struct prb_profile *profile)
         widen((void **)&top->threads, sizeof *top->threads, &threads, profile->thread_count) &&
         widen((void **)&top->thread_before, sizeof *top->thread_before, &befores,
               profile->thread_count) &&
+        widen((void **)&top->process_ended, sizeof *top->process_ended, &ends,
+              profile->process_count + 1) &&
         widen((void **)&top->processes, sizeof *top->processes, &processes,
               profile->process_count + 1);
     if (good) {
@@ -59,6 +65,39 @@ static bool make_room(struct prb_top *top, const struct prb_profile *profile)
         top->process_cap = processes;
     }
     return good;
+}
+
+/* ---- what is there, or was a moment ago ---- */
+
+static bool still_listed(const struct prb_top *top, double ended)
+{
+    return !ended || ended == top->seconds || top->seconds - ended < ENDED_SECONDS;
+}
+
+/* Note at which look a thread was missed first: 0 while it is there, or nobody looked. */
+static void note_end(struct prb_top *top, const struct prb_profile *profile, size_t i)
+{
+    const struct prb_profile_thread *thread = &profile->threads[i];
+    const struct prb_profile_process *process = &profile->processes[thread->process];
+    double *ended = &top->thread_before[i].ended;
+    bool looked = process->end > top->seconds - top->interval;
+    bool seen = thread->samples != top->thread_before[i].samples ||
+                thread->dropped != top->thread_before[i].dropped;
+    if (seen && !process->ended)
+        *ended = 0;
+    else if ((looked || process->ended) && !*ended)
+        *ended = top->seconds;
+}
+
+static void begin_process(struct prb_top *top, const struct prb_profile *profile, size_t i)
+{
+    if (profile->processes[i].ended && !top->process_ended[i])
+        top->process_ended[i] = top->seconds;
+    top->ended += profile->processes[i].ended;
+    top->processes[i] =
+        (struct prb_top_process){.process = (uint32_t)i,
+                                 .function = UINT32_MAX,
+                                 .listed = still_listed(top, top->process_ended[i])};
 }
 
 /* ---- functions ---- */
@@ -76,11 +115,13 @@ static void add_weight(struct prb_top *top, const struct prb_profile *profile, s
 {
     const struct prb_profile_weight *weight = &profile->weights[i];
     uint64_t recent = weight->ns - top->weight_before[i];
+    bool there = still_listed(top, top->thread_before[weight->thread].ended);
     uint32_t node = weight->node;
     top->stamps++;
     for (size_t depth = 0; node && node < profile->node_count && depth < DEPTH_MAX; depth++) {
         uint32_t function = profile->frames[profile->nodes[node].frame].function;
         struct prb_top_function *row = row_of(top, function);
+        row->there |= there;
         if (depth == 0) {
             row->own += recent;
             row->own_all += weight->ns;
@@ -125,19 +166,19 @@ static void add_most(struct prb_top *top, const struct prb_profile *profile, siz
 static void add_thread(struct prb_top *top, const struct prb_profile *profile, size_t i)
 {
     const struct prb_profile_thread *thread = &profile->threads[i];
-    struct prb_top_thread *row = &top->threads[i];
+    bool stack_shown = top->view == PRB_TOP_STACK && top->chosen_thread == i;
     struct prb_top_process *process = &top->processes[thread->process];
     uint64_t samples = thread->samples - top->thread_before[i].samples;
     uint64_t cpu = thread->cpu_ns - top->thread_before[i].cpu_ns;
     uint64_t gil = thread->gil_samples - top->thread_before[i].gil;
     uint64_t idle = thread->idle_samples - top->thread_before[i].idle;
-    double part = samples ? 1.0 / (double)samples : 0;
-    *row = (struct prb_top_thread){
+    double part = samples ? 1.0 / (double)samples : 0, ended = top->thread_before[i].ended;
+    struct prb_top_thread row = {
         .thread = (uint32_t)i,
         .node = thread->node,
         .state = thread->state,
         .waits = thread->waits,
-        .gone = !samples,
+        .gone = ended > 0,
         .cpu = top->interval > 0 ? (double)cpu * 1e-9 / top->interval : 0,
         .gil = (double)gil * part,
         .running = (double)(samples - idle) * part,
@@ -146,12 +187,15 @@ static void add_thread(struct prb_top *top, const struct prb_profile *profile, s
     top->thread_before[i].cpu_ns = thread->cpu_ns;
     top->thread_before[i].gil = thread->gil_samples;
     top->thread_before[i].idle = thread->idle_samples;
-    if (row->gone)
+    top->thread_before[i].dropped = thread->dropped;
+    if (still_listed(top, ended) || stack_shown)
+        top->threads[top->thread_count++] = row;
+    if (row.gone)
         return;
     process->threads++;
     process->running += !(thread->state & PRB_SAMPLED_IDLE);
-    process->cpu += row->cpu;
-    process->gil += row->gil;
+    process->cpu += row.cpu;
+    process->gil += row.gil;
 }
 
 /* ---- orders ---- */
@@ -224,14 +268,14 @@ bool prb_top_look(struct prb_top *top, const struct prb_profile *profile)
     top->dropped = profile->dropped;
     top->skipped = profile->skipped;
     top->late = profile->late;
-    top->function_count = top->own = top->own_all = 0;
+    top->function_count = top->thread_count = top->own = top->own_all = top->ended = 0;
     top->process_count = profile->process_count;
-    top->thread_count = profile->thread_count;
     for (size_t i = 0; i < profile->function_count; i++)
         top->places[i] = 0;
     for (size_t i = 0; i < profile->process_count; i++)
-        top->processes[i] =
-            (struct prb_top_process){.process = (uint32_t)i, .function = UINT32_MAX};
+        begin_process(top, profile, i);
+    for (size_t i = 0; i < profile->thread_count; i++)
+        note_end(top, profile, i);
     for (size_t i = 0; i < profile->weight_count; i++)
         add_weight(top, profile, i);
     for (size_t i = 0; i < profile->process_count && i < PROCESSES_MAX; i++)
@@ -261,4 +305,64 @@ void prb_top_stack_each(const struct prb_profile *profile, uint32_t node,
         each(context, profile->nodes[node].frame);
         node = profile->nodes[node].parent;
     }
+}
+
+/* ---- what has a row in its view ---- */
+
+/* What is asked of its stack: the filter, if there is one. */
+struct search {
+    const struct prb_top *top;
+    bool found;
+};
+
+static void look_for(void *context, uint32_t frame)
+{
+    struct search *search = context;
+    const struct prb_profile *profile = search->top->profile;
+    search->found |=
+        prb_top_passes(search->top, &profile->functions[profile->frames[frame].function]);
+}
+
+void prb_top_process_label(const struct prb_top *top, uint32_t index, char text[32])
+{
+    const struct prb_profile_process *process = &top->profile->processes[index];
+    if (process->rank >= 0)
+        snprintf(text, 32, "rank %d", process->rank);
+    else
+        snprintf(text, 32, "%d", (int)process->pid);
+}
+
+bool prb_top_function_shown(const struct prb_top *top, const struct prb_top_function *row)
+{
+    bool all = top->sort == PRB_TOP_OWN_ALL || top->sort == PRB_TOP_TOTAL_ALL;
+    return (all || row->there) && prb_top_passes(top, &top->profile->functions[row->function]);
+}
+
+bool prb_top_thread_shown(const struct prb_top *top, const struct prb_top_thread *row)
+{
+    const struct prb_profile_thread *thread = &top->profile->threads[row->thread];
+    struct search search = {.top = top};
+    char label[32];
+    if (top->only && thread->process != top->only_process)
+        return false;
+    prb_top_process_label(top, thread->process, label);
+    if (!top->filter[0] || (thread->name && strcasestr(thread->name, top->filter)) ||
+        strcasestr(label, top->filter))
+        return true;
+    prb_top_stack_each(top->profile, row->node, look_for, &search);
+    return search.found;
+}
+
+bool prb_top_process_shown(const struct prb_top *top, const struct prb_top_process *row)
+{
+    const struct prb_profile_process *process = &top->profile->processes[row->process];
+    char label[32], pid[16];
+    if (!row->listed)
+        return false;
+    prb_top_process_label(top, row->process, label);
+    snprintf(pid, sizeof pid, "%d", (int)process->pid);
+    return strcasestr(label, top->filter) || strcasestr(pid, top->filter) ||
+           (process->command && strcasestr(process->command, top->filter)) ||
+           (row->function != UINT32_MAX &&
+            prb_top_passes(top, &top->profile->functions[row->function]));
 }

@@ -163,9 +163,11 @@ const struct prb_command prb_command_top = {
         "their own and total share, of the last interval and since the beginning; threads with "
         "their processor time, their share of the GIL and what they wait for; processes and ranks "
         "side by side. Nothing is stopped.\n\n"
-        "Keys: f functions, t threads, p processes, Enter the stack of the chosen thread, s sort, "
-        "/ filter, Space holds the picture, h help, q quit. When the input or the output is no "
-        "terminal, pictures come as plain lines, one after the other.",
+        "Keys: f functions, t threads, p processes, Enter the stack of the chosen thread or the "
+        "threads of the chosen process, s sort, / filter, Space holds the picture, h help, q back "
+        "or quit. Threads, processes and the functions of both leave the list 5 s after they "
+        "ended. When the input or the output is no terminal, pictures come as plain lines, one "
+        "after the other.",
     .options = options,
     .examples = "probing 1234 top\n"
                 "probing 1234 top --ranks --view processes  # ranks side by side\n"

@@ -20,10 +20,16 @@ enum prb_top_view {
 
 enum prb_top_sort { PRB_TOP_OWN, PRB_TOP_TOTAL, PRB_TOP_OWN_ALL, PRB_TOP_TOTAL_ALL, PRB_TOP_SORTS };
 
-/* ns; all: since the beginning, else of the last interval */
+/*
+ * What has a row: threads and processes that are there or ended a few seconds ago, and functions
+ * that one of those threads was in; ordered by all time, every function.
+ *
+ * ns; all: since the beginning, else of the last interval
+ */
 struct prb_top_function {
     uint32_t function;
     uint64_t own, total, own_all, total_all;
+    bool there; /* a listed thread was in it */
 };
 
 struct prb_top_thread {
@@ -40,6 +46,7 @@ struct prb_top_process {
     double cpu, gil;         /* of one processor; how much of its time somebody had the GIL */
     uint32_t function;       /* with the most own time; UINT32_MAX: none */
     uint64_t own, own_most;
+    bool listed; /* it is there, or ended a few seconds ago */
 };
 
 /* A picture of a profile, valid until the next prb_top_look: while paused it stays as it is. */
@@ -49,6 +56,7 @@ struct prb_top {
     struct prb_top_thread *threads;
     struct prb_top_process *processes;
     size_t function_count, thread_count, process_count;
+    size_t ended;             /* processes */
     uint64_t own, own_all;    /* ns of all functions */
     double seconds, interval; /* of the profile at the look; since the look before */
     uint64_t samples, dropped, skipped;
@@ -61,11 +69,15 @@ struct prb_top {
     size_t chosen, first;   /* row of the view; first one on the screen */
     uint32_t chosen_thread; /* whose stack is shown */
     bool follows;           /* the chosen row is that of chosen_thread, wherever that goes */
+    bool only;              /* the threads of only_process, no others */
+    uint32_t only_process;
     /* the look before */
     uint64_t *weight_before;
     struct {
-        uint64_t cpu_ns, samples, gil, idle;
+        uint64_t cpu_ns, samples, gil, idle, dropped;
+        double ended; /* s of the profile: the look that missed it first; 0: it is there */
     } * thread_before;
+    double *process_ended;   /* the same by process */
     uint32_t *stamp, stamps; /* by function: last stack that counted it */
     size_t *places;          /* by function: where it stands in functions */
     uint64_t *sums;          /* by function: of the process that is added up */
@@ -82,8 +94,13 @@ bool prb_top_look(struct prb_top *top, const struct prb_profile *profile);
 void prb_top_order(struct prb_top *top);
 /* Whether a function's name or file has the filter's text in it. */
 bool prb_top_passes(const struct prb_top *top, const struct prb_profile_function *function);
-/* The same of a thread: its name, its process or a function of its stack. */
-bool prb_top_thread_passes(const struct prb_top *top, const struct prb_top_thread *row);
+/* Whether a function, thread or process has a row in its view: a thread by its name, its process or
+ * a function of its stack, a process by its pid, rank or command. */
+bool prb_top_function_shown(const struct prb_top *top, const struct prb_top_function *row);
+bool prb_top_thread_shown(const struct prb_top *top, const struct prb_top_thread *row);
+bool prb_top_process_shown(const struct prb_top *top, const struct prb_top_process *row);
+/* "rank 1", or its pid. */
+void prb_top_process_label(const struct prb_top *top, uint32_t index, char text[32]);
 /* Innermost first: each(context, frame's index). */
 void prb_top_stack_each(const struct prb_profile *profile, uint32_t node,
                         void (*each)(void *, uint32_t), void *context);

@@ -72,6 +72,19 @@ def test_top(job):
         view.press("/\x1b")
         view.press("t")
         view.until(lambda lines: {line.split()[1] for line in lines[4:] if line.startswith("rank")} == {"0", "1"})
+        view.press("pj\r")
+        view.until(lambda lines: lines[0].startswith("probing top: threads of rank 1")
+                   and {line.split()[1] for line in lines[4:] if line} == {"1"})
+        view.press("\r")
+        view.until(lambda lines: lines[0].startswith("probing top: stack of MainThread"))
+        view.press("q")
+        view.until(lambda lines: lines[0].startswith("probing top: threads of rank 1"))
+        view.press("q")
+        view.until(lambda lines: lines[0].startswith("probing top: processes"))
+        view.press("\r")  # the same one is marked still
+        view.until(lambda lines: lines[0].startswith("probing top: threads of rank 1"))
+        view.press("t")
+        view.until(lambda lines: {line.split()[1] for line in lines[4:] if line.startswith("rank")} == {"0", "1"})
         view.press("q")
         assert view.end() == 0
     finally:

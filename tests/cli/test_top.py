@@ -125,6 +125,7 @@ def test_hold_filter_help(screen):
     assert view.shown()[1:] == held[1:]
     view.press(" h")
     view.until(lambda lines: "probing top: help" in lines[0] and any("filter by name" in line for line in lines)
+               and any("threads of the chosen process" in line for line in lines)
                and not any("…" in line for line in lines))  # whole at 80 columns
     view.press("qp")
     lines = view.until_text("probing top: processes")
