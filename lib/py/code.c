@@ -176,6 +176,7 @@ enum { KIND_HIDDEN = 0x10, KIND_LOCAL = 0x20, KIND_CELL = 0x40, KIND_FREE = 0x80
 struct variables {
     struct prb_code_cache *cache;
     struct prb_code_object *code;
+    size_t room; /* names that were counted; the target may have more by now */
     uint8_t kind;
 };
 
@@ -183,10 +184,12 @@ static bool add_variable(void *context, prb_addr key, prb_addr name)
 {
     (void)key;
     struct variables *v = context;
+    if (v->code->variable_count == v->room)
+        return false;
     const char *text = text_of(v->cache, name, NULL);
     v->code->variables[v->code->variable_count] = text ? text : "?";
     v->code->variable_kinds[v->code->variable_count++] = v->kind;
-    return v->code->variable_count < VARIABLES_MAX;
+    return true;
 }
 
 static bool tuple_size(struct prb_py *py, prb_addr tuple, uint64_t *out, struct prb_error *err)
@@ -230,7 +233,7 @@ static bool read_localsplus(struct prb_py *py, struct prb_code_cache *cache,
     if (kinds_len != count)
         return prb_fail(err, PRB_CORRUPT, "%llu variables of %llu kinds", (unsigned long long)count,
                         (unsigned long long)kinds_len);
-    struct variables v = {cache, code, 0};
+    struct variables v = {cache, code, count, 0};
     if (!room_for(cache, code, count, err) ||
         !prb_mem_read(py->mem, kinds + (prb_addr)PRB_OFF(&py->layout, bytes, data),
                       code->variable_kinds, count, err))
@@ -272,7 +275,7 @@ static bool read_name_tuples(struct prb_py *py, struct prb_code_cache *cache,
     if (!room_for(cache, code, total, err))
         return false;
     for (size_t i = 0; i < 3; i++) {
-        struct variables v = {cache, code, parts[i].kind};
+        struct variables v = {cache, code, total, parts[i].kind};
         if (!prb_sequence_each(cache->objects, tuples[i], add_variable, &v, err))
             return false;
     }

@@ -292,12 +292,55 @@ static void test_reused_code(void **state)
     }
 }
 
+/* Names of variables that become more once they were counted: no more are taken than counted. */
+static struct {
+    prb_addr size; /* of the tuple of names; 0: it is left alone */
+    int looks;
+} growing;
+
+static void grow_names(struct image *image, prb_addr addr, size_t len)
+{
+    enum { MORE = 200 };
+    if (growing.size && addr <= growing.size && growing.size < addr + len && growing.looks++ == 1)
+        image_word(image, growing.size, MORE);
+}
+
+static void test_growing_names(void **state)
+{
+    (void)state;
+    FOR_EACH_VERSION(version)
+    {
+        static const uint8_t kinds[] = {0x20, 0x20};
+        struct stack_image s;
+        stack_image_init(&s, version);
+        struct image *image = &s.f.image;
+        const uint64_t items[] = {ascii(&s.f, "a"), ascii(&s.f, "b")};
+        prb_addr names = new_tuple(&s.f, items, 2), none = new_tuple(&s.f, NULL, 0);
+        PUT(image, s.codes[0], code, localsplusnames, names);
+        PUT(image, s.codes[0], code, localspluskinds, stack_bytes(&s, kinds, sizeof kinds));
+        PUT(image, s.codes[0], code, varnames, names);
+        PUT(image, s.codes[0], code, cellvars, none);
+        PUT(image, s.codes[0], code, freevars, none);
+        growing.size = names + OFF(image, tuple, size);
+        growing.looks = 0;
+        image->before_read = grow_names;
+        const struct prb_code_object *code = prb_code_get(&image->py, s.codes[0], true, NULL);
+        assert_non_null(code);
+        assert_in_range(growing.looks, 2, 1000);
+        assert_int_equal(code->variable_count, 2);
+        assert_string_equal(code->variables[1], "b");
+        assert_int_equal(code->variable_kinds[1] & ~PRB_VARIABLE_ARG, PRB_VARIABLE_LOCAL);
+        stack_image_deinit(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),   cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_damage),  cmocka_unit_test(test_torn_list),
-        cmocka_unit_test(test_at_rest), cmocka_unit_test(test_reused_code),
+        cmocka_unit_test(test_whole),         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),        cmocka_unit_test(test_torn_list),
+        cmocka_unit_test(test_at_rest),       cmocka_unit_test(test_reused_code),
+        cmocka_unit_test(test_growing_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
