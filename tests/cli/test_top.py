@@ -186,6 +186,48 @@ def test_no_terminal(probing, watched):
     assert re.search(r"^ *%d " % watched, out, re.M)
 
 
+BRIEF = """
+import sys, threading
+def brief():
+    print("ready", flush=True)
+    end.wait()
+def lasting():
+    while True: sum(range(1000))
+end = threading.Event()
+threading.Thread(target=brief, name="short-lived").start()
+threading.Thread(target=lasting, daemon=True).start()
+sys.stdin.readline()
+end.set()
+sys.stdin.readline()
+"""
+
+
+def test_what_ended_leaves():
+    """A thread that ended says so, and leaves the list; its functions stay where the order is by all time."""
+    target = subprocess.Popen([sys.executable, "-c", BRIEF], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    view = None
+    try:
+        assert target.stdout.readline() == b"ready\n"
+        view = Screen([PROBING, "-t", str(target.pid), "top", "--idle", "--delay", "0.2", "--view", "threads"])
+        view.until(lambda lines: any(re.search(r"futex +short-lived", line) for line in lines))
+        os.write(target.stdin.fileno(), b"\n")
+        view.until(lambda lines: any(re.search(r"ended +short-lived", line) for line in lines))
+        lines = view.until(lambda lines: not any("short-lived" in line for line in lines))
+        assert any("lasting" in line for line in lines)
+        view.press("f")
+        lines = view.until(lambda lines: "sorted by own" in lines[3] and any("lasting" in line for line in lines[4:]))
+        assert not any("brief" in line for line in lines[4:]), lines
+        view.press("ss")
+        view.until(lambda lines: "sorted by own of all" in lines[3] and any("brief" in line for line in lines[4:]))
+    finally:
+        if view:
+            view.close()
+        target.kill()
+        target.wait()
+        target.stdin.close()
+        target.stdout.close()
+
+
 def test_target_ends():
     target = subprocess.Popen([sys.executable, "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     target.stdout.readline()
