@@ -109,7 +109,7 @@ static void happened_stopped(struct prb_dap_session *session, json_t *body)
     session->unsaid = session->state < PRB_DAP_CONFIGURED;
     if (!session->unsaid)
         put(session, event_of("stopped", json_incref(body)));
-    prb_dap_watch_hurry(session->watch);
+    prb_dap_watch_hurry(session->watch, json_integer_value(json_object_get(body, "threadId")));
     struct prb_dap_countdown *countdown = session->countdown;
     pthread_mutex_unlock(&session->lock);
     prb_dap_countdown_begin(countdown);

@@ -1,6 +1,6 @@
 /* Threads that begin and end: the kernel's list is looked at now and then, and when the target has
- * stopped, which it does not notice; only when the list has changed the back end is asked which
- * threads run Python. */
+ * stopped, which it does not notice; only when the list has changed, or a thread stopped that is
+ * not known, the back end is asked which threads run Python. */
 #include "dap/session/watch.h"
 
 #include <errno.h>
@@ -17,8 +17,9 @@ struct prb_dap_watch {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool ending, hurried;
-    json_t *known;  /* {id as text: name} of Python's threads */
-    uint64_t tasks; /* a sum over the kernel's list */
+    long long stopped; /* the thread that did; 0: none since the last look */
+    json_t *known;     /* {id as text: true} of Python's threads */
+    uint64_t tasks;    /* a sum over the kernel's list */
     struct prb_dap_children children;
 };
 
@@ -80,11 +81,24 @@ static bool wait_a_moment(struct prb_dap_watch *watch)
     return go_on;
 }
 
+/* A thread may stop before a look has found it. */
+static bool stopped_unknown(struct prb_dap_watch *watch)
+{
+    char key[32];
+    pthread_mutex_lock(&watch->lock);
+    long long thread = watch->stopped;
+    watch->stopped = 0;
+    pthread_mutex_unlock(&watch->lock);
+    snprintf(key, sizeof key, "%lld", thread);
+    return thread && watch->known && !json_object_get(watch->known, key);
+}
+
 /* A thread is in the kernel's list before Python knows it: a change is looked at once more. */
 static void look_at_threads(struct prb_dap_watch *watch, bool *again)
 {
     uint64_t tasks = sum_tasks(watch->session->pid);
-    if (tasks == watch->tasks && !*again)
+    bool unknown = stopped_unknown(watch);
+    if (tasks == watch->tasks && !*again && !unknown)
         return;
     *again = tasks != watch->tasks;
     watch->tasks = tasks;
@@ -121,18 +135,22 @@ struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session)
     watch->session = session;
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->changed, NULL);
+    /* Before the client is told that it is attached: what is born from then on is told. */
+    look_at_threads(watch, &(bool){true});
     if (pthread_create(&watch->thread, NULL, look_on, watch) == 0)
         return watch;
+    json_decref(watch->known);
     free(watch);
     return NULL;
 }
 
-void prb_dap_watch_hurry(struct prb_dap_watch *watch)
+void prb_dap_watch_hurry(struct prb_dap_watch *watch, long long thread)
 {
     if (!watch)
         return;
     pthread_mutex_lock(&watch->lock);
     watch->hurried = true;
+    watch->stopped = thread;
     pthread_cond_broadcast(&watch->changed);
     pthread_mutex_unlock(&watch->lock);
 }

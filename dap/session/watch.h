@@ -6,8 +6,8 @@
 
 /* NULL: nothing to watch, or no thread to be had.  The session is attached. */
 struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session);
-/* The target has stopped: look now.  NULL is harmless, here and below. */
-void prb_dap_watch_hurry(struct prb_dap_watch *watch);
+/* The target has stopped, by this thread (0: not known): look now.  NULL is harmless, here and below. */
+void prb_dap_watch_hurry(struct prb_dap_watch *watch, long long thread);
 void prb_dap_watch_close(struct prb_dap_watch *watch);
 
 /* children.c: tell the client of processes that are new, once each; of those in seen nothing is told. */

@@ -769,8 +769,9 @@ def case_fields_given_back():
         return told[0], {tuple(line.split(":")[1].split()[:4]) for line in told[1:]}
 
     def quiet():
-        """Of the innermost calls: as they end, it is handed to the outer ones."""
-        return {line.split(":")[1].split()[4] for line in module.evaluation_fields().decode().splitlines()[1:]}
+        """Of the innermost calls: as they end, it is handed to the outer ones.  A thread that is being made has none yet."""
+        told = [line.split(":")[1].split() for line in module.evaluation_fields().decode().splitlines()[1:]]
+        return {words[4] for words in told if len(words) > 4}
 
     threads[3].end()
     without = fields()
