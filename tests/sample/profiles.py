@@ -28,16 +28,37 @@ def profile(pid, path, *options, seconds=1, check=True):
     return Told(done.stderr) if check else done
 
 
-def sampling(pid, command):
-    """Until the command has opened the files of the target's threads: it samples then."""
-    deadline = time.monotonic() + 30
+def begun(command):
+    """Whether the command has opened the files of the target's threads: it samples then."""
+    for name in os.listdir("/proc/{}/fd".format(command.pid)):
+        try:
+            if os.readlink("/proc/{}/fd/{}".format(command.pid, name)).endswith("schedstat"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def turns(command):
+    """How often its threads have got a processor: once a sample, at least."""
+    told = 0
+    for tid in os.listdir("/proc/{}/task".format(command.pid)):
+        try:
+            with open("/proc/{}/task/{}/schedstat".format(command.pid, tid)) as file:
+                told += int(file.read().split()[2])
+        except OSError:  # it has just ended
+            continue
+    return told
+
+
+def sampling(pid, command, samples=20):
+    """Until the command has taken some samples; or none more, as it was told to take few."""
+    deadline, first = time.monotonic() + 30, None
     while time.monotonic() < deadline and command.poll() is None:
-        for name in os.listdir("/proc/{}/fd".format(command.pid)):
-            try:
-                if os.readlink("/proc/{}/fd/{}".format(command.pid, name)).endswith("schedstat"):
-                    return
-            except OSError:
-                continue
+        if first is not None and turns(command) >= first + samples:
+            return
+        if first is None and begun(command):
+            first = turns(command)
         time.sleep(0.01)
 
 

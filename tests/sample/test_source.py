@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -46,7 +45,6 @@ def test_other_root_that_ended(contained, tmp_path):
     command = subprocess.Popen([PROBING, "-t", str(contained.pid), "profile", "-o", str(tmp_path / "p.html")],
                                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
     sampling(contained.pid, command)
-    time.sleep(0.3)
     contained.kill()
     contained.wait()
     command.communicate(timeout=30)
