@@ -561,6 +561,7 @@ struct prb_profiler_options {
     bool timeline;     /* keep when each stack was seen (prb_profile_each_stay) */
     bool whole_timeline; /* and those that the mode does not count, with ns 0: where a thread waited it stayed */
     bool subprocesses; /* and Python processes that they start, now or later */
+    bool ranks;        /* of what a followed process starts, those with a rank, now or later */
     bool all_interpreters; /* else the main one's threads only */
     bool async;        /* between an asyncio loop's frames and its task's: the tasks that wait for that one */
     bool states;       /* what threads wait for and their processor time, also where the mode does not need it */
@@ -647,7 +648,8 @@ PRB_API void prb_profiler_free(struct prb_profiler *profiler);
 PRB_API bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error *err);
 /*
  * With the option subprocesses: follow what this process starts though it may be no Python itself (a shell, a launcher);
- * a run goes on until it has ended, too.  Returns how many processes were found to sample so far: before a run, ask
+ * with ranks: a job's launcher, for the ranks that it starts anew.  A run goes on until the first one followed has ended,
+ * too.  Returns how many processes were found to sample so far: before a run, ask
  * again until there is one.
  */
 PRB_API size_t prb_profiler_follow(struct prb_profiler *profiler, pid_t pid);

@@ -63,9 +63,11 @@ static const struct prb_option options[] = {
     [THREADS] = {0, "threads", NULL, "each thread by itself", NULL},
     [SUBPROCESSES] = {'s', "subprocesses", NULL,
                       "the Python processes that it starts, too, now and later", NULL},
-    [RANKS] = {0, "ranks", NULL,
-               "all ranks of the target's job on this machine; without a target of every job",
-               NULL},
+    [RANKS] =
+        {0, "ranks", NULL,
+         "all ranks of the target's job on this machine, also those that its launcher starts anew; "
+         "without a target of every job",
+         NULL},
     [SOURCE] = {0, "source", "FILE", "heatmap: which file, by the end of its path", NULL},
     [FUNCTION] = {'F', "function", NULL, "functions by their first line, not line by line", NULL},
     [NOLINENO] = {0, "nolineno", NULL, "no line numbers", NULL},
@@ -157,6 +159,7 @@ static bool read_options(struct profiling *p, struct prb_error *err)
     p->sampling.native = run->options[NATIVE].count || run->options[CC].count;
     p->sampling.async = run->options[ASYNC].count;
     p->sampling.subprocesses = run->options[SUBPROCESSES].count;
+    p->sampling.ranks = run->options[RANKS].count;
     p->sampling.timeline = p->format->timeline;
     p->sampling.whole_timeline = p->format->whole_timeline;
     p->style = (struct prb_profile_style){

@@ -27,9 +27,11 @@ static const struct prb_option options[] = {
     [NATIVE] = {'n', "native", NULL, "native frames too", NULL},
     [SUBPROCESSES] = {'s', "subprocesses", NULL,
                       "the Python processes that it starts, too, now and later", NULL},
-    [RANKS] = {0, "ranks", NULL,
-               "all ranks of the target's job on this machine; without a target of every job",
-               NULL},
+    [RANKS] =
+        {0, "ranks", NULL,
+         "all ranks of the target's job on this machine, also those that its launcher starts anew; "
+         "without a target of every job",
+         NULL},
     {0},
 };
 
@@ -114,6 +116,7 @@ static bool read_options(const struct prb_run *run, struct showing *showing,
                                                 : PRB_PROFILE_ACTIVE;
     sampling->native = run->options[NATIVE].count;
     sampling->subprocesses = run->options[SUBPROCESSES].count;
+    sampling->ranks = run->options[RANKS].count;
     sampling->states = true;
     return true;
 }

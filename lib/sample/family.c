@@ -24,7 +24,7 @@ static struct prb_kin *find(struct prb_family *family, pid_t pid)
     return NULL;
 }
 
-void prb_family_add(struct prb_family *family, pid_t pid, bool member)
+void prb_family_add(struct prb_family *family, pid_t pid, bool member, bool ranks)
 {
     struct prb_kin *known = find(family, pid);
     if (known) {
@@ -34,10 +34,11 @@ void prb_family_add(struct prb_family *family, pid_t pid, bool member)
     }
     if (family->count >= FAMILY_MAX || !PRB_GROW(family->items, family->count, family->cap))
         return;
-    family->items[family->count++] = (struct prb_kin){.pid = pid, .member = member, .seen = true};
+    family->items[family->count++] =
+        (struct prb_kin){.pid = pid, .member = member, .ranks = ranks, .seen = true};
 }
 
-static void add_children(struct prb_family *family, const char *path)
+static void add_children(struct prb_family *family, const char *path, bool ranks)
 {
     char text[4096];
     prb_read_text(path, text, sizeof text);
@@ -46,21 +47,24 @@ static void add_children(struct prb_family *family, const char *path)
         long pid = strtol(at, &end, 10);
         if (end == at || (*end && *end != ' '))
             return; /* the end, or a number that was cut */
-        prb_family_add(family, (pid_t)pid, false);
+        prb_family_add(family, (pid_t)pid, false, ranks);
     }
 }
 
-static void look_at(struct prb_family *family, pid_t pid)
+static void look_at(struct prb_family *family, struct prb_kin kin)
 {
     char path[80];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    bool ranks = kin.ranks && !kin.member;
+    if (kin.member && !family->children)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)kin.pid);
     PRB_AUTO(dir) DIR *tasks = opendir(path);
     for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
         long tid = strtol(entry->d_name, NULL, 10);
         if (tid <= 0)
             continue;
-        snprintf(path, sizeof path, "/proc/%d/task/%ld/children", (int)pid, tid);
-        add_children(family, path);
+        snprintf(path, sizeof path, "/proc/%d/task/%ld/children", (int)kin.pid, tid);
+        add_children(family, path, ranks);
     }
 }
 
@@ -88,13 +92,14 @@ void prb_family_look(struct prb_family *family, uint64_t now, prb_family_add_fn 
     for (size_t i = 0; i < family->count; i++)
         family->items[i].seen = false;
     for (size_t i = 0; i < family->count; i++) /* also those that are found meanwhile */
-        look_at(family, family->items[i].pid);
+        look_at(family, family->items[i]);
     forget_the_dead(family);
     for (size_t i = 0; i < family->count; i++) {
         struct prb_kin *kin = &family->items[i];
         if (kin->member || kin->tries >= TRIES_MAX || now < kin->next_try)
             continue;
         kin->next_try = now + ((uint64_t)FIRST_TRY_NS << kin->tries++);
-        kin->member = prb_process_is_python(kin->pid, NULL) && add(context, kin->pid);
+        kin->member = prb_process_is_python(kin->pid, NULL) &&
+                      (!kin->ranks || prb_process_rank(kin->pid) >= 0) && add(context, kin->pid);
     }
 }

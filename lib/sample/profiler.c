@@ -58,6 +58,7 @@ struct prb_profiler *prb_profiler_new(const struct prb_profiler_options *options
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "profiler"));
     profiler->followed = -1;
     profiler->options = options ? *options : defaults;
+    profiler->family.children = profiler->options.subprocesses;
     if (profiler->options.rate == 0)
         profiler->options.rate = DEFAULT_RATE;
     double rate = profiler->options.rate;
@@ -103,7 +104,7 @@ bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error
     if (!PRB_GROW(profiler->members, profiler->member_count, profiler->member_cap))
         return prb_fail(err, PRB_NOMEM, "profiler");
     profiler->members[profiler->member_count++] = PRB_STEAL(member);
-    prb_family_add(&profiler->family, pid, true);
+    prb_family_add(&profiler->family, pid, true, false);
     return true;
 }
 
@@ -111,10 +112,10 @@ static bool add_child(void *context, pid_t pid) { return prb_profiler_add(contex
 
 size_t prb_profiler_follow(struct prb_profiler *profiler, pid_t pid)
 {
-    if (profiler->options.subprocesses && profiler->followed < 0)
+    if ((profiler->options.subprocesses || profiler->options.ranks) && profiler->followed < 0)
         profiler->followed = (int)syscall(SYS_pidfd_open, pid, 0);
     if (profiler->followed >= 0) {
-        prb_family_add(&profiler->family, pid, false);
+        prb_family_add(&profiler->family, pid, false, profiler->options.ranks);
         prb_family_look(&profiler->family, profile_now(profiler), add_child, profiler);
     }
     return profiler->member_count;
@@ -171,7 +172,7 @@ static bool sample_all(struct prb_profiler *profiler)
 {
     struct prb_profile *profile = &profiler->box->profile;
     bool any = false;
-    if (profiler->options.subprocesses)
+    if (profiler->options.subprocesses || profiler->options.ranks)
         prb_family_look(&profiler->family, profile_now(profiler), add_child, profiler);
     for (size_t i = 0; i < profiler->member_count; i++) {
         struct prb_member *member = profiler->members[i];

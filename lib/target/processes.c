@@ -186,6 +186,15 @@ void prb_process_ranks(struct prb_proc *proc, struct prb_process *process)
     process->world_size = environment_int(&environ, world);
 }
 
+int prb_process_rank(pid_t pid)
+{
+    struct prb_process process = {.rank = -1};
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
+    if (proc)
+        prb_process_ranks(proc, &process);
+    return process.rank;
+}
+
 /* A memory file and a copy in another root have something before the name. */
 static bool is_probe(const char *path)
 {

@@ -62,6 +62,8 @@ char *prb_process_command(struct prb_proc *proc, struct prb_arena *arena);
 
 /* Fill rank, local_rank and world_size from its environment; -1: unset. */
 void prb_process_ranks(struct prb_proc *proc, struct prb_process *process);
+/* Its rank, of any process; -1: unset, or not to be read. */
+int prb_process_rank(pid_t pid);
 
 /* ---- threads.c ---- */
 

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -14,16 +16,38 @@ PROBING = os.environ["PROBING"]
 TARGETS = os.path.join(os.environ["SRCDIR"], "tests", "targets")
 
 
+class Job:
+    def __init__(self):
+        self.launcher = subprocess.Popen([sys.executable, os.path.join(TARGETS, "ranks.py")], stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE)
+
+    def pids(self):
+        """Of the launcher, the two ranks, the two workers that they started."""
+        words = self.launcher.stdout.readline().split()
+        assert words[:1] == [b"ready"]
+        return [int(word) for word in words[1:]]
+
+    def restart(self):
+        os.write(self.launcher.stdin.fileno(), b"again\n")
+        return self.pids()
+
+    def end(self):
+        self.launcher.kill()
+        self.launcher.communicate()
+
+
 @pytest.fixture(scope="module")
 def job():
-    """The pids: of the launcher, the two ranks, the two workers that they started."""
-    launcher = subprocess.Popen([sys.executable, os.path.join(TARGETS, "ranks.py")], stdout=subprocess.PIPE)
-    words = launcher.stdout.readline().split()
-    assert words[:1] == [b"ready"]
-    yield [int(word) for word in words[1:]]
-    launcher.kill()
-    launcher.wait()
-    launcher.stdout.close()
+    started = Job()
+    yield started.pids()
+    started.end()
+
+
+@pytest.fixture
+def elastic():
+    started = Job()
+    yield started
+    started.end()
 
 
 def sampled(probing, path):
@@ -85,6 +109,66 @@ def test_top(job):
         view.until(lambda lines: lines[0].startswith("probing top: threads of rank 1"))
         view.press("t")
         view.until(lambda lines: {line.split()[1] for line in lines[4:] if line.startswith("rank")} == {"0", "1"})
+        view.press("q")
+        assert view.end() == 0
+    finally:
+        view.close()
+
+
+def test_profile_of_restarted_ranks(probing, elastic, tmp_path):
+    """What an elastic launcher starts while it is sampled; not their workers, and not the launcher."""
+    first = elastic.pids()
+    child = subprocess.Popen([PROBING, "-t", str(first[0]), "profile", "--ranks", "-r", "200", "-o", tmp_path / "p.db"],
+                             stderr=subprocess.PIPE)
+    try:
+        wait_until_sampled(child, first[1:3])
+        second = elastic.restart()
+        wait_until_sampled(child, second[1:3])
+    finally:
+        child.send_signal(signal.SIGINT)
+        said = child.communicate()[1]
+    assert child.returncode == 0, said
+    assert set(sampled(probing, tmp_path / "p.db")) == {(one[1 + rank], rank) for one in (first, second) for rank in (0, 1)}
+
+
+def wait_until_sampled(child, pids):
+    """It holds these processes (pidfd_open(2)), and was given a processor for a hundred samples since."""
+    def held():
+        found = set()
+        for fd in os.listdir("/proc/{}/fdinfo".format(child.pid)):
+            try:
+                with open("/proc/{}/fdinfo/{}".format(child.pid, fd)) as info:
+                    found |= {int(line.split()[1]) for line in info if line.startswith("Pid:")}
+            except OSError:  # closed meanwhile
+                pass
+        return found
+
+    def turns():
+        with open("/proc/{}/schedstat".format(child.pid)) as stat:
+            return int(stat.read().split()[2])
+
+    until = time.monotonic() + 60
+    while not set(pids) <= held():
+        assert child.poll() is None and time.monotonic() < until
+        time.sleep(0.02)
+    begun = turns()
+    while turns() < begun + 100:
+        assert child.poll() is None and time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_top_of_restarted_ranks(elastic):
+    first = elastic.pids()
+    view = Screen([PROBING, "-t", str(first[1]), "top", "--ranks", "--view", "processes", "--delay", "0.3"])
+    try:
+        def rows(lines, pids):
+            return all(any(re.match(r" *{} +{} .*computing".format(pid, rank), line) for line in lines)
+                       for rank, pid in enumerate(pids[1:3]))
+        view.until(lambda lines: rows(lines, first))
+        second = elastic.restart()
+        lines = view.until(lambda lines: rows(lines, second))
+        assert lines[1] == "2 processes, 2 ended"
+        view.until(lambda lines: not any(str(pid) in line for pid in first[1:] for line in lines))
         view.press("q")
         assert view.end() == 0
     finally:
