@@ -250,7 +250,7 @@ def test_hostile_values(python, probed):
                  "import collections\ncollections.OrderedDict.fromkeys(range(10 ** 6))", "collections.deque(range(10 ** 6))"):
         text = one.eval(code).value
         assert 1000 < len(text) < bound, code
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60
     assert one.eval("collections.Counter('aab')").value == "Counter({'a': 2, 'b': 1})"
     assert one.eval("collections.deque([1], 3), collections.deque()").value == "(deque([1], maxlen=3), deque([]))"
     assert one.eval("l = [1]\nl.append(l)\nl").value == "[1, [...]]"
@@ -349,7 +349,7 @@ def test_code_that_does_not_end(python, probed):
     one = probed(python)
     began = time.monotonic()
     assert one.eval("while True: pass", time=200).failed == TIMEOUT
-    assert 0.2 <= time.monotonic() - began < 5
+    assert 0.2 <= time.monotonic() - began < 20
     number = one.client.begin("print('on')\nwhile True: pass")
     one.client.receive(lambda of: one.client.answers[of].out == b"on\n")
     one.client.cancel(number)
@@ -452,7 +452,7 @@ def test_a_held_gil_is_told(python, probed, folders):
     began = time.monotonic()
     held = one.eval("1", gil=300)
     assert held.failed == BUSY and "GIL" in held.text
-    assert 0.3 <= time.monotonic() - began < 5
+    assert 0.3 <= time.monotonic() - began < 20
     for _ in range(12):  # those that still wait are bounded
         assert one.eval("1", gil=10).failed == BUSY
     number = one.client.begin("1", gil=60000)
@@ -475,7 +475,7 @@ def test_what_did_not_get_the_gil_does_not_run_later(python, probed):
     holder.close()
     assert "NameError" in one.eval("late").trace
     threads = "len([t for t in __import__('os').listdir('/proc/self/task')])"
-    wait_until(lambda: one.eval(threads).value == "5", 10)  # main, parked, server, and the two of this evaluation
+    wait_until(lambda: one.eval(threads).value == "5")  # main, parked, server, and the two of this evaluation
     one.step("on")
 
 
@@ -488,7 +488,7 @@ def test_the_end_of_the_interpreter(python, probed):
     one.target.child.stdin.write(b"end\n")
     one.target.child.stdin.flush()
     assert one.target.child.wait(DEADLINE) == 0
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     try:
         done = one.client.wait(number)
         assert done.kind == FAILED or "KeyboardInterrupt" in done.trace

