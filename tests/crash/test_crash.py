@@ -458,6 +458,7 @@ def test_it_is_held_for_a_debugger(any_python, tmp_path):
         assert "inner" in [row["func"] for row in stacks]
         probing("-p", one.pid, "config", "probing.crash_hold=0")
         assert one.child.wait(DEADLINE) == -signal.SIGSEGV
+        assert "kept for 60 s for a debugger: `gdb -p {0}` or `probing {0} debug --snapshot`".format(one.pid) in one.child.stderr.read().decode()
     finally:
         one.end()
 

@@ -69,6 +69,8 @@ bool prb_crash_may_hand_on(int signal);
 bool prb_crash_write(struct prb_crash_record *record);
 /* The text that the handler writes where no program could: its name ends in .txt. */
 void prb_crash_note(const struct prb_crash_record *record);
+/* On the standard error: that this process is kept for so long, for whom, and how it goes on. */
+void prb_crash_tell_kept(uint64_t ns);
 
 /* ---- small things without libc's state (raw_text.c) ---- */
 

@@ -1,6 +1,7 @@
 /*
  * The text that a handler writes where the writer could not run: what happened, the registers, and
- * the maps, which tell whose code it was.  Two system calls a piece, each bounded.
+ * the maps, which tell whose code it was; and the line that says that the process is kept.  Two
+ * system calls a piece, each bounded.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +13,7 @@
 #define TEXT_BYTES 8192
 #define MAPS_MAX (1u << 20) /* bytes of the maps that are kept */
 #define TOLD_WAIT_S 1       /* for room in a pipe that nobody reads */
+#define KEPT_BYTES 256
 
 static char bytes[TEXT_BYTES];
 
@@ -116,4 +118,21 @@ void prb_crash_note(const struct prb_crash_record *record)
     if (put(fd, bytes, (size_t)(text.at - bytes)))
         copy_maps(fd);
     PRB_RAW1(SYS_close, fd);
+}
+
+void prb_crash_tell_kept(uint64_t ns)
+{
+    char told[KEPT_BYTES];
+    struct prb_crash_text line = {told, told + sizeof told};
+    uint64_t pid = (uint64_t)PRB_RAW0(SYS_getpid);
+    prb_crash_add(&line, "probing: kept for ");
+    prb_crash_add_number(&line, (ns + 999999999) / 1000000000, 10, 1);
+    prb_crash_add(&line, " s for a debugger: `gdb -p ");
+    prb_crash_add_number(&line, pid, 10, 1);
+    prb_crash_add(&line, "` or `probing ");
+    prb_crash_add_number(&line, pid, 10, 1);
+    prb_crash_add(&line, " debug --snapshot`; `probing ");
+    prb_crash_add_number(&line, pid, 10, 1);
+    prb_crash_add(&line, " config probing.crash_hold=0` lets it go\n");
+    tell(told, (size_t)(line.at - told));
 }
