@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import pythons
@@ -108,10 +109,53 @@ def rates(figures, options, cpython_sampler):
             ratio = rate / theirs if theirs else None
             figures.add(name, rate / 1e3, "thousand (dropped {:.2f} %, {:.0f} MB)".format(ours["dropped"], ours["mb"]), "≥ 2 ×",
                         None if ratio is None else ratio >= 2, "CPython 3.15's sampler", theirs and theirs / 1e3, ratio)
-            spy = py_spy(target.pid, 10000, seconds)
-            if spy:
-                spied = spy["threads"] * seconds / spy["cpu"]
-                figures.add("the same", rate / 1e3, "thousand", None, None, "py-spy record", spied / 1e3, rate / spied)
+
+
+class Stops:
+    """While it is entered: how many of some looks at a process find its main thread held by a tracer, %."""
+
+    def __init__(self, pid):
+        self.path = "/proc/{}/stat".format(pid)
+        self.looks = self.held = 0
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.look)
+
+    def look(self):
+        while not self.over.wait(0.005):
+            with open(self.path) as stat:
+                self.held += stat.read().rsplit(")", 1)[1].split()[0] == "t"
+            self.looks += 1
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        self.share = 100 * self.held / max(1, self.looks)
+
+
+def beside_py_spy(figures, options):
+    """The same on the newest Python of this root, and whether the target was stopped for it."""
+    if not peer("py-spy"):
+        print("  no py-spy: left out", file=sys.stderr)
+        return
+    python, seconds = max((one for one in pythons.found() if not one.root and not one.container),
+                          key=lambda one: one.version), 1 if options.quick else 3
+    for count in THREADS[:3] if options.quick else THREADS:
+        with of_root(python, "parked.py", count) as target:
+            target.settle()
+            with Stops(target.pid) as stops:
+                ours = profile(target.pid, FULL_RATE, seconds, "--idle")
+            with Stops(target.pid) as their_stops:
+                spy = py_spy(target.pid, max(5, 3000 // (count + 2)), seconds)  # it goes on until it has them all
+            rate = ours["threads"] * seconds / ours["cpu"]
+            spied = spy and spy["threads"] * seconds / spy["cpu"]
+            figures.add("thread samples a second of one core, {} threads, CPython {}".format(count, python.id.split("-")[0]),
+                        rate / 1e3, "thousand (target held in {:.0f} % of looks)".format(stops.share), None, None,
+                        "py-spy record (held in {:.0f} %)".format(their_stops.share), spied and spied / 1e3,
+                        spied and rate / spied)
 
 
 def truth(figures, options, cpython_sampler, wrong_share):
@@ -262,6 +306,7 @@ def slow_down(figures, options, job):
 def parts(training_job, cpython_sampler, torch_python, wrong_share):
     def profiling_rates(figures, options):
         rates(figures, options, cpython_sampler)
+        beside_py_spy(figures, options)
 
     def profiling_truth(figures, options):
         truth(figures, options, cpython_sampler, wrong_share)
