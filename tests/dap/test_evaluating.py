@@ -101,7 +101,7 @@ def test_cancel(attached, python):
     body, frame = stop_at(session, program, "cold", "cold")
     seq = repl(session, FOREVER, frame)
     session.request("cancel", {"requestId": seq})
-    answer = session.answer(seq, 10)
+    answer = session.answer(seq, 20)
     assert answer["success"] is False and answer["message"] == "cancelled", answer
     assert stack(session, body["threadId"])
     go_on(session, program, body["threadId"], "cold")
@@ -114,7 +114,7 @@ def test_the_program_runs_and_stops_after_a_cancel(attached, python):
     seq = repl(session, FOREVER, frame)
     session.event("progressStart", lambda event: event.get("requestId") == seq)
     session.request("cancel", {"requestId": seq})
-    assert session.answer(seq, 10)["message"] == "cancelled"
+    assert session.answer(seq, 20)["message"] == "cancelled"
     go_on(session, program, body["threadId"], "cold")
     for command in ("cold", "new_thread"):
         body, _ = stop_at(session, program, "cold", command)
@@ -128,7 +128,7 @@ def test_deadline_and_progress(attached, python):
     seq = repl(session, FOREVER, frame)
     begun = session.event("progressStart", lambda event: event.get("requestId") == seq)
     assert begun["cancellable"] and begun["title"]
-    answer = session.answer(seq, 10)
+    answer = session.answer(seq, 20)
     assert answer["success"] is False and answer["message"], answer
     session.event("progressEnd", lambda event: event["progressId"] == begun["progressId"])
     assert evaluate(session, "i", frame)["result"] == "0"
@@ -142,7 +142,7 @@ def test_progress_is_cancelled(attached, any_python):
     seq = repl(session, FOREVER, frame)
     begun = session.event("progressStart", lambda event: event.get("requestId") == seq)
     session.request("cancel", {"progressId": begun["progressId"]})
-    assert session.answer(seq, 10)["message"] == "cancelled"
+    assert session.answer(seq, 20)["message"] == "cancelled"
     go_on(session, program, body["threadId"], "cold")
 
 
@@ -152,17 +152,17 @@ def test_a_deadline_for_what_cannot_be_interrupted(attached, python):
     body, frame = stop_at(session, program, "cold", "cold")
     # A read of the program's own input, which ends when the test writes to it.
     seq = repl(session, "__import__('os').read(0, 100) and page.lanes.__setitem__(10, 1)", frame)
-    assert session.answer(seq, 10)["success"] is False
+    assert session.answer(seq, 20)["success"] is False
     assert program.count("repr") == 0, "it waited"
-    assert session.request("threads", seconds=5)["threads"]
+    assert session.request("threads", seconds=20)["threads"]
     program.say("a line")
     go_on(session, program, body["threadId"], "cold")
 
 
 def test_cancel_of_what_waits(attached, any_python):
-    program, session = attached(any_python)
+    program, session = attached(any_python, evaluateTimeout=30)
     _, frame = stop_at(session, program, "cold", "cold")
-    slow = session.send("evaluate", {"expression": "__import__('time').sleep(0.5)", "frameId": frame["id"]})
+    slow = session.send("evaluate", {"expression": "__import__('time').sleep(3)", "frameId": frame["id"]})
     waiting = session.send("evaluate", {"expression": "1", "frameId": frame["id"]})
     session.request("cancel", {"requestId": waiting})
     answer = session.answer(waiting)
@@ -183,10 +183,10 @@ def test_a_stuck_repr_does_not_hang_the_session(attached, any_python):
     body, frame = stop_at(session, program, "slow", "slow_value")
     seq = session.send("evaluate", {"expression": "repr(slow_one)", "frameId": frame["id"], "context": "watch"})
     program.moves("repr")
-    session.request("cancel", {"requestId": seq}, seconds=5)
-    assert session.answer(seq, 15)["success"] is False
-    assert session.request("threads", seconds=5)["threads"]
-    assert session.request("evaluate", {"expression": "1 + 1", "frameId": frame["id"]}, seconds=10)["result"] == "2"
+    session.request("cancel", {"requestId": seq}, seconds=20)
+    assert session.answer(seq, 30)["success"] is False
+    assert session.request("threads", seconds=20)["threads"]
+    assert session.request("evaluate", {"expression": "1 + 1", "frameId": frame["id"]}, seconds=20)["result"] == "2"
     go_on(session, program, body["threadId"], "slow_value")
 
 
@@ -196,6 +196,6 @@ def test_a_stuck_repr_among_the_variables(attached, any_python):
     body, frame = stop_at(session, program, "slow", "slow_value")
     reference = session.request("scopes", {"frameId": frame["id"]})["scopes"][0]["variablesReference"]
     seq = session.send("variables", {"variablesReference": reference})
-    session.answer(seq, 15)
+    session.answer(seq, 30)
     assert evaluate(session, "1 + 1", frame)["result"] == "2"
     go_on(session, program, body["threadId"], "slow_value")

@@ -4,7 +4,6 @@ import os
 import re
 import select
 import signal
-import socket
 import subprocess
 import time
 
@@ -13,7 +12,7 @@ import pytest
 from client import Socket
 from debuggee import evaluate, local_variables, marks, python_frames, resume, stack, stopped, top
 from hard import wait_until
-from target import DEADLINE, TARGETS, children, die_with_parent
+from target import DEADLINE, TARGETS, children, die_with_parent, free_port
 from torch_python import torch_python
 
 NAME = "ranked_torch.py"
@@ -25,12 +24,10 @@ class Torchrun:
     """The launcher, its ranks by number, and how far each has come."""
 
     def __init__(self):
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
         self.child = subprocess.Popen(
             [torch_python(), "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_addr", "127.0.0.1",
-             "--master_port", str(port), PATH], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=die_with_parent,
+             "--master_port", str(free_port()), PATH],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=die_with_parent,
             env=dict(os.environ, OMP_NUM_THREADS="1", LC_ALL="C.UTF-8"))
         self.pid = self.child.pid
         self.text = b""

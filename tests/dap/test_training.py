@@ -2,7 +2,6 @@
 
 import base64
 import os
-import socket
 import struct
 import time
 
@@ -10,7 +9,7 @@ import pytest
 
 import pythons
 from debuggee import evaluate, local_variables, python_frames, stack, stop_at, stopped, top, variables
-from target import SRCDIR, children as processes_of
+from target import SRCDIR, children as processes_of, free_port
 from torch_python import torch_python
 from training import Job, finish
 
@@ -120,15 +119,9 @@ def test_a_pause_warns_of_the_time_out(shared_job):
     program.until("done step")
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1])
-
-
 def test_countdown_of_a_real_group(start, folders, client):
     """Two ranks over gloo: one is paused, the other waits in all_reduce; the client is told of the group's own time-out."""
-    port = free_port()
+    port = str(free_port())
     ranks = [Job(start, folders, variables={"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": str(rank),
                                             "WORLD_SIZE": "2"}) for rank in range(2)]
     for command in ("ranks", "reduce"):

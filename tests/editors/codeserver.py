@@ -9,6 +9,8 @@ import socket
 import subprocess
 import time
 
+from target import free_port
+
 DEADLINE = 60  # seconds for any one thing
 # Keys of these tests for what is not their subject.
 CLEAN_KEY, OPEN_KEY, DEBUG_KEY, CONSOLE_KEY, THEME_KEY = ("Control+Alt+Shift+" + key for key in "FGHJK")
@@ -54,12 +56,6 @@ def until(what, ask, seconds=DEADLINE):
             last = error
         assert time.monotonic() < end, "waited {} s for {}; last: {!r}".format(seconds, what, last)
         time.sleep(0.1)
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def answers(port):

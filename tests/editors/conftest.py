@@ -11,6 +11,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "live")]
 
 import codeserver  # noqa: E402
 import training  # noqa: E402
+from target import free_port  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
 BUILDDIR = os.environ.get("BUILDDIR", ".")
@@ -57,7 +58,7 @@ def listen(job):
     started = []
 
     def begin(*options, path=None):
-        port = 0 if path else codeserver.free_port()
+        port = 0 if path else free_port()
         started.append(subprocess.Popen(
             [PROBING, str(job.pid), "debug", "--listen", "--address", path or "127.0.0.1:{}".format(port), *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))

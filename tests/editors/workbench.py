@@ -10,7 +10,7 @@ import time
 
 from codeserver import CLEAN_KEY, CONSOLE_KEY, DEADLINE, DEBUG_KEY, OPEN_KEY, THEME_KEY
 
-TEST_SECONDS = 120  # for all that a test does in a window
+TEST_SECONDS = 240  # for all that a test does in a window
 LIST_SECONDS = 10  # for a list that can be asked for again
 LOOK_AGAIN = 0.25  # s between looks at what is outside the page
 FILL_MS = 5000  # a box that closes again cannot be typed into
@@ -145,10 +145,11 @@ class Workbench:
     def row(self, view, text):
         return self.page.locator(".{} .monaco-list-row".format(view), has_text=text).first
 
-    def box(self, *told):
+    def box(self, *told, seconds=DEADLINE):
         """The box of the palette, a list or a question, once its widget says all that."""
         widget = self.page.locator(".quick-input-widget")
-        self.until("the question " + " ".join(told), lambda: widget.is_visible() and all(text in widget.inner_text() for text in told))
+        self.until("the question " + " ".join(told),
+                   lambda: widget.is_visible() and all(text in widget.inner_text() for text in told), seconds)
         return widget.locator("input").first
 
     def picks(self):
@@ -157,7 +158,7 @@ class Workbench:
 
     def pick(self, text, *told, shown=None, seconds=DEADLINE):
         """Type into the box of the palette or a list, and take the first line once it is the one that was meant."""
-        self.box(*told).fill(text, timeout=FILL_MS)
+        self.box(*told, seconds=seconds).fill(text, timeout=FILL_MS)
         wanted = (shown or text.lstrip(">")).strip()
         self.until("the line " + wanted, lambda: wanted in " ".join(self.picks()[0].split()), seconds)
         self.press("Enter")
@@ -187,8 +188,18 @@ class Workbench:
         self.until("the dialog's end", lambda: not box.is_visible())
 
     def command(self, title):
-        self.press("F1")
-        self.pick(">" + title)
+        """From the palette, which shuts when what is still drawn takes the focus: then again."""
+        tries = []
+
+        def given():
+            if tries:
+                self.press("Escape")
+            tries.append(title)
+            self.press("F1")
+            self.pick(">" + title, seconds=LIST_SECONDS)
+            return True
+
+        self.until("the command " + title, given)
 
     def open(self, name, line):
         """A file of the folder, at a line, once its language is known: breakpoints need that."""

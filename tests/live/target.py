@@ -1,11 +1,13 @@
 """A running target program, what it told about itself, and `probing` looking at it."""
 
 import ctypes
+import itertools
 import json
 import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -13,6 +15,23 @@ DEADLINE = 60  # seconds that anything here may take
 PROBING = os.environ.get("PROBING", "probing")
 SRCDIR = os.environ.get("SRCDIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 TARGETS = os.path.join(SRCDIR, "tests", "targets")
+
+
+_ports = itertools.count(os.getpid() * 101)
+
+
+def free_port():
+    """One for a program that is started now: outside those that the kernel deals out, so that nobody gets it meanwhile."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as told:
+        first = min(int(told.read().split()[0]), 32768)
+    for number in itertools.islice(_ports, 1000):
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", 10000 + number % max(1, first - 10000)))
+            except OSError:
+                continue
+            return one.getsockname()[1]
+    raise AssertionError("no port is free from 10000 to {}".format(first))
 
 
 def probing(*args, timeout=DEADLINE, check=True, **more):

@@ -59,6 +59,7 @@ def test_pyspy(start, python, program):
     done = subprocess.run([PYSPY, "dump", "--json", "--pid", str(target.pid)], capture_output=True, timeout=60)
     if done.returncode:
         pytest.skip("py-spy cannot read this interpreter")
+    target.settle()  # py-spy stopped it: its threads run until they wait again
     ours = {entry["os_thread_id"]: entry for entry in backtrace(target.pid)}
     theirs = json.loads(done.stdout)
     assert {entry["os_thread_id"] for entry in theirs} == set(ours)
