@@ -89,22 +89,13 @@ static enum got receive(struct prb_control *control, int wait_ms, struct prb_mes
     }
 }
 
-static void copy_text(const struct prb_message *message, enum prb_message_field key, char *out,
-                      size_t cap)
-{
-    const char *text = "";
-    size_t len = 0;
-    prb_message_text(message, key, &text, &len);
-    snprintf(out, cap, "%.*s", (int)(len < cap ? len : cap), text);
-}
-
 static bool take_failure(const struct prb_message *message, struct prb_error *err)
 {
     uint64_t code = PRB_IO;
     char text[sizeof err->text], remedy[sizeof err->remedy];
     prb_message_number(message, PRB_FLD_CODE, &code);
-    copy_text(message, PRB_FLD_TEXT, text, sizeof text);
-    copy_text(message, PRB_FLD_REMEDY, remedy, sizeof remedy);
+    prb_message_text_into(message, PRB_FLD_TEXT, text, sizeof text);
+    prb_message_text_into(message, PRB_FLD_REMEDY, remedy, sizeof remedy);
     prb_fail(err, code > PRB_OK && code <= PRB_INTERNAL ? (enum prb_code)code : PRB_IO, "%s", text);
     return *remedy ? prb_error_remedy(err, "%s", remedy) : false;
 }

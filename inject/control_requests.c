@@ -184,15 +184,6 @@ bool prb_control_config_set(struct prb_control *control, const char *key, const 
     return prb_control_ask(control, PRB_MSG_CONFIG_SET, &fields, &ask, &end, err);
 }
 
-static void copy_field(const struct prb_message *message, enum prb_message_field key, char *out,
-                       size_t cap)
-{
-    const char *text = "";
-    size_t len = 0;
-    prb_message_text(message, key, &text, &len);
-    snprintf(out, cap, "%.*s", (int)(len < cap ? len : cap), text);
-}
-
 bool prb_control_status(struct prb_control *control, struct prb_probe_status *out,
                         struct prb_error *err)
 {
@@ -211,8 +202,8 @@ bool prb_control_status(struct prb_control *control, struct prb_probe_status *ou
         .clients = (unsigned)clients,
         .evaluations = (unsigned)evaluations,
     };
-    copy_field(&end, PRB_FLD_TEXT, out->probe_version, sizeof out->probe_version);
-    copy_field(&end, PRB_FLD_PATH, out->data_dir, sizeof out->data_dir);
+    prb_message_text_into(&end, PRB_FLD_TEXT, out->probe_version, sizeof out->probe_version);
+    prb_message_text_into(&end, PRB_FLD_PATH, out->data_dir, sizeof out->data_dir);
     return true;
 }
 

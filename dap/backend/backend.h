@@ -53,6 +53,10 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
  * event and context; events come from within calls.
  */
 struct prb_dap_backend *prb_dap_look_open(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
-void prb_dap_backend_close(struct prb_dap_backend *backend);
+static inline void prb_dap_backend_close(struct prb_dap_backend *backend)
+{
+    if (backend)
+        backend->ops->close(backend);
+}
 
 #endif

@@ -110,3 +110,22 @@ void prb_dap_sources_map(struct prb_dap_session *session, json_t *body)
     else if (json_object_get(body, "source"))
         prb_dap_lines_map(session, body);
 }
+
+/* ---- numbers ---- */
+
+json_int_t prb_dap_line_in(const struct prb_dap_session *session, json_int_t line)
+{
+    return line + session->client.lines_from_0;
+}
+json_int_t prb_dap_line_out(const struct prb_dap_session *session, json_int_t line)
+{
+    return line - session->client.lines_from_0;
+}
+json_int_t prb_dap_column_in(const struct prb_dap_session *session, json_int_t column)
+{
+    return column + session->client.columns_from_0;
+}
+json_int_t prb_dap_column_out(const struct prb_dap_session *session, json_int_t column)
+{
+    return column - session->client.columns_from_0;
+}

@@ -126,6 +126,18 @@ const struct prb_thread *prb_look_thread_of(const struct prb_stacks *stacks, jso
     return NULL;
 }
 
+const struct prb_thread *prb_look_thread_asked(struct prb_look_state *look, const json_t *arguments,
+                                               size_t *index_out, struct prb_error *err)
+{
+    json_int_t id = prb_look_integer(arguments, "threadId", 0);
+    const struct prb_stacks *stacks = prb_look_picture(look, err);
+    if (!stacks)
+        return NULL;
+    const struct prb_thread *thread = prb_look_thread_of(stacks, id, index_out);
+    return thread ? thread
+                  : prb_look_fail(err, PRB_NOT_FOUND, "there is no thread %lld", (long long)id);
+}
+
 /* ---- attach, pause, continue ---- */
 
 /* Why a core stands: the signal that ended it, at its thread. */

@@ -81,6 +81,10 @@ const struct prb_stacks *prb_look_picture(struct prb_look_state *look, struct pr
 json_int_t prb_look_thread_id(const struct prb_stacks *stacks, size_t i);
 const struct prb_thread *prb_look_thread_of(const struct prb_stacks *stacks, json_int_t id,
                                             size_t *index_out);
+/* The thread that `threadId` of arguments means; NULL: there is none (NOT_FOUND), or no picture. */
+const struct prb_thread *prb_look_thread_asked(struct prb_look_state *look,
+                                               const json_t *arguments,
+                                               size_t *index_out, struct prb_error *err);
 /* A variable: value, type, counts and a reference where it can be unfolded, put into out.
  * expression is copied; hex: ints in hexadecimal. */
 void prb_look_describe(struct prb_look_state *look, json_t *out, const struct prb_part *part,

@@ -64,14 +64,10 @@ json_t *prb_look_exception_info(struct prb_look_state *look, const json_t *argum
                                         [PRB_EXCEPTION_HANDLED] = "always",
                                         [PRB_EXCEPTION_LAST] = "unhandled"};
     const struct prb_target_info *info = prb_target_info(look->target);
-    json_int_t id = prb_look_integer(arguments, "threadId", 0);
-    const struct prb_stacks *stacks = prb_look_picture(look, err);
     size_t index;
-    if (!stacks)
-        return NULL;
-    const struct prb_thread *thread = prb_look_thread_of(stacks, id, &index);
+    const struct prb_thread *thread = prb_look_thread_asked(look, arguments, &index, err);
     if (!thread)
-        return prb_look_fail(err, PRB_NOT_FOUND, "there is no thread %lld", (long long)id);
+        return NULL;
     PRB_AUTO(prb_exceptions)
     struct prb_exceptions *exceptions =
         thread->has_python
@@ -87,7 +83,8 @@ json_t *prb_look_exception_info(struct prb_look_state *look, const json_t *argum
     }
     if (info->signal && info->signalled == thread->os_thread_id)
         return of_signal(info);
-    return prb_look_fail(err, PRB_NOT_FOUND, "thread %lld has no exception", (long long)id);
+    return prb_look_fail(err, PRB_NOT_FOUND, "thread %lld has no exception",
+                         (long long)prb_look_integer(arguments, "threadId", 0));
 }
 
 /* ---- sources ---- */

@@ -52,16 +52,12 @@ json_t *prb_look_threads(struct prb_look_state *look, const json_t *arguments,
 
 json_t *prb_look_stack(struct prb_look_state *look, const json_t *arguments, struct prb_error *err)
 {
-    const struct prb_stacks *stacks = prb_look_picture(look, err);
-    json_int_t id = prb_look_integer(arguments, "threadId", 0);
     json_int_t start = prb_look_integer(arguments, "startFrame", 0);
     json_int_t levels = prb_look_integer(arguments, "levels", 0);
     size_t index;
-    if (!stacks)
-        return NULL;
-    const struct prb_thread *thread = prb_look_thread_of(stacks, id, &index);
+    const struct prb_thread *thread = prb_look_thread_asked(look, arguments, &index, err);
     if (!thread)
-        return prb_look_fail(err, PRB_NOT_FOUND, "there is no thread %lld", (long long)id);
+        return NULL;
     size_t from = start < 0 ? 0 : (size_t)start, count = thread->frame_count;
     size_t end =
         levels > 0 && from < count && (size_t)levels < count - from ? from + (size_t)levels : count;

@@ -98,7 +98,7 @@ static bool handle_initialize(struct prb_dap_session *session, json_t *arguments
 
 const struct prb_dap_request prb_dap_initialize = {
     .command = "initialize",
-    .capabilities = "supportsCancelRequest", /* the reader answers it: session/session.c */
+    .capabilities = "supportsCancelRequest", /* the reader answers it: session/reader.c */
     .when = PRB_DAP_BEFORE,
     .handle = handle_initialize,
 };

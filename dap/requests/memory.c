@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "dap/client/sources.h"
+#include "dap/requests/stack.h"
 #include "dap/requests/variables.h"
 
-#define FRAME_ADDRESS "frame:" /* stack.c */
 #define READ_AT_ONCE (4 << 20) /* bytes of an answer; the client asks on */
 
 static bool take_range(const json_t *arguments, const char **reference_out, json_int_t *offset_out,
@@ -86,9 +86,10 @@ static json_t *code_wanted(const json_t *arguments, const char *reference, struc
         }
         json_object_set_new(wanted, numbers[i], json_integer(number));
     }
-    if (strncmp(reference, FRAME_ADDRESS, sizeof FRAME_ADDRESS - 1) == 0)
-        json_object_set_new(wanted, "frameId",
-                            json_integer(strtoll(reference + sizeof FRAME_ADDRESS - 1, NULL, 10)));
+    if (strncmp(reference, PRB_DAP_FRAME_ADDRESS, sizeof PRB_DAP_FRAME_ADDRESS - 1) == 0)
+        json_object_set_new(
+            wanted, "frameId",
+            json_integer(strtoll(reference + sizeof PRB_DAP_FRAME_ADDRESS - 1, NULL, 10)));
     else
         json_object_set_new(wanted, "memoryReference", json_string(reference));
     return wanted;

@@ -4,8 +4,7 @@
 #include "dap/backend/native_frames.h"
 #include "dap/client/columns.h"
 #include "dap/client/sources.h"
-
-#define FRAME_ADDRESS "frame:" /* instructionPointerReference of a Python frame: disassemble.c */
+#include "dap/requests/stack.h"
 
 static json_t *frame_name(const json_t *frame, const json_t *format)
 {
@@ -58,7 +57,7 @@ static json_t *frame_of(struct prb_dap_session *session, const json_t *from, con
     if (id && id < PRB_DAP_NATIVE_ID &&
         session->backend->ops->has(session->backend, "disassemble")) {
         char address[40];
-        snprintf(address, sizeof address, FRAME_ADDRESS "%lld", (long long)id);
+        snprintf(address, sizeof address, PRB_DAP_FRAME_ADDRESS "%lld", (long long)id);
         json_object_set_new(frame, "instructionPointerReference", json_string(address));
     }
     return frame;

@@ -22,46 +22,6 @@ const struct prb_dap_request *prb_dap_request_find(const char *command)
     return NULL;
 }
 
-/* ---- what arguments hold ---- */
-
-json_t *prb_dap_get(const json_t *arguments, const char *key)
-{
-    json_t *found = json_object_get(arguments, key);
-    return json_is_null(found) ? NULL : found;
-}
-
-bool prb_dap_get_text(const json_t *arguments, const char *key, const char **out,
-                      struct prb_error *err)
-{
-    const json_t *found = prb_dap_get(arguments, key);
-    if (found && !json_is_string(found))
-        return prb_fail(err, PRB_USAGE, "%s is no text", key);
-    if (found)
-        *out = json_string_value(found);
-    return true;
-}
-
-bool prb_dap_get_integer(const json_t *arguments, const char *key, json_int_t *out,
-                         struct prb_error *err)
-{
-    const json_t *found = prb_dap_get(arguments, key);
-    if (found && !json_is_integer(found))
-        return prb_fail(err, PRB_USAGE, "%s is no whole number", key);
-    if (found)
-        *out = json_integer_value(found);
-    return true;
-}
-
-bool prb_dap_get_flag(const json_t *arguments, const char *key, bool *out, struct prb_error *err)
-{
-    const json_t *found = prb_dap_get(arguments, key);
-    if (found && !json_is_boolean(found))
-        return prb_fail(err, PRB_USAGE, "%s is neither true nor false", key);
-    if (found)
-        *out = json_is_true(found);
-    return true;
-}
-
 /* ---- may it be handled now? ---- */
 
 struct refusal {
@@ -219,13 +179,7 @@ json_t *prb_dap_ask(struct prb_dap_session *session, const char *method, json_t 
     return prb_dap_ask_for(session, method, arguments, thread, 0, err);
 }
 
-void prb_dap_backend_close(struct prb_dap_backend *backend)
-{
-    if (backend)
-        backend->ops->close(backend);
-}
-
-/* ---- numbers ---- */
+/* ---- threads of frames and values ---- */
 
 void prb_dap_session_place(struct prb_dap_session *session, enum prb_dap_place kind, json_int_t id,
                            pid_t thread)
@@ -242,21 +196,4 @@ pid_t prb_dap_session_thread(struct prb_dap_session *session, enum prb_dap_place
     pid_t thread = prb_dap_places_find(&session->places, kind, id);
     pthread_mutex_unlock(&session->lock);
     return thread;
-}
-
-json_int_t prb_dap_line_in(const struct prb_dap_session *session, json_int_t line)
-{
-    return line + session->client.lines_from_0;
-}
-json_int_t prb_dap_line_out(const struct prb_dap_session *session, json_int_t line)
-{
-    return line - session->client.lines_from_0;
-}
-json_int_t prb_dap_column_in(const struct prb_dap_session *session, json_int_t column)
-{
-    return column + session->client.columns_from_0;
-}
-json_int_t prb_dap_column_out(const struct prb_dap_session *session, json_int_t column)
-{
-    return column - session->client.columns_from_0;
 }

@@ -53,10 +53,7 @@ void prb_dap_event(struct prb_dap_session *session, const char *event, json_t *b
 /* Call the back end as the worker does: cancelled when the client cancels the request or leaves. */
 json_t *prb_dap_ask(struct prb_dap_session *session, const char *method, json_t *arguments, pid_t thread,
                     struct prb_error *err) PRB_MUST_CHECK;
-/* Of pathMappings; the client's to the target's and back.  The caller frees. */
-char *prb_dap_path_in(struct prb_dap_session *session, const char *client_path);
-char *prb_dap_path_out(struct prb_dap_session *session, const char *target_path);
-/* Lines and columns as the client counts (linesStartAt1, columnsStartAt1), to those from 1 and back. */
+/* client/sources.c: lines and columns as the client counts (linesStartAt1, columnsStartAt1), to those from 1 and back. */
 json_int_t prb_dap_line_in(const struct prb_dap_session *session, json_int_t line);
 json_int_t prb_dap_line_out(const struct prb_dap_session *session, json_int_t line);
 json_int_t prb_dap_column_in(const struct prb_dap_session *session, json_int_t column);

@@ -22,6 +22,7 @@
 #define PRB_DAP_PENDING_COST (128u << 20) /* bytes that they take */
 #define PRB_DAP_STRANGER_MS 30000 /* within which a client shows the token */
 #define PRB_DAP_HELD_MAX 4096    /* events that wait for a response */
+#define PRB_DAP_GOODBYE_MS 2000  /* for the client to take what was said last */
 #define PRB_DAP_LANES 2
 
 enum prb_dap_state { PRB_DAP_NEW, PRB_DAP_INITIALIZED, PRB_DAP_IS_ATTACHED, PRB_DAP_CONFIGURED, PRB_DAP_ENDED };
@@ -55,7 +56,7 @@ struct prb_dap_client {
     char name[64];
 };
 
-struct prb_dap_pending; /* session.c */
+struct prb_dap_pending;
 
 struct prb_dap_session {
     struct prb_dap_host *host;
@@ -110,6 +111,8 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, struct prb_
 
 /* ---- for the session's own parts ---- */
 
+/* reader.c: until the client leaves.  False: it sent what is no message, or shows no token. */
+bool prb_dap_session_read(struct prb_dap_session *session, struct prb_error *err);
 /* Whether what is attached is a process with the probe, which can be stopped and ended. */
 bool prb_dap_session_is_live(struct prb_dap_session *session);
 

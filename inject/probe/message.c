@@ -4,6 +4,7 @@
  */
 #include "inject/probe/message.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool is_number(uint16_t key)
@@ -99,6 +100,15 @@ bool prb_message_text(const struct prb_message *message, enum prb_message_field 
         return false;
     *text = (const char *)value;
     return true;
+}
+
+void prb_message_text_into(const struct prb_message *message, enum prb_message_field key, char *out,
+                           size_t cap)
+{
+    const char *text = "";
+    size_t len = 0;
+    prb_message_text(message, key, &text, &len);
+    snprintf(out, cap, "%.*s", (int)(len < cap ? len : cap), text);
 }
 
 char *prb_message_copy(const struct prb_message *message, enum prb_message_field key)

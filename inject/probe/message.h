@@ -31,6 +31,9 @@ bool prb_message_number(const struct prb_message *message, enum prb_message_fiel
 /* text is not terminated; it may hold any bytes. */
 bool prb_message_text(const struct prb_message *message, enum prb_message_field key,
                       const char **text, size_t *len);
+/* The same into out, cut to cap - 1 bytes, with a NUL at its end; "" when there is none. */
+void prb_message_text_into(const struct prb_message *message, enum prb_message_field key, char *out,
+                           size_t cap);
 /* A heap copy with a NUL at its end; "" when there is none; NULL when out of memory. */
 char *prb_message_copy(const struct prb_message *message, enum prb_message_field key);
 

@@ -1,0 +1,134 @@
+/* Requests that wait, who handles them, and cancelling: see lanes.h. */
+#include "dap/session/lanes.h"
+
+#include <string.h>
+
+void prb_dap_pending_free(struct prb_dap_pending *pending)
+{
+    json_decref(pending->message);
+    json_decref(pending->events);
+    free(pending);
+}
+
+/* The next one of a lane, which runs then; NULL: the session ends. */
+static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned lane)
+{
+    pthread_mutex_lock(&session->lock);
+    for (;;) {
+        struct prb_dap_pending **at = &session->first, *before = NULL;
+        while (*at && (*at)->lane != lane) {
+            before = *at;
+            at = &(*at)->next;
+        }
+        struct prb_dap_pending *found = session->leaving ? NULL : *at;
+        if (found) {
+            *at = found->next;
+            if (session->last == found)
+                session->last = before;
+            session->pending--;
+            session->cost -= found->cost;
+            session->running[lane] = found;
+            found->since = prb_dap_now();
+            if (session->watches_none && session->client.progress)
+                pthread_cond_signal(&session->begun);
+        }
+        if (found || session->leaving) {
+            pthread_mutex_unlock(&session->lock);
+            return found;
+        }
+        pthread_cond_wait(&session->work[lane], &session->lock);
+    }
+}
+
+static void *work(struct prb_dap_session *session, unsigned lane)
+{
+    struct prb_dap_pending *pending;
+    while ((pending = next_of(session, lane))) {
+        prb_dap_dispatch(session, pending);
+        pthread_mutex_lock(&session->lock);
+        session->running[lane] = NULL;
+        pthread_cond_broadcast(&session->changed);
+        pthread_mutex_unlock(&session->lock);
+        prb_dap_pending_free(pending);
+        prb_dap_outbox_drain(session->outbox);
+    }
+    return NULL;
+}
+static void *work_first(void *session) { return work(session, 0); }
+static void *work_second(void *session) { return work(session, 1); }
+
+void *(*const prb_dap_lanes_work[PRB_DAP_LANES])(void *) = {work_first, work_second};
+
+/* ---- what waits ---- */
+
+bool prb_dap_lanes_are_crowded(struct prb_dap_session *session, size_t cost)
+{
+    pthread_mutex_lock(&session->lock);
+    bool crowded = session->pending >= PRB_DAP_PENDING_MAX ||
+                   (session->pending && session->cost + cost > PRB_DAP_PENDING_COST);
+    pthread_mutex_unlock(&session->lock);
+    return crowded;
+}
+
+bool prb_dap_lanes_are_busy(const struct prb_dap_session *session)
+{
+    bool has = session->first != NULL;
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        has |= session->running[lane] != NULL;
+    return has;
+}
+
+void prb_dap_lanes_add(struct prb_dap_session *session, struct prb_dap_pending *pending)
+{
+    const char *command = json_string_value(json_object_get(pending->message, "command"));
+    bool urgent = strcmp(command, "pause") == 0;
+    if (strcmp(command, "disconnect") == 0 || strcmp(command, "terminate") == 0)
+        prb_dap_lanes_cancel_all(session);
+    pthread_mutex_lock(&session->lock);
+    pending->lane = urgent && session->running[0] && session->state >= PRB_DAP_IS_ATTACHED;
+    if (session->last)
+        session->last->next = pending;
+    else
+        session->first = pending;
+    session->last = pending;
+    session->pending++;
+    session->cost += pending->cost;
+    pthread_cond_signal(&session->work[pending->lane]);
+    pthread_mutex_unlock(&session->lock);
+}
+
+/* ---- cancelling ---- */
+
+bool prb_dap_is_cancelled(void *context)
+{
+    struct prb_dap_session *session = context;
+    pthread_mutex_lock(&session->lock);
+    bool cancelled = session->leaving || session->state == PRB_DAP_ENDED;
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        if (session->running[lane] && pthread_equal(session->workers[lane], pthread_self()))
+            cancelled |= session->running[lane]->cancelled;
+    pthread_mutex_unlock(&session->lock);
+    return cancelled;
+}
+
+void prb_dap_lanes_cancel_all(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    for (struct prb_dap_pending *at = session->first; at; at = at->next)
+        at->cancelled = true;
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        if (session->running[lane])
+            session->running[lane]->cancelled = true;
+    pthread_mutex_unlock(&session->lock);
+}
+
+void prb_dap_lanes_cancel(struct prb_dap_session *session, json_int_t seq)
+{
+    pthread_mutex_lock(&session->lock);
+    for (struct prb_dap_pending *at = session->first; at; at = at->next)
+        at->cancelled |= at->seq == seq;
+    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        if (session->running[lane] && session->running[lane]->seq == seq)
+            session->running[lane]->cancelled = true;
+    pthread_mutex_unlock(&session->lock);
+}

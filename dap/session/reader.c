@@ -1,0 +1,186 @@
+/* What the client sends: messages out of bytes, each a request that is put where it waits, a
+ * cancel, which is done at once, or an answer that somebody waits for. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "dap/session/lanes.h"
+
+#define READ_AT_ONCE (64u << 10)
+
+/* The request that a cancel means: by its number, or by its progress (progress.c). */
+static json_int_t wanted_of(const json_t *arguments)
+{
+    const char *progress = json_string_value(json_object_get(arguments, "progressId"));
+    long long seq;
+    if (progress && sscanf(progress, "request-%lld", &seq) == 1)
+        return seq;
+    return json_integer_value(json_object_get(arguments, "requestId"));
+}
+
+static void answer_now(struct prb_dap_session *session, const json_t *request, bool success,
+                       const char *text)
+{
+    json_t *command = json_object_get(request, "command");
+    json_t *seq = json_object_get(request, "seq");
+    json_t *response = json_pack("{s:s, s:I, s:b}", "type", "response", "request_seq",
+                                 json_is_integer(seq) ? json_integer_value(seq) : (json_int_t)0,
+                                 "success", success);
+    json_object_set_new(response, "command",
+                        json_is_string(command) ? json_incref(command) : json_string(""));
+    if (text)
+        json_object_set_new(response, "message", json_string(text));
+    if (text)
+        json_object_set_new(
+            response, "body",
+            json_pack("{s:{s:i, s:s}}", "error", "id", (int)PRB_CORRUPT, "format", text));
+    prb_dap_outbox_put(session->outbox, response, false);
+}
+
+/* Takes message. */
+static void take_request(struct prb_dap_session *session, json_t *message, size_t cost)
+{
+    const json_t *command = json_object_get(message, "command"),
+                 *seq = json_object_get(message, "seq");
+    const char *wrong = !json_is_string(command) ? "the request has no command"
+                        : !json_is_integer(seq)  ? "the request has no seq"
+                        : prb_dap_lanes_are_crowded(session, cost)
+                            ? "too many requests wait for their answer"
+                            : NULL;
+    struct prb_dap_pending *pending = wrong ? NULL : calloc(1, sizeof *pending);
+    if (pending && strcmp(json_string_value(command), "cancel") != 0) {
+        pending->message = message;
+        pending->cost = cost;
+        pending->seq = json_integer_value(seq);
+        prb_dap_lanes_add(session, pending);
+        return;
+    }
+    const json_t *arguments = json_object_get(message, "arguments");
+    if (pending && arguments && !json_is_object(arguments) && !json_is_null(arguments)) {
+        answer_now(session, message, false, "the arguments of cancel are no object");
+    } else if (pending) {
+        prb_dap_lanes_cancel(session, wanted_of(json_object_get(message, "arguments")));
+        answer_now(session, message, true, NULL);
+    } else {
+        answer_now(session, message, false, wrong ? wrong : "out of memory");
+    }
+    free(pending);
+    json_decref(message);
+}
+
+/* The client's answer to a request of ours that somebody waits for. */
+static void take_answer(struct prb_dap_session *session, json_t *message)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%lld",
+             (long long)json_integer_value(json_object_get(message, "request_seq")));
+    pthread_mutex_lock(&session->lock);
+    if (json_object_get(session->answers, key)) {
+        json_object_set(session->answers, key, message);
+        pthread_cond_broadcast(&session->changed);
+    }
+    pthread_mutex_unlock(&session->lock);
+    json_decref(message);
+}
+
+static void take_body(struct prb_dap_session *session, const char *body, size_t len)
+{
+    struct prb_error why = {0};
+    json_t *message = prb_dap_wire_parse(body, len, &why);
+    const char *type = json_string_value(json_object_get(message, "type"));
+    if (!message) {
+        answer_now(session, NULL, false, why.text);
+    } else if (type && strcmp(type, "response") == 0) {
+        take_answer(session, message);
+    } else if (type && strcmp(type, "event") == 0) {
+        json_decref(message);
+    } else if (type && strcmp(type, "request") == 0) {
+        take_request(session, message, prb_dap_wire_cost(body, len));
+    } else {
+        answer_now(session, message, false, "the message is no request");
+        json_decref(message);
+    }
+}
+
+/* All messages that have come; false: nothing more can be understood. */
+static bool take_messages(struct prb_dap_session *session, struct prb_error *err)
+{
+    const char *body;
+    size_t len;
+    for (;;) {
+        switch (prb_dap_wire_take(&session->wire, &body, &len, err)) {
+        case PRB_DAP_TAKEN:
+            take_body(session, body, len);
+            break;
+        case PRB_DAP_TAKEN_MORE:
+            return true;
+        case PRB_DAP_TAKEN_MALFORMED:
+            return false;
+        }
+    }
+}
+
+static bool is_leaving(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    bool leaving = session->leaving;
+    pthread_mutex_unlock(&session->lock);
+    return leaving;
+}
+
+/* Time that is left to a client that has not shown the token, in ms; -1: it may stay. */
+static int patience(struct prb_dap_session *session, double since)
+{
+    pthread_mutex_lock(&session->lock);
+    bool stays = session->authorized;
+    pthread_mutex_unlock(&session->lock);
+    double left = PRB_DAP_STRANGER_MS - (prb_dap_now() - since) * 1000;
+    return stays ? -1 : left > 0 ? (int)left + 1 : 0;
+}
+
+/* Nothing more comes.  A client that only shut down its sending side gets what it asked for, for a
+ * moment: TCP does not say whether it listens. */
+static void answer_rest(struct prb_dap_session *session)
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += PRB_DAP_GOODBYE_MS / 1000;
+    pthread_mutex_lock(&session->lock);
+    while (!session->leaving && prb_dap_lanes_are_busy(session))
+        if (pthread_cond_timedwait(&session->changed, &session->lock, &deadline) == ETIMEDOUT)
+            break;
+    pthread_mutex_unlock(&session->lock);
+}
+
+bool prb_dap_session_read(struct prb_dap_session *session, struct prb_error *err)
+{
+    PRB_AUTO_FREE char *chunk = malloc(READ_AT_ONCE);
+    if (!chunk)
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    double since = prb_dap_now();
+    while (!is_leaving(session)) {
+        struct pollfd fds[] = {{.fd = session->in, .events = POLLIN},
+                               {.fd = session->wake, .events = POLLIN}};
+        int wait_ms = patience(session, since);
+        if (!wait_ms)
+            return prb_fail(err, PRB_PERMISSION, "no token was shown within %d s",
+                            PRB_DAP_STRANGER_MS / 1000);
+        if (poll(fds, 2, wait_ms) < 0 && errno != EINTR)
+            return prb_fail_sys(err, errno, "waiting for the client");
+        if (!fds[0].revents || fds[1].revents)
+            continue;
+        ssize_t n = read(session->in, chunk, READ_AT_ONCE);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (n <= 0) {
+            answer_rest(session);
+            return true;
+        }
+        session->wire.body_max = patience(session, since) < 0 ? 0 : PRB_DAP_STRANGER_MAX;
+        if (!prb_dap_wire_add(&session->wire, chunk, (size_t)n))
+            return prb_fail(err, PRB_NOMEM, "out of memory");
+        if (!take_messages(session, err))
+            return false;
+    }
+    return true;
+}
