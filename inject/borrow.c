@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "inject/method.h"
 #include "proc/source.h"
@@ -47,17 +48,10 @@ struct stop {
     _Alignas(64) uint8_t extended[PRB_XSTATE_MAX];
     uint8_t frame[PRB_FRAME_MAX];
     bool apart;          /* we have another processor than the thread */
-    int64_t since;       /* it stands still */
+    uint64_t since;      /* it stands still */
     atomic_bool touched; /* it is stopped: what was begun is ended */
     int signal;          /* to be passed on when it is let go */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 static uint64_t processor_clock(void)
 {
@@ -127,9 +121,9 @@ static enum event await(struct stop *stop, bool first)
     int status = 0, old;
     pid_t got = 0, tid = stop->choice->tid;
     bool looked = stop->apart;
-    int64_t until = looked ? now_ns() + LOOK_NS : 0;
+    uint64_t until = looked ? prb_clock_ns() + LOOK_NS : 0;
     while (stop->apart && (got = waitpid(tid, &status, __WALL | WNOHANG)) == 0)
-        stop->apart = now_ns() < until;
+        stop->apart = prb_clock_ns() < until;
     if (got == 0) {
         if (looked)
             stay_on(stop->choice->processor);
@@ -142,7 +136,7 @@ static enum event await(struct stop *stop, bool first)
             pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
     }
     if (first)
-        stop->since = now_ns();
+        stop->since = prb_clock_ns();
     return got == tid ? classify(status, &stop->signal) : EVENT_END;
 }
 
@@ -330,7 +324,7 @@ static bool send_off(struct stop *stop)
     stop->borrowed->clock_let_go = processor_clock();
     if (ptrace(PTRACE_DETACH, stop->choice->tid, NULL, NULL))
         return prb_fail_sys(&stop->err, errno, "cannot let thread %d go", (int)stop->choice->tid);
-    stop->borrowed->paused_ns = now_ns() - stop->since;
+    stop->borrowed->paused_ns = prb_clock_ns() - stop->since;
     stop->borrowed->given = true;
     return true;
 }
@@ -443,14 +437,14 @@ bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t tracer;
-    int64_t time = now_ns();
+    uint64_t time = prb_clock_ns();
     uint64_t clock = processor_clock();
     int failed = pthread_create(&tracer, NULL, stop_main, stop);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed)
         return prb_fail_sys(err, failed, "cannot start a thread");
     bool good = join(stop, tracer);
-    time = now_ns() - time;
+    time = prb_clock_ns() - time;
     borrowed->clock_hz = time ? (double)(processor_clock() - clock) * 1e9 / (double)time : 0;
     if (!good && err)
         *err = stop->err;

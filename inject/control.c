@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "inject/control_ask.h"
 #include "inject/control_find.h"
-#include "inject/probe/libc.h"
 
 #define READ_AT_ONCE (64u << 10)
 #define SEND_MS 10000 /* the probe takes nothing for so long: it hangs */
@@ -114,7 +114,7 @@ static bool look_at_clock(struct prb_control *control, const struct prb_ask *ask
                           uint64_t *give_up, bool *cancelled, int *wait_ms_out,
                           struct prb_error *err)
 {
-    uint64_t now = prb_now_ns();
+    uint64_t now = prb_clock_ns();
     if (*give_up && now >= *give_up)
         return prb_fail(err, PRB_TIMEOUT,
                         *cancelled ? "interrupted, but the target does not stop what it does"
@@ -135,7 +135,7 @@ static bool look_at_clock(struct prb_control *control, const struct prb_ask *ask
 static bool wait_for_end(struct prb_control *control, uint32_t request, struct prb_ask *ask,
                          struct prb_message *end_out, struct prb_error *err)
 {
-    uint64_t give_up = ask->wait_ms ? prb_now_ns() + (uint64_t)ask->wait_ms * 1000000 : 0;
+    uint64_t give_up = ask->wait_ms ? prb_clock_ns() + (uint64_t)ask->wait_ms * 1000000 : 0;
     bool cancelled = false;
     for (;;) {
         struct prb_message message;

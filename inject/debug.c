@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "inject/bytecode/bytecode.h"
 #include "inject/control_ask.h"
 #include "inject/debug_link.h"
-#include "inject/probe/libc.h"
 #include "proc/proc.h"
 
 #define BEGIN_NS 3000000000u  /* for the session to begin, the end of the last one included */
@@ -23,7 +23,7 @@
 
 /* ---- waiting ---- */
 
-/* With the lock; until: prb_now_ns. */
+/* With the lock; until: prb_clock_ns. */
 static void wait_until(struct prb_debug *debug, pthread_cond_t *changed, uint64_t until)
 {
     struct timespec time = {.tv_sec = (time_t)(until / 1000000000u),
@@ -85,9 +85,9 @@ static bool begin(struct prb_debug *debug, struct prb_error *err)
     add_bytecode(debug, &fields);
     if (!prb_debug_send(debug, PRB_MSG_DEBUG, debug->session, &fields, err))
         return false;
-    uint64_t until = prb_now_ns() + BEGIN_NS;
+    uint64_t until = prb_clock_ns() + BEGIN_NS;
     pthread_mutex_lock(&debug->lock);
-    while (!debug->began && !debug->over && prb_now_ns() < until)
+    while (!debug->began && !debug->over && prb_clock_ns() < until)
         wait_until(debug, &debug->changed, until);
     bool began = debug->began, over = debug->over;
     if (!began && over && err)
@@ -134,9 +134,9 @@ void prb_debug_close(struct prb_debug *debug)
     if (!debug)
         return;
     prb_debug_send_cancel(debug, debug->session);
-    uint64_t until = prb_now_ns() + CLOSE_NS;
+    uint64_t until = prb_clock_ns() + CLOSE_NS;
     pthread_mutex_lock(&debug->lock);
-    while (!debug->over && prb_now_ns() < until)
+    while (!debug->over && prb_clock_ns() < until)
         wait_until(debug, &debug->changed, until);
     pthread_mutex_unlock(&debug->lock);
     close_threads(debug);
@@ -176,7 +176,7 @@ static void remove_waiter(struct prb_debug *debug, struct prb_debug_waiter *wait
 
 /* What a wait for an answer looks at meanwhile. */
 struct patience {
-    uint64_t give_up; /* prb_now_ns; 0: not yet */
+    uint64_t give_up; /* prb_clock_ns; 0: not yet */
     uint64_t look;
     unsigned stood;
 };
@@ -193,7 +193,7 @@ static bool stands_still(pid_t pid)
 static void lose_patience(struct prb_debug *debug, const struct prb_debug_call *call,
                           struct patience *patience)
 {
-    uint64_t now = prb_now_ns();
+    uint64_t now = prb_clock_ns();
     if (call->cancelled(call->context)) {
         patience->give_up = now + CANCEL_NS;
     } else if (now >= patience->look) {
@@ -219,13 +219,13 @@ static bool fail_unanswered(const struct prb_debug *debug, const struct patience
 static bool await(struct prb_debug *debug, const struct prb_debug_call *call,
                   struct prb_debug_waiter *waiter, struct prb_error *err)
 {
-    struct patience patience = {.look = prb_now_ns() + STOOD_NS};
+    struct patience patience = {.look = prb_clock_ns() + STOOD_NS};
     pthread_mutex_lock(&debug->lock);
     while (!waiter->over && !debug->over &&
-           !(patience.give_up && prb_now_ns() >= patience.give_up)) {
+           !(patience.give_up && prb_clock_ns() >= patience.give_up)) {
         if (patience.give_up || call->cancelled)
             wait_until(debug, &waiter->changed,
-                       patience.give_up ? patience.give_up : prb_now_ns() + LOOK_NS);
+                       patience.give_up ? patience.give_up : prb_clock_ns() + LOOK_NS);
         else
             pthread_cond_wait(&waiter->changed, &debug->lock);
         if (waiter->over || patience.give_up || !call->cancelled)

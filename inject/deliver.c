@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "inject/method.h"
 #include "proc/elf_file.h"
@@ -387,13 +388,6 @@ static bool carry_over(const struct prb_delivery *delivery, struct prb_proc *pro
 
 /* ---- the wait ---- */
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 static bool judge(const struct prb_delivery *delivery, const struct prb_stub_page *page,
                   struct prb_error *err)
 {
@@ -434,7 +428,7 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
     struct prb_mem *mem = prb_proc_mem(proc, err);
     char made[PATH_MAX] = "";
     bool good = mem != NULL, carried = false;
-    int64_t begin = now_ns(), nap = 20000;
+    int64_t begin = prb_clock_ns(), nap = 20000;
     for (;; nap = nap < 1000000 ? nap * 5 / 4 : nap) {
         struct prb_error lost = {0};
         if (!good || !prb_mem_read(mem, at, page, sizeof *page, &lost)) {
@@ -458,7 +452,7 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
             good = carry_over(delivery, proc, at, page->descriptor, made, sizeof made, err);
             continue;
         }
-        int64_t waited = now_ns() - begin;
+        int64_t waited = prb_clock_ns() - begin;
         if (waited > LOAD_WAIT_S * 1000000000ll ||
             (page->progress == 0 && waited > BEGIN_WAIT_S * 1000000000ll)) {
             good = overdue(page, pid, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "inject/control.h"
 #include "inject/method.h"
 
@@ -12,13 +13,6 @@
 #define LOCK_WAIT_S 15.0
 #define STEP_NS 1000000
 #define SCANS_FIRST 60 /* stops in which a stack is scanned only, before it is also unwound */
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
 
@@ -84,7 +78,7 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
                           struct prb_borrowed *borrowed, struct entry *entry, struct prb_error *err)
 {
     double wait = entry->options->wait > 0 ? entry->options->wait : WAIT_S;
-    int64_t begin = now_ns();
+    uint64_t begin = prb_clock_ns();
     struct prb_inject_report *report = &entry->report;
     for (;;) {
         struct prb_choice choice;
@@ -110,10 +104,10 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
             chooser->unfit[borrowed->why]++;
             chooser->unfit[PRB_UNFIT_RUNNING] -= choice.running;
         }
-        if ((double)(now_ns() - begin) * 1e-9 > wait)
+        if ((double)(prb_clock_ns() - begin) * 1e-9 > wait)
             return no_thread(chooser, wait, err);
         /* Not in step with what the program does. */
-        nanosleep(&(struct timespec){.tv_nsec = STEP_NS + now_ns() % 300000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = STEP_NS + prb_clock_ns() % 300000}, NULL);
     }
 }
 
@@ -195,7 +189,7 @@ bool prb_inject(pid_t pid, const struct prb_inject_options *options,
                 struct prb_inject_report *report, struct prb_error *err)
 {
     static const struct prb_inject_options defaults = {.method = PRB_INJECT_AUTO};
-    int64_t begin = now_ns();
+    uint64_t begin = prb_clock_ns();
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, err);
     struct entry entry = {.proc = proc, .options = options ? options : &defaults};
     if (!proc || !prb_inject_allowed(proc, err))
@@ -207,7 +201,7 @@ bool prb_inject(pid_t pid, const struct prb_inject_options *options,
     entry.report.already = !entry.options->library && answers(pid);
     if (!entry.report.already)
         good = enter(&entry, err);
-    entry.report.total_ms = (double)(now_ns() - begin) * 1e-6;
+    entry.report.total_ms = (double)(prb_clock_ns() - begin) * 1e-6;
     if (good && report)
         *report = entry.report;
     prb_delivery_deinit(&entry.delivery);

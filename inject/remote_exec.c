@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "inject/method.h"
 #include "py/py.h"
@@ -174,12 +175,9 @@ static bool await_answer(struct door *door, const struct files *files, double wa
 {
     char said[240];
     pid_t pid = prb_proc_pid(door->proc);
-    struct timespec begin, now;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    double begin = prb_clock_s();
     while (prb_read_text(files->answer, said, sizeof said) <= 0) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        double waited =
-            (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) * 1e-9;
+        double waited = prb_clock_s() - begin;
         if (!prb_proc_check(door->proc, err))
             return false;
         if (waited > wait) {

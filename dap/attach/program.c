@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "dap/attach/program_command.h"
@@ -129,11 +130,11 @@ static bool wait_for_knock(struct prb_dap_program *program, struct prb_error *er
                            {.fd = program->pidfd, .events = POLLIN}};
     struct ucred who;
     socklen_t size = sizeof who;
-    double until = prb_dap_now() + START_MS / 1000.0;
+    double until = prb_clock_s() + START_MS / 1000.0;
     while (poll(fds, 2, LOOK_MS) <= 0) {
         if (prb_dap_is_cancelled(program->session))
             return prb_fail(err, PRB_TIMEOUT, "cancelled");
-        if (prb_dap_now() >= until)
+        if (prb_clock_s() >= until)
             return prb_fail(err, PRB_TIMEOUT, "the interpreter did not start within %d s",
                             START_MS / 1000);
     }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "dap/backend/backend.h"
 #include "dap/backend/native_frames.h"
@@ -124,13 +125,6 @@ static json_int_t number(const json_t *arguments, const char *key)
     return json_integer_value(json_object_get(arguments, key));
 }
 
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Threads go on, or another stop begins. */
 static void forget_stacks(struct live *live, bool stands)
 {
@@ -155,7 +149,7 @@ static json_t *kept_stack(struct live *live, json_int_t thread, unsigned long *s
     pthread_mutex_lock(&live->lock);
     *stop_out = live->stop;
     for (const struct stack *one = live->stacks; one && !found; one = one->next)
-        if (one->thread == thread && (one->until <= 0 || now_s() < one->until))
+        if (one->thread == thread && (one->until <= 0 || prb_clock_s() < one->until))
             found = json_incref(one->answer);
     pthread_mutex_unlock(&live->lock);
     return found;
@@ -170,7 +164,7 @@ static void keep_stack(struct live *live, json_int_t thread, json_t *answer, uns
         *one = (struct stack){.next = live->stacks,
                               .thread = thread,
                               .answer = json_incref(answer),
-                              .until = parked ? 0 : now_s() + MOVING_S};
+                              .until = parked ? 0 : prb_clock_s() + MOVING_S};
         live->stacks = one;
         live->stack_count++;
         one = NULL;
@@ -239,7 +233,7 @@ static json_t *native_places(struct live *live)
     struct prb_dap_native *native = native_of(live);
     pthread_mutex_lock(&live->lock);
     unsigned long stop = live->stop;
-    bool kept = live->places && now_s() < live->places_until;
+    bool kept = live->places && prb_clock_s() < live->places_until;
     json_t *places = kept ? json_incref(live->places) : NULL;
     pthread_mutex_unlock(&live->lock);
     if (places || !native)
@@ -249,7 +243,7 @@ static json_t *native_places(struct live *live)
     if (places && live->stands && live->stop == stop) {
         json_decref(live->places);
         live->places = json_incref(places);
-        live->places_until = now_s() + MOVING_S;
+        live->places_until = prb_clock_s() + MOVING_S;
     }
     pthread_mutex_unlock(&live->lock);
     return places;

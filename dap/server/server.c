@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "dap/server/peer.h"
 #include "dap/session/countdown.h"
 
@@ -120,13 +121,6 @@ static void let_in(struct prb_dap_server *server)
         forget(client);
 }
 
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static bool is_done(struct prb_dap_server *server)
 {
     pthread_mutex_lock(&server->lock);
@@ -149,7 +143,7 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
     enum { LOOK_MS = 200 };
     const struct prb_dap_listen_options *options = server->options;
     double until =
-        options->pause && options->resume_after > 0 ? now_s() + options->resume_after : 0;
+        options->pause && options->resume_after > 0 ? prb_clock_s() + options->resume_after : 0;
     while (!is_done(server)) {
         struct pollfd fds[] = {
             {.fd = server->listening, .events = POLLIN},
@@ -169,7 +163,7 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
             stop_target(server);
         if (fds[0].revents)
             let_in(server);
-        if (until > 0 && now_s() >= until) {
+        if (until > 0 && prb_clock_s() >= until) {
             until = 0;
             if (prb_dap_held_resume(server))
                 note(server, "nobody came: process %d goes on", (int)options->pid);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define WORTH_S 1.0 /* a stop that lasts so long */
 
 struct prb_dap_countdown {
@@ -18,18 +20,11 @@ struct prb_dap_countdown {
     double since;  /* s, monotonic */
 };
 
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Wait until then (s, monotonic) with the lock held; false: the stop is over. */
 static bool wait_until(struct prb_dap_countdown *countdown, unsigned stop, double when)
 {
     while (!countdown->ending && countdown->stands && countdown->stop == stop) {
-        double left = when - now_s();
+        double left = when - prb_clock_s();
         if (left <= 0)
             return true;
         struct timespec until;
@@ -68,9 +63,9 @@ static void count_down(struct prb_dap_countdown *countdown, unsigned stop, doubl
     prb_dap_say(countdown->session, true,
                 "probing: paused; the time-out of %.100s (%.0f s) may end the job in %.0f s, other "
                 "ranks wait",
-                name, seconds, end - now_s());
+                name, seconds, end - prb_clock_s());
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        if (end - marks[i] <= now_s())
+        if (end - marks[i] <= prb_clock_s())
             continue;
         if (!wait_until(countdown, stop, end - marks[i]))
             return;
@@ -157,7 +152,7 @@ static void set(struct prb_dap_countdown *countdown, bool stands)
     pthread_mutex_lock(&countdown->lock);
     countdown->stands = stands;
     countdown->stop += stands;
-    countdown->since = now_s();
+    countdown->since = prb_clock_s();
     pthread_cond_broadcast(&countdown->changed);
     pthread_mutex_unlock(&countdown->lock);
 }

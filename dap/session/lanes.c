@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+
 void prb_dap_pending_free(struct prb_dap_pending *pending)
 {
     json_decref(pending->message);
@@ -28,7 +30,7 @@ static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned
             session->pending--;
             session->cost -= found->cost;
             session->running[lane] = found;
-            found->since = prb_dap_now();
+            found->since = prb_clock_s();
             if (session->watches_none && session->client.progress)
                 pthread_cond_signal(&session->begun);
         }

@@ -4,16 +4,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "dap/session/session.h"
 
 #define MOMENT_S 1.0
-
-double prb_dap_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static json_t *event_of(const char *event, const struct prb_dap_pending *pending)
 {
@@ -52,7 +46,7 @@ void *prb_dap_progress_run(void *context)
             session->watches_none = false;
             continue;
         }
-        double left = pending->since + MOMENT_S - prb_dap_now();
+        double left = pending->since + MOMENT_S - prb_clock_s();
         if (left <= 0) {
             begin(session, pending);
             continue;

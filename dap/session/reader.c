@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "dap/session/lanes.h"
 
 #define READ_AT_ONCE (64u << 10)
@@ -134,7 +135,7 @@ static int patience(struct prb_dap_session *session, double since)
     pthread_mutex_lock(&session->lock);
     bool stays = session->authorized;
     pthread_mutex_unlock(&session->lock);
-    double left = PRB_DAP_STRANGER_MS - (prb_dap_now() - since) * 1000;
+    double left = PRB_DAP_STRANGER_MS - (prb_clock_s() - since) * 1000;
     return stays ? -1 : left > 0 ? (int)left + 1 : 0;
 }
 
@@ -157,7 +158,7 @@ bool prb_dap_session_read(struct prb_dap_session *session, struct prb_error *err
     PRB_AUTO_FREE char *chunk = malloc(READ_AT_ONCE);
     if (!chunk)
         return prb_fail(err, PRB_NOMEM, "out of memory");
-    double since = prb_dap_now();
+    double since = prb_clock_s();
     while (!is_leaving(session)) {
         struct pollfd fds[] = {{.fd = session->in, .events = POLLIN},
                                {.fd = session->wake, .events = POLLIN}};

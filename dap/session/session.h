@@ -137,7 +137,6 @@ const struct prb_dap_request *prb_dap_request_at(size_t index);
 void *prb_dap_progress_run(void *session);
 /* It is done; the lock is held. */
 void prb_dap_progress_end(struct prb_dap_session *session, const struct prb_dap_pending *pending);
-double prb_dap_now(void); /* s, monotonic */
 /* requests/breakpoints.c: take all of them out, for who comes next. */
 void prb_dap_breakpoints_clear(struct prb_dap_session *session);
 /* Ask with a deadline (s; 0: none). */

@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "inject/bytecode/confined.h"
 #include "inject/probe/bytecode_form.h"
-#include "inject/probe/libc.h"
 #include "inject/probe/python/sources.h"
 
 #define LIMIT_NS 3000000000u
@@ -151,11 +151,11 @@ static void be_child(const struct child *child, pid_t parent)
 /* False: it ended badly, said too much, or the time is over. */
 static bool talk(int in, int out, const struct prb_buf *sources, struct prb_buf *told)
 {
-    uint64_t until = prb_now_ns() + LIMIT_NS;
+    uint64_t until = prb_clock_ns() + LIMIT_NS;
     size_t sent = 0;
     PRB_AUTO_FD int to = in;
     for (;;) {
-        uint64_t now = prb_now_ns();
+        uint64_t now = prb_clock_ns();
         struct pollfd fds[] = {{.fd = out, .events = POLLIN}, {.fd = to, .events = POLLOUT}};
         if (now >= until || poll(fds, 2, (int)((until - now) / 1000000u) + 1) < 0)
             return false;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/log.h"
 #include "inject/probe/server.h"
@@ -27,7 +28,7 @@ struct prb_client *prb_client_new(int fd, const char *who)
     if (!client)
         return NULL;
     client->fd = fd;
-    client->since = prb_now_ns();
+    client->since = prb_clock_ns();
     snprintf(client->who, sizeof client->who, "%s", who);
     return client;
 }
@@ -53,7 +54,7 @@ void prb_client_flush(struct prb_client *client)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             if (!client->stuck)
-                client->stuck = prb_now_ns();
+                client->stuck = prb_clock_ns();
             return;
         }
         if (n < 0) {

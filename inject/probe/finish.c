@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "base/clock.h"
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/own.h"
@@ -45,7 +46,7 @@ static void say_farewell(struct prb_client *client, uint64_t until)
 {
     while (sends(client)) {
         struct pollfd fd = {.fd = client->fd, .events = POLLOUT};
-        uint64_t now = prb_now_ns();
+        uint64_t now = prb_clock_ns();
         if (now >= until ||
             (poll(&fd, 1, (int)((until - now) / 1000000 + 1)) < 0 && errno != EINTR))
             return;
@@ -65,7 +66,7 @@ void prb_server_finish(void)
     for (int i = 0; i < PRB_CLIENTS_MAX; i++)
         if (prb_server.clients[i])
             answer_detach(prb_server.clients[i]);
-    uint64_t until = prb_now_ns() + FAREWELL_NS;
+    uint64_t until = prb_clock_ns() + FAREWELL_NS;
     for (int i = 0; i < PRB_CLIENTS_MAX; i++) {
         if (prb_server.clients[i]) {
             say_farewell(prb_server.clients[i], until);

@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef __x86_64__
@@ -62,12 +61,5 @@ static inline int prb_lstatat(int folder, const char *name, struct stat *out)
 #define lstat(path, out) prb_lstatat(AT_FDCWD, path, out)
 #define fstatat(folder, name, out, flags) ((int)syscall(SYS_newfstatat, folder, name, out, flags))
 #endif
-
-static inline uint64_t prb_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 #endif

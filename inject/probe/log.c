@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 
 #include "base/utf8.h"
 #include "inject/probe/libc.h"

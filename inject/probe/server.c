@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/listen.h"
 #include "inject/probe/own.h"
@@ -74,7 +75,7 @@ static int prepare(struct pollfd *fds, uint64_t resting_until, uint64_t *deadlin
 
 static int milliseconds_to(uint64_t deadline)
 {
-    uint64_t now = prb_now_ns();
+    uint64_t now = prb_clock_ns();
     if (!deadline)
         return -1;
     return deadline <= now ? 0 : (int)((deadline - now) / 1000000 + 1);
@@ -102,7 +103,7 @@ static void serve_client(int place, short events)
         pthread_cond_broadcast(&prb_server.changed);
     }
     uint64_t deadline = client_deadline(client);
-    bool overdue = deadline && deadline <= prb_now_ns();
+    bool overdue = deadline && deadline <= prb_clock_ns();
     bool dead = client->dead || overdue || (events & (POLLERR | POLLNVAL));
     unlock();
     if (!dead && (events & (POLLIN | POLLHUP))) {
@@ -151,8 +152,8 @@ static void *serve(void *nothing)
     while (runs()) {
         int count = prepare(fds, resting_until, &deadline);
         if (poll(fds, (nfds_t)count, milliseconds_to(deadline)) < 0 && errno != EINTR)
-            resting_until = prb_now_ns() + REST_NS; /* ENOMEM */
-        if (resting_until && prb_now_ns() >= resting_until)
+            resting_until = prb_clock_ns() + REST_NS; /* ENOMEM */
+        if (resting_until && prb_clock_ns() >= resting_until)
             resting_until = 0;
         if (fds[0].revents && read(prb_server.wake, &signs, sizeof signs) < 0 && errno != EAGAIN)
             break;
@@ -160,7 +161,7 @@ static void *serve(void *nothing)
             if (prb_server.clients[i])
                 serve_client(i, fds[FIRST_CLIENT + i].revents);
         if (fds[1].revents && accept_one())
-            resting_until = prb_now_ns() + REST_NS;
+            resting_until = prb_clock_ns() + REST_NS;
     }
     prb_server_finish();
     return NULL;

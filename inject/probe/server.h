@@ -27,7 +27,7 @@ struct prb_client {
     int fd;
     char who[96]; /* "uid=0 by=123 (probing)" */
     bool greeted, dead;
-    uint64_t since; /* accepted, prb_now_ns */
+    uint64_t since; /* accepted, prb_clock_ns */
     uint64_t stuck; /* since when nothing could be sent; 0: not */
     struct prb_buf in, out;
     size_t sent;                                    /* of out */

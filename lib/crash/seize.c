@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "crash/crash.h"
 
 #define PASSES 3 /* threads may begin while others are stopped */
@@ -32,13 +33,6 @@ static bool has(const struct prb_seized *seized, pid_t tid)
     return false;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 /* Tasks that were not held yet; how many were added. */
 static size_t seize_new(struct prb_proc *proc, struct prb_seized *seized)
 {
@@ -60,12 +54,12 @@ static size_t seize_new(struct prb_proc *proc, struct prb_seized *seized)
 /* A stop that carries no event is a signal on its way, which is passed on in the end. */
 static void await_stops(struct prb_seized *seized, size_t from)
 {
-    int64_t until = now_ns() + WAIT_NS;
+    uint64_t until = prb_clock_ns() + WAIT_NS;
     for (size_t i = from; i < seized->count; i++) {
         struct prb_seized_task *task = &seized->items[i];
         int status;
         pid_t got;
-        while ((got = waitpid(task->tid, &status, __WALL | WNOHANG)) == 0 && now_ns() < until)
+        while ((got = waitpid(task->tid, &status, __WALL | WNOHANG)) == 0 && prb_clock_ns() < until)
             nanosleep(&(struct timespec){0, NAP_NS}, NULL);
         if (got == task->tid && WIFSTOPPED(status) && status >> 16 == 0)
             task->signal = WSTOPSIG(status);

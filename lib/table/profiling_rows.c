@@ -4,6 +4,7 @@
 #include <math.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "sql/db.h"
 
 #define SECONDS 1.0
@@ -67,10 +68,8 @@ static bool argument(const struct prb_rows *rows, const char *name, double most,
 static bool in_time(void *context, const struct prb_profile *profile)
 {
     const struct prb_db *db = context;
-    struct timespec now;
     (void)profile;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec < db->view.deadline;
+    return prb_clock_s() < db->view.deadline;
 }
 
 /* Sample the target; waiting threads too, as a stay in a function that waits is one. */

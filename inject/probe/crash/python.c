@@ -210,10 +210,10 @@ static bool run_job(bool on, uint32_t gil_ms, uint32_t wait_ms)
 static void *await_python(void *nothing_here)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
-    uint64_t end = prb_job_now() + (uint64_t)BEGIN_MS * PRB_JOB_MS;
+    uint64_t end = prb_clock_ns() + (uint64_t)BEGIN_MS * PRB_JOB_MS;
     (void)nothing_here;
     int threads = -1;
-    while (prb_crash_is_on() && threads != 1 && prb_job_now() < end) {
+    while (prb_crash_is_on() && threads != 1 && prb_clock_ns() < end) {
         if (threads < 0 && prb_py_api(NULL) && run_job(true, BEGIN_MS, BEGIN_MS))
             threads = 0;
         nanosleep(&pause, NULL);

@@ -321,7 +321,7 @@ void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if ((int)job->request.kind == calls[i].kind)
             job->failed = !calls[i].call(job, py, &job->failure);
-    job->result.microseconds = (prb_job_now() - job->started) / 1000;
+    job->result.microseconds = (prb_clock_ns() - job->started) / 1000;
 }
 
 void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py)

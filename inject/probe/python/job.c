@@ -150,7 +150,7 @@ static bool begin(struct prb_python_job *job)
     bool wanted = !job->abandoned || (int)job->request.kind >= PRB_PYTHON_DETACH;
     if (wanted) {
         job->phase = PRB_JOB_RUNNING;
-        job->started = prb_job_now();
+        job->started = prb_clock_ns();
         if (job->request.time_ms || job->stop) /* else the watcher sees it in time */
             pthread_cond_broadcast(&job->changed);
     }

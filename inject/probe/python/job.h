@@ -7,10 +7,10 @@
 #define PRB_PROBE_PYTHON_JOB_H
 
 #include <pthread.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "inject/probe/python/api.h"
+#include "base/clock.h"
 #include "inject/probe/python/python.h"
 
 #define PRB_PYTHON_WAITING_MAX (1u << 20) /* bytes of output that wait for the client */
@@ -57,13 +57,6 @@ struct prb_python_job {
 struct prb_job_piece {
     uint32_t stream, len;
 };
-
-static inline uint64_t prb_job_now(void) /* ns */
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Wait for job->changed, its lock held; false at the time (ns, 0: none). */
 bool prb_job_wait(struct prb_python_job *job, uint64_t until);

@@ -30,7 +30,7 @@ static struct {
 
 void prb_py_got(const struct prb_py_api *py)
 {
-    uint64_t now = prb_job_now();
+    uint64_t now = prb_clock_ns();
     bool paid = now - holder.gave > holder.unpaid * SHARE;
     holder.ident = py->PyThread_get_thread_ident();
     holder.since = now - (paid ? 0 : holder.unpaid);
@@ -41,7 +41,7 @@ void prb_py_gives(const struct prb_py_api *py)
 {
     if (holder.ident != py->PyThread_get_thread_ident())
         return;
-    holder.gave = prb_job_now();
+    holder.gave = prb_clock_ns();
     holder.unpaid = holder.gave - holder.since;
     holder.ident = 0;
 }
@@ -73,7 +73,7 @@ void prb_py_breathe(const struct prb_py_api *py)
 {
     static uint64_t window, spent, looked, ran; /* ns; with the GIL */
     static bool busy;
-    uint64_t began = prb_job_now();
+    uint64_t began = prb_clock_ns();
     bool known = holder.ident == py->PyThread_get_thread_ident();
     uint64_t held = known ? began - holder.since : SLICE_NS;
     if (held < SLICE_NS)

@@ -34,7 +34,7 @@ static void *interrupt(void *argument)
         if (prb_py_finalizing(py))
             break;
         interrupt_once(job, py, again);
-        uint64_t until = prb_job_now() + pause * PRB_JOB_MS;
+        uint64_t until = prb_clock_ns() + pause * PRB_JOB_MS;
         pthread_mutex_lock(&job->lock);
         while (job->phase != PRB_JOB_ENDED && prb_job_wait(job, until))
             continue;
@@ -123,7 +123,7 @@ static void fail_gil(struct prb_python_job *job)
 /* Look at the clock, the lock held.  Returns when to look again (ns; 0: when something changes). */
 static uint64_t check(struct prb_python_job *job, uint64_t gil_until, uint64_t *end_until)
 {
-    uint64_t now = prb_job_now();
+    uint64_t now = prb_clock_ns();
     if (job->phase == PRB_JOB_WAITING) {
         if (job->stop || now >= gil_until) {
             fail_gil(job);
@@ -152,7 +152,7 @@ void *prb_job_watch(void *argument)
 {
     struct prb_python_job *job = argument;
     pthread_setname_np(pthread_self(), "probing watch");
-    uint64_t gil_until = prb_job_now() + (uint64_t)job->request.gil_ms * PRB_JOB_MS, end_until = 0;
+    uint64_t gil_until = prb_clock_ns() + (uint64_t)job->request.gil_ms * PRB_JOB_MS, end_until = 0;
     pthread_mutex_lock(&job->lock);
     while (job->phase != PRB_JOB_ENDED && !job->abandoned) {
         if (job->output.len)
