@@ -37,7 +37,8 @@ static void print_head(const struct prb_crash *crash, const char *path, FILE *ou
         fprintf(out, " of %d", crash->world_size);
     fprintf(out, ", %s", when);
     add_text(out, "\nat ", crash->place);
-    add_text(out, "\n", crash->reason);
+    if (crash->reason && (!crash->title || strcmp(crash->reason, crash->title) != 0))
+        add_text(out, "\n", crash->reason);
     add_text(out, "\nfile ", path);
     fputs("\n\n", out);
 }

@@ -7,12 +7,11 @@
 
 #include "py/code.h"
 #include "py/object/reader.h"
-#include "repr/repr.h"
+#include "target/message.h"
 #include "target/target.h"
 
 #define TRACEBACK_MAX 4096 /* frames of one exception */
 #define HANDLED_MAX 256    /* handlers inside each other */
-#define MESSAGE_CHARACTERS 4096
 
 struct box {
     struct prb_exceptions exceptions; /* first */
@@ -107,38 +106,6 @@ static bool read_traceback(struct reading *reading, struct prb_exception *out)
 
 /* ---- the exception ---- */
 
-struct message {
-    struct reading *reading;
-    struct prb_buf *out;
-    size_t count;
-};
-
-/* str() of a plain exception: its only argument as text, or the tuple of all. */
-static bool first_argument(void *context, prb_addr key, prb_addr value)
-{
-    struct message *message = context;
-    struct prb_repr_limits limits = {.characters = MESSAGE_CHARACTERS};
-    (void)key;
-    if (message->count++)
-        return false;
-    if (!prb_object_str(message->reading->objects, value, MESSAGE_CHARACTERS, message->out, NULL))
-        prb_object_repr(message->reading->objects, value, &limits, message->out, NULL);
-    return true;
-}
-
-static void add_message(struct reading *reading, prb_addr exception, struct prb_buf *out)
-{
-    struct message message = {.reading = reading, .out = out};
-    struct prb_repr_limits limits = {.characters = MESSAGE_CHARACTERS};
-    uint64_t args;
-    if (!PRB_GET(reading->objects, exception, exception, args, &args) || !args ||
-        !prb_sequence_each(reading->objects, args, first_argument, &message, NULL) ||
-        message.count < 2)
-        return;
-    out->len = 0;
-    prb_object_repr(reading->objects, args, &limits, out, NULL);
-}
-
 static bool add_exception(struct reading *reading, prb_addr addr, enum prb_exception_state state,
                           const char *link, struct prb_error *err)
 {
@@ -148,7 +115,7 @@ static bool add_exception(struct reading *reading, prb_addr addr, enum prb_excep
         return prb_fail(err, PRB_NOMEM, "exceptions");
     struct prb_exception *out = &box->exceptions.items[box->exceptions.count++];
     (void)prb_object_type_name(reading->objects, addr, &type, NULL);
-    add_message(reading, addr, &message);
+    prb_exception_message(reading->objects, addr, &message);
     *out = (struct prb_exception){
         .state = state,
         .type = prb_arena_strdup(&box->arena, type.data ? type.data : "?"),

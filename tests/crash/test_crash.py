@@ -193,6 +193,8 @@ def test_an_exception_that_nobody_handles(python, crashed):
     assert told["func"] == "raise_it"
     rows = query(one.dump, "SELECT type, message, func, frames FROM python.exception WHERE depth = 0")
     assert {"type": "ValueError", "message": "wrong: 2", "func": "raise_it", "frames": 4} in rows
+    head = probing("crash", "show", one.dump, *WHERE.get(one.dump, ())).stdout.split("\n\n")[0]
+    assert head.count("ValueError: wrong: 2") == 1, head
 
 
 LAUNCHED = """

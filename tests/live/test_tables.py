@@ -113,6 +113,15 @@ def test_locals(start, python):
     assert cut[0]["most"] <= 16
 
 
+def test_an_exception_says_what_str_does(start, python):
+    """A file that is not there by its name, a key as its repr(): the chain of those being handled, innermost first."""
+    if python.minor < (3, 7):
+        pytest.skip("handlers inside each other have no stack there")
+    target = start(python, "raised.py").settle()
+    rows = query(target.pid, "SELECT type, message FROM python.exception ORDER BY depth")
+    assert [dict(row, type=row["type"].rpartition(".")[2]) for row in rows] == target.truth[0]["told"]
+
+
 def test_interpreters(start, python):
     target = start(python, "subinterpreters.py")
     rows = query(target.pid, "SELECT * FROM python.interpreters ORDER BY interpreter")
