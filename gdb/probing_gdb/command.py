@@ -4,6 +4,7 @@ To add a command: a file commands/NAME.py with a class COMMAND derived from Comm
 commands/__init__.py, its line in the README, and a test in tests/gdb.
 """
 
+import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import gdb
@@ -43,6 +44,8 @@ class Command:
                 given[word[0]] = True
                 line = line.strip()[len(word[0]):]
             arguments = [line.strip()] if line.strip() else []
+            if self.options and re.match(r"-[a-z]", line.strip()):
+                raise self.usage()
         else:
             arguments = []
             for word_ in gdb.string_to_argv(line):

@@ -67,6 +67,13 @@ def _registered(addr: int, key: Any) -> Optional[int]:
     return None
 
 
+def _registered_count(addr: int) -> int:
+    """How many a torch container's registries have."""
+    holders = [_part(addr, "." + registry) for registry in REGISTRIES]
+    return sum(session.target().parts(holder.addr)[0].indexed for holder in holders
+               if holder is not None and "dict" in (holder.type or "").lower())
+
+
 def _item(addr: int, key: Any) -> int:
     target = session.target()
     whole = target.parts(addr)[0]
@@ -76,13 +83,15 @@ def _item(addr: int, key: Any) -> int:
     if isinstance(key, int) and not isinstance(key, bool) and "dict" not in (whole.type or "").lower():
         index = key + whole.indexed if key < 0 else key
         if not 0 <= index < whole.indexed:
-            raise ProbingError("{} has {} elements: there is none at {}".format(text.safe(whole.type), whole.indexed, key))
+            raise ProbingError("{} has {} elements: there is none at {}".format(
+                text.safe(whole.type), whole.indexed or _registered_count(addr), key))
         found = target.parts(addr, indexed=True, start=index, count=1)[1]
         part = found[0] if found and found[0].addr else None
     else:
         part = _part(addr, "[{!r}]".format(key))
     if part is None:
-        raise ProbingError("{} has nothing at [{!r}] that can be read".format(text.safe(whole.type), key))
+        raise ProbingError("{} has nothing at [{!r}] that can be read".format(text.safe(whole.type), key),
+                           "py-tensor shows the elements of tensors and arrays" if whole.indexed else "")
     return part.addr
 
 

@@ -29,7 +29,14 @@ class _Function(gdb.Function):
 
     def invoke(self, *arguments: Any) -> Any:
         guarded(session.renew)
-        return guarded(self.value, *arguments)
+        return guarded(self._called, *arguments)
+
+    def _called(self, *arguments: Any) -> Any:
+        try:
+            inspect.signature(self.value).bind(*arguments)
+        except TypeError:
+            raise ProbingError(next(line for line in (self.__doc__ or "").splitlines() if line.startswith("Usage:")))
+        return self.value(*arguments)
 
     def value(self, *arguments: Any) -> Any:
         raise NotImplementedError

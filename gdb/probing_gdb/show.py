@@ -72,7 +72,7 @@ def frames(one: model.Thread, count: int = 0) -> None:
     repeated = 0
     for i, row in enumerate(one.frames):
         if count and i == count:
-            text.say("      (more frames follow)")
+            text.say("       (more frames follow)")
             break
         python = row.kind == model.PYTHON
         repeated = repeated + 1 if i and _same(one.frames[i - 1], row) else 0

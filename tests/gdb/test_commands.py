@@ -44,6 +44,8 @@ COMMANDS = {
     "call": "py-print model.method()",
     "garbage": "py-print 0x10",
     "unknown-option": "py-bt -nonsense",
+    "unknown-too": "py-print -nonsense model",
+    "no-argument": "print $py_local()",
     "void": "py-print $nothing",
     "deep-path": "py-print " + "a." * 5000 + "a",
     "character": "print $py_local('x')",
@@ -212,7 +214,8 @@ def test_print(told):
 
 def test_errors_are_one_line(told):
     for name, words in {"none": "there is no nothing_of_this_name", "attribute": "no attribute nothing", "index": "2 elements",
-                        "call": "nothing is evaluated", "garbage": "", "unknown-option": "Usage", "void": "is no address",
+                        "call": "nothing is evaluated", "garbage": "", "unknown-option": "Usage", "unknown-too": "Usage: py-print", "no-argument": "Usage: $py_local",
+                        "void": "is no address",
                         "deep-path": "too deep", "character": "in double quotes", "no-lines": "none from 5 to 3",
                         "no-command": "no `probing nonsense`"}.items():
         assert words in told[name] and len(told[name].strip().splitlines()) == 1, told[name]

@@ -24,6 +24,7 @@ COMMANDS = {
     "array": "py-tensor array [-1]",
     "wrong": "py-tensor batch [5]",
     "other": "py-tensor loss",
+    "element": "py-print batch[0]",
     "loss": 'print $py_local("loss") * 2',
     "complete": "complete py-tensor net.blocks[0][0].w",
     "parameters": "probing query SELECT name, shape FROM torch.parameters WHERE name LIKE 'blocks.1.%'",
@@ -71,13 +72,14 @@ def test_tensors(gdb, torch_process, types):
     assert "torch.nn.modules.linear.Linear at" in told["module"] and "ReLU at" in told["last"]
     assert "shape (4,), dtype float32, device cpu" in told["key"] and "requires_grad" in told["key"]
     assert "shape (5,)" in told["list"] and "[1.0, 1.0, 1.0, 1.0, 1.0]" in told["list"]
-    assert "there is none at 2" in told["none"] and len(told["none"].strip().splitlines()) == 1
+    assert "ModuleList has 2 elements: there is none at 2" in told["none"] and len(told["none"].strip().splitlines()) == 1
     assert "24 elements of 4 bytes, stride (12, 4, 1)" in told["tensor"] and "nan" in told["tensor"]
     assert "0 NaN, 0 Inf, 0 zero; min 12, max 23, mean 17.5" in told["stats"]
     assert "shape (2, 3)" in told["slice"] and "[[13.0, 14.0, 15.0], [21.0, 22.0, 23.0]]" in told["slice"]
     assert "numpy.ndarray at" in told["array"] and "shape (3, 4)" in told["array"] and "[12.0, 13.0, 14.0, 15.0]" in told["array"]
-    for name in "wrong", "other":
-        assert len(told[name].strip().splitlines()) <= 2 and "Traceback" not in told[name], told[name]
+    assert "py-tensor shows the elements" in told["element"]
+    for name in "wrong", "other", "element":
+        assert len(told[name].strip().splitlines()) == 1 and "Traceback" not in told[name], told[name]
     assert told["loss"].strip().endswith("= 9")
     assert told["complete"].strip() == "py-tensor net.blocks[0][0].weight"
     assert re.search(r"blocks\.1\.0\.weight +\[4, 3\]", told["parameters"])

@@ -14,8 +14,8 @@ class ListSource(Command):
 
     Usage: py-list [START[,] [END]]
 
-    Ten lines around the current one, which is marked; from START; or from START to END.  The file is read where the
-    program sees it, else where gdb's substitute-path rules lead."""
+    The current line, which is marked, and five on either side; from START; or from START to END.  The file is read
+    where the program sees it, else where gdb's substitute-path rules lead."""
 
     names = ("py-list", "probing list")
     words = 2

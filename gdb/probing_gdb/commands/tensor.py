@@ -113,11 +113,11 @@ class Tensor(Command):
         addr, subscript = _find(target, arguments[0])
         tensor = library.Tensor()
         target.call("prb_tensor_take", target.handle, addr, c.byref(tensor))
-        text.say("{} at {:#x}".format(text.safe(target.parts(addr)[0].type or "object"), addr))
         if subscript is not None:
             part = library.Tensor()
             target.call("prb_tensor_slice", c.byref(tensor), subscript.encode(), c.byref(part))
             tensor = part
+        text.say("{} at {:#x}".format(text.safe(target.parts(addr)[0].type or "object"), addr))
         for line in _words(tensor):
             text.say(line)
         if tensor.unreadable:
