@@ -151,7 +151,7 @@ static void name_children(pid_t pid, struct prb_error *err)
     size_t length = strlen(err->text);
     snprintf(err->text + length, sizeof err->text - length, "; its Python child%s: %s%s",
              count > 1 ? "ren are" : " is", found, count > CHILDREN_NAMED ? ", …" : "");
-    prb_error_remedy(err, "look at the child: probing %d backtrace", (int)first);
+    prb_error_remedy(err, "give the child in its place: probing %d …", (int)first);
 }
 
 struct prb_target *prb_target_open_pid(pid_t pid, struct prb_error *err)
