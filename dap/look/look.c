@@ -140,23 +140,29 @@ const struct prb_thread *prb_look_thread_asked(struct prb_look_state *look, cons
 
 /* ---- attach, pause, continue ---- */
 
-/* Why a core stands: the signal that ended it, at its thread. */
+/* Why a core stands: the signal that ended it, or what a crash dump was written for, at its
+ * thread. */
 static json_t *stopped_body(struct prb_look_state *look, const struct prb_stacks *stacks)
 {
     const struct prb_target_info *info = prb_target_info(look->target);
-    json_int_t thread = info->signalled;
-    char text[120];
+    const struct prb_crash *crash = info->signal ? NULL : prb_target_crash(look->target);
+    json_int_t thread = crash ? crash->tid : info->signalled;
+    char text[400];
     size_t index;
     if (!prb_look_thread_of(stacks, thread, &index))
         thread = stacks->thread_count ? prb_look_thread_id(stacks, 0) : 0;
     if (info->signal)
         snprintf(text, sizeof text, "ended by signal %d (%s)", info->signal,
                  strsignal(info->signal));
+    else if (crash)
+        snprintf(text, sizeof text, "%s", crash->title ? crash->title : "a crash");
     else
         snprintf(text, sizeof text, "%s of process %d",
                  info->kind == PRB_TARGET_SNAPSHOT ? "a snapshot" : "a core", (int)info->pid);
-    return json_pack("{s:s, s:s, s:s, s:I, s:b}", "reason", info->signal ? "exception" : "pause",
-                     "description", text, "text", text, "threadId", thread, "allThreadsStopped", 1);
+    return json_pack("{s:s, s:o, s:o, s:I, s:b}", "reason",
+                     info->signal || crash ? "exception" : "pause", "description",
+                     prb_dap_text(text), "text", prb_dap_text(text), "threadId", thread,
+                     "allThreadsStopped", 1);
 }
 
 static json_t *attach(struct prb_look_state *look, const json_t *arguments, struct prb_error *err)

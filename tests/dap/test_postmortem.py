@@ -128,3 +128,27 @@ def test_core_by_its_option(debuggee, client, serve, tmp_path, any_python):
     assert frame["source"]["path"] == program.path and local_variables(session, frame)["i"]["value"] == "0"
     session.refused("continue", {"threadId": 1})
     session.disconnect()
+
+
+RAISES = "import sys; print('ready', flush=True); sys.stdin.readline(); raise KeyError('lost')"
+
+
+def test_a_crash_by_an_exception(any_python, client, tmp_path):
+    """The editor is told of the exception, at its thread, and not of a pause."""
+    if any_python.root:
+        pytest.skip("like the others")
+    child = subprocess.Popen(any_python.command("-c", RAISES), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
+        child.communicate(b"go\n", DEADLINE)
+    finally:
+        child.kill()
+        child.wait()
+    session = client()
+    session.attach(core=str(next(tmp_path.glob("crash-*.snap"))))
+    stopped = session.seen("stopped")[-1]
+    assert (stopped["reason"], stopped["text"], stopped["threadId"]) == ("exception", "KeyError: 'lost'", child.pid)
+    told = session.request("exceptionInfo", {"threadId": stopped["threadId"]})
+    assert told["exceptionId"] == "KeyError" and "in <module>" in told["details"]["stackTrace"]
+    session.disconnect()
