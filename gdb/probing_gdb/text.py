@@ -27,6 +27,10 @@ def cut(value: str, columns: int) -> str:
     return value if len(value) <= columns else value[:columns - 1] + "…"
 
 
+def count(number: int, word: str) -> str:
+    return "{:,} {}{}".format(number, word, "" if number == 1 else "s")
+
+
 def tuple_of(values: List[int]) -> str:
     return "({}{})".format(", ".join(str(value) for value in values), "," if len(values) == 1 else "")
 

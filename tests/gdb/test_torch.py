@@ -20,6 +20,7 @@ COMMANDS = {
     "none": "py-print net.blocks[2]",
     "tensor": "py-tensor batch",
     "stats": "py-tensor -stats batch[1]",
+    "times": "py-tensor -stats times",
     "slice": "py-tensor batch [1, ::2, 1:] -stats",
     "array": "py-tensor array [-1]",
     "wrong": "py-tensor batch [5]",
@@ -75,6 +76,7 @@ def test_tensors(gdb, torch_process, types):
     assert "ModuleList has 2 elements: there is none at 2" in told["none"] and len(told["none"].strip().splitlines()) == 1
     assert "24 elements of 4 bytes, stride (12, 4, 1)" in told["tensor"] and "nan" in told["tensor"]
     assert "0 NaN, 0 Inf, 0 zero; min 12, max 23, mean 17.5" in told["stats"]
+    assert "1 element of 8 bytes" in told["times"] and "min 1234567890123, max 1234567890123," in told["times"]
     assert "shape (2, 3)" in told["slice"] and "[[13.0, 14.0, 15.0], [21.0, 22.0, 23.0]]" in told["slice"]
     assert "numpy.ndarray at" in told["array"] and "shape (3, 4)" in told["array"] and "[12.0, 13.0, 14.0, 15.0]" in told["array"]
     assert "py-tensor shows the elements" in told["element"]

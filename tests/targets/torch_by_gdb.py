@@ -19,9 +19,10 @@ def step(net):
     batch[0, 0, 0] = float("nan")
     loss = 4.5
     array = batch.numpy()
+    times = torch.tensor([1234567890123])
     print("ready", flush=True)
     sys.stdin.readline()
-    return batch, loss, array
+    return batch, loss, array, times
 
 
 torch.set_num_threads(1)

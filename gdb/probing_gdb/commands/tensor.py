@@ -54,8 +54,8 @@ def _words(tensor: Any) -> List[str]:
                                       ("negated", tensor.negated)) if given]
     if tensor.version >= 0:
         flags.append("version {}".format(tensor.version))
-    lines.append("  {:,} elements of {} bytes, stride {}{}".format(
-        tensor.numel, tensor.item_size, text.tuple_of([tensor.stride[i] // item for i in dims]), "".join(", " + word for word in flags)))
+    lines.append("  {} of {}, stride {}{}".format(
+        text.count(tensor.numel, "element"), text.count(tensor.item_size, "byte"), text.tuple_of([tensor.stride[i] // item for i in dims]), "".join(", " + word for word in flags)))
     if tensor.data:
         size = " of {:,} bytes".format(tensor.storage_size) if tensor.storage_size >= 0 else ""
         lines.append("  data at {:#x}{}".format(tensor.data, ", in the storage at {:#x}{}".format(tensor.storage, size)
@@ -63,11 +63,16 @@ def _words(tensor: Any) -> List[str]:
     return lines
 
 
+def _bound(value: float) -> str:
+    """The smallest or largest element: token numbers and times to the last digit."""
+    return "{:.15g}".format(value) if value.is_integer() else "{:g}".format(value)
+
+
 def _statistics(target: session.Target, tensor: Any) -> List[str]:
     told = library.Statistics()
     target.call("prb_tensor_statistics", target.handle, c.byref(tensor), c.byref(library.StatisticsOptions(BINS, 0, 0)), c.byref(told))
-    lines = ["  {:,} NaN, {:,} Inf, {:,} zero; min {:g}, max {:g}, mean {:g}, std {:g}, L2 norm {:g}".format(
-        told.nan, told.inf, told.zero, told.min, told.max, told.mean, told.std, told.norm)]
+    lines = ["  {:,} NaN, {:,} Inf, {:,} zero; min {}, max {}, mean {:g}, std {:g}, L2 norm {:g}".format(
+        told.nan, told.inf, told.zero, _bound(told.min), _bound(told.max), told.mean, told.std, told.norm)]
     most = max(told.histogram[i] for i in range(told.bins)) if told.bins else 0
     if most:
         bars = "".join(BARS[(len(BARS) - 1) * told.histogram[i] // most] if told.histogram[i] else " " for i in range(told.bins))
