@@ -256,7 +256,7 @@ def test_exception(stopped, python):
     details = told["details"]
     assert details["typeName"] == "ValueError" and re.search(r'looked_at.py", line \d+, in stand', details["stackTrace"])
     inner = details["innerException"][0]
-    assert inner["fullTypeName"] == "KeyError" and inner["message"] == "inner"
+    assert inner["fullTypeName"] == "KeyError" and inner["message"] == "'inner'"
     assert one.refused("exception_info", threadId=one.thread("sleeper")["id"])["code"] == "not found"
 
 
