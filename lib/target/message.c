@@ -73,24 +73,32 @@ static bool count_item(void *context, prb_addr key, prb_addr value)
     return true;
 }
 
-static bool sole_argument(void *context, prb_addr key, prb_addr value)
+struct few {
+    size_t count; /* 2: two or more */
+    prb_addr first;
+};
+
+static bool few_items(void *context, prb_addr key, prb_addr value)
 {
-    prb_addr *sole = context;
+    struct few *few = context;
     (void)key;
-    *sole = value;
-    return true;
+    if (!few->count)
+        few->first = value;
+    return ++few->count < 2;
 }
 
-/* The arguments' count; with exactly one, it. */
-static bool arguments(const struct told *told, prb_addr *args, size_t *count, prb_addr *sole)
+/* The arguments: how many, up to two, and the first. */
+static bool arguments(const struct told *told, prb_addr *args, size_t *count, prb_addr *first)
 {
+    struct few few = {0};
     uint64_t tuple;
-    *count = 0;
     if (!PRB_GET(told->objects, told->exception, exception, args, &tuple) || !tuple ||
-        !prb_sequence_each(told->objects, tuple, count_item, count, NULL))
+        !prb_sequence_each(told->objects, tuple, few_items, &few, NULL))
         return false;
     *args = tuple;
-    return *count != 1 || prb_sequence_each(told->objects, tuple, sole_argument, sole, NULL);
+    *count = few.count;
+    *first = few.first;
+    return true;
 }
 
 static bool tell_key_error(const struct told *told)
