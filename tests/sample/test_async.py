@@ -37,10 +37,13 @@ def test_who_waits(start, python, tmp_path):
             seen[tuple(below)] = seen.get(tuple(below), 0) + count
     gather, named = (tuple(expected(python, name)) for name in ("gather", "named"))
     assert seen.get(gather) and seen.get(named), seen
-    # Each is read a moment after its stack: a task may have ended meanwhile, and is left out then.
+    # Each is read a moment after its stack: a task may have ended meanwhile, and is left out then, or has lost its name.
     alone = ("fetch", "burn")
-    assert set(seen) <= {gather, named, alone}, seen
-    assert seen.get(alone, 0) <= 0.2 * sum(seen.values()), (seen, told.text)
+    nameless = {names for names in seen if "task ?" in names
+                and any(len(names) == len(whole) and all(name in ("task ?", of) for name, of in zip(names, whole))
+                        for whole in (gather, named))}
+    assert set(seen) - nameless <= {gather, named, alone}, seen
+    assert sum(seen[names] for names in nameless | {alone} & set(seen)) <= 0.2 * sum(seen.values()), (seen, told.text)
 
 
 def test_beside_native_frames(start, any_python, tmp_path):
