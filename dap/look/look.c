@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void *prb_look_fail(struct prb_error *err, enum prb_code code, const char *format, ...)
+void *prb_dap_look_fail(struct prb_error *err, enum prb_code code, const char *format, ...)
 {
     if (err) {
         va_list arguments;
@@ -20,26 +20,27 @@ void *prb_look_fail(struct prb_error *err, enum prb_code code, const char *forma
     return NULL;
 }
 
-json_int_t prb_look_integer(const json_t *arguments, const char *key, json_int_t otherwise)
+json_int_t prb_dap_look_integer(const json_t *arguments, const char *key, json_int_t otherwise)
 {
     const json_t *value = json_object_get(arguments, key);
     return json_is_integer(value) ? json_integer_value(value) : otherwise;
 }
 
-const char *prb_look_string(const json_t *arguments, const char *key)
+const char *prb_dap_look_string(const json_t *arguments, const char *key)
 {
     return json_string_value(json_object_get(arguments, key));
 }
 
 /* ---- handles ---- */
 
-json_int_t prb_look_handle(struct prb_look_state *look, struct prb_look_handle handle)
+json_int_t prb_dap_look_handle(struct prb_dap_look_state *look, struct prb_dap_look_handle handle)
 {
     if (look->handle_count == look->handle_cap) {
         size_t cap = look->handle_cap ? look->handle_cap * 2 : 256;
-        struct prb_look_handle *grown = cap <= 2 * PRB_LOOK_HANDLES_MAX
-                                            ? realloc(look->handles, cap * sizeof *look->handles)
-                                            : NULL;
+        struct prb_dap_look_handle *grown =
+            cap <= 2 * PRB_DAP_LOOK_HANDLES_MAX
+                ? realloc(look->handles, cap * sizeof *look->handles)
+                : NULL;
         if (!grown) {
             free(handle.expression);
             return 0;
@@ -51,37 +52,38 @@ json_int_t prb_look_handle(struct prb_look_state *look, struct prb_look_handle h
     return look->first_handle + (json_int_t)look->handle_count++;
 }
 
-const struct prb_look_handle *prb_look_find(struct prb_look_state *look, json_int_t number,
-                                            struct prb_error *err)
+const struct prb_dap_look_handle *prb_dap_look_find(struct prb_dap_look_state *look,
+                                                    json_int_t number, struct prb_error *err)
 {
     if (number < look->first_handle ||
         number >= look->first_handle + (json_int_t)look->handle_count)
-        return prb_look_fail(err, PRB_NOT_FOUND, "%lld is of an earlier stop", (long long)number);
+        return prb_dap_look_fail(err, PRB_NOT_FOUND, "%lld is of an earlier stop",
+                                 (long long)number);
     return &look->handles[number - look->first_handle];
 }
 
 /* Numbers go on where they were, so that an old one is never a new one; object references of DAP
  * end at 2^31 - 1, native frames begin at PRB_DAP_NATIVE_ID. */
-static void drop_handles(struct prb_look_state *look)
+static void drop_handles(struct prb_dap_look_state *look)
 {
     for (size_t i = 0; i < look->handle_count; i++)
         free(look->handles[i].expression);
     look->first_handle += (json_int_t)look->handle_count;
-    if (look->first_handle > PRB_DAP_NATIVE_ID - 2 * PRB_LOOK_HANDLES_MAX)
+    if (look->first_handle > PRB_DAP_NATIVE_ID - 2 * PRB_DAP_LOOK_HANDLES_MAX)
         look->first_handle = 1;
     look->handle_count = 0;
 }
 
 /* ---- the picture ---- */
 
-static void drop_picture(struct prb_look_state *look)
+static void drop_picture(struct prb_dap_look_state *look)
 {
     drop_handles(look);
     prb_stacks_free(look->picture);
     look->picture = NULL;
 }
 
-static bool take_picture(struct prb_look_state *look, struct prb_error *err)
+static bool take_picture(struct prb_dap_look_state *look, struct prb_error *err)
 {
     const struct prb_stack_options options = {
         .native = !look->still,
@@ -90,7 +92,7 @@ static bool take_picture(struct prb_look_state *look, struct prb_error *err)
         .untouched = true,
         .stop = look->still,
         .source_lines = !look->live,
-        .repr_limit = PRB_LOOK_VALUE,
+        .repr_limit = PRB_DAP_LOOK_VALUE,
     };
     struct prb_stacks *stacks = prb_stacks_take(look->target, &options, err);
     if (!stacks)
@@ -100,57 +102,60 @@ static bool take_picture(struct prb_look_state *look, struct prb_error *err)
     return true;
 }
 
-const struct prb_stacks *prb_look_picture(struct prb_look_state *look, struct prb_error *err)
+const struct prb_stacks *prb_dap_look_picture(struct prb_dap_look_state *look,
+                                              struct prb_error *err)
 {
     if (look->picture)
         return look->picture;
     if (look->live)
-        return prb_look_fail(err, PRB_UNSUPPORTED, "the process runs: pause takes a picture of it");
+        return prb_dap_look_fail(err, PRB_UNSUPPORTED,
+                                 "the process runs: pause takes a picture of it");
     return take_picture(look, err) ? look->picture : NULL;
 }
 
-json_int_t prb_look_thread_id(const struct prb_stacks *stacks, size_t i)
+json_int_t prb_dap_look_thread_id(const struct prb_stacks *stacks, size_t i)
 {
     pid_t tid = stacks->threads[i].os_thread_id;
-    return tid ? tid : PRB_LOOK_THREAD + (json_int_t)i;
+    return tid ? tid : PRB_DAP_LOOK_THREAD + (json_int_t)i;
 }
 
-const struct prb_thread *prb_look_thread_of(const struct prb_stacks *stacks, json_int_t id,
-                                            size_t *index_out)
+const struct prb_thread *prb_dap_look_thread_of(const struct prb_stacks *stacks, json_int_t id,
+                                                size_t *index_out)
 {
     for (size_t i = 0; i < stacks->thread_count; i++)
-        if (prb_look_thread_id(stacks, i) == id) {
+        if (prb_dap_look_thread_id(stacks, i) == id) {
             *index_out = i;
             return &stacks->threads[i];
         }
     return NULL;
 }
 
-const struct prb_thread *prb_look_thread_asked(struct prb_look_state *look, const json_t *arguments,
-                                               size_t *index_out, struct prb_error *err)
+const struct prb_thread *prb_dap_look_thread_asked(struct prb_dap_look_state *look,
+                                                   const json_t *arguments, size_t *index_out,
+                                                   struct prb_error *err)
 {
-    json_int_t id = prb_look_integer(arguments, "threadId", 0);
-    const struct prb_stacks *stacks = prb_look_picture(look, err);
+    json_int_t id = prb_dap_look_integer(arguments, "threadId", 0);
+    const struct prb_stacks *stacks = prb_dap_look_picture(look, err);
     if (!stacks)
         return NULL;
-    const struct prb_thread *thread = prb_look_thread_of(stacks, id, index_out);
+    const struct prb_thread *thread = prb_dap_look_thread_of(stacks, id, index_out);
     return thread ? thread
-                  : prb_look_fail(err, PRB_NOT_FOUND, "there is no thread %lld", (long long)id);
+                  : prb_dap_look_fail(err, PRB_NOT_FOUND, "there is no thread %lld", (long long)id);
 }
 
 /* ---- attach, pause, continue ---- */
 
 /* Why a core stands: the signal that ended it, or what a crash dump was written for, at its
  * thread. */
-static json_t *stopped_body(struct prb_look_state *look, const struct prb_stacks *stacks)
+static json_t *stopped_body(struct prb_dap_look_state *look, const struct prb_stacks *stacks)
 {
     const struct prb_target_info *info = prb_target_info(look->target);
     const struct prb_crash *crash = info->signal ? NULL : prb_target_crash(look->target);
     json_int_t thread = crash ? crash->tid : info->signalled;
     char text[400];
     size_t index;
-    if (!prb_look_thread_of(stacks, thread, &index))
-        thread = stacks->thread_count ? prb_look_thread_id(stacks, 0) : 0;
+    if (!prb_dap_look_thread_of(stacks, thread, &index))
+        thread = stacks->thread_count ? prb_dap_look_thread_id(stacks, 0) : 0;
     if (info->signal)
         snprintf(text, sizeof text, "ended by signal %d (%s)", info->signal,
                  strsignal(info->signal));
@@ -165,7 +170,8 @@ static json_t *stopped_body(struct prb_look_state *look, const struct prb_stacks
                      "allThreadsStopped", 1);
 }
 
-static json_t *attach(struct prb_look_state *look, const json_t *arguments, struct prb_error *err)
+static json_t *attach(struct prb_dap_look_state *look, const json_t *arguments,
+                      struct prb_error *err)
 {
     const struct prb_target_info *info = prb_target_info(look->target);
     look->still = look->live && json_is_true(json_object_get(arguments, "still"));
@@ -173,7 +179,7 @@ static json_t *attach(struct prb_look_state *look, const json_t *arguments, stru
                              "mechanism", look->base.ops->name, "features", "path");
     if (look->live || !body)
         return body;
-    const struct prb_stacks *stacks = prb_look_picture(look, err);
+    const struct prb_stacks *stacks = prb_dap_look_picture(look, err);
     if (!stacks) {
         json_decref(body);
         return NULL;
@@ -182,17 +188,17 @@ static json_t *attach(struct prb_look_state *look, const json_t *arguments, stru
     return body;
 }
 
-static json_t *take_pause(struct prb_look_state *look, const json_t *arguments,
+static json_t *take_pause(struct prb_dap_look_state *look, const json_t *arguments,
                           struct prb_error *err)
 {
     size_t index;
     if (!look->live)
-        return prb_look_fail(err, PRB_UNSUPPORTED, "a %s does not run", look->base.ops->name);
+        return prb_dap_look_fail(err, PRB_UNSUPPORTED, "a %s does not run", look->base.ops->name);
     if (!take_picture(look, err))
         return NULL;
-    json_int_t thread = prb_look_integer(arguments, "threadId", 0);
-    if (!prb_look_thread_of(look->picture, thread, &index))
-        thread = look->picture->thread_count ? prb_look_thread_id(look->picture, 0) : 0;
+    json_int_t thread = prb_dap_look_integer(arguments, "threadId", 0);
+    if (!prb_dap_look_thread_of(look->picture, thread, &index))
+        thread = look->picture->thread_count ? prb_dap_look_thread_id(look->picture, 0) : 0;
     char text[160] = "a picture of this moment; the process goes on";
     if (look->still)
         snprintf(text, sizeof text,
@@ -207,11 +213,12 @@ static json_t *take_pause(struct prb_look_state *look, const json_t *arguments,
     return json_object();
 }
 
-static json_t *go_on(struct prb_look_state *look, const json_t *arguments, struct prb_error *err)
+static json_t *go_on(struct prb_dap_look_state *look, const json_t *arguments,
+                     struct prb_error *err)
 {
     (void)arguments;
     if (!look->live)
-        return prb_look_fail(err, PRB_UNSUPPORTED, "a %s does not run", look->base.ops->name);
+        return prb_dap_look_fail(err, PRB_UNSUPPORTED, "a %s does not run", look->base.ops->name);
     drop_picture(look);
     return json_pack("{s:b}", "allThreadsContinued", 1);
 }
@@ -220,24 +227,24 @@ static json_t *go_on(struct prb_look_state *look, const json_t *arguments, struc
 
 static const struct {
     const char *name;
-    prb_look_method *run;
+    prb_dap_look_method *run;
     bool live_only;
 } methods[] = {
     {"attach", attach, false},
-    {"threads", prb_look_threads, false},
-    {"stack", prb_look_stack, false},
-    {"scopes", prb_look_scopes, false},
-    {"variables", prb_look_variables, false},
-    {"evaluate", prb_look_evaluate, false},
-    {"exception_info", prb_look_exception_info, false},
-    {"source", prb_look_source, false},
-    {"modules", prb_look_modules, false},
-    {"loaded_sources", prb_look_loaded_sources, false},
+    {"threads", prb_dap_look_threads, false},
+    {"stack", prb_dap_look_stack, false},
+    {"scopes", prb_dap_look_scopes, false},
+    {"variables", prb_dap_look_variables, false},
+    {"evaluate", prb_dap_look_evaluate, false},
+    {"exception_info", prb_dap_look_exception_info, false},
+    {"source", prb_dap_look_source, false},
+    {"modules", prb_dap_look_modules, false},
+    {"loaded_sources", prb_dap_look_loaded_sources, false},
     {"pause", take_pause, true},
     {"continue", go_on, true},
 };
 
-static prb_look_method *method(const struct prb_look_state *look, const char *name)
+static prb_dap_look_method *method(const struct prb_dap_look_state *look, const char *name)
 {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (strcmp(methods[i].name, name) == 0 && (look->live || !methods[i].live_only))
@@ -247,17 +254,17 @@ static prb_look_method *method(const struct prb_look_state *look, const char *na
 
 static bool look_has(const struct prb_dap_backend *backend, const char *name)
 {
-    return method((const struct prb_look_state *)backend, name) != NULL;
+    return method((const struct prb_dap_look_state *)backend, name) != NULL;
 }
 
 static json_t *look_call(struct prb_dap_backend *backend, const struct prb_dap_call *call,
                          struct prb_error *err)
 {
-    struct prb_look_state *look = (struct prb_look_state *)backend;
-    prb_look_method *run = method(look, call->method);
+    struct prb_dap_look_state *look = (struct prb_dap_look_state *)backend;
+    prb_dap_look_method *run = method(look, call->method);
     if (!run)
-        return prb_look_fail(err, PRB_UNSUPPORTED, "%s: not without the probe in a live process",
-                             call->method);
+        return prb_dap_look_fail(err, PRB_UNSUPPORTED,
+                                 "%s: not without the probe in a live process", call->method);
     PRB_AUTO(json) json_t *none = call->arguments ? NULL : json_object();
     pthread_mutex_lock(&look->lock);
     json_t *result = run(look, none ? none : call->arguments, err);
@@ -267,7 +274,7 @@ static json_t *look_call(struct prb_dap_backend *backend, const struct prb_dap_c
 
 static void look_close(struct prb_dap_backend *backend)
 {
-    struct prb_look_state *look = (struct prb_look_state *)backend;
+    struct prb_dap_look_state *look = (struct prb_dap_look_state *)backend;
     drop_picture(look);
     free(look->handles);
     prb_target_close(look->target);
@@ -284,10 +291,10 @@ static const struct prb_dap_backend_ops look_ops[] = {
 
 struct prb_dap_backend *prb_dap_look_open(struct prb_target *target, struct prb_error *err)
 {
-    struct prb_look_state *look = calloc(1, sizeof *look);
+    struct prb_dap_look_state *look = calloc(1, sizeof *look);
     if (!look) {
         prb_target_close(target);
-        return prb_look_fail(err, PRB_NOMEM, "out of memory");
+        return prb_dap_look_fail(err, PRB_NOMEM, "out of memory");
     }
     enum prb_target_kind kind = prb_target_info(target)->kind;
     pthread_mutex_init(&look->lock, NULL);

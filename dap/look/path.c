@@ -21,16 +21,17 @@ PRB_DEFINE_AUTO(place, struct place, place_deinit)
 
 static bool refuse(struct prb_error *err, const char *expression)
 {
-    prb_look_fail(err, PRB_UNSUPPORTED,
-                  "cannot evaluate %.100s: nothing runs here, so only names, attributes and items "
-                  "are told",
-                  expression);
+    prb_dap_look_fail(
+        err, PRB_UNSUPPORTED,
+        "cannot evaluate %.100s: nothing runs here, so only names, attributes and items "
+        "are told",
+        expression);
     return false;
 }
 
 static bool absent(struct prb_error *err, const char *what)
 {
-    prb_look_fail(err, PRB_NOT_FOUND, "there is no %.120s", what);
+    prb_dap_look_fail(err, PRB_NOT_FOUND, "there is no %.120s", what);
     return false;
 }
 
@@ -80,7 +81,7 @@ static size_t next_step(const char *text, char out[STEP_MAX])
 }
 
 /* The part with that access among the elements from start on, or the attributes. */
-static bool find_part(struct prb_look_state *look, prb_addr object, const char *step,
+static bool find_part(struct prb_dap_look_state *look, prb_addr object, const char *step,
                       struct prb_parts_options options, struct place *out, struct prb_error *err)
 {
     struct prb_parts *parts = prb_parts_take(look->target, object, &options, err);
@@ -96,7 +97,7 @@ static bool find_part(struct prb_look_state *look, prb_addr object, const char *
     return false;
 }
 
-static bool take_step(struct prb_look_state *look, const char *step, size_t limit,
+static bool take_step(struct prb_dap_look_state *look, const char *step, size_t limit,
                       struct place *place, struct prb_error *err)
 {
     char *end, text[STEP_MAX + 8];
@@ -122,8 +123,8 @@ static bool take_step(struct prb_look_state *look, const char *step, size_t limi
 
 /* ---- its first name ---- */
 
-static bool of_locals(struct prb_look_state *look, const struct prb_frame *frame, const char *name,
-                      size_t limit, struct place *out)
+static bool of_locals(struct prb_dap_look_state *look, const struct prb_frame *frame,
+                      const char *name, size_t limit, struct place *out)
 {
     struct prb_parts_options options = {.repr_limit = limit};
     for (size_t i = 0; i < frame->local_count; i++) {
@@ -139,8 +140,8 @@ static bool of_locals(struct prb_look_state *look, const struct prb_frame *frame
     return false;
 }
 
-static bool find_name(struct prb_look_state *look, const struct prb_frame *frame, const char *name,
-                      size_t limit, struct place *out, struct prb_error *err)
+static bool find_name(struct prb_dap_look_state *look, const struct prb_frame *frame,
+                      const char *name, size_t limit, struct place *out, struct prb_error *err)
 {
     char key[STEP_MAX + 8];
     struct prb_parts_options options = {.indexed = true, .repr_limit = limit};
@@ -149,11 +150,11 @@ static bool find_name(struct prb_look_state *look, const struct prb_frame *frame
     snprintf(key, sizeof key, "['%s']", name);
     if (frame->globals && find_part(look, frame->globals, key, options, out, NULL))
         return true;
-    prb_look_fail(err, PRB_NOT_FOUND, "name '%.120s' is not defined", name);
+    prb_dap_look_fail(err, PRB_NOT_FOUND, "name '%.120s' is not defined", name);
     return false;
 }
 
-static bool resolve(struct prb_look_state *look, const struct prb_frame *frame,
+static bool resolve(struct prb_dap_look_state *look, const struct prb_frame *frame,
                     const char *expression, size_t limit, struct place *out, struct prb_error *err)
 {
     char step[STEP_MAX];
@@ -174,30 +175,31 @@ static bool resolve(struct prb_look_state *look, const struct prb_frame *frame,
     return true;
 }
 
-json_t *prb_look_evaluate(struct prb_look_state *look, const json_t *arguments,
-                          struct prb_error *err)
+json_t *prb_dap_look_evaluate(struct prb_dap_look_state *look, const json_t *arguments,
+                              struct prb_error *err)
 {
-    const char *told = prb_look_string(arguments, "expression");
-    const char *context = prb_look_string(arguments, "context");
+    const char *told = prb_dap_look_string(arguments, "expression");
+    const char *context = prb_dap_look_string(arguments, "context");
     bool hex = json_is_true(json_object_get(json_object_get(arguments, "format"), "hex"));
     bool copy = context && strcmp(context, "clipboard") == 0;
-    const struct prb_look_handle *handle =
-        prb_look_find(look, prb_look_integer(arguments, "frameId", 0), err);
+    const struct prb_dap_look_handle *handle =
+        prb_dap_look_find(look, prb_dap_look_integer(arguments, "frameId", 0), err);
     PRB_AUTO(place) struct place place = {0};
     if (!handle || !told)
-        return handle ? prb_look_fail(err, PRB_USAGE, "evaluate needs an expression") : NULL;
-    if (handle->kind != PRB_LOOK_FRAME)
-        return prb_look_fail(err, PRB_NOT_FOUND, "evaluate needs a frame");
+        return handle ? prb_dap_look_fail(err, PRB_USAGE, "evaluate needs an expression") : NULL;
+    if (handle->kind != PRB_DAP_LOOK_FRAME)
+        return prb_dap_look_fail(err, PRB_NOT_FOUND, "evaluate needs a frame");
     const struct prb_frame *frame = &look->picture->threads[handle->thread].frames[handle->frame];
     PRB_AUTO_FREE char *expression = strdup(told + strspn(told, " \t\n"));
     if (!expression)
-        return prb_look_fail(err, PRB_NOMEM, "out of memory");
+        return prb_dap_look_fail(err, PRB_NOMEM, "out of memory");
     for (size_t n = strlen(expression); n && isspace((unsigned char)expression[n - 1]); n--)
         expression[n - 1] = 0;
-    if (!resolve(look, frame, expression, copy ? PRB_LOOK_CLIPBOARD : PRB_LOOK_VALUE, &place, err))
+    if (!resolve(look, frame, expression, copy ? PRB_DAP_LOOK_CLIPBOARD : PRB_DAP_LOOK_VALUE,
+                 &place, err))
         return NULL;
     json_t *out = json_object();
-    prb_look_describe(look, out, &place.part, "result", expression, hex);
+    prb_dap_look_describe(look, out, &place.part, "result", expression, hex);
     json_object_del(out, "evaluateName"); /* of variables only */
     return out;
 }

@@ -57,15 +57,15 @@ static json_t *of_signal(const struct prb_target_info *info)
                      "breakMode", "unhandled");
 }
 
-json_t *prb_look_exception_info(struct prb_look_state *look, const json_t *arguments,
-                                struct prb_error *err)
+json_t *prb_dap_look_exception_info(struct prb_dap_look_state *look, const json_t *arguments,
+                                    struct prb_error *err)
 {
     static const char *const modes[] = {[PRB_EXCEPTION_RAISED] = "always",
                                         [PRB_EXCEPTION_HANDLED] = "always",
                                         [PRB_EXCEPTION_LAST] = "unhandled"};
     const struct prb_target_info *info = prb_target_info(look->target);
     size_t index;
-    const struct prb_thread *thread = prb_look_thread_asked(look, arguments, &index, err);
+    const struct prb_thread *thread = prb_dap_look_thread_asked(look, arguments, &index, err);
     if (!thread)
         return NULL;
     PRB_AUTO(prb_exceptions)
@@ -83,14 +83,14 @@ json_t *prb_look_exception_info(struct prb_look_state *look, const json_t *argum
     }
     if (info->signal && info->signalled == thread->os_thread_id)
         return of_signal(info);
-    return prb_look_fail(err, PRB_NOT_FOUND, "thread %lld has no exception",
-                         (long long)prb_look_integer(arguments, "threadId", 0));
+    return prb_dap_look_fail(err, PRB_NOT_FOUND, "thread %lld has no exception",
+                             (long long)prb_dap_look_integer(arguments, "threadId", 0));
 }
 
 /* ---- sources ---- */
 
 /* As the target sees its files; of a core, ours are the nearest. */
-static int open_source(struct prb_look_state *look, const char *path)
+static int open_source(struct prb_dap_look_state *look, const char *path)
 {
     PRB_AUTO_FREE char *full = NULL;
     const struct prb_target_info *info = prb_target_info(look->target);
@@ -99,22 +99,23 @@ static int open_source(struct prb_look_state *look, const char *path)
     return n < 0 ? -1 : open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-json_t *prb_look_source(struct prb_look_state *look, const json_t *arguments, struct prb_error *err)
+json_t *prb_dap_look_source(struct prb_dap_look_state *look, const json_t *arguments,
+                            struct prb_error *err)
 {
-    const char *path = prb_look_string(arguments, "path");
+    const char *path = prb_dap_look_string(arguments, "path");
     struct stat info;
     if (!path || *path != '/')
-        return prb_look_fail(err, PRB_NOT_FOUND, "there is no file of %.200s",
-                             path ? path : "that source");
+        return prb_dap_look_fail(err, PRB_NOT_FOUND, "there is no file of %.200s",
+                                 path ? path : "that source");
     PRB_AUTO_FD int fd = open_source(look, path);
     if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
-        return prb_look_fail(err, PRB_NOT_FOUND, "cannot open %.200s", path);
+        return prb_dap_look_fail(err, PRB_NOT_FOUND, "cannot open %.200s", path);
     if (info.st_size > SOURCE_MAX)
-        return prb_look_fail(err, PRB_UNSUPPORTED, "%.200s is too long", path);
+        return prb_dap_look_fail(err, PRB_UNSUPPORTED, "%.200s is too long", path);
     PRB_AUTO_FREE char *text = malloc((size_t)info.st_size + 1);
     ssize_t n = text ? pread(fd, text, (size_t)info.st_size, 0) : -1;
     if (n < 0)
-        return prb_look_fail(err, PRB_IO, "cannot read %.200s", path);
+        return prb_dap_look_fail(err, PRB_IO, "cannot read %.200s", path);
     text[n] = 0;
     return json_pack("{s:o, s:s}", "content", prb_dap_text(text), "mimeType", "text/x-python");
 }
@@ -147,7 +148,7 @@ static bool add_module(void *context, size_t columns, const char *const *names,
     return json_array_append_new(modules->list, item) == 0;
 }
 
-static json_t *list_modules(struct prb_look_state *look, bool sources, struct prb_error *err)
+static json_t *list_modules(struct prb_dap_look_state *look, bool sources, struct prb_error *err)
 {
     PRB_AUTO(prb_db) struct prb_db *db = prb_db_open(look->target, err);
     PRB_AUTO(json) json_t *list = json_array();
@@ -159,11 +160,11 @@ static json_t *list_modules(struct prb_look_state *look, bool sources, struct pr
     return PRB_STEAL(list);
 }
 
-json_t *prb_look_modules(struct prb_look_state *look, const json_t *arguments,
-                         struct prb_error *err)
+json_t *prb_dap_look_modules(struct prb_dap_look_state *look, const json_t *arguments,
+                             struct prb_error *err)
 {
-    size_t start = (size_t)prb_look_integer(arguments, "startModule", 0);
-    size_t count = (size_t)prb_look_integer(arguments, "moduleCount", 0);
+    size_t start = (size_t)prb_dap_look_integer(arguments, "startModule", 0);
+    size_t count = (size_t)prb_dap_look_integer(arguments, "moduleCount", 0);
     PRB_AUTO(json) json_t *all = list_modules(look, false, err);
     if (!all)
         return NULL;
@@ -174,8 +175,8 @@ json_t *prb_look_modules(struct prb_look_state *look, const json_t *arguments,
                      (json_int_t)json_array_size(all));
 }
 
-json_t *prb_look_loaded_sources(struct prb_look_state *look, const json_t *arguments,
-                                struct prb_error *err)
+json_t *prb_dap_look_loaded_sources(struct prb_dap_look_state *look, const json_t *arguments,
+                                    struct prb_error *err)
 {
     (void)arguments;
     json_t *list = list_modules(look, true, err);
