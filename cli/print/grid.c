@@ -83,8 +83,6 @@ bool prb_grid_addf(struct prb_grid *grid, const char *format, ...)
     return length >= 0 && prb_grid_add(grid, text, (size_t)length, true);
 }
 
-size_t prb_grid_rows(const struct prb_grid *grid) { return grid->count / grid->columns - 1; }
-
 static unsigned column_width(const struct prb_grid *grid, size_t column)
 {
     unsigned width = 0;

@@ -21,7 +21,6 @@ bool prb_grid_add(struct prb_grid *grid, const char *text, size_t length, bool n
 bool prb_grid_adds(struct prb_grid *grid, const char *text);
 bool prb_grid_addf(struct prb_grid *grid, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-size_t prb_grid_rows(const struct prb_grid *grid);
 
 /*
  * Print.  terminal: its columns; the widest are cut until all fit.  0: no terminal: nothing is cut,

@@ -55,6 +55,5 @@ struct prb_crash_record {
 
 /* What the writer says through its pipe when it is done. */
 #define PRB_CRASH_WRITTEN 'w'
-#define PRB_CRASH_FAILED 'f'
 
 #endif

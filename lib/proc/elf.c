@@ -73,10 +73,6 @@ void prb_elf_free(struct prb_elf *elf)
     free(elf);
 }
 
-Elf *prb_elf_handle(struct prb_elf *elf) { return elf->handle; }
-
-struct prb_elf *prb_elf_debug(struct prb_elf *elf) { return elf->debug; }
-
 void prb_elf_add_debug(struct prb_elf *elf, struct prb_elf *debug)
 {
     prb_elf_free(elf->debug);

@@ -35,12 +35,6 @@ size_t prb_elf_build_id(struct prb_elf *elf, uint8_t out[64]);
 /* What to add to file addresses when the file's bytes at file_offset are mapped at addr. */
 bool prb_elf_bias(struct prb_elf *elf, prb_addr addr, uint64_t file_offset, uint64_t *bias_out);
 
-/* libelf's handle, for libdw; its file is mapped whole, so it has no descriptor. */
-struct Elf;
-struct Elf *prb_elf_handle(struct prb_elf *elf);
-/* The separate debug file that prb_modules_elf found for it below /usr/lib/debug of the target, or NULL. */
-struct prb_elf *prb_elf_debug(struct prb_elf *elf);
-
 /* One file with code mapped in the target. */
 struct prb_module {
     const char *path;      /* as the target sees it */

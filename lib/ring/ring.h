@@ -23,7 +23,7 @@ enum prb_ring_type {
     PRB_RING_TIME /* s since the epoch */
 };
 
-#define PRB_RING_COLUMNS_MAX 63 /* what a SQL table can have (sql/rows.h) */
+#define PRB_RING_COLUMNS_MAX 63 /* what a SQL table can have (sql/table.h) */
 #define PRB_RING_TEXT_MAX 65535 /* bytes; longer ones are cut at a character's end */
 #define PRB_RING_NAME_MAX                                                                          \
     63 /* bytes of a table's or column's name: letters, digits and _, no digit first */

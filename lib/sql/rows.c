@@ -191,8 +191,6 @@ struct prb_target *prb_rows_target(const struct prb_rows *rows) { return rows->d
 
 bool prb_rows_reveal(const struct prb_rows *rows) { return rows->db->settings.reveal_secrets; }
 
-double prb_rows_time(const struct prb_rows *rows) { return prb_db_time(rows->db); }
-
 unsigned prb_rows_needs(const struct prb_rows *rows) { return rows->db->view.needs; }
 
 void prb_rows_warn(struct prb_rows *rows, const char *format, ...)

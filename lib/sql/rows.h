@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "sql/table.h"
 
-#define PRB_COLUMNS_MAX 63
 #define PRB_ARGUMENTS_MAX 4
 /* Bytes of cells and texts of one table in one statement. */
 #define PRB_ROWS_BYTES_MAX ((size_t)1 << 30)

@@ -34,7 +34,7 @@ struct prb_column {
 struct prb_table {
     const char *schema, *name;        /* schema "main": needs no qualifier */
     const char *doc;                  /* one sentence */
-    const struct prb_column *columns; /* ends with name NULL; at most 63 */
+    const struct prb_column *columns; /* ends with name NULL; at most 63, as SQLite tells of so many whether they are used */
     bool needs_target;
     unsigned needs; /* PRB_NEED_*: of every statement that uses the table */
     /*
@@ -96,7 +96,5 @@ void *prb_rows_shared(struct prb_rows *rows, prb_rows_make_fn *make, void (*free
                       struct prb_error *err);
 /* PRB_NEED_* of the whole statement. */
 unsigned prb_rows_needs(const struct prb_rows *rows);
-/* Seconds since the epoch at which the statement began: what now() says. */
-double prb_rows_time(const struct prb_rows *rows);
 
 #endif

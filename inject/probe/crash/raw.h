@@ -107,7 +107,5 @@ static inline long prb_raw_clone(unsigned long flags, void *stack_end, int (*bod
     prb_raw((number), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define PRB_RAW5(number, a, b, c, d, e)                                                            \
     prb_raw((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
-#define PRB_RAW6(number, a, b, c, d, e, f)                                                         \
-    prb_raw((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 #endif
