@@ -274,7 +274,8 @@ static struct prb_target *open_file(const char *path, const struct prb_target_op
 {
     if (!prb_proc_is_core(path)) {
         prb_fail(err, PRB_USAGE, "%s is neither a core file nor a snapshot", path);
-        prb_error_remedy(err, "give a pid, a core file, a snapshot, or a part of a command line");
+        prb_error_remedy(err, "give a pid, a core file, a snapshot, a profile of `--format sqlite` "
+                              "(to `query`), or a part of a command line");
         return NULL;
     }
     return prb_target_open_core(path, options ? options->exe : NULL,

@@ -299,6 +299,8 @@ static void only_reading(void **state)
     };
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
         assert_refused(db, statements[i], "is refused: queries only read", "use SELECT");
+    assert_refused(db, "SELECT * FROM pragma_table_info('numbers')",
+                   "a change of the schema is refused", "DESCRIBE");
     assert_refused(db, "SELECT load_extension('x')", "", "");
     assert_refused(db, "SELECT fts3_tokenizer('x')", "", "");
     assert_refused(db, "SELECT * FROM prb", "no such table: prb", "tables: ");
