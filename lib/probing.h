@@ -212,6 +212,8 @@ struct prb_thread {
     bool gc;               /* collecting garbage now */
     bool unstable;         /* two equal readings were not had: the stack may mix two moments */
     bool has_python;       /* has a Python thread state */
+    bool raised;           /* it stands in our hook for an exception that nobody handled; its frames are those where that was
+                            * raised, with the locals they had */
     struct prb_frame *frames; /* innermost first */
     size_t frame_count;
 };

@@ -83,6 +83,8 @@ static void print_state(const struct prb_thread *thread, bool verbose, FILE *out
         fprintf(out, ", interpreter %" PRId64, thread->interpreter);
     if (verbose && thread->os_state)
         fprintf(out, ", state %c", thread->os_state);
+    if (thread->raised)
+        fputs(", where the exception was raised", out);
     if (thread->unstable) {
         prb_out_style(out, PRB_STYLE_WARNING);
         fputs(", unstable (may mix two moments)", out);

@@ -57,7 +57,8 @@ class Frame(c.Structure):
 class Thread(c.Structure):
     _fields_ = [("interpreter", c.c_int64), ("thread_id", c.c_uint64), ("os_thread_id", c.c_int), ("name", c.c_char_p),
                 ("comm", c.c_char_p), ("os_state", c.c_char), ("active", c.c_bool), ("gil", c.c_int), ("gc", c.c_bool),
-                ("unstable", c.c_bool), ("has_python", c.c_bool), ("frames", c.POINTER(Frame)), ("frame_count", c.c_size_t)]
+                ("unstable", c.c_bool), ("has_python", c.c_bool), ("raised", c.c_bool), ("frames", c.POINTER(Frame)),
+                ("frame_count", c.c_size_t)]
 
 
 class Stacks(c.Structure):

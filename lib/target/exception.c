@@ -9,9 +9,9 @@
 #include "py/object/reader.h"
 #include "target/message.h"
 #include "target/target.h"
+#include "target/traceback.h"
 
-#define TRACEBACK_MAX 4096 /* frames of one exception */
-#define HANDLED_MAX 256    /* handlers inside each other */
+#define HANDLED_MAX 256 /* handlers inside each other */
 
 struct box {
     struct prb_exceptions exceptions; /* first */
@@ -38,69 +38,51 @@ PRB_DEFINE_AUTO_PTR(prb_exceptions, struct prb_exceptions, prb_exceptions_free)
 
 /* ---- its traceback ---- */
 
-/* The code that a frame object runs; 0: cannot be told. */
-static prb_addr code_of(struct reading *reading, prb_addr frame)
-{
-    const struct prb_layout *layout = reading->objects->layout;
-    uint64_t code;
-    if (PRB_HAS(layout, frame_object, frame) &&
-        !PRB_GET(reading->objects, frame, frame_object, frame, &frame))
-        return 0;
-    if (!PRB_GET(reading->objects, frame, frame, code, &code))
-        return 0;
-    return PRB_IS(layout, reference, TAGGED) ? code & ~(uint64_t)PRB_NUM(layout, reference_mask)
-                                             : code;
-}
+struct frames {
+    struct reading *reading;
+    struct prb_frame *items;
+    size_t count, cap;
+    bool full; /* no memory for more */
+};
 
-static bool read_frame(struct reading *reading, prb_addr traceback, struct prb_frame *out)
+static bool add_frame(void *context, const struct prb_traceback_entry *entry)
 {
-    struct prb_arena *arena = &reading->box->arena;
-    uint64_t frame, lasti, line;
-    if (!PRB_GET(reading->objects, traceback, traceback, frame, &frame) ||
-        !PRB_GET(reading->objects, traceback, traceback, lasti, &lasti) ||
-        !PRB_GET(reading->objects, traceback, traceback, lineno, &line))
+    struct frames *frames = context;
+    struct prb_py *py = frames->reading->py;
+    struct prb_arena *arena = &frames->reading->box->arena;
+    const struct prb_code_object *code = prb_code_get(py, entry->raw.code, false, NULL);
+    frames->full = code && !PRB_GROW(frames->items, frames->count, frames->cap);
+    if (!code || frames->full)
         return false;
-    prb_addr addr = code_of(reading, frame);
-    const struct prb_code_object *code = addr ? prb_code_get(reading->py, addr, false, NULL) : NULL;
-    if (!code)
-        return false;
-    struct prb_position at = prb_code_position(reading->py, code, (int)(int32_t)(uint32_t)lasti);
-    *out = (struct prb_frame){
+    struct prb_position at = prb_code_position(py, code, entry->raw.instruction);
+    frames->items[frames->count++] = (struct prb_frame){
         .kind = PRB_FRAME_PYTHON,
         .name = prb_arena_strdup(arena, code->name),
         .qualname = prb_arena_strdup(arena, code->qualname ? code->qualname : code->name),
         .filename = prb_arena_strdup(arena, code->filename),
-        .line = at.line ? at.line : (int)(int32_t)(uint32_t)line,
+        .line = at.line ? at.line : entry->line,
         .column = at.column,
         .end_line = at.end_line,
         .end_column = at.end_column,
         .first_line = code->first_line,
-        .addr = frame,
-        .code = addr,
-        .instruction = (int)(int32_t)(uint32_t)lasti,
+        .addr = entry->object,
+        .code = entry->raw.code,
+        .instruction = entry->raw.instruction,
     };
     return true;
 }
 
 static bool read_traceback(struct reading *reading, struct prb_exception *out)
 {
-    uint64_t at;
-    size_t cap = 0;
-    PRB_AUTO_FREE struct prb_frame *frames = NULL;
-    if (!PRB_GET(reading->objects, out->addr, exception, traceback, &at))
-        return true;
-    while (at && out->frame_count < TRACEBACK_MAX) {
-        if (!PRB_GROW(frames, out->frame_count, cap))
-            return false;
-        if (!read_frame(reading, at, &frames[out->frame_count]))
-            break;
-        out->frame_count++;
-        if (!PRB_GET(reading->objects, at, traceback, next, &at))
-            break;
-    }
-    out->frames = prb_arena_alloc(&reading->box->arena, (out->frame_count + 1) * sizeof *frames);
-    if (out->frames && out->frame_count)
-        memcpy(out->frames, frames, out->frame_count * sizeof *frames);
+    struct frames frames = {.reading = reading};
+    prb_traceback_each(reading->objects, out->addr, add_frame, &frames);
+    PRB_AUTO_FREE struct prb_frame *items = frames.items;
+    if (frames.full)
+        return false;
+    out->frames = prb_arena_alloc(&reading->box->arena, (frames.count + 1) * sizeof *items);
+    if (out->frames && frames.count)
+        memcpy(out->frames, items, frames.count * sizeof *items);
+    out->frame_count = out->frames ? frames.count : 0;
     return out->frames != NULL;
 }
 

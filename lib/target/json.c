@@ -81,6 +81,8 @@ char *prb_stacks_json(const struct prb_stacks *stacks, struct prb_error *err)
     json_t *threads = json_array();
     for (size_t i = 0; i < stacks->thread_count; i++) {
         json_t *thread = thread_json(stacks, &stacks->threads[i]);
+        if (thread && stacks->threads[i].raised)
+            json_object_set_new(thread, "raised", json_true());
         if (thread && i == 0)
             json_object_set_new(thread, "layout", prb_json_text(stacks->target.layout));
         json_array_append_new(threads, thread);

@@ -197,7 +197,8 @@ static bool add_python_threads(struct prb_look *look, struct prb_native_look *na
         if (!thread)
             return false;
         fill_python_side(look, k, thread);
-        if (!fill_stable_rows(look, native, k, thread, err))
+        if (!fill_stable_rows(look, native, k, thread, err) ||
+            !prb_look_raised(look, raw, thread, err))
             return false;
         look->box->stacks.thread_count++;
     }
@@ -339,7 +340,7 @@ void prb_look_time(struct prb_target *target, double *out)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     *out = prb_proc_exists(target->proc) ? (double)now.tv_sec + 1e-9 * (double)now.tv_nsec
-                                       : prb_proc_time(target->proc);
+                                         : prb_proc_time(target->proc);
 }
 
 void prb_look_info(struct prb_arena *arena, const struct prb_target_info *info,

@@ -195,6 +195,20 @@ def test_an_exception_that_nobody_handles(python, crashed):
     assert {"type": "ValueError", "message": "wrong: 2", "func": "raise_it", "frames": 4} in rows
     head = probing("crash", "show", one.dump, *WHERE.get(one.dump, ())).stdout.split("\n\n")[0]
     assert head.count("ValueError: wrong: 2") == 1, head
+    frames = where_raised(one.dump, "MainThread")
+    assert [frame["name"] for frame in frames] == ["raise_it", "inner", "outer", "<module>"]
+    values = [{local["name"]: local["repr"] for local in frame["locals"]} for frame in frames]
+    assert values[1] == {"loss": "0.25", "epoch": "3"} and values[2] == {"batch": "[1, 2, 3]"} and values[3]["way"] == "'raise'"
+
+
+def where_raised(dump, name):
+    """The Python frames of the one thread that is told as it was when its exception was raised."""
+    done = probing("-t", dump, *WHERE.get(dump, ()), "backtrace", "--json", "--locals", "--native", check=False)
+    told = json.loads(done.stdout)  # of another root a note about the probe's own file may be there, too
+    one, = [thread for thread in told if thread.get("raised")]
+    assert one["thread_name"] == name
+    assert not [frame for frame in one["frames"] if frame["filename"] == "<probing crash>"]
+    return [frame for frame in one["frames"] if frame["kind"] == "python"]
 
 
 LAUNCHED = """
@@ -271,6 +285,8 @@ def test_an_exception_of_a_thread(python, crashed):
     one = crashed(python, "raise-thread")
     assert one.status == 0 and "ended" in one.out and "ValueError: wrong: 0" in one.told
     assert account(one.dump)["thread_name"] == "raiser"
+    names = [frame["name"].rpartition(".")[2] for frame in where_raised(one.dump, "raiser")]
+    assert names[:3] == ["raise_it", "run", "_bootstrap_inner"] and names.count("_bootstrap_inner") == 1, names
 
 
 def test_exceptions_leave_room_for_the_end(any_python, crashed):
@@ -487,7 +503,7 @@ def test_list_show_and_export(any_python, tmp_path):
     told = json.loads(probing("crash", "export", tmp_path).stdout)
     assert told["crash"]["kind"] == "exception" and told["exceptions"][0]["frames"][-1]["function"] == "raise_it"
     names = {frame["name"] for thread in told["backtrace"] for frame in thread["frames"]}
-    assert "raise_it" not in names and "<module>" not in names  # it was left when its exception was told
+    assert "raise_it" in names and "tell_crash" not in names
 
 
 def test_memory_that_runs_out(any_python, tmp_path):

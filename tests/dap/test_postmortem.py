@@ -130,7 +130,14 @@ def test_core_by_its_option(debuggee, client, serve, tmp_path, any_python):
     session.disconnect()
 
 
-RAISES = "import sys; print('ready', flush=True); sys.stdin.readline(); raise KeyError('lost')"
+RAISES = """
+import sys
+def find(name):
+    raise KeyError(name)
+print("ready", flush=True)
+sys.stdin.readline()
+find("lost")
+"""
 
 
 def test_a_crash_by_an_exception(any_python, client, tmp_path):
@@ -147,8 +154,11 @@ def test_a_crash_by_an_exception(any_python, client, tmp_path):
         child.wait()
     session = client()
     session.attach(core=str(next(tmp_path.glob("crash-*.snap"))))
-    stopped = session.seen("stopped")[-1]
+    stopped = session.event("stopped")
     assert (stopped["reason"], stopped["text"], stopped["threadId"]) == ("exception", "KeyError: 'lost'", child.pid)
     told = session.request("exceptionInfo", {"threadId": stopped["threadId"]})
     assert told["exceptionId"] == "KeyError" and "in <module>" in told["details"]["stackTrace"]
+    frames = stack(session, stopped["threadId"])[:2]
+    assert [frame["name"] for frame in frames] == ["find", "<module>"]
+    assert local_variables(session, frames[0])["name"]["value"] == "'lost'"
     session.disconnect()
