@@ -51,11 +51,17 @@ static void add_children(struct prb_family *family, const char *path, bool ranks
     }
 }
 
+static bool is_rank(pid_t pid)
+{
+    return prb_process_rank(pid) >= 0 && prb_process_is_python(pid, NULL);
+}
+
+/* Where ranks are wanted a rank's children are its workers, also before it is a member itself. */
 static void look_at(struct prb_family *family, struct prb_kin kin)
 {
     char path[80];
     bool ranks = kin.ranks && !kin.member;
-    if (kin.member && !family->children)
+    if ((kin.member && !family->children) || (ranks && is_rank(kin.pid)))
         return;
     snprintf(path, sizeof path, "/proc/%d/task", (int)kin.pid);
     PRB_AUTO(dir) DIR *tasks = opendir(path);
@@ -99,7 +105,7 @@ void prb_family_look(struct prb_family *family, uint64_t now, prb_family_add_fn 
         if (kin->member || kin->tries >= TRIES_MAX || now < kin->next_try)
             continue;
         kin->next_try = now + ((uint64_t)FIRST_TRY_NS << kin->tries++);
-        kin->member = prb_process_is_python(kin->pid, NULL) &&
-                      (!kin->ranks || prb_process_rank(kin->pid) >= 0) && add(context, kin->pid);
+        kin->member = (kin->ranks ? is_rank(kin->pid) : prb_process_is_python(kin->pid, NULL)) &&
+                      add(context, kin->pid);
     }
 }
