@@ -53,7 +53,8 @@ static inline prb_addr image_alloc(struct image *image)
 static inline void image_write(struct image *image, prb_addr addr, const void *data, size_t len)
 {
     IMAGE_CHECK(addr >= IMAGE_BASE && addr - IMAGE_BASE + len <= image->pages * IMAGE_PAGE);
-    memcpy(image->bytes + (addr - IMAGE_BASE), data, len);
+    if (len)
+        memcpy(image->bytes + (addr - IMAGE_BASE), data, len);
 }
 
 static inline void image_word(struct image *image, prb_addr addr, uint64_t word)
