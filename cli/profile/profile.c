@@ -358,7 +358,8 @@ const struct prb_command prb_command_profile = {
     .description =
         "Looks at all threads of the target many times a second and adds up where they are; "
         "nothing is stopped, and no stack counts that was not read twice the same. Given a "
-        "program in place of a target it starts that, and ends with its status.\n\n"
+        "program in place of a target it starts that, and ends with its status; -d ends the "
+        "sampling, not the program.\n\n"
         "The formats, by --format or the file's name: flamegraph (.svg), speedscope "
         "(.speedscope.json), collapsed (.txt), pprof (.pb), chrome for Perfetto (.trace.json), "
         "firefox (.firefox.json), sqlite (.db, for `query` and `diff`), heatmap (.html). How many "

@@ -52,6 +52,7 @@ class Thread:
         self.gc = raw.gc  # type: bool
         self.unstable = raw.unstable  # type: bool
         self.has_python = raw.has_python  # type: bool
+        self.raised = raw.raised  # type: bool
         self.frames = [Frame(raw.frames[i]) for i in range(raw.frame_count)]
 
     def python(self) -> List[Frame]:

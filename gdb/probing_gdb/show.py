@@ -30,7 +30,8 @@ def thread(one: model.Thread, selected: bool) -> str:
     if name:
         words.append('"{}"'.format(text.safe(name)))
     states = [gil(one), "collects garbage" if one.gc else "", "" if one.has_python else "without Python",
-              "interpreter {}".format(one.interpreter) if one.interpreter > 0 else "", "unstable" if one.unstable else ""]
+              "interpreter {}".format(one.interpreter) if one.interpreter > 0 else "", "unstable" if one.unstable else "",
+              "where the exception was raised" if one.raised else ""]
     told = ", ".join(state for state in states if state)
     return " ".join(words) + (", " + told if told else "")
 
