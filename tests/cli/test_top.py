@@ -126,7 +126,7 @@ def test_hold_filter_help(screen):
     view.press(" h")
     view.until(lambda lines: "probing top: help" in lines[0] and any("filter by name" in line for line in lines)
                and any("threads of the chosen process" in line for line in lines)
-               and not any("…" in line for line in lines))  # whole at 80 columns
+               and not any("…" in line for line in lines[3:]))  # whole at 80 columns; the head's command may not be
     view.press("qp")
     lines = view.until_text("probing top: processes")
     view.press("q")
