@@ -22,46 +22,6 @@ static bool read_text(int folder, const char *name, struct prb_buf *out)
     return fd >= 0 && prb_buf_read(out, fd, TEXT_MAX);
 }
 
-static const char *line_of(const char *text, const char *name)
-{
-    const char *at = strstr(text, name);
-    return at ? at + strlen(name) : "";
-}
-
-static bool four(const char *line, unsigned out[4])
-{
-    return sscanf(line, "%u %u %u %u", &out[0], &out[1], &out[2], &out[3]) == 4;
-}
-
-static bool read_groups(const char *line, struct prb_ids *out)
-{
-    for (int used = 0; sscanf(line, "%u%n", &out->more[out->more_count], &used) == 1;
-         line += used) {
-        if (++out->more_count == PRB_GROUPS_MAX)
-            return false;
-        if (line[used] == '\n' || (line[used] == ' ' && line[used + 1] == '\n'))
-            return true;
-    }
-    return true;
-}
-
-static bool read_ids(int folder, struct prb_ids *out)
-{
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    *out = (struct prb_ids){0};
-    if (!read_text(folder, "status", &text))
-        return false;
-    const char *groups = line_of(text.data, "\nGroups:\t");
-    return four(line_of(text.data, "\nUid:"), out->users) &&
-           four(line_of(text.data, "\nGid:"), out->groups) &&
-           (*groups == '\n' || *groups == ' ' || read_groups(groups, out)) &&
-           sscanf(line_of(text.data, "\nNoNewPrivs:"), "%u", &out->no_new_privileges) == 1 &&
-           sscanf(line_of(text.data, "\nSeccomp:"), "%u", &out->seccomp) == 1 &&
-           sscanf(line_of(text.data, "\nCapPrm:"), "%llx", &out->permitted) == 1 &&
-           sscanf(line_of(text.data, "\nCapEff:"), "%llx", &out->effective) == 1 &&
-           sscanf(line_of(text.data, "\nCapBnd:"), "%llx", &out->bounding) == 1;
-}
-
 /* The value of NAME=VALUE in environ, with its name. */
 static char *variable(const struct prb_buf *environment, const char *name)
 {
@@ -104,33 +64,18 @@ static bool same_place(int theirs, int ours)
            (!labelled || strcmp(label.data, own.data) == 0);
 }
 
-static bool same_ids(const struct prb_ids *a, const struct prb_ids *b)
-{
-    return memcmp(a->users, b->users, sizeof a->users) == 0 &&
-           memcmp(a->groups, b->groups, sizeof a->groups) == 0 && a->more_count == b->more_count &&
-           memcmp(a->more, b->more, a->more_count * sizeof *a->more) == 0 &&
-           a->seccomp == b->seccomp && a->no_new_privileges == b->no_new_privileges &&
-           a->permitted == b->permitted && a->effective == b->effective &&
-           a->bounding == b->bounding;
-}
-
-static bool all_alike(const unsigned ids[4])
-{
-    return ids[0] == ids[1] && ids[0] == ids[2] && ids[0] == ids[3];
-}
-
 /* By our own ids, or by those that root takes on. */
 static bool may_be(struct prb_confined *confined, const struct prb_ids *own)
 {
     const struct prb_ids *ids = &confined->ids;
     struct stat program;
-    if (same_ids(ids, own))
+    if (prb_ids_same(ids, own))
         return fstat(confined->program, &program) == 0 &&
                !(program.st_mode & (S_IWGRP | S_IWOTH)) &&
                (program.st_uid == 0 || program.st_uid == own->users[1]);
     confined->drops = true;
     return own->users[1] == 0 && ids->users[0] != 0 && ids->seccomp == own->seccomp &&
-           all_alike(ids->users) && all_alike(ids->groups);
+           prb_ids_all_alike(ids->users) && prb_ids_all_alike(ids->groups);
 }
 
 /* A path that is told as we see it, as who has that root sees it. */
@@ -186,14 +131,14 @@ bool prb_confined_look(struct prb_confined *out, pid_t pid)
     PRB_AUTO_FD int folder = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     PRB_AUTO_FD int self = open("/proc/thread-self", O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct prb_ids own, again;
-    if (folder < 0 || self < 0 || !read_ids(self, &own) || !read_ids(folder, &out->ids) ||
+    if (folder < 0 || self < 0 || !prb_ids_read(self, &own) || !prb_ids_read(folder, &out->ids) ||
         !look_at_program(out, folder) || !may_be(out, &own) || !same_place(folder, self) ||
         !look_at_root(out, folder, &own))
         return false;
     look_at_environment(out, folder);
     out->ours = !out->drops && out->root < 0;
     /* It executed no other program meanwhile, such as one with another user's rights. */
-    return read_ids(folder, &again) && same_ids(&out->ids, &again);
+    return prb_ids_read(folder, &again) && prb_ids_same(&out->ids, &again);
 }
 
 void prb_confined_deinit(struct prb_confined *confined)

@@ -9,16 +9,7 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
-
-#define PRB_GROUPS_MAX 64
-
-struct prb_ids {
-    unsigned users[4], groups[4]; /* real, effective, saved, file system */
-    gid_t more[PRB_GROUPS_MAX];
-    unsigned more_count;
-    unsigned no_new_privileges, seccomp;
-    unsigned long long permitted, effective, bounding; /* capabilities */
-};
+#include "proc/ids.h"
 
 struct prb_confined {
     int program; /* its file, to be executed */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "proc/below.h"
 #include "proc/core_file.h"
 #include "proc/elf_file.h"
 #include "proc/unpack.h"

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/file.h"
+#include "proc/below.h"
 #include "proc/source.h"
 
 /* Texts of /proc/PID are cut off here with an error: 16 MiB of maps are 160,000 lines. */
@@ -147,28 +147,6 @@ static struct prb_mem *live_mem_new(struct prb_proc *proc, struct prb_error *err
 }
 
 /* ---- files ---- */
-
-int prb_open_below(int root, const char *path)
-{
-    while (*path == '/')
-        path++;
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    PRB_AUTO_FD int found = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
-    if (found < 0 && (errno == ENOSYS || errno == EPERM))
-        found = openat(root, path, O_PATH | O_CLOEXEC);
-    struct stat info;
-    if (found < 0 || fstat(found, &info) != 0)
-        return -1;
-    /* The path comes from the target: opening a device or a pipe could do something. */
-    if (!S_ISREG(info.st_mode)) {
-        errno = EINVAL;
-        return -1;
-    }
-    char again[48];
-    snprintf(again, sizeof again, "/proc/self/fd/%d", found);
-    return open(again, O_RDONLY | O_CLOEXEC);
-}
 
 static int live_open_path(struct prb_proc *proc, const char *path)
 {

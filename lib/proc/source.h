@@ -64,8 +64,6 @@ bool prb_proc_answered(const struct prb_proc *proc, const char *name, struct prb
 /* Keep a text under its name, in place of the one before. */
 bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len);
 const struct prb_proc_text *prb_proc_kept(const struct prb_proc *proc, const char *name);
-/* Open a regular file by its path below a folder, as if the folder were "/"; -1 with errno. */
-int prb_open_below(int root, const char *path);
 
 /* The fields of /proc/PID/stat that are used, proc_pid_stat(5). */
 struct prb_stat {

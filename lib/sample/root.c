@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proc/source.h"
+#include "proc/below.h"
 #include "sample/profile.h"
 
 enum { NO_ROOT = -1 };
