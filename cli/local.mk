@@ -1,10 +1,18 @@
 # The command line: main and the shared parts here, the commands (commands.def) one file each in the folder of
 # their subject.  Links only what probing.h and inject/ export.
-bin_PROGRAMS += probing
+noinst_PROGRAMS += probing
 probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.def %D%/options.c %D%/options.h %D%/ends.c %D%/ends.h %D%/target.c
-# Built where it stands: .libs/probing finds its library as the installed one does.
+# Runs where it stands: .libs/probing looks for its library in .libs, and is never installed.
 probing_LDFLAGS = $(AM_LDFLAGS) -no-fast-install
 probing_LDADD = libprobing.la $(JANSSON_LIBS) -ldl -lm
+# The one to install, of the same objects.  It looks for its library in libdir, and says so but where the loader looks
+# by itself (its own folders; not /usr/local/lib, which it knows by a cache that may be old).
+bin_PROGRAMS += %D%/installed/probing
+loader_folders = /lib /usr/lib /lib64 /usr/lib64 /lib/%-linux-gnu /usr/lib/%-linux-gnu
+%C%_installed_probing_SOURCES = $(probing_SOURCES)
+%C%_installed_probing_LDFLAGS = $(AM_LDFLAGS) $(addprefix -Wl$(comma)-rpath$(comma),$(filter-out $(loader_folders),$(libdir)))
+%C%_installed_probing_LDADD = $(probing_LDADD)
+comma = ,
 
 include cli/print/local.mk
 include cli/help/local.mk

@@ -1,4 +1,4 @@
 # Attacks: by another user, by a hostile target on a root-run tool, by what somebody left on the way.  One file a subject.
 # Most need root, to become two ordinary users and to have namespaces of their own; without it they are skipped.
 EXTRA_DIST += %D%/conftest.py %D%/parties.py
-PYTESTS += %D%/test_users.py
+PYTESTS += %D%/test_installed.py %D%/test_users.py
