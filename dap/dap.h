@@ -14,9 +14,10 @@ PRB_API bool prb_dap_serve(int in, int out, struct prb_error *err);
 
 struct prb_dap_listen_options {
     const char *address; /* "HOST:PORT", "[V6]:PORT" (port 0: any), or the path of a Unix socket (made 0600) */
-    const char *token;   /* that a client must show; needed where address is not loopback; NULL: none */
-    bool any_user;       /* on loopback do without the check that the client is this user's (or root's, or the target's
-                            owner's): for port forwarders */
+    const char *token;   /* that every client must show.  NULL: on TCP one is made, which on loopback a client does without
+                            that the kernel proves to be of this user or of the target's; through a Unix socket only such
+                            clients come in */
+    bool any_user;       /* on loopback let everybody on this machine in without a token: for port forwarders */
     pid_t pid;           /* what is debugged, with its children and ranks; 0: what `attach` says */
     const char *file;    /* the same: a core or snapshot */
     bool look;           /* pid is only looked at, without the probe, and shown as it stood when a client comes */
@@ -25,15 +26,15 @@ struct prb_dap_listen_options {
     bool once;           /* end with the first client */
     int stop_fd;         /* readable: end; -1: none */
     int pause_fd;        /* a signalfd(2); readable: pid is paused for the client that has it, or the next; -1: none */
-    /* It listens, and pid stands when it is to: where, with the real port. */
-    void (*ready)(void *context, const char *address);
+    /* It listens, and pid stands when it is to: where, with the real port; made: the token that was made, or NULL. */
+    void (*ready)(void *context, const char *address, const char *made);
     /* One line about what happens, for people. */
     void (*note)(void *context, const char *text);
     void *context;
 };
 
-/* Serve until the target ends, or stop_fd says so; the target is then as before.  USAGE: the address is not loopback and
- * there is no token. */
+/* Serve until the target ends, or stop_fd says so; the target is then as before.  USAGE: no address, a token
+ * that is too short, any_user where the address is not loopback. */
 PRB_API bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_error *err);
 
 #endif

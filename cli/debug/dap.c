@@ -11,7 +11,8 @@ static const struct prb_option options[] = {
     [ONCE] = {0, "once", NULL, "with --address: end with the first client", NULL},
     [TOKEN_FILE] = {0, "token-file", "FILE",
                     "clients must show the token in FILE (\"token\" in their configuration)", NULL},
-    [ANY_USER] = {0, "any-user", NULL, "on loopback let other users in, too (port forwarders)",
+    [ANY_USER] = {0, "any-user", NULL,
+                  "on loopback let other users in, too, without a token (port forwarders)",
                   NULL},
     {0},
 };
@@ -46,7 +47,9 @@ const struct prb_command prb_command_dap = {
                    "address. What is debugged stands "
                    "in the client's configuration: processId, processName, core, snapshot, or a "
                    "program to launch. When the "
-                   "client goes, the target runs on as before.",
+                   "client goes, the target runs on as before.\n\n"
+                   "On an address clients show the token that is printed; on loopback this user "
+                   "does without.",
     .options = options,
     .examples = "probing dap  # what an editor starts\n"
                 "probing dap --address 127.0.0.1:9922  # for editors that connect\n",

@@ -38,7 +38,8 @@ static const struct prb_option options[] = {
     [CORE] = {0, "core", "FILE", "a core or snapshot file instead of a process", NULL},
     [TOKEN_FILE] = {0, "token-file", "FILE",
                     "clients must show the token in FILE (\"token\" in their configuration)", NULL},
-    [ANY_USER] = {0, "any-user", NULL, "on loopback let other users in, too (port forwarders)",
+    [ANY_USER] = {0, "any-user", NULL,
+                  "on loopback let other users in, too, without a token (port forwarders)",
                   NULL},
     {0},
 };
@@ -103,9 +104,9 @@ const struct prb_command prb_command_debug = {
                    "process until a client comes. When the client goes, breakpoints are cleared "
                    "and the process runs on at full "
                    "speed. Ctrl-C ends the server, the process runs on.\n\n"
-                   "On loopback only this user, root and the owner of the process are let in. Any "
-                   "other address needs a token: "
-                   "--token-file, or PROBING_DEBUG_TOKEN.\n\n"
+                   "On loopback this user and the owner of the process come in as they are, all "
+                   "others by the token that is printed; on any other address everybody needs it. "
+                   "One of your own (--token-file, or PROBING_DEBUG_TOKEN) is asked of all.\n\n"
                    "`debug --dump` is `backtrace` under its older name; with --to-target the "
                    "stacks go where the process "
                    "writes its errors, so they stand in its own log, and it runs no code for that.",

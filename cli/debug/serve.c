@@ -59,8 +59,9 @@ static void say(void *context, const char *text)
     prb_out_note(text);
 }
 
-/* An entry of launch.json that the stock Python debugger's extension takes, too. */
-static void print_ready(void *context, const char *address)
+/* An entry of launch.json that the stock Python debugger's extension takes, too.  A token that was
+ * given is not repeated: this may go to a log. */
+static void print_ready(void *context, const char *address, const char *made)
 {
     const struct prb_dap_listen_options *options = context;
     const char *colon = strrchr(address, ':');
@@ -84,9 +85,15 @@ static void print_ready(void *context, const char *address)
            "        \"type\": \"debugpy\",\n"
            "        \"request\": \"attach\",\n"
            "        \"connect\": { \"host\": \"%s\", \"port\": %s },\n"
-           "        \"justMyCode\": false%s\n"
+           "        \"justMyCode\": false%s%s%s\n"
            "    }\n\n",
-           host, colon + 1, options->token ? ",\n        \"token\": \"...\"" : "");
+           host, colon + 1, made || options->token ? ",\n        \"token\": \"" : "",
+           made            ? made
+           : options->token ? "..."
+                            : "",
+           made || options->token ? "\"" : "");
+    if (made)
+        printf("Other clients: %s?token=%s\n", address, made);
     fflush(stdout);
 }
 

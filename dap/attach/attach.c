@@ -29,7 +29,7 @@ bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struc
 {
     if (session->authorized)
         return true;
-    if (token && same_token(session->host->token, token)) {
+    if (token && session->host->token && same_token(session->host->token, token)) {
         pthread_mutex_lock(&session->lock);
         session->authorized = true;
         pthread_mutex_unlock(&session->lock);
@@ -39,7 +39,7 @@ bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struc
         prb_dap_session_leave(session);
     prb_fail(err, PRB_PERMISSION, token ? "the token is wrong" : "this server wants a token");
     return prb_error_remedy(
-        err, "\"token\": \"...\" in the configuration, as `probing debug` printed it");
+        err, "\"token\": \"...\" in the configuration, as `probing debug` or `probing dap` printed it");
 }
 
 /* A number, or digits as text; 0: not given. */

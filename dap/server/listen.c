@@ -1,10 +1,11 @@
-/* The address of a server: loopback, elsewhere with a token only, or a Unix socket that is the
- * user's alone. */
+/* The address of a server, and what lets clients in there: on TCP a token, and on loopback that the
+ * client is the same user's; a Unix socket is the user's alone. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "dap/server/peer.h"
@@ -52,26 +53,45 @@ static void name_tcp(struct prb_dap_server *server)
              ntohs(six ? server->place.v6.sin6_port : server->place.v4.sin_port));
 }
 
-static bool check_token(const struct prb_dap_server *server, struct prb_error *err)
+static bool make_token(struct prb_dap_server *server, struct prb_error *err)
 {
-    const char *token = server->options->token;
-    if (token && strlen(token) < PRB_DAP_TOKEN_MIN)
+    unsigned char bytes[PRB_DAP_TOKEN_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        return prb_fail_sys(err, errno, "making a token");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(server->made + 2 * i, 3, "%02x", bytes[i]);
+    explicit_bzero(bytes, sizeof bytes);
+    server->host.token = server->made;
+    return true;
+}
+
+/* By the address that is listened at, and what was given; never by where a client comes from. */
+static bool choose_door(struct prb_dap_server *server, struct prb_error *err)
+{
+    const struct prb_dap_listen_options *options = server->options;
+    bool loopback = prb_dap_is_loopback(&server->place.any);
+    if (options->token && strlen(options->token) < PRB_DAP_TOKEN_MIN)
         return prb_fail(err, PRB_USAGE, "the token has fewer than %d characters",
                         PRB_DAP_TOKEN_MIN);
-    if (token || prb_dap_is_loopback(&server->place.any))
-        return true;
-    prb_fail(err, PRB_USAGE,
-             "%s is not loopback, and a debugger runs any code for whoever connects",
-             server->options->address);
-    return prb_error_remedy(
-        err,
-        "give a token by --token-file or PROBING_DEBUG_TOKEN, or use an SSH tunnel to 127.0.0.1");
+    if (options->any_user && !options->token && !loopback) {
+        prb_fail(err, PRB_USAGE,
+                 "%s is not loopback, and a debugger runs any code for whoever connects",
+                 options->address);
+        return prb_error_remedy(err, "leave --any-user out: clients then show a token");
+    }
+    server->door = options->token                           ? PRB_DAP_BY_TOKEN
+                   : options->any_user                      ? PRB_DAP_BY_MACHINE
+                   : server->place.any.sa_family == AF_UNIX ? PRB_DAP_BY_USER
+                   : loopback                               ? PRB_DAP_BY_EITHER
+                                                            : PRB_DAP_BY_TOKEN;
+    bool shown = server->door == PRB_DAP_BY_TOKEN || server->door == PRB_DAP_BY_EITHER;
+    return options->token || !shown || make_token(server, err);
 }
 
 static bool bind_tcp(struct prb_dap_server *server, struct prb_error *err)
 {
     int on = 1;
-    if (!parse_tcp(server, server->options->address, err) || !check_token(server, err))
+    if (!parse_tcp(server, server->options->address, err) || !choose_door(server, err))
         return false;
     bool six = server->place.any.sa_family == AF_INET6;
     server->listening =
@@ -95,6 +115,8 @@ static bool bind_local(struct prb_dap_server *server, struct prb_error *err)
                         sizeof place->sun_path - 1);
     place->sun_family = AF_UNIX;
     strcpy(place->sun_path, path);
+    if (!choose_door(server, err))
+        return false;
     server->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (server->listening < 0)
         return prb_fail_sys(err, errno, "making a socket");

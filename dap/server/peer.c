@@ -1,16 +1,19 @@
-/* The user at the other end: a loopback port is open to everybody on the machine, a debugger must
- * not be.  The kernel's list of connections says whose the client's socket is; the row of a socket
- * without owner (closed) counts for nobody. */
+/* The user at the other end: a loopback port is open to everybody on the machine, from any of its
+ * addresses, a debugger must not be.  The kernel's list of connections says whose the client's
+ * socket is; the row of a socket without owner (closed) counts for nobody. */
 #include "dap/server/peer.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/file.h"
 
 #define ESTABLISHED 1
 #define PLACE_MAX 48 /* "ADDRESS:PORT" in hexadecimal, with the NUL */
@@ -48,7 +51,8 @@ static bool place_of(const struct sockaddr_storage *address, bool six, char plac
 }
 
 /* The owner of the socket whose own place and whose other end's are these. */
-static bool find_owner(const char *path, const char *its, const char *other, uid_t *uid_out)
+static bool find_owner(const char *path, const char *its, const char *other, uid_t *uid_out,
+                       unsigned long *inode_out)
 {
     PRB_AUTO(file) FILE *file = fopen(path, "re");
     PRB_AUTO_FREE char *line = NULL;
@@ -62,12 +66,13 @@ static bool find_owner(const char *path, const char *its, const char *other, uid
             state == ESTABLISHED && inode && strcmp(local, its) == 0 &&
             strcmp(remote, other) == 0) {
             *uid_out = uid;
+            *inode_out = inode;
             return true;
         }
     return false;
 }
 
-static bool find_tcp(int fd, uid_t *uid_out)
+static bool find_tcp(int fd, uid_t *uid_out, unsigned long *inode_out)
 {
     static const char *const paths[] = {"/proc/self/net/tcp", "/proc/self/net/tcp6"};
     struct sockaddr_storage mine = {0}, its = {0};
@@ -78,9 +83,73 @@ static bool find_tcp(int fd, uid_t *uid_out)
         return false;
     for (int six = 0; six < 2; six++)
         if (place_of(&its, six, there) && place_of(&mine, six, here) &&
-            find_owner(paths[six], there, here, uid_out))
+            find_owner(paths[six], there, here, uid_out, inode_out))
             return true;
     return false;
+}
+
+/* ---- root ---- */
+
+/* A container's root has root's number, too, where it has no user namespace of its own: it proves
+ * itself by living in the same namespaces as we do. */
+static bool lives_here(pid_t pid)
+{
+    static const char *const kinds[] = {"user", "pid", "mnt"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char its[40], own[32];
+        struct stat a, b;
+        snprintf(its, sizeof its, "/proc/%d/ns/%s", (int)pid, kinds[i]);
+        snprintf(own, sizeof own, "/proc/self/ns/%s", kinds[i]);
+        if (stat(its, &a) != 0 || stat(own, &b) != 0 || a.st_ino != b.st_ino ||
+            a.st_dev != b.st_dev)
+            return false;
+    }
+    return true;
+}
+
+/* Whether a process has the socket open. */
+static bool has_socket(pid_t pid, unsigned long inode)
+{
+    char path[32], wanted[40], link[40];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    snprintf(wanted, sizeof wanted, "socket:[%lu]", inode);
+    PRB_AUTO(dir) DIR *folder = opendir(path);
+    const struct dirent *one;
+    while (folder && (one = readdir(folder))) {
+        ssize_t len = readlinkat(dirfd(folder), one->d_name, link, sizeof link - 1);
+        link[len > 0 ? len : 0] = '\0';
+        if (strcmp(link, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_held_here(unsigned long inode)
+{
+    PRB_AUTO(dir) DIR *folder = opendir("/proc");
+    const struct dirent *one;
+    while (folder && (one = readdir(folder))) {
+        pid_t pid = (pid_t)strtol(one->d_name, NULL, 10);
+        if (pid > 0 && has_socket(pid, inode) && lives_here(pid))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the answer ---- */
+
+/* Users that have no number in our user namespace all have this one. */
+static bool is_nobodys(uid_t uid)
+{
+    char text[80];
+    unsigned long overflow = 65534, from, to, count;
+    if (prb_read_text("/proc/sys/kernel/overflowuid", text, sizeof text) > 0)
+        overflow = strtoul(text, NULL, 10);
+    if (uid != overflow)
+        return false;
+    bool all = prb_read_text("/proc/self/uid_map", text, sizeof text) > 0 &&
+               sscanf(text, "%lu %lu %lu", &from, &to, &count) == 3 && count == UINT32_MAX;
+    return !all;
 }
 
 bool prb_dap_peer_check(int fd, uid_t also, struct prb_error *err)
@@ -89,13 +158,17 @@ bool prb_dap_peer_check(int fd, uid_t also, struct prb_error *err)
     int family = AF_UNSPEC;
     socklen_t size = sizeof who, family_size = sizeof family;
     uid_t uid = (uid_t)-1;
+    unsigned long inode = 0;
     getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &family_size);
-    if (family == AF_UNIX && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
+    bool local = family == AF_UNIX && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
+    if (local)
         uid = who.uid;
-    else if (!find_tcp(fd, &uid))
+    else if (!find_tcp(fd, &uid, &inode))
         return prb_fail(err, PRB_PERMISSION,
                         "whose the connection is cannot be found: it is refused");
-    if (uid == geteuid() || uid == 0 || uid == also)
-        return true;
-    return prb_fail(err, PRB_PERMISSION, "a connection of user %u is refused", (unsigned)uid);
+    if ((uid != geteuid() && uid != also) || is_nobodys(uid))
+        return prb_fail(err, PRB_PERMISSION, "a connection of user %u is refused", (unsigned)uid);
+    if (uid == 0 && !(local ? lives_here(who.pid) : is_held_here(inode)))
+        return prb_fail(err, PRB_PERMISSION, "a connection of a container's root is refused");
+    return true;
 }

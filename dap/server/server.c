@@ -24,6 +24,7 @@ struct prb_dap_client_of {
     struct prb_dap_client_of *next;
     struct prb_dap_server *server;
     int fd;
+    bool known; /* it needs no token */
 };
 
 static void note(const struct prb_dap_server *server, const char *format, ...)
@@ -59,7 +60,7 @@ static void *serve(void *context)
 {
     struct prb_dap_client_of *client = context;
     struct prb_error why = {0};
-    if (!prb_dap_session_run(&client->server->host, client->fd, client->fd, &why))
+    if (!prb_dap_session_run(&client->server->host, client->fd, client->fd, client->known, &why))
         note(client->server, "a client was sent away: %s", why.text);
     forget(client);
     return NULL;
@@ -76,17 +77,30 @@ static void set_options(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
 }
 
+/* Known: it needs to show nothing.  False: it is sent away. */
 static bool is_welcome(const struct prb_dap_server *server, int fd,
-                       const struct sockaddr_storage *peer)
+                       const struct sockaddr_storage *peer, bool *known_out)
 {
     struct prb_error why = {0};
-    const struct prb_dap_listen_options *options = server->options;
-    bool checked = !options->any_user && !options->token;
-    if (!checked || !prb_dap_is_loopback((const struct sockaddr *)peer) ||
-        prb_dap_peer_check(fd, server->target_uid, &why))
+    switch (server->door) {
+    case PRB_DAP_BY_TOKEN:
+        *known_out = false;
         return true;
-    note(server, "%s", why.text);
-    return false;
+    case PRB_DAP_BY_EITHER:
+        *known_out = prb_dap_peer_check(fd, server->target_uid, NULL);
+        return true;
+    case PRB_DAP_BY_MACHINE:
+        *known_out = prb_dap_is_loopback((const struct sockaddr *)peer);
+        if (!*known_out)
+            note(server, "a connection from another address than loopback is refused");
+        return *known_out;
+    case PRB_DAP_BY_USER:
+        break;
+    }
+    *known_out = prb_dap_peer_check(fd, server->target_uid, &why);
+    if (!*known_out)
+        note(server, "%s", why.text);
+    return *known_out;
 }
 
 static void let_in(struct prb_dap_server *server)
@@ -94,8 +108,9 @@ static void let_in(struct prb_dap_server *server)
     struct sockaddr_storage peer = {0};
     socklen_t size = sizeof peer;
     pthread_t thread;
+    bool known;
     PRB_AUTO_FD int fd = accept4(server->listening, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC);
-    if (fd < 0 || !is_welcome(server, fd, &peer))
+    if (fd < 0 || !is_welcome(server, fd, &peer, &known))
         return;
     struct prb_dap_client_of *client = calloc(1, sizeof *client);
     if (!client)
@@ -103,7 +118,8 @@ static void let_in(struct prb_dap_server *server)
     set_options(fd);
     pthread_mutex_lock(&server->lock);
     bool room = server->sessions < PRB_DAP_SESSIONS_MAX;
-    *client = (struct prb_dap_client_of){.next = server->clients, .server = server, .fd = fd};
+    *client = (struct prb_dap_client_of){
+        .next = server->clients, .server = server, .fd = fd, .known = known};
     if (room) {
         server->clients = client;
         server->sessions++;
@@ -241,7 +257,7 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
     if (!server->local)
         server->host.address = server->address;
     if (options->ready)
-        options->ready(options->context, server->address);
+        options->ready(options->context, server->address, *server->made ? server->made : NULL);
     if (options->pause)
         warn_of_time_out(server);
     bool good = wait_for_clients(server, target, err);
@@ -273,6 +289,7 @@ bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_err
         unlink(options->address);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
+    explicit_bzero(server->made, sizeof server->made);
     free(server);
     return good;
 }

@@ -9,6 +9,15 @@
 #include "dap/session/session.h"
 
 #define PRB_DAP_SESSIONS_MAX 64
+#define PRB_DAP_TOKEN_BYTES 16 /* of chance in a token that is made, two digits each */
+
+/* What lets a client in.  Its address is none of it: anybody may connect from any address that the machine has. */
+enum prb_dap_door {
+    PRB_DAP_BY_TOKEN,
+    PRB_DAP_BY_USER,   /* the kernel says that it is of our user or the target's */
+    PRB_DAP_BY_EITHER, /* loopback, with a token that was made */
+    PRB_DAP_BY_MACHINE, /* any_user: it only comes by loopback */
+};
 
 /* A process that a session debugs, or that stands until one comes. */
 struct prb_dap_held {
@@ -33,6 +42,8 @@ struct prb_dap_server {
         struct sockaddr_storage room;
     } place;
     char address[128]; /* as clients reach it */
+    enum prb_dap_door door;
+    char made[2 * PRB_DAP_TOKEN_BYTES + 1]; /* the token, where none was given */
     uid_t target_uid;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -44,7 +55,7 @@ struct prb_dap_server {
 
 extern const struct prb_dap_host_ops prb_dap_host_server;
 
-/* listen.c: a socket that listens at options->address. */
+/* listen.c: a socket that listens at options->address, and what lets clients in. */
 bool prb_dap_server_bind(struct prb_dap_server *server, struct prb_error *err);
 /* held.c: pid stands from now on, and no session has it yet. */
 bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);

@@ -90,7 +90,7 @@ static json_t *configuration_of(const struct prb_dap_session *session,
         snprintf(name, sizeof name, "rank %d (%d)", one->rank, (int)one->pid);
     else
         snprintf(name, sizeof name, "child %d", (int)one->pid);
-    if (session->host->token) /* which this client has shown */
+    if (!session->known) /* it has shown the token */
         json_object_set_new(configuration, "token", json_string(session->host->token));
     if (!json_object_get(configuration, "type"))
         json_object_set_new(configuration, "type",

@@ -30,7 +30,7 @@ enum prb_dap_state { PRB_DAP_NEW, PRB_DAP_INITIALIZED, PRB_DAP_IS_ATTACHED, PRB_
 /* What the transport is and allows; the session's caller keeps it. */
 struct prb_dap_host {
     const struct prb_dap_host_ops *ops;
-    const char *token;  /* that the client must show, or NULL */
+    const char *token;  /* that a client must show unless it is known, or NULL */
     pid_t pid;          /* what `attach` without a process means; 0: it must say */
     const char *file;   /* the same: a core or snapshot */
     bool look;          /* without the probe */
@@ -86,7 +86,7 @@ struct prb_dap_session {
 
     /* The worker's own. */
     struct prb_dap_client client;
-    bool authorized;
+    bool known, authorized; /* it needs no token; it needs none, or has shown it */
     unsigned refused; /* wrong tokens */
     struct prb_dap_backend *backend; /* changed with the lock, since the second lane asks, too */
     pid_t pid;  /* of the target; 0: a file */
@@ -106,8 +106,9 @@ struct prb_dap_session {
     bool leave_program;              /* it runs on */
 };
 
-/* Serve one client until it leaves or the target ends; the target is then as before.  in and out stay the caller's. */
-bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, struct prb_error *err);
+/* Serve one client until it leaves or the target ends; the target is then as before.  in and out stay the caller's.
+ * known: the client needs to show no token. */
+bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known, struct prb_error *err);
 
 /* ---- for the session's own parts ---- */
 

@@ -94,7 +94,8 @@ def backtrace(native: bool = False, locals: bool = False, timeout: "Optional[flo
 def debug(listen: str = "127.0.0.1:9922", token: "Optional[str]" = None, pause: bool = False) -> str:
     """Serve debuggers (VS Code and others, DAP) for this process, which runs on; returns where: the port is real when 0 was asked.
 
-    listen: "HOST:PORT" or the path of a Unix socket.  token: that clients must show, needed where HOST is not loopback.
+    listen: "HOST:PORT" or the path of a Unix socket.  token: that every client must show.  Without it this user's clients come in
+    by loopback or a Unix socket; elsewhere a token is made, which stands behind the address: "HOST:PORT?token=TOKEN".
     pause: stop here, with all threads, until a client lets it go on.  Called again while it serves, it changes nothing.
     """
     from probing import _debug

@@ -1,5 +1,6 @@
 """Debuggers for this process: the tool serves them (`probing debug`), as a child that ends with this process."""
 
+import binascii
 import os
 import signal
 import subprocess
@@ -28,6 +29,13 @@ def _serves():
     return _server is not None and _owner == os.getpid() and _server.poll() is None
 
 
+def _is_open(listen):
+    # type: (str) -> bool
+    """Whether others than this machine's users reach it, so that a token is asked of everybody."""
+    host = listen.rpartition(":")[0].strip("[]")
+    return "/" not in listen and host not in ("", "localhost", "::1") and not host.startswith("127.")
+
+
 def _begin(listen, token, pause):
     # type: (str, Optional[str], bool) -> str
     import tempfile
@@ -35,6 +43,9 @@ def _begin(listen, token, pause):
     global _server, _owner
     _native.start("debug")
     environment = _tool._environment()
+    made = ""
+    if token is None and _is_open(listen) and "PROBING_DEBUG_TOKEN" not in environment:
+        token = made = binascii.hexlify(os.urandom(16)).decode()
     if token is not None:
         environment["PROBING_DEBUG_TOKEN"] = token
     command = [_tool.path(), "-p", str(os.getpid()), "debug", "--pause" if pause else "--listen", "--address", listen]
@@ -49,7 +60,7 @@ def _begin(listen, token, pause):
         server.stdout.close()
         where = line.rpartition(" on ")[2].strip()
         if where:
-            return where
+            return where + "?token=" + made if made else where
         server.wait()
         complaint.seek(0)
         text = complaint.read().decode("utf-8", "replace").strip()

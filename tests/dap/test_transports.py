@@ -1,5 +1,6 @@
 """`probing debug --listen` and `--pause`: TCP and Unix sockets, who is let in, and what becomes of the program."""
 
+import json
 import os
 import signal
 import socket
@@ -16,18 +17,40 @@ from hard import wait_until
 from target import DEADLINE, PROBING, die_with_parent
 
 TOKEN = "correct-horse-battery-staple"
-# As another user: connect, ask, tell what came.
+# As another user: connect, attach, tell what came.
 STRANGER = """
-import encodings.idna, os, socket, sys
+import encodings.idna, json, os, socket, sys
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 one = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
-text = b'{"seq": 1, "type": "request", "command": "initialize", "arguments": {"adapterID": "x"}}'
-try:
+file = one.makefile("rb")
+def ask(seq, command, **arguments):
+    text = json.dumps({"seq": seq, "type": "request", "command": command, "arguments": arguments}).encode()
     one.sendall(b"Content-Length: %d\\r\\n\\r\\n" % len(text) + text)
-    print(one.recv(65536).decode())
-except OSError as error:
-    print(type(error).__name__)
+    while True:
+        length = int(file.readline().split()[1])
+        file.readline()
+        message = json.loads(file.read(length).decode())
+        if message["type"] == "response":
+            return message
+ask(1, "initialize", adapterID="x")
+arguments = {"token": sys.argv[2]} if sys.argv[2:] else {}
+print(json.dumps(ask(2, "attach", **arguments)))
 """
+
+
+def stranger(server, *token):
+    return json.loads(subprocess.run([sys.executable, "-c", STRANGER, str(server.address[1]), *token], stdout=subprocess.PIPE,
+                                     encoding="utf-8", timeout=DEADLINE, check=True).stdout)
+
+
+def made_token(server):
+    """The one that it printed."""
+    while not server.said[-1].startswith("Other clients: "):
+        server.said.append(server.child.stdout.readline())
+        assert server.said[-1], server.said
+    token = server.said[-1].strip().rpartition("?token=")[2]
+    assert '"token": "{}"'.format(token) in "".join(server.said) and len(token) == 32
+    return token
 
 
 def break_and_leave(session, program):
@@ -112,21 +135,32 @@ def test_unix_socket(debuggee, client, serve, any_python, tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
 def test_other_users_stay_outside(debuggee, serve, any_python):
     server = serve(debuggee(any_python), "--listen")
-    told = subprocess.run([sys.executable, "-c", STRANGER, str(server.address[1])], stdout=subprocess.PIPE, encoding="utf-8",
-                          timeout=DEADLINE, check=True).stdout
-    assert '"success":true' not in told.replace(" ", ""), told
-    open_server = serve(debuggee(any_python), "--listen", "--any-user")
-    told = subprocess.run([sys.executable, "-c", STRANGER, str(open_server.address[1])], stdout=subprocess.PIPE,
-                          encoding="utf-8", timeout=DEADLINE, check=True).stdout
-    assert '"success":true' in told.replace(" ", ""), told
+    answer = stranger(server)
+    assert not answer["success"] and "token" in answer["message"]
+    assert not stranger(server, "0" * 32)["success"]
+    assert stranger(server, made_token(server))["success"]
+    assert stranger(serve(debuggee(any_python), "--listen", "--any-user"))["success"]
 
 
-def test_other_addresses_need_a_token(debuggee, any_python):
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
+def test_other_addresses_need_a_token(debuggee, client, serve, any_python, address):
+    """Of everybody, this user's clients on this machine, too."""
     program = debuggee(any_python)
-    for address in ("0.0.0.0:0", "[::]:0"):
-        done = subprocess.run([PROBING, "-t", str(program.pid), "debug", "--listen", "--address", address], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=DEADLINE, encoding="utf-8", stdin=subprocess.DEVNULL)
-        assert done.returncode != 0 and "token" in done.stderr
+    server = serve(program, "--listen", address=address)
+    here = ("127.0.0.1", server.address[1])
+    session = client(Socket(here))
+    session.initialize()
+    assert "token" in session.refused("attach", {})
+    session.close()
+    session = client(Socket(here))
+    session.attach(token=made_token(server))
+    break_and_leave(session, program)
+
+
+def test_other_addresses_are_not_for_any_user(debuggee, any_python):
+    done = subprocess.run([PROBING, "-t", str(debuggee(any_python).pid), "debug", "--listen", "--any-user", "--address", "0.0.0.0:0"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE, encoding="utf-8", stdin=subprocess.DEVNULL)
+    assert done.returncode != 0 and "not loopback" in done.stderr
 
 
 @pytest.mark.parametrize("given", [None, "", "wrong", TOKEN + "x", TOKEN[:-1], TOKEN])

@@ -2,3 +2,4 @@
 # Most need root, to become two ordinary users and to have namespaces of their own; without it they are skipped.
 EXTRA_DIST += %D%/conftest.py %D%/parties.py
 PYTESTS += %D%/test_installed.py %D%/test_users.py
+PYTESTS += %D%/test_debug_doors.py
