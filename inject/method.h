@@ -1,6 +1,6 @@
 /*
  * The steps of method I, each in a file of its own, and what they hand on:
- * preflight.c (may it be?), places.c (addresses of the target's functions, and of those that a
+ * preflight.c and seccomp.c (may it be?), places.c (addresses of the target's functions, and of those that a
  * borrowed thread must not be in), choose.c and stack.c (a thread), borrow.c (the stop), deliver.c
  * (the library's way in, and the wait), inject.c (their order).
  */
@@ -23,6 +23,11 @@ bool prb_inject_untraced(struct prb_proc *proc, struct prb_error *err);
 long long prb_inject_status(const char *status, const char *key, int base);
 /* Take the target for this tool alone, up to `wait` seconds; the descriptor, or -1 (BUSY). */
 int prb_inject_lock(struct prb_proc *proc, double wait, struct prb_error *err);
+
+/* ---- seccomp.c ---- */
+
+/* Whether what confines it lets a library in; status: its /proc status text. */
+bool prb_seccomp_allows(pid_t pid, const char *status, struct prb_error *err);
 
 /* ---- places.c ---- */
 

@@ -1,6 +1,6 @@
 /*
  * Whether a process may be entered, asked before it is touched: each refusal is one cause and one
- * remedy.  From proc(5), ptrace(2), seccomp(2) and the head of its executable.
+ * remedy.  From proc(5), ptrace(2) and the head of its executable.
  */
 #include <elf.h>
 #include <errno.h>
@@ -110,42 +110,13 @@ static bool traced(pid_t pid, long long tracer, struct prb_error *err)
                                  "CPython from 3.14 on can be entered beside it");
 }
 
-/* A filter that was there when the program was started let it start: load libraries, make threads.
- * So it was when the parent has as many filters; one that came later may forbid anything. */
-static bool filter_inherited(const char *status)
-{
-    char path[40], text[4096];
-    snprintf(path, sizeof path, "/proc/%lld/status", prb_inject_status(status, "PPid", 10));
-    prb_read_text(path, text, sizeof text);
-    long long own = prb_inject_status(status, "Seccomp_filters", 10);
-    return own > 0 && prb_inject_status(text, "Seccomp_filters", 10) == own;
-}
-
-static bool seccomp_allows(pid_t pid, const char *status, struct prb_error *err)
-{
-    enum { STRICT = 1, FILTER = 2 };
-    long long mode = prb_inject_status(status, "Seccomp", 10);
-    if (mode == STRICT) {
-        prb_fail(err, PRB_UNSUPPORTED,
-                 "process %d is in seccomp's strict mode: it may do nothing but read and write",
-                 (int)pid);
-        return prb_error_remedy(err, "Look at it from outside: probing -t %d backtrace", (int)pid);
-    }
-    if (mode != FILTER || filter_inherited(status))
-        return true;
-    prb_fail(err, PRB_UNSUPPORTED,
-             "process %d has installed a seccomp filter, which may kill it for loading a library",
-             (int)pid);
-    return prb_error_remedy(err, "Start the job with PROBING=1");
-}
-
 static bool status_allows(struct prb_proc *proc, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     pid_t pid = prb_proc_pid(proc);
     if (!prb_proc_text(proc, "status", &text, err))
         return false;
-    return seccomp_allows(pid, text.data, err);
+    return prb_seccomp_allows(pid, text.data, err);
 }
 
 bool prb_inject_untraced(struct prb_proc *proc, struct prb_error *err)

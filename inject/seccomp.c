@@ -1,0 +1,124 @@
+/*
+ * Whether a seccomp filter lets a library in, seccomp(2).  /proc tells how many filters a process
+ * has, and neither since when nor what they do: that is followed from its ancestors.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "inject/method.h"
+#include "proc/source.h"
+
+#define GENERATIONS_MAX 256
+
+enum mode { NONE, STRICT, FILTER };
+
+/* ---- the ancestors ---- */
+
+static bool status_of(pid_t pid, char *out, size_t cap)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    return prb_read_text(path, out, cap) > 0;
+}
+
+static long long filters(const char *status)
+{
+    return prb_inject_status(status, "Seccomp_filters", 10);
+}
+
+/* What execve(2) makes anew and fork(2) hands on. */
+struct image {
+    dev_t device;
+    ino_t inode;
+    uint64_t code, stack;
+};
+
+/* False: we may not know. */
+static bool image_of(pid_t pid, struct image *out)
+{
+    char path[40], text[1024];
+    struct stat info;
+    struct prb_stat stat_;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    if (stat(path, &info) != 0)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (prb_read_text(path, text, sizeof text) <= 0 || !prb_stat_parse(text, &stat_))
+        return false;
+    *out = (struct image){info.st_dev, info.st_ino, stat_.startcode, stat_.startstack};
+    return out->stack != 0;
+}
+
+static bool same_image(pid_t a, pid_t b)
+{
+    struct image one, other;
+    /* What we may not know may be. */
+    return !image_of(a, &one) || !image_of(b, &other) ||
+           (one.device == other.device && one.inode == other.inode && one.code == other.code &&
+            one.stack == other.stack);
+}
+
+/*
+ * The eldest process of the line that has as many filters as the target: it installed the last of
+ * them, or was made after that.  *first_out: it is the first process that is seen here, init or a
+ * container's.
+ */
+static pid_t eldest(pid_t pid, const char *status, bool *first_out)
+{
+    char text[4096];
+    long long count = filters(status);
+    pid_t at = pid;
+    *first_out = false;
+    snprintf(text, sizeof text, "%s", status);
+    for (unsigned i = 0; i < GENERATIONS_MAX; i++) {
+        pid_t parent = (pid_t)prb_inject_status(text, "PPid", 10);
+        *first_out = parent == 0;
+        if (parent <= 0 || !status_of(parent, text, sizeof text) || filters(text) < count)
+            break;
+        at = parent;
+    }
+    return at;
+}
+
+/* We are in the same container, and it gave us as many: they are its own. */
+static bool is_containers(long long count)
+{
+    char text[4096];
+    return status_of(getpid(), text, sizeof text) && filters(text) == count;
+}
+
+/*
+ * A filter that was there when the program was started let it start: load libraries, make threads.
+ * One that came later may forbid anything, also to the children that were forked off since.
+ */
+static bool let_it_start(pid_t pid, const char *status)
+{
+    bool first;
+    long long count = filters(status);
+    if (count <= 0)
+        return false;
+    pid_t origin = eldest(pid, status, &first);
+    return (origin != pid && !same_image(origin, pid)) || (first && is_containers(count));
+}
+
+/* ---- the verdict ---- */
+
+bool prb_seccomp_allows(pid_t pid, const char *status, struct prb_error *err)
+{
+    long long mode = prb_inject_status(status, "Seccomp", 10);
+    if (mode == STRICT) {
+        prb_fail(err, PRB_UNSUPPORTED,
+                 "process %d is in seccomp's strict mode: it may do nothing but read and write",
+                 (int)pid);
+        return prb_error_remedy(err, "Look at it from outside: probing -t %d backtrace", (int)pid);
+    }
+    if (mode != FILTER || let_it_start(pid, status))
+        return true;
+    prb_fail(err, PRB_UNSUPPORTED,
+             "process %d, or the one that it was forked from, has installed a seccomp filter, "
+             "which may kill it for loading a library",
+             (int)pid);
+    return prb_error_remedy(err, "Start the job with PROBING=1");
+}
