@@ -1,7 +1,10 @@
 /*
  * How the library gets there, and what became of it: by its path where the target sees the same
  * file there, else through a sealed memory file that the new thread makes and we fill, else as a
- * file of the target's own root, which is removed once it is loaded.
+ * file of the target's own root, which is removed once it is loaded (carry.c).
+ *
+ * The page that we share with the new thread is the target's memory: any other of its threads may
+ * write whatever it likes there.  So nothing of it is done that was not to be done anyway.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,7 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -288,76 +290,6 @@ bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_pla
 
 /* ---- carrying it over ---- */
 
-#ifndef F_ADD_SEALS
-#define F_ADD_SEALS 1033
-#endif
-enum { SEALS = 0xf }; /* seal, shrink, grow, write */
-
-/* The process id that the target itself goes by. */
-static pid_t inner_pid(struct prb_proc *proc)
-{
-    PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    return prb_proc_tids(proc, &tasks, NULL) ? tasks.items[0].inner_tid : prb_proc_pid(proc);
-}
-
-/* The loader takes a name that it knows for the library that it has (glibc, _dl_map_object), and a
- * descriptor's number comes again: so no two names are alike.  A number, not "self": a debugger
- * that follows the loader opens it, too. */
-static void spell(char *path, size_t size, pid_t pid, int descriptor)
-{
-    uint32_t bits = 0;
-    if (getrandom(&bits, sizeof bits, 0) != sizeof bits)
-        bits = (uint32_t)time(NULL);
-    size_t used = (size_t)snprintf(path, size, "/proc/%d/fd/", (int)pid);
-    for (; bits && used + 16 < size; bits >>= 1)
-        used += (size_t)snprintf(path + used, size - used, bits & 1 ? "./" : "/");
-    snprintf(path + used, size - used, "%d", descriptor);
-}
-
-static bool fill_memory_file(const struct prb_delivery *delivery, struct prb_proc *proc,
-                             int descriptor, char *path, size_t size)
-{
-    char name[64];
-    snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)prb_proc_pid(proc), descriptor);
-    {
-        PRB_AUTO_FD int fd = open(name, O_RDWR | O_CLOEXEC);
-        if (fd < 0 || !prb_write_all(fd, delivery->bytes, delivery->len) ||
-            fcntl(fd, F_ADD_SEALS, SEALS) != 0)
-            return false;
-    }
-    spell(path, size, inner_pid(proc), descriptor);
-    char outside[PRB_STUB_PATH_MAX + 32];
-    snprintf(outside, sizeof outside, "/proc/%d/root%s", (int)prb_proc_pid(proc), path);
-    PRB_AUTO_FD int there = open(outside, O_RDONLY | O_CLOEXEC);
-    return there >= 0;
-}
-
-bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes, size_t len,
-                    char *path, size_t size, char *made, size_t made_size)
-{
-    static const char *const folders[] = {"/dev/shm", "/tmp", "/var/tmp"};
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    uint64_t number;
-    if (!prb_proc_text(proc, "status", &text, NULL) ||
-        getrandom(&number, sizeof number, 0) != sizeof number)
-        return false;
-    uid_t user = (uid_t)prb_inject_status(text.data, "Uid", 10);
-    gid_t group = (gid_t)prb_inject_status(text.data, "Gid", 10);
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        snprintf(path, size, "%s/.probing-%016llx%s", folders[i], (unsigned long long)number,
-                 suffix);
-        snprintf(made, made_size, "/proc/%d/root%s", (int)prb_proc_pid(proc), path);
-        PRB_AUTO_FD int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
-        if (fd < 0)
-            continue;
-        if (prb_write_all(fd, bytes, len) && (user == geteuid() || fchown(fd, user, group) == 0))
-            return true;
-        unlink(made);
-    }
-    *made = '\0';
-    return false;
-}
-
 static bool poke(struct prb_proc *proc, prb_addr addr, const void *bytes, size_t len)
 {
     struct iovec local = {(void *)bytes, len}, remote = {(void *)addr, len};
@@ -366,13 +298,13 @@ static bool poke(struct prb_proc *proc, prb_addr addr, const void *bytes, size_t
 
 /* The new thread waits for a file to open. */
 static bool carry_over(const struct prb_delivery *delivery, struct prb_proc *proc, prb_addr at,
-                       int descriptor, char *made, size_t made_size, struct prb_error *err)
+                       int descriptor, struct prb_file_there *file, struct prb_error *err)
 {
     char path[PRB_STUB_PATH_MAX] = "";
     uint32_t go = 1;
-    if ((descriptor < 0 || !fill_memory_file(delivery, proc, descriptor, path, sizeof path)) &&
+    if (!prb_fill_memory_file(delivery, proc, descriptor, path, sizeof path) &&
         !prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so", delivery->bytes,
-                        delivery->len, path, sizeof path, made, made_size)) {
+                        delivery->len, file)) {
         prb_fail(err, PRB_IO,
                  "the library could not be carried into the root of process %d: neither a memory "
                  "file nor a file in /dev/shm, /tmp or /var/tmp could be made",
@@ -380,6 +312,8 @@ static bool carry_over(const struct prb_delivery *delivery, struct prb_proc *pro
         return prb_error_remedy(err, "Copy %s to the same path in the target's root",
                                 delivery->library);
     }
+    if (file->made)
+        memcpy(path, file->path, sizeof file->path);
     if (!poke(proc, at + offsetof(struct prb_stub_page, path), path, sizeof path) ||
         !poke(proc, at + offsetof(struct prb_stub_page, go), &go, sizeof go))
         return prb_fail(err, PRB_GONE, "process %d ended", (int)prb_proc_pid(proc));
@@ -419,6 +353,13 @@ static bool overdue(const struct prb_stub_page *page, pid_t pid, struct prb_erro
     return prb_error_remedy(err, "Nothing is lost: it goes on when it can; ask again later");
 }
 
+/* The page is the target's own memory. */
+static bool lied(pid_t pid, struct prb_error *err)
+{
+    prb_fail(err, PRB_CORRUPT, "process %d changed what the new thread said", (int)pid);
+    return prb_error_remedy(err, "It does not want to be looked at: trust nothing that it tells");
+}
+
 bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *proc,
                         const struct prb_borrowed *borrowed, struct prb_stub_page *page,
                         struct prb_error *err)
@@ -426,7 +367,7 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
     prb_addr at = borrowed->base + PRB_STUB_PAGE;
     pid_t pid = prb_proc_pid(proc);
     struct prb_mem *mem = prb_proc_mem(proc, err);
-    char made[PATH_MAX] = "";
+    PRB_AUTO(prb_file_there) struct prb_file_there file = {0};
     bool good = mem != NULL, carried = false;
     int64_t begin = prb_clock_ns(), nap = 20000;
     for (;; nap = nap < 1000000 ? nap * 5 / 4 : nap) {
@@ -449,7 +390,8 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
         }
         if (page->progress == PRB_STUB_WAITS && !carried) {
             carried = true;
-            good = carry_over(delivery, proc, at, page->descriptor, made, sizeof made, err);
+            good = delivery->path[0] ? lied(pid, err)
+                                     : carry_over(delivery, proc, at, page->descriptor, &file, err);
             continue;
         }
         int64_t waited = prb_clock_ns() - begin;
@@ -460,7 +402,5 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
         }
         nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
     }
-    if (*made)
-        unlink(made);
     return good;
 }

@@ -2,7 +2,7 @@
  * The steps of method I, each in a file of its own, and what they hand on:
  * preflight.c and seccomp.c (may it be?), places.c (addresses of the target's functions, and of those that a
  * borrowed thread must not be in), choose.c and stack.c (a thread), borrow.c (the stop), deliver.c
- * (the library's way in, and the wait), inject.c (their order).
+ * and carry.c (the library's way in, and the wait), inject.c (their order).
  */
 #ifndef PRB_INJECT_METHOD_H
 #define PRB_INJECT_METHOD_H
@@ -166,10 +166,24 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
                         const struct prb_borrowed *borrowed, struct prb_stub_page *page,
                         struct prb_error *err);
 
-/* A file in the target's root that its user alone may read: path as the target sees it, made as we
- * do; to be unlinked. */
+/* ---- carry.c ---- */
+
+/* Fill the memory file that the target says it made, and seal it; path as the target opens it.
+ * False: it is no such file, or the kernel has no pidfd_getfd(2) (Linux 5.6). */
+bool prb_fill_memory_file(const struct prb_delivery *delivery, struct prb_proc *proc,
+                          int descriptor, char *path, size_t size);
+
+/* A file in the target's root, with its user's rights, that he alone may read. */
+struct prb_file_there {
+    bool made;
+    int folder;     /* it is removed through this, wherever the folder's path leads by then */
+    char name[64];  /* in the folder */
+    char path[128]; /* as the target sees it */
+};
 bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes, size_t len,
-                    char *path, size_t size, char *made, size_t made_size);
+                    struct prb_file_there *out);
+void prb_file_there_deinit(struct prb_file_there *file);
+PRB_DEFINE_AUTO(prb_file_there, struct prb_file_there, prb_file_there_deinit)
 
 /* ---- remote_exec.c ---- */
 

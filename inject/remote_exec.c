@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "inject/method.h"
+#include "proc/below.h"
 #include "py/py.h"
 
 #define WAIT_S 2.0
@@ -119,37 +120,40 @@ static char *write_script(const struct prb_delivery *delivery, const char *libra
 
 /* Files in the target's root, removed in the end. */
 struct files {
-    char library[PATH_MAX], script[PATH_MAX], answer[PATH_MAX]; /* as we see them; "": none */
+    struct prb_file_there library, script, answer;
 };
 
 static void remove_files(struct files *files)
 {
-    const char *const all[] = {files->library, files->script, files->answer};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (*all[i])
-            unlink(all[i]);
+    prb_file_there_deinit(&files->library);
+    prb_file_there_deinit(&files->script);
+    prb_file_there_deinit(&files->answer);
 }
 PRB_DEFINE_AUTO(files, struct files, remove_files)
 
 static bool put_files(struct door *door, const struct prb_delivery *delivery,
-                      const struct prb_inject_options *options, struct files *files, char *script,
-                      size_t size, struct prb_error *err)
+                      const struct prb_inject_options *options, struct files *files,
+                      struct prb_error *err)
 {
-    char library[PRB_STUB_PATH_MAX], answer[256];
     struct prb_proc *proc = door->proc;
-    memcpy(library, delivery->path, sizeof library);
-    bool good = *library || prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so",
-                                           delivery->bytes, delivery->len, library, sizeof library,
-                                           files->library, sizeof files->library);
-    good = good && prb_file_there(proc, ".answer", "", 0, answer, sizeof answer, files->answer,
-                                  sizeof files->answer);
+    bool good = delivery->path[0] || prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so",
+                                                    delivery->bytes, delivery->len, &files->library);
+    good = good && prb_file_there(proc, ".answer", "", 0, &files->answer);
+    const char *library = delivery->path[0] ? delivery->path : files->library.path;
     PRB_AUTO_FREE char *text =
-        good ? write_script(delivery, library, options->settings, answer) : NULL;
-    if (text && prb_file_there(proc, ".py", text, strlen(text), script, size, files->script,
-                               sizeof files->script))
+        good ? write_script(delivery, library, options->settings, files->answer.path) : NULL;
+    if (text && prb_file_there(proc, ".py", text, strlen(text), &files->script))
         return true;
     return prb_fail(err, PRB_IO, "no file can be made in /dev/shm, /tmp or /var/tmp of process %d",
                     (int)prb_proc_pid(proc));
+}
+
+/* What the script wrote into its answer; "": nothing yet, or the target put something else there. */
+static void read_answer(const struct files *files, char *said, size_t size)
+{
+    PRB_AUTO_FD int fd = prb_open_below(files->answer.folder, files->answer.name);
+    size_t len = fd < 0 ? 0 : prb_read_at(fd, said, size - 1, 0);
+    said[len] = '\0';
 }
 
 /* ---- asking ---- */
@@ -176,7 +180,7 @@ static bool await_answer(struct door *door, const struct files *files, double wa
     char said[240];
     pid_t pid = prb_proc_pid(door->proc);
     double begin = prb_clock_s();
-    while (prb_read_text(files->answer, said, sizeof said) <= 0) {
+    while (read_answer(files, said, sizeof said), !*said) {
         double waited = prb_clock_s() - begin;
         if (!prb_proc_check(door->proc, err))
             return false;
@@ -210,8 +214,7 @@ bool prb_inject_remote_exec(struct prb_proc *proc, struct prb_modules *modules,
     bool found = find_door(&door, &runtimes[0], err);
     prb_py_free(runtimes, count);
     PRB_AUTO(files) struct files files = {0};
-    char script[256];
-    return found && put_files(&door, delivery, options, &files, script, sizeof script, err) &&
-           ring(&door, mem, script, err) &&
+    return found && put_files(&door, delivery, options, &files, err) &&
+           ring(&door, mem, files.script.path, err) &&
            await_answer(&door, &files, options->wait > 0 ? options->wait : WAIT_S, err);
 }

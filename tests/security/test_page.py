@@ -1,0 +1,150 @@
+"""Hostile targets of a root-run `inject`: what they write to the page that both share, and where they lead the library."""
+
+import os
+import pty
+import shutil
+import subprocess
+import time
+
+import pytest
+
+import parties
+
+CORRUPT, TIMEOUT = 8, 13
+LIMIT_S = 15
+SECRET = "nobody but root writes here\n" * 5
+COVER = 'mount -t tmpfs none "$1" && shift && exec setpriv --reuid {0} --regid {0} --clear-groups "$@"'.format(parties.U)
+
+
+@pytest.fixture
+def open_folder(tmp_path_factory):
+    """A folder that everybody may enter."""
+    folder = tmp_path_factory.mktemp("open")
+    folder.chmod(0o755)
+    folder.parent.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def liar(users, installed, spawn, namespaces, open_folder):
+    """liar(*words, carried=False): as the first user; carried: in its mount namespace the library is not to be seen."""
+    program = str(open_folder / "liar")
+    built = os.path.join(parties.BUILD, "tests", "inject", "targets", "liar")
+    shutil.copy(built, program)
+    os.chmod(program, 0o755)
+
+    def start(*words, carried=False, **options):
+        if not carried:
+            return spawn([program, *words], user=users[0], **options)
+        return spawn([*namespaces("--mount"), "sh", "-c", COVER, "sh", installed.folder, program, *words], **options)
+
+    return start
+
+
+def inject(installed, job):
+    began = time.monotonic()
+    done = installed.run("-t", job.pid, "inject", "--force")
+    done.seconds = time.monotonic() - began
+    return done
+
+
+@pytest.fixture
+def protected(open_folder):
+    file = open_folder / "protected"
+    file.write_text(SECRET)
+    file.chmod(0o600)
+    return file
+
+
+@pytest.mark.parametrize("carried", [False, True], ids=["seen", "carried"])
+def test_descriptor_of_a_protected_file(liar, installed, protected, carried):
+    """O_PATH needs no right to a file: the tool must not write to it with its own."""
+    for _ in range(1 if carried else 3):
+        job = liar("progress", "2", protected, carried=carried)
+        done = inject(installed, job)
+        assert job.stdout.readline() == "lied\n"
+        assert protected.read_text() == SECRET
+        assert done.returncode in (CORRUPT, TIMEOUT) and done.seconds < LIMIT_S, (done.returncode, done.stderr, done.seconds)
+        job.kill()
+
+
+def test_descriptor_of_a_file_of_its_own(liar, installed, open_folder):
+    """What is not fresh memory is not written to: it may be anybody's mapped code by now."""
+    (open_folder / "own").mkdir(mode=0o777)
+    (open_folder / "own").chmod(0o777)
+    own = open_folder / "own" / "file"
+    job = liar("descriptor", own, carried=True)
+    inject(installed, job)
+    assert job.stdout.readline() == "lied\n"
+    assert own.stat().st_size == 0
+
+
+def test_descriptor_of_the_terminal(liar, installed):
+    master, slave = pty.openpty()
+    try:
+        job = liar("descriptor", "-", carried=True, stdin=slave)
+        inject(installed, job)
+        assert job.stdout.readline() == "lied\n"
+        os.set_blocking(master, False)
+        with pytest.raises(BlockingIOError):
+            os.read(master, 100)
+    finally:
+        os.close(slave)
+        os.close(master)
+
+
+# ---- where files are made ----
+
+ROOT = """
+set -e
+mount -t tmpfs none "$1"; cd "$1"
+mkdir -p usr proc dev tmp
+chmod 1777 tmp
+for name in lib lib64 bin; do [ -L /$name ] && cp -P /$name . || { mkdir $name; mount --bind /$name $name; }; done
+mount --bind /usr usr
+mount -t proc none proc
+ln -s "$2" dev/shm
+cp "$3" liar
+exec chroot --userspec=USER:USER . /liar idle
+""".replace("USER", str(parties.U))
+
+
+def test_a_link_that_leads_out_of_the_root(liar, installed, spawn, namespaces, open_folder):
+    """In the target's root /dev/shm is a link to a path, which is a folder of this machine, too."""
+    outside, root = open_folder / "outside", open_folder / "root"
+    outside.mkdir()
+    outside.chmod(0o777)
+    root.mkdir()
+    liar("idle")
+    job = spawn([*namespaces("--mount"), "sh", "-c", ROOT, "sh", root, outside, open_folder / "liar"])
+    made = outside.stat().st_mtime_ns
+    done = inject(installed, job)
+    assert outside.stat().st_mtime_ns == made and not list(outside.iterdir())
+    assert done.returncode != 0  # it has no descriptor left, to open the library with
+    assert subprocess.run(["ls", "-A", "/proc/{}/root/tmp".format(job.pid)], stdout=subprocess.PIPE).stdout == b""
+
+
+def test_a_folder_that_its_user_may_not_write(liar, installed, spawn, namespaces, open_folder):
+    """A user may put another folder in the place of /tmp, in a mount namespace of his own: his rights there are all we have."""
+    theirs = open_folder / "theirs"
+    theirs.mkdir()
+    theirs.chmod(0o755)
+    liar("idle")
+    cover = 'for at in /dev/shm /tmp /var/tmp; do mount --bind "$1" $at; done; shift; ' \
+            'exec setpriv --reuid {0} --regid {0} --clear-groups "$@"'.format(parties.U)
+    (theirs / "liar").write_bytes((open_folder / "liar").read_bytes())
+    (theirs / "liar").chmod(0o755)
+    job = spawn([*namespaces("--mount"), "sh", "-c", cover, "sh", theirs, "/tmp/liar", "idle"])
+    made = theirs.stat().st_mtime_ns
+    done = inject(installed, job)
+    assert theirs.stat().st_mtime_ns == made and done.returncode != 0, done.stderr
+
+
+def test_nothing_stays_of_a_target_that_dies(liar, installed):
+    """The library was made in its /dev/shm, and it died before it was loaded."""
+    ours = {name for name in os.listdir("/dev/shm")}
+    for _ in range(3):
+        job = liar("die", carried=True)
+        done = inject(installed, job)
+        assert done.returncode != 0 and job.wait(20) == -9, done.stderr
+    assert not [name for name in set(os.listdir("/dev/shm")) - ours if name.startswith(".probing-")]
