@@ -1,7 +1,7 @@
 """The build of the pip package (PEP 517), with nothing but the standard library.
 
-The wheel has the Python files of python/probing, the start-up hook probing.pth, and in probing/native/ the tool and its
-two libraries.  They are built with configure and make in a temporary folder, or taken from a build folder:
+The wheel has the Python files of python/probing, beside it the start-up hook (probing.pth and what it imports), and in
+probing/native/ the tool and its two libraries.  They are built with configure and make in a temporary folder, or taken from a build folder:
 
     pip install .                                    builds
     pip install . --config-settings=build=b          takes what `make python-native` made in b
@@ -26,6 +26,7 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 NATIVE = "probing/native/"
+START = ("_probing_hook.py", "_probing_rules.py", "probing.pth")
 BINARIES = ("probing", "libprobing.so.0", "libprobe.so")
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same input gives the same wheel
 
@@ -94,8 +95,9 @@ def contents(native):
         if os.path.isfile(path):
             with open(path, "rb") as text:
                 yield "probing/" + os.path.basename(path), 0o644, text.read()
-    with open(os.path.join(HERE, "probing.pth"), "rb") as hook:
-        yield "probing.pth", 0o644, hook.read()
+    for name in START:
+        with open(os.path.join(HERE, name), "rb") as hook:
+            yield name, 0o644, hook.read()
     for name in BINARIES:
         yield NATIVE + name, 0o755, stripped(os.path.join(native, name))
 

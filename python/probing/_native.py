@@ -5,6 +5,7 @@ with calls of this package in it pays next to nothing without a probe.
 """
 
 import os
+import stat
 import time
 
 TYPE_CHECKING = False
@@ -48,6 +49,53 @@ def _loaded_name(address):
     return found[0] if found else None
 
 
+def _fault_of(descriptor):
+    # type: (int) -> Optional[str]
+    from struct import unpack_from  # elf(5)
+
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        return "no regular file"
+    head = os.pread(descriptor, 64, 0)
+    if len(head) < 64 or head[:5] != b"\x7fELF\2":
+        return "no ELF file of 64 bits"
+    at, sections = unpack_from("=QQ", head, 32)
+    size, count, section_size, section_count = unpack_from("=HHHH", head, 54)
+    headers = os.pread(descriptor, 56 * count, at)
+    if size != 56 or count == 0 or len(headers) < size * count:
+        return "cut short"
+    tags = set()
+    for each in range(count):
+        kind, _, offset, _, _, length = unpack_from("=IIQQQQ", headers, each * size)
+        if kind in (1, 2) and offset + length > info.st_size:  # PT_LOAD, PT_DYNAMIC
+            return "cut short"
+        if kind == 2:
+            dynamic = os.pread(descriptor, min(length, 4096), offset)
+            tags.update(unpack_from("=q", dynamic, tag)[0] for tag in range(0, len(dynamic) - 15, 16))
+    # An interrupted copy may have its full length, and zeros at the end, where the section headers are.
+    last = os.pread(descriptor, section_size, sections + section_size * (section_count - 1)) if section_count else b"none"
+    whole = tags >= {5, 6, 10} and last.strip(b"\0")  # DT_STRTAB, DT_SYMTAB, DT_STRSZ
+    return None if whole else "not whole"
+
+
+def fault(path):
+    # type: (str) -> Optional[str]
+    """What is wrong with a library that the loader would die of, or wait for; None: it may try.
+
+    The loader maps what the headers say: a page behind the end of a file that was cut short is a SIGBUS.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a device may do something
+            return "no regular file"
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            return _fault_of(descriptor)
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError, OverflowError) as error:
+        return str(error)
+
+
 def library():
     # type: () -> str
     """libprobe.so: the mapped one where there is one (a second copy would be a second probe), else this package's."""
@@ -58,7 +106,7 @@ def library():
                 if len(words) < 6 or "libprobe.so" not in words[5] or int(words[2], 16):
                     continue
                 path, deleted, _ = words[5].partition(" (deleted)")
-                if os.path.basename(path) == "libprobe.so" and not deleted and os.path.exists(path):
+                if os.path.basename(path) == "libprobe.so" and not deleted and fault(path) is None:
                     return path
                 if os.path.basename(path) in ("libprobe.so", "memfd:libprobe.so"):
                     name = _loaded_name(int(words[0].partition("-")[0], 16))
@@ -66,7 +114,11 @@ def library():
                         return name
     except (OSError, ValueError):
         pass
-    return os.path.join(FOLDER, "libprobe.so")
+    path = os.path.join(FOLDER, "libprobe.so")
+    wrong = fault(path)
+    if wrong is not None:
+        raise ProbeError("libprobe.so cannot be loaded: {}: {}".format(path, wrong))
+    return path
 
 
 def _types():

@@ -246,23 +246,35 @@ def stripped_kb():
 
 
 def start_up(figures, options):
-    """The line that pip puts into site-packages, when no variable asks for the probe."""
+    """What pip puts into site-packages, when no variable asks for the probe, and when one asks for it in other programs."""
     code = ("import site, sys, time; folder = sys.argv[1]; before = set(sys.modules); began = time.perf_counter();"
-            "site.addsitedir(folder); print((time.perf_counter() - began) * 1e3, len(set(sys.modules) - before))")
+            "site.addsitedir(folder); print((time.perf_counter() - began) * 1e3, *set(sys.modules) - before)")
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PROBING", "PROBE"))}
+    source = os.path.join(HERE, "..", "..", "python")
     with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryDirectory() as hooked:
         with open(os.path.join(empty, "nothing.pth"), "w") as file:
             file.write("import os\n")
-        shutil.copy(os.path.join(HERE, "..", "..", "python", "probing.pth"), hooked)
-        times = {empty: [], hooked: []}
+        for path in glob.glob(os.path.join(source, "_probing_*.py")) + [os.path.join(source, "probing.pth")]:
+            shutil.copy(path, hooked)
+        shutil.copytree(os.path.join(source, "probing"), os.path.join(hooked, "probing"))
+        subprocess.run([sys.executable, "-m", "compileall", "-q", hooked], check=True)  # as pip does
+        cases = [(empty, None), (hooked, None)] + [(hooked, value) for value in ("0", "other.py", "regex:other[.]py$|^none", "regex:(other|none)")]
+        times = {case: [] for case in cases}
         for _ in range(options.rounds * 2):
-            for folder, kept in times.items():
-                told = subprocess.run([sys.executable, "-c", code, folder], stdout=subprocess.PIPE, env=variables, check=True)
-                milliseconds, modules = told.stdout.split()
-                assert modules == b"0", "the hook imports modules"
+            for (folder, value), kept in times.items():
+                told = subprocess.run([sys.executable, "-c", code, folder], stdout=subprocess.PIPE, check=True,
+                                      env=dict(variables, **({"PROBING": value} if value is not None else {})))
+                milliseconds, *modules = told.stdout.split()
+                assert value is not None or not modules, "the hook imports modules"
                 kept.append(float(milliseconds))
-        figures.bound("start-up hook, no variable set", statistics.median(times[hooked]) - statistics.median(times[empty]),
-                      "ms", 1)
+        nothing = statistics.median(times[empty, None])
+        for (_, value), kept in list(times.items())[1:]:
+            name = "start-up hook, " + ("no variable set" if value is None else "PROBING={} in another program".format(value))
+            milliseconds = statistics.median(kept) - nothing
+            if value and "(" in value:  # what it takes to import re
+                figures.add(name, milliseconds, "ms")
+            else:
+                figures.bound(name, milliseconds, "ms", 1)
 
 
 def ring_rows(figures, options):

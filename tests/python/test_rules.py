@@ -7,7 +7,8 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.environ.get("SRCDIR", "."), "python"))
 
-from probing import _rules  # noqa: E402
+import _probing_hook as _hook  # noqa: E402
+import _probing_rules as _rules  # noqa: E402
 
 LINES = [
     ("python train.py --lr 1", ("script", "train.py", ["--lr", "1"])),
@@ -93,7 +94,15 @@ def test_wrong_values_start_nothing_and_say_so(value):
     assert not decision.start and value in decision.complaint
 
 
-def test_probing_goes_before_probe():
-    assert _rules.wanted({"PROBE": "1", "PROBING": "0"}) == "PROBING"
-    assert _rules.wanted({"PROBE": "1"}) == "PROBE"
-    assert _rules.wanted({"PROBES": "1"}) is None
+@pytest.mark.parametrize("value, words", [(value, words) for value, words, _ in DECISIONS] + [
+    ("regex:train[.]py$", ["-m", "pkg.train"]), ("regex:.*x.p", ["x.py"]), ("regex:python", []), ("regex:", ["x.py"]), ("regex:a|x", ["x.py"]), ("regex:q|zqz[.]py$", ["x.py"]),
+    ("regex:q|(x)", ["x.py"]), ("regex:q[|]x", ["x.py"]),
+    ("regex:a\\.*b", ["ab"]), ("regex:a\\\\.*b", ["a\\b"]), ("regex:(?i)X", ["x.py"]), ("regex:q", ["x.py"]), ("regex:q.*zqz", ["q"])])
+def test_what_is_for_others_at_first_sight_is_so_by_the_rules(value, words, monkeypatch):
+    line = ["python"] + words
+    monkeypatch.setattr(sys, "orig_argv", line, raising=False)
+    if not _hook._is_for_others(value):
+        assert value not in ("0", "regex:q", "regex:q.*zqz", "regex:q|zqz[.]py$")
+        return
+    decision = _rules.decide(value, _rules.current())
+    assert (decision.start, decision.keep, decision.forked, decision.complaint) == (False, True, False, None)

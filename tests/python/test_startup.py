@@ -1,5 +1,6 @@
 """Which processes get a probe by PROBING, at what cost, and that nothing goes wrong without one."""
 
+import glob
 import json
 import os
 import re
@@ -50,6 +51,8 @@ def test_without_the_variable_nothing_starts(installed):
 def test_probe_is_the_older_name(installed):
     said, rows = installed.told(installed.within("starts.py"), PROBE="1")
     assert begun(said, rows) == ["self"]
+    said, rows = installed.told(installed.within("starts.py"), PROBE="1", PROBING="0")
+    assert begun(said, rows) == [] and said["variable"] == "0"
 
 
 def make_package(installed):
@@ -110,6 +113,31 @@ def test_the_tool_itself_is_left_alone(installed):
         pytest.skip("the tool's libraries are not in that root")
     done, rows = installed.run("-m", "probing", "--version", PROBING="2")
     assert done.stdout.startswith("probing ") and rows.pids == []
+
+
+# ---- whom it must not lead ----
+
+@pytest.fixture
+def in_venv(fresh, wheel):
+    """A virtual environment with the package: there it is found without the user's site, too."""
+    folder = os.path.join(fresh.folder, "venv")
+    subprocess.run(fresh.python.command("-m", "venv", "--without-pip", folder), check=True, timeout=package.DEADLINE)
+    (site,) = glob.glob(os.path.join(folder, "lib", "python*", "site-packages"))
+    package.unpack(wheel, site)
+    return os.path.join(folder, "bin", "python3")
+
+
+@pytest.mark.parametrize("switch", ["-I", "-E", "-uE"])
+def test_a_python_that_ignores_the_environment_ignores_these_variables(fresh, in_venv, switch):
+    mark = os.path.join(fresh.folder, "mark")
+    with open(os.path.join(fresh.folder, "first.py"), "w") as script:
+        script.write("open({!r}, 'w').close()\n".format(mark))
+    value = "init:{}+2".format(os.path.join(fresh.folder, "first.py"))
+    for variables in ({"PROBING": value}, {"PROBE": value}):
+        _, rows = fresh.run(command=[in_venv, switch, "-c", "pass"], **variables)
+        assert rows.pids == [] and not os.path.exists(mark)
+    _, rows = fresh.run(command=[in_venv, "-u", "-c", "pass"], PROBING=value)
+    assert len(rows.pids) == 1 and os.path.exists(mark)
 
 
 # ---- launchers ----
@@ -198,31 +226,82 @@ def test_workers_of_a_data_loader(with_torch, method, value):
 
 # ---- nothing breaks ----
 
-def spoil(fresh, name, text):
-    path = os.path.join(fresh.site, "probing", name)
-    if text is None:
-        os.remove(path)
-    else:
-        with open(path, "w") as file:
-            file.write(text)
+def gone(path):
+    os.remove(path)
 
 
-BROKEN = [
-    ("native/libprobe.so", None, "libprobe.so cannot be loaded"),
-    ("native/libprobe.so", "no library", "libprobe.so cannot be loaded"),
-    ("_native.py", "import no_such_module", None),
-    ("_rules.py", None, None),
-    ("_hook.py", "this is no Python", None),
-    ("__init__.py", "1 / 0", None),
-]
+def a_folder(path):
+    os.remove(path)
+    os.mkdir(path)
 
 
-@pytest.mark.parametrize("name, text, logged", BROKEN, ids=["{}-{}".format(name, "gone" if text is None else text[:12]) for name, text, _ in BROKEN])
-def test_a_broken_package_stops_nothing(fresh, name, text, logged):
-    spoil(fresh, name, text)
-    said, rows = fresh.told("starts.py", PROBING="2")
+def a_pipe(path):
+    os.remove(path)
+    os.mkfifo(path)
+
+
+def a_device(path):
+    os.remove(path)
+    os.symlink("/dev/zero", path)
+
+
+def a_link_to_itself(path):
+    os.remove(path)
+    os.symlink(os.path.basename(path), path)
+
+
+def unreadable(path):
+    os.chmod(path, 0)  # nothing to root, who reads it: then it is as whole as it was
+    if os.geteuid() == 0:
+        gone(path)
+
+
+def holding(data):
+    def write(path):
+        with open(path, "wb") as file:
+            file.write(data)
+    write.__name__ = repr(data[:17])[1:].strip("'")
+    return write
+
+
+def cut_at(share):
+    def cut(path):
+        os.truncate(path, int(os.path.getsize(path) * share))
+    cut.__name__ = "cut_at_{:g}".format(share)
+    return cut
+
+
+def zeros_from(share):
+    """What a copy leaves that took its room on the disk first."""
+    def blank(path):
+        size = os.path.getsize(path)
+        os.truncate(path, int(size * share))
+        os.truncate(path, size)
+    blank.__name__ = "zeros_from_{:g}".format(share)
+    return blank
+
+
+STRANGE = (gone, a_folder, a_pipe, a_link_to_itself, unreadable, holding(b""), holding(b"\0" * 4096), holding(b"raise SystemExit(3)"),
+           holding(b"this is no Python"), holding(b"1 / 0"), holding(b"class A(BaseException): pass\nraise A()"))
+BROKEN = [("native/libprobe.so", how) for how in STRANGE[:7] + (
+    a_device, holding(b"no library"), holding(b"\x7fELF\2"), *map(cut_at, (0.001, 0.1, 0.3, 0.5, 0.8, 0.99)), *map(zeros_from, (0.002, 0.3, 0.9)))]
+BROKEN += [(name, how) for name in ("../_probing_hook.py", "../_probing_rules.py", "__init__.py", "_native.py") for how in STRANGE]
+
+
+@pytest.mark.parametrize("name, how", BROKEN, ids=["{}-{}".format(os.path.basename(name), how.__name__) for name, how in BROKEN])
+def test_a_broken_package_stops_nothing(fresh, name, how):
+    how(os.path.join(fresh.site, "probing", name))
+    said, rows = fresh.told("starts.py", "alone", PROBING="2")
+    assert rows.pids == [] or name == "__init__.py"  # a folder without it is a package, too
+    assert not name.endswith(".so") or "libprobe.so cannot be loaded" in fresh.log()
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_line_that_was_cut_short_stops_nothing(fresh, share):
+    """Python itself says so, of any such file."""
+    cut_at(share)(os.path.join(fresh.site, "probing.pth"))
+    said, rows = fresh.told("starts.py", "alone", PROBING="1", quiet=False)
     assert rows.pids == []
-    assert logged is None or logged in fresh.log()
 
 
 def test_a_probe_that_refuses_is_a_line_in_the_log(fresh):
@@ -282,6 +361,12 @@ def test_without_the_variable_the_line_costs_far_less_than_a_millisecond(install
             "print(json.dumps(spent))").format(line())
     spent, _ = installed.told("-c", code)
     assert statistics.median(spent) < 0.001 and min(spent) < 0.0002
+
+
+@pytest.mark.parametrize("value", ["0", "other.py", "regex:other[.]py$", "regex:.*/other_[.]py"])
+def test_for_others_one_small_file_is_imported(installed, value):
+    code = "import sys; print(sorted(name for name in sys.modules if name != '_probing_hook'))"
+    assert installed.run("-c", code, PROBING=value)[0].stdout == installed.run("-c", code)[0].stdout
 
 
 def test_with_it_the_modules_are_few(installed):

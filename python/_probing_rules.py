@@ -1,6 +1,6 @@
 """Which processes PROBING (or the older PROBE) means: the value's forms, and what program this process runs.
 
-Nothing here has an effect; the start-up hook (_hook.py) acts on what `decide` answers.  At the time of the hook sys.argv
+Nothing here has an effect; the start-up hook (_probing_hook.py) acts on what `decide` answers.  At the time of the hook sys.argv
 is absent (CPython 3.6, 3.7) or still holds "-m" instead of the module, so the command line is read as the kernel has it.
 """
 
@@ -9,7 +9,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, List, Optional
+    from typing import List, Optional
 
 # The interpreter's own options that take a value, attached or as the next word (Python/getopt.c, initconfig.c).
 VALUED = "WXQ"
@@ -197,12 +197,3 @@ def decide(value, program):
     else:
         decision.start = value == program.script
     return decision
-
-
-def wanted(environ):
-    # type: (Dict[str, str]) -> Optional[str]
-    """The name of the variable that counts."""
-    for name in ("PROBING", "PROBE"):
-        if name in environ:
-            return name
-    return None

@@ -1,0 +1,142 @@
+"""The start-up hook: probing.pth calls `run` in every Python process that has PROBING or PROBE in its environment.
+
+It must not disturb any program: whatever goes wrong is a line in the log (probing/_log.py), nothing is printed, nothing raised.
+Nor may it cost a process that is not meant: this file stands beside the package and needs nothing that a Python at its start
+has not loaded; the rules come when they are asked, the package where a probe starts.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Optional
+
+AT_SECURE = 23  # getauxval(3)
+_ran = False
+
+
+def _is_shut():
+    # type: () -> bool
+    """Whether the environment must not lead this process: -I and -E say so, and rights that its caller does not have."""
+    if sys.flags.ignore_environment or os.geteuid() != os.getuid() or os.getegid() != os.getgid():
+        return True
+    try:
+        with open("/proc/self/auxv", "rb", 0) as vector:
+            words = vector.read(4096)
+    except PermissionError:  # such a process hides it
+        return True
+    except OSError:  # a root without /proc
+        return False
+    pairs = range(0, len(words) - 15, 16)
+    return any(int.from_bytes(words[at:at + 8], sys.byteorder) == AT_SECURE and any(words[at + 8:at + 16]) for at in pairs)
+
+
+def _words_of(pattern):
+    # type: (str) -> Optional[List[str]]
+    """What must stand somewhere for a pattern to match: "." stands for any letter; None: that is for re to know."""
+    words = pattern.strip("^$").replace("\\.", ".").replace("[.]", ".").replace(".*", ".").split(".")
+    plain = all(word.replace("_", "a").replace("-", "a").replace("/", "a").isalnum() for word in words if word)
+    return words if plain else None
+
+
+def _is_for_others(value):
+    # type: (str) -> bool
+    """Whether the command line shows it without the rules: a script's name or a plain pattern that it has not in it."""
+    if value in ("", "0"):
+        return True
+    if value.startswith("regex:"):
+        wanted = [_words_of(pattern) for pattern in value[6:].split("|")]
+    elif value.endswith(".py") and "/" not in value and ":" not in value:
+        wanted = [[value[:-3]]]  # of a module, too
+    else:
+        return False
+    line = getattr(sys, "orig_argv", None)
+    if line is None:  # before CPython 3.10
+        with open("/proc/self/cmdline", "rb") as text_of_it:
+            line = [os.fsdecode(text_of_it.read())]
+    text = "\0".join(line) + "\0" + (sys.executable or "") + ".py"
+    return all(words is not None and any(word not in text for word in words) for words in wanted)
+
+
+def _complain(text):
+    # type: (str) -> None
+    try:
+        from probing import _log
+
+        _log.write(text)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # sys.exit in a file that is not ours any more
+        pass
+
+
+def _start(how):
+    # type: (str) -> None
+    try:
+        from probing import _native
+
+        _native.start(how)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        _complain("{}: no probe: {}".format(how, str(error) or type(error).__name__))
+
+
+def _start_in_forks(how):
+    # type: (str) -> None
+    """os.fork leaves the child without the probe's threads; it gets its own."""
+    from probing import _native  # noqa: F401  its own hook comes first
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: _start(how))
+        return
+    # CPython 3.6 has only multiprocessing's own list.
+    from multiprocessing import util
+
+    util.register_after_fork(_start, lambda start: start(how))
+
+
+def _run_script(path):
+    # type: (str) -> None
+    """The SCRIPT of init:SCRIPT+MODE, before the program."""
+    try:
+        with open(path, "rb") as script:  # runpy wants sys.argv, which 3.6 and 3.7 do not have yet
+            exec(compile(script.read(), path, "exec"), {"__name__": "__probing_init__", "__file__": path})
+    except BaseException as error:  # sys.exit in it must not end the program, either
+        _complain("the script {} of PROBING ended with {}: {}".format(path, type(error).__name__, error))
+
+
+def _apply(value):
+    # type: (str) -> None
+    import _probing_rules as rules
+
+    decision = rules.decide(value, rules.current())
+    if not decision.keep:
+        for name in ("PROBING", "PROBE"):
+            os.environ.pop(name, None)
+    if decision.complaint:
+        _complain(decision.complaint)
+    how = "PROBING=" + value
+    if decision.forked:
+        _start_in_forks(how)
+    if decision.start:
+        _start(how)
+        if decision.init:
+            _run_script(decision.init)
+
+
+def run():
+    # type: () -> None
+    global _ran
+    value = os.environ.get("PROBING", os.environ.get("PROBE"))
+    if _ran or value is None or _is_shut():
+        return
+    _ran = True
+    try:
+        if not _is_for_others(value.strip()):
+            _apply(value)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        _complain("start-up: {}: {}".format(type(error).__name__, error))
