@@ -45,12 +45,16 @@ static void settings_changed(void)
     prb_crash_configure();
 }
 
-/* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else. */
+/* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else.
+ * Where the environment is not to be trusted it sets nothing: a setting names a program that is run.
+ */
 static void configure(const struct prb_place *place)
 {
     PRB_AUTO_FREE char *text = malloc(ENVIRONMENT_MAX);
     struct prb_error err;
-    long len = text ? prb_place_self("environ", text, ENVIRONMENT_MAX) : -1;
+    long len = -1;
+    if (text && !prb_environment_is_shut())
+        len = prb_place_self("environ", text, ENVIRONMENT_MAX);
     prb_settings_reset();
     for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
         if (!prb_settings_set_variable(at, &err))

@@ -1,12 +1,15 @@
 /*
  * LD_PRELOAD=libprobe.so: the one constructor of the library.  It does nothing unless the library
  * was preloaded, the program is a Python interpreter and the environment asks for a probe:
- * everything else that is started with the same environment (shells, compilers) is left alone.
+ * everything else that is started with the same environment (shells, compilers) is left alone.  A
+ * program with more rights than its caller (AT_SECURE) obeys no variable of his, whoever got the
+ * library into it; -I and -E mean Python's own variables, and the preloaded library runs already.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "inject/probe/start.h"
 
@@ -52,7 +55,7 @@ __attribute__((constructor)) static void preload(void)
 {
     struct prb_probe_call call = {
         .version = PRB_PROBE_START_VERSION, .size = sizeof call, .how = "preload"};
-    if (!is_wanted() || !dlsym(RTLD_DEFAULT, "Py_GetVersion"))
+    if (getauxval(AT_SECURE) || !is_wanted() || !dlsym(RTLD_DEFAULT, "Py_GetVersion"))
         return;
     prb_probe_start(&call); /* there is nobody to tell a failure */
     end_inheritance();

@@ -1,9 +1,11 @@
 /*
  * CPython's own switches against being debugged from outside: PYTHON_DISABLE_REMOTE_DEBUG (not
  * empty) and -X disable-remote-debug (documentation of 3.14, "Command line and environment", PEP
- * 768).  They are honoured on every version, from what the process was started with.
+ * 768).  They are honoured on every version, from what the process was started with.  And its
+ * switches against the environment: -I and -E.
  */
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "inject/probe/server.h"
 
@@ -26,8 +28,9 @@ static char takes_value(const char *cluster, const char **rest)
     return at ? *at : '\0';
 }
 
-/* arguments: "python\0-X\0…\0".  Those of the interpreter end at the script, -c or -m. */
-static bool named_in(const char *arguments, size_t len)
+/* Whether one of the interpreter's own options is it: a letter, and the value of one that takes one.
+ * arguments: "python\0-X\0…\0".  They end at the script, -c or -m. */
+static bool named_in(const char *arguments, size_t len, bool (*is_it)(char letter, const char *value))
 {
     const char *end = arguments + len;
     for (const char *at = arguments + strlen(arguments) + 1; at < end && *at == '-' && at[1];
@@ -41,18 +44,32 @@ static bool named_in(const char *arguments, size_t len)
             continue;
         }
         char letter = takes_value(at + 1, &value);
+        for (const char *flag = at + 1; *flag && (!value || flag + 1 < value); flag++)
+            if (is_it(*flag, ""))
+                return true;
         if (letter == 'c' || letter == 'm')
             return false;
         if (letter && !*value) {
             at += strlen(at) + 1;
             value = at;
         }
-        if (letter == 'X' && value < end && is_option(value))
+        if (letter && value < end && is_it(letter, value))
             return true;
         if (at >= end)
             return false;
     }
     return false;
+}
+
+static bool is_against_debugging(char letter, const char *value)
+{
+    return letter == 'X' && is_option(value);
+}
+
+static bool is_against_environment(char letter, const char *value)
+{
+    (void)value;
+    return letter == 'I' || letter == 'E';
 }
 
 static bool look(const char **why_out)
@@ -67,7 +84,7 @@ static bool look(const char **why_out)
     }
     len = prb_place_self("cmdline", text, TEXT_MAX);
     *why_out = "-X disable-remote-debug";
-    return len > 0 && named_in(text, (size_t)len);
+    return len > 0 && named_in(text, (size_t)len, is_against_debugging);
 }
 
 bool prb_remote_debug_is_off(const char **why_out)
@@ -80,4 +97,13 @@ bool prb_remote_debug_is_off(const char **why_out)
     looked = true;
     *why_out = why;
     return off;
+}
+
+bool prb_environment_is_shut(void)
+{
+    if (getauxval(AT_SECURE))
+        return true;
+    PRB_AUTO_FREE char *text = malloc(TEXT_MAX);
+    long len = text ? prb_place_self("cmdline", text, TEXT_MAX) : -1;
+    return len > 0 && strstr(text, "python") && named_in(text, (size_t)len, is_against_environment);
 }

@@ -5,3 +5,4 @@ EXTRA_DIST += %D%/conftest.py %D%/parties.py
 PYTESTS += %D%/test_installed.py %D%/test_users.py
 PYTESTS += %D%/test_debug_doors.py
 PYTESTS += %D%/test_confined.py
+PYTESTS += %D%/test_start.py

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/cleanup.h"
 #include "inject/probe/crash/crash.h"
@@ -60,9 +61,10 @@ bool prb_crash_may_hand_on(int signal)
 static bool try_program(const char *folder, const char *below)
 {
     char path[PATH_MAX];
+    struct stat info;
     int n = snprintf(path, sizeof path, "%s%s", folder, below);
     if (n < 0 || (size_t)n >= sizeof prb_crash_plan.program || path[0] != '/' ||
-        access(path, X_OK) != 0)
+        fstatat(AT_FDCWD, path, &info, 0) != 0 || !S_ISREG(info.st_mode) || access(path, X_OK) != 0)
         return false;
     memcpy(prb_crash_plan.program, path, (size_t)n + 1);
     return true;
@@ -110,7 +112,7 @@ static void find_program(void)
     if (prb_settings_get("probing.crash_program", given, sizeof given) > 0 &&
         try_program(given, ""))
         return;
-    if (!find_beside() && !find_in_path(getenv("PATH")))
+    if (!find_beside() && !find_in_path(secure_getenv("PATH")))
         find_in_path("/usr/local/bin:/usr/bin");
 }
 
@@ -129,6 +131,8 @@ static void copy_environment(void)
     if (prb_crash_plan.environment)
         return;
     prb_crash_plan.environment = none;
+    if (getauxval(AT_SECURE))
+        return; /* it is the caller's, and the writer has this process's rights */
     PRB_AUTO_FREE char *text = malloc(ENVIRONMENT_MAX);
     long len = text ? prb_place_self("environ", text, ENVIRONMENT_MAX) : -1;
     size_t count = 0;
