@@ -1,6 +1,6 @@
 /*
  * Finding folders of rings (ring/ring.h says where they may be).  Those of a live process are
- * looked for through its own root, with its own pid and user id, and taken only when they belong to
+ * looked for below its own root, with its own pid and user id, and taken only when they belong to
  * its user: in /tmp anybody can make any name.
  */
 #include "table/ring_folder.h"
@@ -10,7 +10,10 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "proc/below.h"
 #include "ring/folder.h"
 
 #define PATH_ROOM (2 * PRB_RING_PATH_MAX)
@@ -92,19 +95,18 @@ static bool owner_of(struct prb_proc *proc, struct owner *out)
     return true;
 }
 
-static int open_folder(const struct owner *owner, const char *data)
+/* Whoever made the folder, and the links before it: only what its user owns counts. */
+static int open_folder(const struct owner *owner, int root, const char *data)
 {
     char path[PATH_ROOM];
     struct stat st;
-    if (snprintf(path, sizeof path, "/proc/%d/root%s/%d-%" PRIu64, (int)owner->pid, data,
-                 owner->inner_pid, owner->started) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/%d-%" PRIu64, data, owner->inner_pid, owner->started) >=
+        (int)sizeof path)
         return -1;
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0 || st.st_uid != owner->uid)
+    PRB_AUTO_FD int found = prb_folder_below(root, path);
+    if (found < 0 || fstat(found, &st) != 0 || st.st_uid != owner->uid)
         return -1;
-    int found = fd;
-    fd = -1;
-    return found;
+    return openat(found, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 int prb_ring_folder_of(struct prb_proc *proc)
@@ -112,73 +114,168 @@ int prb_ring_folder_of(struct prb_proc *proc)
     struct owner owner;
     if (!prb_proc_exists(proc) || !owner_of(proc, &owner))
         return -1;
-    int fd = owner.data[0] == '/' ? open_folder(&owner, owner.data) : -1;
+    PRB_AUTO_FD int root = prb_root_open(owner.pid);
+    if (root < 0)
+        return -1;
+    int fd = owner.data[0] == '/' ? open_folder(&owner, root, owner.data) : -1;
     for (size_t i = 0; fd < 0 && i < PRB_RING_PLACES; i++) {
         char data[PRB_RING_PATH_MAX];
         prb_ring_place(i, owner.inner_uid, owner.user_namespace, data);
-        fd = open_folder(&owner, data);
+        fd = open_folder(&owner, root, data);
     }
     return fd;
 }
 
 /* ---- an ended one ---- */
 
-/* The newest folder of a pid in a DATA_DIR: *started_out grows, and the folder in *best is
- * replaced. */
-static void look_in(const char *data_path, pid_t wanted, uint64_t *started_out, int *best)
+#define OWNERS_MAX 16
+
+/* The newest folder of the pid that a user left. */
+struct left {
+    uid_t owner;
+    uint64_t started;
+    int folder;
+    char path[PATH_ROOM];
+};
+
+struct search {
+    pid_t pid;
+    uint64_t now; /* clock ticks since boot: a process cannot have begun later */
+    struct left left[OWNERS_MAX];
+    size_t count;
+};
+
+static void search_end(struct search *search)
 {
-    PRB_AUTO_FD int data = open(data_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    PRB_AUTO(dir) DIR *dir = opendir(data_path);
-    for (struct dirent *entry; data >= 0 && dir && (entry = readdir(dir));) {
+    for (size_t i = 0; i < search->count; i++)
+        if (search->left[i].folder >= 0)
+            close(search->left[i].folder);
+}
+PRB_DEFINE_AUTO(search, struct search, search_end)
+
+static void found(struct search *search, const struct left *one)
+{
+    size_t i = 0;
+    while (i < search->count && search->left[i].owner != one->owner)
+        i++;
+    if (i == OWNERS_MAX || (i < search->count && search->left[i].started >= one->started)) {
+        close(one->folder);
+        return;
+    }
+    if (i < search->count)
+        close(search->left[i].folder);
+    else
+        search->count++;
+    search->left[i] = *one;
+}
+
+/* Folders of the pid in a DATA_DIR, of the user who owns it. */
+static void look_in(struct search *search, int data, uid_t owner, const char *data_path)
+{
+    int copy = openat(data, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    PRB_AUTO(dir) DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!dir && copy >= 0)
+        close(copy);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        struct left one = {.owner = owner};
+        struct stat st;
         pid_t pid;
-        uint64_t started;
-        if (!prb_ring_folder_name(entry->d_name, &pid, &started) || pid != wanted ||
-            started < *started_out)
+        if (!prb_ring_folder_name(entry->d_name, &pid, &one.started) || pid != search->pid ||
+            one.started > search->now)
             continue;
-        int fd = openat(data, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
+        if (snprintf(one.path, sizeof one.path, "%s/%s", data_path, entry->d_name) >=
+            (int)sizeof one.path)
             continue;
-        if (*best >= 0)
-            close(*best);
-        *best = fd;
-        *started_out = started;
+        PRB_AUTO_FD int fd = openat(data, entry->d_name,
+                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == owner) {
+            one.folder = PRB_STEAL_FD(fd);
+            found(search, &one);
+        }
     }
 }
 
-/* Every probing-UID and probing-UID-NAMESPACE below a place: those that may be opened count. */
-static void look_below(const char *place, pid_t pid, uint64_t *started, int *best)
+/* "probing-UID" or "probing-UID-NAMESPACE", the user as that namespace numbers him. */
+static bool data_dir_name(const char *name, unsigned *uid_out, bool *namespace_out)
+{
+    char *end;
+    if (strncmp(name, "probing-", 8) != 0 || name[8] < '0' || name[8] > '9')
+        return false;
+    *uid_out = (unsigned)strtoul(name + 8, &end, 10);
+    *namespace_out = *end == '-';
+    return end[end[0] == '-' ? 1 + strspn(end + 1, "0123456789") : 0] == '\0';
+}
+
+/*
+ * Anybody can make any name there: a folder is its user's when he owns it, and nobody else may
+ * write to it.  Ours count, for root those of others, too.
+ */
+static void look_below(struct search *search, const char *place)
 {
     PRB_AUTO(dir) DIR *dir = opendir(place);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         char path[PATH_ROOM];
-        if (strncmp(entry->d_name, "probing-", 8) != 0 || !entry->d_name[8] ||
-            entry->d_name[8 + strspn(entry->d_name + 8, "0123456789-")])
+        struct stat st;
+        unsigned uid;
+        bool has_namespace;
+        if (!data_dir_name(entry->d_name, &uid, &has_namespace))
             continue;
         snprintf(path, sizeof path, "%s/%s", place, entry->d_name);
-        look_in(path, pid, started, best);
+        PRB_AUTO_FD int data = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (data < 0 || fstat(data, &st) != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
+            continue;
+        if (st.st_uid == geteuid() || (geteuid() == 0 && !has_namespace && st.st_uid == uid))
+            look_in(search, data, st.st_uid, path);
     }
+}
+
+/* Where its user told that they are. */
+static void look_at_setting(struct search *search)
+{
+    const char *path = getenv(PRB_RING_DATA_VARIABLE);
+    struct stat st;
+    PRB_AUTO_FD int data =
+        path && *path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (data >= 0 && fstat(data, &st) == 0)
+        look_in(search, data, st.st_uid, path);
+}
+
+static uint64_t ticks_since_boot(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return ((uint64_t)now.tv_sec + 1) * (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+/* Of two users one may have made it up: the caller says which. */
+static int several(const struct search *search, const char *spec, struct prb_error *err)
+{
+    const struct left *a = &search->left[0], *b = &search->left[1];
+    prb_fail(err, PRB_NOT_FOUND, "%zu users left tables of a process %s", search->count, spec);
+    prb_error_remedy(err, "Name the folder: -t %.200s of user %u, -t %.200s of user %u", a->path,
+                     (unsigned)a->owner, b->path, (unsigned)b->owner);
+    return -1;
 }
 
 int prb_ring_folder_ended(const char *spec, struct prb_error *err)
 {
-    uint64_t started = 0;
-    int best = -1;
     if (spec[strspn(spec, "0123456789")]) {
-        best = open(spec, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (best < 0)
+        int folder = open(spec, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0)
             prb_fail_sys(err, errno, "%s", spec);
-        return best;
+        return folder;
     }
-    const char *data = getenv(PRB_RING_DATA_VARIABLE);
-    pid_t pid = (pid_t)strtol(spec, NULL, 10);
-    if (data && *data)
-        look_in(data, pid, &started, &best);
+    PRB_AUTO(search)
+    struct search search = {.pid = (pid_t)strtol(spec, NULL, 10), .now = ticks_since_boot()};
+    look_at_setting(&search);
     for (size_t i = 0; i < PRB_RING_PARENTS; i++)
-        look_below(prb_ring_parents[i], pid, &started, &best);
-    if (best < 0) {
-        prb_fail(err, PRB_NOT_FOUND,
-                 "there is no process %s, and none of that id left tables behind", spec);
-        prb_error_remedy(err, "`probing list` shows the Python processes of this machine");
-    }
-    return best;
+        look_below(&search, prb_ring_parents[i]);
+    if (search.count > 1)
+        return several(&search, spec, err);
+    if (search.count == 1)
+        return PRB_STEAL_FD(search.left[0].folder);
+    prb_fail(err, PRB_NOT_FOUND, "there is no process %s, and none of that id left tables behind",
+             spec);
+    prb_error_remedy(err, "`probing list` shows the Python processes of this machine");
+    return -1;
 }

@@ -6,8 +6,9 @@
 
 /* The folder of a live process, open; -1: it has none (now). */
 int prb_ring_folder_of(struct prb_proc *proc);
-/* Of an ended process of this user or machine, by its pid (the latest of several), or the folder's
- * own path.  -1: err. */
+/* Of an ended process, by its pid (the latest of several), or the folder's own path.  By pid only
+ * this user's count, and for root each user's own; -1: err, NOT_FOUND also where two users left
+ * some. */
 int prb_ring_folder_ended(const char *spec, struct prb_error *err);
 
 #endif

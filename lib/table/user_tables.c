@@ -19,6 +19,8 @@
 struct user_table {
     struct prb_table table; /* first */
     struct prb_ring_reader *reader;
+    uid_t owner; /* of its folder */
+    bool ended;  /* nothing but its place says whose it is */
     struct prb_column columns[PRB_RING_COLUMNS_MAX + 1];
 };
 
@@ -73,8 +75,13 @@ static bool put_row(void *context, const struct prb_ring_value *values)
     return true;
 }
 
-static void warn(struct prb_rows *rows, const char *name, const struct prb_ring_counts *counts)
+static void warn(struct prb_rows *rows, const struct user_table *user,
+                 const struct prb_ring_counts *counts)
 {
+    const char *name = user->table.name;
+    if (user->ended && user->owner != geteuid())
+        prb_rows_warn(rows, SCHEMA ".%s was left by user %u, who may have written anything", name,
+                      (unsigned)user->owner);
     if (counts->broken)
         prb_rows_warn(rows,
                       SCHEMA ".%s: %llu parts of its file are broken, and their rows left out",
@@ -98,7 +105,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         filling.wanted[i] = prb_rows_wants(rows, filling.columns[i].name);
     if (!prb_ring_each(user->reader, put_row, &filling, &counts, err))
         return false;
-    warn(rows, user->table.name, &counts);
+    warn(rows, user, &counts);
     return true;
 }
 
@@ -134,13 +141,16 @@ struct prb_column prb_ring_sql_column(const struct prb_ring_column *column)
 }
 
 /* NULL: no ring, or one that cannot be shown. */
-static struct user_table *user_table_new(int folder, const char *file)
+static struct user_table *user_table_new(int folder, const char *file, bool ended)
 {
     PRB_AUTO(user_table) struct user_table *user = calloc(1, sizeof *user);
-    if (!user || !(user->reader = prb_ring_open(folder, file, NULL)) ||
+    struct stat st;
+    if (!user || fstat(folder, &st) != 0 || !(user->reader = prb_ring_open(folder, file, NULL)) ||
         !prb_ring_is_name(prb_ring_name(user->reader)) ||
         !prb_user_name_is_free(prb_ring_name(user->reader), NULL))
         return NULL;
+    user->owner = st.st_uid;
+    user->ended = ended;
     size_t count;
     const struct prb_ring_column *columns = prb_ring_columns(user->reader, &count);
     for (size_t i = 0; i < count; i++)
@@ -236,7 +246,7 @@ static bool list(struct prb_table_source *source, const struct prb_table *const 
         if (!is_ring(user, entry->d_name, &file))
             continue;
         user->seen[user->seen_count++] = file;
-        struct user_table *one = user_table_new(user->folder, entry->d_name);
+        struct user_table *one = user_table_new(user->folder, entry->d_name, !user->proc);
         if (one && has_name(user, one->table.name))
             user_table_free(one);
         else if (one)
