@@ -169,8 +169,11 @@ static bool open_process(struct prb_dap_session *session, pid_t pid, bool look,
     free(session->title);
     session->title = title_of(pid);
     if (look) {
+        if (host->ops->allows && !host->ops->allows(host, pid, err))
+            return false;
         struct prb_target *target = prb_target_open_pid(pid, err);
-        return target && look_at(session, target, err);
+        return target && look_at(session, target, err) &&
+               (!host->ops->allows || host->ops->allows(host, pid, err));
     }
     json_t *stopped = NULL;
     struct prb_dap_backend *backend = host->ops->claim(host, pid, session, &stopped, err);

@@ -62,21 +62,62 @@ static pid_t parent_of(pid_t pid)
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* The server's own target, what it started, and ranks of the same job. */
-static bool may_have(const struct prb_dap_server *server, pid_t pid)
+static bool has_group(const struct prb_ids *ids, gid_t group)
+{
+    for (unsigned i = 0; i < ids->more_count; i++)
+        if (ids->more[i] == group)
+            return true;
+    return ids->groups[0] == group;
+}
+
+/* Whether a process has no right that the target had when the server began.  The server may run
+ * with more rights than its clients; a program of another user, or one that can become another (its
+ * saved id is not the target's), would lend them those. */
+static bool has_no_more(const struct prb_dap_server *server, pid_t pid)
+{
+    const struct prb_ids *ours = &server->target_ids;
+    struct prb_ids its;
+    if (!prb_ids_of(pid, &its) || memcmp(its.users, ours->users, sizeof its.users) != 0 ||
+        memcmp(its.groups, ours->groups, sizeof its.groups) != 0 ||
+        ((its.permitted | its.effective) & ~(ours->permitted | ours->effective)) ||
+        its.user_namespace != ours->user_namespace)
+        return false;
+    for (unsigned i = 0; i < its.more_count; i++)
+        if (!has_group(ours, its.more[i]))
+            return false;
+    return true;
+}
+
+/* The server's own target, what it started, and ranks of the same job: those of one launcher, which
+ * init, who takes in all orphans, is not. */
+static bool is_of_job(const struct prb_dap_server *server, pid_t pid)
 {
     enum { GENERATIONS_MAX = 64 };
     pid_t mine = server->options->pid, at = pid;
-    if (!mine && !server->options->file)
-        return true;
-    for (int i = 0; i < GENERATIONS_MAX && at > 1; i++, at = parent_of(at))
+    for (int i = 0; mine && i < GENERATIONS_MAX && at > 1; i++, at = parent_of(at))
         if (at == mine)
             return true;
     struct prb_process_list *list = prb_process_list(NULL);
     const struct prb_process *one = listed(list, pid), *own = listed(list, mine);
-    bool rank = one && own && one->rank >= 0 && own->rank >= 0 && one->ppid == own->ppid;
+    bool rank = one && own && one->rank >= 0 && own->rank >= 0 && one->ppid == own->ppid &&
+                own->ppid > 1;
     prb_process_list_free(list);
     return rank;
+}
+
+static bool allows(struct prb_dap_host *host, pid_t pid, struct prb_error *err)
+{
+    const struct prb_dap_server *server = (struct prb_dap_server *)host;
+    if (!server->options->pid && !server->options->file)
+        return true;
+    if (!is_of_job(server, pid))
+        return prb_fail(err, PRB_PERMISSION,
+                        "this server is about process %d, and %d is none of its job",
+                        (int)server->options->pid, (int)pid);
+    return has_no_more(server, pid) ||
+           prb_fail(err, PRB_PERMISSION,
+                    "process %d has other rights than process %d had when this server began",
+                    (int)pid, (int)server->options->pid);
 }
 
 static bool open_held(struct prb_dap_server *server, struct prb_dap_held *held,
@@ -106,36 +147,6 @@ static struct prb_dap_held *find_settled(struct prb_dap_server *server, pid_t pi
             break;
     }
     return held;
-}
-
-static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
-                                     struct prb_dap_session *session, json_t **stopped_out,
-                                     struct prb_error *err)
-{
-    struct prb_dap_server *server = (struct prb_dap_server *)host;
-    *stopped_out = NULL;
-    if (!may_have(server, pid))
-        return PRB_NULL(prb_fail(err, PRB_PERMISSION,
-                                 "this server is about process %d, and %d is none of its job",
-                                 (int)server->options->pid, (int)pid));
-    pthread_mutex_lock(&server->lock);
-    struct prb_dap_held *held = find_settled(server, pid);
-    bool busy = held && (held->owner || !held->backend), kept = held && !busy;
-    if (!held && (held = find(server, 0)))
-        *held = (struct prb_dap_held){.pid = pid, .server = server};
-    if (held && !busy)
-        held->owner = session;
-    if (kept && held->stopped)
-        *stopped_out = json_incref(held->stopped);
-    pthread_mutex_unlock(&server->lock);
-    if (busy || !held) {
-        prb_fail(err, PRB_BUSY,
-                 busy ? "process %d is being debugged by another client of this server"
-                      : "too many processes are debugged here for process %d",
-                 (int)pid);
-        return PRB_NULL(prb_error_remedy(err, "disconnect the other one first"));
-    }
-    return kept || open_held(server, held, err) ? held->backend : NULL;
 }
 
 static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, json_t *stopped,
@@ -168,7 +179,43 @@ static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, 
     pthread_mutex_unlock(&server->lock);
 }
 
-const struct prb_dap_host_ops prb_dap_host_server = {.claim = claim, .release = release};
+static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
+                                     struct prb_dap_session *session, json_t **stopped_out,
+                                     struct prb_error *err)
+{
+    struct prb_dap_server *server = (struct prb_dap_server *)host;
+    *stopped_out = NULL;
+    if (!allows(host, pid, err))
+        return NULL;
+    pthread_mutex_lock(&server->lock);
+    struct prb_dap_held *held = find_settled(server, pid);
+    bool busy = held && (held->owner || !held->backend), kept = held && !busy;
+    if (!held && (held = find(server, 0)))
+        *held = (struct prb_dap_held){.pid = pid, .server = server};
+    if (held && !busy)
+        held->owner = session;
+    if (kept && held->stopped)
+        *stopped_out = json_incref(held->stopped);
+    pthread_mutex_unlock(&server->lock);
+    if (busy || !held) {
+        prb_fail(err, PRB_BUSY,
+                 busy ? "process %d is being debugged by another client of this server"
+                      : "too many processes are debugged here for process %d",
+                 (int)pid);
+        return PRB_NULL(prb_error_remedy(err, "disconnect the other one first"));
+    }
+    if (!kept && !open_held(server, held, err))
+        return NULL;
+    struct prb_dap_backend *backend = held->backend;
+    if (allows(host, pid, err)) /* it may have begun another program meanwhile */
+        return backend;
+    json_decref(*stopped_out);
+    *stopped_out = NULL;
+    release(host, backend, NULL, false);
+    return NULL;
+}
+
+const struct prb_dap_host_ops prb_dap_host_server = {.allows = allows, .claim = claim, .release = release};
 
 bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
 {

@@ -238,16 +238,28 @@ static void warn_of_time_out(struct prb_dap_server *server)
     json_decref(answer);
 }
 
+/* A client gets the target's rights: the user who has just those may be let in, which another id
+ * of the target, a capability or what keeps its user from tracing it (its /proc is root's) undo. */
+static void know_target(struct prb_dap_server *server, pid_t pid)
+{
+    struct prb_ids *ids = &server->target_ids;
+    struct stat status;
+    char folder[32];
+    snprintf(folder, sizeof folder, "/proc/%d", (int)pid);
+    server->target_uid = geteuid();
+    if (pid && prb_ids_of(pid, ids) && stat(folder, &status) == 0 &&
+        prb_ids_all_alike(ids->users) && prb_ids_all_alike(ids->groups) && !ids->permitted &&
+        status.st_uid == ids->users[0])
+        server->target_uid = ids->users[0];
+}
+
 static bool run(struct prb_dap_server *server, struct prb_error *err)
 {
     const struct prb_dap_listen_options *options = server->options;
     PRB_AUTO_FD int target = options->pid ? (int)syscall(SYS_pidfd_open, options->pid, 0) : -1;
-    char folder[32];
-    struct stat status;
     if (options->pid && target < 0 && errno == ESRCH)
         return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)options->pid);
-    snprintf(folder, sizeof folder, "/proc/%d", (int)options->pid);
-    server->target_uid = options->pid && stat(folder, &status) == 0 ? status.st_uid : geteuid();
+    know_target(server, options->pid);
     if ((options->file || options->pid) && !can_be_opened(options, err))
         return false;
     if (!prb_dap_server_bind(server, err))

@@ -7,6 +7,7 @@
 
 #include "dap/dap.h"
 #include "dap/session/session.h"
+#include "proc/ids.h"
 
 #define PRB_DAP_SESSIONS_MAX 64
 #define PRB_DAP_TOKEN_BYTES 16 /* of chance in a token that is made, two digits each */
@@ -44,7 +45,8 @@ struct prb_dap_server {
     char address[128]; /* as clients reach it */
     enum prb_dap_door door;
     char made[2 * PRB_DAP_TOKEN_BYTES + 1]; /* the token, where none was given */
-    uid_t target_uid;
+    struct prb_ids target_ids; /* as the target was when the server began; all 0: it has none */
+    uid_t target_uid;          /* whose clients come in beside ours; ours, where the target has more rights than a user */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct prb_dap_held held[PRB_DAP_SESSIONS_MAX];

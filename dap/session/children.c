@@ -128,7 +128,7 @@ void prb_dap_children_look(struct prb_dap_session *session, struct prb_dap_child
         const struct prb_process *one = &list->items[i];
         bool child = wants(session, "subProcess") && descends(list, one, own->pid);
         bool rank = wants(session, "ranks") && one != own && one->rank >= 0 && own->rank >= 0 &&
-                    one->ppid == own->ppid;
+                    one->ppid == own->ppid && own->ppid > 1;
         if ((child || rank) && !is_helper(one) && is_new(children, one->pid))
             tell(session, one, child);
     }

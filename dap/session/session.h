@@ -38,6 +38,8 @@ struct prb_dap_host {
     const char *address; /* "HOST:PORT" where the server listens, or NULL (stdio, Unix socket) */
 };
 struct prb_dap_host_ops {
+    /* Whether this host's clients may see a process at all; NULL: every one.  PERMISSION. */
+    bool (*allows)(struct prb_dap_host *host, pid_t pid, struct prb_error *err);
     /* The back end of a process: opened, or the one that was kept; *stopped_out: the body of the event it stands at, a
      * new reference or NULL.  BUSY: another client debugs it. */
     struct prb_dap_backend *(*claim)(struct prb_dap_host *host, pid_t pid, struct prb_dap_session *session,

@@ -1,6 +1,7 @@
 # Attacks: by another user, by a hostile target on a root-run tool, by what somebody left on the way.  One file a subject.
 # Most need root, to become two ordinary users and to have namespaces of their own; without it they are skipped.
 EXTRA_DIST += %D%/conftest.py %D%/parties.py
+EXTRA_DIST += %D%/debugger.py
 PYTESTS += %D%/test_page.py
 PYTESTS += %D%/test_installed.py
 PYTESTS += %D%/test_users.py
@@ -8,3 +9,4 @@ PYTESTS += %D%/test_debug_doors.py
 PYTESTS += %D%/test_confined.py
 PYTESTS += %D%/test_start.py
 PYTESTS += %D%/test_rings.py
+PYTESTS += %D%/test_debug_rights.py
