@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/file.h"
@@ -127,6 +128,8 @@ static bool open_file(struct prb_dap_session *session, const struct wish *wish,
                       struct prb_error *err)
 {
     const struct prb_target_options options = {.exe = wish->exe, .sysroot = wish->sysroot};
+    struct stat status;
+    bool known = stat(wish->file, &status) == 0;
     struct prb_target *target = prb_target_open(wish->file, &options, err);
     const struct prb_target_info *info = target ? prb_target_info(target) : NULL;
     if (!target)
@@ -134,7 +137,11 @@ static bool open_file(struct prb_dap_session *session, const struct wish *wish,
     free(session->title);
     session->title = strdup(info->command ? info->command : wish->file);
     session->pid = info->kind == PRB_TARGET_PROCESS ? info->pid : 0;
-    return look_at(session, target, err);
+    if (!look_at(session, target, err))
+        return false;
+    if (known)
+        prb_dap_look_for(session->backend, status.st_uid, status.st_gid);
+    return true;
 }
 
 /* The pid behind a name; a process is opened to read it, nothing more. */

@@ -53,6 +53,8 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
  * event and context; events come from within calls.
  */
 struct prb_dap_backend *prb_dap_look_open(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
+/* What is looked at is a file of this user and group: root reads sources for it with their rights. */
+void prb_dap_look_for(struct prb_dap_backend *backend, uid_t user, gid_t group);
 static inline void prb_dap_backend_close(struct prb_dap_backend *backend)
 {
     if (backend)

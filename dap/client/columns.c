@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "proc/below.h"
 
 size_t prb_dap_utf16_units(const char *text, size_t len)
 {
@@ -23,13 +24,11 @@ size_t prb_dap_utf16_units(const char *text, size_t len)
 static bool read_source(const struct prb_dap_session *session, const char *path,
                         struct prb_buf *text)
 {
-    PRB_AUTO_FREE char *full = NULL;
     struct stat status;
-    int n = session->pid ? asprintf(&full, "/proc/%d/root%s", (int)session->pid, path)
-                         : asprintf(&full, "%s", path);
-    PRB_AUTO_FD int fd = n < 0 ? -1 : open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-        status.st_size > PRB_DAP_SOURCE_MAX)
+    PRB_AUTO_FD int root = session->pid ? -1 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    PRB_AUTO_FD int fd =
+        session->pid ? prb_open_as_target(session->pid, path) : prb_open_below(root, path);
+    if (fd < 0 || fstat(fd, &status) != 0 || status.st_size > PRB_DAP_SOURCE_MAX)
         return false;
     return prb_buf_read(text, fd, PRB_DAP_SOURCE_MAX);
 }

@@ -6,16 +6,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "proc/below.h"
+
 /* Whether a path names the same file for us as for the target. */
 static bool is_same_file(const struct prb_dap_session *session, const char *path)
 {
-    PRB_AUTO_FREE char *theirs = NULL;
     struct stat mine, its;
     if (path[0] != '/' || stat(path, &mine) != 0)
         return false;
-    if (!session->pid || asprintf(&theirs, "/proc/%d/root%s", (int)session->pid, path) < 0)
+    if (!session->pid)
         return true;
-    return stat(theirs, &its) != 0 || (its.st_dev == mine.st_dev && its.st_ino == mine.st_ino);
+    PRB_AUTO_FD int root = prb_root_open(session->pid);
+    return root < 0 || !prb_stat_below(root, path, &its) ||
+           (its.st_dev == mine.st_dev && its.st_ino == mine.st_ino);
 }
 
 static int number_for(struct prb_dap_session *session, const char *path)

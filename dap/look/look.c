@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 void *prb_dap_look_fail(struct prb_error *err, enum prb_code code, const char *format, ...)
 {
@@ -257,6 +258,21 @@ static bool look_has(const struct prb_dap_backend *backend, const char *name)
     return method((const struct prb_dap_look_state *)backend, name) != NULL;
 }
 
+/* A target that begins a program with other rights is not looked at with ours any more. */
+static bool is_as_before(const struct prb_dap_look_state *look, struct prb_error *err)
+{
+    struct prb_ids now;
+    if (!look->live || !look->guarded)
+        return true;
+    if (prb_ids_of(prb_target_info(look->target)->pid, &now) &&
+        memcmp(now.users, look->ids.users, sizeof now.users) == 0 &&
+        memcmp(now.groups, look->ids.groups, sizeof now.groups) == 0 &&
+        !(now.permitted & ~look->ids.permitted))
+        return true;
+    return prb_dap_look_fail(err, PRB_PERMISSION,
+                             "the process has other rights than when it was attached to");
+}
+
 static json_t *look_call(struct prb_dap_backend *backend, const struct prb_dap_call *call,
                          struct prb_error *err)
 {
@@ -267,9 +283,11 @@ static json_t *look_call(struct prb_dap_backend *backend, const struct prb_dap_c
                                  "%s: not without the probe in a live process", call->method);
     PRB_AUTO(json) json_t *none = call->arguments ? NULL : json_object();
     pthread_mutex_lock(&look->lock);
-    json_t *result = run(look, none ? none : call->arguments, err);
+    PRB_AUTO(json)
+    json_t *result = is_as_before(look, err) ? run(look, none ? none : call->arguments, err) : NULL;
+    bool good = result && is_as_before(look, err);
     pthread_mutex_unlock(&look->lock);
-    return result;
+    return good ? PRB_STEAL(result) : NULL;
 }
 
 static void look_close(struct prb_dap_backend *backend)
@@ -302,5 +320,20 @@ struct prb_dap_backend *prb_dap_look_open(struct prb_target *target, struct prb_
     look->target = target;
     look->live = kind == PRB_TARGET_PROCESS;
     look->first_handle = 1;
+    look->guarded = look->live && (!prb_ids_of(prb_target_info(target)->pid, &look->ids) ||
+                                   !prb_ids_all_alike(look->ids.users) ||
+                                   look->ids.users[0] != geteuid());
     return &look->base;
+}
+
+void prb_dap_look_for(struct prb_dap_backend *backend, uid_t user, gid_t group)
+{
+    struct prb_dap_look_state *look = (struct prb_dap_look_state *)backend;
+    if (look->live || geteuid() != 0 || user == 0)
+        return;
+    for (size_t i = 0; i < 4; i++) {
+        look->ids.users[i] = user;
+        look->ids.groups[i] = group;
+    }
+    look->guarded = true;
 }

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "dap/backend/backend.h"
 #include "dap/backend/native_frames.h"
+#include "proc/ids.h"
 
 #define PRB_DAP_LOOK_HANDLES_MAX 1000000 /* of one picture */
 #define PRB_DAP_LOOK_VALUE 1024          /* characters of a value in a list */
@@ -40,6 +41,8 @@ struct prb_dap_look_state {
     pthread_mutex_t lock;
     struct prb_target *target;
     bool live;
+    struct prb_ids ids; /* of a live target when it was opened; of a file's owner */
+    bool guarded;       /* we may more than a target with these ids */
     bool still; /* Python threads stop for a picture */
     struct prb_stacks *picture; /* NULL: a live target that is not paused */
     struct prb_dap_look_handle *handles;

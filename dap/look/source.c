@@ -1,10 +1,12 @@
-/* Exceptions, sources and modules of the look back end (look.h). */
+/* Exceptions, modules and sources of the look back end (look.h).  A source is read for a client that
+ * may be less than we are, by a name that the target wrote. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "dap/look/look.h"
+#include "proc/below.h"
 
 #define SOURCE_MAX (16 << 20) /* bytes of a file that is shown */
 #define TRACE_MAX 65536       /* bytes of a traceback's text */
@@ -87,39 +89,6 @@ json_t *prb_dap_look_exception_info(struct prb_dap_look_state *look, const json_
                              (long long)prb_dap_look_integer(arguments, "threadId", 0));
 }
 
-/* ---- sources ---- */
-
-/* As the target sees its files; of a core, ours are the nearest. */
-static int open_source(struct prb_dap_look_state *look, const char *path)
-{
-    PRB_AUTO_FREE char *full = NULL;
-    const struct prb_target_info *info = prb_target_info(look->target);
-    int n = look->live ? asprintf(&full, "/proc/%d/root%s", (int)info->pid, path)
-                       : asprintf(&full, "%s", path);
-    return n < 0 ? -1 : open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
-json_t *prb_dap_look_source(struct prb_dap_look_state *look, const json_t *arguments,
-                            struct prb_error *err)
-{
-    const char *path = prb_dap_look_string(arguments, "path");
-    struct stat info;
-    if (!path || *path != '/')
-        return prb_dap_look_fail(err, PRB_NOT_FOUND, "there is no file of %.200s",
-                                 path ? path : "that source");
-    PRB_AUTO_FD int fd = open_source(look, path);
-    if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
-        return prb_dap_look_fail(err, PRB_NOT_FOUND, "cannot open %.200s", path);
-    if (info.st_size > SOURCE_MAX)
-        return prb_dap_look_fail(err, PRB_UNSUPPORTED, "%.200s is too long", path);
-    PRB_AUTO_FREE char *text = malloc((size_t)info.st_size + 1);
-    ssize_t n = text ? pread(fd, text, (size_t)info.st_size, 0) : -1;
-    if (n < 0)
-        return prb_dap_look_fail(err, PRB_IO, "cannot read %.200s", path);
-    text[n] = 0;
-    return json_pack("{s:o, s:s}", "content", prb_dap_text(text), "mimeType", "text/x-python");
-}
-
 /* ---- modules ---- */
 
 struct modules {
@@ -181,4 +150,67 @@ json_t *prb_dap_look_loaded_sources(struct prb_dap_look_state *look, const json_
     (void)arguments;
     json_t *list = list_modules(look, true, err);
     return list ? json_pack("{s:o}", "sources", list) : NULL;
+}
+
+/* ---- sources ---- */
+
+static bool is_in_stacks(const struct prb_stacks *stacks, const char *path)
+{
+    for (size_t i = 0; stacks && i < stacks->thread_count; i++) {
+        const struct prb_thread *thread = &stacks->threads[i];
+        for (size_t j = 0; j < thread->frame_count; j++)
+            if (thread->frames[j].filename && strcmp(thread->frames[j].filename, path) == 0)
+                return true;
+    }
+    return false;
+}
+
+static bool is_of_module(struct prb_dap_look_state *look, const char *path)
+{
+    PRB_AUTO(json) json_t *list = list_modules(look, false, NULL);
+    bool found = false;
+    for (size_t i = 0; i < json_array_size(list) && !found; i++) {
+        const char *file = json_string_value(json_object_get(json_array_get(list, i), "path"));
+        found = file && strcmp(file, path) == 0;
+    }
+    return found;
+}
+
+/* As the target sees its files, with its user's rights; of a core, ours are the nearest, with the
+ * rights of whose it is. */
+static int open_source(const struct prb_dap_look_state *look, const char *path)
+{
+    struct prb_rights before;
+    if (look->live)
+        return prb_open_as_target(prb_target_info(look->target)->pid, path);
+    PRB_AUTO_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 || (look->guarded && !prb_rights_take(&look->ids, &before)))
+        return -1;
+    int fd = prb_open_below(root, path);
+    if (look->guarded)
+        prb_rights_give_back(&before);
+    return fd;
+}
+
+json_t *prb_dap_look_source(struct prb_dap_look_state *look, const json_t *arguments,
+                            struct prb_error *err)
+{
+    const char *path = prb_dap_look_string(arguments, "path");
+    struct stat info;
+    if (!path || *path != '/')
+        return prb_dap_look_fail(err, PRB_NOT_FOUND, "there is no file of %.200s",
+                                 path ? path : "that source");
+    if (!is_in_stacks(look->picture, path) && !is_of_module(look, path))
+        return prb_dap_look_fail(err, PRB_NOT_FOUND, "no frame and no module is of %.200s", path);
+    PRB_AUTO_FD int fd = open_source(look, path);
+    if (fd < 0 || fstat(fd, &info) != 0)
+        return prb_dap_look_fail(err, PRB_NOT_FOUND, "cannot open %.200s", path);
+    if (info.st_size > SOURCE_MAX)
+        return prb_dap_look_fail(err, PRB_UNSUPPORTED, "%.200s is too long", path);
+    PRB_AUTO_FREE char *text = malloc((size_t)info.st_size + 1);
+    ssize_t n = text ? pread(fd, text, (size_t)info.st_size, 0) : -1;
+    if (n < 0)
+        return prb_dap_look_fail(err, PRB_IO, "cannot read %.200s", path);
+    text[n] = 0;
+    return json_pack("{s:o, s:s}", "content", prb_dap_text(text), "mimeType", "text/x-python");
 }
