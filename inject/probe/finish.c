@@ -15,6 +15,8 @@
 #include "inject/probe/tables.h"
 
 #define PYTHON_MS 1000          /* for the GIL, and for code that still runs */
+#define EXIT_NS 50000000
+#define NS_PER_S 1000000000
 #define FAREWELL_NS 1000000000u /* for clients to take their last answers */
 
 static void answer_detach(struct prb_client *client)
@@ -51,6 +53,28 @@ static void say_farewell(struct prb_client *client, uint64_t until)
             (poll(&fd, 1, (int)((until - now) / 1000000 + 1)) < 0 && errno != EINTR))
             return;
     }
+}
+
+/*
+ * At exit(3), however the program comes to it: the socket's name goes, and nothing else, as threads
+ * still run.  After fork(2) the child has none.  What ends without exit(3) (a signal, _exit,
+ * execve) leaves it to the next probe of this user, which sweeps (place_make.c).
+ */
+__attribute__((destructor)) static void remove_socket(void)
+{
+    struct timespec until;
+    if (prb_server.owner != getpid())
+        return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += EXIT_NS;
+    until.tv_sec += until.tv_nsec / NS_PER_S;
+    until.tv_nsec %= NS_PER_S;
+    /* Whoever holds the lock may be a thread that waits for us. */
+    if (pthread_mutex_timedlock(&prb_server.lock, &until) != 0)
+        return;
+    if (prb_server.state == PRB_STATE_RUNS)
+        unlinkat(prb_server.place.folder, prb_server.place.name, 0);
+    pthread_mutex_unlock(&prb_server.lock);
 }
 
 void prb_server_finish(void)

@@ -28,6 +28,7 @@ PRB_BIND(dlsym, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_attr_setstacksize, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_getspecific, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_key_create, PRB_FIRST_GLIBC);
+PRB_BIND(pthread_mutex_timedlock, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_once, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_setspecific, PRB_FIRST_GLIBC);
 PRB_BIND(pthread_create, PRB_FIRST_GLIBC);

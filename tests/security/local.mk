@@ -10,3 +10,4 @@ PYTESTS += %D%/test_confined.py
 PYTESTS += %D%/test_start.py
 PYTESTS += %D%/test_rings.py
 PYTESTS += %D%/test_debug_rights.py
+PYTESTS += %D%/test_leftovers.py
