@@ -110,9 +110,12 @@ static bool bind_local(struct prb_dap_server *server, struct prb_error *err)
 {
     const char *path = server->options->address;
     struct sockaddr_un *place = &server->place.local;
-    if (strlen(path) >= sizeof place->sun_path)
-        return prb_fail(err, PRB_USAGE, "the path of the socket has more than %zu bytes",
-                        sizeof place->sun_path - 1);
+    if (strlen(path) >= sizeof place->sun_path) { /* unix(7); clients could not reach it either */
+        prb_fail(err, PRB_USAGE, "the path of the socket has %zu bytes, and the kernel takes %zu",
+                 strlen(path), sizeof place->sun_path - 1);
+        return prb_error_remedy(err, "Give --address a shorter one, as in /tmp/probing-%u.sock",
+                                (unsigned)geteuid());
+    }
     place->sun_family = AF_UNIX;
     strcpy(place->sun_path, path);
     if (!choose_door(server, err))

@@ -5,6 +5,7 @@ import json
 import mmap
 import os
 import signal
+import socket
 import struct
 import subprocess
 import time
@@ -39,6 +40,18 @@ def wait_until(what, seconds=DEADLINE):
     while not what():
         assert time.monotonic() < until, "waited {} s in vain".format(seconds)
         time.sleep(0.005)
+
+
+def connected(path, timeout=DEADLINE):
+    """A client of the socket at path, however long that is: an address takes 107 bytes (unix(7)), so it goes by the folder's descriptor."""
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(timeout)
+    folder = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
+    try:
+        client.connect("/proc/self/fd/{}/{}".format(folder, os.path.basename(path)))
+    finally:
+        os.close(folder)
+    return client
 
 
 class Report:

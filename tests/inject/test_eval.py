@@ -3,7 +3,6 @@
 import glob
 import os
 import shutil
-import socket
 import struct
 import subprocess
 import time
@@ -11,7 +10,7 @@ import time
 import pytest
 
 import pythons
-from hard import built, die_with_parent, wait_until
+from hard import built, connected, die_with_parent, wait_until
 from target import probing
 from test_hostile import CANCEL, COMPLETE, DETACH, END, EVAL, FAILED, HELLO_MESSAGE, LIBRARY, PART, answer, field, message
 from torch_python import torch_python
@@ -77,9 +76,7 @@ class Answer:
 
 class Client:
     def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(DEADLINE)
-        self.socket.connect(path)
+        self.socket = connected(path, DEADLINE)
         self.socket.sendall(HELLO_MESSAGE)
         assert answer(self.socket)[0] == END
         self.number = 1

@@ -67,9 +67,7 @@ class Probe:
         self.before = self.held()
 
     def connect(self, hello=True, timeout=5):
-        client = socket.socket(socket.AF_UNIX)
-        client.settimeout(timeout)
-        client.connect(self.path)
+        client = hard.connected(self.path, timeout)
         if hello:
             client.sendall(HELLO_MESSAGE)
             assert answer(client)[0] == END

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from hard import die_with_parent, wait_until
+from hard import connected, die_with_parent, wait_until
 from test_hostile import (CONFIG_GET, CONFIG_LIST, CONFIG_SET, DETACH, END, EVAL, FAILED, HELLO, HELLO_MESSAGE, KEY, LIBRARY, PART,
                           SOURCE, STATUS, TEXT, VALUE, VERSION, answer, field, message)
 
@@ -64,7 +64,8 @@ class Target:
 
     def __init__(self, folder, options=(), variables=None, arguments=(), pass_fds=()):
         self.folder = folder
-        environment = dict(os.environ, XDG_RUNTIME_DIR=str(folder), PROBING_DATA_DIR=str(folder / "data"), **(variables or {}))
+        environment = dict(os.environ, XDG_RUNTIME_DIR=str(folder), PROBING_DATA_DIR=str(folder / "data"))
+        environment.update(variables or {})
         environment.pop("LD_LIBRARY_PATH", None)
         self.child = subprocess.Popen([sys.executable, *options, "-c", PROGRAM, LIBRARY, *arguments], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, env=environment, preexec_fn=die_with_parent, pass_fds=pass_fds)
@@ -91,9 +92,7 @@ class Target:
         return self.sockets_of(self.pid)
 
     def connect(self, path=None):
-        client = socket.socket(socket.AF_UNIX)
-        client.settimeout(20)
-        client.connect(path or self.sockets[0])
+        client = connected(path or self.sockets[0], 20)
         client.sendall(HELLO_MESSAGE)
         assert answer(client)[0] == END
         return client
@@ -485,6 +484,23 @@ def test_the_end_of_the_process(begin):
     left = target.sockets
     begin().start()
     assert not [path for path in left if os.path.exists(path)]
+
+
+@pytest.mark.parametrize("length", [80, 95, 108, 180, 240, 400])
+def test_a_long_runtime_folder(begin, tmp_path, length):
+    """An address takes 107 bytes, a path of ours 255: both sides find one another whatever XDG_RUNTIME_DIR has."""
+    room = length - len(str(tmp_path)) - 1
+    folder = tmp_path / "/".join(["d" * 50] * (room // 51) + ["e" * max(1, room % 51)])
+    folder.mkdir(parents=True, mode=0o700)
+    target = begin(variables={"XDG_RUNTIME_DIR": str(folder)})
+    target.start()
+    assert client_says(target.pid) is None
+    target.child.kill()
+    target.child.wait()
+    again = begin(variables={"XDG_RUNTIME_DIR": str(folder)})
+    again.start()  # and what was left is swept
+    left = list((folder / "probing").glob("*.sock"))
+    assert len(left) == (1 if length < 255 - len("/probing") else 0), left
 
 
 def test_only_sockets_of_the_dead_are_removed(begin, tmp_path):
