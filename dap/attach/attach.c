@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "base/file.h"
+#include "base/secret.h"
 #include "dap/attach/program.h"
 #include "dap/session/countdown.h"
 #include "dap/session/watch.h"
@@ -158,13 +159,19 @@ static bool find_named(const char *name, pid_t *pid_out, struct prb_error *err)
 static char *title_of(pid_t pid)
 {
     char path[32], text[256];
+    PRB_AUTO(prb_buf) struct prb_buf shown = {0};
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
     long got = prb_read_text(path, text, sizeof text);
-    for (long i = 0; i < got; i++)
-        text[i] = (unsigned char)text[i] < ' ' || (unsigned char)text[i] > '~' ? ' ' : text[i];
-    while (got > 0 && text[got - 1] == ' ')
-        text[--got] = '\0';
-    return strdup(got > 0 ? text : "python");
+    while (got > 0 && !text[got - 1])
+        got--;
+    if (got > 0)
+        prb_secret_mask(PRB_SECRET_ARGUMENTS, text, (size_t)got, &shown);
+    for (size_t i = 0; i < shown.len; i++)
+        if ((unsigned char)shown.data[i] < ' ' || (unsigned char)shown.data[i] > '~')
+            shown.data[i] = ' ';
+    while (shown.len && shown.data[shown.len - 1] == ' ')
+        shown.data[--shown.len] = '\0';
+    return shown.len ? prb_buf_steal(&shown) : strdup("python");
 }
 
 static bool open_process(struct prb_dap_session *session, pid_t pid, bool look,

@@ -10,7 +10,7 @@
 #include "arch/arch.h"
 #include "crash/crash.h"
 #include "proc/source.h"
-#include "table/secret.h"
+#include "base/secret.h"
 
 #define SECRET_LEAST 4       /* bytes; shorter ones stand everywhere */
 #define ENVIRONMENT_FIELD 50 /* env_start of proc_pid_stat(5); env_end is the next one */
@@ -137,7 +137,7 @@ static void hide_secrets(struct prb_target *copy, const struct prb_buf *environm
         PRB_AUTO_FREE char *name = equals ? strndup(entry, (size_t)(equals - entry)) : NULL;
         size_t len = equals ? strlen(equals + 1) : 0;
         if (name && len >= SECRET_LEAST &&
-            (prb_secret_name(name) || prb_secret_mask_urls(equals + 1, &shown)))
+            (prb_secret_name(name) || prb_secret_mask(PRB_SECRET_TEXT, equals + 1, len, &shown)))
             prb_mem_record_hide(copy->mem, equals + 1, len);
     }
 }
@@ -149,9 +149,8 @@ static bool keep_environment(struct prb_target *copy, struct prb_error *err)
     prb_addr start, end;
     if (environment_place(copy->proc, &start, &end))
         prb_mem_record_blank(copy->mem, start, end);
-    prb_buf_adds(&masked, "");
     if (prb_proc_text(copy->proc, "environ", &text, NULL) && text.data) {
-        prb_environment_mask(text.data, text.len, &masked);
+        prb_secret_mask(PRB_SECRET_ENVIRONMENT, text.data, text.len, &masked);
         hide_secrets(copy, &text);
     }
     return (prb_buf_ok(&masked) && prb_proc_keep(copy->proc, "environ", masked.data, masked.len)) ||

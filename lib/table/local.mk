@@ -1,5 +1,5 @@
 libprb_la_SOURCES += %D%/registry.c %D%/registry.h %D%/tables.def \
-	%D%/maps_now.c %D%/maps_now.h %D%/secret.c %D%/secret.h %D%/stat_text.c %D%/stat_text.h \
+	%D%/maps_now.c %D%/maps_now.h %D%/stat_text.c %D%/stat_text.h \
 	%D%/user_names.c %D%/user_names.h \
 	%D%/ring_folder.c %D%/ring_folder.h %D%/user_tables.c %D%/user_tables.h \
 	%D%/kept_tables.c %D%/kept_tables.h \

@@ -1,15 +1,16 @@
 /* system.environment: the environment that the process was started with. */
 #include <string.h>
 
+#include "base/secret.h"
 #include "sql/table.h"
-#include "table/secret.h"
 #include "target/target.h"
 
 static const struct prb_column columns[] = {
     {"name", PRB_TEXT, "", "of the variable"},
     {"value", PRB_TEXT, "",
      "*** where the name looks secret; SET probing.reveal_secrets = on shows it"},
-    {"masked", PRB_INTEGER, "", "1: the value, or the password of a URL in it, is not shown"},
+    {"masked", PRB_INTEGER, "",
+     "1: the value, or what looks secret in it (a URL's password, a token), is not shown"},
     {0},
 };
 
@@ -24,7 +25,7 @@ static bool add_variable(struct prb_rows *rows, const char *name, const char *va
     else if (reveal)
         prb_buf_adds(&shown, value);
     else
-        masked = prb_secret_mask_urls(value, &shown);
+        masked = prb_secret_mask(PRB_SECRET_TEXT, value, strlen(value), &shown);
     if (!prb_buf_ok(&shown))
         return prb_fail(err, PRB_NOMEM, "out of memory");
     prb_row_begin(rows);
@@ -32,23 +33,6 @@ static bool add_variable(struct prb_rows *rows, const char *name, const char *va
     prb_row_text(rows, shown.data);
     prb_row_int(rows, masked);
     return true;
-}
-
-/* A crash dump holds what may be shown, and no more (lib/crash/write.c). */
-void prb_environment_mask(const char *text, size_t len, struct prb_buf *out)
-{
-    for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
-        const char *entry = text + at, *equals = strchr(entry, '=');
-        PRB_AUTO_FREE char *name = equals ? strndup(entry, (size_t)(equals - entry)) : NULL;
-        if (!name)
-            continue;
-        prb_buf_addf(out, "%s=", name);
-        if (equals[1] && prb_secret_name(name))
-            prb_buf_adds(out, PRB_MASK);
-        else
-            prb_secret_mask_urls(equals + 1, out);
-        prb_buf_addc(out, '\0');
-    }
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/secret.h"
 #include "target/target.h"
 
 /* ---- is it Python? ---- */
@@ -93,13 +94,15 @@ char *prb_process_command(struct prb_proc *proc, struct prb_arena *arena)
         return NULL;
     while (text.len && text.data[text.len - 1] == '\0')
         text.len--;
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] == '\0')
-            text.data[i] = ' ';
-        else if ((unsigned char)text.data[i] < ' ' || text.data[i] == 0x7f)
-            text.data[i] = '?';
+    PRB_AUTO(prb_buf) struct prb_buf shown = {0};
+    prb_secret_mask(PRB_SECRET_ARGUMENTS, text.data, text.len, &shown);
+    for (size_t i = 0; i < shown.len; i++) {
+        if (shown.data[i] == '\0')
+            shown.data[i] = ' ';
+        else if ((unsigned char)shown.data[i] < ' ' || shown.data[i] == 0x7f)
+            shown.data[i] = '?';
     }
-    return prb_arena_strndup(arena, text.data, text.len);
+    return prb_buf_ok(&shown) ? prb_arena_strndup(arena, shown.data, shown.len) : NULL;
 }
 
 /* Fields of /proc/PID/stat behind the command's last parenthesis: 3 is the state; proc(5). */

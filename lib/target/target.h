@@ -56,7 +56,7 @@ void prb_target_keep(struct prb_target *target, pid_t tid, const struct prb_regi
 
 /* Whether a process has CPython mapped, by names alone; *version (may be NULL) "3.11" or "". */
 bool prb_process_is_python(pid_t pid, char version[16]);
-/* Arguments joined by spaces, control characters as "?"; NULL when it has none or may not be read.
+/* Arguments joined by spaces, secrets masked, control characters as "?"; NULL when it has none or may not be read.
  */
 char *prb_process_command(struct prb_proc *proc, struct prb_arena *arena);
 

@@ -1,10 +1,10 @@
-/* table: which environment values are secret; base: JSON texts. */
+/* base: which environment values are secret; base: JSON texts. */
 #include "unit.h"
 
 #include <jansson.h>
 
 #include "base/json_text.h"
-#include "table/secret.h"
+#include "base/secret.h"
 
 static void names_by_their_words(void **state)
 {
@@ -36,6 +36,18 @@ static void names_by_their_words(void **state)
         "x-api-key",
         "KEY",
         "SMTP_PASS",
+        "GH_PAT",
+        "SSHPASS",
+        "LDAP_BINDPW",
+        "MASTERKEY",
+        "SIGNINGKEY",
+        "STRIPE_SK",
+        "SLACK_WEBHOOK_URL",
+        "KUBE_CONFIG_DATA",
+        "PROD_KUBE_CONFIG_DATA_1",
+        "AZURE_CONN",
+        "ROOTPASS",
+        "dbpw",
     };
     static const char *const open[] = {
         "MONKEY",
@@ -60,6 +72,14 @@ static void names_by_their_words(void **state)
         "",
         "_",
         "PIN_MEMORY",
+        "BYPASS",
+        "HOTKEY",
+        "COMPAT",
+        "TASK",
+        "DISK",
+        "KUBECONFIG",
+        "CONNECT",
+        "PATCH",
     };
     for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
         if (!prb_secret_name(secret[i]))
@@ -89,13 +109,128 @@ static void passwords_of_urls(void **state)
         {"x='ftp://u:p@h',y", "x='ftp://u:***@h',y"},
         {"http://proxy:3128", "http://proxy:3128"},
         {"a://u:p", "a://u:p"},
+        {"joe:pw@host", "joe:***@host"},
+        {"x joe:pw@host:80/a", "x joe:***@host:80/a"},
+        {"u:pw@tcp(host:1)/db", "u:***@tcp(host:1)/db"},
+        {"image:tag@sha256:0123456789abcdef", "image:tag@sha256:0123456789abcdef"},
+        {"joe:***@host", "joe:***@host"},
+        {"--proxy=joe:pw@host", "--proxy=joe:***@host"},
+        {"git@github.com:a/b", "git@github.com:a/b"},
+        {"12:30:45", "12:30:45"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         PRB_AUTO(prb_buf) struct prb_buf out = {0};
-        bool masked = prb_secret_mask_urls(cases[i].value, &out);
+        bool masked =
+            prb_secret_mask(PRB_SECRET_TEXT, cases[i].value, strlen(cases[i].value), &out);
         assert_string_equal(out.data ? out.data : "", cases[i].shown);
         assert_int_equal(masked, strcmp(cases[i].value, cases[i].shown) != 0);
     }
+}
+
+static void assert_masked(enum prb_secret_kind kind, const char *text, size_t len,
+                          const char *shown, size_t shown_len)
+{
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    bool masked = prb_secret_mask(kind, text, len, &out);
+    if (out.len != shown_len || memcmp(out.data, shown, shown_len) != 0)
+        fail_msg("%s is shown as %s", text, out.data);
+    assert_int_equal(masked, len != shown_len || memcmp(text, shown, len) != 0);
+}
+
+static void looks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value, *shown;
+    } cases[] = {
+        {"Authorization: Bearer abc.def-123", "Authorization: Bearer ***"},
+        {"bearer 0123456789", "bearer ***"},
+        {"a bearer of news", "a bearer of news"},
+        {"Basic am9lOmh1bnRlcjI=", "Basic ***"},
+        {"Basic training", "Basic training"},
+        {"jdbc:x://h/d?user=u&password=hunter2&ssl=1", "jdbc:x://h/d?user=u&password=***&ssl=1"},
+        {"Endpoint=x;AccountKey=ab/c+d==;Suffix=y", "Endpoint=x;AccountKey=***;Suffix=y"},
+        {"?sv=1&sig=aB%2Fc123456&se=2", "?sv=1&sig=***&se=2"},
+        {"sig=11", "sig=11"},
+        {"host=h PWD=swordfish", "host=h PWD=***"},
+        {"pwd=/home", "pwd=/home"},
+        {"{'password': 'a b', 'n': 1}", "{'password': '***', 'n': 1}"},
+        {"{\"api_key\": \"k\"}", "{\"api_key\": \"***\"}"},
+        {"{\\\"client_secret\\\": \\\"x y\\\"}", "{\\\"client_secret\\\": \\\"***\\\"}"},
+        {"db_password='x'", "db_password='***'"},
+        {"password=None", "password=None"},
+        {"password=%s", "password=%s"},
+        {"password: str", "password: str"},
+        {"secretary=5", "secretary=5"},
+        {"ghp_0123456789abcdefABCD", "***"},
+        {"x ghp_0123456789abcdefABCD.", "x ***."},
+        {"github_pat_11ABCDEFG0123456789_abc", "***"},
+        {"hf_0123456789abcdefABCD", "***"},
+        {"sk-proj-0123456789abcdef", "***"},
+        {"task-0123456789abcdefabcd", "task-0123456789abcdefabcd"},
+        {"xoxb-123456789012-abc", "***"},
+        {"AKIAIOSFODNN7EXAMPLE", "***"},
+        {"glpat-0123456789abcdefABCD", "***"},
+        {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjMifQ.c2ln", "***"},
+        {"https://hooks.slack.com/services/T01/B02/abcdefghi",
+         "https://hooks.slack.com/services/***"},
+        {"-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabc\n-----END RSA PRIVATE KEY-----",
+         "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----"},
+        {"-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA\n",
+         "-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_masked(PRB_SECRET_TEXT, cases[i].value, strlen(cases[i].value), cases[i].shown,
+                      strlen(cases[i].shown));
+}
+
+/* A NUL ends each word; the last one's is the literal's own. */
+#define WORDS(text) text, sizeof(text)
+
+static void arguments(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words;
+        size_t len;
+        const char *shown;
+        size_t shown_len;
+    } cases[] = {
+        {WORDS("python\0t.py\0--hf-token\0abc\0--epochs\0"
+               "3"),
+         WORDS("python\0t.py\0--hf-token\0***\0--epochs\0"
+               "3")},
+        {WORDS("t.py\0--api-key=x y"), WORDS("t.py\0--api-key=***")},
+        {WORDS("t.py\0--password\0"
+               "12345"),
+         WORDS("t.py\0--password\0***")},
+        {WORDS("t.py\0--max-tokens\0"
+               "4096"),
+         WORDS("t.py\0--max-tokens\0"
+               "4096")},
+        {WORDS("t.py\0--token-file\0/a/b"), WORDS("t.py\0--token-file\0/a/b")},
+        {WORDS("t.py\0--auth\0--debug"), WORDS("t.py\0--auth\0--debug")},
+        {WORDS("p\0--private\0train.py"), WORDS("p\0--private\0train.py")},
+        {WORDS("t.py\0model.secret=x"), WORDS("t.py\0model.secret=***")},
+        {WORDS("t.py\0use_auth_token=True"), WORDS("t.py\0use_auth_token=True")},
+        {WORDS("t.py\0-H\0X: Bearer 0123456789"), WORDS("t.py\0-H\0X: Bearer ***")},
+        {WORDS("p t.py --token abc --n 3"), WORDS("p t.py --token *** --n 3")},
+        {WORDS("t.py\0pg://u:pw@h/d"), WORDS("t.py\0pg://u:***@h/d")},
+        {WORDS("t.py\0--lr\0"
+               "0.1\0--keyboard\0us"),
+         WORDS("t.py\0--lr\0"
+               "0.1\0--keyboard\0us")},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_masked(PRB_SECRET_ARGUMENTS, cases[i].words, cases[i].len, cases[i].shown,
+                      cases[i].shown_len);
+}
+
+static void environments(void **state)
+{
+    (void)state;
+    assert_masked(PRB_SECRET_ENVIRONMENT, WORDS("A=1\0GH_PAT=x\0no equals\0B_KEY=\0U=a://b:c@d"),
+                  WORDS("A=1\0GH_PAT=***\0no equals\0B_KEY=\0U=a://b:***@d"));
 }
 
 /* What a parser reads back of bytes. */
@@ -138,6 +273,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_by_their_words),
         cmocka_unit_test(passwords_of_urls),
+        cmocka_unit_test(looks),
+        cmocka_unit_test(arguments),
+        cmocka_unit_test(environments),
         cmocka_unit_test(json_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
