@@ -88,5 +88,8 @@ void prb_mem_record_hide(struct prb_mem *record, const void *bytes, size_t len);
 /* The pages recorded, ascending: calls each(context, addr, data, len) for each run of adjacent pages; stops at false. */
 bool prb_mem_record_each(struct prb_mem *record,
                          bool (*each)(void *context, prb_addr addr, const void *data, size_t len), void *context);
+/* The same to change them in place: change tells whether it did.  False: out of memory. */
+bool prb_mem_record_change(struct prb_mem *record, bool (*change)(void *context, void *data, size_t len),
+                           void *context);
 
 #endif

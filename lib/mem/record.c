@@ -298,17 +298,31 @@ void prb_mem_record_hide(struct prb_mem *record, const void *bytes, size_t len)
     }
 }
 
+/* Put a run's bytes back into the pages it was made of, the last of which is before `end`. */
+static void put_back(struct record *self, size_t end, const struct prb_buf *run)
+{
+    size_t left = run->len;
+    while (left) {
+        struct page *page = self->pages[--end];
+        left -= page->len;
+        memcpy(page->data, run->data + left, page->len);
+    }
+}
+
 static int by_number(const void *left, const void *right)
 {
     const struct page *a = *(struct page *const *)left, *b = *(struct page *const *)right;
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-bool prb_mem_record_each(struct prb_mem *record,
-                         bool (*each)(void *context, prb_addr addr, const void *data, size_t len),
-                         void *context)
+struct runs {
+    bool (*each)(void *context, prb_addr addr, const void *data, size_t len);
+    bool (*change)(void *context, void *data, size_t len);
+    void *context;
+};
+
+static bool each_run(struct record *self, const struct runs *runs)
 {
-    struct record *self = (struct record *)record;
     PRB_AUTO(prb_buf) struct prb_buf run = {0};
     if (self->count)
         qsort(self->pages, self->count, sizeof *self->pages, by_number);
@@ -322,9 +336,24 @@ bool prb_mem_record_each(struct prb_mem *record,
         if (joined)
             continue;
         prb_addr end = page->number * PAGE + page->len;
-        if (run.len && !each(context, end - run.len, run.data, run.len))
+        if (run.len && runs->each && !runs->each(runs->context, end - run.len, run.data, run.len))
             return false;
+        if (run.len && runs->change && runs->change(runs->context, run.data, run.len))
+            put_back(self, i + 1, &run);
         run.len = 0;
     }
     return true;
+}
+
+bool prb_mem_record_each(struct prb_mem *record,
+                         bool (*each)(void *context, prb_addr addr, const void *data, size_t len),
+                         void *context)
+{
+    return each_run((struct record *)record, &(struct runs){.each = each, .context = context});
+}
+
+bool prb_mem_record_change(struct prb_mem *record,
+                           bool (*change)(void *context, void *data, size_t len), void *context)
+{
+    return each_run((struct record *)record, &(struct runs){.change = change, .context = context});
 }
