@@ -7,6 +7,7 @@
 #define PRB_CRASH_CRASH_H
 
 #include "crash/record.h"
+#include "mem/hide.h"
 #include "ring/ring.h"
 #include "target/target.h"
 
@@ -53,6 +54,9 @@ void prb_crash_pack(const struct prb_ring_column *columns, size_t count,
 void prb_crash_keep_table(struct prb_proc *proc, const char *table,
                           const struct prb_ring_column *columns, size_t count,
                           const struct prb_buf *rows);
+
+/* Overwrite secrets in the texts of their rows. */
+void prb_crash_hide_rings(struct prb_proc *proc, struct prb_hidden *secrets);
 
 /* ---- tensors.c ---- */
 

@@ -121,3 +121,51 @@ void prb_crash_rings(struct prb_proc *proc, size_t bytes_max)
         prb_ring_close(readers[i]);
     }
 }
+
+/* ---- secrets ---- */
+
+/* A bit for each column that is text, of the lines "NAME:TYPE:…" up to the empty one. */
+static uint64_t text_columns(const char *head, size_t *count_out)
+{
+    uint64_t texts = 0;
+    size_t count = 0;
+    for (; *head && *head != '\n'; head = strchr(head, '\n') + 1, count++) {
+        const char *type = strchr(head, ':');
+        texts |= (uint64_t)(type && strncmp(type, ":text:", 6) == 0) << count;
+    }
+    *count_out = count;
+    return texts;
+}
+
+/* Each value by itself: two of them stand side by side, and a row's length behind the last. */
+static void hide_row(struct prb_hidden *secrets, char *row, size_t len, uint64_t texts,
+                     size_t count)
+{
+    size_t at = (1 + count) * sizeof(uint64_t);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value;
+        memcpy(&value, row + (1 + i) * sizeof value, sizeof value);
+        if (!(texts >> i & 1) || value > len - at)
+            continue;
+        prb_hidden_apply(secrets, row + at, (size_t)value);
+        at += (size_t)value;
+    }
+}
+
+void prb_crash_hide_rings(struct prb_proc *proc, struct prb_hidden *secrets)
+{
+    for (size_t i = 0; i < proc->text_count; i++) {
+        struct prb_buf *text = &proc->texts[i].text;
+        if (strncmp(proc->texts[i].name, PRB_TEXT_RING, strlen(PRB_TEXT_RING)) != 0 || !text->len)
+            continue;
+        size_t count;
+        uint64_t texts = text_columns(text->data, &count);
+        char *rows = memmem(text->data, text->len, "\n\n", 2);
+        for (size_t at = rows ? (size_t)(rows + 2 - text->data) : text->len; at < text->len;) {
+            uint32_t length = length_at(text, at);
+            at += sizeof length;
+            hide_row(secrets, text->data + at, length, texts, count);
+            at += length;
+        }
+    }
+}

@@ -10,11 +10,9 @@
 #include "arch/arch.h"
 #include "crash/crash.h"
 #include "proc/source.h"
-#include "base/secret.h"
+#include "target/secrets.h"
 
-#define SECRET_LEAST 4       /* bytes; shorter ones stand everywhere */
-#define ENVIRONMENT_FIELD 50 /* env_start of proc_pid_stat(5); env_end is the next one */
-#define RING_SHARE 8         /* one part in so many of the dump is for the rings' rows */
+#define RING_SHARE 8 /* one part in so many of the dump is for the rings' rows */
 
 /* What is asked, in this order, and how much of the room that the first answer leaves all of it up
  * to there may fill. */
@@ -112,56 +110,11 @@ static struct prb_exceptions *take_exceptions(struct prb_target *target,
     return its;
 }
 
-static bool environment_place(struct prb_proc *proc, prb_addr *start, prb_addr *end)
-{
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (!prb_proc_text(proc, "stat", &text, NULL) || !text.data)
-        return false;
-    const char *at = strrchr(text.data, ')');
-    for (int field = 2; at && field < ENVIRONMENT_FIELD; field++)
-        at = strchr(at + 1, ' ');
-    unsigned long long first, last;
-    if (!at || sscanf(at, " %llu %llu", &first, &last) != 2)
-        return false;
-    *start = first;
-    *end = last;
-    return true;
-}
-
-/* What of the environment is masked is nowhere else in the dump, either: the program has copies. */
-static void hide_secrets(struct prb_target *copy, const struct prb_buf *environment)
-{
-    for (size_t at = 0; at < environment->len; at += strlen(environment->data + at) + 1) {
-        const char *entry = environment->data + at, *equals = strchr(entry, '=');
-        PRB_AUTO(prb_buf) struct prb_buf shown = {0};
-        PRB_AUTO_FREE char *name = equals ? strndup(entry, (size_t)(equals - entry)) : NULL;
-        size_t len = equals ? strlen(equals + 1) : 0;
-        if (name && len >= SECRET_LEAST &&
-            (prb_secret_name(name) || prb_secret_mask(PRB_SECRET_TEXT, equals + 1, len, &shown)))
-            prb_mem_record_hide(copy->mem, equals + 1, len);
-    }
-}
-
-/* Secrets stay: the text is masked, and where it lies on the main thread's stack are zeros. */
-static bool keep_environment(struct prb_target *copy, struct prb_error *err)
-{
-    PRB_AUTO(prb_buf) struct prb_buf text = {0}, masked = {0};
-    prb_addr start, end;
-    if (environment_place(copy->proc, &start, &end))
-        prb_mem_record_blank(copy->mem, start, end);
-    if (prb_proc_text(copy->proc, "environ", &text, NULL) && text.data) {
-        prb_secret_mask(PRB_SECRET_ENVIRONMENT, text.data, text.len, &masked);
-        hide_secrets(copy, &text);
-    }
-    return (prb_buf_ok(&masked) && prb_proc_keep(copy->proc, "environ", masked.data, masked.len)) ||
-           prb_fail(err, PRB_NOMEM, "out of memory");
-}
-
 static bool keep_texts(struct prb_target *copy, const struct prb_crash_facts *facts,
                        struct prb_error *err)
 {
-    static const char *const names[] = {"maps", "status",  "stat",   "statm",
-                                        "comm", "cmdline", "limits", "cgroup"};
+    static const char *const names[] = {"maps",    "status", "stat",   "statm",  "comm",
+                                        "cmdline", "limits", "cgroup", "environ"};
     PRB_AUTO(prb_buf) struct prb_buf info = {0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         PRB_AUTO(prb_buf) struct prb_buf text = {0};
@@ -170,7 +123,23 @@ static bool keep_texts(struct prb_target *copy, const struct prb_crash_facts *fa
     prb_crash_info(facts, &info);
     if (!prb_buf_ok(&info) || !prb_proc_keep(copy->proc, PRB_TEXT_CRASH, info.data, info.len))
         return prb_fail(err, PRB_NOMEM, "out of memory");
-    return keep_environment(copy, err);
+    return true;
+}
+
+/* What is masked stands nowhere else in the dump, either: the program has copies. */
+static bool hide_secrets(struct prb_target *copy, const struct prb_crash_facts *facts,
+                         struct prb_error *err)
+{
+    PRB_AUTO(prb_hidden) struct prb_hidden secrets = {0};
+    const struct prb_exceptions *exceptions = facts->exceptions;
+    prb_secrets_find(copy, &secrets);
+    prb_secrets_add_text(&secrets, facts->record->reason);
+    for (size_t i = 0; exceptions && i < exceptions->count; i++)
+        prb_secrets_add_text(&secrets, exceptions->items[i].message);
+    if (!prb_secrets_hide(copy, &secrets, err))
+        return false;
+    prb_crash_hide_rings(copy->proc, &secrets);
+    return true;
 }
 
 /* All tasks are named; the one that crashed goes first, with its signal, as the kernel orders them.
@@ -317,6 +286,7 @@ static bool write_dump(struct account *account, const char *path, uint64_t *byte
     if (!facts.thread)
         facts.thread = thread_of(found.stacks, account->record.tid);
     return keep_texts(copy, &facts, err) && name_tasks(copy, account, err) &&
+           hide_secrets(copy, &facts, err) &&
            prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out,
                          err);
 }

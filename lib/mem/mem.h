@@ -83,8 +83,6 @@ void prb_mem_record_cut(struct prb_mem *record, size_t pages);
 #define PRB_RECORD_PAGE 4096 /* bytes */
 /* Zeros instead of what is recorded of [start, end): what must not leave the process. */
 void prb_mem_record_blank(struct prb_mem *record, prb_addr start, prb_addr end);
-/* Zeros wherever these bytes stand in what is recorded, also across pages. */
-void prb_mem_record_hide(struct prb_mem *record, const void *bytes, size_t len);
 /* The pages recorded, ascending: calls each(context, addr, data, len) for each run of adjacent pages; stops at false. */
 bool prb_mem_record_each(struct prb_mem *record,
                          bool (*each)(void *context, prb_addr addr, const void *data, size_t len), void *context);

@@ -274,30 +274,6 @@ void prb_mem_record_blank(struct prb_mem *record, prb_addr start, prb_addr end)
     }
 }
 
-/* Bytes that begin at the end of a page, by how many lie in it. */
-static void hide_across(struct record *self, struct page *page, const uint8_t *bytes, size_t len)
-{
-    struct page *next = self->table[slot_of(self, page->number + 1)];
-    for (size_t n = 1; next && n < len && n <= PAGE; n++)
-        if (memcmp(page->data + PAGE - n, bytes, n) == 0 && len - n <= PAGE &&
-            memcmp(next->data, bytes + n, len - n) == 0) {
-            memset(page->data + PAGE - n, 0, n);
-            memset(next->data, 0, len - n);
-        }
-}
-
-void prb_mem_record_hide(struct prb_mem *record, const void *bytes, size_t len)
-{
-    struct record *self = (struct record *)record;
-    for (size_t i = 0; len && i < self->count; i++) {
-        struct page *page = self->pages[i];
-        for (uint8_t *at = page->data;
-             (at = memmem(at, (size_t)(page->data + PAGE - at), bytes, len)); at += len)
-            memset(at, 0, len);
-        hide_across(self, page, bytes, len);
-    }
-}
-
 /* Put a run's bytes back into the pages it was made of, the last of which is before `end`. */
 static void put_back(struct record *self, size_t end, const struct prb_buf *run)
 {

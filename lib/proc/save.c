@@ -97,7 +97,12 @@ static void add_info(struct image *image, struct prb_proc *proc)
         memcpy(info + 40, stat.comm, 15);
     }
     memcpy(info + 24, &(uint32_t){(uint32_t)proc->pid}, 4);
-    if (prb_proc_text(proc, "cmdline", &cmdline, NULL)) {
+    /* What was kept may have been masked: it is not read again. */
+    const struct prb_proc_text *kept = prb_proc_kept(proc, "cmdline");
+    if (kept)
+        prb_buf_add(&cmdline, kept->text.data, kept->text.len);
+    if (kept ? prb_buf_ok(&cmdline) && cmdline.len
+             : prb_proc_text(proc, "cmdline", &cmdline, NULL)) {
         size_t n = cmdline.len < 79 ? cmdline.len : 79;
         for (size_t i = 0; i < n; i++)
             info[56 + i] = cmdline.data[i] ? (uint8_t)cmdline.data[i] : ' ';

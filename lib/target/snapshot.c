@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "target/target.h"
+#include "target/secrets.h"
 
 #define SNAPSHOT_TRIES                                                                             \
     5 /* decodings until the recorded pages tell the same stacks as the live ones did */
@@ -95,6 +95,14 @@ static size_t count_moved(const struct prb_stacks *seen, const struct prb_stacks
     return moved;
 }
 
+/* Looked for in the target itself: what the copy reads is kept. */
+static bool hide_secrets(struct prb_target *target, struct prb_target *copy, struct prb_error *err)
+{
+    PRB_AUTO(prb_hidden) struct prb_hidden secrets = {0};
+    prb_secrets_find(target, &secrets);
+    return prb_secrets_hide(copy, &secrets, err);
+}
+
 /* One recording to path.  *moved_out: threads that went on while they were copied, so that their
  * stack may be mixed. */
 static bool write_once(struct prb_target *target, const char *path,
@@ -113,8 +121,8 @@ static bool write_once(struct prb_target *target, const char *path,
     bool ok = seen && keep_all_tasks(copy, err);
     if (ok)
         put_first(copy);
-    ok = ok && prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out,
-                             err);
+    ok = ok && hide_secrets(target, copy, err) &&
+         prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out, err);
     prb_target_close(copy);
     struct prb_target *file = ok ? prb_target_open_core(path, NULL, NULL, false, err) : NULL;
     what.stop = false;

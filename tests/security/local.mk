@@ -11,3 +11,5 @@ PYTESTS += %D%/test_start.py
 PYTESTS += %D%/test_rings.py
 PYTESTS += %D%/test_debug_rights.py
 PYTESTS += %D%/test_leftovers.py
+EXTRA_DIST += %D%/conftest.py %D%/parties.py %D%/secretive.py
+PYTESTS += %D%/test_users.py %D%/test_secrets.py

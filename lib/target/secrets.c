@@ -1,0 +1,179 @@
+/*
+ * Secrets of a target: its environment, as it was started with and as it is now, and its arguments.
+ * The program has copies of them everywhere: they are sought in all that a file is to hold.
+ */
+#include "target/secrets.h"
+
+#include <string.h>
+
+#include "proc/source.h"
+
+#define VARIABLES_MAX 4096
+#define VARIABLE_MAX 131072 /* bytes, as execve(2) has it */
+#define AT_ONCE 512         /* bytes of a variable that are read first */
+/* proc_pid_stat(5) */
+enum { ARG_START = 48, ENV_START = 50 };
+
+/* ---- where ---- */
+
+/* Two fields of /proc/PID/stat that follow each other: the first and last byte + 1 of a place. */
+static bool place_of(struct prb_proc *proc, int field, prb_addr *start, prb_addr *end)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "stat", &text, NULL) || !text.data)
+        return false;
+    const char *at = strrchr(text.data, ')');
+    for (int i = 2; at && i < field; i++)
+        at = strchr(at + 1, ' ');
+    unsigned long long first, last;
+    if (!at || sscanf(at, " %llu %llu", &first, &last) != 2)
+        return false;
+    *start = first;
+    *end = last;
+    return true;
+}
+
+/* ---- what ---- */
+
+struct finding {
+    struct prb_hidden *out;
+    const char *text;
+};
+
+static void add(void *context, struct prb_span span)
+{
+    const struct finding *finding = context;
+    prb_hidden_add(finding->out, finding->text + span.at, span.len);
+}
+
+static void find_in(enum prb_secret_kind kind, const char *text, size_t len, struct prb_hidden *out)
+{
+    struct finding finding = {out, text};
+    prb_secret_each(kind, text, len, add, &finding);
+}
+
+void prb_secrets_add_text(struct prb_hidden *out, const char *text)
+{
+    if (text)
+        find_in(PRB_SECRET_TEXT, text, strlen(text), out);
+}
+
+/* The variable `environ` of its C library: the executable has it where its linker copied it there.
+ */
+static bool find_environ(struct prb_target *copy, prb_addr *out)
+{
+    struct prb_modules *modules = &copy->modules;
+    for (size_t i = 0; i < modules->count; i++) {
+        const char *slash = strrchr(modules->items[i].path, '/');
+        const char *name = slash ? slash + 1 : modules->items[i].path;
+        bool libc = strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2", 6) == 0 ||
+                    strncmp(name, "ld-musl", 7) == 0;
+        bool program =
+            copy->info.executable && strcmp(modules->items[i].path, copy->info.executable) == 0;
+        struct prb_elf *elf =
+            libc || program ? prb_modules_elf(modules, &modules->items[i], NULL) : NULL;
+        struct prb_symbol symbol;
+        if (!elf || !prb_elf_symbol(elf, "environ", &symbol, NULL))
+            continue;
+        *out = modules->items[i].bias + symbol.value;
+        if (program)
+            return true;
+    }
+    return *out != 0;
+}
+
+static void read_variable(struct prb_mem *mem, prb_addr at, struct prb_buf *out)
+{
+    char first[AT_ONCE];
+    size_t got = prb_mem_read_some(mem, at, first, sizeof first), len = strnlen(first, got);
+    prb_buf_add(out, first, len);
+    if (got == sizeof first && len == got) {
+        char *rest = prb_buf_reserve(out, VARIABLE_MAX);
+        got = rest ? prb_mem_read_some(mem, at + len, rest, VARIABLE_MAX) : 0;
+        out->len += strnlen(rest, got);
+    }
+    prb_buf_addc(out, '\0');
+}
+
+/* As it is now, read past the recording: what nobody asked for is not kept. */
+static void read_environ(struct prb_target *copy, struct prb_buf *out)
+{
+    struct prb_mem *mem = prb_proc_mem(copy->proc, NULL);
+    prb_addr place = 0, list, variables[VARIABLES_MAX];
+    if (!mem || !find_environ(copy, &place) || !prb_mem_u64(mem, place, &list, NULL) || !list)
+        return;
+    size_t count = prb_mem_read_some(mem, list, variables, sizeof variables) / sizeof *variables;
+    for (size_t i = 0; i < count && variables[i]; i++)
+        read_variable(mem, variables[i], out);
+}
+
+void prb_secrets_find(struct prb_target *copy, struct prb_hidden *out)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0}, now = {0}, arguments = {0};
+    if (prb_proc_text(copy->proc, "environ", &text, NULL) && text.data)
+        find_in(PRB_SECRET_ENVIRONMENT, text.data, text.len, out);
+    read_environ(copy, &now);
+    if (now.data)
+        find_in(PRB_SECRET_ENVIRONMENT, now.data, now.len, out);
+    if (prb_proc_text(copy->proc, "cmdline", &arguments, NULL) && arguments.data)
+        find_in(PRB_SECRET_ARGUMENTS, arguments.data, arguments.len, out);
+}
+
+/* ---- overwriting ---- */
+
+struct blanking {
+    struct prb_mem *record;
+    prb_addr start, end;
+};
+
+static void blank(void *context, struct prb_span span)
+{
+    const struct blanking *place = context;
+    if (span.at + span.len <= place->end - place->start)
+        prb_mem_record_blank(place->record, place->start + span.at,
+                             place->start + span.at + span.len);
+}
+
+/* Short ones, too, where the kernel put them. */
+static void blank_places(struct prb_target *copy)
+{
+    struct blanking place = {.record = copy->mem};
+    prb_addr start, end;
+    if (place_of(copy->proc, ENV_START, &start, &end))
+        prb_mem_record_blank(copy->mem, start, end);
+    const struct prb_proc_text *arguments = prb_proc_kept(copy->proc, "cmdline");
+    if (arguments && arguments->text.len &&
+        place_of(copy->proc, ARG_START, &place.start, &place.end))
+        prb_secret_each(PRB_SECRET_ARGUMENTS, arguments->text.data, arguments->text.len, blank,
+                        &place);
+}
+
+static bool mask_text(struct prb_proc *proc, const char *name, enum prb_secret_kind kind)
+{
+    PRB_AUTO(prb_buf) struct prb_buf masked = {0};
+    const struct prb_proc_text *kept = prb_proc_kept(proc, name);
+    if (!kept || !kept->text.len)
+        return true;
+    prb_secret_mask(kind, kept->text.data, kept->text.len, &masked);
+    return prb_buf_ok(&masked) && prb_proc_keep(proc, name, masked.data, masked.len);
+}
+
+/* Texts of the program; those of the kernel, which parsers read, hold none. */
+static bool is_of_program(const char *name)
+{
+    return strcmp(name, "environ") == 0 || strcmp(name, "cmdline") == 0 ||
+           strcmp(name, "probing/crash") == 0;
+}
+
+bool prb_secrets_hide(struct prb_target *copy, struct prb_hidden *secrets, struct prb_error *err)
+{
+    struct prb_proc *proc = copy->proc;
+    blank_places(copy);
+    if (!mask_text(proc, "environ", PRB_SECRET_ENVIRONMENT) ||
+        !mask_text(proc, "cmdline", PRB_SECRET_ARGUMENTS) || !prb_hidden_record(secrets, copy->mem))
+        return prb_fail(err, PRB_NOMEM, "out of memory");
+    for (size_t i = 0; i < proc->text_count; i++)
+        if (is_of_program(proc->texts[i].name) && proc->texts[i].text.len)
+            prb_hidden_apply(secrets, proc->texts[i].text.data, proc->texts[i].text.len);
+    return true;
+}
