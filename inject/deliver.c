@@ -62,32 +62,58 @@ static bool choose_library(const char *wanted, char *out, size_t size, struct pr
 
 /* ---- is the target's C library new enough ---- */
 
-static const char *string_at(struct prb_elf *elf, const GElf_Shdr *header, size_t offset)
+#define CHAIN_MAX 512
+#define VERSIONS_MAX (1u << 20) /* bytes of the records below */
+
+/* Records of versions of an ELF file (LSB Core, "Symbol Versioning"), and where their names are. */
+struct versions {
+    uint8_t *bytes;
+    size_t len;
+    struct prb_elf *elf;
+    struct prb_extent names;
+};
+
+static bool versions_read(struct versions *out, struct prb_elf *elf, unsigned type)
 {
-    const char *text = elf_strptr(elf->handle, header->sh_link, offset);
-    return text ? text : "";
+    const Elf64_Shdr *section = prb_elf_of_type(elf, type);
+    struct prb_extent at;
+    *out = (struct versions){.elf = elf};
+    if (!section || !prb_elf_contents(elf, section, &at) || at.len > VERSIONS_MAX ||
+        !prb_elf_contents(elf, prb_elf_section_at(elf, section->sh_link), &out->names) ||
+        !(out->bytes = malloc((size_t)at.len)))
+        return false;
+    out->len = prb_read_at(elf->fd, out->bytes, (size_t)at.len, at.offset);
+    return true;
 }
 
-#define CHAIN_MAX 512
+static void versions_deinit(struct versions *versions) { free(versions->bytes); }
+PRB_DEFINE_AUTO(versions, struct versions, versions_deinit)
+
+static bool record_at(const struct versions *versions, uint64_t at, void *out, size_t len)
+{
+    if (at > versions->len || len > versions->len - at)
+        return false;
+    memcpy(out, versions->bytes + at, len);
+    return true;
+}
 
 static bool defines(struct prb_elf *elf, const char *version)
 {
-    GElf_Shdr header;
-    Elf_Scn *scn = prb_elf_scn_of_type(elf, SHT_GNU_verdef, &header);
-    Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
-    if (!data)
+    PRB_AUTO(versions) struct versions versions;
+    if (!versions_read(&versions, elf, SHT_GNU_verdef))
         return true; /* without versions nothing is refused */
-    int at = 0;
+    uint64_t at = 0;
     for (int i = 0; i < CHAIN_MAX; i++) {
-        GElf_Verdef def;
-        GElf_Verdaux aux;
-        if (!gelf_getverdef(data, at, &def) || !gelf_getverdaux(data, at + (int)def.vd_aux, &aux))
+        Elf64_Verdef def;
+        Elf64_Verdaux aux;
+        if (!record_at(&versions, at, &def, sizeof def) ||
+            !record_at(&versions, at + def.vd_aux, &aux, sizeof aux))
             return false;
-        if (strcmp(string_at(elf, &header, aux.vda_name), version) == 0)
+        if (prb_elf_string_is(elf, &versions.names, aux.vda_name, version))
             return true;
         if (!def.vd_next)
             return false;
-        at += (int)def.vd_next;
+        at += def.vd_next;
     }
     return false;
 }
@@ -95,26 +121,28 @@ static bool defines(struct prb_elf *elf, const char *version)
 /* The first version that the library needs of libc.so.6 and that there is not, to out. */
 static bool all_defined(struct prb_elf *library, struct prb_elf *libc, char *out, size_t size)
 {
-    GElf_Shdr header;
-    Elf_Scn *scn = prb_elf_scn_of_type(library, SHT_GNU_verneed, &header);
-    Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
-    GElf_Verneed need;
-    int at = 0;
-    for (int i = 0; data && i < CHAIN_MAX && gelf_getverneed(data, at, &need); i++) {
-        GElf_Vernaux aux;
-        int aux_at = at + (int)need.vn_aux;
-        bool of_libc = prb_path_is(string_at(library, &header, need.vn_file), "libc.so.6");
-        for (int k = 0; of_libc && k < need.vn_cnt && gelf_getvernaux(data, aux_at, &aux); k++) {
-            const char *version = string_at(library, &header, aux.vna_name);
-            if (!defines(libc, version)) {
+    PRB_AUTO(versions) struct versions versions;
+    if (!versions_read(&versions, library, SHT_GNU_verneed))
+        return true;
+    Elf64_Verneed need;
+    uint64_t at = 0;
+    for (int i = 0; i < CHAIN_MAX && record_at(&versions, at, &need, sizeof need); i++) {
+        Elf64_Vernaux aux;
+        uint64_t aux_at = at + need.vn_aux;
+        const char *file = prb_elf_string(library, &versions.names, need.vn_file);
+        bool of_libc = file && prb_path_is(file, "libc.so.6");
+        for (int k = 0; of_libc && k < need.vn_cnt && record_at(&versions, aux_at, &aux, sizeof aux);
+             k++) {
+            const char *version = prb_elf_string(library, &versions.names, aux.vna_name);
+            if (version && !defines(libc, version)) {
                 snprintf(out, size, "%s", version);
                 return false;
             }
-            aux_at += (int)aux.vna_next;
+            aux_at += aux.vna_next;
         }
         if (!need.vn_next)
             break;
-        at += (int)need.vn_next;
+        at += need.vn_next;
     }
     return true;
 }

@@ -5,7 +5,7 @@ noinst_LTLIBRARIES += libprb.la
 lib_LTLIBRARIES += libprobing.la
 
 libprb_la_SOURCES = %D%/probing.h
-libprb_la_LIBADD = $(ELF_LIBS) $(JANSSON_LIBS) -ldl -lm
+libprb_la_LIBADD = $(JANSSON_LIBS) -ldl -lm
 libprobing_la_SOURCES =
 libprobing_la_LIBADD = libprb.la
 libprobing_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined

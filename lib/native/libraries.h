@@ -1,6 +1,6 @@
 /*
- * libunwind and libdw, opened when the first native stack is walked or named (base/lazy.h).  Both
- * NULL with UNSUPPORTED when they cannot be.
+ * libunwind and libdw (with libelf, which it needs), opened when the first native stack is walked or
+ * named (base/lazy.h).  Both NULL with UNSUPPORTED when they cannot be.
  */
 #ifndef PRB_NATIVE_LIBRARIES_H
 #define PRB_NATIVE_LIBRARIES_H
@@ -35,7 +35,7 @@ const struct prb_libunwind *prb_libunwind(struct prb_error *err);
 #define PRB_DWARF_FUNCTIONS(F)                                                                     \
     F(dwarf_addrdie)                                                                               \
     F(dwarf_attr)                                                                                  \
-    F(dwarf_begin)                                                                                 \
+    F(dwarf_begin_elf)                                                                             \
     F(dwarf_end)                                                                                   \
     F(dwarf_filesrc)                                                                               \
     F(dwarf_formudata)                                                                             \
@@ -46,7 +46,10 @@ const struct prb_libunwind *prb_libunwind(struct prb_error *err);
     F(dwarf_haspc)                                                                                 \
     F(dwarf_lineno)                                                                                \
     F(dwarf_linesrc)                                                                               \
-    F(dwarf_tag)
+    F(dwarf_tag)                                                                                   \
+    F(elf_end)                                                                                     \
+    F(elf_memory)                                                                                  \
+    F(elf_version)
 
 struct prb_libdw {
     PRB_DWARF_FUNCTIONS(PRB_LAZY_POINTER)

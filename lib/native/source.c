@@ -3,69 +3,59 @@
  * (clang), then the unit's line table.
  */
 #include <dwarf.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
 #include "native/libraries.h"
 #include "native/source.h"
+#include "proc/elf_file.h"
 
 #define UNITS_MAX 20000 /* compilation units asked one by one */
 
 struct prb_source {
     const struct prb_libdw *dw;
-    int fd;
+    void *image; /* all that libdw sees: a copy, since it and libelf believe what they read twice */
+    Elf *elf;
     Dwarf *dwarf;
 };
-
-static struct prb_source *from_file(int fd)
-{
-    if (fd < 0)
-        return NULL;
-    const struct prb_libdw *dw = prb_libdw(NULL);
-    Dwarf *dwarf = dw ? dw->dwarf_begin(fd, DWARF_C_READ) : NULL;
-    struct prb_source *source = dwarf ? malloc(sizeof *source) : NULL;
-    if (!source) {
-        if (dwarf)
-            dw->dwarf_end(dwarf);
-        close(fd);
-        return NULL;
-    }
-    *source = (struct prb_source){dw, fd, dwarf};
-    return source;
-}
-
-/* Debian, Fedora and others install /usr/lib/debug/.build-id/ab/cdef….debug; looked for in the
- * target's own root. */
-static struct prb_source *from_build_id(struct prb_proc *proc, struct prb_elf *elf)
-{
-    uint8_t id[64];
-    size_t len = prb_elf_build_id(elf, id);
-    if (len < 2 || !prb_proc_exists(proc))
-        return NULL;
-    PRB_AUTO(prb_buf) struct prb_buf path = {0};
-    prb_buf_addf(&path, "/proc/%d/root/usr/lib/debug/.build-id/%02x/", (int)prb_proc_pid(proc),
-                 id[0]);
-    for (size_t i = 1; i < len && i < sizeof id; i++)
-        prb_buf_addf(&path, "%02x", id[i]);
-    prb_buf_adds(&path, ".debug");
-    return prb_buf_ok(&path) ? from_file(open(path.data, O_RDONLY | O_CLOEXEC)) : NULL;
-}
-
-struct prb_source *prb_source_open(struct prb_proc *proc, struct prb_module *module,
-                                   struct prb_elf *elf)
-{
-    struct prb_source *source = from_file(prb_proc_open_map(proc, module->first, NULL));
-    return source ? source : from_build_id(proc, elf);
-}
 
 void prb_source_close(struct prb_source *source)
 {
     if (!source)
         return;
-    source->dw->dwarf_end(source->dwarf);
-    close(source->fd);
+    if (source->dwarf)
+        source->dw->dwarf_end(source->dwarf);
+    if (source->elf)
+        source->dw->elf_end(source->elf);
+    free(source->image);
     free(source);
+}
+PRB_DEFINE_AUTO_PTR(prb_source, struct prb_source, prb_source_close)
+
+static struct prb_source *from_elf(struct prb_elf *elf)
+{
+    size_t len;
+    PRB_AUTO_FREE void *image = elf ? prb_elf_debug_image(elf, &len) : NULL;
+    const struct prb_libdw *dw = image ? prb_libdw(NULL) : NULL;
+    PRB_AUTO(prb_source) struct prb_source *source = dw ? calloc(1, sizeof *source) : NULL;
+    if (!source)
+        return NULL;
+    source->dw = dw;
+    source->image = PRB_STEAL(image);
+    dw->elf_version(EV_CURRENT);
+    source->elf = dw->elf_memory(source->image, len);
+    source->dwarf =
+        source->elf ? dw->dwarf_begin_elf(source->elf, DWARF_C_READ, NULL) : NULL;
+    return source->dwarf ? PRB_STEAL(source) : NULL;
+}
+
+struct prb_source *prb_source_open(struct prb_proc *proc, struct prb_elf *elf)
+{
+    struct prb_source *source = from_elf(elf);
+    if (!source && elf->debug)
+        return from_elf(elf->debug);
+    PRB_AUTO(prb_elf) struct prb_elf *debug = source ? NULL : prb_elf_open_debug(proc, elf);
+    return source ? source : from_elf(debug);
 }
 
 static bool find_unit(const struct prb_libdw *dw, Dwarf *dwarf, uint64_t addr, Dwarf_Die *out)

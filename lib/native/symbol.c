@@ -82,10 +82,10 @@ static void name_module(struct prb_unwinder *u, struct prb_elf *elf, struct plac
     }
 }
 
-static void source_module(struct prb_unwinder *u, struct prb_module *module, struct prb_elf *elf,
-                          struct place *places, size_t count)
+static void source_module(struct prb_unwinder *u, struct prb_elf *elf, struct place *places,
+                          size_t count)
 {
-    struct prb_source *source = prb_source_open(u->modules->proc, module, elf);
+    struct prb_source *source = prb_source_open(u->modules->proc, elf);
     if (!source)
         return;
     for (size_t i = 0; i < count; i++) {
@@ -133,7 +133,7 @@ void prb_unwinder_name(struct prb_unwinder *u, struct prb_native_stack *stacks, 
             places.items[k].addr -= first->module->bias;
         name_module(u, elf, first, end - i);
         if (source_lines)
-            source_module(u, first->module, elf, first, end - i);
+            source_module(u, elf, first, end - i);
     }
     free(places.items);
 }

@@ -1,6 +1,6 @@
 /*
- * ELF files of the target (elfutils' libelf does the reading), and modules: files at their place in memory.
- * Everything in a file is hostile: every offset is checked by libelf or here.
+ * ELF files of the target, and modules: files at their place in memory.
+ * Everything in a file is hostile, and may change or be cut short while it is read: then less is found, no more.
  */
 #ifndef PRB_PROC_ELF_H
 #define PRB_PROC_ELF_H
@@ -9,7 +9,8 @@
 
 struct prb_elf;
 
-/* Takes fd, also on failure.  name is for messages.  Errors: CORRUPT (no ELF), UNSUPPORTED (other class, byte order or machine). */
+/* Takes fd, also on failure.  name is for messages.  Errors: CORRUPT (no ELF), UNSUPPORTED (other class, byte order or machine), IO (it
+ * cannot be read), NOMEM. */
 struct prb_elf *prb_elf_open(int fd, const char *name, struct prb_error *err);
 void prb_elf_free(struct prb_elf *elf);
 PRB_DEFINE_AUTO_PTR(prb_elf, struct prb_elf, prb_elf_free)

@@ -84,14 +84,12 @@ struct prb_module *prb_modules_find(struct prb_modules *modules, prb_addr addr)
     return low < modules->count && modules->items[low].start <= addr ? &modules->items[low] : NULL;
 }
 
-/* Distributions keep symbols of stripped files below /usr/lib/debug/.build-id, by the build id. */
-static struct prb_elf *open_debug(struct prb_proc *proc, struct prb_elf *elf)
+struct prb_elf *prb_elf_open_debug(struct prb_proc *proc, struct prb_elf *elf)
 {
-    GElf_Shdr header;
     uint8_t id[64];
     char path[192] = "/usr/lib/debug/.build-id/";
     size_t n = prb_elf_build_id(elf, id), used = strlen(path);
-    if (n < 2 || prb_elf_scn_of_type(elf, SHT_SYMTAB, &header))
+    if (n < 2)
         return NULL;
     for (size_t i = 0; i < n; i++)
         used += (size_t)snprintf(path + used, sizeof path - used, i == 0 ? "%02x/" : "%02x", id[i]);
@@ -121,6 +119,7 @@ struct prb_elf *prb_modules_elf(struct prb_modules *modules, struct prb_module *
     if (!prb_elf_bias(elf, module->start, module->first->offset, &module->bias))
         return PRB_NULL(
             prb_fail(err, PRB_CORRUPT, "no segment of %s covers its map", module->path));
-    prb_elf_add_debug(elf, open_debug(modules->proc, elf));
+    if (!prb_elf_of_type(elf, SHT_SYMTAB))
+        prb_elf_add_debug(elf, prb_elf_open_debug(modules->proc, elf));
     return module->elf = PRB_STEAL(elf);
 }

@@ -4,20 +4,26 @@
  */
 #include <string.h>
 
+#include "base/file.h"
 #include "proc/symbol_table.h"
+
+#define STRINGS_MAX (256u << 20) /* bytes of a string table that is read as a whole */
 
 bool prb_symbol_table(struct prb_elf *elf, unsigned type, struct prb_symbol_table *out)
 {
-    GElf_Shdr header;
-    struct prb_symbol_table table;
-    Elf_Scn *scn = prb_elf_scn_of_type(elf, type, &header);
-    if (!scn || !prb_elf_contents(scn, &table.symbols) ||
-        !prb_elf_contents(elf_getscn(elf->handle, header.sh_link), &table.names))
-        return false;
-    while (table.names.len && table.names.data[table.names.len - 1])
-        table.names.len--;
-    *out = table;
-    return table.names.len > 0;
+    const Elf64_Shdr *section = prb_elf_of_type(elf, type);
+    return section && prb_elf_contents(elf, section, &out->symbols) &&
+           prb_elf_contents(elf, prb_elf_section_at(elf, section->sh_link), &out->names);
+}
+
+size_t prb_symbol_block(const struct prb_elf *elf, const struct prb_symbol_table *table,
+                        size_t first, Elf64_Sym block[PRB_SYMBOL_BLOCK])
+{
+    size_t count = prb_symbol_count(table), left = first < count ? count - first : 0;
+    size_t wanted = left < PRB_SYMBOL_BLOCK ? left : PRB_SYMBOL_BLOCK;
+    return prb_read_at(elf->fd, block, wanted * sizeof *block,
+                       table->symbols.offset + first * sizeof *block) /
+           sizeof *block;
 }
 
 static bool is_defined(const Elf64_Sym *symbol)
@@ -25,51 +31,50 @@ static bool is_defined(const Elf64_Sym *symbol)
     return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) != STT_TLS;
 }
 
-static bool matches(const struct prb_symbol_table *table, size_t i, const char *name,
-                    struct prb_symbol *out)
+static bool matches(struct prb_elf *elf, const struct prb_symbol_table *table, size_t i,
+                    const char *name, struct prb_symbol *out)
 {
     Elf64_Sym symbol;
-    if (i >= prb_symbol_count(table))
+    if (i >= prb_symbol_count(table) || !prb_symbol_get(elf, table, i, &symbol) ||
+        !is_defined(&symbol) || !prb_elf_string_is(elf, &table->names, symbol.st_name, name))
         return false;
-    prb_symbol_get(table, i, &symbol);
-    const char *its = prb_symbol_name(table, &symbol);
-    if (!is_defined(&symbol) || strcmp(its, name) != 0)
-        return false;
+    const char *its = prb_arena_strdup(&elf->arena, name);
     *out = (struct prb_symbol){symbol.st_value, symbol.st_size, its};
-    return true;
+    return its != NULL;
 }
 
-static uint32_t word_at(const struct prb_bytes *bytes, uint64_t index)
+static uint32_t word_at(struct prb_elf *elf, const struct prb_extent *bytes, uint64_t index)
 {
     uint32_t word = 0;
-    if (index < bytes->len / sizeof word)
-        memcpy(&word, bytes->data + index * sizeof word, sizeof word);
+    if (index < bytes->len / sizeof word &&
+        prb_elf_read(elf, bytes->offset + index * sizeof word, &word, sizeof word) != sizeof word)
+        word = 0;
     return word;
 }
 
 /* Layout of .gnu.hash: 4 words of header, bloom filter of 64-bit words, buckets, hash values from
  * symbol `first` on. */
-static bool by_gnu_hash(const struct prb_bytes *hash, const struct prb_symbol_table *table,
-                        const char *name, struct prb_symbol *out)
+static bool by_gnu_hash(struct prb_elf *elf, const struct prb_extent *hash,
+                        const struct prb_symbol_table *table, const char *name, struct prb_symbol *out)
 {
     uint32_t h = 5381;
     for (const char *c = name; *c; c++)
         h = h * 33 + (uint8_t)*c;
-    uint64_t buckets = word_at(hash, 0), first = word_at(hash, 1), bloom = word_at(hash, 2);
-    uint32_t shift = word_at(hash, 3) & 31;
+    uint64_t buckets = word_at(elf, hash, 0), first = word_at(elf, hash, 1), bloom = word_at(elf, hash, 2);
+    uint32_t shift = word_at(elf, hash, 3) & 31;
     if (buckets == 0 || bloom == 0)
         return false;
     uint64_t at = 4 + (h / 64 % bloom) * 2;
-    uint64_t filter = word_at(hash, at) | (uint64_t)word_at(hash, at + 1) << 32;
+    uint64_t filter = word_at(elf, hash, at) | (uint64_t)word_at(elf, hash, at + 1) << 32;
     if (!(filter >> (h % 64) & filter >> (h >> shift) % 64 & 1))
         return false;
     uint64_t chains = 4 + bloom * 2 + buckets, words = hash->len / 4;
-    uint64_t i = word_at(hash, 4 + bloom * 2 + h % buckets);
+    uint64_t i = word_at(elf, hash, 4 + bloom * 2 + h % buckets);
     if (i < first)
         return false;
     for (; chains + i - first < words; i++) {
-        uint32_t its = word_at(hash, chains + i - first);
-        if ((its | 1) == (h | 1) && matches(table, i, name, out))
+        uint32_t its = word_at(elf, hash, chains + i - first);
+        if ((its | 1) == (h | 1) && matches(elf, table, i, name, out))
             return true;
         if (its & 1)
             return false;
@@ -78,52 +83,79 @@ static bool by_gnu_hash(const struct prb_bytes *hash, const struct prb_symbol_ta
 }
 
 /* Layout of .hash: number of buckets, number of chains, the buckets, the chains. */
-static bool by_sysv_hash(const struct prb_bytes *hash, const struct prb_symbol_table *table,
-                         const char *name, struct prb_symbol *out)
+static bool by_sysv_hash(struct prb_elf *elf, const struct prb_extent *hash,
+                         const struct prb_symbol_table *table, const char *name, struct prb_symbol *out)
 {
     uint32_t h = 0;
     for (const char *c = name; *c; c++) {
         h = (h << 4) + (uint8_t)*c;
         h = (h ^ (h >> 24 & 0xf0)) & 0x0fffffff;
     }
-    uint64_t buckets = word_at(hash, 0), chains = word_at(hash, 1);
+    uint64_t buckets = word_at(elf, hash, 0), chains = word_at(elf, hash, 1);
     if (buckets == 0)
         return false;
-    uint64_t i = word_at(hash, 2 + h % buckets);
+    uint64_t i = word_at(elf, hash, 2 + h % buckets);
     /* A chain is no longer than there are symbols, or it loops. */
     for (size_t step = prb_symbol_count(table); i && step; step--) {
-        if (matches(table, i, name, out))
+        if (matches(elf, table, i, name, out))
             return true;
-        i = i < chains ? word_at(hash, 2 + buckets + i) : 0;
+        i = i < chains ? word_at(elf, hash, 2 + buckets + i) : 0;
     }
     return false;
 }
 
-static bool by_scan(const struct prb_symbol_table *table, const char *name, struct prb_symbol *out)
+/* Where the name stands in a string table: linkers let names share their ends, so it may be the end
+ * of others, and stands there seldom more than once or twice. */
+#define PLACES_MAX 64
+#define PIECE 16384
+
+static size_t find_places(struct prb_elf *elf, const struct prb_extent *strings, const char *name,
+                          uint64_t out[PLACES_MAX])
 {
-    size_t len = strlen(name) + 1;
-    for (size_t i = 1, count = prb_symbol_count(table); i < count; i++) {
-        uint32_t at;
-        memcpy(&at, table->symbols.data + i * sizeof(Elf64_Sym), sizeof at);
-        if (at < table->names.len && table->names.len - at >= len &&
-            memcmp(table->names.data + at, name, len) == 0 && matches(table, i, name, out))
-            return true;
+    size_t len = strlen(name) + 1, kept = 0, count = 0;
+    PRB_AUTO_FREE char *piece = malloc(PIECE + len);
+    for (uint64_t at = 0; piece && at < strings->len;) {
+        size_t wanted = strings->len - at < PIECE ? (size_t)(strings->len - at) : PIECE;
+        size_t got = prb_read_at(elf->fd, piece + kept, wanted, strings->offset + at);
+        const char *end = piece + kept + got, *hit = piece;
+        for (; (hit = memmem(hit, (size_t)(end - hit), name, len)) && count < PLACES_MAX; hit++)
+            out[count++] = at - kept + (uint64_t)(hit - piece);
+        if (got < wanted)
+            break;
+        at += got;
+        /* It may stand across two pieces. */
+        size_t tail = kept + got < len - 1 ? kept + got : len - 1;
+        memmove(piece, end - tail, tail);
+        kept = tail;
     }
+    return count;
+}
+
+static bool by_scan(struct prb_elf *elf, const struct prb_symbol_table *table, const char *name,
+                    struct prb_symbol *out)
+{
+    uint64_t places[PLACES_MAX];
+    size_t count = find_places(elf, &table->names, name, places), n = 0;
+    PRB_AUTO_FREE Elf64_Sym *block = count ? malloc(PRB_SYMBOL_BLOCK * sizeof *block) : NULL;
+    for (size_t first = 0; block && (n = prb_symbol_block(elf, table, first, block)); first += n)
+        for (size_t k = first == 0; k < n; k++)
+            for (size_t i = 0; i < count; i++)
+                if (block[k].st_name == places[i] && matches(elf, table, first + k, name, out))
+                    return true;
     return false;
 }
 
 static bool exported(struct prb_elf *elf, const char *name, struct prb_symbol *out)
 {
     struct prb_symbol_table table;
-    struct prb_bytes hash;
-    GElf_Shdr header;
+    struct prb_extent hash;
     if (!prb_symbol_table(elf, SHT_DYNSYM, &table))
         return false;
-    if (prb_elf_contents(prb_elf_scn_of_type(elf, SHT_GNU_HASH, &header), &hash))
-        return by_gnu_hash(&hash, &table, name, out);
-    if (prb_elf_contents(prb_elf_scn_of_type(elf, SHT_HASH, &header), &hash))
-        return by_sysv_hash(&hash, &table, name, out);
-    return by_scan(&table, name, out);
+    if (prb_elf_contents(elf, prb_elf_of_type(elf, SHT_GNU_HASH), &hash))
+        return by_gnu_hash(elf, &hash, &table, name, out);
+    if (prb_elf_contents(elf, prb_elf_of_type(elf, SHT_HASH), &hash))
+        return by_sysv_hash(elf, &hash, &table, name, out);
+    return by_scan(elf, &table, name, out);
 }
 
 bool prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_symbol *out,
@@ -131,30 +163,47 @@ bool prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_symbol *ou
 {
     struct prb_symbol_table table;
     if (exported(elf, name, out) ||
-        (prb_symbol_table(elf, SHT_SYMTAB, &table) && by_scan(&table, name, out)) ||
+        (prb_symbol_table(elf, SHT_SYMTAB, &table) && by_scan(elf, &table, name, out)) ||
         (elf->debug && prb_symbol_table(elf->debug, SHT_SYMTAB, &table) &&
-         by_scan(&table, name, out)))
+         by_scan(elf->debug, &table, name, out)))
         return true;
     return prb_fail(err, PRB_NOT_FOUND, "no symbol %s", name);
 }
 
+/* A whole string table, in memory that lives as long as the elf, with a NUL behind it; *len_out is
+ * as much as could be read. */
+static const char *all_strings(struct prb_elf *elf, const struct prb_extent *strings,
+                               size_t *len_out)
+{
+    char *all = strings->len <= STRINGS_MAX
+                    ? prb_arena_alloc(&elf->arena, (size_t)strings->len + 1)
+                    : NULL;
+    if (!all)
+        return NULL;
+    *len_out = prb_read_at(elf->fd, all, (size_t)strings->len, strings->offset);
+    all[*len_out] = '\0';
+    return all;
+}
+
 struct prb_symbol *prb_elf_exports(struct prb_elf *elf, size_t *count_out, struct prb_error *err)
 {
-    struct prb_symbol_table table = {0};
+    struct prb_symbol_table table;
     if (!prb_symbol_table(elf, SHT_DYNSYM, &table))
         return PRB_NULL(prb_fail(err, PRB_CORRUPT, "a library without exported symbols"));
-    size_t symbols = prb_symbol_count(&table), count = 0;
-    struct prb_symbol *exports = malloc((symbols + 1) * sizeof *exports);
-    if (!exports)
+    size_t symbols = prb_symbol_count(&table), count = 0, n, len;
+    PRB_AUTO_FREE Elf64_Sym *block = malloc(PRB_SYMBOL_BLOCK * sizeof *block);
+    PRB_AUTO_FREE struct prb_symbol *exports = malloc((symbols + 1) * sizeof *exports);
+    const char *names = all_strings(elf, &table.names, &len);
+    if (!block || !exports || !names)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
-    for (size_t i = 1; i < symbols; i++) {
-        Elf64_Sym symbol;
-        prb_symbol_get(&table, i, &symbol);
-        unsigned type = ELF64_ST_TYPE(symbol.st_info);
-        if (is_defined(&symbol) && (type == STT_FUNC || type == STT_GNU_IFUNC))
-            exports[count++] = (struct prb_symbol){symbol.st_value, symbol.st_size,
-                                                   prb_symbol_name(&table, &symbol)};
-    }
+    for (size_t first = 0; (n = prb_symbol_block(elf, &table, first, block)); first += n)
+        for (size_t k = first == 0; k < n; k++) {
+            unsigned type = ELF64_ST_TYPE(block[k].st_info);
+            if (is_defined(&block[k]) && (type == STT_FUNC || type == STT_GNU_IFUNC))
+                exports[count++] =
+                    (struct prb_symbol){block[k].st_value, block[k].st_size,
+                                        block[k].st_name < len ? names + block[k].st_name : ""};
+        }
     *count_out = count;
-    return exports;
+    return PRB_STEAL(exports);
 }

@@ -2,7 +2,7 @@
  * Names for addresses in an ELF file: one pass over its symbol tables for many addresses, and, when
  * a file is asked again and again, an index that saves the passes (symbol_index.h).
  */
-#include <unistd.h>
+#include <string.h>
 
 #include "proc/symbol_table.h"
 
@@ -13,8 +13,6 @@ struct claim {
     bool global;
     int underscores; /* fewer, for "poll" before "__GI___poll" */
 };
-
-static int underscores(const char *name) { return (int)strspn(name, "_"); }
 
 static bool better(const struct claim *now, const struct claim *before)
 {
@@ -60,8 +58,8 @@ struct wanted {
 };
 
 /* One symbol against the wanted addresses. */
-static void name_by(const struct prb_symbol_table *table, const Elf64_Sym *symbol,
-                    struct wanted *wanted)
+static void name_by(struct prb_elf *elf, const struct prb_symbol_table *table,
+                    const Elf64_Sym *symbol, struct wanted *wanted)
 {
     const uint64_t *addrs = wanted->addrs;
     uint64_t size = symbol->st_size ? symbol->st_size : UNSIZED_MAX, end;
@@ -71,33 +69,25 @@ static void name_by(const struct prb_symbol_table *table, const Elf64_Sym *symbo
     size_t i = first_from(addrs, wanted->count, symbol->st_value);
     if (i == wanted->count || addrs[i] >= end)
         return;
-    const char *name = prb_symbol_name(table, symbol);
-    struct claim claim = {symbol->st_size != 0, symbol->st_value,
-                          ELF64_ST_BIND(symbol->st_info) != STB_LOCAL, underscores(name)};
-    /* "$x" and the like mark kinds of code on some processors. */
-    if (!*name || *name == '$')
+    char begin[16] = "";
+    if (symbol->st_name >= table->names.len ||
+        !prb_elf_read(elf, table->names.offset + symbol->st_name, begin, sizeof begin - 1))
         return;
+    struct claim claim = {symbol->st_size != 0, symbol->st_value,
+                          ELF64_ST_BIND(symbol->st_info) != STB_LOCAL,
+                          (int)strspn(begin, "_")};
+    /* "$x" and the like mark kinds of code on some processors. */
+    if (!*begin || *begin == '$')
+        return;
+    const char *name = NULL;
     for (; i < wanted->count && addrs[i] < end; i++) {
         if (wanted->symbols[i].name && !better(&claim, &wanted->claims[i]))
             continue;
+        if (!name && !(name = prb_elf_string(elf, &table->names, symbol->st_name)))
+            return;
         wanted->claims[i] = claim;
         wanted->symbols[i] = (struct prb_symbol){symbol->st_value, symbol->st_size, name};
     }
-}
-
-/* Symbols first … of the table: read into block where the file can be read (mapping half a million
- * symbols, page by page, takes longer than copying them, and weighs on our memory), else where they
- * are mapped. */
-#define BLOCK 8192
-static const uint8_t *symbols_at(const struct prb_elf *elf, const struct prb_symbol_table *table,
-                                 size_t first, size_t count, uint8_t *block)
-{
-    const uint8_t *mapped = table->symbols.data + first * sizeof(Elf64_Sym), *image = elf->image;
-    size_t len = count * sizeof(Elf64_Sym);
-    bool in_file = block && image && mapped >= image && (size_t)(mapped - image) <= elf->size - len;
-    if (in_file && pread(elf->fd, block, len, mapped - image) == (ssize_t)len)
-        return block;
-    return mapped;
 }
 
 static bool all_covered(const struct wanted *wanted)
@@ -108,22 +98,19 @@ static bool all_covered(const struct wanted *wanted)
     return true;
 }
 
+#define FURTHER (8 * PRB_SYMBOL_BLOCK)
+
 /* whole: look at all symbols for the best names, else only until each address is covered. */
 static void name_by_pass(struct prb_elf *elf, const struct prb_symbol_table *table, bool whole,
                          struct wanted *wanted)
 {
-    size_t symbols = prb_symbol_count(table);
-    PRB_AUTO_FREE uint8_t *block =
-        symbols > BLOCK && elf->fd >= 0 ? malloc(BLOCK * sizeof(Elf64_Sym)) : NULL;
-    for (size_t first = 0; first < symbols; first += BLOCK) {
-        size_t n = symbols - first < BLOCK ? symbols - first : BLOCK;
-        const uint8_t *bytes = symbols_at(elf, table, first, n, block);
-        for (size_t k = 0; k < n; k++) {
-            Elf64_Sym symbol;
-            memcpy(&symbol, bytes + k * sizeof symbol, sizeof symbol);
-            name_by(table, &symbol, wanted);
-        }
-        if (!whole && all_covered(wanted))
+    PRB_AUTO_FREE Elf64_Sym *block = malloc(PRB_SYMBOL_BLOCK * sizeof *block);
+    size_t n;
+    for (size_t first = 0; block && (n = prb_symbol_block(elf, table, first, block)); first += n) {
+        for (size_t k = 0; k < n; k++)
+            name_by(elf, table, &block[k], wanted);
+        /* A little further, for the best of a function's names, which stand near each other. */
+        if (!whole && first % FURTHER == FURTHER - PRB_SYMBOL_BLOCK && all_covered(wanted))
             return;
     }
 }
@@ -137,17 +124,12 @@ typedef void each_fn(void *context, const Elf64_Sym *symbol, size_t number);
 static void each_code(struct prb_elf *elf, const struct prb_symbol_table *table, each_fn *each,
                       void *context)
 {
-    PRB_AUTO_FREE uint8_t *block = elf->fd >= 0 ? malloc(BLOCK * sizeof(Elf64_Sym)) : NULL;
-    for (size_t first = 0, count = prb_symbol_count(table); first < count; first += BLOCK) {
-        size_t n = count - first < BLOCK ? count - first : BLOCK;
-        const uint8_t *bytes = symbols_at(elf, table, first, n, block);
-        for (size_t k = 0; k < n; k++) {
-            Elf64_Sym symbol;
-            memcpy(&symbol, bytes + k * sizeof symbol, sizeof symbol);
-            if (names_code(&symbol))
-                each(context, &symbol, first + k);
-        }
-    }
+    PRB_AUTO_FREE Elf64_Sym *block = malloc(PRB_SYMBOL_BLOCK * sizeof *block);
+    size_t n;
+    for (size_t first = 0; block && (n = prb_symbol_block(elf, table, first, block)); first += n)
+        for (size_t k = 0; k < n; k++)
+            if (names_code(&block[k]))
+                each(context, &block[k], first + k);
 }
 
 struct extent {
@@ -186,7 +168,7 @@ static void build_index(struct prb_elf *elf, const struct prb_symbol_table *tabl
         prb_symbol_index_deinit(index);
 }
 
-static void name_by_index(const struct prb_symbol_table *table,
+static void name_by_index(struct prb_elf *elf, const struct prb_symbol_table *table,
                           const struct prb_symbol_index *index, struct wanted *wanted)
 {
     for (size_t i = 0; i < wanted->count; i++) {
@@ -195,8 +177,8 @@ static void name_by_index(const struct prb_symbol_table *table,
         struct wanted one = {1, &wanted->addrs[i], &wanted->symbols[i], &wanted->claims[i]};
         while (prb_symbol_index_next(index, wanted->addrs[i], &at, &number)) {
             Elf64_Sym symbol;
-            prb_symbol_get(table, number, &symbol);
-            name_by(table, &symbol, &one);
+            if (prb_symbol_get(elf, table, number, &symbol))
+                name_by(elf, table, &symbol, &one);
         }
     }
 }
@@ -207,7 +189,7 @@ static void name_from(struct prb_elf *elf, const struct prb_symbol_table *table,
     if (!passes->tried && ++passes->count > PASSES_MAX)
         build_index(elf, table, passes);
     if (passes->index.items)
-        name_by_index(table, &passes->index, wanted);
+        name_by_index(elf, table, &passes->index, wanted);
     else
         name_by_pass(elf, table, whole, wanted);
 }

@@ -2,13 +2,10 @@
 #ifndef PRB_PROC_SYMBOL_TABLE_H
 #define PRB_PROC_SYMBOL_TABLE_H
 
-#include <string.h>
-
 #include "proc/elf_file.h"
 
-/* With its names, which end within it. */
 struct prb_symbol_table {
-    struct prb_bytes symbols, names;
+    struct prb_extent symbols, names;
 };
 
 /* The table of that type (SHT_DYNSYM, SHT_SYMTAB); false: the file has none. */
@@ -16,19 +13,21 @@ bool prb_symbol_table(struct prb_elf *elf, unsigned type, struct prb_symbol_tabl
 
 static inline size_t prb_symbol_count(const struct prb_symbol_table *table)
 {
-    return table->symbols.len / sizeof(Elf64_Sym);
+    return (size_t)(table->symbols.len / sizeof(Elf64_Sym));
 }
 
-static inline void prb_symbol_get(const struct prb_symbol_table *table, size_t i, Elf64_Sym *out)
+/* One symbol; false: it cannot be read. */
+static inline bool prb_symbol_get(struct prb_elf *elf, const struct prb_symbol_table *table,
+                                  size_t i, Elf64_Sym *out)
 {
-    memcpy(out, table->symbols.data + i * sizeof *out, sizeof *out);
+    return prb_elf_read(elf, table->symbols.offset + i * sizeof *out, out, sizeof *out) ==
+           sizeof *out;
 }
 
-static inline const char *prb_symbol_name(const struct prb_symbol_table *table,
-                                          const Elf64_Sym *symbol)
-{
-    return symbol->st_name < table->names.len ? (const char *)table->names.data + symbol->st_name
-                                              : "";
-}
+/* Many symbols at a time, into a block of the caller's. */
+#define PRB_SYMBOL_BLOCK 1024
+/* Symbols first … of the table: how many came. */
+size_t prb_symbol_block(const struct prb_elf *elf, const struct prb_symbol_table *table,
+                        size_t first, Elf64_Sym block[PRB_SYMBOL_BLOCK]);
 
 #endif

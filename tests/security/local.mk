@@ -5,6 +5,7 @@ EXTRA_DIST += %D%/debugger.py
 PYTESTS += %D%/test_page.py
 PYTESTS += %D%/test_installed.py
 PYTESTS += %D%/test_users.py
+PYTESTS += %D%/test_changing_files.py %D%/test_installed.py %D%/test_users.py
 PYTESTS += %D%/test_debug_doors.py
 PYTESTS += %D%/test_confined.py
 PYTESTS += %D%/test_start.py

@@ -354,6 +354,29 @@ static void notes(void **state)
         prb_note_build_id(bytes, len, id);
 }
 
+static void cut_short_while_open(void **state)
+{
+    (void)state;
+    struct made made;
+    make(&made, true);
+    for (size_t len = 0; len < sizeof made; len += 8) {
+        int fd = file_of(&made, sizeof made);
+        struct prb_error err;
+        PRB_AUTO(prb_elf) struct prb_elf *elf = prb_elf_open(fd, "made", &err);
+        assert_non_null(elf);
+        assert_int_equal(ftruncate(fd, (off_t)len), 0);
+        struct prb_symbol symbol, name;
+        uint64_t addr, size;
+        size_t count;
+        if (prb_elf_symbol(elf, "first", &symbol, NULL))
+            assert_string_equal(symbol.name, "first");
+        prb_elf_name(elf, (uint64_t[]){0x10110}, 1, &name);
+        prb_elf_section(elf, ".hash", &addr, &size);
+        PRB_AUTO_FREE struct prb_symbol *exports = prb_elf_exports(elf, &count, NULL);
+        assert_null(prb_elf_debug_image(elf, &count));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +388,7 @@ int main(void)
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(damaged_everywhere),
         cmocka_unit_test(own_file_cut),
+        cmocka_unit_test(cut_short_while_open),
         cmocka_unit_test(own_modules),
         cmocka_unit_test(notes),
     };
