@@ -16,6 +16,7 @@
 #define PRB_INJECT_WORDS 34        /* of the largest register set */
 #define PRB_XSTATE_MAX (16u << 10) /* AMX: 11 KiB */
 #define PRB_FRAME_MAX (PRB_XSTATE_MAX + 1024)
+#define PRB_SYSCALL_BEFORE 7 /* bytes: a number put into its register, and the instruction */
 
 /* How a thread that waits in a system call may be taken. */
 enum prb_wait {
@@ -43,6 +44,8 @@ struct prb_inject_arch {
     unsigned args[6];
     const uint8_t *syscall_code; /* the instruction */
     size_t syscall_len;
+    const uint8_t *syscall_return_code; /* and a return by an address on the stack; NULL: none */
+    size_t syscall_return_len;
     int mmap;
     /* 0: code may run where it was just written, and the stub's thread takes the right to write
      * away; else the tracer makes it executable after it was written, which tells the processor. */
@@ -66,6 +69,16 @@ struct prb_inject_arch {
     size_t (*go_back)(const uint64_t *saved, uint8_t *extended, size_t len, prb_addr extended_addr,
                       struct prb_stub_page *page, prb_addr page_addr, uint8_t *frame,
                       prb_addr frame_addr);
+    /*
+     * Write to frame what rt_sigreturn(2) needs to put the thread back to where saved says, and into
+     * its system call again if it was in one, with that signal mask, and the extended state at
+     * extended_addr (changed as above).  code: what stands before its program counter.  Returns the
+     * bytes of frame.  NULL: the tracer's death in a call of the thread's is the thread's harm.
+     */
+    size_t (*lifeline)(const uint64_t *saved, const uint8_t code[PRB_SYSCALL_BEFORE],
+                       uint8_t *extended, size_t len, prb_addr extended_addr, uint64_t mask,
+                       uint8_t *frame);
+    unsigned red_zone; /* bytes below the stack pointer that are in use */
 };
 
 extern const struct prb_inject_arch prb_inject_x86_64, prb_inject_aarch64;

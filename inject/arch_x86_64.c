@@ -42,6 +42,7 @@ enum {
 };
 
 static const uint8_t syscall_code[] = {0x0f, 0x05};
+static const uint8_t syscall_return_code[] = {0x0f, 0x05, 0xc3}; /* and ret */
 
 static const uint8_t stub[] = {
 #include "inject/stub/x86_64.h"
@@ -106,8 +107,8 @@ struct frame {
 #define UC_FLAGS 7      /* UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
 #define NO_STACK 0x7fff /* no valid flags: the alternate stack stays as it is */
 
-static size_t by_frame(const uint64_t *saved, uint8_t *extended, size_t len, prb_addr extended_addr,
-                       struct prb_stub_page *page, uint8_t *out, prb_addr frame_addr)
+static struct frame make_frame(const uint64_t *saved, uint8_t *extended, size_t len,
+                               prb_addr extended_addr)
 {
     uint64_t components;
     memcpy(&components, extended + XCR0_AT, sizeof components);
@@ -145,9 +146,51 @@ static size_t by_frame(const uint64_t *saved, uint8_t *extended, size_t len, prb
         .cs = (uint16_t)saved[CS],
         .ss = (uint16_t)saved[SS],
     };
+    return frame;
+}
+
+static size_t by_frame(const uint64_t *saved, uint8_t *extended, size_t len, prb_addr extended_addr,
+                       struct prb_stub_page *page, uint8_t *out, prb_addr frame_addr)
+{
+    struct frame frame = make_frame(saved, extended, len, extended_addr);
     memcpy(out, &frame, sizeof frame);
     page->frame = frame_addr;
     page->mask_place = frame_addr + offsetof(struct frame, mask);
+    return sizeof frame;
+}
+
+/* Whether the call in which the thread was stopped would be made again. */
+static bool restarts(const uint64_t *saved)
+{
+    int64_t result = (int64_t)saved[RAX];
+    return (int64_t)saved[ORIG_RAX] >= 0 &&
+           (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND ||
+            result == -ERESTART_RESTARTBLOCK);
+}
+
+/* "mov $number, %eax; syscall", as compilers write it. */
+static int64_t number_in_code(const uint8_t *code)
+{
+    int32_t number;
+    memcpy(&number, code + 1, sizeof number);
+    return code[0] == 0xb8 && memcmp(code + 5, syscall_code, sizeof syscall_code) == 0 ? number : -1;
+}
+
+static size_t lifeline(const uint64_t *saved, const uint8_t *code, uint8_t *extended, size_t len,
+                       prb_addr extended_addr, uint64_t mask, uint8_t *out)
+{
+    struct frame frame = make_frame(saved, extended, len, extended_addr);
+    frame.mask = mask;
+    if (restarts(saved)) {
+        /* rt_sigreturn(2) makes the kernel forget how far a call was that it would go on with: it is
+         * made anew, with its own number. */
+        int64_t number = (int64_t)saved[ORIG_RAX];
+        if (number == RESTART_SYSCALL && number_in_code(code) >= 0)
+            number = number_in_code(code);
+        frame.rip -= sizeof syscall_code;
+        frame.rax = (uint64_t)number;
+    }
+    memcpy(out, &frame, sizeof frame);
     return sizeof frame;
 }
 
@@ -160,12 +203,10 @@ static size_t go_back(const uint64_t *saved, uint8_t *extended, size_t len, prb_
     for (unsigned i = 0; i < sizeof order; i++)
         page->registers[i] = saved[order[i]];
     /* What the kernel itself would do for a call that no signal handler interrupted. */
-    int64_t result = (int64_t)saved[RAX];
-    if (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND ||
-        result == -ERESTART_RESTARTBLOCK) {
+    if (restarts(saved)) {
         page->registers[AT_RIP] -= sizeof syscall_code;
         page->registers[AT_RAX] =
-            result == -ERESTART_RESTARTBLOCK ? RESTART_SYSCALL : saved[ORIG_RAX];
+            (int64_t)saved[RAX] == -ERESTART_RESTARTBLOCK ? RESTART_SYSCALL : saved[ORIG_RAX];
     }
     memcpy(&page->xmask, extended + XCR0_AT, sizeof page->xmask);
     memset(extended + SOFTWARE_AT, 0, SOFTWARE_LEN);
@@ -187,6 +228,8 @@ const struct prb_inject_arch prb_inject_x86_64 = {
     .args = {RDI, RSI, RDX, R10, R8, R9},
     .syscall_code = syscall_code,
     .syscall_len = sizeof syscall_code,
+    .syscall_return_code = syscall_return_code,
+    .syscall_return_len = sizeof syscall_return_code,
     .mmap = 9,
     .waits = waits,
     .wait_count = sizeof waits / sizeof *waits,
@@ -196,4 +239,6 @@ const struct prb_inject_arch prb_inject_x86_64 = {
     .stub_len = sizeof stub,
     .enter = enter,
     .go_back = go_back,
+    .lifeline = lifeline,
+    .red_zone = 128,
 };

@@ -4,9 +4,10 @@
  *
  * Every stop is told from the others by its kind, as ptrace(2) lists them; only system call stops
  * are counted.  The saved registers are back after each remote call, so that from there the kernel
- * lets the thread go on in its own call, whatever happens to us.  No traps: those would reset the
- * program's handler of SIGTRAP.  Between the first stop and the last nothing is allocated or
- * printed.
+ * lets the thread go on in its own call, whatever happens to us.  The remote call itself returns, if
+ * we are gone by then, to a frame of rt_sigreturn(2) below the thread's stack, as a signal handler
+ * does, and so into its own call.  No traps: those would reset the program's handler of SIGTRAP.
+ * Between the first stop and the last nothing is allocated or printed.
  */
 #include <elf.h>
 #include <errno.h>
@@ -34,6 +35,7 @@
 #define SCRATCH_LEN (PRB_FRAME_MAX + PRB_XSTATE_MAX + STACK_LEN)
 #define MAPPED_LEN (2 * PRB_STUB_PAGE + SCRATCH_LEN)
 #define FIRST_STOP_NS 20000000 /* the thread did not stop: take another */
+#define LONGEST_STOP_NS 2000000000ll /* an honest one lasts some 0.1 ms, on a machine that has time */
 #define LOOK_NS 200000         /* for a stop, then we sleep for it */
 
 struct stop {
@@ -47,6 +49,9 @@ struct stop {
     size_t extended_len;
     _Alignas(64) uint8_t extended[PRB_XSTATE_MAX];
     uint8_t frame[PRB_FRAME_MAX];
+    uint8_t below[PRB_XSTATE_MAX]; /* the extended state, as it lies by the lifeline */
+    uint64_t mask;     /* of its signals */
+    prb_addr lifeline; /* the stack pointer with which a remote call finds back; 0: none */
     bool apart;          /* we have another processor than the thread */
     uint64_t since;      /* it stands still */
     atomic_bool touched; /* it is stopped: what was begun is ended */
@@ -158,6 +163,10 @@ static enum event remote_call(struct stop *stop, int number, const uint64_t args
     pid_t tid = stop->choice->tid;
     memcpy(stop->working, stop->saved, sizeof stop->working);
     stop->working[arch->pc] = stop->chooser->places->syscall_code;
+    if (stop->lifeline) {
+        stop->working[arch->pc] = stop->chooser->places->syscall_return;
+        stop->working[arch->sp] = stop->lifeline;
+    }
     stop->working[arch->number] = (uint64_t)number;
     if (arch->original >= 0)
         stop->working[arch->original] = (uint64_t)-1;
@@ -231,7 +240,8 @@ static bool read_state(struct stop *stop)
         ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)stop->arch->extended_note, &extended))
         return false;
     stop->extended_len = extended.iov_len;
-    return extended.iov_len >= stop->arch->extended_min &&
+    return ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof stop->mask, &stop->mask) == 0 &&
+           extended.iov_len >= stop->arch->extended_min &&
            extended.iov_len < sizeof stop->extended - 8;
 }
 
@@ -260,6 +270,39 @@ static enum prb_unfit judge(struct stop *stop)
     bool same = saved[arch->sp] == call->sp && saved[arch->pc] + arch->pc_goes_back == call->pc &&
                 (arch->original < 0 || (int64_t)saved[arch->original] == call->number);
     return same ? PRB_FIT : PRB_UNFIT_MOVED;
+}
+
+/*
+ * Where the remote call returns to when we die in the midst of it: the thread's own state, below its
+ * stack's red zone, where the kernel puts as much for each signal handler.  False: there is no room.
+ */
+static bool throw_lifeline(struct stop *stop)
+{
+    const struct prb_inject_arch *arch = stop->arch;
+    const struct prb_places *places = stop->chooser->places;
+    pid_t pid = prb_proc_pid(stop->chooser->proc);
+    if (!arch->lifeline || !places->syscall_return || !places->signal_return)
+        return true;
+    uint8_t code[PRB_SYSCALL_BEFORE] = {0};
+    prb_addr pc = stop->saved[arch->pc], sp = stop->saved[arch->sp];
+    prb_addr extended_at = (sp - arch->red_zone - stop->extended_len - 8) & ~UINT64_C(63);
+    prb_mem_read_some(stop->chooser->mem, pc - sizeof code, code, sizeof code);
+    memcpy(stop->below, stop->extended, stop->extended_len);
+    size_t len = arch->lifeline(stop->saved, code, stop->below, stop->extended_len, extended_at,
+                                stop->mask, stop->frame);
+    prb_addr frame_at = (extended_at - len) & ~UINT64_C(15);
+    uint64_t back = places->signal_return;
+    struct iovec local[] = {
+        {&back, sizeof back}, {stop->frame, len}, {stop->below, stop->extended_len + 8}};
+    struct iovec remote[] = {{(void *)(frame_at - sizeof back), sizeof back},
+                             {(void *)frame_at, len},
+                             {(void *)extended_at, stop->extended_len + 8}};
+    size_t wanted = sizeof back + len + stop->extended_len + 8;
+    if (!prb_stack_below(stop->chooser, sp, sp - frame_at + sizeof back) ||
+        process_vm_writev(pid, local, 3, remote, 3, 0) != (ssize_t)wanted)
+        return false;
+    stop->lifeline = frame_at - sizeof back;
+    return true;
 }
 
 static bool map_memory(struct stop *stop, enum event *event_out, int64_t *result_out)
@@ -338,6 +381,8 @@ static bool in_the_stop(struct stop *stop)
     enum prb_unfit why = judge(stop);
     if (why != PRB_FIT)
         return another_time(stop, why);
+    if (!throw_lifeline(stop))
+        return another_time(stop, PRB_UNFIT_PLACE);
     if (!stop->borrowed->base && !map_memory(stop, &event, &result))
         return event == EVENT_SYSCALL ? hopeless(stop, PRB_IO, "map executable memory", result)
                                       : interrupted(stop, event);
@@ -399,20 +444,30 @@ static void *stop_main(void *argument)
     return in_the_stop(stop) ? stop : NULL;
 }
 
-/* Wait for the tracer; one whose thread does not come to a stop is ended, and with it its hold. */
-static bool join(struct stop *stop, pthread_t tracer)
+static bool joined(pthread_t tracer, int64_t wait_ns, void **good)
 {
     struct timespec until;
-    void *good;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += FIRST_STOP_NS;
+    until.tv_nsec += wait_ns;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    if (pthread_clockjoin_np(tracer, &good, CLOCK_MONOTONIC, &until)) {
-        if (!stop->touched)
-            pthread_cancel(tracer);
+    return pthread_clockjoin_np(tracer, good, CLOCK_MONOTONIC, &until) == 0;
+}
+
+/* Wait for the tracer; one whose thread does not come to a stop is ended, and with it its hold.  No
+ * signal ends or stops us before it is let go; but a target can hang in the call that it makes for
+ * us (on a page that it fills itself), and then the user may end us by one. */
+static bool join(struct stop *stop, pthread_t tracer, const sigset_t *signals)
+{
+    void *good;
+    bool done = joined(tracer, FIRST_STOP_NS, &good);
+    if (!done && !stop->touched)
+        pthread_cancel(tracer);
+    if (!done && !joined(tracer, LONGEST_STOP_NS, &good)) {
+        pthread_sigmask(SIG_SETMASK, signals, NULL);
         pthread_join(tracer, &good);
     }
+    pthread_sigmask(SIG_SETMASK, signals, NULL);
     if (good == PTHREAD_CANCELED)
         stop->borrowed->why = PRB_UNFIT_STATE;
     return good != NULL;
@@ -440,10 +495,11 @@ bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
     uint64_t time = prb_clock_ns();
     uint64_t clock = processor_clock();
     int failed = pthread_create(&tracer, NULL, stop_main, stop);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
+    if (failed) {
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
         return prb_fail_sys(err, failed, "cannot start a thread");
-    bool good = join(stop, tracer);
+    }
+    bool good = join(stop, tracer, &before);
     time = prb_clock_ns() - time;
     borrowed->clock_hz = time ? (double)(processor_clock() - clock) * 1e9 / (double)time : 0;
     if (!good && err)

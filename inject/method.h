@@ -43,6 +43,8 @@ struct prb_places {
     prb_addr pthread_create, pthread_self, pthread_detach, dlopen, dlsym, dlerror;
     bool private_dlopen;        /* __libc_dlopen_mode: wants a flag of its own */
     prb_addr syscall_code;      /* an existing system call instruction */
+    prb_addr syscall_return;    /* one that is followed by a return; 0: none */
+    prb_addr signal_return;     /* where signal handlers return to, which calls rt_sigreturn(2) */
     prb_addr probe_start;       /* prb_probe_start of a probe that is mapped already; 0: none */
     struct prb_danger *dangers; /* ascending start, not overlapping */
     size_t danger_count;
@@ -116,6 +118,8 @@ bool prb_stack_room(struct prb_chooser *chooser, struct prb_error *err);
 /* PRB_UNFIT_STACK when a word of the stack is a return address into a danger.  Allocates nothing
  * once the room suffices. */
 enum prb_unfit prb_stack_scan(struct prb_chooser *chooser, const struct prb_registers *registers);
+/* Whether so many bytes below its stack pointer are the thread's stack, and no other one's. */
+bool prb_stack_below(struct prb_chooser *chooser, prb_addr sp, size_t bytes);
 /* PRB_FIT when the stack that was scanned last, unwound, has no frame in a danger. */
 enum prb_unfit prb_stack_unwound(struct prb_chooser *chooser,
                                  const struct prb_registers *registers);

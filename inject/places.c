@@ -396,18 +396,39 @@ const struct prb_danger *prb_danger_at(const struct prb_places *places, prb_addr
 
 /* ---- all ---- */
 
+static prb_addr find_code(const struct text *text, const uint8_t *code, size_t len)
+{
+    const uint8_t *at = len ? memmem(text->bytes, text->len, code, len) : NULL;
+    return at ? text->start + (prb_addr)(at - text->bytes) : 0;
+}
+
+/* Whether returns are compared with a second stack of the kernel's (CET), which we do not write. */
+static bool has_shadow_stack(struct prb_proc *proc)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "status", &text, NULL))
+        return false;
+    const char *line = strstr(text.data, "\nx86_Thread_features:");
+    const char *end = line ? strchr(line + 1, '\n') : NULL;
+    return end && memmem(line, (size_t)(end - line), "shstk", 5);
+}
+
 static bool find_syscall_code(struct prb_places *places, struct prb_proc *proc,
                               const struct prb_module *libc, struct prb_error *err)
 {
     PRB_AUTO(text) struct text text = {0};
+    const struct prb_inject_arch *arch = places->arch;
+    const struct prb_arch *host = prb_arch_host();
     if (!read_text(proc, libc, &text, err))
         return false;
-    const uint8_t *at =
-        memmem(text.bytes, text.len, places->arch->syscall_code, places->arch->syscall_len);
-    if (!at)
-        return prb_fail(err, PRB_UNSUPPORTED, "%s has no system call instruction", libc->path);
-    places->syscall_code = text.start + (prb_addr)(at - text.bytes);
-    return true;
+    places->syscall_code = find_code(&text, arch->syscall_code, arch->syscall_len);
+    if (!has_shadow_stack(proc)) {
+        places->syscall_return =
+            find_code(&text, arch->syscall_return_code, arch->syscall_return_len);
+        places->signal_return = find_code(&text, host->signal_return, host->signal_return_len);
+    }
+    return places->syscall_code ||
+           prb_fail(err, PRB_UNSUPPORTED, "%s has no system call instruction", libc->path);
 }
 
 /* A probe that is there already, by whatever way it came: as libprobe.so, memory file or our copy.

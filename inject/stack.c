@@ -50,6 +50,12 @@ static const struct prb_map *stack_of(struct prb_chooser *chooser, prb_addr sp)
     return map && map->readable && map->writable && !map->executable && !map->inode ? map : NULL;
 }
 
+bool prb_stack_below(struct prb_chooser *chooser, prb_addr sp, size_t bytes)
+{
+    const struct prb_map *map = stack_of(chooser, sp);
+    return map && sp - map->start >= bytes;
+}
+
 /* Whether a word of the stack is a return address into a danger, and no mere address of a function,
  * such as the one that the loader leaves for exit(3) at the bottom of the first stack. */
 static bool returns_into(struct prb_chooser *chooser, uint64_t word)

@@ -2,6 +2,7 @@
 #include "inject/bytecode/bytecode.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "inject/bytecode/cache.h"
 #include "inject/bytecode/run.h"
@@ -32,8 +33,15 @@ struct prb_bytecode *prb_bytecode_begin(pid_t pid)
     bytecode->key = prb_bytecode_key(pid);
     if (!bytecode->key)
         return NULL;
-    if (!prb_bytecode_load(bytecode->key, &bytecode->blob))
-        bytecode->runs = pthread_create(&bytecode->maker, NULL, make, bytecode) == 0;
+    if (prb_bytecode_load(bytecode->key, &bytecode->blob))
+        return PRB_STEAL(bytecode);
+    /* By Ctrl-Z this thread would stop us all, while another one holds a thread of the target. */
+    sigset_t stops, before;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTSTP), sigaddset(&stops, SIGTTIN), sigaddset(&stops, SIGTTOU);
+    pthread_sigmask(SIG_BLOCK, &stops, &before);
+    bytecode->runs = pthread_create(&bytecode->maker, NULL, make, bytecode) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return PRB_STEAL(bytecode);
 }
 

@@ -1,9 +1,10 @@
 /*
- * Run a command and kill it with SIGKILL at its Nth step: the end (or the beginning) of a system
- * call by which one process touches another.  Prints one line of JSON: how it ended, the step, and
- * what the step before was.
+ * Run a command and send it a signal at its Nth step: the end (or the beginning) of a system call by
+ * which one process touches another, and of any while it holds a thread of another (PTRACE_SEIZE to
+ * PTRACE_DETACH).  Prints one line of JSON: how it ended, the step, and what the step before was.
+ * What the signal stops stands still until our input ends.
  *
- *     killer N entry|exit COMMAND [ARGUMENT...]     N: from 1
+ *     killer N entry|exit SIGNAL COMMAND [ARGUMENT...]     N: from 1; SIGNAL: its number
  */
 #include <signal.h>
 #include <stdio.h>
@@ -38,12 +39,15 @@ struct step {
 
 static int
     register_sets; /* PTRACE_SETREGSET done: the first begins a remote call, the second ends it */
+static int holds;  /* a thread of another process */
 
 static void tell(const char *how, int value, int steps, struct step at, struct step before)
 {
     printf("{\"%s\": %d, \"steps\": %d, \"at\": \"%s\", \"request\": %llu, \"before\": \"%s\", "
-           "\"request_before\": %llu, \"register_sets\": %d}\n",
-           how, value, steps, at.name, at.request, before.name, before.request, register_sets);
+           "\"request_before\": %llu, \"register_sets\": %d, \"holds\": %d}\n",
+           how, value, steps, at.name, at.request, before.name, before.request, register_sets,
+           holds);
+    fflush(stdout);
 }
 
 /* What a thread of the command does. */
@@ -71,15 +75,29 @@ static int is_step(struct thread *thread, int at_entry)
     if (!thread || ptrace(PTRACE_GET_SYSCALL_INFO, thread->tid, sizeof info, &info) <= 0)
         return 0;
     if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
-        thread->name = step_name((long)info.entry.nr);
         thread->request = info.entry.nr == SYS_ptrace ? info.entry.args[0] : 0;
+        holds |= thread->request == PTRACE_SEIZE;
+        thread->name = step_name((long)info.entry.nr);
+        if (!thread->name && holds)
+            thread->name = "another";
         return at_entry && thread->name;
     }
-    register_sets += thread->request == PTRACE_SETREGSET && thread->name;
-    return !at_entry && thread->name && info.op == PTRACE_SYSCALL_INFO_EXIT;
+    if (info.op != PTRACE_SYSCALL_INFO_EXIT || !thread->name)
+        return 0;
+    register_sets += thread->request == PTRACE_SETREGSET;
+    holds &= thread->request != PTRACE_DETACH;
+    return !at_entry;
 }
 
-static int follow(pid_t child, int wanted, int at_entry)
+static void end(pid_t child)
+{
+    int status;
+    kill(child, SIGKILL);
+    while (waitpid(-1, &status, __WALL) > 0)
+        ;
+}
+
+static int follow(pid_t child, int wanted, int at_entry, int sent)
 {
     struct step at = {"", 0}, before = {"", 0};
     int status, steps = 0;
@@ -91,8 +109,8 @@ static int follow(pid_t child, int wanted, int at_entry)
         if (WIFEXITED(status) || WIFSIGNALED(status)) {
             if (tid != child)
                 continue;
-            tell("exited", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), steps,
-                 at, before);
+            tell(WIFEXITED(status) ? "exited" : "killed",
+                 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), steps, at, before);
             return 0;
         }
         struct thread *thread = thread_of(tid);
@@ -100,16 +118,23 @@ static int follow(pid_t child, int wanted, int at_entry)
             if (is_step(thread, at_entry)) {
                 before = at;
                 at = (struct step){thread->name, thread->request};
-                if (++steps == wanted) {
-                    kill(child, SIGKILL);
-                    while (waitpid(-1, &status, __WALL) > 0)
-                        ;
-                    tell("killed", 1, steps, at, before);
+                if (++steps == wanted)
+                    kill(child, sent);
+                if (steps == wanted && sent == SIGKILL) {
+                    end(child);
+                    tell("killed", SIGKILL, steps, at, before);
                     return 0;
                 }
             }
         } else if (status >> 16 == 0) {
             signal = WSTOPSIG(status);
+        } else if (steps >= wanted && WSTOPSIG(status) == sent) {
+            char byte;
+            tell("stopped", sent, steps, at, before);
+            while (read(STDIN_FILENO, &byte, 1) > 0)
+                ;
+            end(child);
+            return 0;
         }
         ptrace(PTRACE_SYSCALL, tid, 0, signal);
     }
@@ -117,12 +142,13 @@ static int follow(pid_t child, int wanted, int at_entry)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4)
+    if (argc < 5)
         return 2;
     pid_t child = fork();
     if (child == 0) {
+        setpgid(0, 0); /* the kernel stops no group that nobody would continue */
         raise(SIGSTOP);
-        execvp(argv[3], argv + 3);
+        execvp(argv[4], argv + 4);
         _exit(127);
     }
     int status;
@@ -131,5 +157,5 @@ int main(int argc, char **argv)
                PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL))
         return 1;
     kill(child, SIGCONT);
-    return follow(child, atoi(argv[1]), !strcmp(argv[2], "entry"));
+    return follow(child, atoi(argv[1]), !strcmp(argv[2], "entry"), atoi(argv[3]));
 }

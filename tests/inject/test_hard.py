@@ -282,50 +282,79 @@ def test_library_that_the_target_cannot_see(target, tmp_path):
     one.unharmed()
 
 
-# ---- the injector is killed ----
-
-def killed_at(pid, step, where):
-    done = subprocess.run([hard.built("killer"), str(step), where, *injector(pid, wait=1)], stdout=subprocess.PIPE,
-                          timeout=hard.DEADLINE, encoding="utf-8")
-    return json.loads(done.stdout.splitlines()[-1])
+# ---- the injector gets a signal ----
 
 
-def inside_remote_call(step):
-    """From the registers of the target's mmap (and mprotect, where there is one) until its own are back: the exception
-    of the README."""
-    return step["register_sets"] in ((1,) if platform.machine() == "x86_64" else (1, 3))
+DETACH = 17  # PTRACE_DETACH
 
 
+class Struck:
+    """An injector that gets a signal at its Nth step: `step` tells how that was; where it only stopped, it ends with the block."""
+
+    def __init__(self, pid, step, where, number=signal.SIGKILL):
+        self.killer = subprocess.Popen([hard.built("killer"), str(step), where, str(int(number)), *injector(pid, wait=1)],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        told = []
+        for line in self.killer.stdout:
+            told.append(line)
+            if '"steps"' in line:
+                break
+        self.step = json.loads(told[-1])
+
+    def __enter__(self):
+        return self.step
+
+    def __exit__(self, *exception):
+        self.killer.communicate(timeout=hard.DEADLINE)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a call that the thread makes for us ends in harm there")
 @pytest.mark.parametrize("where", ["entry", "exit"])
-@pytest.mark.parametrize("kind", ["read-pipe", "nanosleep", "cond_timedwait", "poll"])
+@pytest.mark.parametrize("kind", ["read-pipe", "cond_timedwait", "poll-timed", "select-timed"])
 def test_killed_at_each_step(target, kind, where):
-    one, step, harmed, steps = None, None, [], 0
-    lane = KINDS.index(kind)
-
-    def harm(failure):
-        assert step and inside_remote_call(step), (step, failure)
-        harmed.append((step, str(failure)))
-        one.end()
-
-    while steps < 400:
-        if one is None:
-            one, step = target("calls", kind), None
-        try:
-            blocked(one)  # what the step before harmed may only show now
-        except AssertionError as failure:
-            harm(failure)
-            one = None
-            continue
-        steps += 1
-        step = killed_at(one.pid, steps, where)
-        if "exited" in step:
-            break
-        try:
+    """By SIGKILL, at each system call while it holds the thread, that for mapping memory by it included."""
+    one = target("calls", kind)
+    lane, holding = KINDS.index(kind), 0
+    for steps in range(1, 400):
+        blocked(one)
+        with Struck(one.pid, steps, where) as step:
+            if "exited" in step:
+                break
+            holding += step["holds"]
+        if step["holds"] or step["request"] == DETACH:
             one.unharmed(moving=[lane] if one.report.progress()[lane] else [])
-            blocked(one)
-            inject(one.pid)  # and nothing stands in the way of the next
-        except AssertionError as failure:
-            harm(failure)
-            one = None
-    assert 10 < steps < 400
-    print("{} steps, {} inside a remote call did harm".format(steps, len(harmed)))
+        blocked(one)
+    inject(one.pid)  # and nothing stands in the way of the next
+    one.unharmed(moving=[lane] if one.report.progress()[lane] else [])
+    assert holding > 10 and steps < 399
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a call that the thread makes for us ends in harm there")
+@pytest.mark.parametrize("kind", CANARIES)
+def test_killed_while_a_thread_computes(target, kind):
+    """Nothing of its registers and its red zone changes, whenever the injector dies."""
+    one = target("canary", kind, "busy")
+    holding = 0
+    for steps in range(1, 400):
+        with Struck(one.pid, steps, "exit") as step:
+            if "exited" in step and holding > 10:
+                break
+            holding += step["holds"]
+        one.unharmed()
+    assert holding > 10 and steps < 399
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU])
+def test_signals_to_the_injector(target, number):
+    """What ends or stops it does so when the thread is let go: also a stopped injector holds nobody."""
+    one = target("canary", "general", "busy")
+    holding = 0
+    for steps in range(1, 400):
+        with Struck(one.pid, steps, "exit", number) as step:
+            if "exited" in step and holding > 10:
+                break
+            holding += step["register_sets"] > 0
+            one.unharmed()
+            with open("/proc/{}/status".format(one.pid)) as status:
+                assert "TracerPid:\t0\n" in status.read(), step
+    assert holding > 10 and steps < 399

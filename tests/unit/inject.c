@@ -124,6 +124,13 @@ static void x86_64_parked(void **state)
     }
 }
 
+static uint64_t word_at(const uint8_t *bytes, size_t at)
+{
+    uint64_t word;
+    memcpy(&word, bytes + at, sizeof word);
+    return word;
+}
+
 #ifdef __x86_64__
 static void x86_64_running(void **state)
 {
@@ -154,14 +161,35 @@ static void x86_64_running(void **state)
     assert_int_equal(word[0], 0x46505845);
     free(now);
 }
-#endif
 
-static uint64_t word_at(const uint8_t *bytes, size_t at)
+/* A call is made anew, by its own number also where it had been gone on with (219). */
+static void x86_64_lifeline(void **state)
 {
-    uint64_t word;
-    memcpy(&word, bytes + at, sizeof word);
-    return word;
+    (void)state;
+    const struct {
+        int64_t result, original, number, back;
+    } cases[] = {{-512, 0, 0, 2},   {-516, 35, 35, 2}, {-516, 219, 230, 2},   {-514, 23, 23, 2},
+                 {-4, 35, -4, 0}, {7, 0, 7, 0},      {-512, -1, -512, 0}};
+    const uint8_t code[PRB_SYSCALL_BEFORE] = {0xb8, 230, 0, 0, 0, 0x0f, 0x05};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given *now = given(&prb_inject_x86_64);
+        ucontext_t read = {0};
+        now->saved[ORIG_RAX] = (uint64_t)cases[i].original;
+        now->saved[RAX] = (uint64_t)cases[i].result;
+        size_t len = prb_inject_x86_64.lifeline(now->saved, code, now->extended, 2432, EXTENDED_AT,
+                                                0x5eed, now->frame);
+        assert_int_equal(len, offsetof(ucontext_t, uc_sigmask) + 8);
+        memcpy(&read, now->frame, len);
+        assert_int_equal(read.uc_mcontext.gregs[REG_RAX], cases[i].number);
+        assert_int_equal(read.uc_mcontext.gregs[REG_RIP], 0x100 + RIP - cases[i].back);
+        assert_int_equal(read.uc_mcontext.gregs[REG_RSP], 0x100 + 19);
+        assert_int_equal(read.uc_mcontext.gregs[REG_R10], 0x100 + 7);
+        assert_ptr_equal(read.uc_mcontext.fpregs, (void *)EXTENDED_AT);
+        assert_int_equal(word_at(now->frame, len - 8), 0x5eed);
+        free(now);
+    }
 }
+#endif
 
 static void aarch64_frame(void **state)
 {
@@ -237,7 +265,7 @@ int main(void)
         cmocka_unit_test(tables_make_sense), cmocka_unit_test(no_fragile_call),
         cmocka_unit_test(locks_by_futex),    cmocka_unit_test(x86_64_parked),
 #ifdef __x86_64__
-        cmocka_unit_test(x86_64_running),
+        cmocka_unit_test(x86_64_running),    cmocka_unit_test(x86_64_lifeline),
 #endif
         cmocka_unit_test(aarch64_frame),     cmocka_unit_test(entry_registers),
         cmocka_unit_test(dangers),           cmocka_unit_test(paths_and_status),
