@@ -522,7 +522,8 @@ struct prb_crash_written {
  * Errors: CORRUPT (no such account), PERMISSION, IO.
  */
 PRB_API bool prb_crash_dump_write(pid_t pid, prb_addr record, struct prb_crash_written *out, struct prb_error *err) PRB_MUST_CHECK;
-/* The folder of the dumps: wanted, or with "" the default one, made when it is not there. */
+/* The folder of the dumps: wanted, or with "" the default one, made when it is not there: /tmp/probing-UID/crash, or where
+ * another user has that name /tmp/probing-UID-USERNS/crash or /var/tmp/probing-UID/crash. */
 PRB_API bool prb_crash_dump_folder(const char *wanted, char out[PRB_CRASH_PATH_MAX], struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- snapshots ---- */

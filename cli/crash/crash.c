@@ -115,8 +115,13 @@ static bool write_text(struct prb_target *target, const char *path, struct prb_e
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!out)
         return prb_cli_fail(err, PRB_IO, "", "%s: %s", text, strerror(errno));
-    bool ok = prb_crash_show(target, path, out, err);
-    return fclose(out) == 0 ? ok : prb_cli_fail(err, PRB_IO, "", "%s: %s", text, strerror(errno));
+    bool ok = prb_crash_show(target, path, out, err), whole = !ferror(out);
+    whole = fclose(out) == 0 && whole;
+    if (whole)
+        return ok;
+    int wrong = errno;
+    unlink(text); /* a full disk: half a text is none */
+    return prb_cli_fail(err, PRB_IO, "", "%s: %s", text, strerror(wrong));
 }
 
 static void say(char word)

@@ -6,6 +6,7 @@
 #define PRB_CRASH_RECORD_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +53,15 @@ struct prb_crash_record {
     char folder[PRB_CRASH_FOLDER_MAX]; /* "": the default */
     char reason[PRB_CRASH_REASON_MAX]; /* one line */
 };
+
+/* What the default folder lies in, best first: another user may have made the name before.  Each is
+ * followed by the user's number, and where it says so by "-" and that of the user namespace. */
+static const struct {
+    const char *path;
+    bool of_namespace;
+} prb_crash_places[] = {
+    {"/tmp/probing-", false}, {"/tmp/probing-", true}, {"/var/tmp/probing-", false}};
+enum { PRB_CRASH_PLACES = sizeof prb_crash_places / sizeof *prb_crash_places };
 
 /* What the writer says through its pipe when it is done. */
 #define PRB_CRASH_WRITTEN 'w'

@@ -173,9 +173,8 @@ static bool yama_is_on(void)
 static void set_plan(void)
 {
     char folder[PRB_SETTING_TEXT_MAX];
-    int n = prb_settings_get("probing.crash_dir", folder, sizeof folder);
-    if (n <= 0)
-        snprintf(folder, sizeof folder, "/tmp/probing-%u/crash", (unsigned)geteuid());
+    if (prb_settings_get("probing.crash_dir", folder, sizeof folder) <= 0)
+        folder[0] = '\0';
     snprintf(prb_crash_plan.folder, sizeof prb_crash_plan.folder, "%s", folder);
     prb_crash_plan.dump_bytes = (uint64_t)prb_settings_number("probing.crash_size", 0);
     prb_crash_plan.folder_bytes = (uint64_t)prb_settings_number("probing.crash_budget", 0);
