@@ -27,16 +27,32 @@ static bool same_token(const char *a, const char *b)
     return !different;
 }
 
-bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struct prb_error *err)
+bool prb_dap_shows_token(struct prb_dap_session *session, const json_t *request)
 {
-    if (session->authorized)
-        return true;
-    if (token && session->host->token && same_token(session->host->token, token)) {
+    static const struct {
+        const char *command, *key;
+    } shown_by[] = {{"attach", "token"},
+                    {"launch", "token"},
+                    {"pydevdAuthorize", "debugServerAccessToken"}};
+    const char *command = json_string_value(json_object_get(request, "command"));
+    const json_t *arguments = json_object_get(request, "arguments");
+    for (size_t i = 0; i < sizeof shown_by / sizeof *shown_by; i++) {
+        const char *token = json_string_value(json_object_get(arguments, shown_by[i].key));
+        if (strcmp(command, shown_by[i].command) != 0 || !token || !session->host->token ||
+            !same_token(session->host->token, token))
+            continue;
         pthread_mutex_lock(&session->lock);
         session->authorized = true;
         pthread_mutex_unlock(&session->lock);
         return true;
     }
+    return false;
+}
+
+bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struct prb_error *err)
+{
+    if (session->authorized)
+        return true;
     if (++session->refused >= REFUSALS_MAX)
         prb_dap_session_leave(session);
     prb_fail(err, PRB_PERMISSION, token ? "the token is wrong" : "this server wants a token");

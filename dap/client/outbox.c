@@ -26,7 +26,7 @@ struct prb_dap_outbox {
     size_t writing;         /* bytes that the writer holds */
     json_int_t last;        /* seq */
     unsigned long dropped;  /* since the last note */
-    bool ending, is_lost, is_socket;
+    bool started, ending, is_lost, is_socket;
     struct timespec deadline; /* of ending */
 };
 
@@ -124,11 +124,16 @@ struct prb_dap_outbox *prb_dap_outbox_open(int fd, void (*lost)(void *context), 
     outbox->is_socket = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
     pthread_mutex_init(&outbox->lock, NULL);
     pthread_cond_init(&outbox->changed, NULL);
+    return outbox;
+}
+
+bool prb_dap_outbox_start(struct prb_dap_outbox *outbox, struct prb_error *err)
+{
     int failed = pthread_create(&outbox->thread, NULL, write_them, outbox);
-    if (!failed)
-        return outbox;
-    free(outbox);
-    return PRB_NULL(prb_fail_sys(err, failed, "starting a thread"));
+    pthread_mutex_lock(&outbox->lock);
+    outbox->started = !failed;
+    pthread_mutex_unlock(&outbox->lock);
+    return !failed || prb_fail_sys(err, failed, "starting a thread");
 }
 
 void prb_dap_outbox_close(struct prb_dap_outbox *outbox, int wait_ms)
@@ -141,7 +146,8 @@ void prb_dap_outbox_close(struct prb_dap_outbox *outbox, int wait_ms)
     add_ms(&outbox->deadline, wait_ms);
     pthread_cond_broadcast(&outbox->changed);
     pthread_mutex_unlock(&outbox->lock);
-    pthread_join(outbox->thread, NULL);
+    if (outbox->started)
+        pthread_join(outbox->thread, NULL);
     pthread_mutex_destroy(&outbox->lock);
     pthread_cond_destroy(&outbox->changed);
     prb_buf_deinit(&outbox->waiting);
@@ -201,6 +207,7 @@ json_int_t prb_dap_outbox_put(struct prb_dap_outbox *outbox, json_t *message, bo
         seq = outbox->last;
         outbox->is_lost |= waiting > PRB_DAP_OUTBOX_HARD;
         write_now(outbox);
+        outbox->is_lost |= !outbox->started && outbox->waiting.len;
         if (outbox->waiting.len || outbox->is_lost)
             pthread_cond_broadcast(&outbox->changed);
     }

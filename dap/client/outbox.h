@@ -15,9 +15,12 @@
 
 struct prb_dap_outbox;
 
-/* fd stays the caller's.  lost is told once, on the thread that writes: the client reads no more. */
+/* fd stays the caller's.  lost is told once, on the thread that writes: the client reads no more.  There is no thread yet:
+ * a message is written when it is queued, and a client that does not take it at once is lost (without a word). */
 struct prb_dap_outbox *prb_dap_outbox_open(int fd, void (*lost)(void *context), void *context,
                                            struct prb_error *err) PRB_MUST_CHECK;
+/* With a thread that writes, from here on. */
+bool prb_dap_outbox_start(struct prb_dap_outbox *outbox, struct prb_error *err);
 /* Writes what waits, for wait_ms at the most, and ends the thread. */
 void prb_dap_outbox_close(struct prb_dap_outbox *outbox, int wait_ms);
 

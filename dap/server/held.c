@@ -215,7 +215,8 @@ static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
     return NULL;
 }
 
-const struct prb_dap_host_ops prb_dap_host_server = {.allows = allows, .claim = claim, .release = release};
+const struct prb_dap_host_ops prb_dap_host_server = {
+    .allows = allows, .admits = prb_dap_server_admits, .claim = claim, .release = release};
 
 bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
 {

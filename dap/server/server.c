@@ -18,13 +18,16 @@
 #define QUIET_S 30      /* a connection without a byte for so long is asked whether it lives */
 #define SILENT_MS 60000 /* and is lost when it does not answer for so long */
 #define LEAVE_S 5       /* for sessions to end, once the target has */
+#define ROOM_S 1        /* for a stranger that was hung up to be gone */
+#define TOLD_MAX 20     /* lines about strangers, who may come for ever */
 
 /* One client; a list, so that all are hung up at the end. */
 struct prb_dap_client_of {
     struct prb_dap_client_of *next;
     struct prb_dap_server *server;
     int fd;
-    bool known; /* it needs no token */
+    bool known;   /* it needs no token, or has shown it; else a stranger */
+    bool hung_up; /* a stranger that made room */
 };
 
 static void note(const struct prb_dap_server *server, const char *format, ...)
@@ -49,8 +52,12 @@ static void forget(struct prb_dap_client_of *client)
         at = &(*at)->next;
     *at = client->next;
     close(client->fd);
-    server->sessions--;
-    server->served++;
+    if (client->known) {
+        server->sessions--;
+        server->served++;
+    } else {
+        server->strangers--;
+    }
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
     free(client);
@@ -59,11 +66,56 @@ static void forget(struct prb_dap_client_of *client)
 static void *serve(void *context)
 {
     struct prb_dap_client_of *client = context;
+    struct prb_dap_server *server = client->server;
     struct prb_error why = {0};
-    if (!prb_dap_session_run(&client->server->host, client->fd, client->fd, client->known, &why))
-        note(client->server, "a client was sent away: %s", why.text);
+    if (!prb_dap_session_run(&server->host, client->fd, client->fd, client->known, &why)) {
+        pthread_mutex_lock(&server->lock);
+        bool tell = client->known || server->told++ < TOLD_MAX;
+        pthread_mutex_unlock(&server->lock);
+        if (tell)
+            note(server, "a client was sent away: %s", why.text);
+    }
     forget(client);
     return NULL;
+}
+
+bool prb_dap_server_admits(struct prb_dap_host *host, int in, struct prb_error *err)
+{
+    struct prb_dap_server *server = (struct prb_dap_server *)host;
+    pthread_mutex_lock(&server->lock);
+    struct prb_dap_client_of *client = server->clients;
+    while (client->fd != in)
+        client = client->next;
+    bool room = server->sessions < PRB_DAP_SESSIONS_MAX;
+    if (room) {
+        client->known = true;
+        server->strangers--;
+        server->sessions++;
+    }
+    pthread_mutex_unlock(&server->lock);
+    return room || prb_fail(err, PRB_BUSY, "%d clients are served", PRB_DAP_SESSIONS_MAX);
+}
+
+/* The stranger who has been here longest goes.  The lock is held; false: there is no room yet. */
+static bool make_room(struct prb_dap_server *server)
+{
+    struct prb_dap_client_of *oldest = NULL;
+    struct timespec until;
+    if (server->strangers < PRB_DAP_STRANGERS_MAX)
+        return true;
+    for (struct prb_dap_client_of *at = server->clients; at; at = at->next)
+        if (!at->known && !at->hung_up)
+            oldest = at; /* the newest is first */
+    if (oldest) {
+        oldest->hung_up = true;
+        shutdown(oldest->fd, SHUT_RDWR);
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ROOM_S;
+    while (server->strangers >= PRB_DAP_STRANGERS_MAX)
+        if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)
+            return false;
+    return true;
 }
 
 static void set_options(int fd)
@@ -117,16 +169,19 @@ static void let_in(struct prb_dap_server *server)
         return;
     set_options(fd);
     pthread_mutex_lock(&server->lock);
-    bool room = server->sessions < PRB_DAP_SESSIONS_MAX;
+    bool room = known ? server->sessions < PRB_DAP_SESSIONS_MAX : make_room(server);
     *client = (struct prb_dap_client_of){
         .next = server->clients, .server = server, .fd = fd, .known = known};
     if (room) {
         server->clients = client;
-        server->sessions++;
+        server->sessions += known;
+        server->strangers += !known;
     }
+    bool tell = known || (!room && server->told++ < TOLD_MAX);
     pthread_mutex_unlock(&server->lock);
     if (!room) {
-        note(server, "a client was sent away: %d are served", PRB_DAP_SESSIONS_MAX);
+        if (tell)
+            note(server, "a client was sent away: there are too many");
         free(client);
         return;
     }
@@ -200,7 +255,7 @@ static void end_sessions(struct prb_dap_server *server, double wait_s)
         continue;
     for (struct prb_dap_client_of *at = server->clients; at; at = at->next)
         shutdown(at->fd, SHUT_RD);
-    while (server->sessions)
+    while (server->sessions || server->strangers)
         pthread_cond_wait(&server->changed, &server->lock);
     pthread_mutex_unlock(&server->lock);
 }

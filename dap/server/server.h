@@ -10,6 +10,7 @@
 #include "proc/ids.h"
 
 #define PRB_DAP_SESSIONS_MAX 64
+#define PRB_DAP_STRANGERS_MAX 8 /* connections of nobody known, beside the sessions */
 #define PRB_DAP_TOKEN_BYTES 16 /* of chance in a token that is made, two digits each */
 
 /* What lets a client in.  Its address is none of it: anybody may connect from any address that the machine has. */
@@ -51,12 +52,16 @@ struct prb_dap_server {
     pthread_cond_t changed;
     struct prb_dap_held held[PRB_DAP_SESSIONS_MAX];
     struct prb_dap_client_of *clients; /* server.c */
-    unsigned sessions, served;
+    unsigned sessions, strangers; /* connections of clients that may, and of others */
+    unsigned served; /* sessions that have ended */
+    unsigned told;   /* lines about strangers */
     bool ending;
 };
 
 extern const struct prb_dap_host_ops prb_dap_host_server;
 
+/* server.c: see prb_dap_host_ops. */
+bool prb_dap_server_admits(struct prb_dap_host *host, int in, struct prb_error *err);
 /* listen.c: a socket that listens at options->address, and what lets clients in. */
 bool prb_dap_server_bind(struct prb_dap_server *server, struct prb_error *err);
 /* held.c: pid stands from now on, and no session has it yet. */

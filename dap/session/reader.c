@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "dap/attach/attach.h"
 #include "dap/session/lanes.h"
 
 #define READ_AT_ONCE (64u << 10)
@@ -38,6 +39,30 @@ static void answer_now(struct prb_dap_session *session, const json_t *request, b
     prb_dap_outbox_put(session->outbox, response, false);
 }
 
+/* Of a client that is not known yet: what shows the token makes it one, and all else is answered
+ * here and now.  True: the request is to wait for its turn. */
+static bool is_for_workers(struct prb_dap_session *session, struct prb_dap_pending *pending)
+{
+    struct prb_error why = {0};
+    const struct prb_dap_host_ops *ops = session->host->ops;
+    if (session->started)
+        return true;
+    bool shown = prb_dap_shows_token(session, pending->message);
+    if (shown && (!ops->admits || ops->admits(session->host, session->in, &why)) &&
+        prb_dap_session_start(session, &why)) {
+        session->wire.body_max = 0;
+        return true;
+    }
+    if (shown) {
+        answer_now(session, pending->message, false, why.text);
+        prb_dap_session_leave(session);
+    } else {
+        prb_dap_dispatch(session, pending);
+    }
+    prb_dap_pending_free(pending);
+    return false;
+}
+
 /* Takes message. */
 static void take_request(struct prb_dap_session *session, json_t *message, size_t cost)
 {
@@ -53,7 +78,8 @@ static void take_request(struct prb_dap_session *session, json_t *message, size_
         pending->message = message;
         pending->cost = cost;
         pending->seq = json_integer_value(seq);
-        prb_dap_lanes_add(session, pending);
+        if (is_for_workers(session, pending))
+            prb_dap_lanes_add(session, pending);
         return;
     }
     const json_t *arguments = json_object_get(message, "arguments");

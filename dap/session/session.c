@@ -36,9 +36,14 @@ static bool begin(struct prb_dap_session *session, int out, struct prb_error *er
     if (session->wake < 0)
         return prb_fail_sys(err, errno, "making a session");
     session->outbox = prb_dap_outbox_open(out, client_lost, session, err);
-    if (!session->outbox)
-        return false;
+    return session->outbox && (!session->authorized || prb_dap_session_start(session, err));
+}
+
+bool prb_dap_session_start(struct prb_dap_session *session, struct prb_error *err)
+{
     unsigned made = 0;
+    if (!prb_dap_outbox_start(session->outbox, err))
+        return false;
     int failed = 0;
     while (made < PRB_DAP_LANES && !failed)
         if (!(failed =
@@ -46,6 +51,7 @@ static bool begin(struct prb_dap_session *session, int out, struct prb_error *er
             made++;
     if (!failed)
         failed = pthread_create(&session->progress, NULL, prb_dap_progress_run, session);
+    session->started = !failed;
     if (!failed)
         return true;
     prb_dap_session_leave(session);
@@ -102,9 +108,10 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
         }
         prb_dap_lanes_cancel_all(&session);
         prb_dap_session_leave(&session);
-        for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
+        for (unsigned lane = 0; session.started && lane < PRB_DAP_LANES; lane++)
             pthread_join(session.workers[lane], NULL);
-        pthread_join(session.progress, NULL);
+        if (session.started)
+            pthread_join(session.progress, NULL);
     }
     end(&session);
     if (!good && err)

@@ -3,7 +3,8 @@
  *
  * THREADS.  The reader (prb_dap_session_run's caller), the worker (handlers), a second worker for what must not wait
  * for it (`pause` while an evaluation runs), the writer (outbox.h), and the back end's, which tells events.  `lock`
- * guards what several of them use; never held while the back end is called.
+ * guards what several of them use; never held while the back end is called.  Until the client is known or has shown the
+ * token there is the reader alone, which handles what comes by itself.
  */
 #ifndef PRB_DAP_SESSION_H
 #define PRB_DAP_SESSION_H
@@ -44,6 +45,8 @@ struct prb_dap_host_ops {
      * new reference or NULL.  BUSY: another client debugs it. */
     struct prb_dap_backend *(*claim)(struct prb_dap_host *host, pid_t pid, struct prb_dap_session *session,
                                      json_t **stopped_out, struct prb_error *err);
+    /* A client that was none of the known has shown the token; NULL: nobody asks.  BUSY: there are too many. */
+    bool (*admits)(struct prb_dap_host *host, int in, struct prb_error *err);
     /* The session leaves it; keep: as it stands (suspendDebuggee), only when the host keeps. */
     void (*release)(struct prb_dap_host *host, struct prb_dap_backend *backend, json_t *stopped, bool keep);
 };
@@ -76,6 +79,7 @@ struct prb_dap_session {
     struct prb_dap_pending *first, *last;      /* that wait */
     struct prb_dap_pending *running[PRB_DAP_LANES];
     size_t pending, cost; /* how many they are, and bytes that they take */
+    bool started; /* the workers and the other threads are there; the reader's own */
     pthread_t workers[PRB_DAP_LANES];
     pthread_t progress;
     json_t *held;     /* the target's events, until the response of what runs is out */
@@ -116,6 +120,8 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
 
 /* reader.c: until the client leaves.  False: it sent what is no message, or shows no token. */
 bool prb_dap_session_read(struct prb_dap_session *session, struct prb_error *err);
+/* The client is no stranger any more: all threads begin.  False: the session ends. */
+bool prb_dap_session_start(struct prb_dap_session *session, struct prb_error *err);
 /* Whether what is attached is a process with the probe, which can be stopped and ended. */
 bool prb_dap_session_is_live(struct prb_dap_session *session);
 

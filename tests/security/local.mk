@@ -14,3 +14,4 @@ PYTESTS += %D%/test_debug_rights.py
 PYTESTS += %D%/test_leftovers.py
 EXTRA_DIST += %D%/conftest.py %D%/parties.py %D%/secretive.py
 PYTESTS += %D%/test_users.py %D%/test_secrets.py
+PYTESTS += %D%/test_debug_strangers.py
