@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "inject/probe/bytecode_form.h"
+#include "proc/below.h"
 
 #define FILES_MAX 32
 #define PREFIX "bytecode-"
@@ -30,7 +31,7 @@ static uint64_t add_file(uint64_t hash, const struct stat *info)
 /* The file behind the first map of a libpython. */
 static bool stat_library(pid_t pid, struct stat *out)
 {
-    char name[32], line[PATH_CAP + 128], path[PATH_CAP + 192];
+    char name[32], line[PATH_CAP + 128];
     snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
     PRB_AUTO(file) FILE *maps = fopen(name, "re");
     while (maps && fgets(line, sizeof line, maps)) {
@@ -38,8 +39,8 @@ static bool stat_library(pid_t pid, struct stat *out)
         if (!at || strncmp(last, "/libpython", 10) != 0)
             continue;
         line[strcspn(line, "\n")] = '\0';
-        snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, at);
-        return stat(path, out) == 0;
+        PRB_AUTO_FD int root = prb_root_open(pid);
+        return root >= 0 && prb_stat_below(root, at, out);
     }
     return false;
 }

@@ -2,11 +2,14 @@
  * come under its number meanwhile. */
 #include "inject/bytecode/confined.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -153,11 +156,30 @@ void prb_confined_deinit(struct prb_confined *confined)
 
 /* ---- taking it on ---- */
 
+#define CAPABILITIES_MAX 64
+
+/* A session's keys are read by whoever possesses its keyring, keyrings(7): our child gets an empty
+ * one.  No keys in this kernel: none to lose. */
+static bool leave_keyring(void)
+{
+    return syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 || errno == ENOSYS;
+}
+
+/* Past the kernel's last one there is nothing to drop. */
+static bool drop_bounding_set(void)
+{
+    int last = 0;
+    while (last < CAPABILITIES_MAX && prctl(PR_CAPBSET_READ, last) >= 0)
+        if (prctl(PR_CAPBSET_DROP, last++) != 0)
+            return false;
+    return true;
+}
+
 static bool drop_rights(const struct prb_ids *ids)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2] = {{0}};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+    return leave_keyring() && drop_bounding_set() && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            syscall(SYS_setgroups, (long)ids->more_count, ids->more) == 0 &&
            syscall(SYS_setresgid, ids->groups[0], ids->groups[0], ids->groups[0]) == 0 &&
            syscall(SYS_setresuid, ids->users[0], ids->users[0], ids->users[0]) == 0 &&
@@ -168,5 +190,6 @@ bool prb_confined_enter(const struct prb_confined *confined)
 {
     if (confined->root >= 0 && (fchdir(confined->root) != 0 || syscall(SYS_chroot, ".") != 0))
         return false;
-    return chdir("/") == 0 && (!confined->drops || drop_rights(&confined->ids));
+    return chdir("/") == 0 && (!confined->drops || drop_rights(&confined->ids)) &&
+           setrlimit(RLIMIT_NPROC, &(struct rlimit){0, 0}) == 0;
 }

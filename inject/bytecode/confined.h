@@ -25,7 +25,8 @@ struct prb_confined {
 bool prb_confined_look(struct prb_confined *out, pid_t pid);
 void prb_confined_deinit(struct prb_confined *confined);
 PRB_DEFINE_AUTO(prb_confined, struct prb_confined, prb_confined_deinit)
-/* In a child after fork(2), with system calls alone: take it on.  False: end. */
+/* In a child after fork(2), with system calls alone: take it on, our session's keys and the right
+ * to make processes given up.  False: end. */
 bool prb_confined_enter(const struct prb_confined *confined);
 
 #endif

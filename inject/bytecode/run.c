@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +106,7 @@ struct child {
     const struct prb_confined *confined;
     int in[2], out[2]; /* pipes */
     int null;
+    int tool; /* pidfd_open(2) of this process */
     char *const *arguments, *const *environment;
 };
 
@@ -129,17 +131,24 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Whether the tool has ended; of another pid namespace getppid(2) does not tell. */
+static bool orphaned(int tool)
+{
+    struct pollfd fd = {.fd = tool, .events = POLLIN};
+    return poll(&fd, 1, 0) != 0;
+}
+
 /* Never returns. */
-static void be_child(const struct child *child, pid_t parent)
+static void be_child(const struct child *child)
 {
     const struct prb_confined *confined = child->confined;
     bool ok = dup2(child->in[0], 0) == 0 && dup2(child->out[1], 1) == 1 &&
               dup2(child->null, 2) == 2 && setsid() >= 0;
-    syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+    ok = (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) == 0 || !confined->drops) && ok;
     set_limits();
     reset_signals();
     ok = ok && prb_confined_enter(confined) && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
-         getppid() == parent;
+         !orphaned(child->tool);
     if (ok)
         syscall(SYS_execveat, confined->program, "", child->arguments, child->environment,
                 AT_EMPTY_PATH);
@@ -184,11 +193,23 @@ static void end_child(pid_t pid)
         continue;
 }
 
+/*
+ * As fork(2), without the handlers of others.  As the first of a pid namespace it takes all that it
+ * begins with it, whoever ends it; that takes a right.
+ */
+static pid_t begin(void)
+{
+    long pid = syscall(SYS_clone, (long)CLONE_NEWPID | SIGCHLD, 0L, 0L, 0L, 0L);
+    if (pid < 0)
+        pid = syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
+    return (pid_t)pid;
+}
+
 static bool run(struct child *child, const struct prb_buf *sources, struct prb_buf *told)
 {
-    pid_t parent = getpid(), pid = fork();
+    pid_t pid = begin();
     if (pid == 0)
-        be_child(child, parent);
+        be_child(child);
     close(child->in[0]);
     close(child->out[1]);
     child->in[0] = child->out[1] = -1;
@@ -202,7 +223,8 @@ static bool run(struct child *child, const struct prb_buf *sources, struct prb_b
 
 static void close_child(struct child *child)
 {
-    const int fds[] = {child->in[0], child->in[1], child->out[0], child->out[1], child->null};
+    const int fds[] = {child->in[0], child->in[1], child->out[0], child->out[1], child->null,
+                       child->tool};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -223,12 +245,13 @@ bool prb_bytecode_make(pid_t pid, struct prb_buf *out, bool *ours_out)
     PRB_AUTO(prb_confined) struct prb_confined confined;
     PRB_AUTO(prb_buf) struct prb_buf sources = {0}, told = {0};
     PRB_AUTO(child)
-    struct child child = {.confined = &confined, .in = {-1, -1}, .out = {-1, -1}, .null = -1};
+    struct child child = {.confined = &confined, .in = {-1, -1}, .out = {-1, -1}, .null = -1, .tool = -1};
     if (!prb_confined_look(&confined, pid) || !add_sources(&sources))
         return false;
     child.null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (child.null < 0 || pipe2(child.in, O_CLOEXEC) != 0 || pipe2(child.out, O_CLOEXEC) != 0 ||
-        child.in[0] < 3 || fcntl(child.in[1], F_SETFL, O_NONBLOCK) != 0)
+    child.tool = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (child.null < 3 || child.tool < 0 || pipe2(child.in, O_CLOEXEC) != 0 || pipe2(child.out, O_CLOEXEC) != 0 ||
+        fcntl(child.in[1], F_SETFL, O_NONBLOCK) != 0)
         return false;
     char *arguments[] = {confined.path, confined.home ? "-sSB" : "-ISB", "-c", (char *)program,
                          NULL};

@@ -6,8 +6,10 @@
  * security label, and has our ids and capabilities - or we are root, and it drops to the target's
  * ids, without any capability and for good.  Another root folder is entered.  (Landlock(7) cannot
  * be seen.)  Run by our own ids the program must be root's or ours.  It gets three descriptors, the
- * names LD_LIBRARY_PATH and PYTHONHOME of the target's environment unless it runs as root, and ends
- * at the latest after 3 s.
+ * names LD_LIBRARY_PATH and PYTHONHOME of the target's environment unless it runs as root, no key
+ * of our session, may make no process, and ends at the latest after 3 s, with all that it began:
+ * where we may, it is the first of a pid namespace.  It stays out of the target's control group: a
+ * group that runs out of memory by it could lose the target.
  */
 #ifndef PRB_INJECT_BYTECODE_RUN_H
 #define PRB_INJECT_BYTECODE_RUN_H

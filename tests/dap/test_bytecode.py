@@ -3,10 +3,12 @@
 That byte code was used is seen by a word in it that its source has not; nobody but the owner of the cache may put it there.
 """
 
+import ctypes
 import functools
 import glob
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -265,18 +267,41 @@ def test_an_interpreter_that_does_not_answer(pretender):
     assert processes_of(name) == [pid], "it still runs"
 
 
-def spied(pid):
+KEYCTL, ADD_KEY = {"x86_64": (250, 248), "aarch64": (219, 217)}[os.uname().machine]
+JOIN_SESSION_KEYRING, SESSION_KEYRING = 1, ctypes.c_long(-3)
+
+
+def with_a_key():
+    """A session with a secret in its keyring."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    if libc.syscall(KEYCTL, JOIN_SESSION_KEYRING, None) < 0 or \
+            libc.syscall(ADD_KEY, b"user", b"prb-test", b"secret", ctypes.c_size_t(6), SESSION_KEYRING) < 0:
+        os._exit(77)
+
+
+def name_of(pid):
+    try:
+        with open("/proc/{}/comm".format(pid)) as comm:
+            return comm.read().strip()
+    except OSError:
+        return ""
+
+
+def spied(pid, keys=False):
     """The process that a maker for pid began, and what the maker said."""
     name = os.readlink("/proc/{}/exe".format(pid))
-    maker = subprocess.Popen([CALL, str(pid)], stdout=subprocess.PIPE)
+    maker = subprocess.Popen([CALL, str(pid)], stdout=subprocess.PIPE, preexec_fn=with_a_key if keys else None)
     seen = []
 
     def found():
-        seen[:] = [one for one in processes_of(name) if one != pid]
-        return seen
+        seen[:] = [one for one in processes_of(name) if one != pid and name_of(one).startswith("key")]
+        return seen or maker.poll() == 77
 
     try:
         wait_until(found)
+        if not seen:
+            pytest.skip("no keyrings here")
         with open("/proc/{}/status".format(seen[0])) as status:
             status = dict(line.rstrip("\n").split(":\t", 1) for line in status)
         opened = sorted(os.listdir("/proc/{}/fd".format(seen[0])), key=int)
@@ -296,6 +321,46 @@ def test_a_strangers_pretender_gets_no_right(pretender):
     assert status["NoNewPrivs"] == "1"
     assert all(int(status[name], 16) == 0 for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"))
     assert opened == ["0", "1", "2"]
+
+
+def may_run_nothing_else(pid, keys):
+    name = os.readlink("/proc/{}/exe".format(pid))
+    try:
+        status, _, told = spied(pid, keys)
+        assert told == b"none\n"
+        assert processes_of(name) == [pid], "it outlives the tool"
+    finally:
+        for one in processes_of(name):
+            if one != pid:
+                os.kill(one, signal.SIGKILL)
+    return status
+
+
+def test_a_strangers_pretender_gets_no_key_and_leaves_nothing(pretender):
+    if os.geteuid() != 0:
+        pytest.skip("as root")
+    status = may_run_nothing_else(pretender("python3", preexec_fn=as_stranger), True)
+    assert status["Name"] == "key- fork-"
+    assert int(status["CapBnd"], 16) == 0
+
+
+def test_a_pretender_of_ones_own_leaves_nothing(pretender):
+    """As root it can begin processes, and they end with it; anybody else cannot."""
+    status = may_run_nothing_else(pretender("python3"), False)
+    assert status["Name"] == ("key- fork+" if os.geteuid() == 0 else "key- fork-")
+    if os.geteuid() == 0 and len(status["NSpid"].split()) == 1:
+        pytest.skip("no pid namespace here")
+
+
+def test_a_killed_tool_leaves_nothing(pretender):
+    pid = pretender("python3")
+    name = os.readlink("/proc/{}/exe".format(pid))
+    with subprocess.Popen([CALL, str(pid)], stdout=subprocess.DEVNULL) as maker:
+        try:
+            wait_until(lambda: any(name_of(one).startswith("key") for one in processes_of(name)))
+        finally:
+            maker.kill()
+    wait_until(lambda: processes_of(name) == [pid])
 
 
 def test_a_program_that_others_may_write(pretender):
