@@ -304,6 +304,26 @@ def test_a_line_that_was_cut_short_stops_nothing(fresh, share):
     assert rows.pids == []
 
 
+@pytest.mark.parametrize("limit", ["nofile=8", "nproc=1", "fsize=0", "as=200000000"])
+def test_want_stops_no_start(fresh, limit):
+    """Descriptors, processes, files, memory: a probe may not start, the program does."""
+    command = ["prlimit", "--" + limit] + fresh.python.command("-c", "print('goes on')")
+    done, _ = fresh.run(command=command, PROBING="2")
+    assert done.stdout == "goes on\n"
+
+
+@pytest.mark.parametrize("value", ["\udcff", "x" * 100000, "init:", "init:+", "init:/none+1", "regex:", "regex:[", "regex:(a+)+$", "/", "+", "1;2", "-1"], ids=repr)
+def test_no_value_stops_a_start(fresh, value):
+    said, _ = fresh.told("starts.py", "alone", PROBING=value)
+    assert said["self"]
+
+
+def test_a_runtime_folder_that_cannot_be_written_stops_no_start(fresh):
+    for folder in ("/proc/none", "/dev/null", "relative", ""):
+        said, _ = fresh.told("starts.py", "alone", PROBING="1", FAKE_PROBE_FAILS="no", XDG_RUNTIME_DIR=folder)
+        assert said["self"]
+
+
 def test_a_probe_that_refuses_is_a_line_in_the_log(fresh):
     fresh.run("-c", "pass", PROBING="1", FAKE_PROBE_FAILS="no room for it")
     assert "PROBING=1: no probe: no room for it" in fresh.log()
