@@ -52,6 +52,8 @@ struct prb_inject_arch {
     int mprotect;
     const struct prb_waiting_call *waits;
     size_t wait_count;
+    const int *fragile; /* calls that a stop ends in EINTR and that can be made anew; signal(7) */
+    size_t fragile_count;
     unsigned extended_note; /* NT_X86_XSTATE, NT_PRFPREG */
     size_t extended_min;    /* bytes of it at least */
     bool parked_only;       /* a running thread has state that is not saved */

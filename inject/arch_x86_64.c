@@ -66,6 +66,15 @@ static const struct prb_waiting_call waits[] = {
     {47 /* recvmsg */, PRB_WAIT_SECOND},
 };
 
+static const int fragile[] = {
+    232 /* epoll_wait */, 281 /* epoll_pwait */,    441 /* epoll_pwait2 */,
+    65 /* semop */,       220 /* semtimedop */,     128 /* rt_sigtimedwait */,
+    208 /* io_getevents */, 333 /* io_pgetevents */,
+    /* of a socket that has a time limit */
+    0 /* read */,         45 /* recvfrom */,        47 /* recvmsg */,
+    299 /* recvmmsg */,   43 /* accept */,          288 /* accept4 */,
+};
+
 /* uapi/linux/errno.h of the kernel: what a call that was interrupted returns, before the kernel
  * makes something of it. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
@@ -233,6 +242,8 @@ const struct prb_inject_arch prb_inject_x86_64 = {
     .mmap = 9,
     .waits = waits,
     .wait_count = sizeof waits / sizeof *waits,
+    .fragile = fragile,
+    .fragile_count = sizeof fragile / sizeof *fragile,
     .extended_note = NT_X86_XSTATE,
     .extended_min = 512 + 64, /* FXSAVE's part and the header */
     .stub = stub,

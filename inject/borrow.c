@@ -245,6 +245,47 @@ static bool read_state(struct stop *stop)
            extended.iov_len < sizeof stop->extended - 8;
 }
 
+static bool is_fragile(const struct prb_inject_arch *arch, int64_t number)
+{
+    for (size_t i = 0; i < arch->fragile_count; i++)
+        if (arch->fragile[i] == number)
+            return true;
+    return false;
+}
+
+/* Whether a signal that the thread does not block waits for it, or for any of them. */
+static bool signal_waits(const struct stop *stop)
+{
+    siginfo_t waiting[16];
+    for (uint32_t flags = 0; flags <= PTRACE_PEEKSIGINFO_SHARED; flags++) {
+        struct __ptrace_peeksiginfo_args args = {.flags = flags, .nr = 16};
+        long count = ptrace(PTRACE_PEEKSIGINFO, stop->choice->tid, &args, waiting);
+        for (long i = 0; i < count; i++)
+            if (!(stop->mask >> (waiting[i].si_signo - 1) & 1))
+                return true;
+    }
+    return false;
+}
+
+/*
+ * Whether our stop, and nothing else, ended a call in which no thread is stopped on purpose: it came
+ * there since it was looked at, which takes some time on a machine with much to do.  It makes the
+ * call anew, then, and does not notice (its time limit begins anew, too).
+ */
+static bool makes_it_anew(struct stop *stop)
+{
+    const struct prb_inject_arch *arch = stop->arch;
+    uint64_t *saved = stop->saved;
+    if (!prb_in_syscall(arch, saved) || (int64_t)saved[arch->result] != -EINTR ||
+        !is_fragile(arch, (int64_t)saved[arch->original]) || signal_waits(stop))
+        return false;
+    saved[arch->pc] -= arch->syscall_len;
+    saved[arch->number] = saved[arch->original];
+    saved[arch->original] = (uint64_t)-1;
+    set_registers(stop, saved);
+    return true;
+}
+
 /* Whether it is where it was when it was chosen; one that ran is looked at now. */
 static enum prb_unfit judge(struct stop *stop)
 {
@@ -378,7 +419,7 @@ static bool in_the_stop(struct stop *stop)
     int64_t result = 0;
     if (!read_state(stop))
         return hopeless(stop, PRB_UNSUPPORTED, "the thread's registers cannot be had", 0);
-    enum prb_unfit why = judge(stop);
+    enum prb_unfit why = makes_it_anew(stop) ? PRB_UNFIT_CALL : judge(stop);
     if (why != PRB_FIT)
         return another_time(stop, why);
     if (!throw_lifeline(stop))
@@ -433,6 +474,13 @@ static void *stop_main(void *argument)
         stay_on(stop->choice->processor);
     hurry();
     pid_t tid = stop->choice->tid;
+    struct prb_syscall call;
+    if (stop->choice->running && !stop->chooser->stopped &&
+        prb_proc_syscall(stop->chooser->proc, tid, &call, NULL) && !call.running &&
+        is_fragile(stop->arch, call.number) && !prb_waiting_call(stop->arch, call.number)) {
+        stop->borrowed->why = PRB_UNFIT_CALL;
+        return stop;
+    }
     if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD))
         return refused(stop, errno) ? stop : NULL;
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))

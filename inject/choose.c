@@ -13,8 +13,7 @@
 #include "arch/arch.h"
 #include "inject/method.h"
 
-static const struct prb_waiting_call *waiting_call(const struct prb_inject_arch *arch,
-                                                   int64_t number)
+const struct prb_waiting_call *prb_waiting_call(const struct prb_inject_arch *arch, int64_t number)
 {
     for (size_t i = 0; i < arch->wait_count; i++)
         if (arch->waits[i].number == number)
@@ -106,7 +105,7 @@ static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *ta
         return PRB_UNFIT_MOVED;
     if (call.running)
         return PRB_UNFIT_RUNNING;
-    const struct prb_waiting_call *waiting = waiting_call(chooser->places->arch, call.number);
+    const struct prb_waiting_call *waiting = prb_waiting_call(chooser->places->arch, call.number);
     /* Of one that is stopped, the call has ended already, in EINTR if it is of that kind. */
     if (!waiting)
         return stopped ? PRB_UNFIT_RUNNING : PRB_UNFIT_CALL;

@@ -113,6 +113,8 @@ PRB_DEFINE_AUTO(prb_chooser, struct prb_chooser, prb_chooser_deinit)
 /* A parked thread whose stack is clean, else a running one, to be looked at in its stop.  False
  * without an error: none now (unfit tells); with one: the process ended. */
 bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_error *err);
+/* How a thread that waits in this call may be taken; NULL: it may not. */
+const struct prb_waiting_call *prb_waiting_call(const struct prb_inject_arch *arch, int64_t number);
 /* Room for the largest stack that is looked at. */
 bool prb_stack_room(struct prb_chooser *chooser, struct prb_error *err);
 /* PRB_UNFIT_STACK when a word of the stack is a return address into a danger.  Allocates nothing

@@ -1,7 +1,7 @@
 # Injection into live processes.  Targets in C report through shared memory (targets/report.h); `many` injects, `killer`
 # kills the injector at each of its steps.  PROBING_INJECT_ROUNDS: injections of each hard case (60; long form 1000).
 HARD_TARGETS = %D%/targets/storm %D%/targets/canary %D%/targets/calls %D%/targets/forks %D%/targets/churn \
-	%D%/targets/guarded %D%/targets/embed %D%/targets/clobber %D%/targets/liar %D%/killer
+	%D%/targets/guarded %D%/targets/embed %D%/targets/clobber %D%/targets/liar %D%/targets/flicker %D%/killer
 check_PROGRAMS += $(HARD_TARGETS) %D%/many
 tests_inject_targets_storm_LDADD =
 tests_inject_targets_canary_LDADD =
@@ -11,6 +11,7 @@ tests_inject_targets_churn_LDADD =
 tests_inject_targets_guarded_LDADD =
 tests_inject_targets_embed_LDADD = -ldl
 tests_inject_targets_clobber_LDADD =
+tests_inject_targets_flicker_LDADD =
 tests_inject_targets_liar_LDADD =
 tests_inject_targets_liar_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 tests_inject_killer_LDADD =

@@ -142,6 +142,17 @@ def test_call_is_unchanged(target, kind):
     one.unharmed(moving=[KINDS.index(kind)] if timed else [])
 
 
+@pytest.mark.parametrize("kind", ["sigtimedwait", "epoll_wait"])
+def test_call_that_it_just_came_to_is_unchanged(target, kind):
+    """The only thread computes and waits by turns, in a call that a stop ends: seen computing, it is stopped in the call."""
+    one = target("flicker", kind)
+    for _ in range(short(0.5, least=20)):
+        account = inject(one.pid, wait=0.05)
+        assert not account["refused"] or account["code"] in REFUSED, account
+        assert not one.report.damage, one.report.damage
+    one.unharmed()
+
+
 def test_all_calls_are_unchanged(target):
     one = target("calls", "all")
     all_went_in(inject(one.pid, ROUNDS), ROUNDS, one)
