@@ -282,7 +282,8 @@ static struct prb_db *open_db(const struct prb_run *run, struct prb_target **tar
                                                          : NULL;
     if (ended)
         return prb_db_open_ended(ended, err);
-    if (prb_run_has_target(run) && !(*target = prb_run_open(run, err)))
+    bool wanted = prb_run_has_target(run) || run->command->target == PRB_USES_TARGET;
+    if (wanted && !(*target = prb_run_open(run, err)))
         return NULL;
     return prb_db_open(*target, err);
 }

@@ -10,7 +10,7 @@ import pytest
 
 PROBING = os.environ["PROBING"]
 COMMANDS = {"list": "ls l", "backtrace": "bt b", "debug": "dbg d", "dap": "", "query": "q", "tables": "tbl", "snapshot": "",
-            "tasks": "async", "profile": "record flamegraph performance perf p", "diff": "", "top": "", "crash": "",
+            "tasks": "async", "inspect": "", "profile": "record flamegraph performance perf p", "diff": "", "top": "", "crash": "",
             "inject": "in i", "eval": "e", "repl": "r", "config": "cfg c", "detach": "", "launch": "",
             "help": "", "version": "", "completion": ""}
 USAGE, QUERY_ERROR, UNSUPPORTED = 2, 9, 6
@@ -66,6 +66,9 @@ def test_unknown_command_without_a_neighbour(probing):
     ((1, "query"), ["query needs an argument"]),
     ((1, "query", "-f", "xml", "SELECT 1"), ["table json jsonl csv", '"xml"']),
     (("query", "-", ), ["standard input holds no SQL"]),
+    ((1, "inspect"), ["inspect needs an argument"]),
+    ((1, "inspect", "tensor"), ['"tensor" is none of modules tensors objects threads imports']),
+    (("inspect", "threads"), ["needs a target"]),
     (("tables", "a;b"), ["no name of a table"]),
     (("completion", "tcsh"), ["tcsh"]),
     (("--color", "red", "list"), ["auto always never"]),
@@ -214,6 +217,7 @@ def test_bash_completes(probing, tmp_path):
     assert complete("123", "query", "-f", "js") == ["json", "jsonl"]
     assert complete("help", "ver") == ["version"]
     assert complete("crash", "ex") == ["export"]
+    assert complete("123", "inspect", "t") == ["tensors", "threads"]
 
 
 def test_man_page(probing, tmp_path):

@@ -4,10 +4,17 @@ import ast
 import csv
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 
 import pytest
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
+
+from torch_python import torch_python  # noqa: E402
 
 HOSTILE = r'''
 import sys, threading
@@ -189,6 +196,58 @@ def test_tables(probing):
     described = json.loads(probing("tables", "python.backtrace", "-f", "json").works())
     assert any("lineno" in row.values() for row in described)
     probing("tables", "python.nope").fails(QUERY_ERROR, "python.nope")
+
+
+THINGS = """
+import enum as it_s_an_enum, sys
+class Thing: pass
+kept = [Thing() for _ in range(321)]
+sys.modules["it's"] = it_s_an_enum
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_inspect(probing, start, job):
+    program = start(THINGS)
+
+    def rows(*words, pid=program.pid):
+        return json.loads(probing(pid, "inspect", *words, "-f", "json").works())
+
+    assert [(row["type"], row["count"]) for row in rows("objects", "main__.THING")] == [("__main__.Thing", 321)]
+    sizes = [row["bytes"] for row in rows("objects")]
+    assert len(sizes) > 20 and sizes == sorted(sizes, reverse=True)
+    assert [row["name"] for row in rows("imports", "it's")] == ["it's"]
+    assert {"enum", "sys"} < {row["name"] for row in rows("imports")}
+    assert rows("objects", "no such class") == rows("imports", "' OR 1 --") == []
+    waiters = rows("threads", "WAITER-", pid=job.pid)
+    assert sorted(row["thread_name"] for row in waiters) == ["waiter-{}".format(i) for i in range(5)]
+    assert {(row["func"], row["gil_state"]) for row in waiters} == {("wait", "none")}
+    assert [row["os_thread_id"] for row in rows("threads", job.pid, pid=job.pid)] == [job.pid]
+    assert "innermost" not in probing(job.pid, "inspect", "threads", "waiter-3").works()
+    assert rows("tensors") == rows("modules") == []  # without torch
+
+
+TORCH = """
+import sys, torch
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
+kept = torch.zeros(10, 3, dtype=torch.float64)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_inspect_torch(probing):
+    python = torch_python()
+    if python is None:
+        pytest.skip("no Python with torch")
+    with subprocess.Popen([python, "-c", TORCH], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as program:
+        assert program.stdout.readline() == "ready\n"
+        (linear,) = json.loads(probing(program.pid, "inspect", "modules", "linear", "-f", "json").works())
+        tensors = json.loads(probing(program.pid, "inspect", "tensors", "-f", "json").works())
+        program.stdin.close()
+    assert (linear["name"], linear["parameters_total"], linear["dtype"]) == ("0", 40, "float32")
+    assert [(one["shape"], one["bytes"]) for one in tensors[:3]] == [("[10, 3]", 240), ("[8, 4]", 128), ("[8]", 32)]
 
 
 def test_json_is_what_literal_eval_reads(probing, job):
