@@ -7,7 +7,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +18,7 @@
 #include "inject/control.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/place.h"
+#include "proc/below.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
 #define CONNECT_SECONDS 3 /* a stopped process still has room for some connections */
@@ -97,15 +97,6 @@ static bool look_at(pid_t pid, struct whom *out, struct prb_error *err)
     return true;
 }
 
-/* A folder in the target's root, no link leading out of it. */
-static int open_in_root(int root, const char *path)
-{
-    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_IN_ROOT};
-    int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
-    return fd < 0 && errno == ENOSYS ? openat(root, path + 1, (int)how.flags) : fd;
-}
-
 static bool is_socket(int folder, const char *name)
 {
     struct stat info;
@@ -140,8 +131,7 @@ static int find(const struct whom *whom, char name[64], struct prb_error *err)
 {
     char path[4096];
     PRB_AUTO_FREE char *environment = malloc(ENVIRONMENT_MAX);
-    snprintf(path, sizeof path, "/proc/%d/root", (int)whom->pid);
-    PRB_AUTO_FD int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    PRB_AUTO_FD int root = prb_root_open(whom->pid);
     if (!environment || root < 0) {
         prb_fail_sys(err, errno, "looking into the file system of process %d", (int)whom->pid);
         prb_error_remedy(err, "only its user and root may");
@@ -155,7 +145,7 @@ static int find(const struct whom *whom, char name[64], struct prb_error *err)
     for (unsigned which = 0; which < PRB_PLACES; which++) {
         if (!prb_place_folder(which, &of, path, sizeof path))
             continue;
-        PRB_AUTO_FD int folder = open_in_root(root, path);
+        PRB_AUTO_FD int folder = prb_folder_below(root, path);
         if (folder < 0 || !find_in(folder, whom, name))
             continue;
         if (!prb_place_is_safe(folder, whom->uid, path, err))
@@ -274,13 +264,35 @@ static bool is_mapped(pid_t pid)
     return false;
 }
 
+/* Whether somebody in its network namespace listens at a socket of its name, unix(7). */
+static bool listens(const struct whom *whom)
+{
+    char path[64], name[64], ending[66];
+    PRB_AUTO_FREE char *line = NULL;
+    size_t cap = 0;
+    prb_place_name(whom->inner, whom->start, name);
+    size_t len = (size_t)snprintf(ending, sizeof ending, "/%s\n", name);
+    snprintf(path, sizeof path, "/proc/%d/net/unix", (int)whom->pid);
+    PRB_AUTO(file) FILE *sockets = fopen(path, "re");
+    for (ssize_t n; sockets && (n = getline(&line, &cap, sockets)) > 0;)
+        if ((size_t)n > len && strcmp(line + (size_t)n - len, ending) == 0)
+            return true;
+    return false;
+}
+
+bool prb_control_seen(pid_t pid)
+{
+    struct whom whom;
+    return is_mapped(pid) && look_at(pid, &whom, NULL) && listens(&whom);
+}
+
 bool prb_control_present(pid_t pid)
 {
     struct whom whom;
     char name[64];
-    if (!look_at(pid, &whom, NULL))
+    if (!is_mapped(pid) || !look_at(pid, &whom, NULL))
         return false;
     struct prb_error err;
     PRB_AUTO_FD int folder = find(&whom, name, &err);
-    return folder >= 0 && is_mapped(pid);
+    return folder >= 0;
 }

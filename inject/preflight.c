@@ -85,7 +85,7 @@ static bool executable_allows(struct prb_proc *proc, struct prb_error *err)
     char path[40];
     pid_t pid = prb_proc_pid(proc);
     snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && (errno == EACCES || errno == EPERM))
         return prb_permission_explain(err, pid, errno, "inject into");
     if (fd < 0 && prb_task_ending(pid, pid))

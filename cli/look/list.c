@@ -91,7 +91,7 @@ static bool add_process(struct view *view, const struct prb_process *one, const 
     ok = ok && prb_grid_add(view->grid, rss, strlen(rss), true);
     ok = ok && prb_grid_addf(view->grid, "%d", one->threads) && add_started(view, one->started);
     if (view->probes)
-        ok = ok && prb_grid_adds(view->grid, prb_control_present(one->pid) ? "yes" : "");
+        ok = ok && prb_grid_adds(view->grid, prb_control_seen(one->pid) ? "yes" : "");
     if (view->verbose)
         ok = ok && prb_grid_adds(view->grid, one->executable);
     return ok && add_command(view, one, branch);
@@ -176,7 +176,7 @@ static bool print_text(const struct prb_run *run, const struct prb_process_list 
     };
     for (size_t i = 0; i < list->count; i++) {
         view.ranks = view.ranks || list->items[i].rank >= 0;
-        view.probes = view.probes || run->verbose || prb_control_present(list->items[i].pid);
+        view.probes = view.probes || run->verbose || prb_control_seen(list->items[i].pid);
     }
     if (list->count == 0) {
         prb_out_note("no Python process is visible to this user");
@@ -219,7 +219,7 @@ static void print_json(const struct prb_process_list *list)
         print_number("rank", one->rank);
         print_number("local_rank", one->local_rank);
         print_number("world_size", one->world_size);
-        printf(", \"has_probe\": %s}", prb_control_present(one->pid) ? "true" : "false");
+        printf(", \"has_probe\": %s}", prb_control_seen(one->pid) ? "true" : "false");
     }
     fputs("]\n", stdout);
 }

@@ -90,7 +90,7 @@ static bool identify(struct live *live, struct identity *out, struct prb_error *
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     struct prb_stat stat;
-    struct stat exe;
+    struct statx exe;
     if (!live_text(&live->base, "stat", &text, err))
         return false;
     if (!prb_stat_parse(text.data, &stat))
@@ -101,10 +101,11 @@ static bool identify(struct live *live, struct identity *out, struct prb_error *
                                          : " (its parent has not collected it yet)");
     struct identity now = {
         .starttime = stat.starttime, .startcode = stat.startcode, .startstack = stat.startstack};
-    /* Without the right to see it, the rest must do. */
-    if (fstatat(live->folder, "exe", &exe, 0) == 0) {
-        now.dev = exe.st_dev;
-        now.inode = exe.st_ino;
+    /* Without the right to see it, the rest must do.  As the kernel knows it: its file system may be
+     * somebody's program (FUSE) or far away (NFS), and never answer. */
+    if (statx(live->folder, "exe", AT_STATX_DONT_SYNC, STATX_INO, &exe) == 0) {
+        now.dev = makedev(exe.stx_dev_major, exe.stx_dev_minor);
+        now.inode = exe.stx_ino;
     }
     *out = now;
     return true;
@@ -177,6 +178,18 @@ static bool is_mapped_file(struct prb_proc *proc, int fd, const struct prb_map *
            memcmp(in_file, in_memory, (size_t)n) == 0;
 }
 
+/* What a link of /proc/PID leads to; a device that the target has mapped is not opened. */
+static int open_regular(struct live *live, const char *name)
+{
+    char again[48];
+    struct stat info;
+    PRB_AUTO_FD int found = openat(live->folder, name, O_PATH | O_CLOEXEC);
+    if (found < 0 || fstat(found, &info) != 0 || !S_ISREG(info.st_mode))
+        return -1;
+    snprintf(again, sizeof again, "/proc/self/fd/%d", found);
+    return open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
 /* The ways to a mapped file that need no privilege, each to be checked. */
 static int open_candidate(struct live *live, const struct prb_map *map, unsigned way)
 {
@@ -185,7 +198,7 @@ static int open_candidate(struct live *live, const struct prb_map *map, unsigned
     case 0:
         return live_open_path(&live->base, map->path);
     case 1:
-        return openat(live->folder, "exe", O_RDONLY | O_CLOEXEC);
+        return open_regular(live, "exe");
     default:
         /* The kernel writes paths as we would see them: of a process under chroot(2) they begin at
          * our root. */
@@ -204,7 +217,7 @@ static int live_open_map(struct prb_proc *proc, const struct prb_map *map, struc
     char name[64];
     snprintf(name, sizeof name, "map_files/%llx-%llx", (unsigned long long)map->start,
              (unsigned long long)map->end);
-    int fd = openat(live->folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open_regular(live, name);
     if (fd >= 0)
         return fd;
     for (unsigned way = 0; way < 3; way++) {

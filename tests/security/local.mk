@@ -1,6 +1,6 @@
 # Attacks: by another user, by a hostile target on a root-run tool, by what somebody left on the way.  One file a subject.
 # Most need root, to become two ordinary users and to have namespaces of their own; without it they are skipped.
-EXTRA_DIST += %D%/conftest.py %D%/parties.py
+EXTRA_DIST += %D%/conftest.py %D%/parties.py %D%/fuse.py
 EXTRA_DIST += %D%/debugger.py
 PYTESTS += %D%/test_page.py
 PYTESTS += %D%/test_installed.py
@@ -12,6 +12,7 @@ PYTESTS += %D%/test_start.py %D%/test_crash_folder.py %D%/test_crash_handler.py
 PYTESTS += %D%/test_rings.py
 PYTESTS += %D%/test_debug_rights.py
 PYTESTS += %D%/test_leftovers.py
-EXTRA_DIST += %D%/conftest.py %D%/parties.py %D%/secretive.py
+EXTRA_DIST += %D%/conftest.py %D%/parties.py %D%/fuse.py %D%/secretive.py
 PYTESTS += %D%/test_users.py %D%/test_secrets.py
 PYTESTS += %D%/test_debug_strangers.py
+PYTESTS += %D%/test_hangs.py
