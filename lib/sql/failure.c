@@ -114,15 +114,27 @@ bool prb_db_no_table(struct prb_db *db, const char *text, size_t len, size_t off
     return false;
 }
 
-/* Whether the statement names the table anywhere. */
+/* Whether the statement names the table anywhere, and where it names a schema, this one's. */
 static bool is_mentioned(const struct source *source, const struct prb_table *table)
 {
     size_t offset = source->statement->offset;
-    struct prb_token token = next_token(source, &offset);
-    for (; token.kind != PRB_TOKEN_END; token = next_token(source, &offset))
-        if (is_name(source, &token, table->name))
+    struct prb_token token = next_token(source, &offset), before[2] = {0};
+    for (; token.kind != PRB_TOKEN_END; token = next_token(source, &offset)) {
+        bool dotted = before[1].len == 1 && source->text[before[1].offset] == '.';
+        if (is_name(source, &token, table->name) &&
+            (!dotted || is_name(source, &before[0], table->schema)))
             return true;
+        before[0] = before[1];
+        before[1] = token;
+    }
     return false;
+}
+
+/* Whether the column is "…_name" for a name. */
+static bool ends_in(const char *column, const char *name)
+{
+    size_t len = strlen(column), n = strlen(name);
+    return len > n + 1 && column[len - n - 1] == '_' && strcasecmp(column + len - n, name) == 0;
 }
 
 static bool no_column(struct prb_db *db, const struct source *source, size_t offset,
@@ -134,7 +146,7 @@ static bool no_column(struct prb_db *db, const struct source *source, size_t off
     if (token.kind == PRB_TOKEN_QUOTED && is_name(source, &token, dotted))
         return prb_error_remedy(err, "text stands in single quotes: '%s'", dotted);
     const struct prb_table *last = NULL;
-    const char *found = NULL;
+    const char *found = NULL, *longer = NULL;
     unsigned best = prb_edit_limit(name) + 1;
     for (size_t i = 0; i < db->table_count; i++) {
         if (!is_mentioned(source, db->tables[i]))
@@ -142,12 +154,16 @@ static bool no_column(struct prb_db *db, const struct source *source, size_t off
         last = db->tables[i];
         for (const struct prb_column *column = last->columns; column->name; column++) {
             unsigned distance = prb_edit_distance(name, column->name);
-            if (distance < best) {
+            /* The very name is of another of the tables, and was not meant. */
+            if (distance && distance < best) {
                 best = distance;
                 found = column->name;
             }
+            if (!longer && ends_in(column->name, name))
+                longer = column->name;
         }
     }
+    found = found ? found : longer;
     if (found)
         return prb_error_remedy(err, "did you mean %s?", found);
     if (!err || !last)

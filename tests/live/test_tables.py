@@ -37,6 +37,14 @@ def refusal(target, sql, status=9):
     return done.stderr
 
 
+def test_a_column_of_another_table(start, python):
+    """system.threads has a column "name": it does not answer for python.threads."""
+    target = start(python, "threads.py").settle()
+    for sql in ("SELECT name FROM python.threads", "SELECT b.name FROM python.backtrace b"):
+        assert refusal(target.pid, sql).rstrip().endswith("did you mean thread_name?")
+    assert "columns of python.threads" in refusal(target.pid, "SELECT nothing_alike FROM python.threads")
+
+
 # ---- stacks ----
 
 def test_backtrace(start, python):
