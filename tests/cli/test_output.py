@@ -161,6 +161,20 @@ def test_standard_input_and_statements(probing):
     assert json.loads(probing("q", "-f", "json", "SELECT 1 AS a WHERE 0").works()) == []
 
 
+def test_a_thread_without_a_name(probing, start):
+    """Python has no name for it: it is called as the kernel calls it, in JSON as in the text."""
+    program = start("import _thread, sys, threading, time\ndef alone():\n    time.sleep(600)\n_thread.start_new_thread(alone, ())\n"
+                    "print('ready', flush=True)\nsys.stdin.read()")
+    deadline, entries = time.monotonic() + 20, []
+    while len(entries) < 2 and time.monotonic() < deadline:
+        entries = json.loads(probing(program.pid, "bt", "--json").works())
+    name, = [entry["thread_name"] for entry in entries if entry["thread_name"] != "MainThread"]
+    tid, = [entry["os_thread_id"] for entry in entries if entry["thread_name"] != "MainThread"]
+    with open("/proc/{}/task/{}/comm".format(program.pid, tid)) as file:
+        assert name == file.read().rstrip("\n")
+    assert '{} "{}"'.format(tid, name) in probing(program.pid, "bt").works()
+
+
 def test_big_output_is_whole(probing):
     sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT i, 'some text' AS t FROM n"
     lines = probing("q", "-f", "csv", sql).works().splitlines()

@@ -48,6 +48,11 @@ THREAD_KEYS = ["pid", "thread_id", "thread_name", "os_thread_id", "owns_gil", "a
 FRAME_KEYS = ["filename", "short_filename", "module", "line"]
 
 
+def kernel_name(pid, tid):
+    with open("/proc/{}/task/{}/comm".format(pid, tid)) as file:
+        return file.read().rstrip("\n")
+
+
 @pytest.mark.parametrize("program", ["threads.py", "callbacks.py"])
 def test_pyspy(start, python, program):
     """Whatever py-spy says of a quiet target, we say too."""
@@ -66,7 +71,9 @@ def test_pyspy(start, python, program):
     for entry in theirs:
         mine = ours[entry["os_thread_id"]]
         assert set(entry) <= set(mine)
-        assert {key: mine[key] for key in THREAD_KEYS} == {key: entry[key] for key in THREAD_KEYS}
+        # Where it has no name we say the kernel's.
+        told = dict(entry, thread_name=entry["thread_name"] or kernel_name(target.pid, entry["os_thread_id"]))
+        assert {key: mine[key] for key in THREAD_KEYS} == {key: told[key] for key in THREAD_KEYS}
         assert len(mine["frames"]) == len(entry["frames"])
         for frame, told in zip(mine["frames"], entry["frames"]):
             assert set(told) <= set(frame)
