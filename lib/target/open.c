@@ -269,13 +269,24 @@ struct prb_target *prb_target_open_debugger(const struct prb_debugger *debugger,
     return prb_target_hold(debugger, options->exe, options->sysroot, false, err);
 }
 
+#define TARGETS                                                                                    \
+    "give a pid, a core file, a snapshot, a profile of `--format sqlite` (to `query`), or a part " \
+    "of a command line"
+
+static const char *kind_of_file(mode_t mode)
+{
+    return S_ISDIR(mode)    ? "folder"
+           : S_ISSOCK(mode) ? "socket"
+           : S_ISFIFO(mode) ? "pipe"
+                            : "device";
+}
+
 static struct prb_target *open_file(const char *path, const struct prb_target_options *options,
                                     struct prb_error *err)
 {
     if (!prb_proc_is_core(path)) {
         prb_fail(err, PRB_USAGE, "%s is neither a core file nor a snapshot", path);
-        prb_error_remedy(err, "give a pid, a core file, a snapshot, a profile of `--format sqlite` "
-                              "(to `query`), or a part of a command line");
+        prb_error_remedy(err, TARGETS);
         return NULL;
     }
     return prb_target_open_core(path, options ? options->exe : NULL,
@@ -293,14 +304,18 @@ struct prb_target *prb_target_open(const char *spec, const struct prb_target_opt
             return PRB_NULL(prb_fail(err, PRB_USAGE, "%.40s is no process id", spec));
         return prb_target_open_pid((pid_t)pid, err);
     }
-    if (stat(spec, &st) == 0 && S_ISREG(st.st_mode))
+    bool there = stat(spec, &st) == 0;
+    if (there && S_ISREG(st.st_mode))
         return open_file(spec, options, err);
-    if (strchr(spec, '/') && errno == ENOENT && spec[strcspn(spec, " ")] == '\0') {
-        struct prb_target *target = prb_target_open_name(spec, err); /* a part of a path, maybe */
-        if (!target && err && err->code == PRB_NOT_FOUND)
-            prb_fail(err, PRB_NOT_FOUND,
-                     "no file %s, and no Python process with it in its command line", spec);
-        return target;
+    bool no_file = !there && errno == ENOENT && strchr(spec, '/') && !strchr(spec, ' ');
+    struct prb_target *target = prb_target_open_name(spec, err); /* a part of a path, maybe */
+    if (!target && err && err->code == PRB_NOT_FOUND && there) {
+        prb_fail(err, PRB_USAGE, "%s is a %s, and no Python process has it in its command line",
+                 spec, kind_of_file(st.st_mode));
+        prb_error_remedy(err, TARGETS);
+    } else if (!target && err && err->code == PRB_NOT_FOUND && no_file) {
+        prb_fail(err, PRB_NOT_FOUND,
+                 "no file %s, and no Python process with it in its command line", spec);
     }
-    return prb_target_open_name(spec, err);
+    return target;
 }

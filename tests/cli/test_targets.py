@@ -30,6 +30,15 @@ def test_no_such_name_or_file(probing):
     probing("no-such-program-anywhere", "bt").fails(NOT_FOUND)
 
 
+def test_files_that_are_no_targets(probing, tmp_path):
+    """An existing file of another kind is told as what it is."""
+    fifo = tmp_path / "a-fifo"
+    os.mkfifo(str(fifo))
+    for path, kind in ((tmp_path, "folder"), ("/dev/full", "device"), (fifo, "pipe")):
+        err = probing(path, "bt").fails(2, "{} is a {}".format(path, kind), "core file")
+        assert err == probing("-t", path, "bt").fails(2)
+
+
 def test_a_name_that_several_have(probing, start):
     program = "import sys; print('ready', flush=True); sys.stdin.read()"
     pids = [start(program, "twin-program").pid for _ in range(2)]
