@@ -1,8 +1,11 @@
 /* probing, the command line: finds target and command among the words, runs it, tells what went
  * wrong. */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/options.h"
@@ -218,8 +221,20 @@ static bool run_words(struct prb_run *run, char **words, struct prb_error *err)
     return run->command->run(run, err) && prb_out_finish(err);
 }
 
+/* Who starts us may have closed 0, 1 or 2: the next file would get that number, and what we print
+ * would go into it.  /dev/null takes the place, opened for the other direction, so that using it
+ * fails as a closed descriptor does. */
+static void fill_standard(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            _exit(prb_code_exit(PRB_IO));
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard();
     struct prb_error err = {0};
     int status = 0;
     struct prb_run run = {.status = &status};

@@ -69,6 +69,8 @@ static enum prb_code code_of_errno(int sys)
     }
 }
 
+bool prb_error_is_want(int sys) { return sys == EMFILE || sys == ENFILE || sys == ENOMEM; }
+
 bool prb_fail_sys(struct prb_error *err, int sys, const char *format, ...)
 {
     if (!err)
@@ -79,6 +81,8 @@ bool prb_fail_sys(struct prb_error *err, int sys, const char *format, ...)
     va_end(args);
     size_t used = strlen(err->text);
     snprintf(err->text + used, sizeof err->text - used, ": %s", strerror(sys));
+    if (sys == EMFILE)
+        prb_error_remedy(err, "raise the limit of open files: ulimit -n");
     return false;
 }
 

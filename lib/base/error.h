@@ -15,9 +15,13 @@ bool prb_fail(struct prb_error *err, enum prb_code code, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 
 /* The same for a failed system call; sys is its errno, from which the code follows
- * (EPERM, EACCES: permission; ESRCH: gone; ENOENT: not found; EFAULT: fault; ENOMEM: nomem; else io). */
+ * (EPERM, EACCES: permission; ESRCH: gone; ENOENT: not found; EFAULT: fault; ENOMEM: nomem; else io),
+ * and a remedy where it is our limit of open files. */
 bool prb_fail_sys(struct prb_error *err, int sys, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Whether an errno tells of our own want (memory, descriptors), and nothing of what was asked for. */
+bool prb_error_is_want(int sys);
 
 /* A fault at an address of the target. */
 bool prb_fail_addr(struct prb_error *err, prb_addr addr, const char *format, ...)

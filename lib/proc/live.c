@@ -220,6 +220,10 @@ static int live_open_map(struct prb_proc *proc, const struct prb_map *map, struc
     int fd = open_regular(live, name);
     if (fd >= 0)
         return fd;
+    if (prb_error_is_want(errno)) {
+        prb_fail_sys(err, errno, "cannot open %s", map->path);
+        return -1;
+    }
     for (unsigned way = 0; way < 3; way++) {
         fd = open_candidate(live, map, way);
         if (fd >= 0 && is_mapped_file(proc, fd, map))
@@ -257,6 +261,8 @@ const struct prb_proc_ops prb_proc_live_ops = {
 /* There is no such folder: is there no such process, or may we not see it? */
 static bool not_there(pid_t pid, int sys, struct prb_error *err)
 {
+    if (prb_error_is_want(sys))
+        return prb_fail_sys(err, sys, "cannot open /proc/%d", (int)pid);
     if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM)) {
         prb_fail(err, PRB_PERMISSION,
                  "process %d is hidden from you: /proc is mounted with hidepid, "
