@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/secret.h"
 #include "dap/attach/program.h"
+#include "dap/attach/relay.h"
 #include "dap/session/countdown.h"
 #include "dap/session/watch.h"
 
@@ -56,8 +57,7 @@ bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struc
     if (++session->refused >= REFUSALS_MAX)
         prb_dap_session_leave(session);
     prb_fail(err, PRB_PERMISSION, token ? "the token is wrong" : "this server wants a token");
-    return prb_error_remedy(
-        err, "\"token\": \"...\" in the configuration, as `probing debug` or `probing dap` printed it");
+    return prb_error_remedy(err, "\"token\": \"...\" in the configuration, as the server printed it");
 }
 
 /* A number, or digits as text; 0: not given. */
@@ -126,7 +126,10 @@ static bool take_wish(const struct prb_dap_session *session, const json_t *argum
     }
     if (!wish->pid && !wish->file && !wish->name)
         return prb_fail(err, PRB_USAGE,
-                        "attach needs a processId, a processName, a core or a snapshot");
+                        session->host->follows
+                            ? "attach needs a processId, a processName, a core, a snapshot or "
+                              "connect"
+                            : "attach needs a processId, a processName, a core or a snapshot");
     return true;
 }
 
@@ -361,7 +364,11 @@ static bool handle_attach(struct prb_dap_session *session, json_t *arguments, js
     if (session->state != PRB_DAP_INITIALIZED)
         return prb_fail(err, PRB_USAGE, "this session is attached already");
     if (!prb_dap_get_text(arguments, "token", &token, err) ||
-        !prb_dap_authorize(session, token, err) || !take_wish(session, arguments, &wish, err) ||
+        !prb_dap_authorize(session, token, err))
+        return false;
+    if (prb_dap_relay_wanted(session, arguments))
+        return prb_dap_relay_open(session, arguments, err);
+    if (!take_wish(session, arguments, &wish, err) ||
         (wish.name && !find_named(wish.name, &wish.pid, err)))
         return false;
     if (wish.pid && !wish.look)

@@ -18,7 +18,7 @@ static void take_names(json_t *capabilities, const char *names, bool value)
 
 /* Before attach it is not known what the target allows: what may come is announced, what turns out
  * not to be there is taken back by a `capabilities` event (attach/attach.c). */
-static json_t *capabilities_of(void)
+json_t *prb_dap_capabilities_told(const struct prb_dap_session *session)
 {
     json_t *capabilities = json_object();
     const struct prb_dap_request *request;
@@ -27,6 +27,8 @@ static json_t *capabilities_of(void)
         if (request->more)
             request->more(capabilities);
     }
+    if (session->host->keeps)
+        json_object_set_new(capabilities, "supportSuspendDebuggee", json_true());
     return capabilities;
 }
 
@@ -90,9 +92,9 @@ static bool handle_initialize(struct prb_dap_session *session, json_t *arguments
         return false;
     session->state = PRB_DAP_INITIALIZED;
     session->paths.uris = session->client.uris;
-    *body_out = capabilities_of();
-    if (session->host->keeps)
-        json_object_set_new(*body_out, "supportSuspendDebuggee", json_true());
+    if (session->host->follows)
+        session->hello = json_incref(arguments);
+    *body_out = prb_dap_capabilities_told(session);
     return true;
 }
 

@@ -22,6 +22,6 @@ const struct prb_dap_host_ops prb_dap_host_alone = {.claim = claim, .release = r
 
 bool prb_dap_serve(int in, int out, struct prb_error *err)
 {
-    struct prb_dap_host host = {.ops = &prb_dap_host_alone};
+    struct prb_dap_host host = {.ops = &prb_dap_host_alone, .follows = true};
     return prb_dap_session_run(&host, in, out, true, err);
 }

@@ -1,6 +1,7 @@
 /* One request after the other: found, checked, handled, answered exactly once. */
 #include <string.h>
 
+#include "dap/attach/relay.h"
 #include "dap/session/session.h"
 
 static const struct prb_dap_request *const requests[] = {
@@ -144,13 +145,21 @@ void prb_dap_dispatch(struct prb_dap_session *session, struct prb_dap_pending *p
     struct refusal refusal = {0};
     json_t *body = NULL;
     bool good = false;
+    if (prb_dap_relay_is_open(session)) {
+        prb_dap_relay_pass(session, pending->message);
+        prb_dap_session_flush(session, pending);
+        return;
+    }
     if (was_cancelled(session, pending))
         prb_fail(&refusal.err, PRB_TIMEOUT, "cancelled");
     else
         good = handle(session, pending, &body, &refusal);
     if (!good && was_cancelled(session, pending))
         refusal.message = "cancelled";
-    respond(session, pending, good, body, &refusal);
+    if (good && prb_dap_relay_is_open(session)) /* attach: the server answers it */
+        prb_dap_relay_pass(session, pending->message);
+    else
+        respond(session, pending, good, body, &refusal);
     prb_dap_session_flush(session, pending);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "dap/attach/attach.h"
+#include "dap/attach/relay.h"
 #include "dap/session/lanes.h"
 
 #define READ_AT_ONCE (64u << 10)
@@ -74,7 +75,8 @@ static void take_request(struct prb_dap_session *session, json_t *message, size_
                             ? "too many requests wait for their answer"
                             : NULL;
     struct prb_dap_pending *pending = wrong ? NULL : calloc(1, sizeof *pending);
-    if (pending && strcmp(json_string_value(command), "cancel") != 0) {
+    bool cancels = pending && strcmp(json_string_value(command), "cancel") == 0;
+    if (pending && (!cancels || prb_dap_relay_is_open(session))) {
         pending->message = message;
         pending->cost = cost;
         pending->seq = json_integer_value(seq);
@@ -99,6 +101,11 @@ static void take_request(struct prb_dap_session *session, json_t *message, size_
 static void take_answer(struct prb_dap_session *session, json_t *message)
 {
     char key[32];
+    if (prb_dap_relay_is_open(session)) {
+        prb_dap_relay_pass(session, message);
+        json_decref(message);
+        return;
+    }
     snprintf(key, sizeof key, "%lld",
              (long long)json_integer_value(json_object_get(message, "request_seq")));
     pthread_mutex_lock(&session->lock);

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 
 #include "dap/attach/ending.h"
+#include "dap/attach/relay.h"
 #include "dap/session/lanes.h"
 
 static void look_up(struct prb_dap_session *session)
@@ -67,6 +68,7 @@ static void end(struct prb_dap_session *session)
         prb_dap_pending_free(at);
     }
     prb_dap_ending_release(session);
+    prb_dap_relay_close(session);
     prb_dap_outbox_close(session->outbox, PRB_DAP_GOODBYE_MS);
     prb_dap_wire_deinit(&session->wire);
     prb_dap_paths_clear(&session->paths);
@@ -77,6 +79,7 @@ static void end(struct prb_dap_session *session)
     json_decref(session->settings);
     json_decref(session->facts);
     json_decref(session->plain);
+    json_decref(session->hello);
     json_decref(session->marked);
     free(session->title);
     if (session->wake >= 0)
@@ -108,6 +111,7 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
         }
         prb_dap_lanes_cancel_all(&session);
         prb_dap_session_leave(&session);
+        prb_dap_relay_end(&session);
         for (unsigned lane = 0; session.started && lane < PRB_DAP_LANES; lane++)
             pthread_join(session.workers[lane], NULL);
         if (session.started)

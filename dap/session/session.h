@@ -35,6 +35,7 @@ struct prb_dap_host {
     pid_t pid;          /* what `attach` without a process means; 0: it must say */
     const char *file;   /* the same: a core or snapshot */
     bool look;          /* without the probe */
+    bool follows;       /* attach may name a listening server by "connect", whose session this then is */
     bool keeps;         /* there may be a next client, for which the target can be left standing */
     const char *address; /* "HOST:PORT" where the server listens, or NULL (stdio, Unix socket) */
 };
@@ -106,6 +107,8 @@ struct prb_dap_session {
     bool keep;        /* the back end is kept as it stands */
     double evaluate_timeout; /* s */
     struct prb_dap_paths paths;
+    json_t *hello;    /* arguments of initialize, where the host follows */
+    struct prb_dap_relay *relay; /* to the server whose session this is; set once, with the lock (attach/relay.h) */
     struct prb_dap_countdown *countdown; /* both: read with the lock by others than the worker */
     struct prb_dap_watch *watch;
     struct prb_dap_program *program; /* that launch started */
