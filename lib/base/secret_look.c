@@ -359,11 +359,14 @@ bool prb_secret_at(const char *data, size_t len, size_t at, struct prb_span *out
 {
     const struct text text = {data, len};
     bool joined = at && is_word(data[at - 1]);
+    char first = data[at] | 32, second = at_of(&text, at + 1) | 32;
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
         const struct look *look = &looks[i];
+        if ((look->head[0] | 32) != first || (look->head[1] | 32) != second ||
+            (look->whole_word && joined))
+            continue;
         size_t head = strlen(look->head);
-        if ((look->head[0] | 32) != (data[at] | 32) || (look->whole_word && joined) ||
-            !begins_with(&text, at, look->head, head))
+        if (!begins_with(&text, at, look->head, head))
             continue;
         if (look->find ? look->find(&text, at, head, out)
                        : strncmp(data + at, look->head, head) == 0 &&

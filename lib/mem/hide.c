@@ -243,10 +243,11 @@ void prb_hidden_add(struct prb_hidden *hidden, const char *value, size_t len)
 
 /* ---- tables ---- */
 
+static uint32_t hash_three(uint32_t three) { return three * 0x9e3779b1u >> 16; }
+
 static uint32_t hash_of(const uint8_t *at)
 {
-    uint32_t three = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16;
-    return three * 0x9e3779b1u >> 16;
+    return hash_three((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16);
 }
 
 static void set_bit(uint64_t *bits, uint32_t hash) { bits[hash / 64] |= UINT64_C(1) << hash % 64; }
@@ -278,8 +279,11 @@ static bool build(struct prb_hidden *hidden)
     hidden->table = calloc(65536, sizeof *hidden->table);
     if (!hidden->known || !hidden->looks || !hidden->tails || !hidden->table)
         return false;
-    for (size_t i = 0; prb_secret_head(i); i++)
+    for (size_t i = 0; prb_secret_head(i); i++) {
         set_look(hidden->looks, prb_secret_head(i));
+        hidden->first[tolower((unsigned char)prb_secret_head(i)[0])] = true;
+        hidden->first[toupper((unsigned char)prb_secret_head(i)[0])] = true;
+    }
     memcpy(hidden->known, hidden->looks, WORDS * sizeof *hidden->known);
     for (size_t i = 0; i < hidden->count; i++) {
         struct prb_needle *needle = &hidden->items[i];
@@ -367,11 +371,11 @@ static size_t hide_look(struct bytes *bytes, size_t at)
 {
     struct prb_span span;
     char text[WIDE_MAX + 1];
-    if (prb_secret_at((const char *)bytes->data, bytes->len, at, &span)) {
+    if (bytes->data[at + 1] && prb_secret_at((const char *)bytes->data, bytes->len, at, &span)) {
         star(bytes, span.at, span.at + span.len, 1, span.at);
         return span.at + span.len;
     }
-    for (unsigned width = 2; width <= 4; width *= 2) {
+    for (unsigned width = 2; width <= 4 && !bytes->data[at + 1]; width *= 2) {
         /* One character before tells whether a word begins. */
         size_t before = at >= width && word_at(bytes, at - width, width) ? 1 : 0;
         char three[3];
@@ -404,6 +408,34 @@ static void hide_tail(struct prb_hidden *hidden, struct bytes *bytes)
     }
 }
 
+#define STEP 6 /* places whose three bytes are within a word of eight */
+
+/* Whether something may begin at one of so many places from there. */
+static bool may_begin(const uint64_t *known, const uint8_t *data)
+{
+    uint64_t word, any = 0;
+    memcpy(&word, data, sizeof word);
+    if (!word)
+        return false;
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < STEP; i++) {
+        uint32_t hash = hash_three((uint32_t)(word >> 8 * i) & 0xffffff);
+        any |= known[hash / 64] >> hash % 64;
+    }
+    return any & 1;
+}
+
+static size_t hide_at(struct prb_hidden *hidden, struct bytes *bytes, size_t at)
+{
+    uint32_t hash = hash_of(bytes->data + at);
+    if (!bit(hidden->known, hash))
+        return at;
+    size_t end = hide_known(hidden, bytes, at, hash);
+    return end == at && hidden->first[bytes->data[at]] && bit(hidden->looks, hash)
+               ? hide_look(bytes, at)
+               : end;
+}
+
 static bool hide(struct prb_hidden *hidden, uint8_t *data, size_t len)
 {
     struct bytes bytes = {data, len, false};
@@ -411,15 +443,15 @@ static bool hide(struct prb_hidden *hidden, uint8_t *data, size_t len)
         return false;
     hide_tail(hidden, &bytes);
     for (size_t at = 0; at + 3 <= len;) {
-        uint32_t hash = hash_of(data + at);
-        if (!bit(hidden->known, hash)) {
-            at++;
+        if (len - at >= sizeof(uint64_t) && !may_begin(hidden->known, data + at)) {
+            at += STEP;
             continue;
         }
-        size_t end = hide_known(hidden, &bytes, at, hash);
-        if (end == at && bit(hidden->looks, hash))
-            end = hide_look(&bytes, at);
-        at = end > at ? end : at + 1;
+        size_t stop = at + STEP < len - 2 ? at + STEP : len - 2;
+        while (at < stop) {
+            size_t end = hide_at(hidden, &bytes, at);
+            at = end > at ? end : at + 1;
+        }
     }
     return bytes.changed;
 }

@@ -23,6 +23,7 @@ struct prb_hidden {
     bool failed;    /* out of memory: not all are there */
     uint64_t *known, *looks; /* a bit for each hash of three first bytes; NULL until they are built */
     uint64_t *tails;         /* the same of three last bytes */
+    bool first[256];         /* bytes that a look begins with */
     uint32_t *table;         /* by hash: index + 1 of the first item; the others by their next */
 };
 
