@@ -72,7 +72,8 @@ class Secretive:
             self.planted += list(MESSAGE.values())
         self.child = subprocess.Popen([python, PROGRAM, way, *words, "--max-tokens", "4096", "--name", "neighbour-run"],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables)
-        message = "; ".join(form.format(word) for form, word in MESSAGE.items()) if way == "raise" else ""
+        told = [form.format(word) for form, word in MESSAGE.items()] + ["{} and {}".format(*early["DB_PASSWORD"][1] + late["LATE_GH_PAT"][1])]
+        message = "; ".join(told) if way == "raise" else ""
         given = {"late": {name: value for name, (value, _) in late.items()}, "message": message}
         self.child.stdin.write(json.dumps(given).encode() + b"\n")
         self.child.stdin.flush()
@@ -204,3 +205,14 @@ def test_a_small_secret_does_not_blank_the_dump(python, tmp_path):
     assert [frame["func"] for frame in frames][-3:] == ["inner", "outer", "<module>"]
     rows = {row["name"]: row["value"] for row in query(dump, "SELECT name, value FROM system.environment")}
     assert {rows[name] for name in common} == {"***"}
+
+
+def test_a_text_without_a_dump(secretive, tmp_path):
+    """Where the writer cannot run, the handler writes the exception itself."""
+    one = secretive("raise")
+    probing("-p", one.pid, "inject", "-c", "-D", "probing.crash_dir=" + str(tmp_path), "-D", "probing.crash_wait=0.1", "-D",
+            "probing.crash_program=/bin/false")
+    one.child.communicate(b"go\n", DEADLINE)
+    (path,) = tmp_path.glob("crash-*.txt")
+    assert "RuntimeError: cannot reach ftp://joe:***@host" in path.read_text()
+    one.assert_none_in(read(str(path)), "the text")

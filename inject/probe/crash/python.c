@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/secret.h"
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/debug/core.h"
 #include "inject/probe/libc.h"
@@ -14,21 +15,61 @@
 #define BEGIN_MS 60000u /* that an interpreter may take to begin */
 #define LOOK_NS 10000000
 
+#define SECRET_LEAST 4 /* bytes; shorter ones stand everywhere */
+
 /* ---- what it calls ---- */
+
+struct telling {
+    const char *environment;
+    struct prb_buf text;
+};
+
+static void mask_value(void *context, struct prb_span span)
+{
+    struct telling *telling = context;
+    const char *value = telling->environment + span.at, *from = telling->text.data, *at;
+    PRB_AUTO(prb_buf) struct prb_buf masked = {0};
+    if (span.len < SECRET_LEAST || !from)
+        return;
+    size_t left = telling->text.len;
+    for (; (at = memmem(from, left, value, span.len));
+         left -= (size_t)(at - from) + span.len, from = at + span.len) {
+        prb_buf_add(&masked, from, (size_t)(at - from));
+        prb_buf_adds(&masked, PRB_MASK);
+    }
+    if (from == telling->text.data)
+        return;
+    prb_buf_add(&masked, from, left);
+    prb_buf_deinit(&telling->text);
+    telling->text = masked;
+    masked = (struct prb_buf){0};
+}
+
+/* The reason stands in a text where no dump could be written, which has no writer to hide it. */
+static void tell(const char *reason, size_t len, const char *environment, size_t environment_len)
+{
+    struct telling telling = {.environment = environment};
+    prb_secret_mask(PRB_SECRET_TEXT, reason, len, &telling.text);
+    prb_secret_each(PRB_SECRET_ENVIRONMENT, environment, environment_len, mask_value, &telling);
+    prb_crash_dump(PRB_CRASH_EXCEPTION, 0, NULL, NULL,
+                   prb_buf_ok(&telling.text) ? telling.text.data : "");
+    prb_buf_deinit(&telling.text);
+}
 
 /* With the GIL, so that no Python moves while the process is read. */
 static struct prb_py *on_crashed(struct prb_py *self, struct prb_py *args)
 {
     const struct prb_py_api *py = prb_py_api(NULL);
-    struct prb_py *reason;
-    char *text;
-    ptrdiff_t len;
+    struct prb_py *reason, *environment;
+    char *text, *variables;
+    ptrdiff_t len, variables_len;
     (void)self;
-    if (!py || !py->PyArg_ParseTuple(args, "O", &reason) ||
-        py->PyBytes_AsStringAndSize(reason, &text, &len) != 0)
+    if (!py || !py->PyArg_ParseTuple(args, "OO", &reason, &environment) ||
+        py->PyBytes_AsStringAndSize(reason, &text, &len) != 0 ||
+        py->PyBytes_AsStringAndSize(environment, &variables, &variables_len) != 0)
         return NULL;
     if (prb_crash_is_on()) {
-        prb_crash_dump(PRB_CRASH_EXCEPTION, 0, NULL, NULL, text);
+        tell(text, (size_t)len, variables, (size_t)variables_len);
         void *saved = py->PyEval_SaveThread();
         prb_crash_hold();
         py->PyEval_RestoreThread(saved);

@@ -1,6 +1,7 @@
-# What a crash handler cannot see: exceptions that nobody handles, and threads that begin.  C gives CRASHED(reason),
-# which writes a dump, STACK(), an alternate signal stack for the calling thread, and AGAIN(), which takes the signals
-# back from who took them.  Hooks that were there are called after ours, also when ours fails.
+# What a crash handler cannot see: exceptions that nobody handles, and threads that begin.  C gives
+# CRASHED(reason, environment), which writes a dump and masks what of the reason is secret; STACK(), an alternate signal
+# stack for the calling thread; and AGAIN(), which takes the signals back from who took them.  Hooks that were there are
+# called after ours, also when ours fails.
 crash = {"on": False}
 WORKERS = "torch.utils.data._utils.signal_handling"
 
@@ -10,7 +11,9 @@ def tell_crash(error_type, error):
     if not crash["on"] or error_type is None or not issubclass(error_type, Exception):
         return
     try:
-        CRASHED(plain(error).replace("\n", " ")[:500].encode("utf-8", "replace"))  # noqa: F821
+        environment = "\0".join("{}={}".format(name, value) for name, value in os.environ.items())
+        CRASHED(plain(error).replace("\n", " ")[:500].encode("utf-8", "replace"),  # noqa: F821
+                environment.encode("utf-8", "surrogateescape"))
     except Exception:
         pass
 
