@@ -1,6 +1,7 @@
 /* probing query: SQL in, rows out, as a table, JSON, JSON lines or CSV. */
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/print/grid.h"
@@ -168,10 +169,10 @@ static void lines_end(struct printer *printer) { (void)printer; }
 
 /* ---- CSV: RFC 4180, lines ended by a line feed; NULL is empty, the empty text "" ---- */
 
-/* A file gets the bytes as they are; a terminal does not. */
+/* A file gets the bytes as they are; a terminal does not, also one that tells no width. */
 static void csv_bytes(FILE *out, const char *text, size_t length)
 {
-    if (prb_out_columns())
+    if (isatty(STDOUT_FILENO))
         prb_out_cut(out, text, length, 0);
     else
         fwrite(text, 1, length, out);

@@ -16,3 +16,4 @@ EXTRA_DIST += %D%/conftest.py %D%/parties.py %D%/fuse.py %D%/secretive.py
 PYTESTS += %D%/test_users.py %D%/test_secrets.py
 PYTESTS += %D%/test_debug_strangers.py
 PYTESTS += %D%/test_hangs.py
+PYTESTS += %D%/test_terminal.py
