@@ -354,6 +354,7 @@ static bool map_memory(struct stop *stop, enum event *event_out, int64_t *result
     if (*event_out != EVENT_SYSCALL || *result_out < 0)
         return false;
     stop->borrowed->base = (prb_addr)*result_out;
+    stop->borrowed->len = MAPPED_LEN;
     return true;
 }
 
@@ -409,6 +410,8 @@ static bool send_off(struct stop *stop)
     if (ptrace(PTRACE_DETACH, stop->choice->tid, NULL, NULL))
         return prb_fail_sys(&stop->err, errno, "cannot let thread %d go", (int)stop->choice->tid);
     stop->borrowed->paused_ns = prb_clock_ns() - stop->since;
+    stop->borrowed->tid = stop->choice->tid;
+    stop->borrowed->by_frame = stop->page.frame != 0;
     stop->borrowed->given = true;
     return true;
 }

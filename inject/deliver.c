@@ -25,7 +25,8 @@
 
 #define LIBRARY_MAX (256u << 20)
 #define LOAD_WAIT_S 10
-#define BEGIN_WAIT_S 1 /* until the new thread runs */
+#define BEGIN_WAIT_S 1 /* until the new thread runs, and until it takes what was carried over */
+#define CLEAR_WAIT_NS 20000000
 
 /* ---- which library ---- */
 
@@ -278,7 +279,6 @@ static uint64_t blocked_signals(void)
     return mask;
 }
 
-#define NAP_NS 100000
 #define DLOPEN_MODE_PRIVATE 0x80000000u /* glibc's __libc_dlopen_mode: called from nowhere */
 
 bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_places *places,
@@ -288,17 +288,18 @@ bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_pla
     struct prb_stub_page page = {
         .descriptor = -1,
         .result = -1,
-        .patience = (uint32_t)(LOAD_WAIT_S * 1000000000ll / NAP_NS),
+        .patience = PRB_STUB_PATIENCE_NAPS,
         .open_mode = RTLD_NOW | (places->private_dlopen ? DLOPEN_MODE_PRIVATE : 0),
         .pthread_create = places->pthread_create,
         .pthread_self = places->pthread_self,
         .pthread_detach = places->pthread_detach,
+        .munmap = places->munmap,
         .dlopen = places->dlopen,
         .dlsym = places->dlsym,
         .dlerror = places->private_dlopen ? 0 : places->dlerror,
         .entry = delivery->start ? places->probe_start : 0,
         .block_mask = blocked_signals(),
-        .nap = {0, NAP_NS},
+        .nap = {0, PRB_STUB_NAP_NS},
         .call = {.version = PRB_PROBE_START_VERSION, .size = sizeof page.call},
         .symbol = "prb_probe_start",
         .thread_name = "probing",
@@ -329,7 +330,7 @@ static bool carry_over(const struct prb_delivery *delivery, struct prb_proc *pro
                        int descriptor, struct prb_file_there *file, struct prb_error *err)
 {
     char path[PRB_STUB_PATH_MAX] = "";
-    uint32_t go = 1;
+    uint32_t go = PRB_STUB_PATH_IS_THERE;
     if (!prb_fill_memory_file(delivery, proc, descriptor, path, sizeof path) &&
         !prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so", delivery->bytes,
                         delivery->len, file)) {
@@ -365,7 +366,7 @@ static bool judge(const struct prb_delivery *delivery, const struct prb_stub_pag
     return true;
 }
 
-static bool overdue(const struct prb_stub_page *page, pid_t pid, struct prb_error *err)
+static bool overdue(const struct prb_stub_page *page, pid_t pid, bool carried, struct prb_error *err)
 {
     if (page->step == 0)
         prb_fail(err, PRB_TIMEOUT, "the thread that was chosen in process %d has not run yet",
@@ -375,6 +376,10 @@ static bool overdue(const struct prb_stub_page *page, pid_t pid, struct prb_erro
                  "the thread that was chosen in process %d waits in pthread_create: another thread "
                  "holds a lock of the C library",
                  (int)pid);
+    else if (carried && page->progress <= PRB_STUB_WAITS)
+        prb_fail(err, PRB_TIMEOUT,
+                 "the new thread in process %d has not taken the library for %d s", (int)pid,
+                 BEGIN_WAIT_S);
     else
         prb_fail(err, PRB_TIMEOUT, "process %d has been loading the library for %d s", (int)pid,
                  LOAD_WAIT_S);
@@ -388,6 +393,42 @@ static bool lied(pid_t pid, struct prb_error *err)
     return prb_error_remedy(err, "It does not want to be looked at: trust nothing that it tells");
 }
 
+/* ---- the end ---- */
+
+/* Whether the borrowed thread is out of the stub for certain: it sleeps elsewhere, or the signal mask
+ * that it had there is gone, which rt_sigreturn(2) takes away together with the registers. */
+static bool has_left(struct prb_proc *proc, const struct prb_borrowed *borrowed, uint64_t mask)
+{
+    char name[48];
+    struct prb_syscall call;
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_syscall(proc, borrowed->tid, &call, NULL))
+        return false;
+    if (!call.running)
+        return call.pc - borrowed->base >= borrowed->len;
+    snprintf(name, sizeof name, "task/%d/status", (int)borrowed->tid);
+    return borrowed->by_frame && prb_proc_text(proc, name, &text, NULL) &&
+           (uint64_t)prb_inject_status(text.data, "SigBlk", 16) != mask;
+}
+
+/* Tell the new thread that nobody needs the memory any more, and see it go.  Without that it stays:
+ * the new thread does not know when the borrowed one is out of it. */
+static void clear_away(struct prb_proc *proc, const struct prb_borrowed *borrowed, uint64_t mask)
+{
+    prb_addr at = borrowed->base + PRB_STUB_PAGE;
+    struct prb_mem *mem = prb_proc_mem(proc, NULL);
+    uint32_t go = PRB_STUB_OVER;
+    bool told = false;
+    struct prb_error gone = {0};
+    for (int64_t begin = prb_clock_ns(); prb_clock_ns() - begin < CLEAR_WAIT_NS;) {
+        if (!told && has_left(proc, borrowed, mask))
+            told = poke(proc, at + offsetof(struct prb_stub_page, go), &go, sizeof go);
+        if (told && !prb_mem_read(mem, at, &go, sizeof go, &gone))
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+}
+
 bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *proc,
                         const struct prb_borrowed *borrowed, struct prb_stub_page *page,
                         struct prb_error *err)
@@ -396,6 +437,9 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
     pid_t pid = prb_proc_pid(proc);
     struct prb_mem *mem = prb_proc_mem(proc, err);
     PRB_AUTO(prb_file_there) struct prb_file_there file = {0};
+    /* From here on the page says what the target likes. */
+    const bool fetches = !delivery->path[0] && !page->entry;
+    const uint64_t mask = page->block_mask;
     bool good = mem != NULL, carried = false;
     int64_t begin = prb_clock_ns(), nap = 20000;
     for (;; nap = nap < 1000000 ? nap * 5 / 4 : nap) {
@@ -414,18 +458,23 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
         }
         if (page->progress >= PRB_STUB_DONE) {
             good = judge(delivery, page, err);
+            if (page->step == PRB_STUB_RETURNED)
+                clear_away(proc, borrowed, mask);
             break;
         }
         if (page->progress == PRB_STUB_WAITS && !carried) {
             carried = true;
-            good = delivery->path[0] ? lied(pid, err)
-                                     : carry_over(delivery, proc, at, page->descriptor, &file, err);
+            good = fetches ? carry_over(delivery, proc, at, page->descriptor, &file, err)
+                           : lied(pid, err);
+            begin = prb_clock_ns();
             continue;
         }
+        /* What loads a library may take its time, and says so; a target that only pretends holds us
+         * as long.  All that comes before is done at once. */
+        bool loads = page->progress == PRB_STUB_OPENS || (page->progress && !fetches);
         int64_t waited = prb_clock_ns() - begin;
-        if (waited > LOAD_WAIT_S * 1000000000ll ||
-            (page->progress == 0 && waited > BEGIN_WAIT_S * 1000000000ll)) {
-            good = overdue(page, pid, err);
+        if (waited > (loads ? LOAD_WAIT_S : BEGIN_WAIT_S) * 1000000000ll) {
+            good = overdue(page, pid, carried, err);
             break;
         }
         nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);

@@ -40,7 +40,7 @@ struct prb_danger {
 
 struct prb_places {
     const struct prb_inject_arch *arch;
-    prb_addr pthread_create, pthread_self, pthread_detach, dlopen, dlsym, dlerror;
+    prb_addr pthread_create, pthread_self, pthread_detach, dlopen, dlsym, dlerror, munmap;
     bool private_dlopen;        /* __libc_dlopen_mode: wants a flag of its own */
     prb_addr syscall_code;      /* an existing system call instruction */
     prb_addr syscall_return;    /* one that is followed by a return; 0: none */
@@ -132,6 +132,9 @@ void prb_choose_explain(const struct prb_chooser *chooser, char *out, size_t siz
 
 struct prb_borrowed {
     prb_addr base;      /* of what was mapped: the code, the page, scratch memory; 0: nothing yet */
+    size_t len;         /* of it */
+    pid_t tid;
+    bool by_frame;      /* it goes back by rt_sigreturn(2), which takes its signal mask back, too */
     bool given;         /* a thread runs the stub now, or will when the target goes on */
     bool stopped;       /* the target is stopped: nothing runs before it is continued */
     enum prb_unfit why; /* not given: try another */

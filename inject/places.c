@@ -87,6 +87,7 @@ static bool find_functions(struct prb_places *places, struct prb_modules *module
         {"pthread_create", &places->pthread_create, true},
         {"pthread_self", &places->pthread_self, true},
         {"pthread_detach", &places->pthread_detach, true},
+        {"munmap", &places->munmap, true},
         {"dlopen", &places->dlopen, false},
         {"dlsym", &places->dlsym, false},
         {"dlerror", &places->dlerror, false},

@@ -46,12 +46,17 @@
 #define PRB_STUB_TEXT_MAX 512
 #define PRB_STUB_PATH 1216
 #define PRB_STUB_PATH_MAX 1024
-#define PRB_STUB_SETTINGS 2240
-#define PRB_STUB_SETTINGS_MAX 1856
+#define PRB_STUB_MUNMAP 2240
+#define PRB_STUB_SETTINGS 2248
+#define PRB_STUB_SETTINGS_MAX 1848
 
 /* flags */
 #define PRB_STUB_FETCH 1 /* make a memory file and wait for go, then open path */
 #define PRB_STUB_START 2 /* find the symbol and call it */
+
+/* go: the tracer */
+#define PRB_STUB_PATH_IS_THERE 1 /* in path, to be opened */
+#define PRB_STUB_OVER 2          /* the outcome was read, and the borrowed thread is far from here */
 
 /* step: the borrowed thread */
 #define PRB_STUB_CALLING 1  /* it runs the stub */
@@ -60,10 +65,15 @@
 /* progress: the new thread */
 #define PRB_STUB_BEGAN 1
 #define PRB_STUB_WAITS 2 /* for go: descriptor is its memory file, or a negative errno */
-#define PRB_STUB_DONE 3
-#define PRB_STUB_NOT_OPENED 4 /* text tells */
-#define PRB_STUB_NO_SYMBOL 5  /* text tells */
-#define PRB_STUB_TIRED 6      /* go never came */
+#define PRB_STUB_OPENS 3 /* what go brought */
+#define PRB_STUB_DONE 4
+#define PRB_STUB_NOT_OPENED 5 /* text tells */
+#define PRB_STUB_NO_SYMBOL 6  /* text tells */
+#define PRB_STUB_TIRED 7      /* go never came */
+
+/* Naps that the new thread waits for its tracer: some 10 s. */
+#define PRB_STUB_PATIENCE_NAPS 100000
+#define PRB_STUB_NAP_NS 100000
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -76,7 +86,7 @@ struct prb_stub_page {
     int32_t created;    /* what pthread_create returned: 0 or an errno */
     int32_t descriptor; /* -1: none */
     int32_t result;     /* of the symbol's function */
-    uint32_t left;      /* 1: the borrowed thread needs the scratch memory no more */
+    uint32_t left;      /* 1: the borrowed thread is about to leave, or has left */
     uint64_t clock;     /* the processor's counter when the thread was about to go back */
     uint32_t patience;  /* naps until the new thread waits no longer */
     uint32_t open_mode; /* dlopen(3) */
@@ -98,6 +108,7 @@ struct prb_stub_page {
     char symbol[32], memfd_name[32], how[16], thread_name[16];
     char text[PRB_STUB_TEXT_MAX];
     char path[PRB_STUB_PATH_MAX];
+    prb_addr munmap;
     char settings[PRB_STUB_SETTINGS_MAX];
 };
 
@@ -122,6 +133,7 @@ AT(symbol, PRB_STUB_SYMBOL);
 AT(thread_name, PRB_STUB_THREAD_NAME);
 AT(text, PRB_STUB_TEXT);
 AT(path, PRB_STUB_PATH);
+AT(munmap, PRB_STUB_MUNMAP);
 AT(settings, PRB_STUB_SETTINGS);
 _Static_assert(sizeof(struct prb_stub_page) == PRB_STUB_PAGE, "a page");
 #undef AT

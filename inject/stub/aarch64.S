@@ -11,6 +11,7 @@
 #define SYS_RT_SIGPROCMASK 135
 #define SYS_RT_SIGRETURN 139
 #define SYS_PRCTL 167
+#define SYS_MUNMAP 215
 #define SYS_MEMFD_CREATE 279
 
 	.text
@@ -36,6 +37,8 @@ borrowed:
 	str	x9, [x19, #PRB_STUB_CLOCK]
 	mov	w9, #PRB_STUB_RETURNED
 	str	w9, [x19, #PRB_STUB_STEP]
+	mov	w9, #1
+	str	w9, [x19, #PRB_STUB_LEFT]
 	ldr	x9, [x19, #PRB_STUB_FRAME]
 	mov	sp, x9
 	mov	x8, #SYS_RT_SIGRETURN
@@ -77,7 +80,7 @@ made:
 	stlr	w9, [x10]
 2:	add	x10, x19, #PRB_STUB_GO
 	ldar	w9, [x10]
-	cbnz	w9, open
+	cbnz	w9, 6f
 	add	x0, x19, #PRB_STUB_NAP
 	mov	x1, #0
 	mov	x8, #SYS_NANOSLEEP
@@ -89,6 +92,8 @@ made:
 	mov	w20, #PRB_STUB_TIRED
 	b	end
 
+6:	mov	w9, #PRB_STUB_OPENS
+	str	w9, [x19, #PRB_STUB_PROGRESS]
 open:
 	add	x0, x19, #PRB_STUB_PATH
 	ldr	w1, [x19, #PRB_STUB_OPEN_MODE]
@@ -118,10 +123,43 @@ end:
 	svc	#0
 3:	add	x10, x19, #PRB_STUB_PROGRESS
 	stlr	w20, [x10]
-	mov	x0, #0
+
+	/* Until the tracer has read it.  Its word that it has must find the page: without it we keep that. */
+	mov	w9, #PRB_STUB_PATIENCE_NAPS & 0xffff
+	movk	w9, #PRB_STUB_PATIENCE_NAPS >> 16, lsl #16
+	str	w9, [x19, #PRB_STUB_PATIENCE]
+4:	add	x10, x19, #PRB_STUB_GO
+	ldar	w9, [x10]
+	cmp	w9, #PRB_STUB_OVER
+	b.eq	over
+	add	x0, x19, #PRB_STUB_NAP
+	mov	x1, #0
+	mov	x8, #SYS_NANOSLEEP
+	svc	#0
+	ldr	w9, [x19, #PRB_STUB_PATIENCE]
+	subs	w9, w9, #1
+	str	w9, [x19, #PRB_STUB_PATIENCE]
+	b.ne	4b
+	ldr	w9, [x19, #PRB_STUB_LEFT]
+	cbz	w9, 7f
+	ldr	x0, [x19, #PRB_STUB_SCRATCH]
+	ldr	x1, [x19, #PRB_STUB_SCRATCH_LEN]
+	mov	x8, #SYS_MUNMAP
+	svc	#0
+7:	mov	x0, #0
 	ldp	x19, x20, [sp, #16]
 	ldp	x29, x30, [sp], #32
 	ret
+
+	/* The C library's function unmaps this code, too, and returns to where this would. */
+over:
+	sub	x0, x19, #PRB_STUB_PAGE
+	ldr	x1, [x19, #PRB_STUB_SCRATCH_LEN]
+	add	x1, x1, #2 * PRB_STUB_PAGE
+	ldr	x16, [x19, #PRB_STUB_MUNMAP]
+	ldp	x19, x20, [sp, #16]
+	ldp	x29, x30, [sp], #32
+	br	x16
 
 failed:
 	ldr	x9, [x19, #PRB_STUB_DLERROR]

@@ -74,6 +74,7 @@ borrowed:
 
 	/* It ran: the kernel puts every register back, and the mask. */
 by_frame:
+	movl	$1, PRB_STUB_LEFT(%rbx)
 	movq	%rax, %rsp
 	movl	$SYS_RT_SIGRETURN, %eax
 	syscall
@@ -122,7 +123,7 @@ made:
 1:	movl	%eax, PRB_STUB_DESCRIPTOR(%rbx)
 	movl	$PRB_STUB_WAITS, PRB_STUB_PROGRESS(%rbx)
 2:	cmpl	$0, PRB_STUB_GO(%rbx)
-	jne	open
+	jne	6f
 	movl	$SYS_NANOSLEEP, %eax
 	leaq	PRB_STUB_NAP(%rbx), %rdi
 	xorl	%esi, %esi
@@ -132,6 +133,7 @@ made:
 	movl	$PRB_STUB_TIRED, %r12d
 	jmp	end
 
+6:	movl	$PRB_STUB_OPENS, PRB_STUB_PROGRESS(%rbx)
 open:
 	leaq	PRB_STUB_PATH(%rbx), %rdi
 	movl	PRB_STUB_OPEN_MODE(%rbx), %esi
@@ -161,18 +163,40 @@ end:
 	js	3f
 	movl	$SYS_CLOSE, %eax
 	syscall
-3:	cmpl	$0, PRB_STUB_LEFT(%rbx)
-	je	4f
+3:	movl	%r12d, PRB_STUB_PROGRESS(%rbx)
+
+	/* Until the tracer has read it.  Its word that it has must find the page: without it we keep that. */
+	movl	$PRB_STUB_PATIENCE_NAPS, PRB_STUB_PATIENCE(%rbx)
+4:	cmpl	$PRB_STUB_OVER, PRB_STUB_GO(%rbx)
+	je	over
+	movl	$SYS_NANOSLEEP, %eax
+	leaq	PRB_STUB_NAP(%rbx), %rdi
+	xorl	%esi, %esi
+	syscall
+	decl	PRB_STUB_PATIENCE(%rbx)
+	jnz	4b
+	cmpl	$0, PRB_STUB_LEFT(%rbx)
+	je	7f
 	movl	$SYS_MUNMAP, %eax
 	movq	PRB_STUB_SCRATCH(%rbx), %rdi
 	movq	PRB_STUB_SCRATCH_LEN(%rbx), %rsi
 	syscall
-4:	movl	%r12d, PRB_STUB_PROGRESS(%rbx)
-	xorl	%eax, %eax
+7:	xorl	%eax, %eax
 	addq	$8, %rsp
 	popq	%r12
 	popq	%rbx
 	ret
+
+	/* The C library's function unmaps this code, too, and returns to where this would. */
+over:
+	leaq	-PRB_STUB_PAGE(%rbx), %rdi
+	movq	PRB_STUB_SCRATCH_LEN(%rbx), %rsi
+	addq	$2 * PRB_STUB_PAGE, %rsi
+	movq	PRB_STUB_MUNMAP(%rbx), %rax
+	addq	$8, %rsp
+	popq	%r12
+	popq	%rbx
+	jmp	*%rax
 
 failed:
 	movq	PRB_STUB_DLERROR(%rbx), %rax

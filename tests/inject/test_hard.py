@@ -172,6 +172,26 @@ def test_signals_meanwhile(target, kind, hertz):
     one.unharmed(moving=[])
 
 
+def anonymous(pid):
+    """Memory of no file: what the injector mapped is such."""
+    with open("/proc/{}/maps".format(pid)) as maps:
+        return [line for line in maps if line.split()[4] == "0" and len(line.split()) == 5]
+
+
+@pytest.mark.parametrize("program, words", [("calls", ["read-pipe"]), ("calls", ["nanosleep"]), ("canary", ["general", "busy"])])
+def test_no_memory_is_left(target, program, words):
+    """Neither of a thread that waited nor of one that computed."""
+    one = target(program, *words)
+    inject(one.pid)  # the first thread of a program has a stack, and an arena, that the C library keeps
+    before, loads = anonymous(one.pid), one.report.number(LOADS)
+    account = inject(one.pid, 20, wait=2)
+    wait_until(lambda: one.report.number(LOADS) >= loads + account["injected"])
+    assert account["injected"] > 10, account
+    assert len(anonymous(one.pid)) <= len(before) + 1, (before, anonymous(one.pid))
+    assert not any("x" in line.split()[1] for line in anonymous(one.pid))
+    one.unharmed(moving=[])
+
+
 # ---- states of a target ----
 
 

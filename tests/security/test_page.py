@@ -11,7 +11,7 @@ import pytest
 import parties
 
 CORRUPT, TIMEOUT = 8, 13
-LIMIT_S = 15
+LIMIT_S = 4
 SECRET = "nobody but root writes here\n" * 5
 COVER = 'mount -t tmpfs none "$1" && shift && exec setpriv --reuid {0} --regid {0} --clear-groups "$@"'.format(parties.U)
 
@@ -56,38 +56,51 @@ def protected(open_folder):
     return file
 
 
+def lies(installed, times, start, limit=LIMIT_S):
+    """Runs of the tool in which start()'s target came to lie, each ended within `limit` seconds."""
+    for _ in range(20):
+        job = start()
+        done = inject(installed, job)
+        job.kill()
+        if "lied" in job.stdout.read():
+            assert done.seconds < limit and done.returncode not in (-11, -7), (done.returncode, done.stderr, done.seconds)
+            yield done
+            times -= 1
+        if not times:
+            return
+    raise AssertionError("it never came to lie")
+
+
 @pytest.mark.parametrize("carried", [False, True], ids=["seen", "carried"])
 def test_descriptor_of_a_protected_file(liar, installed, protected, carried):
     """O_PATH needs no right to a file: the tool must not write to it with its own."""
-    for _ in range(1 if carried else 3):
-        job = liar("progress", "2", protected, carried=carried)
-        done = inject(installed, job)
-        assert job.stdout.readline() == "lied\n"
+    for _ in lies(installed, 1 if carried else 3, lambda: liar("progress", "2", protected, carried=carried)):
         assert protected.read_text() == SECRET
-        assert done.returncode in (CORRUPT, TIMEOUT) and done.seconds < LIMIT_S, (done.returncode, done.stderr, done.seconds)
-        job.kill()
+
+
+@pytest.mark.parametrize("number", [0, 1, 4, 5, 7, 77, 2**32 - 1])
+def test_what_the_page_may_say(liar, installed, number):
+    """Nothing that a target says there holds the tool, or makes it end by a signal."""
+    for done in lies(installed, 1, lambda: liar("progress", number, carried=True)):
+        assert done.returncode in (0, CORRUPT, TIMEOUT) or done.stderr
 
 
 def test_descriptor_of_a_file_of_its_own(liar, installed, open_folder):
     """What is not fresh memory is not written to: it may be anybody's mapped code by now."""
-    (open_folder / "own").mkdir(mode=0o777)
-    (open_folder / "own").chmod(0o777)
-    own = open_folder / "own" / "file"
-    job = liar("descriptor", own, carried=True)
-    inject(installed, job)
-    assert job.stdout.readline() == "lied\n"
-    assert own.stat().st_size == 0
+    folder = open_folder / "own"
+    folder.mkdir()
+    folder.chmod(0o777)
+    for _ in lies(installed, 1, lambda: liar("descriptor", folder / "file", carried=True)):
+        assert (folder / "file").stat().st_size == 0
 
 
 def test_descriptor_of_the_terminal(liar, installed):
     master, slave = pty.openpty()
     try:
-        job = liar("descriptor", "-", carried=True, stdin=slave)
-        inject(installed, job)
-        assert job.stdout.readline() == "lied\n"
-        os.set_blocking(master, False)
-        with pytest.raises(BlockingIOError):
-            os.read(master, 100)
+        for _ in lies(installed, 1, lambda: liar("descriptor", "-", carried=True, stdin=slave)):
+            os.set_blocking(master, False)
+            with pytest.raises(BlockingIOError):
+                os.read(master, 100)
     finally:
         os.close(slave)
         os.close(master)
