@@ -24,6 +24,7 @@ struct prb_look {
     struct prb_tasks *tasks;
     bool *covered;                  /* tasks that have a Python thread, parallel to tasks */
     struct prb_thread_facts *facts; /* parallel to raw->threads */
+    int64_t patience_ns;            /* left for threads that may wait for the GIL */
     struct prb_stacks_box *box;
     struct prb_folders folders;
 };

@@ -53,6 +53,8 @@ void prb_look_task(struct prb_look *look, const struct prb_task *task, struct pr
     look->covered[task - look->tasks->items] = true;
 }
 
+#define PATIENCE_NS 1000000 /* of one look with threads that may wait for the GIL */
+
 static void fill_python_side(struct prb_look *look, size_t i, struct prb_thread *thread)
 {
     const struct prb_raw_thread *raw = &look->raw->threads[i];
@@ -64,11 +66,12 @@ static void fill_python_side(struct prb_look *look, size_t i, struct prb_thread 
     thread->name = look->facts[i].name;
     thread->unstable = raw->unstable;
     thread->has_python = true;
+    thread->gc = look->facts[i].collects;
     if (interpreter->gil_holder == raw->tstate) {
         thread->gil = PRB_GIL_HOLDING;
-        thread->gc = interpreter->gc;
         thread->active = true;
-    } else if (prb_thread_waits_for_gil(look->target, look->runtime, interpreter, task)) {
+    } else if (prb_thread_waits_for_gil(look->target, look->runtime, interpreter, task,
+                                        &look->patience_ns)) {
         thread->gil = PRB_GIL_WAITING;
     }
 }
@@ -224,6 +227,7 @@ static bool sample(struct prb_look *look, unsigned tries, struct prb_thread_fact
     *facts_out = look->facts = facts;
     prb_threads_identify(look->target, look->runtime, look->raw, look->tasks, &look->box->arena,
                          facts);
+    prb_threads_find_collectors(look->target, look->runtime, look->raw, facts);
     return true;
 }
 
@@ -324,7 +328,8 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
     if (!covered)
         return prb_fail(err, PRB_NOMEM, "stacks");
     struct prb_look look = {
-        .target = target, .options = options, .tasks = &tasks, .covered = covered, .box = box};
+        .target = target, .options = options, .tasks = &tasks, .covered = covered, .box = box,
+        .patience_ns = PATIENCE_NS};
     if (target->unwinder)
         prb_unwinder_renew(target->unwinder);
     for (size_t i = 0; i < target->runtime_count; i++) {

@@ -72,16 +72,21 @@ int prb_process_rank(pid_t pid);
 struct prb_thread_facts {
     const struct prb_task *task; /* NULL: not found */
     const char *name;            /* threading.Thread.name, in arena; or NULL */
+    bool collects;               /* garbage, with or without the GIL: prb_threads_find_collectors() */
 };
 /* facts: one for each thread of raw. */
 void prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
                           const struct prb_raw_stacks *raw, const struct prb_tasks *tasks,
                           struct prb_arena *arena, struct prb_thread_facts *facts);
+/* Fill facts[].collects, at most one thread of an interpreter. */
+void prb_threads_find_collectors(struct prb_target *target, const struct prb_runtime *runtime,
+                                 const struct prb_raw_stacks *raw, struct prb_thread_facts *facts);
 /* Whether a task waits for the GIL of an interpreter: its system call is a futex inside the GIL's
- * own condition. */
+ * own condition.  *patience_ns: how long tasks that run may be looked at again and again, in all; what
+ * was used is taken off. */
 bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtime *runtime,
                               const struct prb_interpreter *interpreter,
-                              const struct prb_task *task);
+                              const struct prb_task *task, int64_t *patience_ns);
 
 /* Whether thread k is the state that a thread has made for one that has not begun: it bears its maker's ids, or none
  * (3.12+), and runs nothing.  Nobody stands there yet. */

@@ -2,7 +2,10 @@
  * Threads as the kernel and as the user know them: OS thread ids, names, and who waits for the GIL.
  */
 #include <string.h>
+#include <time.h>
 
+#include "arch/arch.h"
+#include "py/gc.h"
 #include "target/target.h"
 
 /* ---- names: threading._active, {ident: Thread} ---- */
@@ -94,6 +97,76 @@ void prb_threads_identify(struct prb_target *target, const struct prb_runtime *r
     name_threads(runtime, raw, arena, facts);
 }
 
+/* ---- collecting garbage ---- */
+
+static bool has_frame(const struct prb_raw_thread *thread, prb_addr frame)
+{
+    for (size_t i = 0; i < thread->frame_count; i++)
+        if (thread->frames[i].frame == frame)
+            return true;
+    return false;
+}
+
+/* Of a blocked thread the kernel tells it; of one that stands the source does. */
+static bool stack_pointer(struct prb_proc *proc, pid_t tid, prb_addr *out)
+{
+    struct prb_syscall call;
+    struct prb_registers registers;
+    unsigned sp = prb_arch_host()->sp;
+    if (prb_proc_syscall(proc, tid, &call, NULL)) {
+        *out = call.sp;
+        return !call.running;
+    }
+    if (!prb_proc_registers(proc, tid, &registers, NULL) || !prb_register_known(&registers, sp))
+        return false;
+    *out = registers.value[sp];
+    return true;
+}
+
+static bool collects_without_gil(struct prb_target *target, const struct prb_runtime *runtime,
+                                 const struct prb_raw_thread *thread,
+                                 const struct prb_task *task)
+{
+    prb_addr sp;
+    return task && stack_pointer(target->proc, task->tid, &sp) &&
+           prb_gc_on_stack(runtime->py, sp, thread->thread_id);
+}
+
+/* The index of the thread that collects for an interpreter, or thread_count. */
+static size_t find_collector(struct prb_target *target, const struct prb_runtime *runtime,
+                             const struct prb_raw_stacks *raw, size_t interpreter,
+                             const struct prb_thread_facts *facts)
+{
+    const struct prb_interpreter *its = &raw->interpreters[interpreter];
+    size_t holder = raw->thread_count;
+    uint64_t frame = 0; /* of the thread that collects, from 3.15 on */
+    if (PRB_HAS(&runtime->py->layout, interp, gc_frame))
+        prb_py_field(runtime->py, its->addr, PRB_F_interp_gc_frame, &frame, NULL);
+    for (size_t i = 0; i < raw->thread_count; i++) {
+        const struct prb_raw_thread *thread = &raw->threads[i];
+        if (thread->interpreter != interpreter)
+            continue;
+        if (its->gil_holder == thread->tstate)
+            holder = i;
+        if (frame ? has_frame(thread, frame)
+                  : its->gil_holder != thread->tstate &&
+                        collects_without_gil(target, runtime, thread, facts[i].task))
+            return i;
+    }
+    return holder;
+}
+
+void prb_threads_find_collectors(struct prb_target *target, const struct prb_runtime *runtime,
+                                 const struct prb_raw_stacks *raw, struct prb_thread_facts *facts)
+{
+    for (size_t k = 0; k < raw->interpreter_count; k++) {
+        size_t i = raw->interpreters[k].gc ? find_collector(target, runtime, raw, k, facts)
+                                           : raw->thread_count;
+        if (i < raw->thread_count)
+            facts[i].collects = true;
+    }
+}
+
 /* ---- waiting for the GIL ---- */
 
 /* take_gil() sleeps on the GIL's mutex or its cond (Python/ceval_gil.c); switch_cond is where
@@ -119,17 +192,28 @@ bool prb_futex_of_gil(const struct prb_runtime *runtime, const struct prb_interp
 
 bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtime *runtime,
                               const struct prb_interpreter *interpreter,
-                              const struct prb_task *task)
+                              const struct prb_task *task, int64_t *patience_ns)
 {
 #if defined(__x86_64__)
     enum { FUTEX = 202 };
 #else
     enum { FUTEX = 98 };
 #endif
+    enum { NAP_NS = 50000 };
     struct prb_syscall call;
-    /* Where nobody holds it, or the thread runs, there is nothing to ask the kernel. */
-    if (!interpreter->gil_holder || !task || task->state == 'R')
+    /* Where nobody holds it there is nothing to ask the kernel. */
+    if (!interpreter->gil_holder || !task)
         return false;
-    return prb_proc_syscall(target->proc, task->tid, &call, NULL) && !call.running &&
-           call.number == FUTEX && prb_futex_of_gil(runtime, interpreter, call.args[0]);
+    for (;;) {
+        if (!prb_proc_syscall(target->proc, task->tid, &call, NULL))
+            return false;
+        if (!call.running)
+            return call.number == FUTEX && prb_futex_of_gil(runtime, interpreter, call.args[0]);
+        /* take_gil() wakes each 5 ms to ask for the GIL, and where processors are scarce stays
+         * runnable for a while: it is looked at again. */
+        if (*patience_ns <= 0 || !prb_proc_live(target->proc))
+            return false;
+        *patience_ns -= NAP_NS;
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    }
 }

@@ -67,6 +67,39 @@ def test_hot(start, python):
     same(target, backtrace(target.pid))
 
 
+@pytest.mark.parametrize("words", [(), ("busy",), ("weak",), ("weak", "busy")], ids="-".join)
+def test_collecting_without_the_gil(start, python, words):
+    """`gc` is of the thread that collects, also while what it runs for that has let the GIL go."""
+    target = start(python, "finalizing.py", *words)
+    tids = [inner_tids(target.pid)[truth["os_thread_id"]] for truth in target.truth]
+    target.settle(only=set(tids))
+    entries = backtrace(target.pid)
+    for truth, tid in zip(target.truth, tids):
+        entry = entry_of(entries, tid)
+        if python.minor >= (3, 7):  # 3.6 keeps that where no name leads to
+            assert entry["gc"] == truth["gc"]
+        assert entry["gil_state"] == truth.get("gil_state", "none")
+    if "busy" in words:
+        busy = by_name(entries, "busy")
+        assert (busy["gil_state"], busy["gc"]) == ("holding", False)
+
+
+@pytest.mark.parametrize("kind", ["core", "snapshot"])
+def test_collecting_without_the_gil_in_a_file(start, any_python, tmp_path, kind):
+    target = start(any_python, "finalizing.py", "busy").settle(only=True)
+    path = str(tmp_path / "file")
+    if kind == "snapshot":
+        probing("-t", target.pid, "snapshot", path)
+    elif not shutil.which("gcore"):
+        pytest.skip("no gcore here (package gdb)")
+    else:
+        subprocess.run(["gcore", "-o", path, str(target.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
+                       timeout=DEADLINE)
+        path += ".{}".format(target.pid)
+    entries = backtrace(path)
+    assert {entry["thread_name"]: entry["gc"] for entry in entries} == {"MainThread": True, "busy": False, "other": False}
+
+
 def test_churn(start, python):
     """Threads are born and end while read: every answer is whole."""
     target = start(python, "churn.py")
