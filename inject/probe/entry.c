@@ -48,12 +48,12 @@ static void settings_changed(void)
 /* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else.
  * Where the environment is not to be trusted it sets nothing: a setting names a program that is run.
  */
-static void configure(const struct prb_place *place)
+static void configure(const struct prb_place *place, bool preloaded)
 {
     PRB_AUTO_FREE char *text = malloc(ENVIRONMENT_MAX);
     struct prb_error err;
     long len = -1;
-    if (text && !prb_environment_is_shut())
+    if (text && !prb_environment_is_shut(preloaded))
         len = prb_place_self("environ", text, ENVIRONMENT_MAX);
     prb_settings_reset();
     for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
@@ -95,7 +95,7 @@ static bool begin(const struct prb_probe_call *call, struct prb_error *err)
     if (!prb_place_make(&place, err))
         return false;
     if (configured != getpid())
-        configure(&place);
+        configure(&place, call->how && strcmp(call->how, PRB_HOW_PRELOAD) == 0);
     bool set = !call->settings || prb_settings_set_lines(call->settings, err);
     if (set) {
         tell_later(place.folder);

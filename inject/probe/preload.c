@@ -54,7 +54,7 @@ static void end_inheritance(void)
 __attribute__((constructor)) static void preload(void)
 {
     struct prb_probe_call call = {
-        .version = PRB_PROBE_START_VERSION, .size = sizeof call, .how = "preload"};
+        .version = PRB_PROBE_START_VERSION, .size = sizeof call, .how = PRB_HOW_PRELOAD};
     if (getauxval(AT_SECURE) || !is_wanted() || !dlsym(RTLD_DEFAULT, "Py_GetVersion"))
         return;
     prb_probe_start(&call); /* there is nobody to tell a failure */

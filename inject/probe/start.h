@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define PRB_PROBE_START_VERSION 1
+#define PRB_HOW_PRELOAD "preload"
 
 struct prb_ring_table; /* lib/ring/ring.h */
 

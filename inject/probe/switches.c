@@ -28,9 +28,10 @@ static char takes_value(const char *cluster, const char **rest)
     return at ? *at : '\0';
 }
 
-/* Whether one of the interpreter's own options is it: a letter, and the value of one that takes one.
- * arguments: "python\0-X\0…\0".  They end at the script, -c or -m. */
-static bool named_in(const char *arguments, size_t len, bool (*is_it)(char letter, const char *value))
+/* Whether one of the interpreter's own options is it: a letter, and the value of one that takes
+ * one.  arguments: "python\0-X\0…\0".  They end at the script, -c or -m. */
+static bool named_in(const char *arguments, size_t len,
+                     bool (*is_it)(char letter, const char *value))
 {
     const char *end = arguments + len;
     for (const char *at = arguments + strlen(arguments) + 1; at < end && *at == '-' && at[1];
@@ -99,10 +100,12 @@ bool prb_remote_debug_is_off(const char **why_out)
     return off;
 }
 
-bool prb_environment_is_shut(void)
+bool prb_environment_is_shut(bool preloaded)
 {
     if (getauxval(AT_SECURE))
         return true;
+    if (preloaded)
+        return false;
     PRB_AUTO_FREE char *text = malloc(TEXT_MAX);
     long len = text ? prb_place_self("cmdline", text, TEXT_MAX) : -1;
     return len > 0 && strstr(text, "python") && named_in(text, (size_t)len, is_against_environment);

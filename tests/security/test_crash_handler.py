@@ -52,7 +52,8 @@ def test_the_end_is_what_it_would_have_been(python, tmp_path, way):
     probed = dict(plain, LD_PRELOAD=LIBPROBE, PROBE="1", PROBING_CRASH="1", PROBING_CRASH_DIR=str(tmp_path / "dumps"), PROBING_CRASH_WAIT="5")
 
     def end(environment):
-        return subprocess.run([python, "-c", code], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, cwd="/").returncode
+        return subprocess.run([python, "-c", code], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              timeout=60, cwd="/").returncode
 
     without = end(plain)
     began = time.monotonic()

@@ -94,6 +94,13 @@ def test_variables_set_nothing_in_a_probe_of_such_a_process(raised, installed, s
     assert setting(raised.plain if words else raised.path, *words) == ["1", ""]
 
 
+def test_what_launch_was_told_holds_for_a_python_that_ignores_the_environment(installed, python, spawn, tmp_path):
+    """It comes by LD_PRELOAD, which leads the process already."""
+    process = spawn([installed.path, "launch", "-D", "probing.sample_rate=0.25", python, "-I", "-c", WAITS],
+                    env=installed.environment(XDG_RUNTIME_DIR=str(tmp_path)))
+    assert installed.run(process.pid, "config", "probing.sample_rate", env={"XDG_RUNTIME_DIR": str(tmp_path)}).stdout.strip().endswith("0.25")
+
+
 def test_a_preloaded_library_obeys_no_variable_there(raised, installed, namespaces, spawn):
     """The loader takes a set-id library of the system's folders: ours lies over one of them, in a mount namespace of its own."""
     theirs = sorted(glob.glob("/lib*/*/libBrokenLocale.so.1") + glob.glob("/lib*/libBrokenLocale.so.1"))

@@ -105,7 +105,7 @@ static void make_file(const char *folder, const char *name, size_t bytes)
 
 static void make_older(const char *folder, const char *name, time_t seconds)
 {
-    const struct timespec then[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
+    const struct timespec at = {.tv_sec = time(NULL) - seconds}, then[2] = {at, at};
     char path[200];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     assert_int_equal(utimensat(AT_FDCWD, path, then, 0), 0);

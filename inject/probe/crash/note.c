@@ -181,11 +181,21 @@ static long write_note(const struct prb_crash_record *record, const struct note 
 
 static const char *cause(long wrong)
 {
-    return wrong == -ENOSPC || wrong == -EDQUOT  ? ": no space left"
-           : wrong == -EMFILE || wrong == -ENFILE ? ": too many open files"
-           : wrong == -EEXIST                     ? ": it is there already"
-           : wrong == -EPERM || wrong == -EACCES ? ": it is not this user's alone, or not to be written"
-                                                  : "";
+    switch (-wrong) {
+    case ENOSPC:
+    case EDQUOT:
+        return ": no space left";
+    case EMFILE:
+    case ENFILE:
+        return ": too many open files";
+    case EEXIST:
+        return ": it is there already";
+    case EPERM:
+    case EACCES:
+        return ": not this user's alone, or not to be written";
+    default:
+        return "";
+    }
 }
 
 void prb_crash_note(const struct prb_crash_record *record)
