@@ -131,6 +131,14 @@ static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *ta
     return PRB_FIT;
 }
 
+/* A thread may have put filters on itself alone, seccomp(2): it could be killed for what it does for
+ * us, and the thread that it makes has them, too.  Those of the main thread were judged before. */
+static bool is_confined(struct prb_chooser *chooser, pid_t tid)
+{
+    pid_t pid = prb_proc_pid(chooser->proc);
+    return tid != pid && !prb_seccomp_alike(pid, tid);
+}
+
 /* Worker threads of the kernel's io_uring are listed, too, but never run the program's code. */
 static bool is_kernels(const struct prb_task *task) { return strncmp(task->comm, "iou-", 4) == 0; }
 
@@ -156,6 +164,8 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
             continue;
         chooser->stopped |= task->state == 'T';
         enum prb_unfit why = fit(chooser, task, best, &rank, &call);
+        if (why == PRB_FIT && is_confined(chooser, task->tid))
+            why = PRB_UNFIT_CONFINED;
         if (why == PRB_FIT) {
             choice =
                 (struct prb_choice){.tid = task->tid, .processor = task->processor, .call = call};
@@ -171,6 +181,10 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
     }
     if (!choice.tid && running) {
         chooser->turn++;
+        if (is_confined(chooser, chooser->running.tid)) {
+            chooser->unfit[PRB_UNFIT_CONFINED]++;
+            return false;
+        }
         choice = (struct prb_choice){
             .tid = chooser->running.tid, .processor = chooser->running.processor, .running = true};
     }
@@ -192,6 +206,7 @@ void prb_choose_explain(const struct prb_chooser *chooser, char *out, size_t siz
         [PRB_UNFIT_PLACE] = "on a stack of its own making",
         [PRB_UNFIT_MOVED] = "never still",
         [PRB_UNFIT_SIGNAL] = "flooded with signals",
+        [PRB_UNFIT_CONFINED] = "under a seccomp filter of its own",
     };
     size_t used = 0;
     *out = '\0';

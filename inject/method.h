@@ -28,6 +28,8 @@ int prb_inject_lock(struct prb_proc *proc, double wait, struct prb_error *err);
 
 /* Whether what confines it lets a library in; status: its /proc status text. */
 bool prb_seccomp_allows(pid_t pid, const char *status, struct prb_error *err);
+/* Whether two tasks are confined alike, as far as /proc tells. */
+bool prb_seccomp_alike(pid_t a, pid_t b);
 
 /* ---- places.c ---- */
 
@@ -75,6 +77,7 @@ enum prb_unfit {
     PRB_UNFIT_PLACE,
     PRB_UNFIT_MOVED,
     PRB_UNFIT_SIGNAL,
+    PRB_UNFIT_CONFINED,
     PRB_UNFIT_COUNT,
 };
 

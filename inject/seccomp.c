@@ -103,6 +103,14 @@ static bool let_it_start(pid_t pid, const char *status)
     return (origin != pid && !same_image(origin, pid)) || (first && is_containers(count));
 }
 
+bool prb_seccomp_alike(pid_t a, pid_t b)
+{
+    char one[4096], other[4096];
+    return status_of(a, one, sizeof one) && status_of(b, other, sizeof other) &&
+           prb_inject_status(one, "Seccomp", 10) == prb_inject_status(other, "Seccomp", 10) &&
+           filters(one) == filters(other);
+}
+
 /* ---- the verdict ---- */
 
 bool prb_seccomp_allows(pid_t pid, const char *status, struct prb_error *err)

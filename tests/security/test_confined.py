@@ -46,14 +46,31 @@ else:
     os.execv(sys.executable, [sys.executable, "-c", "import os; print('ready', os.getpid(), flush=True); os.read(0, 1)"])
 """
 
+# One thread confines itself, the others not; the main thread waits for it, or waits where it cannot be borrowed.
+THREAD = CONFINE + """
+import threading, time
+done = threading.Event()
+def guarded():
+    confine(sys.argv[1])
+    done.set()
+    os.read(0, 1)
+threading.Thread(target=guarded, daemon=True).start()
+done.wait()
+if sys.argv[2] == "free":
+    threading.Thread(target=os.read, args=(0, 1), daemon=True).start()
+print("ready", os.getpid(), flush=True)
+import signal
+signal.sigwait([signal.SIGUSR2])
+"""
+
 
 @pytest.fixture
 def confined(python, spawn):
-    """confined(program, how): (pid of the process that is to be entered)."""
+    """confined(program, *how): (pid of the process that is to be entered)."""
     made = []
 
-    def begin(program, how):
-        job = spawn([python, "-c", program, how], user=None)
+    def begin(program, *how):
+        job = spawn([python, "-c", program, *how], user=None)
         pid = int(job.line.split()[1])
         if pid != job.pid:
             made.append(pid)
@@ -90,3 +107,17 @@ def test_filter_before_the_program(installed, confined):
     done = installed.run(pid, "eval", "6*7")
     assert (done.returncode, done.stdout.strip()) == (0, "42"), done.stderr
     assert alive(pid)
+
+
+def test_a_thread_with_a_filter_of_its_own(installed, confined):
+    """It is not borrowed, though no other can be."""
+    pid = confined(THREAD, "kill", "alone")
+    done = installed.run(pid, "inject", "--wait", "0.5", "--method", "thread")
+    assert alive(pid), "the target died of it: " + done.stderr
+    assert done.returncode != 0 and "1 under a seccomp filter of its own" in done.stderr, (done.returncode, done.stderr)
+
+
+def test_another_thread_is_borrowed(installed, confined):
+    pid = confined(THREAD, "kill", "free")
+    done = installed.run(pid, "inject")
+    assert alive(pid) and done.returncode == 0, done.stderr
