@@ -132,6 +132,26 @@ bool prb_secret_name(const char *name)
            has_word(name, is_secret_word, &last);
 }
 
+bool prb_secret_variable(const char *name)
+{
+    /* Also without what is between: apikey, apiKey. */
+    static const char *const pairs[] = {
+        "api_key",    "access_key",   "secret_key",   "private_key", "account_key",  "signing_key",
+        "auth_token", "access_token", "bearer_token", "api_token",   "refresh_token"};
+    static const char *const alone[] = {"PASSWORD", "PASSWD",  "PASSPHRASE", "PASSCODE",
+                                        "SECRET",   "SECRETS", "CREDENTIALS"};
+    const char *last;
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        const char *cut = strchr(pairs[i], '_');
+        char joined[16];
+        snprintf(joined, sizeof joined, "%.*s%s", (int)(cut - pairs[i]), pairs[i], cut + 1);
+        if (strcasestr(name, pairs[i]) || strcasestr(name, joined))
+            return true;
+    }
+    has_word(name, is_secret_word, &last);
+    return ends_in(alone, COUNT(alone), last, word_length(last));
+}
+
 static bool is_number(const char *value)
 {
     size_t n = strspn(value, "0123456789.,eE+-_");

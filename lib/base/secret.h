@@ -22,6 +22,10 @@ bool prb_secret_name(const char *name);
  */
 bool prb_secret_argument(const char *name, const char *value);
 
+/* The same of a variable in a program, where token and key mean other things, too: only words that mean nothing else
+ * (password, api_key, client_secret). */
+bool prb_secret_variable(const char *name);
+
 /* What a text is: names count in the latter two, the look of a value in all. */
 enum prb_secret_kind {
     PRB_SECRET_TEXT,        /* any text */

@@ -128,17 +128,16 @@ static bool keep_texts(struct prb_target *copy, const struct prb_crash_facts *fa
 
 /* What is masked stands nowhere else in the dump, either: the program has copies. */
 static bool hide_secrets(struct prb_target *copy, const struct prb_crash_facts *facts,
-                         struct prb_error *err)
+                         struct prb_hidden *secrets, struct prb_error *err)
 {
-    PRB_AUTO(prb_hidden) struct prb_hidden secrets = {0};
     const struct prb_exceptions *exceptions = facts->exceptions;
-    prb_secrets_find(copy, &secrets);
-    prb_secrets_add_text(&secrets, facts->record->reason);
+    prb_secrets_find(copy, secrets);
+    prb_secrets_add_text(secrets, facts->record->reason);
     for (size_t i = 0; exceptions && i < exceptions->count; i++)
-        prb_secrets_add_text(&secrets, exceptions->items[i].message);
-    if (!prb_secrets_hide(copy, &secrets, err))
+        prb_secrets_add_text(secrets, exceptions->items[i].message);
+    if (!prb_secrets_hide(copy, secrets, err))
         return false;
-    prb_crash_hide_rings(copy->proc, &secrets);
+    prb_crash_hide_rings(copy->proc, secrets);
     return true;
 }
 
@@ -206,13 +205,15 @@ static uint64_t memory_bytes(struct prb_target *copy, const struct account *acco
     return bytes > texts + LEAST_BYTES ? bytes - texts : LEAST_BYTES;
 }
 
-/* What was found, of the first two questions. */
+/* What was found, of the first two questions, and secrets of all of them. */
 struct found {
     struct prb_stacks *stacks, *crashed;
     struct prb_exceptions *exceptions;
+    struct prb_hidden secrets;
 };
 static void found_deinit(struct found *found)
 {
+    prb_hidden_deinit(&found->secrets);
     prb_exceptions_free(found->exceptions);
     prb_stacks_free(found->stacks);
     prb_stacks_free(found->crashed);
@@ -242,6 +243,8 @@ static bool touch_all(struct prb_target *copy, const struct account *account, st
                                                    : NULL;
             if (crashed)
                 prb_crash_tensors(copy, crashed);
+            if (answer)
+                prb_secrets_add_locals(&found->secrets, answer);
             prb_stacks_free(answer);
         }
         prb_mem_record_cut(copy->mem, most);
@@ -286,7 +289,7 @@ static bool write_dump(struct account *account, const char *path, uint64_t *byte
     if (!facts.thread)
         facts.thread = thread_of(found.stacks, account->record.tid);
     return keep_texts(copy, &facts, err) && name_tasks(copy, account, err) &&
-           hide_secrets(copy, &facts, err) &&
+           hide_secrets(copy, &facts, &found.secrets, err) &&
            prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out,
                          err);
 }

@@ -58,6 +58,29 @@ void prb_secrets_add_text(struct prb_hidden *out, const char *text)
         find_in(PRB_SECRET_TEXT, text, strlen(text), out);
 }
 
+/* The text of a str or bytes, by its repr: up to the first escape, or to where that was cut. */
+static void add_local(struct prb_hidden *out, const char *repr)
+{
+    const char *open = repr + strcspn(repr, "'\"");
+    size_t len = *open ? strcspn(open + 1, (const char[]){*open, '\\', '\0'}) : 0;
+    if (open - repr <= 1 && len)
+        prb_hidden_add(out, open + 1, len);
+}
+
+void prb_secrets_add_locals(struct prb_hidden *out, const struct prb_stacks *stacks)
+{
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        for (size_t k = 0; k < stacks->threads[i].frame_count; k++) {
+            const struct prb_frame *frame = &stacks->threads[i].frames[k];
+            for (size_t n = 0; frame->locals && n < frame->local_count; n++) {
+                const struct prb_local *local = &frame->locals[n];
+                if (local->name && local->repr && prb_secret_variable(local->name))
+                    add_local(out, local->repr);
+                prb_secrets_add_text(out, local->repr);
+            }
+        }
+}
+
 /* The variable `environ` of its C library: the executable has it where its linker copied it there.
  */
 static bool find_environ(struct prb_target *copy, prb_addr *out)

@@ -96,10 +96,12 @@ static size_t count_moved(const struct prb_stacks *seen, const struct prb_stacks
 }
 
 /* Looked for in the target itself: what the copy reads is kept. */
-static bool hide_secrets(struct prb_target *target, struct prb_target *copy, struct prb_error *err)
+static bool hide_secrets(struct prb_target *target, struct prb_target *copy,
+                         const struct prb_stacks *seen, struct prb_error *err)
 {
     PRB_AUTO(prb_hidden) struct prb_hidden secrets = {0};
     prb_secrets_find(target, &secrets);
+    prb_secrets_add_locals(&secrets, seen);
     return prb_secrets_hide(copy, &secrets, err);
 }
 
@@ -121,7 +123,7 @@ static bool write_once(struct prb_target *target, const char *path,
     bool ok = seen && keep_all_tasks(copy, err);
     if (ok)
         put_first(copy);
-    ok = ok && hide_secrets(target, copy, err) &&
+    ok = ok && hide_secrets(target, copy, seen, err) &&
          prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out, err);
     prb_target_close(copy);
     struct prb_target *file = ok ? prb_target_open_core(path, NULL, NULL, false, err) : NULL;

@@ -1,7 +1,7 @@
 """A program full of secrets: in its environment and arguments, set at run time, as text of 1-, 2- and 4-byte characters.
 
-argv: WAY, then options with secrets.  Of standard input: a line of JSON, {"late": {NAME: VALUE}, "message": TEXT}, what is
-set at run time and what the exception says.  Says "ready PID", then ends at the next line: WAY raise, signal or wait.
+argv: WAY, then options with secrets.  Of standard input: a line of JSON, {"late": {NAME: VALUE}, "message": TEXT, "locals": [A, B]}:
+what is set at run time, what the exception says, two variables.  Says "ready PID", then ends at the next line: WAY raise, signal or wait.
 """
 
 import json
@@ -29,6 +29,7 @@ def copies():
 
 def inner(way, message):
     neighbour, wide, widest = "beside the secrets", "beside the secrets \u20ac", "beside the secrets \U0001f600"
+    db_password, config = given["locals"][0], {"user": "joe", "api_key": given["locals"][1], "mark": "\u20ac"}
     kept = copies()
     texts = [one[k] for one in kept for k in range(4)]
     first, second, third, fourth = (" ".join(str(text) for text in texts[k::4])[:2000] for k in range(4))
@@ -38,7 +39,7 @@ def inner(way, message):
         os.kill(os.getpid(), signal.SIGSEGV)
     if way == "raise":
         raise RuntimeError(message)
-    return neighbour, wide, widest, first, second, third, fourth
+    return db_password, config, neighbour, wide, widest, first, second, third, fourth
 
 
 def outer():

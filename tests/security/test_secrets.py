@@ -53,6 +53,7 @@ MESSAGE = {
     "cannot reach ftp://joe:{}@host/": "m3ssage-one", "password={} refused": "m3ssage-two", "joe:{}@example.org": "m3ssage-three",
     "Bearer {}": "m3ssage-four-4444", "{{'api_key': '{}'}} \u20ac \U0001f600": "m3ssage-five",
 }
+LOCALS = ["v4riable-one", "v4riable-two"]
 OPEN = {"PLAIN": "visible-neighbour", "MAX_EPOCHS": "17", "TOKENIZERS_PARALLELISM": "false"}
 
 
@@ -67,14 +68,14 @@ class Secretive:
         variables.update((name, value) for name, (value, _) in early.items())
         self.folder = str(folder)
         self.planted = [one for plants in (early, late) for _, parts in plants.values() for one in parts]
-        self.planted += list(ARGUMENTS.values())
+        self.planted += list(ARGUMENTS.values()) + LOCALS
         if way == "raise":
             self.planted += list(MESSAGE.values())
         self.child = subprocess.Popen([python, PROGRAM, way, *words, "--max-tokens", "4096", "--name", "neighbour-run"],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables)
         told = [form.format(word) for form, word in MESSAGE.items()] + ["{} and {}".format(*early["DB_PASSWORD"][1] + late["LATE_GH_PAT"][1])]
         message = "; ".join(told) if way == "raise" else ""
-        given = {"late": {name: value for name, (value, _) in late.items()}, "message": message}
+        given = {"late": {name: value for name, (value, _) in late.items()}, "message": message, "locals": LOCALS}
         self.child.stdin.write(json.dumps(given).encode() + b"\n")
         self.child.stdin.flush()
         line = self.child.stdout.readline().decode()

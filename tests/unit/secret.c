@@ -1,6 +1,8 @@
 /* base: which environment values are secret; base: JSON texts. */
 #include "unit.h"
 
+#include <stdio.h>
+
 #include <jansson.h>
 
 #include "base/json_text.h"
@@ -87,6 +89,47 @@ static void names_by_their_words(void **state)
     for (size_t i = 0; i < sizeof open / sizeof *open; i++)
         if (prb_secret_name(open[i]))
             fail_msg("%s is hidden", open[i]);
+}
+
+static void names_of_variables(void **state)
+{
+    (void)state;
+    static const char *const secret[] = {"password",    "db_password",    "api_key",
+                                         "apiKey",      "OPENAI_API_KEY", "client_secret",
+                                         "accessToken", "passwd"};
+    static const char *const open[] = {"key",  "keys", "token",          "tokens",      "session",
+                                       "auth", "conn", "password_field", "secret_file", "n"};
+    for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
+        if (!prb_secret_variable(secret[i]))
+            fail_msg("%s is shown", secret[i]);
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+        if (prb_secret_variable(open[i]))
+            fail_msg("%s is hidden", open[i]);
+}
+
+/* Of each line of the table something is found where its head stands. */
+static void every_head_begins_a_look(void **state)
+{
+    (void)state;
+    static const char *const tails[] = {"='a1b2c3d4e5f6'",
+                                        "0123456789ABCDEFABCD0123456789ABCDEFABCDEF",
+                                        "u:pw1@h",
+                                        "am9lOmh1bnRlcjI=",
+                                        "RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n",
+                                        "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjMifQ.c2ln"};
+    const char *head;
+    for (size_t i = 0; (head = prb_secret_head(i)); i++) {
+        bool found = false;
+        assert_true(strlen(head) >= 3);
+        for (size_t k = 0; k < sizeof tails / sizeof *tails; k++) {
+            struct prb_span span;
+            char text[128];
+            int len = snprintf(text, sizeof text, "%s%s", head, tails[k]);
+            found = found || prb_secret_at(text, (size_t)len, 0, &span);
+        }
+        if (!found)
+            fail_msg("%s begins nothing", head);
+    }
 }
 
 static void passwords_of_urls(void **state)
@@ -272,6 +315,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_by_their_words),
+        cmocka_unit_test(names_of_variables),
+        cmocka_unit_test(every_head_begins_a_look),
         cmocka_unit_test(passwords_of_urls),
         cmocka_unit_test(looks),
         cmocka_unit_test(arguments),
