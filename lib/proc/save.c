@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "base/new_file.h"
 #include "proc/core_file.h"
 
 #define PAGE 4096u
@@ -253,35 +254,22 @@ static bool make_head(const struct image *image, struct prb_buf *out, struct prb
 
 static bool failed(const char *path, int sys, struct prb_error *err)
 {
+    if (sys == EEXIST)
+        return prb_fail(err, PRB_USAGE, "%s is no regular file, as a snapshot is", path);
     prb_fail_sys(err, sys, "cannot write %s", path);
     if (sys == ENOSPC || sys == EDQUOT)
         prb_error_remedy(err, "Free some space, or name a file on another disk");
     return false;
 }
 
-/* A reader never sees half of it, and a file that was there stays when this fails. */
 static bool write_file(const char *path, const struct prb_buf *head, const struct prb_buf *data,
                        struct prb_error *err)
 {
-    PRB_AUTO(prb_buf) struct prb_buf beside = {0};
-    prb_buf_addf(&beside, "%s.XXXXXX", path);
-    if (!prb_buf_ok(&beside))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
-    int fd = mkostemp(beside.data, O_CLOEXEC);
-    if (fd < 0)
-        return failed(path, errno, err);
-    int sys = prb_write_all(fd, head->data, head->len) && prb_write_all(fd, data->data, data->len)
-                  ? 0
-                  : errno;
-    /* Some file systems tell a full disk only here. */
-    if (close(fd) != 0 && !sys)
-        sys = errno;
-    if (!sys && rename(beside.data, path) != 0)
-        sys = errno;
-    if (!sys)
-        return true;
-    unlink(beside.data);
-    return failed(path, sys, err);
+    PRB_AUTO(prb_new_file) struct prb_new_file file;
+    return (prb_new_file_begin(&file, path, 0600) &&
+            prb_write_all(file.fd, head->data, head->len) &&
+            prb_write_all(file.fd, data->data, data->len) && prb_new_file_end(&file)) ||
+           failed(path, errno, err);
 }
 
 bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record,

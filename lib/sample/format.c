@@ -7,6 +7,9 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/new_file.h"
 
 static const struct prb_profile_format *const formats[] = {
 #define FORMAT(name) &prb_format_##name.told,
@@ -81,10 +84,9 @@ static int make_new(const char *path)
 bool prb_profile_check_output(const char *path, struct prb_error *err)
 {
     struct stat st;
-    char beside[PATH_MAX];
     if (strcmp(path, "-") == 0)
         return true;
-    if (!*base_name(path) || strlen(path) >= sizeof beside - 16)
+    if (!*base_name(path) || strlen(path) >= PATH_MAX - 16)
         return prb_fail(err, PRB_USAGE, "\"%s\" is no file name", path);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return prb_fail(err, PRB_USAGE, "%s is a folder", path);
@@ -94,12 +96,9 @@ bool prb_profile_check_output(const char *path, struct prb_error *err)
         return true;
     /* The file that will take the path's place, for a moment: only that tells of every file system.
      */
-    beside_name(path, beside, sizeof beside);
-    PRB_AUTO_FD int fd = make_new(beside);
-    if (fd < 0)
-        return prb_fail_sys(err, errno, "%s cannot be written", path);
-    unlink(beside);
-    return true;
+    PRB_AUTO(prb_new_file) struct prb_new_file file;
+    return prb_new_file_begin(&file, path, 0666) ||
+           prb_fail_sys(err, errno, "%s cannot be written", path);
 }
 
 static bool flush(FILE *out, const char *path, struct prb_error *err)
@@ -120,7 +119,7 @@ static bool write_stream(const struct prb_format *format, const struct prb_profi
            (is_special(path) || fsync(fileno(out)) == 0 || prb_fail_sys(err, errno, "%s", path));
 }
 
-/* Beside it first, then in its place. */
+/* A format that writes a file by its name: beside it first, then in its place. */
 static bool write_beside(const struct prb_format *format, const struct prb_profile *profile,
                          const struct prb_profile_style *style, const char *path,
                          struct prb_error *err)
@@ -130,16 +129,27 @@ static bool write_beside(const struct prb_format *format, const struct prb_profi
     int fd = make_new(beside);
     if (fd < 0)
         return prb_fail_sys(err, errno, "%s", path);
-    if (format->write_file)
-        close(fd);
-    bool ok = format->write_file
-                  ? format->write_file(profile, style, beside, err)
-                  : write_stream(format, profile, style, fdopen(fd, "w"), beside, err);
+    close(fd);
+    bool ok = format->write_file(profile, style, beside, err);
     if (ok && rename(beside, path) != 0)
         ok = prb_fail_sys(err, errno, "%s", path);
     if (!ok)
         unlink(beside);
     return ok;
+}
+
+static bool write_place(const struct prb_format *format, const struct prb_profile *profile,
+                        const struct prb_profile_style *style, const char *path,
+                        struct prb_error *err)
+{
+    if (format->write_file)
+        return write_beside(format, profile, style, path, err);
+    PRB_AUTO(prb_new_file) struct prb_new_file file;
+    if (!prb_new_file_begin(&file, path, 0666))
+        return prb_fail_sys(err, errno, "%s", path);
+    int copy = fcntl(file.fd, F_DUPFD_CLOEXEC, 3);
+    return write_stream(format, profile, style, copy < 0 ? NULL : fdopen(copy, "w"), path, err) &&
+           (prb_new_file_end(&file) || prb_fail_sys(err, errno, "%s", path));
 }
 
 static bool write_elsewhere(const struct prb_format *format, const struct prb_profile *profile,
@@ -151,7 +161,7 @@ static bool write_elsewhere(const struct prb_format *format, const struct prb_pr
         if (!folders[i] || !*folders[i])
             continue;
         snprintf(out, cap, "%s/%d-%s", folders[i], (int)getpid(), base_name(path));
-        if (access(out, F_OK) != 0 && write_beside(format, profile, style, out, NULL))
+        if (access(out, F_OK) != 0 && write_place(format, profile, style, out, NULL))
             return true;
     }
     return false;
@@ -176,7 +186,7 @@ bool prb_profile_write(const struct prb_profile *profile, const struct prb_profi
                    : write_stream(format, profile, &wanted, fopen(path, "we"), path, err);
     }
     struct prb_error why = {0};
-    if (write_beside(format, profile, &wanted, path, &why))
+    if (write_place(format, profile, &wanted, path, &why))
         return true;
     if (cap &&
         (why.sys == ENOSPC || why.sys == EDQUOT || why.sys == EROFS || why.sys == EFBIG ||

@@ -3,7 +3,7 @@
 EXTRA_DIST += %D%/conftest.py %D%/parties.py %D%/fuse.py
 EXTRA_DIST += %D%/debugger.py
 PYTESTS += %D%/test_page.py
-PYTESTS += %D%/test_installed.py
+PYTESTS += %D%/test_installed.py %D%/test_left_files.py
 PYTESTS += %D%/test_users.py
 PYTESTS += %D%/test_changing_files.py %D%/test_installed.py %D%/test_users.py
 PYTESTS += %D%/test_debug_doors.py
