@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "proc/ids.h"
 
 #define ESTABLISHED 1
 #define PLACE_MAX 48 /* "ADDRESS:PORT" in hexadecimal, with the NUL */
@@ -90,21 +91,17 @@ static bool find_tcp(int fd, uid_t *uid_out, unsigned long *inode_out)
 
 /* ---- root ---- */
 
-/* A container's root has root's number, too, where it has no user namespace of its own: it proves
- * itself by living in the same namespaces as we do. */
+/* A container's root has root's number, too, where it has no user namespace of its own.  Root proves
+ * itself by living among our processes, with no capability less than we have: it could trace us. */
 static bool lives_here(pid_t pid)
 {
-    static const char *const kinds[] = {"user", "pid", "mnt"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        char its[40], own[32];
-        struct stat a, b;
-        snprintf(its, sizeof its, "/proc/%d/ns/%s", (int)pid, kinds[i]);
-        snprintf(own, sizeof own, "/proc/self/ns/%s", kinds[i]);
-        if (stat(its, &a) != 0 || stat(own, &b) != 0 || a.st_ino != b.st_ino ||
-            a.st_dev != b.st_dev)
-            return false;
-    }
-    return true;
+    struct prb_ids its, ours;
+    struct stat a, b;
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
+    return stat(path, &a) == 0 && stat("/proc/self/ns/pid", &b) == 0 && a.st_ino == b.st_ino &&
+           prb_ids_of(pid, &its) && prb_ids_of(getpid(), &ours) && its.user_namespace &&
+           its.user_namespace == ours.user_namespace && !(ours.permitted & ~its.permitted);
 }
 
 /* Whether a process has the socket open. */
