@@ -120,6 +120,13 @@ static void tell(struct prb_dap_session *session, const struct prb_process *one,
     }
 }
 
+/* Not of one that the server would not let this client have. */
+static bool is_ours(const struct prb_dap_session *session, pid_t pid)
+{
+    struct prb_dap_host *host = session->host;
+    return !host->ops->allows || host->ops->allows(host, pid, NULL);
+}
+
 void prb_dap_children_look(struct prb_dap_session *session, struct prb_dap_children *children)
 {
     struct prb_process_list *list = prb_process_list(NULL);
@@ -129,7 +136,8 @@ void prb_dap_children_look(struct prb_dap_session *session, struct prb_dap_child
         bool child = wants(session, "subProcess") && descends(list, one, own->pid);
         bool rank = wants(session, "ranks") && one != own && one->rank >= 0 && own->rank >= 0 &&
                     one->ppid == own->ppid && own->ppid > 1;
-        if ((child || rank) && !is_helper(one) && is_new(children, one->pid))
+        if ((child || rank) && !is_helper(one) && is_ours(session, one->pid) &&
+            is_new(children, one->pid))
             tell(session, one, child);
     }
     prb_process_list_free(list);

@@ -29,7 +29,7 @@ function M.setup(options)
       type = "probing",
       request = "attach",
       name = "Probing: attach to 127.0.0.1:9922",
-      connect = { host = "127.0.0.1", port = 9922 },
+      connect = { host = "127.0.0.1", port = 9922 }, -- and token = "...", where the server is another user's or elsewhere
     },
     { type = "probing", request = "launch", name = "Probing: launch this file", program = "${file}" },
   })

@@ -15,13 +15,14 @@ Module._load = (name, ...more) => (name === 'vscode' ? {} : load(name, ...more))
 const part = (name) => require(path.join(process.env.OUT, name));
 
 test('addresses', () => {
-  const { parseAddress, isLoopback } = part('address.js');
+  const { parseAddress, parseToken, isLoopback } = part('address.js');
   const tcp = (host, port) => ({ kind: 'tcp', host, port });
   for (const [given, wanted] of [
     [{}, undefined],
     [{ processId: 1 }, undefined],
     [{ address: '' }, undefined],
     [{ address: 'node7:9922' }, tcp('node7', 9922)],
+    [{ address: 'node7:9922?token=0f1e' }, tcp('node7', 9922)],
     [{ address: '9922' }, tcp('127.0.0.1', 9922)],
     [{ address: 9922 }, tcp('127.0.0.1', 9922)],
     [{ address: ':9922' }, tcp('127.0.0.1', 9922)],
@@ -32,6 +33,8 @@ test('addresses', () => {
     [{ address: 'unix:/run/debug.sock' }, { kind: 'socket', path: '/run/debug.sock' }],
   ])
     assert.deepStrictEqual(parseAddress(given), wanted);
+  assert.equal(parseToken({ address: 'node7:9922?token=0f1e' }), '0f1e');
+  for (const address of ['node7:9922', '/run/debug.sock', 9922, undefined]) assert.equal(parseToken({ address }), undefined);
   for (const address of ['node7', 'node7:', 'a b', '1:2:3', 'node7:0', 'node7:65536'])
     assert.throws(() => parseAddress({ address }), undefined, address);
   for (const host of ['127.0.0.1', '127.8.0.1', 'localhost', '::1']) assert.ok(isLoopback(tcp(host, 1)), host);

@@ -1,10 +1,19 @@
 /*
  * Where a debug adapter listens: "HOST:PORT", "[::1]:PORT", ":PORT", a port, or the path of a Unix
- * socket; or the Python Debugger's connect: {host, port}.
+ * socket; or the Python Debugger's connect: {host, port}.  Behind an address may stand its token, as
+ * the server printed it: "HOST:PORT?token=TOKEN".
  */
 export type Place = { kind: 'tcp'; host: string; port: number } | { kind: 'socket'; path: string };
 
 type Addresses = Readonly<Record<string, unknown>>;
+
+const TOKEN = /\?token=([^?&/]+)$/;
+
+/** The token that stands behind the address. */
+export function parseToken(configuration: Addresses): string | undefined {
+  const address = configuration['address'];
+  return typeof address === 'string' ? TOKEN.exec(address)?.[1] : undefined;
+}
 
 function tcp(host: string, port: unknown): Place {
   const number = Number(port);
@@ -19,7 +28,8 @@ export function parseAddress(configuration: Addresses): Place | undefined {
     const { host, port } = connect as { host?: unknown; port?: unknown };
     return tcp(typeof host === 'string' ? host : '', port);
   }
-  const address = configuration['address'];
+  const given = configuration['address'];
+  const address = typeof given === 'string' ? given.replace(TOKEN, '') : given;
   if (typeof address === 'number') return tcp('', address);
   if (typeof address !== 'string' || !address) return undefined;
   if (address.includes('/')) return { kind: 'socket', path: address.replace(/^unix:/, '') };

@@ -3,7 +3,7 @@
  * leaves it open.
  */
 import * as vscode from 'vscode';
-import { parseAddress, isLoopback, tokenKey } from './address';
+import { parseAddress, parseToken, isLoopback, tokenKey } from './address';
 import { pickProcess } from './processes';
 import { attempt, runTool } from './tool';
 
@@ -12,6 +12,7 @@ const TARGETS = ['processId', 'processName', 'address', 'connect', 'core', 'snap
 /** The token of a server elsewhere: asked for once, then kept in the secret storage (adapter.ts takes a refused one out). */
 async function addToken(configuration: vscode.DebugConfiguration, secrets: vscode.SecretStorage): Promise<boolean> {
   const place = parseAddress(configuration);
+  configuration['token'] ??= parseToken(configuration);
   if (!place || isLoopback(place) || configuration['token'] !== undefined) return true;
   const key = tokenKey(place);
   let token = await secrets.get(key);
