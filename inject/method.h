@@ -1,6 +1,6 @@
 /*
  * The steps of method I, each in a file of its own, and what they hand on:
- * preflight.c and seccomp.c (may it be?), places.c (addresses of the target's functions, and of those that a
+ * preflight.c and seccomp*.c (may it be?), places.c (addresses of the target's functions, and of those that a
  * borrowed thread must not be in), choose.c and stack.c (a thread), borrow.c (the stop), deliver.c
  * and carry.c (the library's way in, and the wait), inject.c (their order).
  */
@@ -27,9 +27,15 @@ int prb_inject_lock(struct prb_proc *proc, double wait, struct prb_error *err);
 /* ---- seccomp.c ---- */
 
 /* Whether what confines it lets a library in; status: its /proc status text. */
-bool prb_seccomp_allows(pid_t pid, const char *status, struct prb_error *err);
+bool prb_seccomp_allows(struct prb_proc *proc, const char *status, struct prb_error *err);
 /* Whether two tasks are confined alike, as far as /proc tells. */
 bool prb_seccomp_alike(pid_t a, pid_t b);
+
+/* ---- seccomp_filter.c ---- */
+
+/* Whether each filter of the target allows what a probe needs.  A thread is stopped for it as long
+ * as its filters are read.  False, too: they cannot be read (only root may), or not now. */
+bool prb_seccomp_filters_allow(struct prb_proc *proc);
 
 /* ---- places.c ---- */
 

@@ -113,10 +113,9 @@ static bool traced(pid_t pid, long long tracer, struct prb_error *err)
 static bool status_allows(struct prb_proc *proc, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    pid_t pid = prb_proc_pid(proc);
     if (!prb_proc_text(proc, "status", &text, err))
         return false;
-    return prb_seccomp_allows(pid, text.data, err);
+    return prb_seccomp_allows(proc, text.data, err);
 }
 
 bool prb_inject_untraced(struct prb_proc *proc, struct prb_error *err)

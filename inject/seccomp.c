@@ -1,6 +1,7 @@
 /*
  * Whether a seccomp filter lets a library in, seccomp(2).  /proc tells how many filters a process
- * has, and neither since when nor what they do: that is followed from its ancestors.
+ * has, and neither since when nor what they do: that is followed from its ancestors, and where these
+ * do not tell, asked of the filters (seccomp_filter.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -113,8 +114,9 @@ bool prb_seccomp_alike(pid_t a, pid_t b)
 
 /* ---- the verdict ---- */
 
-bool prb_seccomp_allows(pid_t pid, const char *status, struct prb_error *err)
+bool prb_seccomp_allows(struct prb_proc *proc, const char *status, struct prb_error *err)
 {
+    pid_t pid = prb_proc_pid(proc);
     long long mode = prb_inject_status(status, "Seccomp", 10);
     if (mode == STRICT) {
         prb_fail(err, PRB_UNSUPPORTED,
@@ -122,7 +124,7 @@ bool prb_seccomp_allows(pid_t pid, const char *status, struct prb_error *err)
                  (int)pid);
         return prb_error_remedy(err, "Look at it from outside: probing -t %d backtrace", (int)pid);
     }
-    if (mode != FILTER || let_it_start(pid, status))
+    if (mode != FILTER || let_it_start(pid, status) || prb_seccomp_filters_allow(proc))
         return true;
     prb_fail(err, PRB_UNSUPPORTED,
              "process %d, or the one that it was forked from, has installed a seccomp filter, "
