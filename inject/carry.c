@@ -112,15 +112,19 @@ static bool is_safe_folder(int folder, uid_t user, uid_t root)
 }
 
 /* With the file rights of the target's user: its folders are his choice. */
-static bool make_file(int folder, const char *bytes, size_t len, const char *name)
+static bool make_file(int folder, const char *bytes, size_t len, struct prb_file_there *out)
 {
+    struct stat info;
     PRB_AUTO_FD int fd =
-        openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
+        openat(folder, out->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
     if (fd < 0)
         return false;
-    if (prb_write_all(fd, bytes, len))
+    if (fstat(fd, &info) == 0 && prb_write_all(fd, bytes, len)) {
+        out->device = info.st_dev;
+        out->inode = info.st_ino;
         return true;
-    unlinkat(folder, name, 0);
+    }
+    unlinkat(folder, out->name, 0);
     return false;
 }
 
@@ -141,7 +145,7 @@ bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes
         if (folder < 0 || !is_safe_folder(folder, ids.users[3], root_there(proc)) ||
             !prb_rights_take(&ids, &before))
             continue;
-        out->made = make_file(folder, bytes, len, out->name);
+        out->made = make_file(folder, bytes, len, out);
         prb_rights_give_back(&before);
         if (out->made) {
             snprintf(out->path, sizeof out->path, "%s/%s", folders[i], out->name);

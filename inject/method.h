@@ -195,6 +195,8 @@ bool prb_fill_memory_file(const struct prb_delivery *delivery, struct prb_proc *
 struct prb_file_there {
     bool made;
     int folder;     /* it is removed through this, wherever the folder's path leads by then */
+    dev_t device;   /* what we made: the target may put another in its place */
+    ino_t inode;
     char name[64];  /* in the folder */
     char path[128]; /* as the target sees it */
 };

@@ -148,12 +148,14 @@ static bool put_files(struct door *door, const struct prb_delivery *delivery,
                     (int)prb_proc_pid(proc));
 }
 
-/* What the script wrote into its answer; "": nothing yet, or the target put something else there. */
-static void read_answer(const struct files *files, char *said, size_t size)
+/* What the script wrote into its answer; "": nothing yet, or the target put another file there. */
+static void read_answer(const struct prb_file_there *answer, char *said, size_t size)
 {
-    PRB_AUTO_FD int fd = prb_open_below(files->answer.folder, files->answer.name);
-    size_t len = fd < 0 ? 0 : prb_read_at(fd, said, size - 1, 0);
-    said[len] = '\0';
+    struct stat info;
+    PRB_AUTO_FD int fd = prb_open_below(answer->folder, answer->name);
+    bool ours = fd >= 0 && fstat(fd, &info) == 0 && info.st_dev == answer->device &&
+                info.st_ino == answer->inode;
+    said[ours ? prb_read_at(fd, said, size - 1, 0) : 0] = '\0';
 }
 
 /* ---- asking ---- */
@@ -180,7 +182,7 @@ static bool await_answer(struct door *door, const struct files *files, double wa
     char said[240];
     pid_t pid = prb_proc_pid(door->proc);
     double begin = prb_clock_s();
-    while (read_answer(files, said, sizeof said), !*said) {
+    while (read_answer(&files->answer, said, sizeof said), !*said) {
         double waited = prb_clock_s() - begin;
         if (!prb_proc_check(door->proc, err))
             return false;

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import parties
+import pythons
 
 CORRUPT, TIMEOUT = 8, 13
 LIMIT_S = 4
@@ -161,3 +162,46 @@ def test_nothing_stays_of_a_target_that_dies(liar, installed):
         done = inject(installed, job)
         assert done.returncode != 0 and job.wait(20) == -9, done.stderr
     assert not [name for name in set(os.listdir("/dev/shm")) - ours if name.startswith(".probing-")]
+
+
+# ---- PEP 768: the script that the target runs for us answers in a file ----
+
+SWAPS = """
+import os, sys, threading, time
+main, how = threading.main_thread(), sys.argv[1]
+def swap():
+    while True:
+        for folder in ("/dev/shm", "/tmp", "/var/tmp"):
+            for name in os.listdir(folder) if os.path.isdir(folder) else []:
+                if name.startswith(".probing-") and name.endswith(".answer"):
+                    path = os.path.join(folder, name)
+                    os.unlink(path)
+                    os.mkfifo(path) if how == "pipe" else os.symlink(sys.argv[2], path)
+                    print("lied", flush=True)
+                    return
+threading.Thread(target=swap, daemon=True).start()
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("how", ["pipe", "link"])
+def test_answer_of_the_target(users, installed, spawn, how):
+    """A pipe in its place holds nobody, and a link in its place is not followed."""
+    found = [python for python in pythons.found() if python.minor >= (3, 14) and python.how == "root"]
+    if not found:
+        pytest.skip("no CPython 3.14 with a root of its own")
+    secret = "prb-secret-{}".format(os.getpid())
+    path = os.path.join(found[0].root, "tmp", secret)
+    with open(path, "w") as file:
+        file.write("the words of somebody else")
+    os.chmod(path, 0o600)
+    try:
+        job = spawn(["chroot", "--userspec={0}:{0}".format(users[0]), found[0].root, found[0].executable, "-c", SWAPS, how, secret])
+        began = time.monotonic()
+        done = installed.run("-t", job.pid, "inject", "--method", "remote-exec")
+        assert job.stdout.readline() == "lied\n"
+        assert done.returncode != 0 and time.monotonic() - began < 8
+        assert "somebody else" not in done.stderr and "native code" in done.stderr, done.stderr
+    finally:
+        os.unlink(path)
