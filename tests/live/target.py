@@ -139,13 +139,13 @@ class Target:
             self.pid = children(self.child.pid)[0]
 
     def settle(self, only=False):
-        """Until every thread (only: the main one, or those of a set of ids) sleeps in the kernel and stays there."""
+        """Until every thread (only: the main one) sleeps in the kernel and stays there."""
         until = time.monotonic() + DEADLINE
         last = None
         while True:
             states = _task_states(self.pid)
             if only:
-                states = {tid: states[tid] for tid in ({self.pid} if only is True else only)}
+                states = {self.pid: states[self.pid]}
             if states == last and all(state[0] == "S" for state in states.values()):
                 return self
             assert time.monotonic() < until, "the target does not come to rest: {}".format(states)
