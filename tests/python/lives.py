@@ -25,6 +25,9 @@ for line in sys.stdin:
     if line.strip() == "debug":
         print(json.dumps({"where": probing.debug(listen="127.0.0.1:0"), "again": probing.debug()}), flush=True)
         continue
+    if line.strip() == "open":
+        print(json.dumps({"where": probing.debug(listen="0.0.0.0:0")}), flush=True)
+        continue
     if line.strip() == "breakpoint":
         probing.breakpoint()
         print(json.dumps({"went": "on"}), flush=True)

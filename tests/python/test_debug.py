@@ -4,6 +4,7 @@ import json
 import socket
 
 import package
+import pytest
 from test_real import begin, real_wheel  # noqa: F401  fixtures
 
 
@@ -46,6 +47,23 @@ class Client:
     def close(self):
         self.file.close()
         self.socket.close()
+
+
+def test_elsewhere_than_on_loopback_a_token_is_made(begin):  # noqa: F811
+    """It stands behind the address, and everybody shows it."""
+    lives = begin("init")
+    where, _, token = lives.say("open")["where"].partition("?token=")
+    assert len(token) == 32
+    for arguments in ({}, {"token": token}):
+        client = Client("127.0.0.1:" + where.rpartition(":")[2])
+        client.ask("initialize", adapterID="probing")
+        if arguments:
+            client.ask("attach", **arguments)
+        else:
+            with pytest.raises(AssertionError, match="success': False"):
+                client.ask("attach")
+        client.close()
+    assert lives.end() == (0, "")
 
 
 def test_a_program_that_serves_debuggers(begin):  # noqa: F811

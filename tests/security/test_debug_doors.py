@@ -49,6 +49,13 @@ def test_the_machine_s_own_address_as_root(users, listen, python, options):
     assert not [one for one in told.items() if one[1] == "in"], told
 
 
+def test_any_user_comes_by_loopback_only(users, listen, python):
+    """--any-user lets everybody on the machine in, not its neighbours: who has another address is refused."""
+    place = listen(users[0], "--listen", "--any-user").place
+    told = attach(python, users[1], addresses(False), place)
+    assert {source for source, what in told.items() if what == "in"} == {one for one in told if one.startswith("127.")}, told
+
+
 def test_the_same_user_needs_no_token(users, listen, python):
     place = listen(users[0]).place
     assert attach(python, users[0], ["", "127.0.0.2"], place) == {"": "in", "127.0.0.2": "in"}
