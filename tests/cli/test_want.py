@@ -42,6 +42,14 @@ def test_closed_output_is_an_error(job):
     assert subprocess.run([PROBING, "-t", str(job.pid), "eval", "2 + 3"], stdout=subprocess.PIPE, timeout=60).stdout == b"5\n"
 
 
+@pytest.mark.parametrize("words", [["-t", "JOB", "repl"], ["dap"], ["-t", "JOB", "query", "-"]], ids=lambda words: words[-1])
+def test_closed_input_ends_it(job, words):
+    words = [str(job.pid) if word == "JOB" else word for word in words]
+    done = subprocess.run([PROBING, *words], preexec_fn=closed(0), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20)
+    assert done.returncode >= 0 and job.poll() is None, done
+    assert subprocess.run([PROBING, "-t", str(job.pid), "eval", "2 + 3"], stdout=subprocess.PIPE, timeout=60).stdout == b"5\n"
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_few_descriptors(job, tmp_path, words):
     words = [str(tmp_path / "x.snap") if word == "FILE" else word for word in words]

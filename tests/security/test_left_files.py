@@ -77,6 +77,22 @@ def test_without_nameless_files(job, tmp_path):
     assert path.read_bytes().startswith(b"\x7fELF")
 
 
+FULL = """mount -t tmpfs -o size=128k none "$1" 2>/dev/null || exit 99
+cd "$1" && echo "as it was" >x.snap && head -c 60000 /dev/zero >filling
+"$2" -t "$3" snapshot x.snap
+echo "status $?" && ls && cat x.snap"""
+
+
+def test_full_disk(job, tmp_path, namespaces):
+    """Told, with nothing left behind and the old file as it was."""
+    done = subprocess.run([*namespaces("--mount"), "sh", "-c", FULL, "sh", str(tmp_path), PROBING, str(job.pid)], timeout=60,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    if done.returncode == 99:
+        pytest.skip("no file system can be mounted here")
+    assert "No space left on device" in done.stderr and "Free some space" in done.stderr
+    assert done.stdout.splitlines() == ["status 11", "filling", "x.snap", "as it was"]
+
+
 def test_a_device_stays_one(job, tmp_path, users):
     """A device is never replaced: root's `snapshot /dev/null` would take it away from everybody."""
     path = tmp_path / "null"
