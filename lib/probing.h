@@ -514,6 +514,8 @@ PRB_API const struct prb_crash *prb_target_crash(struct prb_target *target);
 struct prb_crash_written {
     char path[PRB_CRASH_PATH_MAX]; /* of the dump */
     uint64_t bytes;
+    uint64_t folder_bytes; /* that all dumps of the folder may hold; 0: no bound */
+    int folder;            /* held, so that nobody's sweep takes the dump away before it is told; -1: not */
 };
 
 /*
@@ -522,6 +524,8 @@ struct prb_crash_written {
  * Errors: CORRUPT (no such account), PERMISSION, IO.
  */
 PRB_API bool prb_crash_dump_write(pid_t pid, prb_addr record, struct prb_crash_written *out, struct prb_error *err) PRB_MUST_CHECK;
+/* After it, once the dump was told: let go of the folder, and remove its oldest dumps beyond the bound. */
+PRB_API void prb_crash_dump_told(struct prb_crash_written *dump);
 /* The folder of the dumps: wanted, or with "" the default one, made when it is not there: /tmp/probing-UID/crash, or where
  * another user has that name /tmp/probing-UID-USERNS/crash or /var/tmp/probing-UID/crash. */
 PRB_API bool prb_crash_dump_folder(const char *wanted, char out[PRB_CRASH_PATH_MAX], struct prb_error *err) PRB_MUST_CHECK;

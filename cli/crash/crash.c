@@ -130,16 +130,24 @@ static void say(char word)
     (void)written; /* it does not wait any more */
 }
 
+/* In one piece: many ranks of a job may crash at once, and have one standard error. */
 static void announce(const struct prb_crash_written *dump, struct prb_target *target)
 {
     const struct prb_crash *crash = prb_target_crash(target);
+    PRB_AUTO_FREE char *text = NULL;
+    size_t size = 0;
     char bytes[16];
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
     prb_out_bytes(bytes, sizeof bytes, (double)dump->bytes);
-    fprintf(stderr, "probing: process %d crashed: ", crash ? (int)crash->pid : 0);
-    prb_out_text(stderr, crash && crash->title ? crash->title : "?");
-    fputs("\nprobing: ", stderr);
-    prb_out_text(stderr, dump->path);
-    fprintf(stderr, " (%s); `probing crash show` reads it\n", bytes);
+    fprintf(out, "probing: process %d crashed: ", crash ? (int)crash->pid : 0);
+    prb_out_text(out, crash && crash->title ? crash->title : "?");
+    fputs("\nprobing: ", out);
+    prb_out_text(out, dump->path);
+    fprintf(out, " (%s); `probing crash show` reads it\n", bytes);
+    if (fclose(out) == 0)
+        fwrite(text, 1, size, stderr);
 }
 
 static bool write_dump(const struct prb_run *run, struct prb_error *err)
@@ -161,6 +169,8 @@ static bool write_dump(const struct prb_run *run, struct prb_error *err)
     say(target ? WRITTEN : FAILED); /* first: nobody may read what is announced */
     if (target)
         announce(&dump, target);
+    if (ok)
+        prb_crash_dump_told(&dump);
     return target != NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -177,6 +178,9 @@ void prb_crash_sweep(const char *newest, uint64_t bytes_max)
     const char *slash = strrchr(newest, '/');
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - newest), newest);
     PRB_AUTO(dir) DIR *dir = bytes_max ? opendir(folder) : NULL;
+    /* Somebody still writes or tells one: he sweeps after that, unless there is always somebody. */
+    if (dir && flock(dirfd(dir), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        bytes_max *= 2;
     if (dir)
         collect(dir, &dumps);
     if (dumps.count)

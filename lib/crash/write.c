@@ -3,9 +3,12 @@
  * what that touched is written as a snapshot, with what only a dying process has to tell.  When the
  * file is larger than it may be, the process is decoded again with less.
  */
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "arch/arch.h"
 #include "crash/crash.h"
@@ -326,6 +329,17 @@ static void avoid_others(char path[PRB_CRASH_PATH_MAX])
         sprintf(path + len, "-%d.snap", i);
 }
 
+/* A shared lock, which ends with this process at the latest. */
+static int hold_folder(const char *path)
+{
+    char folder[PRB_CRASH_PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        flock(fd, LOCK_SH | LOCK_NB); /* of a file system without locks its age must do */
+    return fd;
+}
+
 bool prb_crash_dump_write(pid_t pid, prb_addr at, struct prb_crash_written *out,
                           struct prb_error *err)
 {
@@ -339,9 +353,19 @@ bool prb_crash_dump_write(pid_t pid, prb_addr at, struct prb_crash_written *out,
     if (!name_file(&account, written.path, err))
         return false;
     avoid_others(written.path);
+    PRB_AUTO_FD int folder = hold_folder(written.path);
     if (!write_dump(&account, written.path, &written.bytes, err))
         return false;
-    prb_crash_sweep(written.path, account.record.folder_bytes);
+    written.folder_bytes = account.record.folder_bytes;
+    written.folder = PRB_STEAL_FD(folder);
     *out = written;
     return true;
+}
+
+void prb_crash_dump_told(struct prb_crash_written *dump)
+{
+    if (dump->folder >= 0)
+        close(dump->folder);
+    dump->folder = -1;
+    prb_crash_sweep(dump->path, dump->folder_bytes);
 }
