@@ -185,15 +185,9 @@ struct walk {
 static void walk_text(const struct walk *walk, size_t from, size_t to)
 {
     struct prb_span span;
-    for (size_t at = from; at < to;) {
-        if (prb_secret_at(walk->text + from, to - from, at - from, &span)) {
-            span.at += from;
-            walk->found(walk->context, span);
-            at = span.at + span.len;
-        } else {
-            at++;
-        }
-    }
+    for (size_t at = 0; prb_secret_find(walk->text + from, to - from, at, &span);
+         at = span.at + span.len)
+        walk->found(walk->context, (struct prb_span){from + span.at, span.len});
 }
 
 static void walk_environment(const struct walk *walk, size_t len)

@@ -46,6 +46,8 @@ bool prb_secret_mask(enum prb_secret_kind kind, const char *text, size_t len, st
 
 /* ---- secret_look.c ---- */
 
+/* The first part from there on that looks secret. */
+bool prb_secret_find(const char *text, size_t len, size_t from, struct prb_span *out);
 /* Whether something that looks secret begins at text[at]; *out: its secret part (password=X: X), which may begin later.
  * To be asked only where a head stands, or everywhere. */
 bool prb_secret_at(const char *text, size_t len, size_t at, struct prb_span *out);

@@ -4,6 +4,8 @@
  * every look but USER:PASSWORD@HOST has one.
  */
 #include <ctype.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -120,7 +122,8 @@ static bool begins(const struct text *text, size_t at)
 /* USER:PASSWORD@HOST without a scheme; not IMAGE:TAG@sha256:DIGEST. */
 static bool find_login(const struct text *text, size_t at, struct prb_span *out)
 {
-    if (!isalnum((unsigned char)text->data[at]) || !begins(text, at))
+    if ((at && isalnum((unsigned char)text->data[at - 1])) ||
+        !isalnum((unsigned char)text->data[at]) || !begins(text, at))
         return false;
     size_t user = run_of(text, at, "._%+-");
     if (!user || user > USER_MAX || at_of(text, at + user) != ':')
@@ -345,13 +348,6 @@ static const struct look {
     {"AGE-SECRET-KEY-1", NULL, {"", 30}, true},
 };
 
-/* Letters that a head begins with, and its other bytes: most of a text is passed over by them. */
-static const bool firsts[128] = {
-    [':'] = true, ['-'] = true, ['a'] = true, ['b'] = true, ['d'] = true, ['e'] = true,
-    ['g'] = true, ['h'] = true, ['n'] = true, ['p'] = true, ['r'] = true, ['s'] = true,
-    ['t'] = true, ['w'] = true, ['x'] = true, ['y'] = true,
-};
-
 const char *prb_secret_head(size_t i)
 {
     return i < sizeof looks / sizeof *looks ? looks[i].head : NULL;
@@ -362,24 +358,66 @@ static bool begins_with(const struct text *text, size_t at, const char *head, si
     return at < text->len && len <= text->len - at && strncasecmp(text->data + at, head, len) == 0;
 }
 
+/* Which three characters a head may begin with, by the lower five bits of each: most of a text is
+ * passed over by them.  Made when it is first asked; threads that meet there make the same. */
+typedef _Atomic uint32_t heads_row;
+
+static const heads_row *heads(void)
+{
+    static heads_row rows[1024];
+    static atomic_bool made;
+    if (!atomic_load_explicit(&made, memory_order_acquire)) {
+        for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+            const char *head = looks[i].head;
+            atomic_fetch_or(&rows[(head[0] & 31) << 5 | (head[1] & 31)], 1u << (head[2] & 31));
+        }
+        atomic_store_explicit(&made, true, memory_order_release);
+    }
+    return rows;
+}
+
+static inline bool is_head(const heads_row *rows, char first, char second, char third)
+{
+    return atomic_load_explicit(&rows[(first & 31) << 5 | (second & 31)], memory_order_relaxed) >>
+               (third & 31) &
+           1;
+}
+
+static bool find_look(const struct text *text, size_t at, struct prb_span *out)
+{
+    bool joined = at && is_word(text->data[at - 1]);
+    char first = text->data[at] | 32;
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        const struct look *look = &looks[i];
+        if ((look->head[0] | 32) != first || (look->whole_word && joined))
+            continue;
+        size_t head = strlen(look->head);
+        if (!begins_with(text, at, look->head, head))
+            continue;
+        if (look->find ? look->find(text, at, head, out)
+                       : strncmp(text->data + at, look->head, head) == 0 &&
+                             find_token(text, at, head, &look->token, out))
+            return true;
+    }
+    return false;
+}
+
 bool prb_secret_at(const char *data, size_t len, size_t at, struct prb_span *out)
 {
     const struct text text = {data, len};
-    bool joined = at && is_word(data[at - 1]);
-    char first = data[at] | 32, second = at_of(&text, at + 1) | 32;
-    bool any = !(data[at] & 0x80) && firsts[(unsigned char)first];
-    for (size_t i = 0; any && i < sizeof looks / sizeof *looks; i++) {
-        const struct look *look = &looks[i];
-        if ((look->head[0] | 32) != first || (look->head[1] | 32) != second ||
-            (look->whole_word && joined))
-            continue;
-        size_t head = strlen(look->head);
-        if (!begins_with(&text, at, look->head, head))
-            continue;
-        if (look->find ? look->find(&text, at, head, out)
-                       : strncmp(data + at, look->head, head) == 0 &&
-                             find_token(&text, at, head, &look->token, out))
+    return (is_head(heads(), data[at], at_of(&text, at + 1), at_of(&text, at + 2)) &&
+            find_look(&text, at, out)) ||
+           find_login(&text, at, out);
+}
+
+bool prb_secret_find(const char *data, size_t len, size_t from, struct prb_span *out)
+{
+    const struct text text = {data, len};
+    const heads_row *rows = heads();
+    bool logins = from < len && memchr(data + from, '@', len - from);
+    for (size_t at = from; at + 3 <= len; at++)
+        if ((is_head(rows, data[at], data[at + 1], data[at + 2]) && find_look(&text, at, out)) ||
+            (logins && find_login(&text, at, out)))
             return true;
-    }
-    return find_login(&text, at, out);
+    return false;
 }
