@@ -17,3 +17,4 @@ PYTESTS += %D%/test_users.py %D%/test_secrets.py
 PYTESTS += %D%/test_debug_strangers.py
 PYTESTS += %D%/test_hangs.py
 PYTESTS += %D%/test_terminal.py
+PYTESTS += %D%/test_gdb_source.py
