@@ -129,8 +129,17 @@ static void set_options(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
 }
 
+static void note_stranger(struct prb_dap_server *server, const char *text)
+{
+    pthread_mutex_lock(&server->lock);
+    bool tell = server->told++ < TOLD_MAX;
+    pthread_mutex_unlock(&server->lock);
+    if (tell)
+        note(server, "%s", text);
+}
+
 /* Known: it needs to show nothing.  False: it is sent away. */
-static bool is_welcome(const struct prb_dap_server *server, int fd,
+static bool is_welcome(struct prb_dap_server *server, int fd,
                        const struct sockaddr_storage *peer, bool *known_out)
 {
     struct prb_error why = {0};
@@ -144,14 +153,14 @@ static bool is_welcome(const struct prb_dap_server *server, int fd,
     case PRB_DAP_BY_MACHINE:
         *known_out = prb_dap_is_loopback((const struct sockaddr *)peer);
         if (!*known_out)
-            note(server, "a connection from another address than loopback is refused");
+            note_stranger(server, "a connection from another address than loopback is refused");
         return *known_out;
     case PRB_DAP_BY_USER:
         break;
     }
     *known_out = prb_dap_peer_check(fd, server->target_uid, &why);
     if (!*known_out)
-        note(server, "%s", why.text);
+        note_stranger(server, why.text);
     return *known_out;
 }
 
