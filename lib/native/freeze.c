@@ -21,6 +21,7 @@
  */
 #define STOP_WAIT_NS 3000000
 #define POLL_NS 20000
+#define LONGEST_STOP_S 2
 
 struct held {
     pid_t tid;
@@ -117,15 +118,21 @@ static void *freeze_main(void *argument)
     return NULL;
 }
 
+/* No signal ends or suspends us while threads stand; but the target can hang us (on a page that it
+ * fills itself), and then the user may. */
 static bool run(struct freeze *freeze)
 {
     pthread_t thread;
     sigset_t all, old;
+    struct timespec until;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     bool ok = pthread_create(&thread, NULL, freeze_main, freeze) == 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += LONGEST_STOP_S;
+    bool ended = ok && pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return ok && pthread_join(thread, NULL) == 0;
+    return ended || (ok && pthread_join(thread, NULL) == 0);
 }
 
 bool prb_freeze_run(struct prb_proc *proc, const pid_t *tids, size_t count,

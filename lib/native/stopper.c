@@ -110,6 +110,19 @@ static bool cancel(struct prb_stopper *stopper)
     return result != PTHREAD_CANCELED;
 }
 
+static bool run(struct prb_stopper *stopper, void (*work)(void *context), void *context,
+                int64_t wait_ns, struct prb_error *err)
+{
+    pthread_mutex_lock(&stopper->lock);
+    stopper->work = work;
+    stopper->context = context;
+    stopper->done = false;
+    pthread_cond_signal(&stopper->changed);
+    bool in_time = await(stopper, wait_ns);
+    pthread_mutex_unlock(&stopper->lock);
+    return in_time || cancel(stopper) || prb_fail(err, PRB_TIMEOUT, "it takes too long");
+}
+
 bool prb_stopper_run(struct prb_stopper **place, void (*work)(void *context), void *context,
                      int64_t wait_ns, struct prb_error *err)
 {
@@ -122,14 +135,13 @@ bool prb_stopper_run(struct prb_stopper **place, void (*work)(void *context), vo
     }
     if (!stopper->made && !make_thread(stopper, err))
         return false;
-    pthread_mutex_lock(&stopper->lock);
-    stopper->work = work;
-    stopper->context = context;
-    stopper->done = false;
-    pthread_cond_signal(&stopper->changed);
-    bool in_time = await(stopper, wait_ns);
-    pthread_mutex_unlock(&stopper->lock);
-    return in_time || cancel(stopper) || prb_fail(err, PRB_TIMEOUT, "it takes too long");
+    /* A suspended tool (Ctrl-Z) would keep what the work has stopped. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool good = run(stopper, work, context, wait_ns, err);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return good;
 }
 
 void prb_stopper_free(struct prb_stopper *stopper)
