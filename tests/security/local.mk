@@ -2,6 +2,7 @@
 # Most need root, to become two ordinary users and to have namespaces of their own; without it they are skipped.
 EXTRA_DIST += %D%/conftest.py %D%/parties.py %D%/fuse.py
 EXTRA_DIST += %D%/debugger.py
+EXTRA_DIST += %D%/counting.py
 PYTESTS += %D%/test_page.py
 PYTESTS += %D%/test_installed.py %D%/test_left_files.py
 PYTESTS += %D%/test_users.py
@@ -18,3 +19,4 @@ PYTESTS += %D%/test_debug_strangers.py
 PYTESTS += %D%/test_hangs.py
 PYTESTS += %D%/test_terminal.py
 PYTESTS += %D%/test_gdb_source.py
+PYTESTS += %D%/test_killed.py
