@@ -11,12 +11,13 @@
 
 #include "base/secret.h"
 
-#define TOKEN_MIN 16   /* a user's name this long, without password, is taken for a token */
-#define BEARER_MIN 8   /* bytes behind "Bearer" */
-#define UNNAMED_MIN 8  /* bytes behind a key that names other things too: sig=11 */
-#define USER_MAX 64    /* bytes of the user in USER:PASSWORD@HOST */
-#define VALUE_MAX 4096 /* bytes of a password, a token */
-#define PEM_MAX 16384  /* bytes of a private key */
+#define TOKEN_MIN 16    /* a user's name this long, without password, is taken for a token */
+#define BEARER_MIN 8    /* bytes behind "Bearer" */
+#define UNNAMED_MIN 8   /* bytes behind a key that names other things too: sig=11 */
+#define USER_MAX 64     /* bytes of the user in USER:PASSWORD@HOST */
+#define VALUE_MAX 4096  /* bytes of a password, a token */
+#define SLASHED_MAX 256 /* bytes of a password behind its first / */
+#define PEM_MAX 16384   /* bytes of a private key */
 
 struct text {
     const char *data;
@@ -42,12 +43,17 @@ static size_t run_of(const struct text *text, size_t at, const char *set)
     return n;
 }
 
-static size_t until(const struct text *text, size_t at, const char *set)
+static size_t within(const struct text *text, size_t at, const char *set, size_t most)
 {
     size_t n = 0;
-    while (n < VALUE_MAX && at_of(text, at + n) && !is_in(set, at_of(text, at + n)))
+    while (n < most && at_of(text, at + n) && !is_in(set, at_of(text, at + n)))
         n++;
     return n;
+}
+
+static size_t until(const struct text *text, size_t at, const char *set)
+{
+    return within(text, at, set, VALUE_MAX);
 }
 
 static bool has_digit(const struct text *text, size_t at, size_t len)
@@ -101,7 +107,7 @@ static bool find_url(const struct text *text, size_t at, size_t head, struct prb
     size_t colon = start + until(text, start, ":@/?# \t\r\n\"'<>");
     bool has_colon = colon < end && text->data[colon] == ':';
     if (sign == end && has_colon && !all_digits(text, colon + 1, end - colon - 1)) {
-        end = end + until(text, end, "@ \t\r\n\"'<>");
+        end += within(text, end, "@ \t\r\n\"'<>", SLASHED_MAX);
         sign = at_of(text, end) == '@' ? end : end + 1;
     }
     if (at_of(text, sign) != '@' || sign > end || (!has_colon && sign - start < TOKEN_MIN))
@@ -174,11 +180,11 @@ static bool find_basic(const struct text *text, size_t at, size_t head, struct p
     return len >= 4 && colon && give(out, at + head, len);
 }
 
-/* A value that says nothing: None, %s, {password}, $PASSWORD, another's mask. */
+/* A value that says nothing: None, another's mask; %s, {password} and $PASSWORD are told before. */
 static bool is_stand_in(const struct text *text, size_t at, size_t len)
 {
     static const char *const nothing[] = {"none", "null", "true", "false", "str", "self"};
-    if (is_in("%{$<", text->data[at]) || is_mask(text, at, len))
+    if (is_mask(text, at, len))
         return true;
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
         if (strlen(nothing[i]) == len && strncasecmp(nothing[i], text->data + at, len) == 0)
@@ -215,6 +221,8 @@ static bool find_value(const struct text *text, size_t at, size_t head, size_t l
     else if (escaped || (sign == ':' && named))
         return false;
     const char ends[] = {quote, escaped ? '\\' : quote, '\0'};
+    if (is_in("%{$<", at_of(text, i)))
+        return false;
     size_t len = until(text, i, quote ? ends : " \t\r\n&;,\"'`)}]>#|");
     return len >= least && !is_stand_in(text, i, len) && give(out, i, len);
 }
@@ -383,9 +391,17 @@ static inline bool is_head(const heads_row *rows, char first, char second, char 
            1;
 }
 
+/* Whether what begins there goes on with a word: also behind a hyphen within one. */
+static bool is_joined(const struct text *text, size_t at)
+{
+    return at && (is_word(text->data[at - 1]) ||
+                  (at > 1 && text->data[at - 1] == '-' &&
+                   !is_in(" \t\r\n\"'=,;:(<[{", text->data[at - 2]) && text->data[at - 2]));
+}
+
 static bool find_look(const struct text *text, size_t at, struct prb_span *out)
 {
-    bool joined = at && is_word(text->data[at - 1]);
+    bool joined = is_joined(text, at);
     char first = text->data[at] | 32;
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
         const struct look *look = &looks[i];

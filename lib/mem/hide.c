@@ -22,6 +22,7 @@
 #define PIECE 8          /* bytes of an end that are hidden at a border */
 #define BEFORE 4         /* bytes of a word before: the first may be of a header, not of the text */
 #define NEEDLES_MAX 4096 /* values, in all forms */
+#define WIDE_FIRST 160   /* characters of a wide string that tell whether it is a look */
 #define WIDE_MAX 4096    /* characters of a wide string that are looked at */
 #define WORDS (65536 / 64)
 
@@ -370,7 +371,7 @@ static size_t narrow(const struct bytes *bytes, size_t at, unsigned width, char 
 static size_t hide_look(struct bytes *bytes, size_t at)
 {
     struct prb_span span;
-    char text[WIDE_MAX + 1];
+    char text[WIDE_MAX];
     if (bytes->data[at + 1] && prb_secret_at((const char *)bytes->data, bytes->len, at, &span)) {
         star(bytes, span.at, span.at + span.len, 1, span.at);
         return span.at + span.len;
@@ -381,8 +382,11 @@ static size_t hide_look(struct bytes *bytes, size_t at)
         char three[3];
         if (narrow(bytes, at, width, three, 3) < 3)
             continue;
-        size_t from = at - before * width, n = narrow(bytes, from, width, text, WIDE_MAX);
-        text[n] = '\0';
+        /* A short part decides, so that no bytes make this slow. */
+        size_t from = at - before * width, n = narrow(bytes, from, width, text, WIDE_FIRST);
+        if (!prb_secret_at(text, n, before, &span))
+            continue;
+        n = n < WIDE_FIRST ? n : narrow(bytes, from, width, text, WIDE_MAX);
         if (prb_secret_at(text, n, before, &span)) {
             size_t first = from + span.at * width;
             star(bytes, first, first + span.len * width, width, first);

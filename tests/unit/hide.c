@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #include "mem/hide.h"
 
@@ -84,6 +85,26 @@ static void what_stays(void **state)
     assert_hidden(SECRETS("a1b2"), "a1b2 xyza1b2", "**** xyz****");
 }
 
+/* Bytes that are nearly a look at every place take no time that grows with their square. */
+static void what_is_nearly_a_look(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"-eyJ",         "sk-",    "password=%", "://a:b/",
+                                        "p\0a\0s\0s\0", "token=", "-----BEGIN "};
+    static const size_t lens[] = {4, 3, 10, 7, 8, 6, 11};
+    static uint8_t bytes[4 << 20];
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        PRB_AUTO(prb_hidden) struct prb_hidden hidden = {0};
+        for (size_t at = 0; at < sizeof bytes; at++)
+            bytes[at] = (uint8_t)parts[i][at % lens[i]];
+        clock_t began = clock();
+        prb_hidden_apply(&hidden, bytes, sizeof bytes);
+        double seconds = (double)(clock() - began) / CLOCKS_PER_SEC;
+        if (seconds > 3)
+            fail_msg("%s: %.1f s of processor time", parts[i], seconds);
+    }
+}
+
 /* ---- what is recorded ---- */
 
 static uint8_t space[4 * PAGE];
@@ -140,9 +161,8 @@ static void across_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_all_widths),
-        cmocka_unit_test(by_look),
-        cmocka_unit_test(what_stays),
+        cmocka_unit_test(in_all_widths), cmocka_unit_test(by_look),
+        cmocka_unit_test(what_stays),    cmocka_unit_test(what_is_nearly_a_look),
         cmocka_unit_test(across_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
