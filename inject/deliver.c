@@ -26,7 +26,7 @@
 #define LIBRARY_MAX (256u << 20)
 #define LOAD_WAIT_S 10
 #define BEGIN_WAIT_S 1 /* until the new thread runs, and until it takes what was carried over */
-#define CLEAR_WAIT_NS 20000000
+#define CLEAR_WAIT_NS 200000000
 
 /* ---- which library ---- */
 
@@ -421,7 +421,10 @@ static void clear_away(struct prb_proc *proc, const struct prb_borrowed *borrowe
     bool told = false;
     struct prb_error gone = {0};
     for (int64_t begin = prb_clock_ns(); prb_clock_ns() - begin < CLEAR_WAIT_NS;) {
-        if (!told && has_left(proc, borrowed, mask))
+        /* It may not have come back from pthread_create(3) yet, on a machine with much to do. */
+        uint32_t step = 0;
+        if (!told && prb_mem_u32(mem, at + offsetof(struct prb_stub_page, step), &step, NULL) &&
+            step == PRB_STUB_RETURNED && has_left(proc, borrowed, mask))
             told = poke(proc, at + offsetof(struct prb_stub_page, go), &go, sizeof go);
         if (told && !prb_mem_read(mem, at, &go, sizeof go, &gone))
             return;
@@ -458,8 +461,7 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
         }
         if (page->progress >= PRB_STUB_DONE) {
             good = judge(delivery, page, err);
-            if (page->step == PRB_STUB_RETURNED)
-                clear_away(proc, borrowed, mask);
+            clear_away(proc, borrowed, mask);
             break;
         }
         if (page->progress == PRB_STUB_WAITS && !carried) {
