@@ -164,14 +164,15 @@ static unsigned look_at_native(struct prb_member *member, struct prb_seat *seat,
     return state | PRB_SAMPLED_IDLE;
 }
 
-/* Count samples in which it was not asked and, by the processor time that it used, ran: with the
- * stack that it had then.  state: what it does now, which is counted by itself. */
+/* Count samples in which it was not asked and, by the processor time that it used or waited for, ran
+ * or was to run: with the stack that it had then.  state: what it does now, which is counted by
+ * itself. */
 static void catch_up(struct prb_member *member, struct prb_seat *seat, unsigned state,
                      const struct prb_moment *moment)
 {
     struct prb_profile_thread *thread = &member->box->threads[seat->thread];
     uint64_t now_ns = state & PRB_SAMPLED_IDLE ? 0 : moment->period;
-    seat->owed_ns += seat->doing.used_ns;
+    seat->owed_ns += seat->doing.used_ns + seat->doing.delayed_ns;
     seat->owed_ns -= now_ns < seat->owed_ns ? now_ns : seat->owed_ns;
     uint64_t ran = seat->owed_ns / moment->period;
     seat->owed_ns %= moment->period;

@@ -42,14 +42,15 @@ static bool read_text(const struct prb_doing *doing, const char *name, int *fd, 
     return n > 0;
 }
 
-static bool read_times(struct prb_doing *doing, uint64_t *run_ns, uint64_t *turns)
+static bool read_times(struct prb_doing *doing, uint64_t *run_ns, uint64_t *delay_ns,
+                       uint64_t *turns)
 {
     char text[96];
     if (!read_text(doing, "schedstat", &doing->fd, text, sizeof text))
         return false;
     char *at = text;
     *run_ns = strtoull(at, &at, 10);
-    (void)strtoull(at, &at, 10); /* time it waited for a processor */
+    *delay_ns = strtoull(at, &at, 10);
     *turns = strtoull(at, &at, 10);
     return true;
 }
@@ -70,16 +71,18 @@ static void look_at_call(struct prb_doing *doing)
 
 bool prb_doing_look(struct prb_doing *doing, bool state)
 {
-    uint64_t run_ns = 0, turns = 0;
-    if (!read_times(doing, &run_ns, &turns)) {
+    uint64_t run_ns = 0, delay_ns = 0, turns = 0;
+    if (!read_times(doing, &run_ns, &delay_ns, &turns)) {
         if (state)
             look_at_call(doing);
-        doing->used_ns = 0;
+        doing->used_ns = doing->delayed_ns = 0;
         return false;
     }
     bool stood = doing->known && doing->waits && run_ns == doing->run_ns && turns == doing->turns;
     doing->used_ns = doing->known && run_ns > doing->run_ns ? run_ns - doing->run_ns : 0;
+    doing->delayed_ns = doing->known && delay_ns > doing->delay_ns ? delay_ns - doing->delay_ns : 0;
     doing->run_ns = run_ns;
+    doing->delay_ns = delay_ns;
     doing->turns = turns;
     if (state && !stood)
         look_at_call(doing);

@@ -14,8 +14,8 @@ struct prb_doing {
     int fd;                  /* its schedstat, kept open; -1: not yet, or not kept */
     int call_fd;             /* its syscall, kept open while it runs */
     bool known;              /* looked at before, and what follows is of then */
-    uint64_t run_ns, turns;  /* processor time so far; how often it was given a processor */
-    uint64_t used_ns;        /* processor time between the last two looks */
+    uint64_t run_ns, delay_ns, turns; /* processor time so far; time it waited for a processor; how often it was given one */
+    uint64_t used_ns, delayed_ns;     /* of them between the last two looks */
     bool waits;              /* in a system call */
     int64_t call;            /* which one */
     prb_addr sp, argument;   /* its stack pointer and first argument */
