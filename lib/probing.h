@@ -204,7 +204,7 @@ struct prb_thread {
     int64_t interpreter;   /* id; -1: a native thread without Python */
     uint64_t thread_id;    /* threading.get_ident(): the pthread's address; 0: none */
     pid_t os_thread_id;    /* in the caller's pid namespace; 0: unknown */
-    const char *name;      /* threading.Thread.name, or the kernel's name for native threads, or NULL */
+    const char *name;      /* threading.Thread.name, else the kernel's name, or NULL (cores keep none of theirs) */
     const char *comm;      /* the kernel's name, or NULL */
     char os_state;         /* letter of /proc/PID/task/TID/stat, or 0 */
     bool active;           /* running, or holding the GIL */

@@ -98,10 +98,9 @@ static void print_thread_name(const struct prb_thread *thread, FILE *out)
         fprintf(out, "%d", (int)thread->os_thread_id);
     else
         fprintf(out, "0x%" PRIx64, thread->thread_id);
-    const char *name = thread->name ? thread->name : thread->comm;
-    if (name) {
+    if (thread->name) {
         fputs(" \"", out);
-        prb_out_text(out, name);
+        prb_out_text(out, thread->name);
         fputc('"', out);
     }
 }

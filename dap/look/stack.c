@@ -9,7 +9,7 @@ static json_t *thread_name(struct prb_dap_look_state *look, const struct prb_sta
 {
     const struct prb_thread *thread = &stacks->threads[i];
     const struct prb_target_info *info = prb_target_info(look->target);
-    const char *name = thread->name ? thread->name : thread->comm;
+    const char *name = thread->name;
     bool signalled = info->signal && info->signalled == thread->os_thread_id;
     char text[320];
     snprintf(text, sizeof text, "%.200s%s%s%s",

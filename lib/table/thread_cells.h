@@ -10,7 +10,7 @@
     {"interpreter", PRB_INTEGER, "id", "its interpreter, 0: the main one; NULL: no Python thread"},\
     {"thread_id", PRB_INTEGER, "id", "threading.get_ident(); NULL: no Python thread"},             \
     {"os_thread_id", PRB_INTEGER, "id", "kernel thread, in the pid namespace of the one who asks"},\
-    {"thread_name", PRB_TEXT, "", "threading.Thread.name, or the kernel's name of a native thread"}
+    {"thread_name", PRB_TEXT, "", "threading.Thread.name, else the kernel's name"}
 /* clang-format on */
 
 void prb_thread_cells(struct prb_rows *rows, const struct prb_stacks *stacks,

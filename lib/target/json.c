@@ -67,7 +67,7 @@ static json_t *thread_json(const struct prb_stacks *stacks, const struct prb_thr
         json_array_append_new(frames, prb_json_frame(&thread->frames[i]));
     return json_pack("{s:i, s:I, s:o, s:o, s:b, s:b, s:o, s:s, s:b, s:b, s:o, s:o}", "pid",
                      (int)stacks->target.pid, "thread_id", (json_int_t)thread->thread_id,
-                     "thread_name", prb_json_text(thread->name ? thread->name : thread->comm), "os_thread_id",
+                     "thread_name", prb_json_text(thread->name), "os_thread_id",
                      thread->os_thread_id ? json_integer(thread->os_thread_id) : json_null(),
                      "active", thread->active, "owns_gil", thread->gil == PRB_GIL_HOLDING,
                      "interpreter",

@@ -63,7 +63,7 @@ static void fill_python_side(struct prb_look *look, size_t i, struct prb_thread 
     prb_look_task(look, task, thread);
     thread->interpreter = interpreter->id;
     thread->thread_id = raw->thread_id;
-    thread->name = look->facts[i].name;
+    thread->name = look->facts[i].name ? look->facts[i].name : thread->comm;
     thread->unstable = raw->unstable;
     thread->has_python = true;
     thread->gc = look->facts[i].collects;

@@ -32,6 +32,11 @@ def same_frames(frames, expected):
     assert len(frames) == len(expected), "{} frames, expected {}".format(len(frames), len(expected))
 
 
+def kernel_name(pid, tid):
+    with open("/proc/{}/task/{}/comm".format(pid, tid), errors="replace") as file:
+        return file.read().rstrip("\n")
+
+
 def same_thread(entry, truth):
     """One entry against one told thread."""
     assert entry["thread_id"] == truth["thread_id"]
@@ -51,5 +56,8 @@ def same(target, entries):
     for truth in target.truth:
         if target.python.minor < (3, 7):
             truth = {key: truth[key] for key in truth if key != "gc"}  # 3.6 keeps that where no name leads to
-        same_thread(entry_of(entries, here[truth["os_thread_id"]], truth["interpreter"]), truth)
+        tid = here[truth["os_thread_id"]]
+        if not truth["thread_name"]:  # of a thread that threading does not know the kernel's name is told
+            truth = dict(truth, thread_name=kernel_name(target.pid, tid))
+        same_thread(entry_of(entries, tid, truth["interpreter"]), truth)
     assert all(entry["pid"] == target.pid for entry in entries)

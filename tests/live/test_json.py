@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from compare import kernel_name
 from target import SRCDIR, backtrace
 
 PYSPY = os.environ.get("PROBING_PYSPY") or shutil.which("py-spy") or os.path.join(os.path.dirname(sys.executable), "py-spy")
@@ -46,11 +47,6 @@ def test_schema_refuses(valid):
 # Keys that mean the same in both, per thread and per frame.
 THREAD_KEYS = ["pid", "thread_id", "thread_name", "os_thread_id", "owns_gil", "active"]
 FRAME_KEYS = ["filename", "short_filename", "module", "line"]
-
-
-def kernel_name(pid, tid):
-    with open("/proc/{}/task/{}/comm".format(pid, tid)) as file:
-        return file.read().rstrip("\n")
 
 
 @pytest.mark.parametrize("program", ["threads.py", "callbacks.py"])

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from compare import python_frames
+from compare import kernel_name, python_frames
 from target import backtrace, probing, query
 
 SECRETS = {
@@ -262,9 +262,17 @@ def test_sources(start, python, tmp_path, source):
         subprocess.run(["gcore", "-o", path, str(target.pid)], check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
         path += ".{}".format(target.pid)
+
+    def told(of, sql):
+        """Rows in an order of their own.  A core keeps none of the kernel's names of threads: they are left out."""
+        rows = query(of, sql)
+        for row in rows if source == "core" else []:
+            if row.get("thread_name") and row["thread_name"] == kernel_name(target.pid, row["os_thread_id"]):
+                row["thread_name"] = None
+        return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
+
     for sql in SAME:
-        key = lambda row: json.dumps(row, sort_keys=True)  # noqa: E731
-        assert sorted(query(path, sql), key=key) == sorted(query(target.pid, sql), key=key)
+        assert told(path, sql) == told(target.pid, sql)
     environment = "SELECT * FROM system.environment"
     if source == "snapshot":
         assert "secrets" in refusal(path, environment, status=6)
