@@ -177,10 +177,14 @@ EXPORT const char *evaluation_fields(void)
                            flag_at(thread, PRB_OFF(layout, thread, use_tracing)));
         const char *record =
             here ? NULL : prb_evaluation_word(thread, PRB_OFF(layout, thread, cframe));
-        for (; record && at < (int)sizeof text;
-             record = prb_evaluation_word(record, PRB_OFF(layout, cframe, previous)))
+        while (record && at < (int)sizeof text) {
             at += snprintf(text + at, sizeof text - (size_t)at, " %d",
                            flag_at(record, PRB_OFF(layout, cframe, use_tracing)));
+            /* The one in the thread's state is the last: 3.10 leaves its previous unset. */
+            bool last = record >= thread && record < thread + PRB_OFF(layout, thread, size);
+            record =
+                last ? NULL : prb_evaluation_word(record, PRB_OFF(layout, cframe, previous));
+        }
         if (at < (int)sizeof text)
             at += snprintf(text + at, sizeof text - (size_t)at, "\n");
     }
