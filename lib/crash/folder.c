@@ -130,8 +130,8 @@ static void collect(DIR *dir, struct dumps *dumps)
             !PRB_GROW(dumps->items, dumps->count, dumps->cap))
             continue;
         struct dump *dump = &dumps->items[dumps->count++];
+        *dump = (struct dump){.bytes = (uint64_t)st.st_size};
         strcpy(dump->name, entry->d_name);
-        dump->bytes = (uint64_t)st.st_size;
         dumps->bytes += dump->bytes;
     }
 }
