@@ -86,14 +86,23 @@ void prb_evaluation_print(const struct prb_eval_result *result)
     prb_out_stream_end(&stream);
 }
 
-/* A program that never imported threading has no names for its threads. */
-static bool is_thread(const struct prb_thread *thread, pid_t pid, const char *word, uint64_t number)
+/* The Python thread that WORD names, or NULL. */
+static const struct prb_thread *find_thread(const struct prb_stacks *stacks, pid_t pid, const char *word,
+                                            uint64_t number)
 {
-    if (number)
-        return thread->thread_id == number || (uint64_t)thread->os_thread_id == number;
-    if (!thread->name)
-        return thread->os_thread_id == pid && strcmp(word, "MainThread") == 0;
-    return strcmp(thread->name, word) == 0;
+    const struct prb_thread *main_thread = NULL;
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        const struct prb_thread *thread = &stacks->threads[i];
+        if (!thread->thread_id)
+            continue;
+        if (number ? thread->thread_id == number || (uint64_t)thread->os_thread_id == number
+                   : thread->name && strcmp(thread->name, word) == 0)
+            return thread;
+        if (thread->os_thread_id == pid)
+            main_thread = thread;
+    }
+    /* A program that never imported threading has no names for its threads. */
+    return strcmp(word, "MainThread") == 0 ? main_thread : NULL;
 }
 
 bool prb_place_thread(struct prb_place *place, const char *word, struct prb_error *err)
@@ -111,15 +120,13 @@ bool prb_place_thread(struct prb_place *place, const char *word, struct prb_erro
     struct prb_stacks *stacks = target ? prb_stacks_take(target, NULL, err) : NULL;
     if (!stacks)
         return false;
-    for (size_t i = 0; i < stacks->thread_count; i++)
-        if (stacks->threads[i].thread_id &&
-            is_thread(&stacks->threads[i], place->pid, word, number)) {
-            place->thread = stacks->threads[i].thread_id;
-            return true;
-        }
-    return prb_cli_fail(err, PRB_NOT_FOUND,
-                        "`probing PID backtrace` shows the threads with their numbers and names",
-                        "process %d has no Python thread \"%.60s\"", (int)place->pid, word);
+    const struct prb_thread *thread = find_thread(stacks, place->pid, word, number);
+    if (!thread)
+        return prb_cli_fail(err, PRB_NOT_FOUND,
+                            "`probing PID backtrace` shows the threads with their numbers and names",
+                            "process %d has no Python thread \"%.60s\"", (int)place->pid, word);
+    place->thread = thread->thread_id;
+    return true;
 }
 
 bool prb_parse_frame(const struct prb_run *run, const char *text, unsigned *frame_out,

@@ -35,6 +35,18 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def thread_names(pid):
+    """The kernel's names of a process' threads; one that ends meanwhile is left out."""
+    names, folder = [], "/proc/{}/task/".format(pid)
+    for tid in os.listdir(folder):
+        try:
+            with open(folder + tid + "/comm") as comm:
+                names.append(comm.read().rstrip("\n"))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return names
+
+
 def wait_until(what, seconds=DEADLINE):
     until = time.monotonic() + seconds
     while not what():

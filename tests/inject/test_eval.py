@@ -10,7 +10,7 @@ import time
 import pytest
 
 import pythons
-from hard import built, connected, die_with_parent, wait_until
+from hard import built, connected, die_with_parent, thread_names, wait_until
 from target import probing
 from test_hostile import CANCEL, COMPLETE, DETACH, END, EVAL, FAILED, HELLO_MESSAGE, LIBRARY, PART, answer, field, message
 from torch_python import torch_python
@@ -537,12 +537,7 @@ def test_detach_takes_everything_out(python, probed):
     other = Client(one.path)
     assert other.detach().kind == END
     one.step("on")
-    threads = "/proc/{}/task".format(one.pid)
-
-    def names():
-        return [open(threads + "/" + tid + "/comm").read().strip() for tid in os.listdir(threads)]
-
-    wait_until(lambda: not any(name.startswith("probing") for name in names()))
+    wait_until(lambda: not any(name.startswith("probing") for name in thread_names(one.pid)))
     assert not os.path.exists(one.path)
     assert number
 

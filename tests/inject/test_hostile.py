@@ -94,8 +94,11 @@ class Probe:
         folder = "/proc/{}/".format(self.child.pid)
         names = []
         for tid in os.listdir(folder + "task"):
-            with open(folder + "task/" + tid + "/comm") as comm, open(folder + "task/" + tid + "/wchan") as wchan:
-                names.append(comm.read().strip() + " " + wchan.read())
+            try:
+                with open(folder + "task/" + tid + "/comm") as comm, open(folder + "task/" + tid + "/wchan") as wchan:
+                    names.append(comm.read().strip() + " " + wchan.read())
+            except (FileNotFoundError, ProcessLookupError):
+                pass
         return names, [os.readlink(folder + "fd/" + number) for number in os.listdir(folder + "fd")]
 
     def rss_mb(self):

@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+from hard import thread_names
+
 BUILD = os.path.join(os.environ["BUILDDIR"], ".libs")
 AUTO, THREAD, REMOTE_EXEC = range(3)
 SLEEPER = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.02)"
@@ -78,16 +80,6 @@ def detach(pid):
     library.prb_control_close(control)
 
 
-def comms(pid):
-    names = []
-    for tid in os.listdir("/proc/{}/task".format(pid)):
-        try:
-            names.append(open("/proc/{}/task/{}/comm".format(pid, tid)).read().strip())
-        except OSError:
-            pass
-    return names
-
-
 def state(pid):
     return re.search(r"^State:\s+(\S)", open("/proc/{}/status".format(pid)).read(), re.M).group(1)
 
@@ -137,16 +129,16 @@ def test_every_python(run, python):
     if python.container:
         pid = inner(pid)
     try:
-        threads = len(comms(pid))
+        threads = len(thread_names(pid))
         report = inject(pid)
         assert not report.already and not report.will_load_later and report.method == THREAD
         assert report.tid == pid and report.tries >= 1
         assert 0 < report.paused_us < 1e5 and report.paused_us < report.total_ms * 1e3
-        until(lambda: comms(pid).count("probing") == 1)
+        until(lambda: thread_names(pid).count("probing") == 1)
         again = inject(pid)
         assert again.already and again.tries == 0
         detach(pid)
-        until(lambda: len(comms(pid)) == threads)
+        until(lambda: len(thread_names(pid)) == threads)
         # The same copy begins again.
         assert not inject(pid).already
         mapped = [line for line in open("/proc/{}/maps".format(pid)) if "libprobe.so" in line]
@@ -190,7 +182,7 @@ def test_two_at_once(sleeper):
     for thread in threads:
         thread.join(DEADLINE)
     assert sorted(report.already for report in reports) == [False, True, True, True]
-    until(lambda: comms(sleeper).count("probing") == 1)
+    until(lambda: thread_names(sleeper).count("probing") == 1)
 
 
 BUSY = "print('ready', flush=True)\nwhile True: keep = [bytes(700 + 13 * i) for i in range(300)]"
@@ -202,7 +194,7 @@ def test_busy_single_thread(run):
     assert report.tid == pid
     ticks = int(open("/proc/{}/stat".format(pid)).read().rsplit(")", 1)[1].split()[11])
     until(lambda: int(open("/proc/{}/stat".format(pid)).read().rsplit(")", 1)[1].split()[11]) > ticks)
-    until(lambda: comms(pid).count("probing") == 1)
+    until(lambda: thread_names(pid).count("probing") == 1)
 
 
 NUMBERS = """
@@ -266,9 +258,9 @@ def test_stopped(sleeper):
     report = inject(sleeper)
     assert report.will_load_later
     until(lambda: state(sleeper) == "T")
-    assert "probing" not in comms(sleeper)
+    assert "probing" not in thread_names(sleeper)
     os.kill(sleeper, signal.SIGCONT)
-    until(lambda: "probing" in comms(sleeper))
+    until(lambda: "probing" in thread_names(sleeper))
     until(lambda: inject(sleeper).already)
 
 
@@ -290,7 +282,7 @@ def test_another_library(sleeper, test_library):
     maps = open("/proc/{}/maps".format(sleeper)).read()
     assert test_library in maps and "libprobe" not in maps
     # The thread that loaded it ends by itself; where processors are scarce that takes a moment.
-    until(lambda: "probing" not in comms(sleeper))
+    until(lambda: "probing" not in thread_names(sleeper))
 
 
 def test_a_library_that_cannot_be_loaded(sleeper, tmp_path, test_library):
