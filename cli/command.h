@@ -22,8 +22,8 @@ struct prb_option {
     char letter;      /* short form, or 0 */
     const char *name; /* long form */
     const char
-        *argument; /* NULL: a flag; "[SECONDS]": may be left out, then given as --name=… only */
-    const char *help;    /* one line, lower case, no final stop */
+        *argument;    /* NULL: a flag; "[SECONDS]": may be left out, then given as --name=… only */
+    const char *help; /* one line, lower case, no final stop */
     const char *choices; /* allowed arguments, separated by spaces; NULL: any */
 };
 

@@ -72,10 +72,11 @@ struct prb_inject_arch {
                       struct prb_stub_page *page, prb_addr page_addr, uint8_t *frame,
                       prb_addr frame_addr);
     /*
-     * Write to frame what rt_sigreturn(2) needs to put the thread back to where saved says, and into
-     * its system call again if it was in one, with that signal mask, and the extended state at
-     * extended_addr (changed as above).  code: what stands before its program counter.  Returns the
-     * bytes of frame.  NULL: the tracer's death in a call of the thread's is the thread's harm.
+     * Write to frame what rt_sigreturn(2) needs to put the thread back to where saved says, and
+     * into its system call again if it was in one, with that signal mask, and the extended state
+     * at extended_addr (changed as above).  code: what stands before its program counter.
+     * Returns the bytes of frame.  NULL: the tracer's death in a call of the thread's is the
+     * thread's harm.
      */
     size_t (*lifeline)(const uint64_t *saved, const uint8_t code[PRB_SYSCALL_BEFORE],
                        uint8_t *extended, size_t len, prb_addr extended_addr, uint64_t mask,

@@ -67,12 +67,21 @@ static const struct prb_waiting_call waits[] = {
 };
 
 static const int fragile[] = {
-    232 /* epoll_wait */, 281 /* epoll_pwait */,    441 /* epoll_pwait2 */,
-    65 /* semop */,       220 /* semtimedop */,     128 /* rt_sigtimedwait */,
-    208 /* io_getevents */, 333 /* io_pgetevents */,
+    232 /* epoll_wait */,
+    281 /* epoll_pwait */,
+    441 /* epoll_pwait2 */,
+    65 /* semop */,
+    220 /* semtimedop */,
+    128 /* rt_sigtimedwait */,
+    208 /* io_getevents */,
+    333 /* io_pgetevents */,
     /* of a socket that has a time limit */
-    0 /* read */,         45 /* recvfrom */,        47 /* recvmsg */,
-    299 /* recvmmsg */,   43 /* accept */,          288 /* accept4 */,
+    0 /* read */,
+    45 /* recvfrom */,
+    47 /* recvmsg */,
+    299 /* recvmmsg */,
+    43 /* accept */,
+    288 /* accept4 */,
 };
 
 /* uapi/linux/errno.h of the kernel: what a call that was interrupted returns, before the kernel
@@ -182,7 +191,8 @@ static int64_t number_in_code(const uint8_t *code)
 {
     int32_t number;
     memcpy(&number, code + 1, sizeof number);
-    return code[0] == 0xb8 && memcmp(code + 5, syscall_code, sizeof syscall_code) == 0 ? number : -1;
+    return code[0] == 0xb8 && memcmp(code + 5, syscall_code, sizeof syscall_code) == 0 ? number
+                                                                                       : -1;
 }
 
 static size_t lifeline(const uint64_t *saved, const uint8_t *code, uint8_t *extended, size_t len,
@@ -191,8 +201,8 @@ static size_t lifeline(const uint64_t *saved, const uint8_t *code, uint8_t *exte
     struct frame frame = make_frame(saved, extended, len, extended_addr);
     frame.mask = mask;
     if (restarts(saved)) {
-        /* rt_sigreturn(2) makes the kernel forget how far a call was that it would go on with: it is
-         * made anew, with its own number. */
+        /* rt_sigreturn(2) makes the kernel forget how far a call was that it would go on with:
+         * it is made anew, with its own number. */
         int64_t number = (int64_t)saved[ORIG_RAX];
         if (number == RESTART_SYSCALL && number_in_code(code) >= 0)
             number = number_in_code(code);

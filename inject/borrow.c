@@ -1,13 +1,15 @@
 /*
- * The stop: one thread is seized, interrupted, checked, given the stub's registers and let go, all
- * by ptrace(2) from a thread of our own (when that ends, the kernel lets go of whatever it holds).
+ * The stop: one thread is seized, interrupted, checked, given the stub's registers and let go,
+ * all by ptrace(2) from a thread of our own (when that ends, the kernel lets go of whatever it
+ * holds).
  *
- * Every stop is told from the others by its kind, as ptrace(2) lists them; only system call stops
- * are counted.  The saved registers are back after each remote call, so that from there the kernel
- * lets the thread go on in its own call, whatever happens to us.  The remote call itself returns, if
- * we are gone by then, to a frame of rt_sigreturn(2) below the thread's stack, as a signal handler
- * does, and so into its own call.  No traps: those would reset the program's handler of SIGTRAP.
- * Between the first stop and the last nothing is allocated or printed.
+ * Every stop is told from the others by its kind, as ptrace(2) lists them; only system call
+ * stops are counted.  The saved registers are back after each remote call, so that from there
+ * the kernel lets the thread go on in its own call, whatever happens to us.  The remote call
+ * itself returns, if we are gone by then, to a frame of rt_sigreturn(2) below the thread's
+ * stack, as a signal handler does, and so into its own call.  No traps: those would reset the
+ * program's handler of SIGTRAP. Between the first stop and the last nothing is allocated or
+ * printed.
  */
 #include <elf.h>
 #include <errno.h>
@@ -35,8 +37,9 @@
 #define SCRATCH_LEN (PRB_FRAME_MAX + PRB_XSTATE_MAX + STACK_LEN)
 #define MAPPED_LEN (2 * PRB_STUB_PAGE + SCRATCH_LEN)
 #define FIRST_STOP_NS 20000000 /* the thread did not stop: take another */
-#define LONGEST_STOP_NS 2000000000ll /* an honest one lasts some 0.1 ms, on a machine that has time */
-#define LOOK_NS 200000         /* for a stop, then we sleep for it */
+#define LONGEST_STOP_NS                                                                            \
+    2000000000ll       /* an honest one lasts some 0.1 ms, on a machine that has time */
+#define LOOK_NS 200000 /* for a stop, then we sleep for it */
 
 struct stop {
     struct prb_chooser *chooser;
@@ -50,8 +53,8 @@ struct stop {
     _Alignas(64) uint8_t extended[PRB_XSTATE_MAX];
     uint8_t frame[PRB_FRAME_MAX];
     uint8_t below[PRB_XSTATE_MAX]; /* the extended state, as it lies by the lifeline */
-    uint64_t mask;     /* of its signals */
-    prb_addr lifeline; /* the stack pointer with which a remote call finds back; 0: none */
+    uint64_t mask;                 /* of its signals */
+    prb_addr lifeline;   /* the stack pointer with which a remote call finds back; 0: none */
     bool apart;          /* we have another processor than the thread */
     uint64_t since;      /* it stands still */
     atomic_bool touched; /* it is stopped: what was begun is ended */
@@ -268,9 +271,9 @@ static bool signal_waits(const struct stop *stop)
 }
 
 /*
- * Whether our stop, and nothing else, ended a call in which no thread is stopped on purpose: it came
- * there since it was looked at, which takes some time on a machine with much to do.  It makes the
- * call anew, then, and does not notice (its time limit begins anew, too).
+ * Whether our stop, and nothing else, ended a call in which no thread is stopped on purpose: it
+ * came there since it was looked at, which takes some time on a machine with much to do.  It
+ * makes the call anew, then, and does not notice (its time limit begins anew, too).
  */
 static bool makes_it_anew(struct stop *stop)
 {
@@ -314,8 +317,9 @@ static enum prb_unfit judge(struct stop *stop)
 }
 
 /*
- * Where the remote call returns to when we die in the midst of it: the thread's own state, below its
- * stack's red zone, where the kernel puts as much for each signal handler.  False: there is no room.
+ * Where the remote call returns to when we die in the midst of it: the thread's own state, below
+ * its stack's red zone, where the kernel puts as much for each signal handler.  False: there is
+ * no room.
  */
 static bool throw_lifeline(struct stop *stop)
 {

@@ -1,8 +1,9 @@
 /*
- * The library's way into a target that does not see it: the memory file that the new thread made, or
- * a file in a folder of the target's root.  Whatever the target says of itself may be a lie: its
- * descriptor is taken as it is, with the rights it has (pidfd_getfd(2)), and written to only when it
- * is a fresh memory file; its folders are entered below its root and with its user's rights.
+ * The library's way into a target that does not see it: the memory file that the new thread
+ * made, or a file in a folder of the target's root.  Whatever the target says of itself may be a
+ * lie: its descriptor is taken as it is, with the rights it has (pidfd_getfd(2)), and written to
+ * only when it is a fresh memory file; its folders are entered below its root and with its
+ * user's rights.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -101,7 +102,8 @@ static uid_t root_there(struct prb_proc *proc)
     return read && first == 0 ? outside : 0;
 }
 
-/* Whether nobody but the target's user, and root, can put another file in the place of one there. */
+/* Whether nobody but the target's user, and root, can put another file in the place of one
+ * there. */
 static bool is_safe_folder(int folder, uid_t user, uid_t root)
 {
     struct stat info;

@@ -131,8 +131,9 @@ static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *ta
     return PRB_FIT;
 }
 
-/* A thread may have put filters on itself alone, seccomp(2): it could be killed for what it does for
- * us, and the thread that it makes has them, too.  Those of the main thread were judged before. */
+/* A thread may have put filters on itself alone, seccomp(2): it could be killed for what it does
+ * for us, and the thread that it makes has them, too.  Those of the main thread were judged
+ * before. */
 static bool is_confined(struct prb_chooser *chooser, pid_t tid)
 {
     pid_t pid = prb_proc_pid(chooser->proc);

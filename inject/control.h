@@ -25,8 +25,8 @@ PRB_API int prb_control_fd(const struct prb_control *control);
 PRB_API pid_t prb_control_pid(const struct prb_control *control);
 /* Whether a process has a probe that listens, without connecting. */
 PRB_API bool prb_control_present(pid_t pid);
-/* The same by what /proc says alone, for lists: no file of the process is touched, whose file system
- * may never answer.  True also where another user's socket bears that name. */
+/* The same by what /proc says alone, for lists: no file of the process is touched, whose file
+ * system may never answer.  True also where another user's socket bears that name. */
 PRB_API bool prb_control_seen(pid_t pid);
 
 enum prb_eval_mode {

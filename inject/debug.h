@@ -12,7 +12,8 @@ struct prb_debug;
 struct prb_bytecode;
 
 struct prb_debug_options {
-    /* An event, JSON text {"event": name, "body": {...}}, on a thread of ours; never two at once. */
+    /* An event, JSON text {"event": name, "body": {...}}, on a thread of ours; never two at
+     * once. */
     void (*event)(void *context, const char *text, size_t len);
     /* The session ended by itself: err GONE (the target), BUSY is never told here. */
     void (*ended)(void *context, const struct prb_error *err);
@@ -27,7 +28,7 @@ PRB_API struct prb_debug *prb_debug_open(pid_t pid, const struct prb_debug_optio
 PRB_API void prb_debug_close(struct prb_debug *debug);
 
 struct prb_debug_call {
-    const char *method; /* of inject/probe/debug/methods.def */
+    const char *method;    /* of inject/probe/debug/methods.def */
     const char *arguments; /* JSON text */
     size_t arguments_len;
     pid_t thread;       /* that runs it, when it is parked; 0: any */
@@ -37,7 +38,8 @@ struct prb_debug_call {
     void *context;
 };
 /* From any thread, several at a time.  *result_out: JSON text, freed by the caller. */
-PRB_API bool prb_debug_call(struct prb_debug *debug, const struct prb_debug_call *call, char **result_out,
-                            size_t *len_out, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API bool prb_debug_call(struct prb_debug *debug, const struct prb_debug_call *call,
+                            char **result_out, size_t *len_out,
+                            struct prb_error *err) PRB_MUST_CHECK;
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * The connection of a debug session: what debug.c (the session, its calls) and debug_link.c (what is
- * sent, what comes) share.
+ * The connection of a debug session: what debug.c (the session, its calls) and debug_link.c
+ * (what is sent, what comes) share.
  *
- * THREADS.  The reader takes messages apart: answers go to the waiter of their request, events into a
- * queue.  The teller hands events on, so that who handles one may make a call.  Callers wait on a
+ * THREADS.  The reader takes messages apart: answers go to the waiter of their request, events
+ * into a
+ * queue.  The teller hands events on, so that who handles one may make a call.  Callers wait on
+ * a
  * condition of their own, so that an answer wakes one thread.
  */
 #ifndef PRB_INJECT_DEBUG_LINK_H
@@ -40,11 +42,11 @@ struct prb_debug {
     bool reads, tells; /* the threads run */
     pthread_mutex_t sending;
 
-    pthread_mutex_t lock;    /* of what follows */
-    pthread_cond_t changed;  /* began, over */
-    pthread_cond_t events;   /* the queue, closing */
-    uint32_t last;           /* request number */
-    uint32_t session;        /* DEBUG's */
+    pthread_mutex_t lock;   /* of what follows */
+    pthread_cond_t changed; /* began, over */
+    pthread_cond_t events;  /* the queue, closing */
+    uint32_t last;          /* request number */
+    uint32_t session;       /* DEBUG's */
     struct prb_debug_waiter *waiters;
     bool began, over, closing;
     struct prb_error end; /* why over */

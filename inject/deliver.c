@@ -132,8 +132,8 @@ static bool all_defined(struct prb_elf *library, struct prb_elf *libc, char *out
         uint64_t aux_at = at + need.vn_aux;
         const char *file = prb_elf_string(library, &versions.names, need.vn_file);
         bool of_libc = file && prb_path_is(file, "libc.so.6");
-        for (int k = 0; of_libc && k < need.vn_cnt && record_at(&versions, aux_at, &aux, sizeof aux);
-             k++) {
+        for (int k = 0;
+             of_libc && k < need.vn_cnt && record_at(&versions, aux_at, &aux, sizeof aux); k++) {
             const char *version = prb_elf_string(library, &versions.names, aux.vna_name);
             if (version && !defines(libc, version)) {
                 snprintf(out, size, "%s", version);
@@ -366,7 +366,8 @@ static bool judge(const struct prb_delivery *delivery, const struct prb_stub_pag
     return true;
 }
 
-static bool overdue(const struct prb_stub_page *page, pid_t pid, bool carried, struct prb_error *err)
+static bool overdue(const struct prb_stub_page *page, pid_t pid, bool carried,
+                    struct prb_error *err)
 {
     if (page->step == 0)
         prb_fail(err, PRB_TIMEOUT, "the thread that was chosen in process %d has not run yet",
@@ -395,8 +396,8 @@ static bool lied(pid_t pid, struct prb_error *err)
 
 /* ---- the end ---- */
 
-/* Whether the borrowed thread is out of the stub for certain: it sleeps elsewhere, or the signal mask
- * that it had there is gone, which rt_sigreturn(2) takes away together with the registers. */
+/* Whether the borrowed thread is out of the stub for certain: it sleeps elsewhere, or the signal
+ * mask that it had there is gone, which rt_sigreturn(2) takes away together with the registers. */
 static bool has_left(struct prb_proc *proc, const struct prb_borrowed *borrowed, uint64_t mask)
 {
     char name[48];

@@ -1,7 +1,8 @@
 /*
- * Getting in: one parked thread of the target is sent through a stub that makes a new thread, and that
- * thread loads a library (the probe).  Nothing else of the target is stopped or overwritten.
- * Method and measurements: inject/README part of the tree's README, "How it gets in".
+ * Getting in: one parked thread of the target is sent through a stub that makes a new thread,
+ * and that thread loads a library (the probe).  Nothing else of the target is stopped or
+ * overwritten. Method and measurements: inject/README part of the tree's README, "How it gets
+ * in".
  */
 #ifndef PRB_INJECT_INJECT_H
 #define PRB_INJECT_INJECT_H
@@ -16,27 +17,30 @@ enum prb_inject_method {
 
 struct prb_inject_options {
     enum prb_inject_method method;
-    const char *library; /* --dll; NULL: libprobe.so beside libprobing.so or in the package */
+    const char *library;  /* --dll; NULL: libprobe.so beside libprobing.so or in the package */
     const char *settings; /* lines "key=value" for the probe, or NULL */
-    bool force;          /* although the target is no Python */
-    double wait;         /* s for a safe thread; 0: 2 */
+    bool force;           /* although the target is no Python */
+    double wait;          /* s for a safe thread; 0: 2 */
 };
 
 struct prb_inject_report {
-    bool already;            /* a probe was there; nothing was done but a handshake */
-    bool will_load_later;    /* the target is stopped: it loads when it goes on */
+    bool already;         /* a probe was there; nothing was done but a handshake */
+    bool will_load_later; /* the target is stopped: it loads when it goes on */
     enum prb_inject_method method;
     double total_ms;
     double paused_us; /* from the thread's stop until it goes back to its own call */
-    pid_t tid;               /* the thread that was paused, in the caller's pid namespace; 0: none */
+    /* the thread that was paused, in the caller's pid namespace; 0: none */
+    pid_t tid;
     unsigned tries;
 };
 
-/* The path of libprobe.so that prb_inject takes by itself; for `launch` (LD_PRELOAD).  NOT_FOUND. */
+/* The path of libprobe.so that prb_inject takes by itself; for `launch` (LD_PRELOAD).
+ * NOT_FOUND. */
 PRB_API bool prb_inject_library(char *path, size_t size, struct prb_error *err);
 
-/* Load it.  Every refusal comes before the target is touched: one cause in err->text, one remedy. */
-PRB_API bool prb_inject(pid_t pid, const struct prb_inject_options *options, struct prb_inject_report *report,
-                        struct prb_error *err);
+/* Load it.  Every refusal comes before the target is touched: one cause in err->text, one
+ * remedy. */
+PRB_API bool prb_inject(pid_t pid, const struct prb_inject_options *options,
+                        struct prb_inject_report *report, struct prb_error *err);
 
 #endif

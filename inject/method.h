@@ -1,8 +1,8 @@
 /*
- * The steps of method I, each in a file of its own, and what they hand on:
- * preflight.c and seccomp*.c (may it be?), places.c (addresses of the target's functions, and of those that a
- * borrowed thread must not be in), choose.c and stack.c (a thread), borrow.c (the stop), deliver.c
- * and carry.c (the library's way in, and the wait), inject.c (their order).
+ * The steps of method I, each in a file of its own, and what they hand on: preflight.c and
+ * seccomp*.c (may it be?), places.c (addresses of the target's functions, and of those that a
+ * borrowed thread must not be in), choose.c and stack.c (a thread), borrow.c (the stop),
+ * deliver.c and carry.c (the library's way in, and the wait), inject.c (their order).
  */
 #ifndef PRB_INJECT_METHOD_H
 #define PRB_INJECT_METHOD_H
@@ -140,8 +140,8 @@ void prb_choose_explain(const struct prb_chooser *chooser, char *out, size_t siz
 /* ---- borrow.c ---- */
 
 struct prb_borrowed {
-    prb_addr base;      /* of what was mapped: the code, the page, scratch memory; 0: nothing yet */
-    size_t len;         /* of it */
+    prb_addr base; /* of what was mapped: the code, the page, scratch memory; 0: nothing yet */
+    size_t len;    /* of it */
     pid_t tid;
     bool by_frame;      /* it goes back by rt_sigreturn(2), which takes its signal mask back, too */
     bool given;         /* a thread runs the stub now, or will when the target goes on */
@@ -194,8 +194,8 @@ bool prb_fill_memory_file(const struct prb_delivery *delivery, struct prb_proc *
 /* A file in the target's root, with its user's rights, that he alone may read. */
 struct prb_file_there {
     bool made;
-    int folder;     /* it is removed through this, wherever the folder's path leads by then */
-    dev_t device;   /* what we made: the target may put another in its place */
+    int folder;   /* it is removed through this, wherever the folder's path leads by then */
+    dev_t device; /* what we made: the target may put another in its place */
     ino_t inode;
     char name[64];  /* in the folder */
     char path[128]; /* as the target sees it */

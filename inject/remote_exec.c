@@ -136,8 +136,9 @@ static bool put_files(struct door *door, const struct prb_delivery *delivery,
                       struct prb_error *err)
 {
     struct prb_proc *proc = door->proc;
-    bool good = delivery->path[0] || prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so",
-                                                    delivery->bytes, delivery->len, &files->library);
+    bool good =
+        delivery->path[0] || prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so",
+                                            delivery->bytes, delivery->len, &files->library);
     good = good && prb_file_there(proc, ".answer", "", 0, &files->answer);
     const char *library = delivery->path[0] ? delivery->path : files->library.path;
     PRB_AUTO_FREE char *text =

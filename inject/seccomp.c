@@ -1,7 +1,7 @@
 /*
- * Whether a seccomp filter lets a library in, seccomp(2).  /proc tells how many filters a process
- * has, and neither since when nor what they do: that is followed from its ancestors, and where these
- * do not tell, asked of the filters (seccomp_filter.c).
+ * Whether a seccomp filter lets a library in, seccomp(2).  /proc tells how many filters a
+ * process has, and neither since when nor what they do: that is followed from its ancestors, and
+ * where these do not tell, asked of the filters (seccomp_filter.c).
  */
 #include <stdio.h>
 #include <string.h>

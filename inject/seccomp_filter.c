@@ -170,7 +170,7 @@ static uint32_t answer(const struct program *filter, const struct seccomp_data *
             a = calculate(BPF_OP(step->code), a, b);
             break;
         case BPF_JMP:
-            at += BPF_OP(step->code) == BPF_JA             ? k
+            at += BPF_OP(step->code) == BPF_JA      ? k
                   : jumps(BPF_OP(step->code), a, b) ? step->jt
                                                     : step->jf;
             break;
@@ -216,8 +216,8 @@ static void read_filters(struct reading *reading)
             return;
         }
         struct program *program = &reading->programs[i];
-        if (ptrace(PTRACE_SECCOMP_GET_FILTER, reading->tid, (void *)(uintptr_t)i,
-                   program->steps) != n)
+        if (ptrace(PTRACE_SECCOMP_GET_FILTER, reading->tid, (void *)(uintptr_t)i, program->steps) !=
+            n)
             return;
         program->count = (unsigned)n;
         reading->count = i + 1;
@@ -245,7 +245,8 @@ static void *stop_and_read(void *context)
     return NULL;
 }
 
-/* Of a pipe or a terminal: other files may end it (signal(7): sockets with a time limit, inotify). */
+/* Of a pipe or a terminal: other files may end it (signal(7): sockets with a time limit,
+ * inotify). */
 static bool reads_on(pid_t pid, uint64_t descriptor)
 {
     char path[64], link[16] = "";

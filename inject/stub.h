@@ -1,7 +1,7 @@
 /*
- * The page that the tracer, the stub and the new thread share: what to call and with what, how far
- * it went, and what came of it.  The stub's code lies in the page before it.  Included by the stubs'
- * assembly, too, which takes the offsets from here.
+ * The page that the tracer, the stub and the new thread share: what to call and with what, how
+ * far it went, and what came of it.  The stub's code lies in the page before it.  Included by
+ * the stubs' assembly, too, which takes the offsets from here.
  */
 #ifndef PRB_INJECT_STUB_H
 #define PRB_INJECT_STUB_H
@@ -56,7 +56,7 @@
 
 /* go: the tracer */
 #define PRB_STUB_PATH_IS_THERE 1 /* in path, to be opened */
-#define PRB_STUB_OVER 2          /* the outcome was read, and the borrowed thread is far from here */
+#define PRB_STUB_OVER 2 /* the outcome was read, and the borrowed thread is far from here */
 
 /* step: the borrowed thread */
 #define PRB_STUB_CALLING 1  /* it runs the stub */

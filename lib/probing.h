@@ -1,12 +1,13 @@
 /*
  * probing.h: see inside a live Python process, a core file or a snapshot of one.
  *
- * The only installed header.  Handles are opaque; results are plain structs that own their strings and are freed as
- * a whole.  Conventions: fallible functions return bool or a pointer (true, non-NULL: success), results come last
- * and are written only on success, then the caller's struct prb_error, which may be NULL.  Returned const pointers
- * are borrowed from the handle or result named beside them.  All strings are UTF-8.  Nothing here prints, exits, or
- * runs code in the target; nothing stops the target unless an option says so.
- * One handle serves one thread at a time; different handles are independent.
+ * The only installed header.  Handles are opaque; results are plain structs that own their
+ * strings and are freed as a whole.  Conventions: fallible functions return bool or a pointer
+ * (true, non-NULL: success), results come last and are written only on success, then the
+ * caller's struct prb_error, which may be NULL.  Returned const pointers are borrowed from the
+ * handle or result named beside them.  All strings are UTF-8.  Nothing here prints, exits, or
+ * runs code in the target; nothing stops the target unless an option says so. One handle serves
+ * one thread at a time; different handles are independent.
  */
 #ifndef PROBING_H
 #define PROBING_H
@@ -31,20 +32,20 @@ typedef uint64_t prb_addr;
 /* code, its name in output, exit status of the command line */
 #define PRB_CODES(CODE)                                                                            \
     CODE(OK, "ok", 0)                                                                              \
-    CODE(USAGE, "usage", 2)              /* the call or command line is wrong */                   \
-    CODE(NOT_FOUND, "not found", 3)      /* no such process, file, table, thread */                \
-    CODE(NOT_PYTHON, "not python", 4)    /* a process, but no CPython in it */                     \
-    CODE(PERMISSION, "permission", 5)    /* the kernel refuses */                                  \
-    CODE(UNSUPPORTED, "unsupported", 6)  /* an interpreter or processor we do not know */          \
-    CODE(GONE, "gone", 7)                /* the target ended, or became another program */         \
-    CODE(CORRUPT, "corrupt", 8)          /* the target's bytes or a file contradict themselves */  \
-    CODE(QUERY, "query", 9)              /* wrong SQL */                                           \
-    CODE(FAULT, "fault", 10)             /* an address that cannot be read */                      \
-    CODE(IO, "io", 11)                   /* a file or system call failed */                        \
+    CODE(USAGE, "usage", 2)             /* the call or command line is wrong */                    \
+    CODE(NOT_FOUND, "not found", 3)     /* no such process, file, table, thread */                 \
+    CODE(NOT_PYTHON, "not python", 4)   /* a process, but no CPython in it */                      \
+    CODE(PERMISSION, "permission", 5)   /* the kernel refuses */                                   \
+    CODE(UNSUPPORTED, "unsupported", 6) /* an interpreter or processor we do not know */           \
+    CODE(GONE, "gone", 7)               /* the target ended, or became another program */          \
+    CODE(CORRUPT, "corrupt", 8)         /* the target's bytes or a file contradict themselves */   \
+    CODE(QUERY, "query", 9)             /* wrong SQL */                                            \
+    CODE(FAULT, "fault", 10)            /* an address that cannot be read */                       \
+    CODE(IO, "io", 11)                  /* a file or system call failed */                         \
     CODE(NOMEM, "out of memory", 12)                                                               \
-    CODE(TIMEOUT, "timeout", 13)         /* a bound was reached */                                 \
-    CODE(BUSY, "busy", 14)               /* somebody else holds it: another tracer */              \
-    CODE(INTERNAL, "internal", 70)       /* our mistake */
+    CODE(TIMEOUT, "timeout", 13)   /* a bound was reached */                                       \
+    CODE(BUSY, "busy", 14)         /* somebody else holds it: another tracer */                    \
+    CODE(INTERNAL, "internal", 70) /* our mistake */
 
 enum prb_code {
 #define CODE(name, text, exit_code) PRB_##name,
@@ -66,25 +67,28 @@ PRB_API const char *prb_code_name(enum prb_code code);
 PRB_API int prb_code_exit(enum prb_code code);
 /* "0.1.0".  Never freed. */
 PRB_API const char *prb_version(void);
-/* Of count names the one that a mistyped name was meant to be, or of which it is the beginning; NULL: none is near. */
+/* Of count names the one that a mistyped name was meant to be, or of which it is the beginning;
+ * NULL: none is near. */
 PRB_API const char *prb_nearest(const char *name, const char *const *names, size_t count);
 
 /* ---- processes ---- */
 
 /* A Python process of this machine, as /proc shows it without attaching. */
 struct prb_process {
-    pid_t pid, ppid;       /* in the caller's pid namespace */
+    pid_t pid, ppid; /* in the caller's pid namespace */
     uid_t uid;
-    const char *name;      /* comm */
-    const char *command;   /* arguments joined by spaces */
-    const char *python;    /* version such as "3.11.7" or "3.11", NULL when not found without reading memory */
-    const char *executable;/* path as the process sees it, or NULL when it may not be read */
-    double started;        /* seconds since the epoch */
+    const char *name;    /* comm */
+    const char *command; /* arguments joined by spaces */
+    /* version such as "3.11.7" or "3.11", NULL when not found without reading memory */
+    const char *python;
+    const char *executable; /* path as the process sees it, or NULL when it may not be read */
+    double started;         /* seconds since the epoch */
     int threads;
-    int64_t rss;           /* bytes */
-    double cpu;            /* seconds of processor time used so far, user and system */
-    int rank, local_rank, world_size; /* from RANK, LOCAL_RANK, WORLD_SIZE or their likes in its environment; -1: unset */
-    bool has_probe;        /* libprobe.so is mapped */
+    int64_t rss; /* bytes */
+    double cpu;  /* seconds of processor time used so far, user and system */
+    /* from RANK, LOCAL_RANK, WORLD_SIZE or their likes in its environment; -1: unset */
+    int rank, local_rank, world_size;
+    bool has_probe; /* libprobe.so is mapped */
 };
 
 struct prb_process_list {
@@ -113,33 +117,38 @@ struct prb_target_options {
 };
 
 /*
- * Open a target.  spec: a pid; the path of a core or snapshot file; a unique part of a running Python's command line.
- * options may be NULL.
- * Errors: NOT_FOUND, NOT_PYTHON (names Python children), PERMISSION (says which rule refused), UNSUPPORTED, CORRUPT,
- * USAGE (the part is not unique: lists the matches).  The remedy is filled.
+ * Open a target.  spec: a pid; the path of a core or snapshot file; a unique part of a running
+ * Python's command line. options may be NULL. Errors: NOT_FOUND, NOT_PYTHON (names Python
+ * children), PERMISSION (says which rule refused), UNSUPPORTED, CORRUPT, USAGE (the part is not
+ * unique: lists the matches).  The remedy is filled.
  */
-PRB_API struct prb_target *prb_target_open(const char *spec, const struct prb_target_options *options,
+PRB_API struct prb_target *prb_target_open(const char *spec,
+                                           const struct prb_target_options *options,
                                            struct prb_error *err) PRB_MUST_CHECK;
 /* The same for a process; name part only (what -n means). */
 PRB_API struct prb_target *prb_target_open_pid(pid_t pid, struct prb_error *err) PRB_MUST_CHECK;
-PRB_API struct prb_target *prb_target_open_name(const char *part, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API struct prb_target *prb_target_open_name(const char *part,
+                                                struct prb_error *err) PRB_MUST_CHECK;
 
 /* What a debugger has: a process whose threads it stopped, or a core that it opened. */
 struct prb_debugger {
     pid_t pid;        /* the process, in the caller's pid namespace; 0: a core is meant */
     const char *core; /* the path of a core or snapshot, or NULL */
     void *context;    /* for the functions, each of which may be NULL */
-    /* Copy len bytes at addr as the program has them, without breakpoints; returns how many came, from the first on. */
+    /* Copy len bytes at addr as the program has them, without breakpoints; returns how many
+     * came, from the first on. */
     size_t (*read)(void *context, prb_addr addr, void *buf, size_t len);
-    /* Values of count registers of a stopped thread, named as the processor's manual does; false: not to be had.  NULL:
-     * where the caller is the tracer, ptrace(2) tells the kernel's. */
-    bool (*registers)(void *context, pid_t tid, const char *const *names, size_t count, uint64_t *values);
+    /* Values of count registers of a stopped thread, named as the processor's manual does;
+     * false: not to be had.  NULL: where the caller is the tracer, ptrace(2) tells the kernel's. */
+    bool (*registers)(void *context, pid_t tid, const char *const *names, size_t count,
+                      uint64_t *values);
 };
 
 /*
- * The same through a debugger that holds the process: nothing is stopped or let go by us, and all threads are taken to
- * stand still until the target is closed: close it before they go on.  Its functions are called in the caller's thread,
- * also by later calls with this target.  The strings of debugger and options are copied.
+ * The same through a debugger that holds the process: nothing is stopped or let go by us, and
+ * all threads are taken to stand still until the target is closed: close it before they go on.
+ * Its functions are called in the caller's thread, also by later calls with this target.  The
+ * strings of debugger and options are copied.
  */
 PRB_API struct prb_target *prb_target_open_debugger(const struct prb_debugger *debugger,
                                                     const struct prb_target_options *options,
@@ -151,11 +160,12 @@ struct prb_target_info {
     pid_t pid;           /* in the caller's pid namespace; of a core, as it was */
     const char *command; /* arguments joined by spaces, or NULL */
     const char *executable;
-    const char *python;  /* "3.11.7", with "+jit", "t" (free-threaded) marks: "3.14.0t" */
-    const char *layout;  /* one line: which offsets serve and how they were checked */
-    double time;         /* seconds since the epoch: when a core or snapshot was taken; 0 for a live one */
-    int signal;          /* of a core: the signal that ended it; 0: none, or not told */
-    pid_t signalled;     /* the thread that the signal came to; 0: not known */
+    const char *python; /* "3.11.7", with "+jit", "t" (free-threaded) marks: "3.14.0t" */
+    const char *layout; /* one line: which offsets serve and how they were checked */
+    /* seconds since the epoch: when a core or snapshot was taken; 0 for a live one */
+    double time;
+    int signal;      /* of a core: the signal that ended it; 0: none, or not told */
+    pid_t signalled; /* the thread that the signal came to; 0: not known */
 };
 
 /* Borrowed from the target. */
@@ -167,89 +177,99 @@ enum prb_frame_kind {
     PRB_FRAME_PYTHON,
     PRB_FRAME_NATIVE,
     PRB_FRAME_BROKEN, /* not a frame: the walk ended here, name says why */
-    PRB_FRAME_TASK,   /* not a frame: those above are of the asyncio task name (prb_stacks_add_tasks) */
+    /* not a frame: those above are of the asyncio task name (prb_stacks_add_tasks) */
+    PRB_FRAME_TASK,
 };
 
 enum prb_gil_state { PRB_GIL_NONE, PRB_GIL_WAITING, PRB_GIL_HOLDING };
 
 struct prb_local {
     const char *name;
-    const char *repr;  /* see prb_value_limits */
-    const char *type;  /* qualified name of its type, such as "torch.nn.parameter.Parameter" */
-    prb_addr addr;     /* the object; 0 when unset */
-    bool arg;          /* an argument of the function */
+    const char *repr; /* see prb_value_limits */
+    const char *type; /* qualified name of its type, such as "torch.nn.parameter.Parameter" */
+    prb_addr addr;    /* the object; 0 when unset */
+    bool arg;         /* an argument of the function */
 };
 
 struct prb_frame {
     enum prb_frame_kind kind;
-    const char *name;      /* co_name, or the demangled symbol, or "0x7f…" */
-    const char *qualname;  /* co_qualname (3.11+), else as name */
-    const char *filename;  /* co_filename, or the source file of native code, or NULL */
-    const char *short_filename; /* the same without the part that is a folder of sys.path, or NULL */
-    const char *module;    /* native: path of the mapped file; Python: NULL */
-    int line, column, end_line, end_column; /* current position; line 0: unknown; columns from 0 as co_positions(), -1: unknown */
-    int first_line;        /* of the function */
-    prb_addr addr;         /* of the frame object (Python) or the canonical frame address (native) */
-    prb_addr code;         /* of the code object, or the program counter (native) */
-    int instruction;       /* offset of the current instruction in its code, bytes; -1: unknown */
-    bool is_entry;         /* the outermost frame of one call of the evaluator from C */
-    bool is_shim_entry;    /* a shim frame stands above it (3.12+) */
-    bool guessed;          /* found among the stack's words, without unwind information */
-    prb_addr globals;      /* with locals: the dict of the function's module; 0: unknown */
+    const char *name;     /* co_name, or the demangled symbol, or "0x7f…" */
+    const char *qualname; /* co_qualname (3.11+), else as name */
+    const char *filename; /* co_filename, or the source file of native code, or NULL */
+    /* the same without the part that is a folder of sys.path, or NULL */
+    const char *short_filename;
+    const char *module; /* native: path of the mapped file; Python: NULL */
+    /* current position; line 0: unknown; columns from 0 as co_positions(), -1: unknown */
+    int line, column, end_line, end_column;
+    int first_line; /* of the function */
+    /* of the frame object (Python) or the canonical frame address (native) */
+    prb_addr addr;
+    prb_addr code;      /* of the code object, or the program counter (native) */
+    int instruction;    /* offset of the current instruction in its code, bytes; -1: unknown */
+    bool is_entry;      /* the outermost frame of one call of the evaluator from C */
+    bool is_shim_entry; /* a shim frame stands above it (3.12+) */
+    bool guessed;       /* found among the stack's words, without unwind information */
+    prb_addr globals;   /* with locals: the dict of the function's module; 0: unknown */
     struct prb_local *locals; /* NULL unless asked */
     size_t local_count;
 };
 
 struct prb_thread {
-    int64_t interpreter;   /* id; -1: a native thread without Python */
-    uint64_t thread_id;    /* threading.get_ident(): the pthread's address; 0: none */
-    pid_t os_thread_id;    /* in the caller's pid namespace; 0: unknown */
-    const char *name;      /* threading.Thread.name, else the kernel's name, or NULL (cores keep none of theirs) */
-    const char *comm;      /* the kernel's name, or NULL */
-    char os_state;         /* letter of /proc/PID/task/TID/stat, or 0 */
-    bool active;           /* running, or holding the GIL */
+    int64_t interpreter; /* id; -1: a native thread without Python */
+    uint64_t thread_id;  /* threading.get_ident(): the pthread's address; 0: none */
+    pid_t os_thread_id;  /* in the caller's pid namespace; 0: unknown */
+    /* threading.Thread.name, else the kernel's name, or NULL (cores keep none of theirs) */
+    const char *name;
+    const char *comm; /* the kernel's name, or NULL */
+    char os_state;    /* letter of /proc/PID/task/TID/stat, or 0 */
+    bool active;      /* running, or holding the GIL */
     enum prb_gil_state gil;
-    bool gc;               /* collecting garbage now */
-    bool unstable;         /* two equal readings were not had: the stack may mix two moments */
-    bool has_python;       /* has a Python thread state */
-    bool raised;           /* it stands in our hook for an exception that nobody handled; its frames are those where that was
-                            * raised, with the locals they had */
+    bool gc;         /* collecting garbage now */
+    bool unstable;   /* two equal readings were not had: the stack may mix two moments */
+    bool has_python; /* has a Python thread state */
+    /* it stands in our hook for an exception that nobody handled; its frames are those where
+     * that was raised, with the locals they had */
+    bool raised;
     struct prb_frame *frames; /* innermost first */
     size_t frame_count;
 };
 
 struct prb_stacks {
-    double time;           /* seconds since the epoch */
+    double time;                   /* seconds since the epoch */
     struct prb_target_info target; /* strings belong to this result */
     struct prb_thread *threads;
     size_t thread_count;
     uint64_t tries, rejected; /* readings of single threads, and how many of them did not agree */
-    double longest_stop;   /* seconds that one thread was stopped at the most; 0: none was */
-    const char *warning;   /* something that was left out, or NULL */
+    double longest_stop;      /* seconds that one thread was stopped at the most; 0: none was */
+    const char *warning;      /* something that was left out, or NULL */
 };
 
 struct prb_stack_options {
-    bool native;            /* native frames, and threads without Python */
+    bool native; /* native frames, and threads without Python */
     bool locals;
-    bool all_interpreters;  /* else the main one's threads only */
-    bool stop;              /* stop the Python threads while reading */
-    bool untouched;         /* native: never stop any thread, so that those which run have no native frames */
-    uint64_t only_thread;   /* os_thread_id or thread_id; 0: all */
-    bool source_lines;      /* native: file and line from debug information (slower) */
-    bool python_only;       /* native: without the threads that have no Python */
-    size_t repr_limit;      /* characters of one value; 0: the default, 4,096 */
+    bool all_interpreters; /* else the main one's threads only */
+    bool stop;             /* stop the Python threads while reading */
+    /* native: never stop any thread, so that those which run have no native frames */
+    bool untouched;
+    uint64_t only_thread; /* os_thread_id or thread_id; 0: all */
+    bool source_lines;    /* native: file and line from debug information (slower) */
+    bool python_only;     /* native: without the threads that have no Python */
+    size_t repr_limit;    /* characters of one value; 0: the default, 4,096 */
 };
 
-/* options may be NULL.  A thread whose walk breaks gives the good frames and one of kind BROKEN.  Free with prb_stacks_free. */
-PRB_API struct prb_stacks *prb_stacks_take(struct prb_target *target, const struct prb_stack_options *options,
+/* options may be NULL.  A thread whose walk breaks gives the good frames and one of kind BROKEN.
+ * Free with prb_stacks_free. */
+PRB_API struct prb_stacks *prb_stacks_take(struct prb_target *target,
+                                           const struct prb_stack_options *options,
                                            struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_stacks_free(struct prb_stacks *stacks);
-/* Who holds the GIL of a live process, for people: `thread 12 "loader" at f (train.py:3) in poll`, cut to size; "": nobody
- * does, by now.  False: it cannot be read. */
+/* Who holds the GIL of a live process, for people: `thread 12 "loader" at f (train.py:3) in
+ * poll`, cut to size; "": nobody does, by now.  False: it cannot be read. */
 PRB_API bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error *err);
 
 /* JSON text of schema share/probing/backtrace.schema.json; the caller frees it. */
-PRB_API char *prb_stacks_json(const struct prb_stacks *stacks, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API char *prb_stacks_json(const struct prb_stacks *stacks,
+                              struct prb_error *err) PRB_MUST_CHECK;
 
 /* Threads with the same stack (same functions, files and lines of all frames, and kinds). */
 struct prb_stack_group {
@@ -261,7 +281,8 @@ struct prb_stack_groups {
     size_t count;
 };
 /* Free with prb_stack_groups_free; NULL: NOMEM. */
-PRB_API struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks,
+                                                  struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_stack_groups_free(struct prb_stack_groups *groups);
 
 /* ---- asyncio ---- */
@@ -274,62 +295,76 @@ enum prb_async_state {
 
 /* A task of asyncio that is not done. */
 struct prb_async_task {
-    prb_addr id;            /* of the object, as id() gives it */
-    const char *name;       /* Task.get_name(), or NULL (3.7 has none) */
-    const char *coroutine;  /* qualified name of its coroutine's function, or NULL */
+    prb_addr id;           /* of the object, as id() gives it */
+    const char *name;      /* Task.get_name(), or NULL (3.7 has none) */
+    const char *coroutine; /* qualified name of its coroutine's function, or NULL */
     enum prb_async_state state;
-    int64_t cancels;        /* requests to cancel it that are on their way (3.11+: Task.cancelling()) */
-    const char *waits_for;  /* class of the future that it waits for, such as "Task"; NULL: it does not wait */
-    bool unstable;          /* two equal readings were not had */
+    /* requests to cancel it that are on their way (3.11+: Task.cancelling()) */
+    int64_t cancels;
+    /* class of the future that it waits for, such as "Task"; NULL: it does not wait */
+    const char *waits_for;
+    bool unstable; /* two equal readings were not had */
     int64_t interpreter;
-    prb_addr loop;          /* its event loop, the object */
-    const char *loop_type;  /* qualified name of the loop's class, or NULL */
-    uint64_t thread_id;     /* of the thread that runs the loop: threading.get_ident(); 0: not known */
-    pid_t os_thread_id;     /* the same for the kernel; 0: not known */
-    const char *thread_name;/* or NULL */
-    size_t *awaited_by;     /* tasks that wait for this one, also through gather, shield, wait, wait_for or a TaskGroup: indices */
+    prb_addr loop;         /* its event loop, the object */
+    const char *loop_type; /* qualified name of the loop's class, or NULL */
+    /* of the thread that runs the loop: threading.get_ident(); 0: not known */
+    uint64_t thread_id;
+    pid_t os_thread_id;      /* the same for the kernel; 0: not known */
+    const char *thread_name; /* or NULL */
+    /* tasks that wait for this one, also through gather, shield, wait, wait_for or a TaskGroup:
+     * indices */
+    size_t *awaited_by;
     size_t awaited_by_count;
-    size_t *awaits;         /* the same the other way round */
+    size_t *awaits; /* the same the other way round */
     size_t awaits_count;
-    struct prb_frame *frames; /* innermost first: of a running one from its thread's stack, else by what each coroutine awaits */
+    /* innermost first: of a running one from its thread's stack, else by what each coroutine
+     * awaits */
+    struct prb_frame *frames;
     size_t frame_count;
 };
 
 struct prb_async_tasks {
-    double time;            /* seconds since the epoch */
+    double time;                   /* seconds since the epoch */
     struct prb_target_info target; /* strings belong to this result */
     struct prb_async_task *items;  /* by loop, then as they were numbered */
     size_t count;
-    bool imported;          /* asyncio.tasks is; else there can be none */
-    const char *warning;    /* something that was left out, or NULL */
+    bool imported;       /* asyncio.tasks is; else there can be none */
+    const char *warning; /* something that was left out, or NULL */
 };
 
 /*
- * The tasks of all event loops, read from outside: nothing runs in the target and no thread is stopped; each task is read until two
- * readings agree.  CPython 3.7 and later.  Free with prb_async_tasks_free.
+ * The tasks of all event loops, read from outside: nothing runs in the target and no thread is
+ * stopped; each task is read until two readings agree.  CPython 3.7 and later.  Free with
+ * prb_async_tasks_free.
  */
-PRB_API struct prb_async_tasks *prb_async_tasks_take(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API struct prb_async_tasks *prb_async_tasks_take(struct prb_target *target,
+                                                     struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_async_tasks_free(struct prb_async_tasks *tasks);
 /*
- * Below the frames of each task that a thread of stacks runs, put those of the tasks that wait for it, one below the
- * other, each ended by a row of kind TASK; the loop's own frames come last.
+ * Below the frames of each task that a thread of stacks runs, put those of the tasks that wait
+ * for it, one below the other, each ended by a row of kind TASK; the loop's own frames come
+ * last.
  */
-PRB_API bool prb_stacks_add_tasks(struct prb_stacks *stacks, const struct prb_async_tasks *tasks, struct prb_error *err);
+PRB_API bool prb_stacks_add_tasks(struct prb_stacks *stacks, const struct prb_async_tasks *tasks,
+                                  struct prb_error *err);
 /* JSON text of schema share/probing/tasks.schema.json; the caller frees it. */
-PRB_API char *prb_async_tasks_json(const struct prb_async_tasks *tasks, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API char *prb_async_tasks_json(const struct prb_async_tasks *tasks,
+                                   struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- objects ---- */
 
 /* A part of an object: an element, a value of a key, an attribute.  Or the object as a whole. */
 struct prb_part {
-    const char *name;   /* "0", "'key'" (its repr), "weight"; NULL of the whole */
-    const char *access; /* what follows the object's expression to mean the part: "[0]", "['key']", ".weight"; NULL:
-                           no expression does */
-    const char *repr;   /* of arrays "Tensor float32 [8, 128] cuda:0" */
-    const char *type;   /* qualified name of its type; NULL of a plain text such as an array's shape */
-    prb_addr addr;      /* 0: no object of its own, or none that can be read */
-    uint64_t indexed;   /* elements that it has */
-    uint64_t named;     /* attributes; counted to 100 at the most */
+    const char *name; /* "0", "'key'" (its repr), "weight"; NULL of the whole */
+    /* what follows the object's expression to mean the part: "[0]", "['key']", ".weight"; NULL:
+     * no expression does */
+    const char *access;
+    const char *repr; /* of arrays "Tensor float32 [8, 128] cuda:0" */
+    /* qualified name of its type; NULL of a plain text such as an array's shape */
+    const char *type;
+    prb_addr addr;    /* 0: no object of its own, or none that can be read */
+    uint64_t indexed; /* elements that it has */
+    uint64_t named;   /* attributes; counted to 100 at the most */
 };
 
 struct prb_parts {
@@ -344,15 +379,17 @@ struct prb_parts_options {
     bool indexed, named;   /* which parts; neither: the whole alone */
     uint64_t start, count; /* of the elements; count 0: all, PRB_PARTS_MAX at the most */
     size_t repr_limit;     /* characters of one value; 0: the default, 4,096 */
-    const char *only;      /* the part whose access this is (".weight", "['key']"), and no other; NULL: all */
+    /* the part whose access this is (".weight", "['key']"), and no other; NULL: all */
+    const char *only;
 };
 
 /*
- * Look into an object without running code.  object: as in prb_local or prb_part of the same target; a live one goes
- * on meanwhile, so what was there may be another object now.  Errors: FAULT, CORRUPT (no object there).  Free with
- * prb_parts_free.
+ * Look into an object without running code.  object: as in prb_local or prb_part of the same
+ * target; a live one goes on meanwhile, so what was there may be another object now.  Errors:
+ * FAULT, CORRUPT (no object there).  Free with prb_parts_free.
  */
-PRB_API struct prb_parts *prb_parts_take(struct prb_target *target, prb_addr object, const struct prb_parts_options *options,
+PRB_API struct prb_parts *prb_parts_take(struct prb_target *target, prb_addr object,
+                                         const struct prb_parts_options *options,
                                          struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_parts_free(struct prb_parts *parts);
 
@@ -362,53 +399,62 @@ PRB_API void prb_parts_free(struct prb_parts *parts);
 
 /* A numpy array or a torch tensor, or a part of one, as the target's memory tells it. */
 struct prb_tensor {
-    prb_addr object;       /* the Python object; 0: it has none */
-    bool torch;            /* torch.Tensor; else numpy.ndarray */
+    prb_addr object; /* the Python object; 0: it has none */
+    bool torch;      /* torch.Tensor; else numpy.ndarray */
     unsigned dims;
     int64_t shape[PRB_TENSOR_DIMS_MAX];
-    int64_t stride[PRB_TENSOR_DIMS_MAX]; /* bytes from an element to the next one of that dimension */
-    int64_t numel;         /* elements */
-    unsigned item_size;    /* bytes of an element; 0: not known */
-    char dtype[64];        /* "float32", "bfloat16", "qint8", of numpy also ">i4", "<U5" */
-    char device[32];       /* "cpu", "cuda:0", "meta"; "" of numpy */
-    char layout[32];       /* "strided", "sparse_coo", "sparse_csr", ...; else the C++ class that holds it */
-    prb_addr data;         /* of the first element, on its device; 0: there is none */
-    prb_addr storage;      /* where what holds its elements begins; 0: none, or not known */
-    int64_t storage_size;  /* bytes; -1: not known */
-    int64_t storage_offset; /* bytes from there to the first element */
-    bool contiguous;       /* row by row without gaps */
+    /* bytes from an element to the next one of that dimension */
+    int64_t stride[PRB_TENSOR_DIMS_MAX];
+    int64_t numel;      /* elements */
+    unsigned item_size; /* bytes of an element; 0: not known */
+    char dtype[64];     /* "float32", "bfloat16", "qint8", of numpy also ">i4", "<U5" */
+    char device[32];    /* "cpu", "cuda:0", "meta"; "" of numpy */
+    /* "strided", "sparse_coo", "sparse_csr", ...; else the C++ class that holds it */
+    char layout[32];
+    prb_addr data;               /* of the first element, on its device; 0: there is none */
+    prb_addr storage;            /* where what holds its elements begins; 0: none, or not known */
+    int64_t storage_size;        /* bytes; -1: not known */
+    int64_t storage_offset;      /* bytes from there to the first element */
+    bool contiguous;             /* row by row without gaps */
     bool requires_grad, is_leaf; /* of numpy: false, true */
     bool conjugated, negated; /* the elements mean the conjugate, the negative, of what is stored */
-    int64_t version;       /* how often it was changed in place; -1: nobody counts */
-    prb_addr implementation; /* torch: its TensorImpl */
-    prb_addr grad;         /* torch: the TensorImpl of its gradient; 0: none */
-    char unreadable[96];   /* why its elements cannot be read here; "": they can */
+    int64_t version;          /* how often it was changed in place; -1: nobody counts */
+    prb_addr implementation;  /* torch: its TensorImpl */
+    prb_addr grad;            /* torch: the TensorImpl of its gradient; 0: none */
+    char unreadable[96];      /* why its elements cannot be read here; "": they can */
 };
 
 /*
- * The array or tensor at object (as in prb_local or prb_part).  torch 1.13 to 2.13, numpy 1 and 2.
- * Errors: UNSUPPORTED (neither, or laid out as none that is known), CORRUPT (its parts contradict each other), FAULT.
- * Source: numpy's ndarraytypes.h; torch's c10/core/TensorImpl.h, StorageImpl.h, torch/csrc/autograd/variable.h.
+ * The array or tensor at object (as in prb_local or prb_part).  torch 1.13 to 2.13, numpy 1 and
+ * 2. Errors: UNSUPPORTED (neither, or laid out as none that is known), CORRUPT (its parts
+ * contradict each other), FAULT. Source: numpy's ndarraytypes.h; torch's c10/core/TensorImpl.h,
+ * StorageImpl.h, torch/csrc/autograd/variable.h.
  */
 PRB_API bool prb_tensor_take(struct prb_target *target, prb_addr object, struct prb_tensor *out,
                              struct prb_error *err) PRB_MUST_CHECK;
 /*
- * The tensor that C++ holds: a c10::TensorImpl, to which an at::Tensor is the pointer.  It needs no Python object
- * (out->object 0).  Errors: CORRUPT (no TensorImpl that is known), FAULT.
+ * The tensor that C++ holds: a c10::TensorImpl, to which an at::Tensor is the pointer.  It needs
+ * no Python object (out->object 0).  Errors: CORRUPT (no TensorImpl that is known), FAULT.
  */
-PRB_API bool prb_tensor_take_native(struct prb_target *target, prb_addr impl, struct prb_tensor *out,
-                                    struct prb_error *err) PRB_MUST_CHECK;
+PRB_API bool prb_tensor_take_native(struct prb_target *target, prb_addr impl,
+                                    struct prb_tensor *out, struct prb_error *err) PRB_MUST_CHECK;
 /* A part, by the text of a Python subscript: "0, 1:3, ..., ::2".  Errors: USAGE. */
-PRB_API bool prb_tensor_slice(const struct prb_tensor *tensor, const char *subscript, struct prb_tensor *out,
-                              struct prb_error *err) PRB_MUST_CHECK;
+PRB_API bool prb_tensor_slice(const struct prb_tensor *tensor, const char *subscript,
+                              struct prb_tensor *out, struct prb_error *err) PRB_MUST_CHECK;
 
-enum prb_element_kind { PRB_ELEMENT_BOOL, PRB_ELEMENT_INT, PRB_ELEMENT_UINT, PRB_ELEMENT_REAL, PRB_ELEMENT_COMPLEX };
+enum prb_element_kind {
+    PRB_ELEMENT_BOOL,
+    PRB_ELEMENT_INT,
+    PRB_ELEMENT_UINT,
+    PRB_ELEMENT_REAL,
+    PRB_ELEMENT_COMPLEX
+};
 
 /* One element. */
 struct prb_element {
     enum prb_element_kind kind;
     union {
-        int64_t integer; /* BOOL, INT */
+        int64_t integer;  /* BOOL, INT */
         uint64_t natural; /* UINT */
         double real;      /* REAL, COMPLEX */
     };
@@ -417,20 +463,25 @@ struct prb_element {
 
 #define PRB_ELEMENTS_MAX 1000000 /* of one call */
 
-/* Elements start to start + count, row by row.  Errors: UNSUPPORTED (says why: unreadable), USAGE, FAULT. */
-PRB_API bool prb_tensor_elements(struct prb_target *target, const struct prb_tensor *tensor, int64_t start, size_t count,
-                                struct prb_element *out, struct prb_error *err) PRB_MUST_CHECK;
-/* The elements as nested brackets, "[[1.0, 2.5], [nan, -0.0]]", no more than limit of them (0: 1,000); what is left out
- * is "...".  The caller frees it. */
-PRB_API char *prb_tensor_text(struct prb_target *target, const struct prb_tensor *tensor, size_t limit,
-                              struct prb_error *err) PRB_MUST_CHECK;
+/* Elements start to start + count, row by row.  Errors: UNSUPPORTED (says why: unreadable),
+ * USAGE, FAULT. */
+PRB_API bool prb_tensor_elements(struct prb_target *target, const struct prb_tensor *tensor,
+                                 int64_t start, size_t count, struct prb_element *out,
+                                 struct prb_error *err) PRB_MUST_CHECK;
+/* The elements as nested brackets, "[[1.0, 2.5], [nan, -0.0]]", no more than limit of them (0:
+ * 1,000); what is left out is "...".  The caller frees it. */
+PRB_API char *prb_tensor_text(struct prb_target *target, const struct prb_tensor *tensor,
+                              size_t limit, struct prb_error *err) PRB_MUST_CHECK;
 
 #define PRB_HISTOGRAM_MAX 256
 
 struct prb_statistics {
-    int64_t count, nan, inf, zero; /* elements; those that are neither number nor infinite, infinite, 0 */
-    double min, max;  /* of all that is no NaN; NAN: there is none, or they are complex */
-    double mean, std, norm; /* of the finite ones; NAN: none.  std as the library's own: torch divides by n - 1, numpy by n */
+    /* elements; those that are neither number nor infinite, infinite, 0 */
+    int64_t count, nan, inf, zero;
+    double min, max; /* of all that is no NaN; NAN: there is none, or they are complex */
+    /* of the finite ones; NAN: none.  std as the library's own: torch divides by n - 1, numpy by
+     * n */
+    double mean, std, norm;
     double mean_imag; /* complex: the imaginary part of the mean */
     unsigned bins;    /* of the histogram: equal parts of [low, high], the last one closed */
     double low, high;
@@ -438,14 +489,17 @@ struct prb_statistics {
 };
 
 struct prb_statistics_options {
-    unsigned bins;    /* of the histogram, which costs a second pass; 0: none */
-    double low, high; /* its bounds; both 0: the smallest and the largest finite element, half a unit around where all are equal */
+    unsigned bins; /* of the histogram, which costs a second pass; 0: none */
+    /* its bounds; both 0: the smallest and the largest finite element, half a unit around where
+     * all are equal */
+    double low, high;
 };
 
 /* Read all elements once, in blocks; a live target may change them meanwhile.  options may be NULL.
  * Errors: UNSUPPORTED (no numbers, or unreadable), FAULT. */
 PRB_API bool prb_tensor_statistics(struct prb_target *target, const struct prb_tensor *tensor,
-                                   const struct prb_statistics_options *options, struct prb_statistics *out,
+                                   const struct prb_statistics_options *options,
+                                   struct prb_statistics *out,
                                    struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- exceptions ---- */
@@ -453,7 +507,8 @@ PRB_API bool prb_tensor_statistics(struct prb_target *target, const struct prb_t
 enum prb_exception_state {
     PRB_EXCEPTION_RAISED,  /* on its way */
     PRB_EXCEPTION_HANDLED, /* the thread runs a handler for it */
-    PRB_EXCEPTION_LAST,    /* sys.last_exc or last_value: the interpreter's last that nobody handled */
+    /* sys.last_exc or last_value: the interpreter's last that nobody handled */
+    PRB_EXCEPTION_LAST,
 };
 
 struct prb_exception {
@@ -467,44 +522,53 @@ struct prb_exception {
 };
 
 struct prb_exceptions {
-    struct prb_exception *items; /* the exception, then what it came from, PRB_EXCEPTIONS_MAX at the most */
-    size_t count;                /* 0: none is seen */
+    /* the exception, then what it came from, PRB_EXCEPTIONS_MAX at the most */
+    struct prb_exception *items;
+    size_t count; /* 0: none is seen */
 };
 #define PRB_EXCEPTIONS_MAX 32
 
-/* The exception that a Python thread is busy with; the main thread's may be sys.last_exc.  thread: its os_thread_id or
+/* The exception that a Python thread is busy with; the main thread's may be sys.last_exc.
+ * thread: its os_thread_id or
  * thread_id.  Errors: NOT_FOUND (no such Python thread).  Free with prb_exceptions_free. */
 PRB_API struct prb_exceptions *prb_exceptions_take(struct prb_target *target, uint64_t thread,
                                                    struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_exceptions_free(struct prb_exceptions *exceptions);
-/* Those of all threads of stacks at once: an array as long as stacks' threads, NULL where a thread has none.  Free with
- * prb_exceptions_all_free, count being stacks->thread_count. */
-PRB_API struct prb_exceptions **prb_exceptions_all(struct prb_target *target, const struct prb_stacks *stacks,
+/* Those of all threads of stacks at once: an array as long as stacks' threads, NULL where a
+ * thread has none.  Free with prb_exceptions_all_free, count being stacks->thread_count. */
+PRB_API struct prb_exceptions **prb_exceptions_all(struct prb_target *target,
+                                                   const struct prb_stacks *stacks,
                                                    struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_exceptions_all_free(struct prb_exceptions **all, size_t count);
 
 /* ---- crash dumps ---- */
 
-/* What a crash dump tells of the crash, as it was found then.  Texts are NULL and numbers -1 (line, code, signal: 0) where
- * they were not known. */
+/* What a crash dump tells of the crash, as it was found then.  Texts are NULL and numbers -1
+ * (line, code, signal: 0) where they were not known. */
 struct prb_crash {
-    const char *kind;  /* "signal", "exception", "asked" (SIGTERM), "memory" (the control group has nearly none left) */
-    const char *title; /* one line: "SIGSEGV, nothing is mapped there, address 0x0", "ValueError: wrong" */
-    double time;       /* seconds since the epoch */
-    pid_t pid, tid;    /* tid: the thread it came to */
-    int signal, code;  /* code: si_code, sigaction(2) */
+    /* "signal", "exception", "asked" (SIGTERM), "memory" (the control group has nearly none
+     * left) */
+    const char *kind;
+    /* one line: "SIGSEGV, nothing is mapped there, address 0x0", "ValueError: wrong" */
+    const char *title;
+    double time;      /* seconds since the epoch */
+    pid_t pid, tid;   /* tid: the thread it came to */
+    int signal, code; /* code: si_code, sigaction(2) */
     const char *signal_name;
     bool has_address;
-    prb_addr address;  /* of a fault */
+    prb_addr address; /* of a fault */
     const char *reason;
     const char *thread;               /* its name */
     const char *exception, *message;  /* type and text, of an exception */
     int rank, local_rank, world_size; /* as in prb_process */
-    const char *function, *file;      /* innermost Python frame, of an exception where it was raised */
+    /* innermost Python frame, of an exception where it was raised */
+    const char *function, *file;
     int line;
     const char *native; /* innermost native function */
     const char *place;  /* both in one text */
-    const char *group;  /* equal for equal crashes: kind, signal or type, and the stack of the thread without addresses */
+    /* equal for equal crashes: kind, signal or type, and the stack of the thread without
+     * addresses */
+    const char *group;
 };
 
 /* NULL: the target is no crash dump.  Borrowed from the target. */
@@ -515,63 +579,76 @@ struct prb_crash_written {
     char path[PRB_CRASH_PATH_MAX]; /* of the dump */
     uint64_t bytes;
     uint64_t folder_bytes; /* that all dumps of the folder may hold; 0: no bound */
-    int folder;            /* held, so that nobody's sweep takes the dump away before it is told; -1: not */
+    /* held, so that nobody's sweep takes the dump away before it is told; -1: not */
+    int folder;
 };
 
 /*
- * Write the crash dump of a process that crashes now and waits for it: record is the address of its account (lib/crash/record.h).
- * Its threads are held meanwhile, all of them that can be.  What it holds shrinks until it fits the size that the account tells.
- * Errors: CORRUPT (no such account), PERMISSION, IO.
+ * Write the crash dump of a process that crashes now and waits for it: record is the address of
+ * its account (lib/crash/record.h). Its threads are held meanwhile, all of them that can be.
+ * What it holds shrinks until it fits the size that the account tells. Errors: CORRUPT (no such
+ * account), PERMISSION, IO.
  */
-PRB_API bool prb_crash_dump_write(pid_t pid, prb_addr record, struct prb_crash_written *out, struct prb_error *err) PRB_MUST_CHECK;
-/* After it, once the dump was told: let go of the folder, and remove its oldest dumps beyond the bound. */
+PRB_API bool prb_crash_dump_write(pid_t pid, prb_addr record, struct prb_crash_written *out,
+                                  struct prb_error *err) PRB_MUST_CHECK;
+/* After it, once the dump was told: let go of the folder, and remove its oldest dumps beyond the
+ * bound. */
 PRB_API void prb_crash_dump_told(struct prb_crash_written *dump);
-/* The folder of the dumps: wanted, or with "" the default one, made when it is not there: /tmp/probing-UID/crash, or where
- * another user has that name /tmp/probing-UID-USERNS/crash or /var/tmp/probing-UID/crash. */
-PRB_API bool prb_crash_dump_folder(const char *wanted, char out[PRB_CRASH_PATH_MAX], struct prb_error *err) PRB_MUST_CHECK;
+/* The folder of the dumps: wanted, or with "" the default one, made when it is not there:
+ * /tmp/probing-UID/crash, or where another user has that name /tmp/probing-UID-USERNS/crash or
+ * /var/tmp/probing-UID/crash. */
+PRB_API bool prb_crash_dump_folder(const char *wanted, char out[PRB_CRASH_PATH_MAX],
+                                   struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- snapshots ---- */
 
 struct prb_snapshot_options {
-    bool native; /* with registers and stacks of all threads (each running one is stopped for its copy) */
+    /* with registers and stacks of all threads (each running one is stopped for its copy) */
+    bool native;
     bool locals; /* with what the locals' reprs need */
     bool stop;   /* stop the Python threads meanwhile, so that all is of one moment */
 };
 /*
- * Write what decoding this target touches to path, an ELF core of kilobytes that every core reader opens.
- * *bytes_out: its size.  *moved_out: threads that went on while they were copied, in every try: their stacks in the file
- * may mix two moments (none with stop).
+ * Write what decoding this target touches to path, an ELF core of kilobytes that every core
+ * reader opens. *bytes_out: its size.  *moved_out: threads that went on while they were copied,
+ * in every try: their stacks in the file may mix two moments (none with stop).
  */
-PRB_API bool prb_snapshot_write(struct prb_target *target, const char *path, const struct prb_snapshot_options *options,
-                                uint64_t *bytes_out, size_t *moved_out, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API bool prb_snapshot_write(struct prb_target *target, const char *path,
+                                const struct prb_snapshot_options *options, uint64_t *bytes_out,
+                                size_t *moved_out, struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- profiles ---- */
 
 /*
- * Many samples of one or several processes, from outside, nothing stopped (but see native).  A profiler takes them and
- * adds them up in a struct prb_profile, which any number of formats can be made of; between two runs it may be read.
- * A sample is one look at all threads of a process; a thread's stack in it is told twice the same or not counted
+ * Many samples of one or several processes, from outside, nothing stopped (but see native).  A
+ * profiler takes them and adds them up in a struct prb_profile, which any number of formats can
+ * be made of; between two runs it may be read. A sample is one look at all threads of a process;
+ * a thread's stack in it is told twice the same or not counted
  * (dropped).  Code objects are proven the same at each sample that tells them.
  */
 enum prb_profile_mode {
     PRB_PROFILE_ACTIVE, /* threads that run or have the GIL */
     PRB_PROFILE_WALL,   /* all threads, those that wait too */
-    PRB_PROFILE_CPU,    /* all threads, by the processor time that each used since its last sample */
-    PRB_PROFILE_GIL,    /* the threads that have the GIL */
+    /* all threads, by the processor time that each used since its last sample */
+    PRB_PROFILE_CPU,
+    PRB_PROFILE_GIL,       /* the threads that have the GIL */
     PRB_PROFILE_EXCEPTION, /* threads that run or have the GIL and handle an exception */
 };
 
 struct prb_profiler_options {
     enum prb_profile_mode mode;
-    double rate;       /* samples a second; 0: 100 */
-    bool native;       /* native frames, merged in; a thread that runs is stopped for its copy */
-    bool timeline;     /* keep when each stack was seen (prb_profile_each_stay) */
-    bool whole_timeline; /* and those that the mode does not count, with ns 0: where a thread waited it stayed */
-    bool subprocesses; /* and Python processes that they start, now or later */
-    bool ranks;        /* of what a followed process starts, those with a rank, now or later */
+    double rate;   /* samples a second; 0: 100 */
+    bool native;   /* native frames, merged in; a thread that runs is stopped for its copy */
+    bool timeline; /* keep when each stack was seen (prb_profile_each_stay) */
+    /* and those that the mode does not count, with ns 0: where a thread waited it stayed */
+    bool whole_timeline;
+    bool subprocesses;     /* and Python processes that they start, now or later */
+    bool ranks;            /* of what a followed process starts, those with a rank, now or later */
     bool all_interpreters; /* else the main one's threads only */
-    bool async;        /* between an asyncio loop's frames and its task's: the tasks that wait for that one */
-    bool states;       /* what threads wait for and their processor time, also where the mode does not need it */
+    /* between an asyncio loop's frames and its task's: the tasks that wait for that one */
+    bool async;
+    /* what threads wait for and their processor time, also where the mode does not need it */
+    bool states;
 };
 
 struct prb_profile_process {
@@ -591,11 +668,12 @@ struct prb_profile_thread {
     uint64_t thread_id; /* threading.get_ident() */
     const char *name;   /* threading.Thread.name, or the kernel's, or NULL */
     unsigned state;     /* PRB_SAMPLED_*, at its last sample */
-    const char *waits;  /* what it waited for at its last sample ("futex", "epoll_wait", "GIL"), or NULL */
-    uint32_t node;      /* its stack at its last sample */
-    uint64_t seen;      /* profile->samples at its last sample */
+    /* what it waited for at its last sample ("futex", "epoll_wait", "GIL"), or NULL */
+    const char *waits;
+    uint32_t node;                                        /* its stack at its last sample */
+    uint64_t seen;                                        /* profile->samples at its last sample */
     uint64_t samples, gil_samples, idle_samples, dropped; /* of all, counted by mode or not */
-    uint64_t cpu_ns;    /* processor time while it was sampled; 0: not known */
+    uint64_t cpu_ns; /* processor time while it was sampled; 0: not known */
 };
 
 struct prb_profile_function {
@@ -613,8 +691,8 @@ struct prb_profile_frame {
 struct prb_profile_node {
     uint32_t parent, frame;
 };
-/* How often, and for how much time, a thread was found with a stack: by mode, each sample stands for one period, or for
- * the processor time used since the sample before. */
+/* How often, and for how much time, a thread was found with a stack: by mode, each sample stands
+ * for one period, or for the processor time used since the sample before. */
 struct prb_profile_weight {
     uint32_t thread, node;
     uint64_t samples, ns;
@@ -629,20 +707,24 @@ struct prb_profile {
     const struct prb_profile_thread *threads;
     const struct prb_profile_function *functions;
     const struct prb_profile_frame *frames;
-    const struct prb_profile_node *nodes; /* 0 is no stack: the root; a parent comes before its children */
+    /* 0 is no stack: the root; a parent comes before its children */
+    const struct prb_profile_node *nodes;
     const struct prb_profile_weight *weights;
     size_t process_count, thread_count, function_count, frame_count, node_count, weight_count;
     uint64_t samples;        /* looks at a process */
     uint64_t thread_samples; /* threads that were told in them */
     uint64_t dropped;        /* threads that were not: no two equal readings, or a broken walk */
     uint64_t failed;         /* looks that told nothing */
-    uint64_t tries, rejected;/* readings of threads, and those that did not agree with the one before */
-    uint64_t moved;          /* native and Python frames of a thread that may be of two moments: told, and counted here */
-    uint64_t skipped;        /* moments that had passed when their turn came: more than the machine can do */
-    double late, latest;     /* s after their time that samples began: mean, worst */
-    double cpu;              /* s of processor time that sampling took */
-    double longest_stop;     /* s that one thread was stopped at the most; 0: none was */
-    const char *warning;     /* what is left out, or NULL */
+    /* readings of threads, and those that did not agree with the one before */
+    uint64_t tries, rejected;
+    /* native and Python frames of a thread that may be of two moments: told, and counted here */
+    uint64_t moved;
+    /* moments that had passed when their turn came: more than the machine can do */
+    uint64_t skipped;
+    double late, latest; /* s after their time that samples began: mean, worst */
+    double cpu;          /* s of processor time that sampling took */
+    double longest_stop; /* s that one thread was stopped at the most; 0: none was */
+    const char *warning; /* what is left out, or NULL */
 };
 
 struct prb_profiler;
@@ -654,8 +736,9 @@ PRB_API void prb_profiler_free(struct prb_profiler *profiler);
 /* Sample this process too.  Errors as prb_target_open_pid. */
 PRB_API bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error *err);
 /*
- * With the option subprocesses: follow what this process starts though it may be no Python itself (a shell, a launcher);
- * with ranks: a job's launcher, for the ranks that it starts anew.  A run goes on until the first one followed has ended,
+ * With the option subprocesses: follow what this process starts though it may be no Python
+ * itself (a shell, a launcher); with ranks: a job's launcher, for the ranks that it starts anew.
+ * A run goes on until the first one followed has ended,
  * too.  Returns how many processes were found to sample so far: before a run, ask
  * again until there is one.
  */
@@ -663,11 +746,13 @@ PRB_API size_t prb_profiler_follow(struct prb_profiler *profiler, pid_t pid);
 /* Called some ten times a second while a profiler runs; false ends the run. */
 typedef bool prb_profile_progress_fn(void *context, const struct prb_profile *profile);
 /*
- * Sample for so many seconds (0: without end), or until wake (a descriptor; -1: none) can be read, progress says so, or
- * all processes have ended: true each time.  progress may be NULL.  False: nothing could be sampled at all.
+ * Sample for so many seconds (0: without end), or until wake (a descriptor; -1: none) can be
+ * read, progress says so, or all processes have ended: true each time.  progress may be NULL.
+ * False: nothing could be sampled at all.
  */
 PRB_API bool prb_profiler_run(struct prb_profiler *profiler, double seconds, int wake,
-                              prb_profile_progress_fn *progress, void *context, struct prb_error *err);
+                              prb_profile_progress_fn *progress, void *context,
+                              struct prb_error *err);
 /* One sample of every process, at once: for those who keep time themselves. */
 PRB_API bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err);
 /* How many of its processes have not ended. */
@@ -685,32 +770,34 @@ struct prb_profile_stay {
     double start, end; /* s since profile->start; to the sample that found another */
     uint64_t samples, ns;
 };
-/* Of a profile with a timeline: each stay, of one thread in order of time.  False in each ends it. */
+/* Of a profile with a timeline: each stay, of one thread in order of time.  False in each ends
+ * it. */
 typedef bool prb_profile_stay_fn(void *context, const struct prb_profile_stay *stay);
-PRB_API bool prb_profile_each_stay(const struct prb_profile *profile, prb_profile_stay_fn *each, void *context,
-                                   struct prb_error *err);
+PRB_API bool prb_profile_each_stay(const struct prb_profile *profile, prb_profile_stay_fn *each,
+                                   void *context, struct prb_error *err);
 
 /*
- * A thread's stay in a function: consecutive samples in which the function stands at the same place of the same stack.
- * Two calls between which no sample fell are one stay, and calls between two samples are not seen: start and end are
- * true to one period each.
+ * A thread's stay in a function: consecutive samples in which the function stands at the same
+ * place of the same stack. Two calls between which no sample fell are one stay, and calls
+ * between two samples are not seen: start and end are true to one period each.
  */
 struct prb_profile_visit {
     uint32_t thread, function;
-    int line;        /* where it was first seen */
-    uint32_t depth;  /* 0: outermost */
-    double start, end; /* s since profile->start */
+    int line;                       /* where it was first seen */
+    uint32_t depth;                 /* 0: outermost */
+    double start, end;              /* s since profile->start */
     uint64_t samples, self_samples; /* self: it was the innermost */
     uint64_t ns, self_ns;
 };
 typedef bool prb_profile_visit_fn(void *context, const struct prb_profile_visit *visit);
 /* Of a profile with a timeline: in the order of their ends, inner ones before outer ones. */
-PRB_API bool prb_profile_each_visit(const struct prb_profile *profile, prb_profile_visit_fn *each, void *context,
-                                    struct prb_error *err);
+PRB_API bool prb_profile_each_visit(const struct prb_profile *profile, prb_profile_visit_fn *each,
+                                    void *context, struct prb_error *err);
 
-/* A profile that was written in the format sqlite, or collapsed (which has no timeline, and one thread).  Errors:
- * NOT_FOUND, CORRUPT.  Free with prb_profile_free. */
-PRB_API struct prb_profile *prb_profile_open(const char *path, struct prb_error *err) PRB_MUST_CHECK;
+/* A profile that was written in the format sqlite, or collapsed (which has no timeline, and one
+ * thread).  Errors: NOT_FOUND, CORRUPT.  Free with prb_profile_free. */
+PRB_API struct prb_profile *prb_profile_open(const char *path,
+                                             struct prb_error *err) PRB_MUST_CHECK;
 /* Whether a file is a SQLite file, by its first bytes. */
 PRB_API bool prb_profile_is(const char *path);
 
@@ -720,11 +807,14 @@ struct prb_profile_style {
     bool function;       /* functions by their first line; else each line of a function by itself */
     bool nolineno;       /* no line numbers; implies function */
     bool full_filenames; /* else without the folder of sys.path */
-    bool group_rank;     /* processes by rank, those without by pid; else each by its pid when there are several */
-    bool inverted;       /* flamegraph: innermost first */
-    const char *source;  /* heatmap: the file (any path ending in it); NULL: that with the most samples */
-    const char *title;   /* NULL: made of the command and the time */
-    const struct prb_profile *before; /* flamegraph: coloured by the difference from this one; or NULL */
+    /* processes by rank, those without by pid; else each by its pid when there are several */
+    bool group_rank;
+    bool inverted; /* flamegraph: innermost first */
+    /* heatmap: the file (any path ending in it); NULL: that with the most samples */
+    const char *source;
+    const char *title; /* NULL: made of the command and the time */
+    /* flamegraph: coloured by the difference from this one; or NULL */
+    const struct prb_profile *before;
 };
 
 struct prb_profile_format {
@@ -741,13 +831,14 @@ PRB_API const struct prb_profile_format *const *prb_profile_formats(void);
 /* Whether path can be written to, known before anything was sampled. */
 PRB_API bool prb_profile_check_output(const char *path, struct prb_error *err);
 /*
- * Write a profile to path ("-": standard output).  A file stands there whole or as it was.  When its disk is full or
- * refuses, the file is put into TMPDIR, /var/tmp, /tmp or /dev/shm instead: elsewhere_out (cap bytes, "" else) names it.
- * style may be NULL.
+ * Write a profile to path ("-": standard output).  A file stands there whole or as it was.  When
+ * its disk is full or refuses, the file is put into TMPDIR, /var/tmp, /tmp or /dev/shm instead:
+ * elsewhere_out (cap bytes, "" else) names it. style may be NULL.
  */
-PRB_API bool prb_profile_write(const struct prb_profile *profile, const struct prb_profile_format *format,
-                               const struct prb_profile_style *style, const char *path, char *elsewhere_out, size_t cap,
-                               struct prb_error *err);
+PRB_API bool prb_profile_write(const struct prb_profile *profile,
+                               const struct prb_profile_format *format,
+                               const struct prb_profile_style *style, const char *path,
+                               char *elsewhere_out, size_t cap, struct prb_error *err);
 
 /* ---- SQL ---- */
 
@@ -763,27 +854,34 @@ struct prb_value {
     size_t length;    /* bytes */
 };
 
-/* A connection to the tables of a target; target may be NULL (tables of the machine only), and must outlive it. */
+/* A connection to the tables of a target; target may be NULL (tables of the machine only), and
+ * must outlive it. */
 PRB_API struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
 /*
- * The same for a process that ended: the tables that it wrote itself (python.NAME), and those of the machine.  spec: its
- * pid, or the folder of its tables.  Errors: NOT_FOUND (it left none, or they were removed since).
+ * The same for a process that ended: the tables that it wrote itself (python.NAME), and those of
+ * the machine.  spec: its pid, or the folder of its tables.  Errors: NOT_FOUND (it left none, or
+ * they were removed since).
  */
 PRB_API struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err) PRB_MUST_CHECK;
 /* The table profiling_data of a saved profile, which is borrowed and must outlive it. */
-PRB_API struct prb_db *prb_db_open_profile(const struct prb_profile *profile, struct prb_error *err) PRB_MUST_CHECK;
+PRB_API struct prb_db *prb_db_open_profile(const struct prb_profile *profile,
+                                           struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_db_close(struct prb_db *db);
 
-/* One call for each row, and one with row NULL before the first, when the columns are known.  Return false to end early. */
-typedef bool prb_row_fn(void *context, size_t columns, const char *const *names, const struct prb_value *row);
+/* One call for each row, and one with row NULL before the first, when the columns are known.
+ * Return false to end early. */
+typedef bool prb_row_fn(void *context, size_t columns, const char *const *names,
+                        const struct prb_value *row);
 
-/* Run SQL: one or several statements, rows of each.  Errors: QUERY (SQLite's message and the position), or what reading gave. */
+/* Run SQL: one or several statements, rows of each.  Errors: QUERY (SQLite's message and the
+ * position), or what reading gave. */
 PRB_API bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
                           struct prb_error *err) PRB_MUST_CHECK;
-/* What the rows of the last query leave out, one sentence, or NULL.  Borrowed until the next query. */
+/* What the rows of the last query leave out, one sentence, or NULL.  Borrowed until the next
+ * query. */
 PRB_API const char *prb_db_warning(const struct prb_db *db);
-/* While statements run, go_on(context) is called every 20 ms or so, in the thread of the query; false ends it (TIMEOUT).
- * NULL: no more. */
+/* While statements run, go_on(context) is called every 20 ms or so, in the thread of the query;
+ * false ends it (TIMEOUT). NULL: no more. */
 PRB_API void prb_db_watch(struct prb_db *db, bool (*go_on)(void *context), void *context);
 /* Show secrets in system.environment (off at first). */
 PRB_API void prb_db_reveal(struct prb_db *db, bool reveal);

@@ -12,8 +12,7 @@ static const struct prb_option options[] = {
     [TOKEN_FILE] = {0, "token-file", "FILE",
                     "clients must show the token in FILE (\"token\" in their configuration)", NULL},
     [ANY_USER] = {0, "any-user", NULL,
-                  "on loopback let other users in, too, without a token (port forwarders)",
-                  NULL},
+                  "on loopback let other users in, too, without a token (port forwarders)", NULL},
     {0},
 };
 

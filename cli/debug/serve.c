@@ -88,7 +88,7 @@ static void print_ready(void *context, const char *address, const char *made)
            "        \"justMyCode\": false%s%s%s\n"
            "    }\n\n",
            host, colon + 1, made || options->token ? ",\n        \"token\": \"" : "",
-           made            ? made
+           made             ? made
            : options->token ? "..."
                             : "",
            made || options->token ? "\"" : "");

@@ -71,8 +71,7 @@ static bool run_inspect(const struct prb_run *run, struct prb_error *err)
     const struct subject *subject = find(run->arguments[0]);
     if (!subject)
         return prb_usage(run, err, "\"%s\" is none of " WORDS, run->arguments[0]);
-    PRB_AUTO_FREE char *sql =
-        statement(subject, run->argument_count > 1 ? run->arguments[1] : "");
+    PRB_AUTO_FREE char *sql = statement(subject, run->argument_count > 1 ? run->arguments[1] : "");
     if (!sql)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     return prb_query_print(run, sql, run->options[FORMAT].text, false, err);

@@ -87,8 +87,8 @@ void prb_evaluation_print(const struct prb_eval_result *result)
 }
 
 /* The Python thread that WORD names, or NULL. */
-static const struct prb_thread *find_thread(const struct prb_stacks *stacks, pid_t pid, const char *word,
-                                            uint64_t number)
+static const struct prb_thread *find_thread(const struct prb_stacks *stacks, pid_t pid,
+                                            const char *word, uint64_t number)
 {
     const struct prb_thread *main_thread = NULL;
     for (size_t i = 0; i < stacks->thread_count; i++) {
@@ -122,9 +122,10 @@ bool prb_place_thread(struct prb_place *place, const char *word, struct prb_erro
         return false;
     const struct prb_thread *thread = find_thread(stacks, place->pid, word, number);
     if (!thread)
-        return prb_cli_fail(err, PRB_NOT_FOUND,
-                            "`probing PID backtrace` shows the threads with their numbers and names",
-                            "process %d has no Python thread \"%.60s\"", (int)place->pid, word);
+        return prb_cli_fail(
+            err, PRB_NOT_FOUND,
+            "`probing PID backtrace` shows the threads with their numbers and names",
+            "process %d has no Python thread \"%.60s\"", (int)place->pid, word);
     place->thread = thread->thread_id;
     return true;
 }

@@ -19,7 +19,8 @@
     S(newterm)                                                                                     \
     S(endwin)                                                                                      \
     S(delscreen)                                                                                   \
-    S(cbreak) S(noecho) S(nonl) S(curs_set) S(keypad) S(wtimeout) S(wgetch) S(wmove) S(waddnstr)   \
+    S(cbreak)                                                                                      \
+    S(noecho) S(nonl) S(curs_set) S(keypad) S(wtimeout) S(wgetch) S(wmove) S(waddnstr)             \
         S(wclrtoeol) S(wclrtobot) S(wrefresh) S(wattrset) S(getmaxx) S(getmaxy) S(has_colors)      \
             S(start_color) S(use_default_colors) S(init_pair) S(COLOR_PAIR) S(set_escdelay)        \
                 S(stdscr)
@@ -129,9 +130,9 @@ unsigned prb_screen_lines(void)
 
 static int attributes(unsigned style)
 {
-    static const attr_t plain[] = {
-        [PRB_LINE_TITLE] = A_BOLD,    [PRB_LINE_HEAD] = A_REVERSE, [PRB_LINE_CHOSEN] = A_STANDOUT,
-        [PRB_LINE_SUBTLE] = A_NORMAL, [PRB_LINE_GOOD] = A_BOLD,    [PRB_LINE_PLAIN] = A_NORMAL};
+    static const attr_t plain[] = {[PRB_LINE_TITLE] = A_BOLD,      [PRB_LINE_HEAD] = A_REVERSE,
+                                   [PRB_LINE_CHOSEN] = A_STANDOUT, [PRB_LINE_SUBTLE] = A_NORMAL,
+                                   [PRB_LINE_GOOD] = A_BOLD,       [PRB_LINE_PLAIN] = A_NORMAL};
     bool colored = style == PRB_LINE_TITLE || style == PRB_LINE_SUBTLE || style == PRB_LINE_GOOD;
     return (int)(plain[style] | (colors && colored ? (attr_t)curses.COLOR_PAIR((int)style) : 0));
 }

@@ -76,7 +76,7 @@ struct prb_top {
     struct {
         uint64_t cpu_ns, samples, gil, idle, dropped;
         double ended; /* s of the profile: the look that missed it first; 0: it is there */
-    } * thread_before;
+    } *thread_before;
     double *process_ended;   /* the same by process */
     uint32_t *stamp, stamps; /* by function: last stack that counted it */
     size_t *places;          /* by function: where it stands in functions */

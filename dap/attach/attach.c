@@ -32,9 +32,8 @@ bool prb_dap_shows_token(struct prb_dap_session *session, const json_t *request)
 {
     static const struct {
         const char *command, *key;
-    } shown_by[] = {{"attach", "token"},
-                    {"launch", "token"},
-                    {"pydevdAuthorize", "debugServerAccessToken"}};
+    } shown_by[] = {
+        {"attach", "token"}, {"launch", "token"}, {"pydevdAuthorize", "debugServerAccessToken"}};
     const char *command = json_string_value(json_object_get(request, "command"));
     const json_t *arguments = json_object_get(request, "arguments");
     for (size_t i = 0; i < sizeof shown_by / sizeof *shown_by; i++) {
@@ -57,7 +56,8 @@ bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struc
     if (++session->refused >= REFUSALS_MAX)
         prb_dap_session_leave(session);
     prb_fail(err, PRB_PERMISSION, token ? "the token is wrong" : "this server wants a token");
-    return prb_error_remedy(err, "\"token\": \"...\" in the configuration, as the server printed it");
+    return prb_error_remedy(err,
+                            "\"token\": \"...\" in the configuration, as the server printed it");
 }
 
 /* A number, or digits as text; 0: not given. */

@@ -6,7 +6,8 @@
 
 /* The target ended, or the probe left it; from any thread. */
 void prb_dap_ending_gone(struct prb_dap_session *session);
-/* Give everything back: the target as before, or kept as it stands.  On the worker, or when there is none any more. */
+/* Give everything back: the target as before, or kept as it stands.  On the worker, or when
+ * there is none any more. */
 void prb_dap_ending_release(struct prb_dap_session *session);
 /* A signal to the target. */
 bool prb_dap_ending_signal(struct prb_dap_session *session, int signal, struct prb_error *err);

@@ -1,6 +1,6 @@
 /*
- * A program that `launch` starts: Python runs a few lines of ours first, which wait until the client has set its
- * breakpoints, and then become the program.
+ * A program that `launch` starts: Python runs a few lines of ours first, which wait until the
+ * client has set its breakpoints, and then become the program.
  */
 #ifndef PRB_DAP_PROGRAM_H
 #define PRB_DAP_PROGRAM_H
@@ -8,7 +8,8 @@
 #include "dap/session/session.h"
 
 /* It waits to be let go.  arguments: of launch.  NOT_FOUND: no such program or interpreter. */
-struct prb_dap_program *prb_dap_program_start(struct prb_dap_session *session, const json_t *arguments,
+struct prb_dap_program *prb_dap_program_start(struct prb_dap_session *session,
+                                              const json_t *arguments,
                                               struct prb_error *err) PRB_MUST_CHECK;
 pid_t prb_dap_program_pid(const struct prb_dap_program *program);
 /* Whether we read its output ourselves. */

@@ -109,8 +109,7 @@ static void tell_capabilities(struct prb_dap_relay *relay, const json_t *body)
             json_object_set(changed, name, value);
     }
     if (json_object_size(changed))
-        prb_dap_send(relay->session, "capabilities",
-                     json_pack("{s:O}", "capabilities", changed));
+        prb_dap_send(relay->session, "capabilities", json_pack("{s:O}", "capabilities", changed));
     json_decref(changed);
 }
 
@@ -177,10 +176,10 @@ static void tell_end(struct prb_dap_relay *relay)
     json_object_foreach(relay->unanswered, number, command)
     {
         json_int_t seq = (json_int_t)strtoll(number, NULL, 10);
-        json_t *answer = json_pack("{s:s, s:I, s:O, s:b, s:s, s:{s:{s:i, s:s}}}", "type",
-                                   "response", "request_seq", seq, "command", command, "success",
-                                   false, "message", text, "body", "error", "id", (int)PRB_GONE,
-                                   "format", text);
+        json_t *answer =
+            json_pack("{s:s, s:I, s:O, s:b, s:s, s:{s:{s:i, s:s}}}", "type", "response",
+                      "request_seq", seq, "command", command, "success", false, "message", text,
+                      "body", "error", "id", (int)PRB_GONE, "format", text);
         prb_dap_outbox_put(relay->session->outbox, answer, false);
     }
     bool say = !relay->terminated && !relay->ending;

@@ -15,9 +15,9 @@ struct prb_dap_backend;
 /* One call.  method: of inject/probe/debug/methods.def, with arguments and results as it says. */
 struct prb_dap_call {
     const char *method;
-    json_t *arguments;   /* borrowed; NULL: {} */
-    pid_t thread;        /* to run on, when it is parked; 0: any */
-    double timeout;      /* s; 0: the back end's own */
+    json_t *arguments;                /* borrowed; NULL: {} */
+    pid_t thread;                     /* to run on, when it is parked; 0: any */
+    double timeout;                   /* s; 0: the back end's own */
     bool (*cancelled)(void *context); /* asked while it waits; NULL: never */
     void *context;
 };
@@ -28,7 +28,7 @@ struct prb_dap_backend_ops {
     /* A new reference, or NULL.  Errors: UNSUPPORTED no such method here; TIMEOUT, BUSY (the GIL
      * is held by...), GONE the target ended; others as the method tells.  From any thread. */
     json_t *(*call)(struct prb_dap_backend *backend, const struct prb_dap_call *call,
-                    struct prb_error *err) PRB_MUST_CHECK;
+                    struct prb_error *err)PRB_MUST_CHECK;
     void (*close)(struct prb_dap_backend *backend);
 };
 
@@ -41,19 +41,24 @@ struct prb_dap_backend {
 };
 
 /* Live, with the probe, which is injected when there is none.  Events begin at once. */
-struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const char *, json_t *), void *context,
-                                          struct prb_error *err) PRB_MUST_CHECK;
+struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const char *, json_t *),
+                                          void *context, struct prb_error *err) PRB_MUST_CHECK;
 /*
- * Live without the probe: never touches the target; `pause` takes a picture of it (the session asks for the first one)
- * and `continue` drops that.  Also a core or snapshot: only looks.  target is taken (closed with the back end), also on
- * failure.  What stands from the beginning (a core) says so in the answer to `attach`: "stopped", the body of that event,
- * which the session sends after configurationDone.  {"still": true} in the arguments of `attach`: the Python threads of a
- * live target stop for each picture, milliseconds, in which stacks and variables are copied; pages that were not foreseen
- * (lib/target/stacks.c) and what is unfolded later are read as they are then; without native frames.  The opener sets
- * event and context; events come from within calls.
+ * Live without the probe: never touches the target; `pause` takes a picture of it (the session
+ * asks for the first one) and `continue` drops that.  Also a core or snapshot: only looks.
+ * target is taken (closed with the back end), also on
+ * failure.  What stands from the beginning (a core) says so in the answer to `attach`:
+ * "stopped", the body of that event,
+ * which the session sends after configurationDone.  {"still": true} in the arguments of
+ * `attach`: the Python threads of a live target stop for each picture, milliseconds, in which
+ * stacks and variables are copied; pages that were not foreseen (lib/target/stacks.c) and what
+ * is unfolded later are read as they are then; without native frames.  The opener sets event and
+ * context; events come from within calls.
  */
-struct prb_dap_backend *prb_dap_look_open(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
-/* What is looked at is a file of this user and group: root reads sources for it with their rights. */
+struct prb_dap_backend *prb_dap_look_open(struct prb_target *target,
+                                          struct prb_error *err) PRB_MUST_CHECK;
+/* What is looked at is a file of this user and group: root reads sources for it with their
+ * rights. */
 void prb_dap_look_for(struct prb_dap_backend *backend, uid_t user, gid_t group);
 static inline void prb_dap_backend_close(struct prb_dap_backend *backend)
 {

@@ -1,6 +1,6 @@
 /*
- * The client's paths and the target's: pathMappings of attach, file URIs, Windows clients, and numbers for sources
- * that the client cannot open by path.
+ * The client's paths and the target's: pathMappings of attach, file URIs, Windows clients, and
+ * numbers for sources that the client cannot open by path.
  */
 #ifndef PRB_DAP_PATHS_H
 #define PRB_DAP_PATHS_H
@@ -19,7 +19,7 @@ struct prb_dap_mapping {
 struct prb_dap_paths {
     struct prb_dap_mapping items[PRB_DAP_MAPPINGS_MAX];
     size_t count;
-    bool uris;    /* the client's paths are URIs */
+    bool uris;      /* the client's paths are URIs */
     char **sources; /* target paths that have a number, from PRB_DAP_SOURCE_FIRST on */
     size_t source_count, source_cap;
 };
@@ -28,9 +28,10 @@ struct prb_dap_paths {
 #define PRB_DAP_SOURCE_FIRST (1 << 29)
 #define PRB_DAP_SOURCES_MAX 65536
 
-/* pathMappings: a list of {localRoot, remoteRoot}, of pairs, or one object {local: remote}; cwd: of the target, for the
- * remote "." */
-bool prb_dap_paths_set(struct prb_dap_paths *paths, const json_t *mappings, const char *cwd, struct prb_error *err);
+/* pathMappings: a list of {localRoot, remoteRoot}, of pairs, or one object {local: remote}; cwd:
+ * of the target, for the remote "." */
+bool prb_dap_paths_set(struct prb_dap_paths *paths, const json_t *mappings, const char *cwd,
+                       struct prb_error *err);
 void prb_dap_paths_clear(struct prb_dap_paths *paths);
 /* The caller frees; NULL: out of memory. */
 char *prb_dap_paths_in(const struct prb_dap_paths *paths, const char *client_path);

@@ -320,9 +320,9 @@ struct prb_dap_backend *prb_dap_look_open(struct prb_target *target, struct prb_
     look->target = target;
     look->live = kind == PRB_TARGET_PROCESS;
     look->first_handle = 1;
-    look->guarded = look->live && (!prb_ids_of(prb_target_info(target)->pid, &look->ids) ||
-                                   !prb_ids_all_alike(look->ids.users) ||
-                                   look->ids.users[0] != geteuid());
+    look->guarded =
+        look->live && (!prb_ids_of(prb_target_info(target)->pid, &look->ids) ||
+                       !prb_ids_all_alike(look->ids.users) || look->ids.users[0] != geteuid());
     return &look->base;
 }
 

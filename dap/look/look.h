@@ -27,7 +27,12 @@
  */
 #define PRB_DAP_LOOK_THREAD (1 << 23)
 
-enum prb_dap_look_kind { PRB_DAP_LOOK_FRAME, PRB_DAP_LOOK_LOCALS, PRB_DAP_LOOK_GLOBALS, PRB_DAP_LOOK_OBJECT };
+enum prb_dap_look_kind {
+    PRB_DAP_LOOK_FRAME,
+    PRB_DAP_LOOK_LOCALS,
+    PRB_DAP_LOOK_GLOBALS,
+    PRB_DAP_LOOK_OBJECT
+};
 
 struct prb_dap_look_handle {
     enum prb_dap_look_kind kind;
@@ -41,9 +46,9 @@ struct prb_dap_look_state {
     pthread_mutex_t lock;
     struct prb_target *target;
     bool live;
-    struct prb_ids ids; /* of a live target when it was opened; of a file's owner */
-    bool guarded;       /* we may more than a target with these ids */
-    bool still; /* Python threads stop for a picture */
+    struct prb_ids ids;         /* of a live target when it was opened; of a file's owner */
+    bool guarded;               /* we may more than a target with these ids */
+    bool still;                 /* Python threads stop for a picture */
     struct prb_stacks *picture; /* NULL: a live target that is not paused */
     struct prb_dap_look_handle *handles;
     size_t handle_count, handle_cap;
@@ -56,7 +61,7 @@ PRB_DEFINE_AUTO_PTR(prb_exceptions, struct prb_exceptions, prb_exceptions_free)
 PRB_DEFINE_AUTO_PTR(json, json_t, json_decref)
 
 typedef json_t *prb_dap_look_method(struct prb_dap_look_state *look, const json_t *arguments,
-                                struct prb_error *err);
+                                    struct prb_error *err);
 /* stack.c */
 prb_dap_look_method prb_dap_look_threads, prb_dap_look_stack;
 /* values.c */
@@ -64,7 +69,8 @@ prb_dap_look_method prb_dap_look_scopes, prb_dap_look_variables;
 /* path.c */
 prb_dap_look_method prb_dap_look_evaluate;
 /* source.c */
-prb_dap_look_method prb_dap_look_exception_info, prb_dap_look_source, prb_dap_look_modules, prb_dap_look_loaded_sources;
+prb_dap_look_method prb_dap_look_exception_info, prb_dap_look_source, prb_dap_look_modules,
+    prb_dap_look_loaded_sources;
 
 /* Fill err; NULL. */
 void *prb_dap_look_fail(struct prb_error *err, enum prb_code code, const char *format, ...)
@@ -76,21 +82,23 @@ const char *prb_dap_look_string(const json_t *arguments, const char *key);
 /* The number of a new handle, 0 when there are too many; takes expression. */
 json_int_t prb_dap_look_handle(struct prb_dap_look_state *look, struct prb_dap_look_handle handle);
 /* NOT_FOUND: it is of an earlier picture, or none of ours. */
-const struct prb_dap_look_handle *prb_dap_look_find(struct prb_dap_look_state *look, json_int_t number,
-                                            struct prb_error *err);
+const struct prb_dap_look_handle *prb_dap_look_find(struct prb_dap_look_state *look,
+                                                    json_int_t number, struct prb_error *err);
 /* The picture; UNSUPPORTED while a live target is not paused. */
-const struct prb_stacks *prb_dap_look_picture(struct prb_dap_look_state *look, struct prb_error *err);
+const struct prb_stacks *prb_dap_look_picture(struct prb_dap_look_state *look,
+                                              struct prb_error *err);
 /* The id that DAP knows thread i by. */
 json_int_t prb_dap_look_thread_id(const struct prb_stacks *stacks, size_t i);
 const struct prb_thread *prb_dap_look_thread_of(const struct prb_stacks *stacks, json_int_t id,
-                                            size_t *index_out);
+                                                size_t *index_out);
 /* The thread that `threadId` of arguments means; NULL: there is none (NOT_FOUND), or no picture. */
 const struct prb_thread *prb_dap_look_thread_asked(struct prb_dap_look_state *look,
-                                               const json_t *arguments,
-                                               size_t *index_out, struct prb_error *err);
+                                                   const json_t *arguments, size_t *index_out,
+                                                   struct prb_error *err);
 /* A variable: value, type, counts and a reference where it can be unfolded, put into out.
  * expression is copied; hex: ints in hexadecimal. */
-void prb_dap_look_describe(struct prb_dap_look_state *look, json_t *out, const struct prb_part *part,
-                       const char *value_key, const char *expression, bool hex);
+void prb_dap_look_describe(struct prb_dap_look_state *look, json_t *out,
+                           const struct prb_part *part, const char *value_key,
+                           const char *expression, bool hex);
 
 #endif

@@ -1,5 +1,5 @@
-/* Exceptions, modules and sources of the look back end (look.h).  A source is read for a client that
- * may be less than we are, by a name that the target wrote. */
+/* Exceptions, modules and sources of the look back end (look.h).  A source is read for a client
+ * that may be less than we are, by a name that the target wrote. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -99,8 +99,8 @@ static bool is_of_job(const struct prb_dap_server *server, pid_t pid)
             return true;
     struct prb_process_list *list = prb_process_list(NULL);
     const struct prb_process *one = listed(list, pid), *own = listed(list, mine);
-    bool rank = one && own && one->rank >= 0 && own->rank >= 0 && one->ppid == own->ppid &&
-                own->ppid > 1;
+    bool rank =
+        one && own && one->rank >= 0 && own->rank >= 0 && one->ppid == own->ppid && own->ppid > 1;
     prb_process_list_free(list);
     return rank;
 }

@@ -91,8 +91,9 @@ static bool find_tcp(int fd, uid_t *uid_out, unsigned long *inode_out)
 
 /* ---- root ---- */
 
-/* A container's root has root's number, too, where it has no user namespace of its own.  Root proves
- * itself by living among our processes, with no capability less than we have: it could trace us. */
+/* A container's root has root's number, too, where it has no user namespace of its own.  Root
+ * proves itself by living among our processes, with no capability less than we have: it could
+ * trace us. */
 static bool lives_here(pid_t pid)
 {
     struct prb_ids its, ours;

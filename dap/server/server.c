@@ -139,8 +139,8 @@ static void note_stranger(struct prb_dap_server *server, const char *text)
 }
 
 /* Known: it needs to show nothing.  False: it is sent away. */
-static bool is_welcome(struct prb_dap_server *server, int fd,
-                       const struct sockaddr_storage *peer, bool *known_out)
+static bool is_welcome(struct prb_dap_server *server, int fd, const struct sockaddr_storage *peer,
+                       bool *known_out)
 {
     struct prb_error why = {0};
     switch (server->door) {

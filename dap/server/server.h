@@ -11,19 +11,20 @@
 
 #define PRB_DAP_SESSIONS_MAX 64
 #define PRB_DAP_STRANGERS_MAX 8 /* connections of nobody known, beside the sessions */
-#define PRB_DAP_TOKEN_BYTES 16 /* of chance in a token that is made, two digits each */
+#define PRB_DAP_TOKEN_BYTES 16  /* of chance in a token that is made, two digits each */
 
-/* What lets a client in.  Its address is none of it: anybody may connect from any address that the machine has. */
+/* What lets a client in.  Its address is none of it: anybody may connect from any address that
+ * the machine has. */
 enum prb_dap_door {
     PRB_DAP_BY_TOKEN,
-    PRB_DAP_BY_USER,   /* the kernel says that it is of our user or the target's */
-    PRB_DAP_BY_EITHER, /* loopback, with a token that was made */
+    PRB_DAP_BY_USER,    /* the kernel says that it is of our user or the target's */
+    PRB_DAP_BY_EITHER,  /* loopback, with a token that was made */
     PRB_DAP_BY_MACHINE, /* any_user: it only comes by loopback */
 };
 
 /* A process that a session debugs, or that stands until one comes. */
 struct prb_dap_held {
-    pid_t pid; /* 0: free */
+    pid_t pid;                       /* 0: free */
     struct prb_dap_backend *backend; /* NULL: being opened */
     struct prb_dap_session *owner;   /* NULL: it is kept */
     unsigned telling;                /* events that are on their way to the owner */
@@ -47,14 +48,15 @@ struct prb_dap_server {
     enum prb_dap_door door;
     char made[2 * PRB_DAP_TOKEN_BYTES + 1]; /* the token, where none was given */
     struct prb_ids target_ids; /* as the target was when the server began; all 0: it has none */
-    uid_t target_uid;          /* whose clients come in beside ours; ours, where the target has more rights than a user */
+    /* whose clients come in beside ours; ours, where the target has more rights than a user */
+    uid_t target_uid;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct prb_dap_held held[PRB_DAP_SESSIONS_MAX];
     struct prb_dap_client_of *clients; /* server.c */
-    unsigned sessions, strangers; /* connections of clients that may, and of others */
-    unsigned served; /* sessions that have ended */
-    unsigned told;   /* lines about strangers */
+    unsigned sessions, strangers;      /* connections of clients that may, and of others */
+    unsigned served;                   /* sessions that have ended */
+    unsigned told;                     /* lines about strangers */
     bool ending;
 };
 
@@ -68,8 +70,10 @@ bool prb_dap_server_bind(struct prb_dap_server *server, struct prb_error *err);
 bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
 /* The same, also when a session has it. */
 bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
-/* What the back end of a process says to a method without arguments; NULL: there is none, or no answer. */
-json_t *prb_dap_held_ask(struct prb_dap_server *server, pid_t pid, const char *method, struct prb_error *err);
+/* What the back end of a process says to a method without arguments; NULL: there is none, or no
+ * answer. */
+json_t *prb_dap_held_ask(struct prb_dap_server *server, pid_t pid, const char *method,
+                         struct prb_error *err);
 /* Let go on what no session has; true: there was one. */
 bool prb_dap_held_resume(struct prb_dap_server *server);
 

@@ -1,4 +1,5 @@
-/* How long the target may stand still before others of its job give up on it: told when it stops, and counted down. */
+/* How long the target may stand still before others of its job give up on it: told when it
+ * stops, and counted down. */
 #ifndef PRB_DAP_COUNTDOWN_H
 #define PRB_DAP_COUNTDOWN_H
 
@@ -11,7 +12,8 @@ bool prb_dap_countdown_first(const json_t *answer, double *seconds_out, char *na
 
 /* NULL: the back end knows of no time-outs, or there is no thread to be had. */
 struct prb_dap_countdown *prb_dap_countdown_open(struct prb_dap_session *session);
-/* It counts no more; returns when it asks the back end nothing more.  NULL is harmless, here and below. */
+/* It counts no more; returns when it asks the back end nothing more.  NULL is harmless, here and
+ * below. */
 void prb_dap_countdown_stop(struct prb_dap_countdown *countdown);
 /* Once no event can come any more: who tells one may still hold it. */
 void prb_dap_countdown_free(struct prb_dap_countdown *countdown);

@@ -19,9 +19,11 @@ struct prb_dap_places {
 };
 
 /* Numbers of frames and of values (variablesReference) are apart. */
-void prb_dap_places_add(struct prb_dap_places *places, enum prb_dap_place kind, json_int_t id, pid_t thread);
+void prb_dap_places_add(struct prb_dap_places *places, enum prb_dap_place kind, json_int_t id,
+                        pid_t thread);
 /* 0: not known. */
-pid_t prb_dap_places_find(const struct prb_dap_places *places, enum prb_dap_place kind, json_int_t id);
+pid_t prb_dap_places_find(const struct prb_dap_places *places, enum prb_dap_place kind,
+                          json_int_t id);
 void prb_dap_places_clear(struct prb_dap_places *places);
 
 #endif

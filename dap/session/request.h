@@ -21,29 +21,34 @@ enum prb_dap_when {
     PRB_DAP_ALWAYS = 0,
     PRB_DAP_ATTACHED = 1 << 0, /* refused before attach or launch */
     PRB_DAP_STOPPED = 1 << 1,  /* refused with "notStopped" while the target runs */
-    PRB_DAP_RUNS_CODE = 1 << 2, /* may take long: the target's events do not wait for its response */
-    PRB_DAP_BEFORE = 1 << 3,    /* also before initialize */
+    /* may take long: the target's events do not wait for its response */
+    PRB_DAP_RUNS_CODE = 1 << 2,
+    PRB_DAP_BEFORE = 1 << 3, /* also before initialize */
 };
 
 struct prb_dap_request {
-    const char *command;    /* "stackTrace" */
+    const char *command;      /* "stackTrace" */
     const char *capabilities; /* "supportsGotoTargetsRequest", several by spaces, or NULL */
     void (*more)(json_t *capabilities); /* those that are not just true, or NULL */
-    const char *method;     /* what the back end must have, or NULL */
-    const char *setting;    /* of attach, that must be true, or NULL */
+    const char *method;                 /* what the back end must have, or NULL */
+    const char *setting;                /* of attach, that must be true, or NULL */
     unsigned when;
-    /* arguments: an object, never NULL, borrowed.  *body_out: a new reference or left NULL.  False: err is the
-     * response's message. */
-    bool (*handle)(struct prb_dap_session *session, json_t *arguments, json_t **body_out, struct prb_error *err);
+    /* arguments: an object, never NULL, borrowed.  *body_out: a new reference or left NULL.
+     * False: err is the response's message. */
+    bool (*handle)(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
+                   struct prb_error *err);
 };
 
 /*
- * What a message of the client holds, checked: absent and null are the default (clients send null for what they leave
- * out); another type is an error that names the member.
+ * What a message of the client holds, checked: absent and null are the default (clients send
+ * null for what they leave out); another type is an error that names the member.
  */
-json_t *prb_dap_get(const json_t *arguments, const char *key); /* of any type; NULL: absent or null */
-bool prb_dap_get_text(const json_t *arguments, const char *key, const char **out, struct prb_error *err);
-bool prb_dap_get_integer(const json_t *arguments, const char *key, json_int_t *out, struct prb_error *err);
+/* of any type; NULL: absent or null */
+json_t *prb_dap_get(const json_t *arguments, const char *key);
+bool prb_dap_get_text(const json_t *arguments, const char *key, const char **out,
+                      struct prb_error *err);
+bool prb_dap_get_integer(const json_t *arguments, const char *key, json_int_t *out,
+                         struct prb_error *err);
 bool prb_dap_get_flag(const json_t *arguments, const char *key, bool *out, struct prb_error *err);
 
 /* NULL before attach. */
@@ -51,9 +56,10 @@ struct prb_dap_backend *prb_dap_session_backend(struct prb_dap_session *session)
 /* Queue an event; it is sent after the response of the request that is handled.  Takes body. */
 void prb_dap_event(struct prb_dap_session *session, const char *event, json_t *body);
 /* Call the back end as the worker does: cancelled when the client cancels the request or leaves. */
-json_t *prb_dap_ask(struct prb_dap_session *session, const char *method, json_t *arguments, pid_t thread,
-                    struct prb_error *err) PRB_MUST_CHECK;
-/* client/sources.c: lines and columns as the client counts (linesStartAt1, columnsStartAt1), to those from 1 and back. */
+json_t *prb_dap_ask(struct prb_dap_session *session, const char *method, json_t *arguments,
+                    pid_t thread, struct prb_error *err) PRB_MUST_CHECK;
+/* client/sources.c: lines and columns as the client counts (linesStartAt1, columnsStartAt1), to
+ * those from 1 and back. */
 json_int_t prb_dap_line_in(const struct prb_dap_session *session, json_int_t line);
 json_int_t prb_dap_line_out(const struct prb_dap_session *session, json_int_t line);
 json_int_t prb_dap_column_in(const struct prb_dap_session *session, json_int_t column);

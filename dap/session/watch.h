@@ -1,4 +1,5 @@
-/* What comes and goes in a live target and its job: threads, and processes that become child sessions on request. */
+/* What comes and goes in a live target and its job: threads, and processes that become child
+ * sessions on request. */
 #ifndef PRB_DAP_WATCH_H
 #define PRB_DAP_WATCH_H
 
@@ -6,11 +7,13 @@
 
 /* NULL: nothing to watch, or no thread to be had.  The session is attached. */
 struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session);
-/* The target has stopped, by this thread (0: not known): look now.  NULL is harmless, here and below. */
+/* The target has stopped, by this thread (0: not known): look now.  NULL is harmless, here and
+ * below. */
 void prb_dap_watch_hurry(struct prb_dap_watch *watch, long long thread);
 void prb_dap_watch_close(struct prb_dap_watch *watch);
 
-/* children.c: tell the client of processes that are new, once each; of those in seen nothing is told. */
+/* children.c: tell the client of processes that are new, once each; of those in seen nothing is
+ * told. */
 #define PRB_DAP_CHILDREN_MAX 256
 struct prb_dap_children {
     pid_t seen[PRB_DAP_CHILDREN_MAX];

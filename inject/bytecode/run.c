@@ -223,8 +223,8 @@ static bool run(struct child *child, const struct prb_buf *sources, struct prb_b
 
 static void close_child(struct child *child)
 {
-    const int fds[] = {child->in[0], child->in[1], child->out[0], child->out[1], child->null,
-                       child->tool};
+    const int fds[] = {child->in[0],  child->in[1], child->out[0],
+                       child->out[1], child->null,  child->tool};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -245,13 +245,14 @@ bool prb_bytecode_make(pid_t pid, struct prb_buf *out, bool *ours_out)
     PRB_AUTO(prb_confined) struct prb_confined confined;
     PRB_AUTO(prb_buf) struct prb_buf sources = {0}, told = {0};
     PRB_AUTO(child)
-    struct child child = {.confined = &confined, .in = {-1, -1}, .out = {-1, -1}, .null = -1, .tool = -1};
+    struct child child = {
+        .confined = &confined, .in = {-1, -1}, .out = {-1, -1}, .null = -1, .tool = -1};
     if (!prb_confined_look(&confined, pid) || !add_sources(&sources))
         return false;
     child.null = open("/dev/null", O_RDWR | O_CLOEXEC);
     child.tool = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    if (child.null < 3 || child.tool < 0 || pipe2(child.in, O_CLOEXEC) != 0 || pipe2(child.out, O_CLOEXEC) != 0 ||
-        fcntl(child.in[1], F_SETFL, O_NONBLOCK) != 0)
+    if (child.null < 3 || child.tool < 0 || pipe2(child.in, O_CLOEXEC) != 0 ||
+        pipe2(child.out, O_CLOEXEC) != 0 || fcntl(child.in[1], F_SETFL, O_NONBLOCK) != 0)
         return false;
     char *arguments[] = {confined.path, confined.home ? "-sSB" : "-ISB", "-c", (char *)program,
                          NULL};

@@ -46,7 +46,8 @@ static void settings_changed(void)
 }
 
 /* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else.
- * Where the environment is not to be trusted it sets nothing: a setting names a program that is run.
+ * Where the environment is not to be trusted it sets nothing: a setting names a program that is
+ * run.
  */
 static void configure(const struct prb_place *place, bool preloaded)
 {

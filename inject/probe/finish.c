@@ -14,7 +14,7 @@
 #include "inject/probe/server.h"
 #include "inject/probe/tables.h"
 
-#define PYTHON_MS 1000          /* for the GIL, and for code that still runs */
+#define PYTHON_MS 1000 /* for the GIL, and for code that still runs */
 #define EXIT_NS 50000000
 #define NS_PER_S 1000000000
 #define FAREWELL_NS 1000000000u /* for clients to take their last answers */

@@ -35,9 +35,9 @@ struct prb_message_head {
     M(CONFIG_GET, 7)                                                                               \
     M(CONFIG_SET, 8)                                                                               \
     M(DETACH, 9)                                                                                   \
-    M(DEBUG, 10) /* stays open; an empty item: it began; then events */                                  \
+    M(DEBUG, 10)      /* stays open; an empty item: it began; then events */                       \
     M(DEBUG_CALL, 11) /* KEY the method, VALUE its arguments, THREAD; END has TEXT */              \
-    M(PART, 64) /* OUTPUT with STREAM, or ITEM */                                                  \
+    M(PART, 64)       /* OUTPUT with STREAM, or ITEM */                                            \
     M(END, 65)                                                                                     \
     M(FAILED, 66) /* CODE (enum prb_code), TEXT, REMEDY */
 
@@ -79,7 +79,7 @@ struct prb_field_head {
     F(NONE, 21, NUMBER)                                                                            \
     F(MICROSECONDS, 22, NUMBER)                                                                    \
     F(PID, 23, NUMBER)     /* as the target sees it */                                             \
-    F(STARTED, 24, NUMBER) /* µs since the epoch */                                               \
+    F(STARTED, 24, NUMBER) /* µs since the epoch */                                                \
     F(COUNT, 25, NUMBER)   /* of clients */                                                        \
     F(PATH, 26, BYTES)                                                                             \
     F(EVALUATIONS, 27, NUMBER) /* that run now */                                                  \

@@ -21,7 +21,9 @@ enum { FIRST_CLIENT = 2 };
 
 #define INITIAL                                                                                    \
     {                                                                                              \
-        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .listener = -1,    \
+        .lock = PTHREAD_MUTEX_INITIALIZER,                                                         \
+        .changed = PTHREAD_COND_INITIALIZER,                                                       \
+        .listener = -1,                                                                            \
         .wake = -1,                                                                                \
     }
 

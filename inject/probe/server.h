@@ -17,7 +17,8 @@
 #define PRB_PROBE_VERSION PACKAGE_VERSION
 
 #define PRB_OUTPUT_WAIT                                                                            \
-    (1u << 20) /* bytes not yet sent, from which on output has to wait and requests are not read   \
+    (1u                                                                                            \
+     << 20) /* bytes not yet sent, from which on output has to wait and requests are not read   \
                 */
 #define PRB_OUTPUT_MAX (16u << 20)  /* the client is dropped */
 #define PRB_GREETING_NS 5000000000u /* a client that has not said HELLO by then is dropped */

@@ -40,8 +40,9 @@ struct prb_probe_functions {
 
 struct prb_probe_call {
     uint32_t version, size;
-    const char *settings;                        /* lines "key=value", or NULL */
-    const char *how;                             /* "import", "preload", or "PID/UID" of who injects: for the log */
+    const char *settings; /* lines "key=value", or NULL */
+    /* "import", "preload", or "PID/UID" of who injects: for the log */
+    const char *how;
     char error[256];                             /* filled when it fails */
     const struct prb_probe_functions *functions; /* filled */
 };

@@ -7,10 +7,7 @@
 #include <elf.h>
 #include <string.h>
 
-#define X(n)                                                                                       \
-    {                                                                                              \
-        "x" #n, n, n, n                                                                            \
-    }
+#define X(n) {"x" #n, n, n, n}
 static const struct prb_arch_register registers[] = {
     X(0),
     X(1),

@@ -6,8 +6,9 @@
  *     PRB_AUTO_FREE char *copy = strdup(name);         released by free()
  *     return PRB_STEAL(copy);
  *
- * A type joins with one line beside its release function: PRB_DEFINE_AUTO(prb_buf, struct prb_buf, prb_buf_deinit)
- * for caller's storage, PRB_DEFINE_AUTO_PTR(prb_elf, struct prb_elf, prb_elf_free) for heap objects.
+ * A type joins with one line beside its release function: PRB_DEFINE_AUTO(prb_buf, struct
+ * prb_buf, prb_buf_deinit) for caller's storage, PRB_DEFINE_AUTO_PTR(prb_elf, struct prb_elf,
+ * prb_elf_free) for heap objects.
  */
 #ifndef PRB_BASE_CLEANUP_H
 #define PRB_BASE_CLEANUP_H

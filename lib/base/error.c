@@ -24,10 +24,7 @@ const char *prb_code_name(enum prb_code code)
     return (size_t)code < CODE_COUNT ? code_names[code] : "unknown";
 }
 
-int prb_code_exit(enum prb_code code)
-{
-    return (size_t)code < CODE_COUNT ? exit_codes[code] : 1;
-}
+int prb_code_exit(enum prb_code code) { return (size_t)code < CODE_COUNT ? exit_codes[code] : 1; }
 
 static void fill(struct prb_error *err, enum prb_code code, int sys, prb_addr addr,
                  const char *format, va_list args)

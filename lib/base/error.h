@@ -1,7 +1,8 @@
 /*
- * Errors.  A fallible function returns bool (or a pointer), true (or non-NULL) meaning success, and fills the
- * caller's struct prb_error, its last parameter, on failure only.  NULL means: do not even format.
- * The struct and its codes are public (probing.h); here is how the library fills them.
+ * Errors.  A fallible function returns bool (or a pointer), true (or non-NULL) meaning success,
+ * and fills the
+ * caller's struct prb_error, its last parameter, on failure only.  NULL means: do not even
+ * format. The struct and its codes are public (probing.h); here is how the library fills them.
  */
 #ifndef PRB_BASE_ERROR_H
 #define PRB_BASE_ERROR_H
@@ -10,24 +11,27 @@
 
 #include "probing.h"
 
-/* Fill err and return false, so that a failure is one line: return prb_fail(err, PRB_CORRUPT, "...", ...). */
+/* Fill err and return false, so that a failure is one line: return prb_fail(err, PRB_CORRUPT,
+ * "...", ...). */
 bool prb_fail(struct prb_error *err, enum prb_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for a failed system call; sys is its errno, from which the code follows
- * (EPERM, EACCES: permission; ESRCH: gone; ENOENT: not found; EFAULT: fault; ENOMEM: nomem; else io),
+/* The same for a failed system call; sys is its errno, from which the code follows (EPERM,
+ * EACCES: permission; ESRCH: gone; ENOENT: not found; EFAULT: fault; ENOMEM: nomem; else io),
  * and a remedy where it is our limit of open files. */
 bool prb_fail_sys(struct prb_error *err, int sys, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Whether an errno tells of our own want (memory, descriptors), and nothing of what was asked for. */
+/* Whether an errno tells of our own want (memory, descriptors), and nothing of what was asked
+ * for. */
 bool prb_error_is_want(int sys);
 
 /* A fault at an address of the target. */
 bool prb_fail_addr(struct prb_error *err, prb_addr addr, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Put "context: " before the text of a filled error, once per layer on the way up.  Returns false. */
+/* Put "context: " before the text of a filled error, once per layer on the way up.  Returns
+ * false. */
 bool prb_error_prefix(struct prb_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -29,8 +29,8 @@ struct prb_lazy {
     atomic_bool ready;
 };
 
-/* True when every function is there; false: UNSUPPORTED, and a later call tries again.  Any number of
- * threads may call it at once.  A library stays open. */
+/* True when every function is there; false: UNSUPPORTED, and a later call tries again.  Any
+ * number of threads may call it at once.  A library stays open. */
 bool prb_lazy_open(struct prb_lazy *library, struct prb_error *err);
 
 #endif

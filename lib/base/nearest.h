@@ -1,4 +1,5 @@
-/* The name that a mistyped one was meant to be: prb_nearest() of probing.h, and what it counts with. */
+/* The name that a mistyped one was meant to be: prb_nearest() of probing.h, and what it counts
+ * with. */
 #ifndef PRB_BASE_NEAREST_H
 #define PRB_BASE_NEAREST_H
 

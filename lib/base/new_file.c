@@ -68,8 +68,7 @@ static bool give_name(struct prb_new_file *file, bool *done_out)
     *done_out = linkat(AT_FDCWD, open_file, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) == 0;
     for (int i = 0; i < TRIES && !*done_out && !file->named && errno == EEXIST; i++) {
         choose_name(file);
-        file->named =
-            linkat(AT_FDCWD, open_file, AT_FDCWD, file->beside, AT_SYMLINK_FOLLOW) == 0;
+        file->named = linkat(AT_FDCWD, open_file, AT_FDCWD, file->beside, AT_SYMLINK_FOLLOW) == 0;
     }
     return *done_out || file->named;
 }

@@ -67,9 +67,9 @@ void prb_crash_tensors(struct prb_target *copy, const struct prb_thread *thread)
 /* ---- folder.c: prb_crash_dump_folder, and ---- */
 
 /* Remove the oldest dumps of the folder that newest lies in until all of them hold no more than
- * bytes_max (0: no bound); newest stays, and what others are still writing.  The first crash of each
- * job (crashes with less than a minute between them) goes last.  While somebody holds the folder (a
- * lock, flock(2)) there may be twice as much. */
+ * bytes_max (0: no bound); newest stays, and what others are still writing.  The first crash of
+ * each job (crashes with less than a minute between them) goes last.  While somebody holds the
+ * folder (a lock, flock(2)) there may be twice as much. */
 void prb_crash_sweep(const char *newest, uint64_t bytes_max);
 
 #endif

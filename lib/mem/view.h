@@ -1,11 +1,13 @@
 /*
- * A view: the pieces of target memory that one walk touches, read together and read again together.
+ * A view: the pieces of target memory that one walk touches, read together and read again
+ * together.
  *
- * A walk that follows pointers through a running process mixes moments.  So a walk reads through a view: what it
- * touches is fetched once (a page at a time) and remembered.  prb_view_refresh() then reads exactly the touched spans
- * again, in as few system calls as possible, and a second walk over the same view costs no system call at all when
- * the first one was right.  Two equal walks make a truth (DESIGN 4.3).
- * The spans of the last walk also serve the next sample, which is why a warm sample of all threads is two calls.
+ * A walk that follows pointers through a running process mixes moments.  So a walk reads through
+ * a view: what it touches is fetched once (a page at a time) and remembered.  prb_view_refresh()
+ * then reads exactly the touched spans again, in as few system calls as possible, and a second
+ * walk over the same view costs no system call at all when the first one was right.  Two equal
+ * walks make a truth (DESIGN 4.3). The spans of the last walk also serve the next sample, which
+ * is why a warm sample of all threads is two calls.
  */
 #ifndef PRB_MEM_VIEW_H
 #define PRB_MEM_VIEW_H
@@ -19,21 +21,25 @@ struct prb_view *prb_view_new(struct prb_mem *mem, struct prb_error *err);
 void prb_view_free(struct prb_view *view);
 PRB_DEFINE_AUTO_PTR(prb_view, struct prb_view, prb_view_free)
 
-/* len bytes at addr, valid until the next call on this view; NULL when they cannot be read.  len at most PRB_VIEW_MAX. */
+/* len bytes at addr, valid until the next call on this view; NULL when they cannot be read.  len
+ * at most PRB_VIEW_MAX. */
 #define PRB_VIEW_MAX 65536
 const void *prb_view_get(struct prb_view *view, prb_addr addr, size_t len);
 /* Little-endian words; false when they cannot be read. */
 bool prb_view_u64(struct prb_view *view, prb_addr addr, uint64_t *out);
-/* Say that [addr, addr + len) will be wanted, so that the next refresh or fetch brings it in the same call. */
+/* Say that [addr, addr + len) will be wanted, so that the next refresh or fetch brings it in the
+ * same call. */
 void prb_view_want(struct prb_view *view, prb_addr addr, size_t len);
 /*
- * Read the spans touched since the last refresh again, several views (one for each thread, all of one source) in a
- * common call.  *same_out (may be NULL), count long: whether the bytes that the last walk over each view touched (and
- * those between, page by page) are what it saw; a difference may lie in bytes that mean nothing to the walk.
- * With no walk since the last refresh, the same spans are read and compared again.  A page that two walks in a row did
- * not touch is forgotten.  False only when the source is lost.
+ * Read the spans touched since the last refresh again, several views (one for each thread, all
+ * of one source) in a common call.  *same_out (may be NULL), count long: whether the bytes that
+ * the last walk over each view touched (and those between, page by page) are what it saw; a
+ * difference may lie in bytes that mean nothing to the walk. With no walk since the last
+ * refresh, the same spans are read and compared again.  A page that two walks in a row did not
+ * touch is forgotten.  False only when the source is lost.
  */
-bool prb_view_refresh(struct prb_view *const *views, size_t count, bool *same_out, struct prb_error *err);
+bool prb_view_refresh(struct prb_view *const *views, size_t count, bool *same_out,
+                      struct prb_error *err);
 /* How many pages it remembers. */
 size_t prb_view_pages(const struct prb_view *view);
 /* Forget everything. */

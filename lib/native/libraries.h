@@ -1,6 +1,6 @@
 /*
- * libunwind and libdw (with libelf, which it needs), opened when the first native stack is walked or
- * named (base/lazy.h).  Both NULL with UNSUPPORTED when they cannot be.
+ * libunwind and libdw (with libelf, which it needs), opened when the first native stack is
+ * walked or named (base/lazy.h).  Both NULL with UNSUPPORTED when they cannot be.
  */
 #ifndef PRB_NATIVE_LIBRARIES_H
 #define PRB_NATIVE_LIBRARIES_H

@@ -44,8 +44,7 @@ static struct prb_source *from_elf(struct prb_elf *elf)
     source->image = PRB_STEAL(image);
     dw->elf_version(EV_CURRENT);
     source->elf = dw->elf_memory(source->image, len);
-    source->dwarf =
-        source->elf ? dw->dwarf_begin_elf(source->elf, DWARF_C_READ, NULL) : NULL;
+    source->dwarf = source->elf ? dw->dwarf_begin_elf(source->elf, DWARF_C_READ, NULL) : NULL;
     return source->dwarf ? PRB_STEAL(source) : NULL;
 }
 

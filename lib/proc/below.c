@@ -29,7 +29,8 @@ static int walk(int root, const char *path, int flags)
             errno = EXDEV;
             return -1;
         }
-        int next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (*path ? O_DIRECTORY : flags));
+        int next =
+            openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (*path ? O_DIRECTORY : flags));
         if (next < 0)
             return -1;
         close(at);
@@ -72,16 +73,14 @@ int prb_open_below(int root, const char *path)
         errno = EINVAL;
         return -1;
     }
-    /* It is this very file that is opened now; a lease that its owner has on it is not waited for. */
+    /* It is this very file that is opened now; a lease that its owner has on it is not waited
+     * for. */
     char again[48];
     snprintf(again, sizeof again, "/proc/self/fd/%d", found);
     return open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-int prb_folder_below(int root, const char *path)
-{
-    return find(root, path, O_DIRECTORY);
-}
+int prb_folder_below(int root, const char *path) { return find(root, path, O_DIRECTORY); }
 
 bool prb_stat_below(int root, const char *path, struct stat *out)
 {

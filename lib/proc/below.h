@@ -16,7 +16,8 @@ int prb_root_open(pid_t pid);
 /* A regular file, open for reading, by its path below a folder, as if the folder were "/"; -1 with
  * errno: EINVAL for what is no regular file. */
 int prb_open_below(int root, const char *path);
-/* A folder, to make, find and remove files in (O_PATH: openat(fd, ".", …) lists it); -1 with errno. */
+/* A folder, to make, find and remove files in (O_PATH: openat(fd, ".", …) lists it); -1 with
+ * errno. */
 int prb_folder_below(int root, const char *path);
 /* What is there, links followed.  False with errno. */
 bool prb_stat_below(int root, const char *path, struct stat *out);

@@ -15,8 +15,8 @@
 /* What the calling thread goes back to. */
 struct prb_beside {
     bool moved;
-    int from;    /* the processor */
-    size_t size; /* bytes of processors in use */
+    int from;                                                     /* the processor */
+    size_t size;                                                  /* bytes of processors in use */
     unsigned long processors[8192 / (8 * sizeof(unsigned long))]; /* the kernel's NR_CPUS at most */
     struct prb_turn { /* struct sched_attr, version 0: sched_setattr(2) */
         uint32_t size, policy;
@@ -28,9 +28,10 @@ struct prb_beside {
 };
 
 /*
- * Move the calling thread to the processor of a task of a live process, with short turns.  False, and
- * nothing was done: the task ended, it is a real-time one (we might wait for ever), or its processor
- * is none of those that the calling thread may use.  The task may be moved elsewhere at any time.
+ * Move the calling thread to the processor of a task of a live process, with short turns.
+ * False, and nothing was done: the task ended, it is a real-time one (we might wait for ever),
+ * or its processor is none of those that the calling thread may use.  The task may be moved
+ * elsewhere at any time.
  */
 bool prb_beside_begin(struct prb_beside *out, struct prb_proc *proc, pid_t tid);
 void prb_beside_end(struct prb_beside *beside);

@@ -372,8 +372,7 @@ bool prb_proc_is_core(const char *path)
     if (!read_head(path, head))
         return false;
     memcpy(&type, head + 16, sizeof type);
-    return prb_packing(head) != NULL ||
-           (memcmp(head, ELFMAG, SELFMAG) == 0 && type == ET_CORE);
+    return prb_packing(head) != NULL || (memcmp(head, ELFMAG, SELFMAG) == 0 && type == ET_CORE);
 }
 
 static bool is_of_a_file(const struct prb_core_file *file, prb_addr addr)
@@ -399,7 +398,8 @@ static bool has_memory(const struct prb_core_file *file, const char *path, struc
     }
     if (!left_out)
         return true;
-    prb_fail(err, PRB_UNSUPPORTED, "%s has no stacks and no heap: private memory was left out", path);
+    prb_fail(err, PRB_UNSUPPORTED, "%s has no stacks and no heap: private memory was left out",
+             path);
     return prb_error_remedy(err, "Before it crashes: echo 0x33 >/proc/PID/coredump_filter");
 }
 

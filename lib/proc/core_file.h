@@ -28,7 +28,7 @@ struct prb_core_segment {
 /* A thread, NT_PRSTATUS. */
 struct prb_core_thread {
     pid_t tid;
-    int signal; /* pr_cursig: what ended the process; 0: none */
+    int signal;               /* pr_cursig: what ended the process; 0: none */
     uint64_t utime, stime;    /* microseconds */
     const uint8_t *registers; /* the kernel's register set */
     size_t registers_len;

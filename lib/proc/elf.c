@@ -18,9 +18,9 @@
 /* Sections and program headers of one file. */
 #define SECTIONS_MAX 65536
 #define SEGMENTS_MAX 4096
-#define NOTES_MAX 65536          /* bytes of notes in one segment */
-#define STRING_MAX (1u << 20)    /* bytes of a name */
-#define DEBUG_MAX (1024u << 20)  /* bytes of debug information of one file */
+#define NOTES_MAX 65536         /* bytes of notes in one segment */
+#define STRING_MAX (1u << 20)   /* bytes of a name */
+#define DEBUG_MAX (1024u << 20) /* bytes of debug information of one file */
 #define DEBUG_SECTIONS_MAX 64
 
 /* ---- bytes ---- */
@@ -35,8 +35,8 @@ static const uint8_t *window_at(struct prb_elf *elf, uint64_t offset, size_t *le
     if (!elf->windows && !(elf->windows = malloc(PRB_ELF_WINDOWS * sizeof *elf->windows)))
         return NULL;
     if (elf->numbers[slot] != number) {
-        elf->lens[slot] = (uint16_t)prb_read_at(elf->fd, elf->windows[slot], PRB_ELF_WINDOW,
-                                                offset - within);
+        elf->lens[slot] =
+            (uint16_t)prb_read_at(elf->fd, elf->windows[slot], PRB_ELF_WINDOW, offset - within);
         elf->numbers[slot] = number;
     }
     if (within >= elf->lens[slot])
@@ -125,8 +125,7 @@ static void read_headers(struct prb_elf *elf, const Elf64_Ehdr *header)
     uint64_t count = header->e_shnum ? header->e_shnum : first.sh_size;
     if (sections && count <= SECTIONS_MAX)
         elf->sections = read_table(elf, header->e_shoff, sizeof first, count, &elf->section_count);
-    elf->section_names =
-        header->e_shstrndx == SHN_XINDEX ? first.sh_link : header->e_shstrndx;
+    elf->section_names = header->e_shstrndx == SHN_XINDEX ? first.sh_link : header->e_shstrndx;
     count = header->e_phnum == PN_XNUM && sections ? first.sh_info : header->e_phnum;
     if (header->e_phentsize == sizeof(Elf64_Phdr))
         elf->segments =
@@ -244,12 +243,13 @@ struct debug_section {
     char name[24];
 };
 
-/* What lines are told by.  Not .gnu_debugaltlink: libdw would open and map the file that it names. */
+/* What lines are told by.  Not .gnu_debugaltlink: libdw would open and map the file that it
+ * names. */
 static bool is_wanted(const char *name)
 {
-    static const char *const wanted[] = {"abbrev", "addr", "aranges",  "info",        "line",
-                                         "line_str", "ranges", "rnglists", "str", "str_offsets",
-                                         "types"};
+    static const char *const wanted[] = {"abbrev", "addr",        "aranges", "info",
+                                         "line",   "line_str",    "ranges",  "rnglists",
+                                         "str",    "str_offsets", "types"};
     /* .zdebug_…: packed in the old way. */
     name += strncmp(name, ".z", 2) == 0 ? 2 : 1;
     for (size_t i = 0; strncmp(name, "debug_", 6) == 0 && i < sizeof wanted / sizeof *wanted; i++)
@@ -311,8 +311,8 @@ void *prb_elf_debug_image(struct prb_elf *elf, size_t *len_out)
         memcpy(image + names + one->header.sh_name, one->name, sizeof one->name);
         headers[i + 1] = one->header;
     }
-    headers[count + 1] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = names,
-                                      .sh_size = table - names, .sh_addralign = 1};
+    headers[count + 1] = (Elf64_Shdr){
+        .sh_type = SHT_STRTAB, .sh_offset = names, .sh_size = table - names, .sh_addralign = 1};
     head.e_phoff = head.e_phnum = 0;
     head.e_shoff = table;
     head.e_shentsize = sizeof *headers;
@@ -380,9 +380,9 @@ size_t prb_elf_build_id(struct prb_elf *elf, uint8_t out[64])
             continue;
         size_t len = header->p_filesz < NOTES_MAX ? (size_t)header->p_filesz : NOTES_MAX;
         PRB_AUTO_FREE uint8_t *notes = malloc(len + 1);
-        size_t n = notes ? prb_note_build_id(
-                               notes, prb_elf_read(elf, header->p_offset, notes, len), out)
-                         : 0;
+        size_t n =
+            notes ? prb_note_build_id(notes, prb_elf_read(elf, header->p_offset, notes, len), out)
+                  : 0;
         if (n)
             return n;
     }

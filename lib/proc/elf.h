@@ -1,6 +1,6 @@
 /*
- * ELF files of the target, and modules: files at their place in memory.
- * Everything in a file is hostile, and may change or be cut short while it is read: then less is found, no more.
+ * ELF files of the target, and modules: files at their place in memory. Everything in a file is
+ * hostile, and may change or be cut short while it is read: then less is found, no more.
  */
 #ifndef PRB_PROC_ELF_H
 #define PRB_PROC_ELF_H
@@ -9,23 +9,28 @@
 
 struct prb_elf;
 
-/* Takes fd, also on failure.  name is for messages.  Errors: CORRUPT (no ELF), UNSUPPORTED (other class, byte order or machine), IO (it
- * cannot be read), NOMEM. */
+/* Takes fd, also on failure.  name is for messages.  Errors: CORRUPT (no ELF), UNSUPPORTED
+ * (other class, byte order or machine), IO (it cannot be read), NOMEM. */
 struct prb_elf *prb_elf_open(int fd, const char *name, struct prb_error *err);
 void prb_elf_free(struct prb_elf *elf);
 PRB_DEFINE_AUTO_PTR(prb_elf, struct prb_elf, prb_elf_free)
 
-/* An ELF file's own addresses below are "file addresses": add the module's bias for the target's. */
+/* An ELF file's own addresses below are "file addresses": add the module's bias for the
+ * target's. */
 struct prb_symbol {
     uint64_t value, size; /* file address, bytes (0: not told) */
     const char *name;     /* borrowed from the elf; mangled */
 };
 
-/* Find a defined symbol by name: .dynsym by its hash table first, then .symtab.  False (NOT_FOUND) when there is none. */
-bool prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_symbol *out, struct prb_error *err);
-/* The functions that a file exports, in the order of its table; freed by the caller, the names borrowed from the elf. */
+/* Find a defined symbol by name: .dynsym by its hash table first, then .symtab.  False
+ * (NOT_FOUND) when there is none. */
+bool prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_symbol *out,
+                    struct prb_error *err);
+/* The functions that a file exports, in the order of its table; freed by the caller, the names
+ * borrowed from the elf. */
 struct prb_symbol *prb_elf_exports(struct prb_elf *elf, size_t *count_out, struct prb_error *err);
-/* Name many addresses in one pass: addrs ascending; out[i].name NULL where no function covers addrs[i]. */
+/* Name many addresses in one pass: addrs ascending; out[i].name NULL where no function covers
+ * addrs[i]. */
 void prb_elf_name(struct prb_elf *elf, const uint64_t *addrs, size_t count, struct prb_symbol *out);
 /* A section by name: its file address and size. */
 bool prb_elf_section(struct prb_elf *elf, const char *name, uint64_t *addr_out, uint64_t *size_out);
@@ -38,11 +43,11 @@ bool prb_elf_bias(struct prb_elf *elf, prb_addr addr, uint64_t file_offset, uint
 
 /* One file with code mapped in the target. */
 struct prb_module {
-    const char *path;      /* as the target sees it */
-    prb_addr start, end;   /* first and last byte + 1 of all its maps */
+    const char *path;            /* as the target sees it */
+    prb_addr start, end;         /* first and last byte + 1 of all its maps */
     const struct prb_map *first; /* its first map */
-    uint64_t bias;         /* valid once prb_modules_elf opened it */
-    struct prb_elf *elf;   /* opened on first use */
+    uint64_t bias;               /* valid once prb_modules_elf opened it */
+    struct prb_elf *elf;         /* opened on first use */
     bool tried;
 };
 
@@ -50,7 +55,7 @@ struct prb_modules {
     struct prb_proc *proc;
     struct prb_module *items; /* ascending start; one file mapped twice is two modules */
     size_t count;
-    struct prb_arena arena;   /* paths and first maps: a refresh of proc's maps leaves them valid */
+    struct prb_arena arena; /* paths and first maps: a refresh of proc's maps leaves them valid */
 };
 
 /* Group the maps of a process into modules; borrows proc. */
@@ -59,6 +64,7 @@ void prb_modules_deinit(struct prb_modules *modules);
 PRB_DEFINE_AUTO(prb_modules, struct prb_modules, prb_modules_deinit)
 struct prb_module *prb_modules_find(struct prb_modules *modules, prb_addr addr);
 /* The ELF file of a module, opened on first use and kept; NULL with err when it cannot be had. */
-struct prb_elf *prb_modules_elf(struct prb_modules *modules, struct prb_module *module, struct prb_error *err);
+struct prb_elf *prb_modules_elf(struct prb_modules *modules, struct prb_module *module,
+                                struct prb_error *err);
 
 #endif

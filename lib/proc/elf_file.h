@@ -25,13 +25,13 @@ struct prb_elf {
     Elf64_Shdr *sections;
     Elf64_Phdr *segments;
     size_t section_count, segment_count;
-    size_t section_names; /* the number of the section that names sections */
+    size_t section_names;              /* the number of the section that names sections */
     uint64_t numbers[PRB_ELF_WINDOWS]; /* of the windows, from 1 */
     uint16_t lens[PRB_ELF_WINDOWS];
     uint8_t (*windows)[PRB_ELF_WINDOW];
-    struct prb_arena arena; /* names that were asked for */
+    struct prb_arena arena;                 /* names that were asked for */
     struct prb_symbol_passes exported, all; /* of .dynsym and .symtab */
-    struct prb_elf *debug; /* its separate debug file, or NULL; owned */
+    struct prb_elf *debug;                  /* its separate debug file, or NULL; owned */
 };
 
 /* A part of the file. */

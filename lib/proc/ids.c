@@ -102,7 +102,8 @@ static bool set_capabilities(const uint32_t effective[2])
     return syscall(SYS_capset, &head, sets) == 0;
 }
 
-/* setfsuid(2) and setfsgid(2) tell no error: whether it was done is asked by a value that is no id. */
+/* setfsuid(2) and setfsgid(2) tell no error: whether it was done is asked by a value that is no
+ * id. */
 static bool set_user(uid_t user)
 {
     setfsuid(user);

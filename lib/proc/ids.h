@@ -12,7 +12,8 @@
 #define PRB_GROUPS_MAX 64
 
 struct prb_ids {
-    unsigned users[4], groups[4]; /* real, effective, saved, file system; as our namespace numbers */
+    /* real, effective, saved, file system; as our namespace numbers */
+    unsigned users[4], groups[4];
     gid_t more[PRB_GROUPS_MAX];
     unsigned more_count;
     unsigned no_new_privileges, seccomp;
@@ -20,8 +21,8 @@ struct prb_ids {
     uint64_t user_namespace;                           /* its inode; 0: not known */
 };
 
-/* folder: an open /proc/PID.  False with errno: it cannot be read, or makes no sense (EINVAL; E2BIG:
- * more groups than we keep). */
+/* folder: an open /proc/PID.  False with errno: it cannot be read, or makes no sense (EINVAL;
+ * E2BIG: more groups than we keep). */
 bool prb_ids_read(int folder, struct prb_ids *out);
 bool prb_ids_of(pid_t pid, struct prb_ids *out);
 bool prb_ids_same(const struct prb_ids *a, const struct prb_ids *b);

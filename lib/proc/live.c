@@ -101,8 +101,8 @@ static bool identify(struct live *live, struct identity *out, struct prb_error *
                                          : " (its parent has not collected it yet)");
     struct identity now = {
         .starttime = stat.starttime, .startcode = stat.startcode, .startstack = stat.startstack};
-    /* Without the right to see it, the rest must do.  As the kernel knows it: its file system may be
-     * somebody's program (FUSE) or far away (NFS), and never answer. */
+    /* Without the right to see it, the rest must do.  As the kernel knows it: its file system
+     * may be somebody's program (FUSE) or far away (NFS), and never answer. */
     if (statx(live->folder, "exe", AT_STATX_DONT_SYNC, STATX_INO, &exe) == 0) {
         now.dev = makedev(exe.stx_dev_major, exe.stx_dev_minor);
         now.inode = exe.stx_ino;

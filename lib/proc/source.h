@@ -59,7 +59,8 @@ void prb_proc_deinit(struct prb_proc *proc);
 /* Keep what was appended to out at from, if the process records; false: out of memory. */
 bool prb_proc_recorded(struct prb_proc *proc, const char *name, const struct prb_buf *out,
                        size_t from, struct prb_error *err);
-/* Append what was kept of a text, of a process that stands still (prb_proc_still); false: it is to be read. */
+/* Append what was kept of a text, of a process that stands still (prb_proc_still); false: it is
+ * to be read. */
 bool prb_proc_answered(const struct prb_proc *proc, const char *name, struct prb_buf *out);
 /* Keep a text under its name, in place of the one before. */
 bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len);

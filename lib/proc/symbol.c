@@ -55,12 +55,14 @@ static uint32_t word_at(struct prb_elf *elf, const struct prb_extent *bytes, uin
 /* Layout of .gnu.hash: 4 words of header, bloom filter of 64-bit words, buckets, hash values from
  * symbol `first` on. */
 static bool by_gnu_hash(struct prb_elf *elf, const struct prb_extent *hash,
-                        const struct prb_symbol_table *table, const char *name, struct prb_symbol *out)
+                        const struct prb_symbol_table *table, const char *name,
+                        struct prb_symbol *out)
 {
     uint32_t h = 5381;
     for (const char *c = name; *c; c++)
         h = h * 33 + (uint8_t)*c;
-    uint64_t buckets = word_at(elf, hash, 0), first = word_at(elf, hash, 1), bloom = word_at(elf, hash, 2);
+    uint64_t buckets = word_at(elf, hash, 0), first = word_at(elf, hash, 1),
+             bloom = word_at(elf, hash, 2);
     uint32_t shift = word_at(elf, hash, 3) & 31;
     if (buckets == 0 || bloom == 0)
         return false;
@@ -84,7 +86,8 @@ static bool by_gnu_hash(struct prb_elf *elf, const struct prb_extent *hash,
 
 /* Layout of .hash: number of buckets, number of chains, the buckets, the chains. */
 static bool by_sysv_hash(struct prb_elf *elf, const struct prb_extent *hash,
-                         const struct prb_symbol_table *table, const char *name, struct prb_symbol *out)
+                         const struct prb_symbol_table *table, const char *name,
+                         struct prb_symbol *out)
 {
     uint32_t h = 0;
     for (const char *c = name; *c; c++) {
@@ -175,9 +178,8 @@ bool prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_symbol *ou
 static const char *all_strings(struct prb_elf *elf, const struct prb_extent *strings,
                                size_t *len_out)
 {
-    char *all = strings->len <= STRINGS_MAX
-                    ? prb_arena_alloc(&elf->arena, (size_t)strings->len + 1)
-                    : NULL;
+    char *all =
+        strings->len <= STRINGS_MAX ? prb_arena_alloc(&elf->arena, (size_t)strings->len + 1) : NULL;
     if (!all)
         return NULL;
     *len_out = prb_read_at(elf->fd, all, (size_t)strings->len, strings->offset);

@@ -74,8 +74,7 @@ static void name_by(struct prb_elf *elf, const struct prb_symbol_table *table,
         !prb_elf_read(elf, table->names.offset + symbol->st_name, begin, sizeof begin - 1))
         return;
     struct claim claim = {symbol->st_size != 0, symbol->st_value,
-                          ELF64_ST_BIND(symbol->st_info) != STB_LOCAL,
-                          (int)strspn(begin, "_")};
+                          ELF64_ST_BIND(symbol->st_info) != STB_LOCAL, (int)strspn(begin, "_")};
     /* "$x" and the like mark kinds of code on some processors. */
     if (!*begin || *begin == '$')
         return;

@@ -41,10 +41,10 @@ struct method {
 };
 
 #define LIBRARY(soname_, functions_, names_)                                                       \
-    {                                                                                              \
-        .soname = soname_, .names = names_, .functions = &functions_,                              \
-        .count = sizeof names_ / sizeof *names_                                                    \
-    }
+    {.soname = soname_,                                                                            \
+     .names = names_,                                                                              \
+     .functions = &functions_,                                                                     \
+     .count = sizeof names_ / sizeof *names_}
 
 /* ---- zstd ---- */
 

@@ -4,7 +4,8 @@
 
 #include "base/error.h"
 
-/* The name of what the first bytes of a file (6 at the least) say that it is packed by; NULL: none. */
+/* The name of what the first bytes of a file (6 at the least) say that it is packed by; NULL:
+ * none. */
 const char *prb_packing(const void *head);
 /*
  * The file unpacked: a new file without a name in $TMPDIR, else /var/tmp, with the same time; holes

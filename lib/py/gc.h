@@ -37,9 +37,9 @@ bool prb_gc_take(struct prb_py *py, prb_addr interpreter, bool main, bool live,
 void prb_gc_objects_deinit(struct prb_gc_objects *objects);
 PRB_DEFINE_AUTO(prb_gc_objects, struct prb_gc_objects, prb_gc_objects_deinit)
 
-/* Whether the thread with this stack pointer and pthread_self() is within a collection that runs a finalizer or a
- * callback: looked for in so many bytes of its stack (gc_stack.c).  Always false where the collector
- * has no lists (free-threaded). */
+/* Whether the thread with this stack pointer and pthread_self() is within a collection that runs
+ * a finalizer or a callback: looked for in so many bytes of its stack (gc_stack.c).  Always
+ * false where the collector has no lists (free-threaded). */
 #define PRB_GC_STACK_MAX 32768
 bool prb_gc_on_stack(struct prb_py *py, prb_addr sp, prb_addr pthread);
 

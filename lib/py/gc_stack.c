@@ -22,7 +22,8 @@ static bool may_be_head(uint64_t word)
     return word >= ADDRESSES_MIN && word < ADDRESSES_MAX && word % 8 == 0;
 }
 
-/* Whether an object with a type stands behind a PyGC_Head, whose size depends on the build (gc.c). */
+/* Whether an object with a type stands behind a PyGC_Head, whose size depends on the build
+ * (gc.c). */
 static bool object_follows(struct prb_py *py, prb_addr head)
 {
     const int32_t sizes[] = {PRB_OFF(&py->layout, gc_head, size), 24, 32};

@@ -1,7 +1,9 @@
 /*
- * One CPython runtime inside a target: where it is, which layout serves, and the two ways to read through it.
+ * One CPython runtime inside a target: where it is, which layout serves, and the two ways to
+ * read through it.
  *
- * Found by symbol, section or cookie in the modules that look like an interpreter (find.c); a process can hold
+ * Found by symbol, section or cookie in the modules that look like an interpreter (find.c); a
+ * process can hold
  * several.  Everything in lib/py takes a struct prb_py.
  */
 #ifndef PRB_PY_PY_H
@@ -12,35 +14,38 @@
 #include "py/layout/layout.h"
 
 struct prb_py {
-    struct prb_mem *mem;       /* borrowed */
-    struct prb_layout layout;  /* a copy: patch level and debug offsets applied */
-    uint32_t hexversion;       /* 0x030b07f0 */
-    prb_addr runtime;          /* _PyRuntime; 0 up to 3.6 */
-    prb_addr interpreters;     /* address of the word that heads the interpreter list */
-    prb_addr tstate_current;   /* address of _PyThreadState_Current / gilstate.tstate_current; 0: none */
+    struct prb_mem *mem;      /* borrowed */
+    struct prb_layout layout; /* a copy: patch level and debug offsets applied */
+    uint32_t hexversion;      /* 0x030b07f0 */
+    prb_addr runtime;         /* _PyRuntime; 0 up to 3.6 */
+    prb_addr interpreters;    /* address of the word that heads the interpreter list */
+    /* address of _PyThreadState_Current / gilstate.tstate_current; 0: none */
+    prb_addr tstate_current;
     /* ≤3.6 with symbols, the GIL's variables of Python/ceval_gil.h; 0: not known */
     prb_addr gil_static, gil_static_end; /* gil_cond */
     prb_addr gil_last_holder, gil_switch_number;
-    prb_addr gc_generation0;   /* ≤3.6 with symbols, the word _PyGC_generation0; else 0 */
-    struct prb_module *module; /* the file it lives in; NULL when found without */
-    size_t frames_max;         /* of one stack that are followed; 0: PRB_FRAMES_MAX */
-    prb_addr code_type;        /* PyCode_Type, once a code object was seen; else 0 */
-    char origin[240];          /* "3.11.7 by Py_Version, table 3.11 checked on 2 threads" */
+    prb_addr gc_generation0;      /* ≤3.6 with symbols, the word _PyGC_generation0; else 0 */
+    struct prb_module *module;    /* the file it lives in; NULL when found without */
+    size_t frames_max;            /* of one stack that are followed; 0: PRB_FRAMES_MAX */
+    prb_addr code_type;           /* PyCode_Type, once a code object was seen; else 0 */
+    char origin[240];             /* "3.11.7 by Py_Version, table 3.11 checked on 2 threads" */
     struct prb_code_cache *codes; /* code objects read so far (code.h) */
 };
 
 /*
- * Find the runtimes of a target, the most likely one first.  modules is borrowed and must outlive them.
- * Errors: NOT_PYTHON, UNSUPPORTED (with the version found), PERMISSION, GONE.
+ * Find the runtimes of a target, the most likely one first.  modules is borrowed and must
+ * outlive them. Errors: NOT_PYTHON, UNSUPPORTED (with the version found), PERMISSION, GONE.
  */
-bool prb_py_find(struct prb_modules *modules, struct prb_mem *mem, struct prb_py **out, size_t *count_out,
-                 struct prb_error *err);
+bool prb_py_find(struct prb_modules *modules, struct prb_mem *mem, struct prb_py **out,
+                 size_t *count_out, struct prb_error *err);
 void prb_py_free(struct prb_py *runtimes, size_t count);
 
 /* ---- reading fields ---- */
 
-/* The field of the struct at addr, by its width (1, 2, 4, 8 bytes, zero-extended).  UNSUPPORTED when the layout lacks it. */
-bool prb_py_field(struct prb_py *py, prb_addr addr, enum prb_field field, uint64_t *out, struct prb_error *err);
+/* The field of the struct at addr, by its width (1, 2, 4, 8 bytes, zero-extended).  UNSUPPORTED
+ * when the layout lacks it. */
+bool prb_py_field(struct prb_py *py, prb_addr addr, enum prb_field field, uint64_t *out,
+                  struct prb_error *err);
 #define PRB_FIELD_OF(py, addr, struct_, field, out, err)                                           \
     prb_py_field(py, addr, PRB_F_##struct_##_##field, out, err)
 

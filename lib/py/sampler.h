@@ -55,9 +55,10 @@ struct prb_sampler {
     size_t same_cap;
     size_t *open; /* threads of the result that were not found true yet */
     size_t open_count, open_cap;
-    size_t *active; /* while standing: threads of the result that are not at rest; the others need no reading */
+    /* while standing: threads of the result that are not at rest; the others need no reading */
+    size_t *active;
     size_t active_count, active_cap;
-    bool standing;          /* the next sample may be of the active threads only */
+    bool standing;             /* the next sample may be of the active threads only */
     unsigned samples_standing; /* since all were read */
 };
 
@@ -65,8 +66,9 @@ struct prb_sampler {
 /* Read the interpreters, and say which slots of the last sample need not be read again
  * (slot->at_rest). */
 bool prb_sampler_interpreters(struct prb_sampler *sampler, struct prb_error *err);
-/* The same where the sampler is standing and all threads were found at rest but the active ones: whether those, and who
- * is in the list, are still the same.  Threads that came to rest are active no more.  False: all are to be read. */
+/* The same where the sampler is standing and all threads were found at rest but the active ones:
+ * whether those, and who is in the list, are still the same.  Threads that came to rest are
+ * active no more.  False: all are to be read. */
 bool prb_sampler_still_standing(struct prb_sampler *sampler);
 /* Whether the next sample may ask that.  A sample was taken. */
 bool prb_sampler_may_stand(struct prb_sampler *sampler);

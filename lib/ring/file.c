@@ -11,7 +11,7 @@
 #include "ring/writer.h"
 
 #define CHUNKS_AT_FIRST 2u
-#define ROUND_UP(n, to) (((n) + (to)-1) / (to) * (to))
+#define ROUND_UP(n, to) (((n) + (to) - 1) / (to) * (to))
 
 static size_t head_bytes(size_t columns)
 {

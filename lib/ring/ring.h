@@ -60,10 +60,10 @@ struct prb_ring_limits {
 #define PRB_RING_BYTES_MIN ((uint64_t)64 << 10)
 
 /*
- * A table of this process.  The same name with the same columns gives the same table, with others
- * USAGE; so do names that are none.  A file that an earlier probe of this process left goes on when
- * it has the same shape, else it is replaced.  Errors: IO with ENOSPC: no room; NOMEM: the memory of
- * prb_ring_set_memory is used up.
+ * A table of this process.  The same name with the same columns gives the same table, with
+ * others USAGE; so do names that are none.  A file that an earlier probe of this process left
+ * goes on when it has the same shape, else it is replaced.  Errors: IO with ENOSPC: no room;
+ * NOMEM: the memory of prb_ring_set_memory is used up.
  */
 struct prb_ring_table *prb_ring_table_new(const char *folder, const char *name,
                                           const struct prb_ring_column *columns, size_t count,

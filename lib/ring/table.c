@@ -10,7 +10,7 @@
 #include "ring/writer.h"
 
 #define CHUNKS_AT_FIRST 2
-#define ROUND_UP(n, to) (((n) + (to)-1) / (to) * (to))
+#define ROUND_UP(n, to) (((n) + (to) - 1) / (to) * (to))
 
 /* ---- shape ---- */
 

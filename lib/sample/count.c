@@ -164,9 +164,9 @@ static unsigned look_at_native(struct prb_member *member, struct prb_seat *seat,
     return state | PRB_SAMPLED_IDLE;
 }
 
-/* Count samples in which it was not asked and, by the processor time that it used or waited for, ran
- * or was to run: with the stack that it had then.  state: what it does now, which is counted by
- * itself. */
+/* Count samples in which it was not asked and, by the processor time that it used or waited for,
+ * ran or was to run: with the stack that it had then.  state: what it does now, which is counted
+ * by itself. */
 static void catch_up(struct prb_member *member, struct prb_seat *seat, unsigned state,
                      const struct prb_moment *moment)
 {

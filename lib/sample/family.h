@@ -1,6 +1,7 @@
 /*
- * The processes that sampled processes start: found by /proc/PID/task/TID/children (proc(5)), looked at again while
- * they may still become Python, and followed through those that never do (a shell, a launcher).
+ * The processes that sampled processes start: found by /proc/PID/task/TID/children (proc(5)),
+ * looked at again while they may still become Python, and followed through those that never do
+ * (a shell, a launcher).
  */
 #ifndef PRB_SAMPLE_FAMILY_H
 #define PRB_SAMPLE_FAMILY_H
@@ -17,7 +18,7 @@ struct prb_kin {
 };
 
 struct prb_family {
-    bool children;      /* what a member starts is sampled, too */
+    bool children; /* what a member starts is sampled, too */
     struct prb_kin *items;
     size_t count, cap;
     uint64_t next_look; /* ns */
@@ -28,6 +29,7 @@ void prb_family_deinit(struct prb_family *family);
 void prb_family_add(struct prb_family *family, pid_t pid, bool member, bool ranks);
 /* Look for new ones, if it is time: add is asked for each that seems to be Python. */
 typedef bool prb_family_add_fn(void *context, pid_t pid);
-void prb_family_look(struct prb_family *family, uint64_t now, prb_family_add_fn *add, void *context);
+void prb_family_look(struct prb_family *family, uint64_t now, prb_family_add_fn *add,
+                     void *context);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * A format is one file in lib/sample/format: a constant descriptor and the function that writes a profile.
+ * A format is one file in lib/sample/format: a constant descriptor and the function that writes
+ * a profile.
  *
  * To add one:
  *   1. format/NAME.c with `const struct prb_format prb_format_NAME`.
@@ -15,11 +16,12 @@
 
 struct prb_format {
     struct prb_profile_format told; /* first */
-    /* Write to out, whose errors the caller looks for; or, for those that need a file of their own, to path. */
-    bool (*write)(const struct prb_profile *profile, const struct prb_profile_style *style, FILE *out,
-                  struct prb_error *err);
-    bool (*write_file)(const struct prb_profile *profile, const struct prb_profile_style *style, const char *path,
-                       struct prb_error *err);
+    /* Write to out, whose errors the caller looks for; or, for those that need a file of their
+     * own, to path. */
+    bool (*write)(const struct prb_profile *profile, const struct prb_profile_style *style,
+                  FILE *out, struct prb_error *err);
+    bool (*write_file)(const struct prb_profile *profile, const struct prb_profile_style *style,
+                       const char *path, struct prb_error *err);
 };
 
 #define FORMAT(name) extern const struct prb_format prb_format_##name;
@@ -33,13 +35,17 @@ void prb_label_frame(struct prb_buf *out, const struct prb_profile *profile, uin
                      const struct prb_profile_style *style);
 /* "MainThread", "MainThread (1234)"; "process 12 (rank 0): python train.py". */
 void prb_label_thread(struct prb_buf *out, const struct prb_profile_thread *thread);
-void prb_label_process(struct prb_buf *out, const struct prb_profile_process *process, const struct prb_profile_style *style);
+void prb_label_process(struct prb_buf *out, const struct prb_profile_process *process,
+                       const struct prb_profile_style *style);
 /* The file that a style shows for a function; never NULL. */
-const char *prb_label_file(const struct prb_profile_function *function, const struct prb_profile_style *style);
-/* One line: what was sampled and how well, "100 Hz for 5.0 s: 500 samples, 4,500 of threads; 0 dropped; ..." */
+const char *prb_label_file(const struct prb_profile_function *function,
+                           const struct prb_profile_style *style);
+/* One line: what was sampled and how well, "100 Hz for 5.0 s: 500 samples, 4,500 of threads; 0
+ * dropped; ..." */
 void prb_label_counts(struct prb_buf *out, const struct prb_profile *profile);
 /* The title: style's, or the command and the time. */
-void prb_label_title(struct prb_buf *out, const struct prb_profile *profile, const struct prb_profile_style *style);
+void prb_label_title(struct prb_buf *out, const struct prb_profile *profile,
+                     const struct prb_profile_style *style);
 /* "samples", or in mode CPU "nanoseconds"; and that of a weight. */
 const char *prb_value_unit(const struct prb_profile *profile);
 uint64_t prb_value_of(const struct prb_profile *profile, const struct prb_profile_weight *weight);
@@ -65,8 +71,8 @@ struct prb_flame {
 };
 void prb_flame_deinit(struct prb_flame *flame);
 PRB_DEFINE_AUTO(prb_flame, struct prb_flame, prb_flame_deinit)
-bool prb_flame_build(struct prb_flame *flame, const struct prb_profile *profile, const struct prb_profile_style *style,
-                     struct prb_error *err);
+bool prb_flame_build(struct prb_flame *flame, const struct prb_profile *profile,
+                     const struct prb_profile_style *style, struct prb_error *err);
 /* The pieces that it is made of: label 0 … label_count - 1, child 1 … */
 uint32_t prb_flame_label(struct prb_flame *flame, const char *text);
 uint32_t prb_flame_child(struct prb_flame *flame, uint32_t parent, uint32_t label);

@@ -1,6 +1,6 @@
 /*
- * Hash indices over arrays: the arrays hold the items, the index only their positions, and two items are the same when
- * the array's owner says so.  Open addressing, half full at the most.
+ * Hash indices over arrays: the arrays hold the items, the index only their positions, and two
+ * items are the same when the array's owner says so.  Open addressing, half full at the most.
  */
 #ifndef PRB_SAMPLE_INDEX_H
 #define PRB_SAMPLE_INDEX_H
@@ -23,11 +23,11 @@ struct prb_index {
 
 void prb_index_deinit(struct prb_index *index);
 /* The item that is key, whose hash is given; PRB_NO_ITEM. */
-uint32_t prb_index_find(const struct prb_index *index, const struct prb_index_kind *kind, const void *items,
-                        uint64_t hash, const void *key);
+uint32_t prb_index_find(const struct prb_index *index, const struct prb_index_kind *kind,
+                        const void *items, uint64_t hash, const void *key);
 /* An item that is not in it yet.  False: out of memory. */
-bool prb_index_add(struct prb_index *index, const struct prb_index_kind *kind, const void *items, uint64_t hash,
-                   uint32_t item);
+bool prb_index_add(struct prb_index *index, const struct prb_index_kind *kind, const void *items,
+                   uint64_t hash, uint32_t item);
 /* Forget all items. */
 void prb_index_clear(struct prb_index *index);
 

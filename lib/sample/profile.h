@@ -1,5 +1,6 @@
 /*
- * A profile being made: the tables of struct prb_profile, every entry once, and the timeline behind them.
+ * A profile being made: the tables of struct prb_profile, every entry once, and the timeline
+ * behind them.
  *
  * Out of memory is sticky: later additions do nothing, and failed tells.
  */
@@ -13,8 +14,8 @@
 #define PRB_PROFILE_NODES_MAX 4000000  /* stacks; others are counted as their longest known part */
 #define PRB_PROFILE_THREADS_MAX 100000 /* later ones are told as one */
 
-/* When each stack was seen: stays in the order in which they ended, in variable-length numbers; what exceeds
- * PRB_TIMELINE_KEPT goes to a file without a name (timeline.c). */
+/* When each stack was seen: stays in the order in which they ended, in variable-length numbers;
+ * what exceeds PRB_TIMELINE_KEPT goes to a file without a name (timeline.c). */
 #define PRB_TIMELINE_KEPT (8u << 20)
 struct prb_timeline {
     bool wanted;
@@ -29,7 +30,8 @@ struct prb_timeline {
 #define PRB_PROFILE_ROOTS_MAX 64
 struct prb_root {
     uint64_t device, inode, mount_inode;
-    int folder, mounts; /* the folder, and its mount namespace: without that mounts would go with the last process */
+    /* the folder, and its mount namespace: without that mounts would go with the last process */
+    int folder, mounts;
 };
 struct prb_where {
     int root;           /* in roots; -1: not known */
@@ -46,7 +48,8 @@ struct prb_profile_box {
     struct prb_profile_frame *frames;
     struct prb_profile_node *nodes;
     struct prb_profile_weight *weights;
-    size_t text_count, text_cap, process_cap, thread_cap, function_cap, frame_cap, node_cap, weight_cap;
+    size_t text_count, text_cap, process_cap, thread_cap, function_cap, frame_cap, node_cap,
+        weight_cap;
     struct prb_index text_index, function_index, frame_index, node_index, weight_index;
     struct prb_timeline timeline;
     struct prb_root roots[PRB_PROFILE_ROOTS_MAX];
@@ -58,27 +61,32 @@ struct prb_profile_box {
 struct prb_profile_box *prb_profile_new(struct prb_error *err);
 PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
 
-/* The text, kept once, as UTF-8 (U+FFFD for bytes that are none); NULL for NULL, and when out of memory. */
+/* The text, kept once, as UTF-8 (U+FFFD for bytes that are none); NULL for NULL, and when out of
+ * memory. */
 const char *prb_profile_text(struct prb_profile_box *box, const char *text);
 /* Indices; function's texts must be kept already. */
-uint32_t prb_profile_process(struct prb_profile_box *box, const struct prb_profile_process *process);
+uint32_t prb_profile_process(struct prb_profile_box *box,
+                             const struct prb_profile_process *process);
 uint32_t prb_profile_thread(struct prb_profile_box *box, const struct prb_profile_thread *thread);
-uint32_t prb_profile_function(struct prb_profile_box *box, const struct prb_profile_function *function);
+uint32_t prb_profile_function(struct prb_profile_box *box,
+                              const struct prb_profile_function *function);
 uint32_t prb_profile_frame(struct prb_profile_box *box, uint32_t function, int line);
 uint32_t prb_profile_node(struct prb_profile_box *box, uint32_t parent, uint32_t frame);
 uint32_t prb_profile_weight(struct prb_profile_box *box, uint32_t thread, uint32_t node);
 /* Add a stay to the timeline, if one is kept.  Times in ns since the start. */
-void prb_profile_add_stay(struct prb_profile_box *box, uint32_t thread, uint32_t node, unsigned state, uint64_t start,
-                          uint64_t end, uint64_t samples, uint64_t ns);
+void prb_profile_add_stay(struct prb_profile_box *box, uint32_t thread, uint32_t node,
+                          unsigned state, uint64_t start, uint64_t end, uint64_t samples,
+                          uint64_t ns);
 
-/* root.c: note where the files of a live process are; open one of them for reading: a regular file, by the name that the
- * process has for it.  -1 with errno. */
+/* root.c: note where the files of a live process are; open one of them for reading: a regular
+ * file, by the name that the process has for it.  -1 with errno. */
 void prb_profile_find_root(struct prb_profile_box *box, uint32_t process, pid_t pid);
 int prb_profile_open_file(const struct prb_profile *profile, uint32_t process, const char *path);
 void prb_roots_deinit(struct prb_profile_box *box);
 
 /* timeline.c */
-void prb_timeline_add(struct prb_timeline *timeline, const struct prb_profile_stay *stay, uint64_t start, uint64_t end);
+void prb_timeline_add(struct prb_timeline *timeline, const struct prb_profile_stay *stay,
+                      uint64_t start, uint64_t end);
 void prb_timeline_deinit(struct prb_timeline *timeline);
 
 #endif

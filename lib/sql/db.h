@@ -28,7 +28,7 @@ struct prb_statement_view {
     struct prb_stacks *stacks; /* or NULL */
     void *shared;              /* prb_rows_shared, or NULL */
     void (*shared_free)(void *shared);
-    bool failed;               /* a fill function failed: error */
+    bool failed; /* a fill function failed: error */
     struct prb_error error;
     double deadline; /* monotonic s; passed: timed_out */
     bool timed_out;
@@ -38,16 +38,16 @@ struct prb_statement_view {
 
 struct prb_db {
     sqlite3 *sqlite;
-    struct prb_target *target; /* borrowed, may be NULL */
+    struct prb_target *target;         /* borrowed, may be NULL */
     const struct prb_profile *profile; /* borrowed: a saved one, or NULL */
-    const struct prb_table **tables;  /* the constant ones, then those of source */
+    const struct prb_table **tables;   /* the constant ones, then those of source */
     size_t table_count, constant_count;
     struct prb_table_source *source; /* owned, or NULL */
     struct prb_settings settings;
     struct prb_statement_view view;
-    const char *refused; /* what the authorizer refused last, or NULL */
-    char warning[360];   /* of the last query, or "" */
-    bool busy;           /* a query runs */
+    const char *refused;          /* what the authorizer refused last, or NULL */
+    char warning[360];            /* of the last query, or "" */
+    bool busy;                    /* a query runs */
     bool (*go_on)(void *context); /* prb_db_watch, or NULL */
     void *go_on_context;
     struct prb_stacks *(*take_stacks)(struct prb_target *target,

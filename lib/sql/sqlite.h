@@ -15,7 +15,8 @@ extern const sqlite3_api_routines *sqlite3_api; /* set by the first prb_sqlite_o
 /* A connection in memory of its own.  UNSUPPORTED: no SQLite, or one that is too old. */
 bool prb_sqlite_open(sqlite3 **out, struct prb_error *err);
 
-/* A file: to be made anew, or to be read, with nothing of it trusted.  CORRUPT: it is no database. */
+/* A file: to be made anew, or to be read, with nothing of it trusted.  CORRUPT: it is no
+ * database. */
 bool prb_sqlite_open_file(const char *path, bool write, sqlite3 **out, struct prb_error *err);
 
 #endif

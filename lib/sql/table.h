@@ -26,15 +26,16 @@ struct prb_column {
     const char *unit; /* "bytes", "s", "count", "addr", "id", "ratio", "ms", "1/s", or "" */
     const char *doc;
     bool hidden; /* an argument: WHERE column = value, or table(value); stands behind the others */
-    unsigned needs; /* PRB_NEED_*: a statement that uses the column needs these */
-    unsigned asks;  /* PRB_NEED_*: a statement with a WHERE term on the column needs these … */
+    unsigned needs;     /* PRB_NEED_*: a statement that uses the column needs these */
+    unsigned asks;      /* PRB_NEED_*: a statement with a WHERE term on the column needs these … */
     const char *unless; /* … unless the term is column = this text */
 };
 
 struct prb_table {
-    const char *schema, *name;        /* schema "main": needs no qualifier */
-    const char *doc;                  /* one sentence */
-    const struct prb_column *columns; /* ends with name NULL; at most 63, as SQLite tells of so many whether they are used */
+    const char *schema, *name; /* schema "main": needs no qualifier */
+    const char *doc;           /* one sentence */
+    /* ends with name NULL; at most 63, as SQLite tells of so many whether they are used */
+    const struct prb_column *columns;
     bool needs_target;
     unsigned needs; /* PRB_NEED_*: of every statement that uses the table */
     /*
@@ -88,8 +89,8 @@ void prb_rows_warn(struct prb_rows *rows, const char *format, ...)
  */
 const struct prb_stacks *prb_rows_stacks(struct prb_rows *rows, struct prb_error *err);
 /*
- * One thing more that the tables of a statement share: what make gave, asked once in a statement and
- * freed with it.  NULL: make failed, now or before.
+ * One thing more that the tables of a statement share: what make gave, asked once in a statement
+ * and freed with it.  NULL: make failed, now or before.
  */
 typedef void *prb_rows_make_fn(struct prb_target *target, struct prb_error *err);
 void *prb_rows_shared(struct prb_rows *rows, prb_rows_make_fn *make, void (*free)(void *shared),

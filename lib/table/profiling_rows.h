@@ -1,31 +1,38 @@
-/* Rows of a profile: one for each stay of a thread in a function; for profile and profiling_data. */
+/* Rows of a profile: one for each stay of a thread in a function; for profile and
+ * profiling_data. */
 #ifndef PRB_TABLE_PROFILING_ROWS_H
 #define PRB_TABLE_PROFILING_ROWS_H
 
 #include "sql/table.h"
 
 #define PRB_PROFILING_COLUMNS                                                                      \
-    {"timestamp", PRB_REAL, "s", "since the epoch: when the stay began, true to one period of the sampling (10 ms "     \
-                                 "at 100 Hz): the sample that saw it first"},                      \
-    {"operation_name", PRB_TEXT, "", "the function's qualified name"},                             \
-    {"duration_ms", PRB_REAL, "ms", "how long the thread stayed in it, to the sample that did not see it any more: "    \
-                                    "true to one period at each end; calls shorter than a period are seen by chance, " \
-                                    "in proportion to their length, and two calls with no sample between are one "     \
-                                    "stay"},                                                       \
-    {"self_ms", PRB_REAL, "ms", "the part of it in which no other function that it called was seen; of a sum over n "  \
-                                "samples the error is about its square root"},                     \
-    {"samples", PRB_INTEGER, "count", "that saw it"},                                              \
-    {"file", PRB_TEXT, "", "co_filename; of native code its source or mapped file"},               \
-    {"line", PRB_INTEGER, "", "where it stood when it was first seen; NULL: not known"},           \
-    {"depth", PRB_INTEGER, "count", "0: outermost"},                                               \
-    {"thread", PRB_TEXT, "", "the thread's name"},                                                 \
-    {"process", PRB_INTEGER, "id", "of the process"},                                              \
-    {"rank", PRB_INTEGER, "", "from RANK or its likes in its environment; NULL: none"},            \
-    {"tid", PRB_INTEGER, "id", "the kernel's number of the thread; NULL: not known"}
+    {"timestamp", PRB_REAL, "s",                                                                   \
+     "since the epoch: when the stay began, true to one period of the sampling (10 ms "            \
+     "at 100 Hz): the sample that saw it first"},                                                  \
+        {"operation_name", PRB_TEXT, "", "the function's qualified name"},                         \
+        {"duration_ms", PRB_REAL, "ms",                                                            \
+         "how long the thread stayed in it, to the sample that did not see it any more: "          \
+         "true to one period at each end; calls shorter than a period are seen by chance, "        \
+         "in proportion to their length, and two calls with no sample between are one "            \
+         "stay"},                                                                                  \
+        {"self_ms", PRB_REAL, "ms",                                                                \
+         "the part of it in which no other function that it called was seen; of a sum over n "     \
+         "samples the error is about its square root"},                                            \
+        {"samples", PRB_INTEGER, "count", "that saw it"},                                          \
+        {"file", PRB_TEXT, "", "co_filename; of native code its source or mapped file"},           \
+        {"line", PRB_INTEGER, "", "where it stood when it was first seen; NULL: not known"},       \
+        {"depth", PRB_INTEGER, "count", "0: outermost"},                                           \
+        {"thread", PRB_TEXT, "", "the thread's name"},                                             \
+        {"process", PRB_INTEGER, "id", "of the process"},                                          \
+        {"rank", PRB_INTEGER, "", "from RANK or its likes in its environment; NULL: none"},        \
+        {"tid", PRB_INTEGER, "id", "the kernel's number of the thread; NULL: not known"}
 
 #define PRB_PROFILING_ARGUMENTS                                                                    \
-    {"seconds", PRB_REAL, "s", "how long a live target is sampled; 1 if not given", .hidden = true},                    \
-    {"rate", PRB_REAL, "1/s", "samples a second; 100 if not given", .hidden = true}
+    {"seconds", PRB_REAL, "s", "how long a live target is sampled; 1 if not given",                \
+     .hidden = true},                                                                              \
+    {                                                                                              \
+        "rate", PRB_REAL, "1/s", "samples a second; 100 if not given", .hidden = true              \
+    }
 
 /* The rows of the saved profile, or of the live target, sampled now. */
 bool prb_profiling_rows(struct prb_rows *rows, struct prb_error *err);

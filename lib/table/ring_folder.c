@@ -186,8 +186,8 @@ static void look_in(struct search *search, int data, uid_t owner, const char *da
         if (snprintf(one.path, sizeof one.path, "%s/%s", data_path, entry->d_name) >=
             (int)sizeof one.path)
             continue;
-        PRB_AUTO_FD int fd = openat(data, entry->d_name,
-                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        PRB_AUTO_FD int fd =
+            openat(data, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == owner) {
             one.folder = PRB_STEAL_FD(fd);
             found(search, &one);
@@ -234,8 +234,7 @@ static void look_at_setting(struct search *search)
 {
     const char *path = getenv(PRB_RING_DATA_VARIABLE);
     struct stat st;
-    PRB_AUTO_FD int data =
-        path && *path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    PRB_AUTO_FD int data = path && *path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (data >= 0 && fstat(data, &st) == 0)
         look_in(search, data, st.st_uid, path);
 }

@@ -16,9 +16,7 @@
         {"requires_grad", PRB_INTEGER, "", "1: operations on it are recorded"},                    \
         {"version", PRB_INTEGER, "count", "changes in place; NULL: nobody counts"},                \
         {"storage", PRB_INTEGER, "addr", "of the memory that it looks into; equal ones share"},    \
-    {                                                                                              \
-        "storage_bytes", PRB_INTEGER, "bytes", "of that memory"                                    \
-    }
+        {"storage_bytes", PRB_INTEGER, "bytes", "of that memory"}
 /* Columns of prb_row_statistics, and their argument. */
 #define PRB_STATISTICS_COLUMNS                                                                     \
     {"nan", PRB_INTEGER, "count", "elements that are NaN"},                                        \
@@ -28,14 +26,10 @@
         {"max", PRB_REAL, "", "largest element that is no NaN"},                                   \
         {"mean", PRB_REAL, "", "of the finite elements; of complex ones the real part"},           \
         {"std", PRB_REAL, "", "of the finite elements; n - 1, as torch has it"},                   \
-    {                                                                                              \
-        "norm", PRB_REAL, "", "square root of the sum of the squares of the finite elements"       \
-    }
+        {"norm", PRB_REAL, "", "square root of the sum of the squares of the finite elements"}
 #define PRB_STATISTICS_ARGUMENT                                                                    \
-    {                                                                                              \
-        "with_statistics", PRB_INTEGER, "", "1: read all elements; else nan to norm are NULL",     \
-            .hidden = true                                                                         \
-    }
+    {"with_statistics", PRB_INTEGER, "", "1: read all elements; else nan to norm are NULL",        \
+     .hidden = true}
 
 /* Tensor NULL: NULLs. */
 void prb_row_tensor(struct prb_rows *rows, const struct prb_tensor *tensor);

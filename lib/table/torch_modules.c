@@ -70,7 +70,7 @@ static bool take(void *context, prb_addr key, prb_addr value)
 static int by_object(const void *a, const void *b)
 {
     const struct parameter *const *x = a, *const *y = b;
-    return (*x)->object < (*y)->object ? -1 : (*x)->object > (*y)->object;
+    return (*x)->object<(*y)->object ? -1 : (*x)->object>(*y)->object;
 }
 
 /* What the parameters of a module and of those below it come to. */

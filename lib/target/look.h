@@ -47,9 +47,10 @@ struct prb_thread *prb_look_thread(struct prb_look *look, struct prb_error *err)
 void prb_look_task(struct prb_look *look, const struct prb_task *task, struct prb_thread *thread);
 bool prb_look_wants(const struct prb_look *look, uint64_t thread_id, const struct prb_task *task);
 
-/* raised.c: of a thread that stands in our hook for an exception, the frames where that was raised in place of the hook's. */
-bool prb_look_raised(struct prb_look *look, const struct prb_raw_thread *raw, struct prb_thread *thread,
-                     struct prb_error *err);
+/* raised.c: of a thread that stands in our hook for an exception, the frames where that was
+ * raised in place of the hook's. */
+bool prb_look_raised(struct prb_look *look, const struct prb_raw_thread *raw,
+                     struct prb_thread *thread, struct prb_error *err);
 
 /* native.c: native stacks of the runtime's threads, taken all before any is named. */
 struct prb_native_look;

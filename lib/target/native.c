@@ -7,7 +7,7 @@
 #include "target/look.h"
 
 #define MISSING_NAMED 6 /* files in a warning */
-#define MOMENT_TRIES 4 /* takes of one thread until chain and native stack are of one moment */
+#define MOMENT_TRIES 4  /* takes of one thread until chain and native stack are of one moment */
 
 struct taken {
     struct prb_thread_copy copy;
@@ -78,9 +78,9 @@ static void take_one(struct prb_look *look, size_t i, struct taken *taken)
         prb_thread_copy_deinit(&taken->copy);
         taken->copy = (struct prb_thread_copy){0};
         moment.read = false;
-        taken->have = prb_thread_unwind(unwinder, look->target->proc, task->tid,
-                                        !look->options->untouched, read_chain, &moment,
-                                        &taken->copy, &taken->stack, NULL);
+        taken->have =
+            prb_thread_unwind(unwinder, look->target->proc, task->tid, !look->options->untouched,
+                              read_chain, &moment, &taken->copy, &taken->stack, NULL);
         if (!taken->have)
             return;
         note(look, task->tid, &taken->copy);

@@ -327,9 +327,12 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
     PRB_AUTO_FREE bool *covered = calloc(tasks.count + 1, sizeof *covered);
     if (!covered)
         return prb_fail(err, PRB_NOMEM, "stacks");
-    struct prb_look look = {
-        .target = target, .options = options, .tasks = &tasks, .covered = covered, .box = box,
-        .patience_ns = PATIENCE_NS};
+    struct prb_look look = {.target = target,
+                            .options = options,
+                            .tasks = &tasks,
+                            .covered = covered,
+                            .box = box,
+                            .patience_ns = PATIENCE_NS};
     if (target->unwinder)
         prb_unwinder_renew(target->unwinder);
     for (size_t i = 0; i < target->runtime_count; i++) {

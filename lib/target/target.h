@@ -20,8 +20,9 @@ struct prb_target {
     struct prb_target_info info;
     struct prb_arena arena; /* strings of info */
     struct prb_proc *proc;
-    struct prb_mem *mem; /* what decoding reads through: a record, off but while a snapshot or a still is made */
-    bool recording;      /* a snapshot is made */
+    /* what decoding reads through: a record, off but while a snapshot or a still is made */
+    struct prb_mem *mem;
+    bool recording; /* a snapshot is made */
     struct prb_modules modules;
     struct prb_py *pys; /* most likely first */
     size_t runtime_count;
@@ -56,7 +57,8 @@ void prb_target_keep(struct prb_target *target, pid_t tid, const struct prb_regi
 
 /* Whether a process has CPython mapped, by names alone; *version (may be NULL) "3.11" or "". */
 bool prb_process_is_python(pid_t pid, char version[16]);
-/* Arguments joined by spaces, secrets masked, control characters as "?"; NULL when it has none or may not be read.
+/* Arguments joined by spaces, secrets masked, control characters as "?"; NULL when it has none
+ * or may not be read.
  */
 char *prb_process_command(struct prb_proc *proc, struct prb_arena *arena);
 
@@ -72,7 +74,8 @@ int prb_process_rank(pid_t pid);
 struct prb_thread_facts {
     const struct prb_task *task; /* NULL: not found */
     const char *name;            /* threading.Thread.name, in arena; or NULL */
-    bool collects;               /* garbage, with or without the GIL: prb_threads_find_collectors() */
+    /* garbage, with or without the GIL: prb_threads_find_collectors() */
+    bool collects;
 };
 /* facts: one for each thread of raw. */
 void prb_threads_identify(struct prb_target *target, const struct prb_runtime *runtime,
@@ -81,30 +84,32 @@ void prb_threads_identify(struct prb_target *target, const struct prb_runtime *r
 /* Fill facts[].collects, at most one thread of an interpreter. */
 void prb_threads_find_collectors(struct prb_target *target, const struct prb_runtime *runtime,
                                  const struct prb_raw_stacks *raw, struct prb_thread_facts *facts);
-/* Whether a task waits for the GIL of an interpreter: its system call is a futex inside the GIL's
- * own condition.  *patience_ns: how long tasks that run may be looked at again and again, in all; what
- * was used is taken off. */
+/* Whether a task waits for the GIL of an interpreter: its system call is a futex inside the
+ * GIL's own condition.  *patience_ns: how long tasks that run may be looked at again and again,
+ * in all; what was used is taken off. */
 bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtime *runtime,
                               const struct prb_interpreter *interpreter,
                               const struct prb_task *task, int64_t *patience_ns);
 
-/* Whether thread k is the state that a thread has made for one that has not begun: it bears its maker's ids, or none
- * (3.12+), and runs nothing.  Nobody stands there yet. */
+/* Whether thread k is the state that a thread has made for one that has not begun: it bears its
+ * maker's ids, or none (3.12+), and runs nothing.  Nobody stands there yet. */
 bool prb_thread_unborn(const struct prb_raw_stacks *raw, size_t k);
 /* Whether a futex is one of those on which an interpreter's threads wait for its GIL. */
-bool prb_futex_of_gil(const struct prb_runtime *runtime, const struct prb_interpreter *interpreter, prb_addr futex);
+bool prb_futex_of_gil(const struct prb_runtime *runtime, const struct prb_interpreter *interpreter,
+                      prb_addr futex);
 
 /* Whether a thread has an exception on its way, or runs a handler for one, now (exception.c). */
 bool prb_thread_handles_exception(const struct prb_runtime *runtime, prb_addr tstate);
 
-/* Folders of sys.path, the longest first serves; prb_shorten gives the part of filename below one, or its last part. */
+/* Folders of sys.path, the longest first serves; prb_shorten gives the part of filename below
+ * one, or its last part. */
 #define PRB_FOLDERS_MAX 256
 struct prb_folders {
     const char *items[PRB_FOLDERS_MAX]; /* in the arena */
     size_t count;
 };
-void prb_folders_read(const struct prb_runtime *runtime, prb_addr interpreter, struct prb_arena *arena,
-                      struct prb_folders *out);
+void prb_folders_read(const struct prb_runtime *runtime, prb_addr interpreter,
+                      struct prb_arena *arena, struct prb_folders *out);
 const char *prb_shorten(const struct prb_folders *folders, const char *filename);
 
 #endif

@@ -124,8 +124,7 @@ static bool stack_pointer(struct prb_proc *proc, pid_t tid, prb_addr *out)
 }
 
 static bool collects_without_gil(struct prb_target *target, const struct prb_runtime *runtime,
-                                 const struct prb_raw_thread *thread,
-                                 const struct prb_task *task)
+                                 const struct prb_raw_thread *thread, const struct prb_task *task)
 {
     prb_addr sp;
     return task && stack_pointer(target->proc, task->tid, &sp) &&

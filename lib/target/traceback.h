@@ -8,9 +8,10 @@
 #define PRB_TRACEBACK_MAX 4096 /* frames of one exception */
 
 struct prb_traceback_entry {
-    prb_addr object;          /* of the frame */
-    struct prb_raw_frame raw; /* frame struct, code and instruction, where the exception came through */
-    int line;                 /* tb_lineno; as of 3.12 it may be -1: the code's position tells */
+    prb_addr object; /* of the frame */
+    /* frame struct, code and instruction, where the exception came through */
+    struct prb_raw_frame raw;
+    int line; /* tb_lineno; as of 3.12 it may be -1: the code's position tells */
 };
 typedef bool prb_traceback_fn(void *context, const struct prb_traceback_entry *entry);
 

@@ -4,14 +4,8 @@
 
 #include "tensor/tensor.h"
 
-#define NAMED(name, size)                                                                          \
-    {                                                                                              \
-        name, size, PRB_DTYPE_NAMED, { 0 }                                                         \
-    }
-#define OF(name, size, kind)                                                                       \
-    {                                                                                              \
-        name, size, PRB_DTYPE_##kind, { 0 }                                                        \
-    }
+#define NAMED(name, size) {name, size, PRB_DTYPE_NAMED, {0}}
+#define OF(name, size, kind) {name, size, PRB_DTYPE_##kind, {0}}
 
 /* The order is torch's (torch/headeronly/core/ScalarType.h), which only ever grew at its end. */
 static const struct prb_dtype torch_types[] = {

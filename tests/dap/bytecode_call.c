@@ -16,7 +16,8 @@
 
 static void try_to_escape(void)
 {
-    bool key = syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", "prb-test", 0) > 0;
+    bool key =
+        syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", "prb-test", 0) > 0;
     pid_t pid = fork();
     char name[16];
     if (pid == 0) {

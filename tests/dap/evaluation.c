@@ -45,8 +45,8 @@ static bool call_back(const struct prb_debug_place *place)
 {
     struct prb_py *value = place->value ? place->value : py->none;
     PRB_AUTO(prb_py)
-    struct prb_py *event = number(place->event),
-                  *planted = number(place->planted), *line = number((unsigned)place->line);
+    struct prb_py *event = number(place->event), *planted = number(place->planted),
+                  *line = number((unsigned)place->line);
     PRB_AUTO(prb_py)
     struct prb_py *arguments =
         py->PyTuple_Pack(6, event, place->frame, place->code, line, value, planted);
@@ -162,8 +162,8 @@ EXPORT const char *evaluation_fields(void)
 {
     static char text[1 << 16];
     const struct prb_layout *layout = &prb_evaluation.layout;
-    int at = snprintf(text, sizeof text, "evaluator %p, %d\n", evaluation_slot(),
-                      evaluation_possible());
+    int at =
+        snprintf(text, sizeof text, "evaluator %p, %d\n", evaluation_slot(), evaluation_possible());
     for (char *thread = prb_evaluation.first_thread(prb_evaluation.interp);
          thread && at < (int)sizeof text; thread = prb_evaluation.next_thread(thread)) {
         at += snprintf(text + at, sizeof text - (size_t)at, "%p: %p %p %p %d", (void *)thread,
@@ -182,8 +182,7 @@ EXPORT const char *evaluation_fields(void)
                            flag_at(record, PRB_OFF(layout, cframe, use_tracing)));
             /* The one in the thread's state is the last: 3.10 leaves its previous unset. */
             bool last = record >= thread && record < thread + PRB_OFF(layout, thread, size);
-            record =
-                last ? NULL : prb_evaluation_word(record, PRB_OFF(layout, cframe, previous));
+            record = last ? NULL : prb_evaluation_word(record, PRB_OFF(layout, cframe, previous));
         }
         if (at < (int)sizeof text)
             at += snprintf(text + at, sizeof text - (size_t)at, "\n");

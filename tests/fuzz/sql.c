@@ -1,6 +1,7 @@
 /*
- * Fuzz target: SQL text.  The whole path of a query over a table made up here: tokens, dialect, SQLite, the virtual
- * table, the functions, and the error with its place.  Any text must end in rows or in an error with words.
+ * Fuzz target: SQL text.  The whole path of a query over a table made up here: tokens, dialect,
+ * SQLite, the virtual table, the functions, and the error with its place.  Any text must end in
+ * rows or in an error with words.
  */
 #include <stdint.h>
 #include <stdlib.h>

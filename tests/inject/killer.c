@@ -1,7 +1,9 @@
 /*
- * Run a command and send it a signal at its Nth step: the end (or the beginning) of a system call by
- * which one process touches another, and of any while it holds a thread of another (PTRACE_SEIZE to
- * PTRACE_DETACH).  Prints one line of JSON: how it ended, the step, and what the step before was.
+ * Run a command and send it a signal at its Nth step: the end (or the beginning) of a system
+ * call by which one process touches another, and of any while it holds a thread of another
+ * (PTRACE_SEIZE to
+ * PTRACE_DETACH).  Prints one line of JSON: how it ended, the step, and what the step before
+ * was.
  * What the signal stops stands still until our input ends.
  *
  *     killer N entry|exit SIGNAL COMMAND [ARGUMENT...]     N: from 1; SIGNAL: its number

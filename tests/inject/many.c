@@ -108,8 +108,8 @@ int main(int argc, char **argv)
     int count = atoi(argv[2]);
     struct told told = {.paused = calloc((size_t)count, sizeof(double)),
                         .total = calloc((size_t)count, sizeof(double))};
-    struct prb_inject_options options = {
-        .wait = argc > 4 ? atof(argv[4]) : 0, .settings = argc > 5 ? argv[5] : NULL};
+    struct prb_inject_options options = {.wait = argc > 4 ? atof(argv[4]) : 0,
+                                         .settings = argc > 5 ? argv[5] : NULL};
     signal(SIGALRM, hangs);
     for (int i = 0; i < count; i++) {
         PRB_AUTO_FREE char *library = NULL;

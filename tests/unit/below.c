@@ -45,10 +45,11 @@ static int make(void **state)
         return -1;
     int root = at_base();
     mkdirat(root, "root", 0755), mkdirat(root, "root/etc", 0755);
-    put("outside", 0644), put("root/file", 0644), put("root/etc/passwd", 0644), put("root/hidden", 0600);
+    put("outside", 0644), put("root/file", 0644), put("root/etc/passwd", 0644),
+        put("root/hidden", 0600);
     int made = symlinkat("file", root, "root/link") + symlinkat("/etc", root, "root/folder") +
-               symlinkat("../outside", root, "root/up") + symlinkat("/proc/self/fd", root, "root/fds") +
-               mkfifoat(root, "root/pipe", 0644);
+               symlinkat("../outside", root, "root/up") +
+               symlinkat("/proc/self/fd", root, "root/fds") + mkfifoat(root, "root/pipe", 0644);
     close(root);
     return made;
 }
@@ -56,9 +57,9 @@ static int make(void **state)
 static int unmake(void **state)
 {
     (void)state;
-    static const char *const names[] = {"root/link", "root/folder",     "root/up",     "root/fds",
-                                        "root/pipe", "root/etc/passwd", "root/hidden", "root/file",
-                                        "outside"};
+    static const char *const names[] = {"root/link",   "root/folder", "root/up",
+                                        "root/fds",    "root/pipe",   "root/etc/passwd",
+                                        "root/hidden", "root/file",   "outside"};
     int root = at_base();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlinkat(root, names[i], 0);
@@ -138,8 +139,9 @@ static int old_kernel(int root)
         return 100;
     struct stat info;
     static const char *const good[] = {"/file", "/etc/passwd", "etc//passwd"};
-    static const char *const bad[] = {"/link", "/folder/passwd", "/up",  "/../outside", "/etc/../file",
-                                      "/fds/0", "/pipe",         "/etc", "",            "/file/passwd"};
+    static const char *const bad[] = {
+        "/link", "/folder/passwd", "/up", "/../outside", "/etc/../file", "/fds/0",
+        "/pipe", "/etc",           "",    "/file/passwd"};
     for (int i = 0; i < (int)(sizeof good / sizeof *good); i++)
         if (prb_open_below(root, good[i]) < 0)
             return 1 + i;

@@ -180,7 +180,8 @@ static void places_are_found(void **state)
     assert_int_equal(prb_dap_places_find(&places, PRB_DAP_FRAME, 1), 0);
 }
 
-/* What a client draws differently: native frames, and the place where a stack could not be walked on. */
+/* What a client draws differently: native frames, and the place where a stack could not be
+ * walked on. */
 static void frames_are_hinted(void **state)
 {
     static const struct {

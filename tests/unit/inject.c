@@ -168,7 +168,7 @@ static void x86_64_lifeline(void **state)
     (void)state;
     const struct {
         int64_t result, original, number, back;
-    } cases[] = {{-512, 0, 0, 2},   {-516, 35, 35, 2}, {-516, 219, 230, 2},   {-514, 23, 23, 2},
+    } cases[] = {{-512, 0, 0, 2}, {-516, 35, 35, 2}, {-516, 219, 230, 2}, {-514, 23, 23, 2},
                  {-4, 35, -4, 0}, {7, 0, 7, 0},      {-512, -1, -512, 0}};
     const uint8_t code[PRB_SYSCALL_BEFORE] = {0xb8, 230, 0, 0, 0, 0x0f, 0x05};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

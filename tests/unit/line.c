@@ -37,11 +37,21 @@ static void locations_of_every_form(void **state)
 {
     (void)state;
     const uint8_t table[] = {
-        0x80 | 2 << 3 | 0, 0x35,                   /* short: 1 unit, column 2*8+3, 5 wide */
-        0x80 | 11 << 3 | 1, 7, 9,                  /* one line on, 2 units, columns 7–9 */
-        0x80 | 13 << 3 | 0, 0x05,                  /* no columns, line -2 */
-        0x80 | 14 << 3 | 0, 0x04, 0x03, 0x0b, 0x41, 0x01, /* long: +2 lines, 3 more, columns 10 and 64 */
-        0x80 | 15 << 3 | 0,                        /* none */
+        0x80 | 2 << 3 | 0,
+        0x35, /* short: 1 unit, column 2*8+3, 5 wide */
+        0x80 | 11 << 3 | 1,
+        7,
+        9, /* one line on, 2 units, columns 7–9 */
+        0x80 | 13 << 3 | 0,
+        0x05, /* no columns, line -2 */
+        /* long: +2 lines, 3 more, columns 10 and 64 */
+        0x80 | 14 << 3 | 0,
+        0x04,
+        0x03,
+        0x0b,
+        0x41,
+        0x01,
+        0x80 | 15 << 3 | 0, /* none */
     };
     struct prb_position at = LOOK(LOCATIONS, table, 100, 0);
     assert_int_equal(at.line, 100);
@@ -74,8 +84,8 @@ static void hostile_tables(void **state)
             for (int kind = 0; kind <= PRB_line_table_LOCATIONS; kind++) {
                 for (size_t i = 0; i < len; i++)
                     table[i] = (uint8_t)(seed * 31 + i * seed + i);
-                struct prb_position at =
-                    prb_line_lookup((enum prb_line_table)kind, table, len, INT32_MAX, (int)(seed * 8));
+                struct prb_position at = prb_line_lookup((enum prb_line_table)kind, table, len,
+                                                         INT32_MAX, (int)(seed * 8));
                 assert_true(at.line >= 0 && at.column >= -1 && at.end_column >= -1);
             }
 }

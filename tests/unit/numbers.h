@@ -42,7 +42,7 @@ static bool fill_numbers(struct prb_rows *rows, struct prb_error *err)
         prb_row_text(rows, i % 2 ? (label ? label->text : "odd") : NULL);
         prb_row_null(rows);
         prb_row_textn(rows, "ab", 1); /* not the b */
-        prb_row_int(rows, 1); /* one cell more than there are columns */
+        prb_row_int(rows, 1);         /* one cell more than there are columns */
     }
     return true;
 }

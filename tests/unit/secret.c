@@ -294,7 +294,7 @@ static void json_texts(void **state)
 {
     (void)state;
     static const char *const good[] = {
-        "",         "plain",        "\"quoted\" \\ /", "a\nb\tc\r\x01\x1f\x7f",
+        "",          "plain",        "\"quoted\" \\ /", "a\nb\tc\r\x01\x1f\x7f",
         "é 日本 😀", "\xef\xbf\xbd", "\\u0041"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_json(good[i], strlen(good[i]), good[i]);

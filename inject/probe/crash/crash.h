@@ -43,7 +43,7 @@ void prb_crash_memory_forked(void);
 /* What the handler uses, made before. */
 struct prb_crash_plan {
     char program[512], folder[PRB_CRASH_FOLDER_MAX]; /* folder "": the default one */
-    char rank[24]; /* "-rank3", or "" */
+    char rank[24];                                   /* "-rank3", or "" */
     char *const *environment;
     uint64_t dump_bytes, folder_bytes, wait_ns, hold_ns;
     bool name_tracer; /* Yama lets only those look that the process names */

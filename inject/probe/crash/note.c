@@ -114,7 +114,7 @@ static long open_folder(const struct prb_crash_record *record, struct prb_crash_
 
 struct note {
     char path[PRB_CRASH_FOLDER_MAX + 128];
-    const char *name; /* in path */
+    const char *name;  /* in path */
     long folder, file; /* negative: the error */
 };
 

@@ -20,7 +20,7 @@
 #define STACK_BYTES 32768
 #define PIPE_AT 3 /* where the writer finds its pipe */
 #define LAST_SIGNAL 64
-#define SIGNAL(number) (UINT64_C(1) << ((number)-1))
+#define SIGNAL(number) (UINT64_C(1) << ((number) - 1))
 /* What ends or stops a whole job (a terminal's keys, a launcher that lost another rank) must not
  * take the dump away: the writer ends soon by itself. */
 #define NOT_FOR_WRITER                                                                             \

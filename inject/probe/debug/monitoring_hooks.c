@@ -146,12 +146,10 @@ OTHER(on_raise, PRB_DEBUG_RAISE)
 OTHER(on_unwind, PRB_DEBUG_UNWIND)
 
 #define HOOK(tool, event, name)                                                                    \
-    {                                                                                              \
-        tool, PRB_MONITORING_##event,                                                              \
-            {#name, (prb_py_function)(void (*)(void))name, PRB_PY_FASTCALL,                        \
-             "of probing's debugger"},                                                             \
-            NULL                                                                                   \
-    }
+    {tool,                                                                                         \
+     PRB_MONITORING_##event,                                                                       \
+     {#name, (prb_py_function)(void (*)(void))name, PRB_PY_FASTCALL, "of probing's debugger"},     \
+     NULL}
 struct prb_monitoring_hook prb_monitoring_hooks[] = {
     HOOK(PRB_PLANTER, LINE, on_planted),     HOOK(PRB_PLANTER, JUMP, on_planted_jump),
     HOOK(PRB_PLANTER, PY_START, on_new),     HOOK(PRB_PLANTER, PY_RESUME, on_new),

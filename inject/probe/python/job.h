@@ -9,8 +9,8 @@
 #include <pthread.h>
 
 #include "base/buf.h"
-#include "inject/probe/python/api.h"
 #include "base/clock.h"
+#include "inject/probe/python/api.h"
 #include "inject/probe/python/python.h"
 
 #define PRB_PYTHON_WAITING_MAX (1u << 20) /* bytes of output that wait for the client */

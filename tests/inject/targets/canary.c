@@ -42,8 +42,7 @@ int main(void) { return 77; }
 
 #define EACH16(OP)                                                                                 \
     OP(0)                                                                                          \
-    OP(1) OP(2) OP(3) OP(4) OP(5) OP(6) OP(7) OP(8) OP(9) OP(10) OP(11) OP(12) OP(13) OP(14)       \
-        OP(15)
+    OP(1) OP(2) OP(3) OP(4) OP(5) OP(6) OP(7) OP(8) OP(9) OP(10) OP(11) OP(12) OP(13) OP(14) OP(15)
 #define YMM_LOAD(n) "vmovdqu " #n "*32(%0), %%ymm" #n "\n\t"
 #define YMM_STORE(n) "vmovdqu %%ymm" #n ", " #n "*32(%1)\n\t"
 #define YMM_NAME(n) "xmm" #n,

@@ -1,7 +1,7 @@
 /*
- * A single thread that computes for some 0.1 ms and then waits as long, again and again, in a call
- * that the kernel does not make anew after a stop.  One that ends otherwise than by its time limit is
- * damage.
+ * A single thread that computes for some 0.1 ms and then waits as long, again and again, in a
+ * call that the kernel does not make anew after a stop.  One that ends otherwise than by its
+ * time limit is damage.
  *
  *     flicker sigtimedwait|epoll_wait
  */

@@ -1,12 +1,15 @@
 /*
- * A target that means harm to whoever injects: it waits for the memory that the injector maps in it,
- * and writes what it likes to the page of inject/stub.h.
+ * A target that means harm to whoever injects: it waits for the memory that the injector maps in
+ * it, and writes what it likes to the page of inject/stub.h.
  *
- *     liar progress NUMBER [PATH]   the page says NUMBER, again and again, and has a descriptor of
+ *     liar progress NUMBER [PATH]   the page says NUMBER, again and again, and has a descriptor
+ *     of
  *                                   PATH (O_PATH, which needs no right to the file)
- *     liar descriptor PATH          at once it says that its memory file is ready: PATH, made by us;
+ *     liar descriptor PATH          at once it says that its memory file is ready: PATH, made by
+ *     us;
  *                                   "-": standard input
- *     liar die                      without descriptors, so that the library comes as a file; that
+ *     liar die                      without descriptors, so that the library comes as a file;
+ *     that
  *                                   seen, it is gone
  *     liar idle                     without descriptors, and without lies
  *

@@ -38,7 +38,8 @@ __attribute__((unused)) static struct report *report_map(void)
     return page == MAP_FAILED ? NULL : page;
 }
 
-/* What the loader left on the stack would be taken for live frames; call first, from a shallow stack. */
+/* What the loader left on the stack would be taken for live frames; call first, from a shallow
+ * stack. */
 __attribute__((unused, noinline)) static void report_wipe_stack(void)
 {
     volatile char room[64 << 10];

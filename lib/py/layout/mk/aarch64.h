@@ -1,7 +1,8 @@
 /*
- * Included before everything else, this gives mk the thread types of glibc on AArch64 (sysdeps/aarch64/nptl/bits/
- * pthreadtypes-arch.h), so that an x86-64 machine prints that layout: of what CPython's structs hold, only
- * pthread_mutex_t is of another size (48 bytes instead of 40).
+ * Included before everything else, this gives mk the thread types of glibc on AArch64
+ * (sysdeps/aarch64/nptl/bits/ pthreadtypes-arch.h), so that an x86-64 machine prints that
+ * layout: of what CPython's structs hold, only pthread_mutex_t is of another size (48 bytes
+ * instead of 40).
  */
 #define _BITS_PTHREADTYPES_ARCH_H 1
 #include <bits/wordsize.h>

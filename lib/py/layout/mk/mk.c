@@ -11,9 +11,9 @@
 #define Py_BUILD_CORE 1
 #include "mk.h"
 
+#include "asyncio.h"
 #include "interpreter.h"
 #include "objects.h"
-#include "asyncio.h"
 #include "traits.h"
 #if PY_MINOR_VERSION >= 13
 #include "debug_offsets.h"
