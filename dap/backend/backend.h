@@ -51,7 +51,7 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
  * "stopped", the body of that event,
  * which the session sends after configurationDone.  {"still": true} in the arguments of
  * `attach`: the Python threads of a live target stop for each picture, milliseconds, in which
- * stacks and variables are copied; pages that were not foreseen (lib/target/stacks.c) and what
+ * stacks and variables are copied; pages that were not foreseen (lib/inspect/stacks.c) and what
  * is unfolded later are read as they are then; without native frames.  The opener sets event and
  * context; events come from within calls.
  */

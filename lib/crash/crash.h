@@ -7,9 +7,9 @@
 #define PRB_CRASH_CRASH_H
 
 #include "crash/record.h"
+#include "inspect/target.h"
 #include "mem/hide.h"
 #include "ring/ring.h"
-#include "target/target.h"
 
 /* ---- seize.c: the process held still ---- */
 

@@ -12,8 +12,8 @@
 
 #include "arch/arch.h"
 #include "crash/crash.h"
+#include "inspect/secrets.h"
 #include "proc/source.h"
-#include "target/secrets.h"
 
 #define RING_SHARE 8 /* one part in so many of the dump is for the rings' rows */
 

@@ -1,5 +1,5 @@
 /*
- * The tasks of asyncio in the stacks of a profile: the rule of target/async_stacks.c.  Between the
+ * The tasks of asyncio in the stacks of a profile: the rule of inspect/async_stacks.c.  Between the
  * frames of an event loop and those of the task that it runs stand the tasks that wait for that
  * one, the outermost first, each with its own frames.
  *
@@ -9,9 +9,9 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "inspect/async.h"
 #include "py/asyncio.h"
 #include "sample/member.h"
-#include "target/async.h"
 
 #define WAITERS_MAX 100  /* tasks one below the other */
 #define FUTURES_MAX 256  /* between a task and the one that waits for it */

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "target/target.h"
+#include "inspect/target.h"
 
 #define LOOK_NS 100000000
 #define FIRST_TRY_NS 50000000 /* doubled each time */

@@ -15,9 +15,9 @@
 #ifndef PRB_SAMPLE_MEMBER_H
 #define PRB_SAMPLE_MEMBER_H
 
+#include "inspect/target.h"
 #include "sample/doing.h"
 #include "sample/profile.h"
-#include "target/target.h"
 
 /* A frame as it was named: its node is the stack from the outermost down to it. */
 struct prb_named {

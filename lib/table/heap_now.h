@@ -2,8 +2,8 @@
 #ifndef PRB_TABLE_HEAP_NOW_H
 #define PRB_TABLE_HEAP_NOW_H
 
+#include "inspect/heap.h"
 #include "sql/table.h"
-#include "target/heap.h"
 
 /* Borrowed until the statement ends; what is missing is told as the rows' warning. */
 struct prb_heap *prb_rows_heap(struct prb_rows *rows, struct prb_error *err);

@@ -1,8 +1,8 @@
 /* python.modules: sys.modules of every interpreter. */
 #include <string.h>
 
+#include "inspect/target.h"
 #include "sql/table.h"
-#include "target/target.h"
 
 #define TEXT_MAX 4096 /* characters of a name or path */
 

@@ -1,11 +1,11 @@
 /* The list of all tables, and the connections that have them. */
 #include "table/registry.h"
 
+#include "inspect/target.h"
 #include "sql/db.h"
 #include "table/kept_tables.h"
 #include "table/ring_folder.h"
 #include "table/user_tables.h"
-#include "target/target.h"
 
 const struct prb_table *const prb_tables[] = {
 #define TABLE(symbol) &prb_table_##symbol,

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/secret.h"
+#include "inspect/target.h"
 #include "sql/table.h"
-#include "target/target.h"
 
 static const struct prb_column columns[] = {
     {"name", PRB_TEXT, "", "of the variable"},

@@ -1,10 +1,10 @@
 /* system.libraries: a row for each file of code that is mapped. */
 #include <string.h>
 
+#include "inspect/target.h"
 #include "proc/elf.h"
 #include "sql/table.h"
 #include "table/maps_now.h"
-#include "target/target.h"
 
 static const struct prb_column columns[] = {
     {"name", PRB_TEXT, "", "the file's name without its folder"},

@@ -1,6 +1,6 @@
 /* system.maps: a row for each range of the address space. */
+#include "inspect/target.h"
 #include "table/maps_now.h"
-#include "target/target.h"
 
 #include "sql/table.h"
 

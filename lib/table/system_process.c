@@ -3,9 +3,9 @@
 #include <pwd.h>
 #include <string.h>
 
+#include "inspect/target.h"
 #include "table/stat_text.h"
 #include "table/thread_cells.h"
-#include "target/target.h"
 
 static const struct prb_column columns[] = {
     {"pid", PRB_INTEGER, "id", "in the pid namespace of the one who asks"},

@@ -1,9 +1,9 @@
 /* system.threads: a row for each kernel thread, Python's and native ones. */
 #include <string.h>
 
+#include "inspect/target.h"
 #include "table/stat_text.h"
 #include "table/thread_cells.h"
-#include "target/target.h"
 
 static const struct prb_column columns[] = {
     {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the one who asks"},

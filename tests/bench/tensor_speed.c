@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "inspect/target.h"
 #include "mem/mem.h"
-#include "target/target.h"
 #include "tensor/kernel.h"
 #include "tensor/tensor.h"
 

@@ -1,7 +1,7 @@
 /* sql: the engine over tables made up here and in numbers.h. */
 #include "numbers.h"
 
-#include "target/look.h"
+#include "inspect/look.h"
 
 /* ---- more made-up tables ---- */
 

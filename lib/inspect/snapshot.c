@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "target/secrets.h"
+#include "inspect/secrets.h"
 
 #define SNAPSHOT_TRIES                                                                             \
     5 /* decodings until the recorded pages tell the same stacks as the live ones did */

@@ -2,11 +2,11 @@
  * The objects that the collectors of a target know, and the torch modules among them: what the
  * tables of objects share in one statement.
  */
-#ifndef PRB_TARGET_HEAP_H
-#define PRB_TARGET_HEAP_H
+#ifndef PRB_INSPECT_HEAP_H
+#define PRB_INSPECT_HEAP_H
 
+#include "inspect/target.h"
 #include "py/gc.h"
-#include "target/target.h"
 
 #define PRB_MODULES_MAX 1000000 /* torch modules of a target */
 #define PRB_MODULE_DEPTH_MAX 256

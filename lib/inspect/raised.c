@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "inspect/look.h"
+#include "inspect/traceback.h"
 #include "py/locals.h"
-#include "target/look.h"
-#include "target/traceback.h"
 
 /* inject/probe/python/python_crash.py, as the probe names it. */
 #define HOOK_FILE "<probing crash>"

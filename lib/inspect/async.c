@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "inspect/async.h"
 #include "py/object/reader.h"
-#include "target/async.h"
 
 #define READ_TRIES 8 /* of a task before it is called unstable */
 

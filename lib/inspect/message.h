@@ -1,6 +1,6 @@
 /* The text of an exception (message.c). */
-#ifndef PRB_TARGET_MESSAGE_H
-#define PRB_TARGET_MESSAGE_H
+#ifndef PRB_INSPECT_MESSAGE_H
+#define PRB_INSPECT_MESSAGE_H
 
 #include "base/buf.h"
 #include "py/object/object.h"

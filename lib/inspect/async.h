@@ -3,11 +3,11 @@
  *   async.c       the look as a whole: which tasks there are, read until they are found true
  *   async_rows.c  the links between tasks, their loops and threads, their rows
  */
-#ifndef PRB_TARGET_ASYNC_H
-#define PRB_TARGET_ASYNC_H
+#ifndef PRB_INSPECT_ASYNC_H
+#define PRB_INSPECT_ASYNC_H
 
+#include "inspect/look.h"
 #include "py/asyncio.h"
-#include "target/look.h"
 
 /* Of one look, so that chains and links that are each within their limits are so together, too. */
 #define PRB_ASYNC_FRAMES_MAX 2000000 /* awaits read; and as many frames of running tasks shown */

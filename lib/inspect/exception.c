@@ -5,11 +5,11 @@
  */
 #include <string.h>
 
+#include "inspect/message.h"
+#include "inspect/target.h"
+#include "inspect/traceback.h"
 #include "py/code.h"
 #include "py/object/reader.h"
-#include "target/message.h"
-#include "target/target.h"
-#include "target/traceback.h"
 
 #define HANDLED_MAX 256 /* handlers inside each other */
 

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "arch/arch.h"
+#include "inspect/target.h"
 #include "py/gc.h"
-#include "target/target.h"
 
 /* ---- names: threading._active, {ident: Thread} ---- */
 

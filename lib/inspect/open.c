@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "target/target.h"
+#include "inspect/target.h"
 
 #define CHILDREN_NAMED 4
 

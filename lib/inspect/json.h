@@ -1,8 +1,8 @@
 /*
  * Parts that the JSON of several results has in common.
  */
-#ifndef PRB_TARGET_JSON_H
-#define PRB_TARGET_JSON_H
+#ifndef PRB_INSPECT_JSON_H
+#define PRB_INSPECT_JSON_H
 
 #include <jansson.h>
 

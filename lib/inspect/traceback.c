@@ -1,5 +1,5 @@
 /* Tracebacks (traceback.h). */
-#include "target/traceback.h"
+#include "inspect/traceback.h"
 
 #include "py/object/reader.h"
 

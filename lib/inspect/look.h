@@ -5,10 +5,10 @@
  *   native.c  native frames, merged in, and threads without Python
  *   raised.c  the frames of an exception in place of the hook that tells of it
  */
-#ifndef PRB_TARGET_LOOK_H
-#define PRB_TARGET_LOOK_H
+#ifndef PRB_INSPECT_LOOK_H
+#define PRB_INSPECT_LOOK_H
 
-#include "target/target.h"
+#include "inspect/target.h"
 
 struct prb_stacks_box {
     struct prb_stacks stacks; /* first */

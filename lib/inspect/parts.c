@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "inspect/target.h"
 #include "repr/parts.h"
-#include "target/target.h"
 
 #define PARTS_BYTES_MAX (64 << 20) /* of all texts; hostile objects can ask for far more */
 

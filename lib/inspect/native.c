@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "target/look.h"
+#include "inspect/look.h"
 
 #define MISSING_NAMED 6 /* files in a warning */
 #define MOMENT_TRIES 4  /* takes of one thread until chain and native stack are of one moment */

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "inspect/async.h"
 #include "py/object/reader.h"
-#include "target/async.h"
 
 #define LOOPS_MAX 1024  /* that are looked into */
 #define BETWEEN_MAX 256 /* futures between a task and those that wait for it */

@@ -1,5 +1,5 @@
 /* Tensors of a target, for probing.h: lib/tensor over the target's memory. */
-#include "target/target.h"
+#include "inspect/target.h"
 #include "tensor/tensor.h"
 
 bool prb_tensor_take(struct prb_target *target, prb_addr object, struct prb_tensor *out,

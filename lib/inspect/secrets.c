@@ -2,7 +2,7 @@
  * Secrets of a target: its environment, as it was started with and as it is now, and its arguments.
  * The program has copies of them everywhere: they are sought in all that a file is to hold.
  */
-#include "target/secrets.h"
+#include "inspect/secrets.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
  */
 #include <string.h>
 
+#include "inspect/message.h"
 #include "py/object/reader.h"
 #include "repr/repr.h"
-#include "target/message.h"
 
 #define CHARACTERS 4096
 #define BASES_MAX 64

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "target/async.h"
+#include "inspect/async.h"
 
 #define WAITERS_MAX 100 /* tasks one below the other */
 

@@ -1,5 +1,5 @@
 /* The collectors' objects, interpreter by interpreter. */
-#include "target/heap.h"
+#include "inspect/heap.h"
 
 #include "proc/proc.h"
 

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "inspect/heap.h"
 #include "py/object/reader.h"
-#include "target/heap.h"
 
 #define KEY_MAX 200 /* characters of a child's name */
 #define NAME_LONGEST 2000

@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
+#include "inspect/look.h"
 #include "py/locals.h"
 #include "py/object/reader.h"
 #include "repr/repr.h"
-#include "target/look.h"
 
 /* ---- short file names ---- */
 

@@ -2,8 +2,8 @@
  * A target as a whole, inside the library: what struct prb_target of probing.h holds.
  * Layer: above py and native, below sql.
  */
-#ifndef PRB_TARGET_TARGET_H
-#define PRB_TARGET_TARGET_H
+#ifndef PRB_INSPECT_TARGET_H
+#define PRB_INSPECT_TARGET_H
 
 #include "native/native.h"
 #include "py/object/object.h"

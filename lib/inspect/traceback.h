@@ -1,6 +1,6 @@
 /* The traceback of an exception: the frames that it left, as objects keep them. */
-#ifndef PRB_TARGET_TRACEBACK_H
-#define PRB_TARGET_TRACEBACK_H
+#ifndef PRB_INSPECT_TRACEBACK_H
+#define PRB_INSPECT_TRACEBACK_H
 
 #include "py/object/object.h"
 #include "py/stack.h"

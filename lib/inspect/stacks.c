@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "inspect/look.h"
 #include "native/freeze.h"
-#include "target/look.h"
 
 #define LOCALS_TRIES 4 /* readings of a thread's locals before it is called unstable */
 

@@ -2,12 +2,12 @@
  * Secrets of a target, and how they are kept out of a file that is made of it: a snapshot, a
  * crash dump. Layer: of the target.
  */
-#ifndef PRB_TARGET_SECRETS_H
-#define PRB_TARGET_SECRETS_H
+#ifndef PRB_INSPECT_SECRETS_H
+#define PRB_INSPECT_SECRETS_H
 
 #include "base/secret.h"
+#include "inspect/target.h"
 #include "mem/hide.h"
-#include "target/target.h"
 
 /* Find them: in the environment that it was started with, in the one it has now (setenv,
  * os.environ), in its

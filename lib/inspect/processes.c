@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/secret.h"
-#include "target/target.h"
+#include "inspect/target.h"
 
 /* ---- is it Python? ---- */
 
