@@ -20,6 +20,7 @@ include lib/repr/local.mk
 include lib/native/local.mk
 include lib/ring/local.mk
 include lib/inspect/local.mk
+include lib/profile/local.mk
 include lib/sample/local.mk
 include lib/sql/local.mk
 include lib/table/local.mk

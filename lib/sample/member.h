@@ -16,8 +16,8 @@
 #define PRB_SAMPLE_MEMBER_H
 
 #include "inspect/target.h"
+#include "profile/profile.h"
 #include "sample/doing.h"
-#include "sample/profile.h"
 
 /* A frame as it was named: its node is the stack from the outermost down to it. */
 struct prb_named {

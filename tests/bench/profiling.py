@@ -22,7 +22,7 @@ COUNTS = re.compile(r"(\d+) samples in ([\d.]+) s .*, (\d+) of threads; (\d+) dr
 STOPPED = re.compile(r"stopped for longer than ([\d.]+) ms")
 THREADS = [1, 9, 30, 160, 400]
 FULL_RATE = 1000000
-TIMELINE_MB = 16  # at most: what exceeds 8 MB goes to a file (lib/sample/timeline.c)
+TIMELINE_MB = 16  # at most: what exceeds 8 MB goes to a file (lib/profile/timeline.c)
 
 
 def processor_seconds():

@@ -2,8 +2,8 @@
  * functions. */
 #include "unit.h"
 
-#include "sample/format.h"
-#include "sample/profile.h"
+#include "profile/format/format.h"
+#include "profile/profile.h"
 
 static struct prb_profile_box *new_box(void)
 {

@@ -1,5 +1,5 @@
 /* The tables of a profile (profile.h): each text, function, frame, stack and weight once. */
-#include "sample/profile.h"
+#include "profile/profile.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 /* ---- protocol buffers' wire format: varints, and fields of known length ---- */
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "proc/below.h"
-#include "sample/profile.h"
+#include "profile/profile.h"
 
 enum { NO_ROOT = -1 };
 

@@ -4,8 +4,8 @@
  *
  * Out of memory is sticky: later additions do nothing, and failed tells.
  */
-#ifndef PRB_SAMPLE_PROFILE_H
-#define PRB_SAMPLE_PROFILE_H
+#ifndef PRB_PROFILE_PROFILE_H
+#define PRB_PROFILE_PROFILE_H
 
 #include "base/buf.h"
 #include "base/error.h"

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "sample/profile.h"
+#include "profile/profile.h"
 
 #define GAP 1e-9 /* s: a stay that begins later than the one before ended does not follow it */
 

@@ -1,6 +1,6 @@
 /* The table of formats, and how their files come to stand whole where they are wanted (format.h).
  */
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 static const struct prb_profile_format *const formats[] = {
 #define FORMAT(name) &prb_format_##name.told,
-#include "sample/formats.def"
+#include "profile/format/formats.def"
 #undef FORMAT
     NULL,
 };

@@ -1,8 +1,8 @@
 /* Reading collapsed stacks. */
-#ifndef PRB_SAMPLE_COLLAPSED_H
-#define PRB_SAMPLE_COLLAPSED_H
+#ifndef PRB_PROFILE_COLLAPSED_H
+#define PRB_PROFILE_COLLAPSED_H
 
-#include "sample/profile.h"
+#include "profile/profile.h"
 
 /* Errors: NOT_FOUND, CORRUPT (says which line). */
 struct prb_profile *prb_profile_read_collapsed(const char *path, struct prb_error *err);

@@ -1,5 +1,5 @@
 /*
- * A format is one file in lib/sample/format: a constant descriptor and the function that writes
+ * A format is one file in lib/profile/format: a constant descriptor and the function that writes
  * a profile.
  *
  * To add one:
@@ -7,12 +7,12 @@
  *   2. FORMAT(NAME) in formats.def, the file in local.mk.
  *   3. A reader of it in tests/sample/test_formats.py.
  */
-#ifndef PRB_SAMPLE_FORMAT_H
-#define PRB_SAMPLE_FORMAT_H
+#ifndef PRB_PROFILE_FORMAT_H
+#define PRB_PROFILE_FORMAT_H
 
 #include <stdio.h>
 
-#include "sample/profile.h"
+#include "profile/profile.h"
 
 struct prb_format {
     struct prb_profile_format told; /* first */
@@ -25,7 +25,7 @@ struct prb_format {
 };
 
 #define FORMAT(name) extern const struct prb_format prb_format_##name;
-#include "sample/formats.def"
+#include "profile/format/formats.def"
 #undef FORMAT
 
 /* ---- label.c ---- */

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/file.h"
-#include "sample/profile.h"
+#include "profile/profile.h"
 
 static void add_number(struct prb_buf *out, uint64_t value)
 {

@@ -2,7 +2,7 @@
  * Profiles in collapsed stacks, "outermost;…;innermost count" a line, made into profiles again: of
  * ours and of other tools.  Each frame is a function by its whole text.
  */
-#include "sample/collapsed.h"
+#include "profile/collapsed.h"
 
 #include <ctype.h>
 #include <errno.h>

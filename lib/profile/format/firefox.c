@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 #define NONE UINT32_MAX
 

@@ -1,8 +1,8 @@
 /* The page of a flame graph, of one profile or of the difference between two. */
-#ifndef PRB_SAMPLE_FLAMEGRAPH_H
-#define PRB_SAMPLE_FLAMEGRAPH_H
+#ifndef PRB_PROFILE_FLAMEGRAPH_H
+#define PRB_PROFILE_FLAMEGRAPH_H
 
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 struct prb_flame_page {
     const struct prb_flame *flame;

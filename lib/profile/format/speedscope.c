@@ -2,7 +2,7 @@
  * speedscope's file format (https://www.speedscope.app/file-format-schema.json): a sampled profile
  * for each thread, stacks in the order in which they were seen.
  */
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 struct writing {
     FILE *out;

@@ -2,7 +2,7 @@
  * (format.h). */
 #include <string.h>
 
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 void prb_flame_deinit(struct prb_flame *flame)
 {

@@ -2,12 +2,12 @@
  * Profiles that were saved as SQLite files, read again.  The file is not trusted: every index must
  * point to what was read before, every count is bounded, and nothing but its tables is looked at.
  */
-#include "sample/saved.h"
+#include "profile/saved.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "sample/collapsed.h"
+#include "profile/collapsed.h"
 #include "sql/sqlite.h"
 
 #define ROWS_MAX 200000000 /* of one table */

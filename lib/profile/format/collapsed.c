@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 /* A label within a line of frames separated by ";", which may go to a terminal. */
 static void put_label(FILE *out, const char *label)

@@ -4,7 +4,7 @@
 
 #include "base/json_text.h"
 #include "base/utf8.h"
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 const char *prb_label_file(const struct prb_profile_function *function,
                            const struct prb_profile_style *style)

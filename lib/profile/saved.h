@@ -1,6 +1,6 @@
 /* The tables of a profile that is a SQLite file: what format/sqlite.c writes and saved.c reads. */
-#ifndef PRB_SAMPLE_SAVED_H
-#define PRB_SAMPLE_SAVED_H
+#ifndef PRB_PROFILE_SAVED_H
+#define PRB_PROFILE_SAVED_H
 
 #define PRB_SAVED_VERSION 1
 /* name, columns; ids count from 0, and what is referred to stands in a table before */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "flamegraph_js.h"
-#include "sample/flamegraph.h"
+#include "profile/format/flamegraph.h"
 
 #define WIDTH 1200.0
 #define ROW 17

@@ -2,7 +2,7 @@
  * Chrome's trace events, as chrome://tracing and Perfetto read them ("Trace Event Format"): each
  * stay in a function is a complete event ("X"), times in us since the profile's start.
  */
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 struct writing {
     FILE *out;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "sample/format.h"
+#include "profile/format/format.h"
 
 #define LINES_MAX 1000000
 #define LINE_SHOWN 400        /* bytes */

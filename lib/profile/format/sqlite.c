@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "sample/format.h"
-#include "sample/saved.h"
+#include "profile/format/format.h"
+#include "profile/saved.h"
 #include "sql/sqlite.h"
 
 struct writing {
