@@ -428,7 +428,7 @@ def test_stubs_are_what_their_sources_say(tmp_path):
     for tool in ("clang", "llvm-objcopy"):
         if not shutil.which(tool):
             pytest.skip("needs " + tool)
-    stubs = os.path.join(os.environ["SRCDIR"], "inject", "stub")
+    stubs = os.path.join(os.environ["SRCDIR"], "inject", "enter", "stub")
     subprocess.run(["sh", os.path.join(stubs, "mk-stubs.sh"), str(tmp_path)], check=True)
     names = sorted(os.listdir(str(tmp_path)))
     assert names == ["aarch64.h", "x86_64.h"]

@@ -7,7 +7,7 @@
 #include <ucontext.h>
 #endif
 
-#include "inject/method.h"
+#include "inject/enter/method.h"
 
 static const struct prb_inject_arch *const all[] = {&prb_inject_x86_64, &prb_inject_aarch64};
 

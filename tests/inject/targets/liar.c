@@ -1,6 +1,6 @@
 /*
  * A target that means harm to whoever injects: it waits for the memory that the injector maps in
- * it, and writes what it likes to the page of inject/stub.h.
+ * it, and writes what it likes to the page of inject/enter/stub.h.
  *
  *     liar progress NUMBER [PATH]   the page says NUMBER, again and again, and has a descriptor
  *     of
@@ -28,7 +28,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "inject/stub.h"
+#include "inject/enter/stub.h"
 
 static void *wait_to_be_borrowed(void *unused)
 {

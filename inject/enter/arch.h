@@ -4,13 +4,13 @@
  * Registers here are words of the kernel's register set (PTRACE_GETREGSET, NT_PRSTATUS): struct
  * user_regs_struct of <sys/user.h>, struct user_pt_regs of <asm/ptrace.h>.
  *
- * To add a processor: inject/arch_NAME.c with its constant struct, declared here and in the list of
- * arch.c; inject/stub/NAME.S, assembled by mk-stubs.sh; a case in tests/unit/inject.c.
+ * To add a processor: inject/enter/arch_NAME.c with its constant struct, declared here and in the list of
+ * arch.c; inject/enter/stub/NAME.S, assembled by mk-stubs.sh; a case in tests/unit/inject.c.
  */
 #ifndef PRB_INJECT_ARCH_H
 #define PRB_INJECT_ARCH_H
 
-#include "inject/stub.h"
+#include "inject/enter/stub.h"
 #include "proc/proc.h"
 
 #define PRB_INJECT_WORDS 34        /* of the largest register set */

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 #include "proc/elf_file.h"
 
 #define LIBRARY_MAX (256u << 20)

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 #include "proc/source.h"
 
 #define GENERATIONS_MAX 256

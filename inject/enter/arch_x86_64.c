@@ -7,7 +7,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "inject/arch.h"
+#include "inject/enter/arch.h"
 
 /* Words of user_regs_struct. */
 enum {
@@ -45,7 +45,7 @@ static const uint8_t syscall_code[] = {0x0f, 0x05};
 static const uint8_t syscall_return_code[] = {0x0f, 0x05, 0xc3}; /* and ret */
 
 static const uint8_t stub[] = {
-#include "inject/stub/x86_64.h"
+#include "inject/enter/stub/x86_64.h"
 };
 
 static const struct prb_waiting_call waits[] = {

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "inject/bytecode/bytecode.h"
-#include "inject/control_ask.h"
-#include "inject/debug_link.h"
+#include "inject/client/ask.h"
+#include "inject/client/debug_link.h"
 #include "proc/proc.h"
 
 #define BEGIN_NS 3000000000u  /* for the session to begin, the end of the last one included */

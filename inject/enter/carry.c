@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 #include "proc/below.h"
 #include "proc/ids.h"
 

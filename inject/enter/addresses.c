@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 
 bool prb_path_is(const char *path, const char *name)
 {

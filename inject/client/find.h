@@ -1,6 +1,6 @@
 /* Finding and reaching the socket of a probe. */
-#ifndef PRB_INJECT_CONTROL_FIND_H
-#define PRB_INJECT_CONTROL_FIND_H
+#ifndef PRB_INJECT_FIND_H
+#define PRB_INJECT_FIND_H
 
 #include "base/error.h"
 

@@ -1,13 +1,13 @@
 /*
  * The steps of method I, each in a file of its own, and what they hand on: preflight.c and
- * seccomp*.c (may it be?), places.c (addresses of the target's functions, and of those that a
- * borrowed thread must not be in), choose.c and stack.c (a thread), borrow.c (the stop),
+ * seccomp*.c (may it be?), addresses.c (addresses of the target's functions, and of those that a
+ * borrowed thread must not be in), choose.c and clean_stack.c (a thread), borrow.c (the stop),
  * deliver.c and carry.c (the library's way in, and the wait), inject.c (their order).
  */
 #ifndef PRB_INJECT_METHOD_H
 #define PRB_INJECT_METHOD_H
 
-#include "inject/arch.h"
+#include "inject/enter/arch.h"
 #include "inject/inject.h"
 #include "proc/elf.h"
 
@@ -37,7 +37,7 @@ bool prb_seccomp_alike(pid_t a, pid_t b);
  * as its filters are read.  False, too: they cannot be read (only root may), or not now. */
 bool prb_seccomp_filters_allow(struct prb_proc *proc);
 
-/* ---- places.c ---- */
+/* ---- addresses.c ---- */
 
 /* Text in which no frame of a borrowed thread may be: return addresses in (start, end]. */
 struct prb_danger {
@@ -71,7 +71,7 @@ bool prb_path_is(const char *path, const char *name);
 /* Whether a CPython is mapped: a libpython, or an executable that has its API. */
 bool prb_is_python(struct prb_modules *modules);
 
-/* ---- choose.c, stack.c ---- */
+/* ---- choose.c, clean_stack.c ---- */
 
 enum prb_unfit {
     PRB_FIT,

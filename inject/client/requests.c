@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inject/control_ask.h"
+#include "inject/client/ask.h"
 
 #define ANSWER_MS 10000 /* of requests that the server answers by itself */
 #define COMPLETE_MS 5000

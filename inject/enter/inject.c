@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "inject/control.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 
 #define WAIT_S 2.0
 #define LOCK_WAIT_S 15.0

@@ -1,6 +1,6 @@
 /* What clients of the probe share: a message sent; one request and the wait for its end. */
-#ifndef PRB_INJECT_CONTROL_ASK_H
-#define PRB_INJECT_CONTROL_ASK_H
+#ifndef PRB_INJECT_ASK_H
+#define PRB_INJECT_ASK_H
 
 #include "base/error.h"
 #include "inject/control.h"

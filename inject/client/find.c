@@ -3,7 +3,7 @@
  * time (place.h), so it is reached through /proc/PID/root and found from what /proc says of the
  * process: proc(5), user_namespaces(7).
  */
-#include "inject/control_find.h"
+#include "inject/client/find.h"
 
 #include <dirent.h>
 #include <errno.h>

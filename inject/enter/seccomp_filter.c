@@ -22,7 +22,7 @@
 
 #include "arch/arch.h"
 #include "base/clock.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 
 #define FILTERS_MAX 16
 #define STOP_NS 50000000 /* it did not stop: let it be */

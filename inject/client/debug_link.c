@@ -1,5 +1,5 @@
 /* What a debug session sends to the probe and what comes from it: see debug_link.h. */
-#include "inject/debug_link.h"
+#include "inject/client/debug_link.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "inject/control_ask.h"
+#include "inject/client/ask.h"
 
 #define READ_AT_ONCE (64u << 10)
 #define EVENTS_WAITING_MAX                                                                         \

@@ -14,7 +14,7 @@
 
 #include "arch/arch.h"
 #include "base/file.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 #include "proc/source.h"
 
 long long prb_inject_status(const char *status, const char *key, int base)

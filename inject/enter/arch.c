@@ -1,5 +1,5 @@
 /* The list of processors, and what all of them share. */
-#include "inject/arch.h"
+#include "inject/enter/arch.h"
 
 #include <linux/futex.h>
 

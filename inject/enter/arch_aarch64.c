@@ -10,14 +10,14 @@
 #include <elf.h>
 #include <string.h>
 
-#include "inject/arch.h"
+#include "inject/enter/arch.h"
 
 enum { X0 = 0, X8 = 8, LINK = 30, SP = 31, PC = 32, PSTATE = 33, WORDS };
 
 static const uint8_t syscall_code[] = {0x01, 0x00, 0x00, 0xd4}; /* svc #0 */
 
 static const uint8_t stub[] = {
-#include "inject/stub/aarch64.h"
+#include "inject/enter/stub/aarch64.h"
 };
 
 static const struct prb_waiting_call waits[] = {

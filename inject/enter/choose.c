@@ -11,7 +11,7 @@
 #include <sys/time.h>
 
 #include "arch/arch.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 
 const struct prb_waiting_call *prb_waiting_call(const struct prb_inject_arch *arch, int64_t number)
 {

@@ -30,7 +30,7 @@
 #include "arch/arch.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 #include "proc/source.h"
 
 #define STACK_LEN (64u << 10)

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "inject/control_ask.h"
-#include "inject/control_find.h"
+#include "inject/client/ask.h"
+#include "inject/client/find.h"
 
 #define READ_AT_ONCE (64u << 10)
 #define SEND_MS 10000 /* the probe takes nothing for so long: it hangs */

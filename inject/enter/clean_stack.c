@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "inject/method.h"
+#include "inject/enter/method.h"
 #include "native/native.h"
 
 #define STACK_MAX (16u << 20) /* deeper ones are not looked at */
