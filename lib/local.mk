@@ -25,3 +25,4 @@ include lib/sample/local.mk
 include lib/sql/local.mk
 include lib/table/local.mk
 include lib/crash/local.mk
+include lib/net/local.mk

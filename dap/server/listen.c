@@ -8,8 +8,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "dap/server/peer.h"
 #include "dap/server/server.h"
+#include "net/peer.h"
 
 static bool parse_tcp(struct prb_dap_server *server, const char *text, struct prb_error *err)
 {
@@ -69,7 +69,7 @@ static bool make_token(struct prb_dap_server *server, struct prb_error *err)
 static bool choose_door(struct prb_dap_server *server, struct prb_error *err)
 {
     const struct prb_dap_listen_options *options = server->options;
-    bool loopback = prb_dap_is_loopback(&server->place.any);
+    bool loopback = prb_address_is_loopback(&server->place.any);
     if (options->token && strlen(options->token) < PRB_DAP_TOKEN_MIN)
         return prb_fail(err, PRB_USAGE, "the token has fewer than %d characters",
                         PRB_DAP_TOKEN_MIN);

@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "dap/server/peer.h"
 #include "dap/session/countdown.h"
+#include "net/peer.h"
 
 #define QUIET_S 30      /* a connection without a byte for so long is asked whether it lives */
 #define SILENT_MS 60000 /* and is lost when it does not answer for so long */
@@ -148,17 +148,17 @@ static bool is_welcome(struct prb_dap_server *server, int fd, const struct socka
         *known_out = false;
         return true;
     case PRB_DAP_BY_EITHER:
-        *known_out = prb_dap_peer_check(fd, server->target_uid, NULL);
+        *known_out = prb_peer_check(fd, server->target_uid, NULL);
         return true;
     case PRB_DAP_BY_MACHINE:
-        *known_out = prb_dap_is_loopback((const struct sockaddr *)peer);
+        *known_out = prb_address_is_loopback((const struct sockaddr *)peer);
         if (!*known_out)
             note_stranger(server, "a connection from another address than loopback is refused");
         return *known_out;
     case PRB_DAP_BY_USER:
         break;
     }
-    *known_out = prb_dap_peer_check(fd, server->target_uid, &why);
+    *known_out = prb_peer_check(fd, server->target_uid, &why);
     if (!*known_out)
         note_stranger(server, why.text);
     return *known_out;

@@ -1,7 +1,7 @@
 /* The user at the other end: a loopback port is open to everybody on the machine, from any of its
  * addresses, a debugger must not be.  The kernel's list of connections says whose the client's
  * socket is; the row of a socket without owner (closed) counts for nobody. */
-#include "dap/server/peer.h"
+#include "net/peer.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #define ESTABLISHED 1
 #define PLACE_MAX 48 /* "ADDRESS:PORT" in hexadecimal, with the NUL */
 
-bool prb_dap_is_loopback(const struct sockaddr *address)
+bool prb_address_is_loopback(const struct sockaddr *address)
 {
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
     const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
@@ -150,7 +150,7 @@ static bool is_nobodys(uid_t uid)
     return !all;
 }
 
-bool prb_dap_peer_check(int fd, uid_t also, struct prb_error *err)
+bool prb_peer_check(int fd, uid_t also, struct prb_error *err)
 {
     struct ucred who;
     int family = AF_UNSPEC;
