@@ -17,7 +17,7 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread
 	lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c \
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
 	lib/ring/table.c lib/ring/write.c \
-	lib/table/user_names.c
+	lib/table/recorded/names.c
 include inject/probe/python/local.mk
 include inject/probe/debug/parts.mk
 include inject/probe/debug/local.mk

@@ -8,7 +8,7 @@
 #include "inject/probe/own.h"
 #include "inject/probe/settings.h"
 #include "ring/ring.h"
-#include "table/user_names.h"
+#include "table/recorded/names.h"
 
 #define TABLES_AIM 8 /* so many tables of the greatest size share the memory */
 
@@ -56,7 +56,7 @@ void *prb_tables_open(const char *name, const char *columns, char *error, size_t
     struct prb_error err = {0};
     struct prb_ring_limits limits = {.bytes_max = memory() / TABLES_AIM, .retention = retention()};
     pthread_mutex_lock(&lock);
-    bool made = prb_user_name_is_free(name, &err) && ready(&err);
+    bool made = prb_recorded_name_is_free(name, &err) && ready(&err);
     pthread_mutex_unlock(&lock);
     struct prb_ring_table *table =
         made ? prb_ring_table_parse(folder, name, columns, &limits, &err) : NULL;

@@ -1,15 +1,15 @@
 /*
  * The last rows of a process's rings, as texts of its crash dump: the columns as lines, an empty
  * line, then rows, each its length (32 bits) and its bytes as prb_ring_write_packed takes them.
- * lib/table/kept_tables.c reads them.
+ * lib/table/recorded/dump.c reads them.
  */
 #include <fcntl.h>
 #include <string.h>
 
 #include "crash/crash.h"
 #include "proc/source.h"
-#include "table/kept_tables.h"
-#include "table/ring_folder.h"
+#include "table/recorded/dump.h"
+#include "table/recorded/folder.h"
 
 #define TABLES_MAX 64
 
@@ -103,7 +103,7 @@ static void keep(struct prb_proc *proc, struct prb_ring_reader *reader, size_t s
 
 void prb_crash_rings(struct prb_proc *proc, size_t bytes_max)
 {
-    int folder = prb_ring_folder_of(proc);
+    int folder = prb_recorded_folder_of(proc);
     PRB_AUTO(dir) DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
     struct prb_ring_reader *readers[TABLES_MAX];
     size_t count = 0;

@@ -1,10 +1,13 @@
-libprb_la_SOURCES += %D%/registry.c %D%/registry.h %D%/tables.def \
-	%D%/maps_now.c %D%/maps_now.h %D%/stat_text.c %D%/stat_text.h \
-	%D%/user_names.c %D%/user_names.h \
-	%D%/ring_folder.c %D%/ring_folder.h %D%/user_tables.c %D%/user_tables.h \
-	%D%/kept_tables.c %D%/kept_tables.h \
-	%D%/thread_cells.c %D%/thread_cells.h %D%/tensor_cells.c %D%/tensor_cells.h \
-	%D%/heap_now.c %D%/heap_now.h %D%/profiling_rows.c %D%/profiling_rows.h
+libprb_la_SOURCES += %D%/registry.c %D%/registry.h %D%/tables.def %D%/maps_now.c %D%/maps_now.h
+# Columns and rows that several tables have.
+libprb_la_SOURCES += %D%/shared/heap.c %D%/shared/heap.h \
+	%D%/shared/profile_rows.c %D%/shared/profile_rows.h \
+	%D%/shared/stat_columns.c %D%/shared/stat_columns.h \
+	%D%/shared/tensor_columns.c %D%/shared/tensor_columns.h \
+	%D%/shared/thread_columns.c %D%/shared/thread_columns.h
+# Tables that the program wrote itself.
+libprb_la_SOURCES += %D%/recorded/dump.c %D%/recorded/dump.h %D%/recorded/folder.c %D%/recorded/folder.h \
+	%D%/recorded/live.c %D%/recorded/live.h %D%/recorded/names.c %D%/recorded/names.h
 # One file a table.
 libprb_la_SOURCES += \
 	%D%/information_schema_columns.c %D%/information_schema_functions.c \

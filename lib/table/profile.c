@@ -1,5 +1,5 @@
 /* profile(seconds, rate): the target sampled now, a row for each stay of a thread in a function. */
-#include "table/profiling_rows.h"
+#include "table/shared/profile_rows.h"
 
 static const struct prb_column columns[] = {PRB_PROFILING_COLUMNS, PRB_PROFILING_ARGUMENTS, {0}};
 

@@ -1,6 +1,6 @@
 /* profiling_data: a row for each stay of a thread in a function, of a saved profile or sampled now.
  */
-#include "table/profiling_rows.h"
+#include "table/shared/profile_rows.h"
 
 static const struct prb_column columns[] = {PRB_PROFILING_COLUMNS, PRB_PROFILING_ARGUMENTS, {0}};
 

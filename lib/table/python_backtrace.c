@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/json_text.h"
-#include "table/thread_cells.h"
+#include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
     {"ip", PRB_INTEGER, "addr", "program counter of a native frame, code object of a Python frame"},

@@ -1,7 +1,7 @@
 /* python.exception: what each Python thread has raised, handles, or was ended by, and what it came
  * from. */
 #include "inspect/target.h"
-#include "table/thread_cells.h"
+#include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
     PRB_THREAD_COLUMNS,

@@ -1,6 +1,6 @@
 /* python.interpreters: the interpreters of every runtime, and who holds each one's GIL. */
 #include "inspect/target.h"
-#include "table/thread_cells.h"
+#include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
     {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the one who asks"},

@@ -1,5 +1,5 @@
 /* python.locals: a row for each bound local variable of each Python frame. */
-#include "table/thread_cells.h"
+#include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
     PRB_THREAD_COLUMNS,

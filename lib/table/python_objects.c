@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "py/object/reader.h"
-#include "table/heap_now.h"
+#include "table/shared/heap.h"
 
 static const struct prb_column columns[] = {
     {"interpreter", PRB_INTEGER, "id", "whose they are; 0: the main one"},

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "table/thread_cells.h"
+#include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
     {"task_id", PRB_INTEGER, "addr", "id(task)"},

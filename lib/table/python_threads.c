@@ -1,5 +1,5 @@
 /* python.threads: a row for each Python thread (for each interpreter that it runs in). */
-#include "table/thread_cells.h"
+#include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
     PRB_THREAD_COLUMNS,

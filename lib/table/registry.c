@@ -3,9 +3,9 @@
 
 #include "inspect/target.h"
 #include "sql/db.h"
-#include "table/kept_tables.h"
-#include "table/ring_folder.h"
-#include "table/user_tables.h"
+#include "table/recorded/dump.h"
+#include "table/recorded/folder.h"
+#include "table/recorded/live.h"
 
 const struct prb_table *const prb_tables[] = {
 #define TABLE(symbol) &prb_table_##symbol,
@@ -23,20 +23,20 @@ struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
         return NULL;
     db->take_stacks = prb_stacks_take;
     if (target && prb_proc_exists(target->proc) &&
-        !(db->source = prb_user_tables_of(target->proc, err)))
+        !(db->source = prb_recorded_tables_of(target->proc, err)))
         return NULL;
     if (target && !prb_proc_exists(target->proc) &&
-        !(db->source = prb_kept_tables_of(target->proc, err)))
+        !(db->source = prb_dumped_tables_of(target->proc, err)))
         return NULL;
     return PRB_STEAL(db);
 }
 
 struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err)
 {
-    int folder = prb_ring_folder_ended(spec, err);
+    int folder = prb_recorded_folder_ended(spec, err);
     if (folder < 0)
         return NULL;
-    struct prb_table_source *source = prb_user_tables_in(folder, err);
+    struct prb_table_source *source = prb_recorded_tables_in(folder, err);
     PRB_AUTO(prb_db) struct prb_db *db = source ? prb_db_open(NULL, err) : NULL;
     if (db)
         db->source = source;

@@ -1,6 +1,6 @@
 /* system.crash: why the process of a crash dump crashed.  One row; of any other target none. */
 #include "inspect/target.h"
-#include "table/thread_cells.h"
+#include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
     {"time", PRB_REAL, "s", "since the epoch"},

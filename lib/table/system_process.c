@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "inspect/target.h"
-#include "table/stat_text.h"
-#include "table/thread_cells.h"
+#include "table/shared/stat_columns.h"
+#include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
     {"pid", PRB_INTEGER, "id", "in the pid namespace of the one who asks"},

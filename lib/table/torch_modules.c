@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/heap_now.h"
-#include "table/thread_cells.h"
+#include "table/shared/heap.h"
+#include "table/shared/thread_columns.h"
 #include "tensor/tensor.h"
 
 static const struct prb_column columns[] = {

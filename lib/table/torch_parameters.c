@@ -1,7 +1,7 @@
 /* torch.parameters: parameters and buffers of all torch modules, by name. */
-#include "table/heap_now.h"
-#include "table/tensor_cells.h"
-#include "table/thread_cells.h"
+#include "table/shared/heap.h"
+#include "table/shared/tensor_columns.h"
+#include "table/shared/thread_columns.h"
 
 #define KEY_MAX 200 /* characters of a parameter's own name */
 

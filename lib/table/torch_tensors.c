@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "py/object/reader.h"
-#include "table/heap_now.h"
-#include "table/tensor_cells.h"
-#include "table/thread_cells.h"
+#include "table/shared/heap.h"
+#include "table/shared/tensor_columns.h"
+#include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
     {"interpreter", PRB_INTEGER, "id", "whose it is; 0: the main one"},

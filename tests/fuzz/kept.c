@@ -8,7 +8,7 @@
 
 #include "proc/source.h"
 #include "sql/db.h"
-#include "table/kept_tables.h"
+#include "table/recorded/dump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +31,7 @@ static void read_all(struct prb_proc *proc, const char *name, bool there)
     char sql[PRB_RING_NAME_MAX + 64];
     unsigned sum = 0;
     PRB_AUTO(prb_db) struct prb_db *db = prb_db_open_tables(NULL, none, 0, &err);
-    if (!db || !(db->source = prb_kept_tables_of(proc, &err)))
+    if (!db || !(db->source = prb_dumped_tables_of(proc, &err)))
         return;
     snprintf(sql, sizeof sql, "SELECT * FROM python.\"%s\"", name);
     if (prb_db_query(db, sql, look, &sum, &err) != there)
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (*first >= 'a' && *first <= 'z')
         *first ^= 'a' ^ 'A';
     prb_proc_keep(&proc, name, (const char *)data + len + 1, size - len - 1);
-    struct prb_table_source *source = prb_kept_tables_of(&proc, NULL);
+    struct prb_table_source *source = prb_dumped_tables_of(&proc, NULL);
     if (!source || !source->list(source, &tables, &count, NULL) || count > 1)
         abort();
     source->free(source);

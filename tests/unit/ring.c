@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "ring/writer.h"
-#include "table/user_names.h"
+#include "table/recorded/names.h"
 
 static struct prb_ring_table *proof_table(const char *name, uint64_t bytes)
 {
@@ -171,12 +171,12 @@ static void built_in_names_are_taken(void **state)
     static const char *const taken[] = {"backtrace", "Threads"};
     struct prb_error err;
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
-        assert_false(prb_user_name_is_free(taken[i], &err));
+        assert_false(prb_recorded_name_is_free(taken[i], &err));
         assert_int_equal(err.code, PRB_USAGE);
         assert_non_null(strstr(err.text, "built-in"));
     }
-    assert_true(prb_user_name_is_free("backtraces", &err));
-    assert_true(prb_user_name_is_free("system_threads", &err));
+    assert_true(prb_recorded_name_is_free("backtraces", &err));
+    assert_true(prb_recorded_name_is_free("system_threads", &err));
 }
 
 /* ---- packed ---- */

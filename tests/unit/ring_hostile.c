@@ -12,7 +12,7 @@
 
 #include "proc/proc.h"
 #include "ring/folder.h"
-#include "table/ring_folder.h"
+#include "table/recorded/folder.h"
 
 /* ---- bytes ---- */
 
@@ -251,7 +251,7 @@ static void user_0_of_a_namespace_is_not_in_the_way_of_root(void **state)
         prb_ring_place(2, 0, prb_ring_user_namespace(proc_path), expected);
         assert_memory_equal(path, expected, strlen(expected));
         PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(child, NULL);
-        PRB_AUTO_FD int found = prb_ring_folder_of(proc);
+        PRB_AUTO_FD int found = prb_recorded_folder_of(proc);
         assert_true(found >= 0);
     }
     close(wait[1]);

@@ -1,5 +1,5 @@
-/* Names of tables that Python code makes: see user_names.h.  libc only: the probe has it, too. */
-#include "table/user_names.h"
+/* Names of tables that Python code makes: see names.h.  libc only: the probe has it, too. */
+#include "table/recorded/names.h"
 
 #include <string.h>
 #include <strings.h>
@@ -11,7 +11,7 @@ static const char *const built_in[] = {
 #undef TABLE
 };
 
-bool prb_user_name_is_free(const char *name, struct prb_error *err)
+bool prb_recorded_name_is_free(const char *name, struct prb_error *err)
 {
     static const char schema[] = "python_";
     for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)

@@ -1,6 +1,6 @@
 /* Numbers out of the texts of proc(5) that stand in several tables. */
-#ifndef PRB_TABLE_STAT_TEXT_H
-#define PRB_TABLE_STAT_TEXT_H
+#ifndef PRB_TABLE_STAT_COLUMNS_H
+#define PRB_TABLE_STAT_COLUMNS_H
 
 #include "base/buf.h"
 #include "proc/proc.h"

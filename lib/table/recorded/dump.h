@@ -1,6 +1,6 @@
 /* Tables that a program wrote, as its crash dump kept their last rows. */
-#ifndef PRB_TABLE_KEPT_TABLES_H
-#define PRB_TABLE_KEPT_TABLES_H
+#ifndef PRB_TABLE_RECORDED_DUMP_H
+#define PRB_TABLE_RECORDED_DUMP_H
 
 #include "proc/proc.h"
 #include "ring/format.h"
@@ -10,6 +10,6 @@
 #define PRB_TEXT_RING "probing/ring/" /* NAME; lib/crash/rings.c tells its form */
 
 /* Of a crash dump; proc is borrowed.  NULL with err OK: it kept none. */
-struct prb_table_source *prb_kept_tables_of(struct prb_proc *proc, struct prb_error *err);
+struct prb_table_source *prb_dumped_tables_of(struct prb_proc *proc, struct prb_error *err);
 
 #endif

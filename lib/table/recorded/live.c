@@ -2,7 +2,7 @@
  * Tables that a program writes itself, python.NAME: each is a ring (ring/ring.h) of the process's
  * folder.  The folder stays open, so a process that ends meanwhile keeps its tables.
  */
-#include "table/user_tables.h"
+#include "table/recorded/live.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 #include "ring/columns.h"
 #include "ring/format.h"
-#include "table/ring_folder.h"
-#include "table/user_names.h"
+#include "table/recorded/folder.h"
+#include "table/recorded/names.h"
 
 #define USER_TABLES_MAX 1000
 #define SCHEMA "python"
@@ -42,8 +42,8 @@ struct user_tables {
 
 /* ---- rows ---- */
 
-void prb_ring_cell(struct prb_rows *rows, const struct prb_ring_column *column,
-                   const struct prb_ring_value *value)
+void prb_row_recorded(struct prb_rows *rows, const struct prb_ring_column *column,
+                      const struct prb_ring_value *value)
 {
     if (value->null)
         prb_row_null(rows);
@@ -68,7 +68,7 @@ static bool put_row(void *context, const struct prb_ring_value *values)
     prb_row_begin(filling->rows);
     for (size_t i = 0; i < filling->count; i++) {
         if (filling->wanted[i])
-            prb_ring_cell(filling->rows, &filling->columns[i], &values[i]);
+            prb_row_recorded(filling->rows, &filling->columns[i], &values[i]);
         else
             prb_row_null(filling->rows);
     }
@@ -130,7 +130,7 @@ static const struct {
     [PRB_RING_TIME] = {PRB_REAL, "s", "since the epoch"},
 };
 
-struct prb_column prb_ring_sql_column(const struct prb_ring_column *column)
+struct prb_column prb_recorded_column(const struct prb_ring_column *column)
 {
     return (struct prb_column){
         .name = column->name,
@@ -147,14 +147,14 @@ static struct user_table *user_table_new(int folder, const char *file, bool ende
     struct stat st;
     if (!user || fstat(folder, &st) != 0 || !(user->reader = prb_ring_open(folder, file, NULL)) ||
         !prb_ring_is_name(prb_ring_name(user->reader)) ||
-        !prb_user_name_is_free(prb_ring_name(user->reader), NULL))
+        !prb_recorded_name_is_free(prb_ring_name(user->reader), NULL))
         return NULL;
     user->owner = st.st_uid;
     user->ended = ended;
     size_t count;
     const struct prb_ring_column *columns = prb_ring_columns(user->reader, &count);
     for (size_t i = 0; i < count; i++)
-        user->columns[i] = prb_ring_sql_column(&columns[i]);
+        user->columns[i] = prb_recorded_column(&columns[i]);
     user->table = (struct prb_table){.schema = SCHEMA,
                                      .name = prb_ring_name(user->reader),
                                      .doc = "rows that the program wrote itself",
@@ -183,7 +183,7 @@ static void forget(struct user_tables *user)
 static DIR *entries(struct user_tables *user)
 {
     if (user->folder < 0 && user->proc)
-        user->folder = prb_ring_folder_of(user->proc);
+        user->folder = prb_recorded_folder_of(user->proc);
     int copy =
         user->folder >= 0 ? openat(user->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -288,12 +288,12 @@ static struct prb_table_source *source_new(struct prb_proc *proc, int folder, st
     return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
 }
 
-struct prb_table_source *prb_user_tables_of(struct prb_proc *proc, struct prb_error *err)
+struct prb_table_source *prb_recorded_tables_of(struct prb_proc *proc, struct prb_error *err)
 {
     return source_new(proc, -1, err);
 }
 
-struct prb_table_source *prb_user_tables_in(int folder, struct prb_error *err)
+struct prb_table_source *prb_recorded_tables_in(int folder, struct prb_error *err)
 {
     return source_new(NULL, folder, err);
 }

@@ -3,7 +3,7 @@
  * looked for below its own root, with its own pid and user id, and taken only when they belong to
  * its user: in /tmp anybody can make any name.
  */
-#include "table/ring_folder.h"
+#include "table/recorded/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +109,7 @@ static int open_folder(const struct owner *owner, int root, const char *data)
     return openat(found, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-int prb_ring_folder_of(struct prb_proc *proc)
+int prb_recorded_folder_of(struct prb_proc *proc)
 {
     struct owner owner;
     if (!prb_proc_exists(proc) || !owner_of(proc, &owner))
@@ -256,7 +256,7 @@ static int several(const struct search *search, const char *spec, struct prb_err
     return -1;
 }
 
-int prb_ring_folder_ended(const char *spec, struct prb_error *err)
+int prb_recorded_folder_ended(const char *spec, struct prb_error *err)
 {
     if (spec[strspn(spec, "0123456789")]) {
         int folder = open(spec, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,11 +1,11 @@
 /* Cells of tensors and of their statistics. */
-#include "table/tensor_cells.h"
+#include "table/shared/tensor_columns.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
-#include "table/thread_cells.h"
+#include "table/shared/thread_columns.h"
 
 enum { TENSOR_CELLS = 10, STATISTICS_CELLS = 8 };
 

@@ -1,6 +1,6 @@
 /* The objects and torch modules of a statement's target, taken once for all its tables. */
-#ifndef PRB_TABLE_HEAP_NOW_H
-#define PRB_TABLE_HEAP_NOW_H
+#ifndef PRB_TABLE_HEAP_H
+#define PRB_TABLE_HEAP_H
 
 #include "inspect/heap.h"
 #include "sql/table.h"

@@ -1,5 +1,5 @@
-/* Rows of a profile (profiling_rows.h): of the one that was saved, or of one that is made now. */
-#include "table/profiling_rows.h"
+/* Rows of a profile (profile_rows.h): of the one that was saved, or of one that is made now. */
+#include "table/shared/profile_rows.h"
 
 #include <math.h>
 #include <time.h>

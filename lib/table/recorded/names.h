@@ -2,12 +2,12 @@
  * Names of tables that Python code makes (ring/ring.h): python.NAME, which no built-in table has.
  * The probe asks before it makes one, the reader before it shows one that somebody else made.
  */
-#ifndef PRB_TABLE_USER_NAMES_H
-#define PRB_TABLE_USER_NAMES_H
+#ifndef PRB_TABLE_RECORDED_NAMES_H
+#define PRB_TABLE_RECORDED_NAMES_H
 
 #include "base/error.h"
 
 /* Whether name, NUL-terminated, is free; case is ignored.  USAGE: a built-in table has it. */
-bool prb_user_name_is_free(const char *name, struct prb_error *err);
+bool prb_recorded_name_is_free(const char *name, struct prb_error *err);
 
 #endif

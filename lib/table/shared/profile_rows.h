@@ -1,7 +1,7 @@
 /* Rows of a profile: one for each stay of a thread in a function; for profile and
  * profiling_data. */
-#ifndef PRB_TABLE_PROFILING_ROWS_H
-#define PRB_TABLE_PROFILING_ROWS_H
+#ifndef PRB_TABLE_PROFILE_ROWS_H
+#define PRB_TABLE_PROFILE_ROWS_H
 
 #include "sql/table.h"
 

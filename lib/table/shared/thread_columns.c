@@ -1,5 +1,5 @@
 /* Cells that tables of stacks share. */
-#include "table/thread_cells.h"
+#include "table/shared/thread_columns.h"
 
 void prb_row_int_unless(struct prb_rows *rows, int64_t value, int64_t unknown)
 {

@@ -1,6 +1,6 @@
 /* The columns that say which thread a row belongs to: the same in every table of stacks. */
-#ifndef PRB_TABLE_THREAD_CELLS_H
-#define PRB_TABLE_THREAD_CELLS_H
+#ifndef PRB_TABLE_THREAD_COLUMNS_H
+#define PRB_TABLE_THREAD_COLUMNS_H
 
 #include "sql/table.h"
 

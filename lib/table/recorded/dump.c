@@ -2,14 +2,14 @@
  * Tables of a crash dump: the rows that lib/crash/rings.c kept.  The file's bytes are hostile:
  * every length is looked at before it is used.
  */
-#include "table/kept_tables.h"
+#include "table/recorded/dump.h"
 
 #include <string.h>
 
 #include "proc/source.h"
 #include "ring/columns.h"
-#include "table/user_names.h"
-#include "table/user_tables.h"
+#include "table/recorded/live.h"
+#include "table/recorded/names.h"
 
 #define KEPT_MAX 64
 
@@ -86,7 +86,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         at += length;
         prb_row_begin(rows);
         for (size_t i = 0; i < table->count; i++)
-            prb_ring_cell(rows, &table->ring[i], &values[i]);
+            prb_row_recorded(rows, &table->ring[i], &values[i]);
     }
     return true;
 }
@@ -121,7 +121,7 @@ static bool read_columns(struct kept_table *table)
     for (char *line; (line = strsep(&rest, "\n")) && *line;) {
         if (table->count == PRB_RING_COLUMNS_MAX || !read_column(line, &table->ring[table->count]))
             return false;
-        table->columns[table->count] = prb_ring_sql_column(&table->ring[table->count]);
+        table->columns[table->count] = prb_recorded_column(&table->ring[table->count]);
         table->count++;
     }
     return table->count && prb_ring_columns_check(table->ring, table->count, NULL);
@@ -132,7 +132,7 @@ static struct kept_table *table_new(const char *name, const struct prb_buf *text
 {
     PRB_AUTO(kept_table) struct kept_table *table = calloc(1, sizeof *table);
     const char *end = text->data ? memmem(text->data, text->len, "\n\n", 2) : NULL;
-    if (!table || !end || !prb_ring_is_name(name) || !prb_user_name_is_free(name, NULL))
+    if (!table || !end || !prb_ring_is_name(name) || !prb_recorded_name_is_free(name, NULL))
         return NULL;
     table->table.name = strdup(name);
     table->head = strndup(text->data, (size_t)(end - text->data));
@@ -182,7 +182,7 @@ static bool is_known(const struct kept_tables *kept, const char *name)
     return false;
 }
 
-struct prb_table_source *prb_kept_tables_of(struct prb_proc *proc, struct prb_error *err)
+struct prb_table_source *prb_dumped_tables_of(struct prb_proc *proc, struct prb_error *err)
 {
     size_t prefix = strlen(PRB_TEXT_RING);
     struct kept_tables *kept = calloc(1, sizeof *kept);

@@ -1,6 +1,6 @@
 /* What the tables of tensors share: columns of one tensor, and of its statistics. */
-#ifndef PRB_TABLE_TENSOR_CELLS_H
-#define PRB_TABLE_TENSOR_CELLS_H
+#ifndef PRB_TABLE_TENSOR_COLUMNS_H
+#define PRB_TABLE_TENSOR_COLUMNS_H
 
 #include "sql/table.h"
 #include "tensor/tensor.h"

@@ -1,5 +1,5 @@
 /* The heap of a statement. */
-#include "table/heap_now.h"
+#include "table/shared/heap.h"
 
 static void *make(struct prb_target *target, struct prb_error *err)
 {

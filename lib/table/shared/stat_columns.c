@@ -1,5 +1,5 @@
 /* Texts of proc(5). */
-#include "table/stat_text.h"
+#include "table/shared/stat_columns.h"
 
 #include <math.h>
 #include <string.h>
