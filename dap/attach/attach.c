@@ -136,7 +136,7 @@ static bool take_wish(const struct prb_dap_session *session, const json_t *argum
 static bool look_at(struct prb_dap_session *session, struct prb_target *target,
                     struct prb_error *err)
 {
-    session->backend = prb_dap_look_open(target, err);
+    session->backend = prb_dap_readonly_open(target, err);
     if (!session->backend)
         return false;
     session->backend->event = prb_dap_session_happened;
@@ -160,7 +160,7 @@ static bool open_file(struct prb_dap_session *session, const struct wish *wish,
     if (!look_at(session, target, err))
         return false;
     if (known)
-        prb_dap_look_for(session->backend, status.st_uid, status.st_gid);
+        prb_dap_readonly_for(session->backend, status.st_uid, status.st_gid);
     return true;
 }
 

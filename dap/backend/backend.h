@@ -55,11 +55,11 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
  * is unfolded later are read as they are then; without native frames.  The opener sets event and
  * context; events come from within calls.
  */
-struct prb_dap_backend *prb_dap_look_open(struct prb_target *target,
-                                          struct prb_error *err) PRB_MUST_CHECK;
+struct prb_dap_backend *prb_dap_readonly_open(struct prb_target *target,
+                                              struct prb_error *err) PRB_MUST_CHECK;
 /* What is looked at is a file of this user and group: root reads sources for it with their
  * rights. */
-void prb_dap_look_for(struct prb_dap_backend *backend, uid_t user, gid_t group);
+void prb_dap_readonly_for(struct prb_dap_backend *backend, uid_t user, gid_t group);
 static inline void prb_dap_backend_close(struct prb_dap_backend *backend)
 {
     if (backend)

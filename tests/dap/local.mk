@@ -11,9 +11,9 @@ PYTESTS += %D%/test_core.py %D%/test_every.py %D%/test_hidden.py
 PYTESTS += %D%/test_agent.py %D%/test_agent_live.py
 EXTRA_DIST += %D%/agent/cases.py %D%/agent/fake.py %D%/agent/program.py
 # The look back end without a server: live, core, snapshot.
-check_PROGRAMS += %D%/look_call
-tests_dap_look_call_LDADD = libprb.la $(JANSSON_LIBS)
-PYTESTS += %D%/test_look.py %D%/test_native_frames.py %D%/test_folding.py
+check_PROGRAMS += %D%/readonly_call
+tests_dap_readonly_call_LDADD = libprb.la $(JANSSON_LIBS)
+PYTESTS += %D%/test_readonly.py %D%/test_native_frames.py %D%/test_folding.py
 # The mechanism for 3.6 to 3.11 by itself: a module that each interpreter loads.
 check_LTLIBRARIES += %D%/evaluation.la
 tests_dap_evaluation_la_SOURCES = %D%/evaluation.c inject/probe/debug/evaluation.c inject/probe/debug/evaluation_find.c \

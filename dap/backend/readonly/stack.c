@@ -2,10 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dap/look/look.h"
+#include "dap/backend/readonly/readonly.h"
 
-static json_t *thread_name(struct prb_dap_look_state *look, const struct prb_stacks *stacks,
-                           size_t i)
+static json_t *thread_name(struct prb_dap_readonly *look, const struct prb_stacks *stacks, size_t i)
 {
     const struct prb_thread *thread = &stacks->threads[i];
     const struct prb_target_info *info = prb_target_info(look->target);
@@ -20,21 +19,20 @@ static json_t *thread_name(struct prb_dap_look_state *look, const struct prb_sta
     return prb_dap_text(text);
 }
 
-static json_t *thread_json(struct prb_dap_look_state *look, const struct prb_stacks *stacks,
-                           size_t i)
+static json_t *thread_json(struct prb_dap_readonly *look, const struct prb_stacks *stacks, size_t i)
 {
     const struct prb_thread *thread = &stacks->threads[i];
     const char *place = prb_dap_native_place(thread);
     json_t *out =
-        json_pack("{s:I, s:I, s:o, s:b}", "id", prb_dap_look_thread_id(stacks, i), "ident",
+        json_pack("{s:I, s:I, s:o, s:b}", "id", prb_dap_readonly_thread_id(stacks, i), "ident",
                   (json_int_t)thread->thread_id, "name", thread_name(look, stacks, i), "parked", 0);
     if (out && place)
         json_object_set_new(out, "native", prb_dap_text(place));
     return out;
 }
 
-json_t *prb_dap_look_threads(struct prb_dap_look_state *look, const json_t *arguments,
-                             struct prb_error *err)
+json_t *prb_dap_readonly_threads(struct prb_dap_readonly *look, const json_t *arguments,
+                                 struct prb_error *err)
 {
     const struct prb_stack_options now = {.all_interpreters = true};
     (void)arguments;
@@ -43,7 +41,7 @@ json_t *prb_dap_look_threads(struct prb_dap_look_state *look, const json_t *argu
         look->live && !look->picture ? prb_stacks_take(look->target, &now, err) : NULL;
     if (look->live && !look->picture && !fresh)
         return NULL;
-    const struct prb_stacks *stacks = fresh ? fresh : prb_dap_look_picture(look, err);
+    const struct prb_stacks *stacks = fresh ? fresh : prb_dap_readonly_picture(look, err);
     if (!stacks)
         return NULL;
     json_t *list = json_array();
@@ -52,13 +50,13 @@ json_t *prb_dap_look_threads(struct prb_dap_look_state *look, const json_t *argu
     return json_pack("{s:o}", "threads", list);
 }
 
-json_t *prb_dap_look_stack(struct prb_dap_look_state *look, const json_t *arguments,
-                           struct prb_error *err)
+json_t *prb_dap_readonly_stack(struct prb_dap_readonly *look, const json_t *arguments,
+                               struct prb_error *err)
 {
-    json_int_t start = prb_dap_look_integer(arguments, "startFrame", 0);
-    json_int_t levels = prb_dap_look_integer(arguments, "levels", 0);
+    json_int_t start = prb_dap_readonly_integer(arguments, "startFrame", 0);
+    json_int_t levels = prb_dap_readonly_integer(arguments, "levels", 0);
     size_t index;
-    const struct prb_thread *thread = prb_dap_look_thread_asked(look, arguments, &index, err);
+    const struct prb_thread *thread = prb_dap_readonly_thread_asked(look, arguments, &index, err);
     if (!thread)
         return NULL;
     size_t from = start < 0 ? 0 : (size_t)start, count = thread->frame_count;
@@ -66,9 +64,9 @@ json_t *prb_dap_look_stack(struct prb_dap_look_state *look, const json_t *argume
         levels > 0 && from < count && (size_t)levels < count - from ? from + (size_t)levels : count;
     json_t *list = json_array();
     for (size_t i = from; i < end; i++) {
-        struct prb_dap_look_handle handle = {
-            .kind = PRB_DAP_LOOK_FRAME, .thread = index, .frame = i};
-        json_int_t number = prb_dap_look_handle(look, handle);
+        struct prb_dap_readonly_handle handle = {
+            .kind = PRB_DAP_READONLY_FRAME, .thread = index, .frame = i};
+        json_int_t number = prb_dap_readonly_handle(look, handle);
         if (number)
             json_array_append_new(list, prb_dap_frame_json(&thread->frames[i], number));
     }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dap/look/look.h"
+#include "dap/backend/readonly/readonly.h"
 
 /* ---- one variable ---- */
 
@@ -25,18 +25,18 @@ static char *as_hex(const struct prb_part *part)
     return asprintf(&out, "%s0x%llx", value < 0 ? "-" : "", size) < 0 ? NULL : out;
 }
 
-void prb_dap_look_describe(struct prb_dap_look_state *look, json_t *out,
-                           const struct prb_part *part, const char *value_key,
-                           const char *expression, bool hex)
+void prb_dap_readonly_describe(struct prb_dap_readonly *look, json_t *out,
+                               const struct prb_part *part, const char *value_key,
+                               const char *expression, bool hex)
 {
     PRB_AUTO_FREE char *number = hex && part->repr ? as_hex(part) : NULL;
     json_int_t reference = 0;
     if (part->addr && (part->indexed || part->named))
-        reference = prb_dap_look_handle(
+        reference = prb_dap_readonly_handle(
             look,
-            (struct prb_dap_look_handle){.kind = PRB_DAP_LOOK_OBJECT,
-                                         .object = part->addr,
-                                         .expression = expression ? strdup(expression) : NULL});
+            (struct prb_dap_readonly_handle){.kind = PRB_DAP_READONLY_OBJECT,
+                                             .object = part->addr,
+                                             .expression = expression ? strdup(expression) : NULL});
     json_object_set_new(out, value_key,
                         prb_dap_text(number       ? number
                                      : part->repr ? part->repr
@@ -53,58 +53,58 @@ void prb_dap_look_describe(struct prb_dap_look_state *look, json_t *out,
     json_object_set_new(out, "presentationHint", json_pack("{s:[s]}", "attributes", "readOnly"));
 }
 
-static void append(struct prb_dap_look_state *look, json_t *list, const char *name,
+static void append(struct prb_dap_readonly *look, json_t *list, const char *name,
                    const struct prb_part *part, const char *expression, bool hex)
 {
     json_t *out = json_object();
     if (!out)
         return;
     json_object_set_new(out, "name", prb_dap_text(name));
-    prb_dap_look_describe(look, out, part, "value", expression, hex);
+    prb_dap_readonly_describe(look, out, part, "value", expression, hex);
     json_array_append_new(list, out);
 }
 
 /* ---- scopes ---- */
 
-json_t *prb_dap_look_scopes(struct prb_dap_look_state *look, const json_t *arguments,
-                            struct prb_error *err)
+json_t *prb_dap_readonly_scopes(struct prb_dap_readonly *look, const json_t *arguments,
+                                struct prb_error *err)
 {
-    json_int_t id = prb_dap_look_integer(arguments, "frameId", 0);
-    const struct prb_dap_look_handle *found = prb_dap_look_find(look, id, err);
+    json_int_t id = prb_dap_readonly_integer(arguments, "frameId", 0);
+    const struct prb_dap_readonly_handle *found = prb_dap_readonly_find(look, id, err);
     if (!found)
         return NULL;
-    struct prb_dap_look_handle handle = *found; /* the table grows below */
-    if (handle.kind != PRB_DAP_LOOK_FRAME)
-        return prb_dap_look_fail(err, PRB_NOT_FOUND, "%lld is no frame", (long long)id);
+    struct prb_dap_readonly_handle handle = *found; /* the table grows below */
+    if (handle.kind != PRB_DAP_READONLY_FRAME)
+        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "%lld is no frame", (long long)id);
     const struct prb_frame *frame = &look->picture->threads[handle.thread].frames[handle.frame];
     json_t *list = json_array();
     if (frame->kind != PRB_FRAME_PYTHON)
         return json_pack("{s:o}", "scopes", list);
-    handle.kind = PRB_DAP_LOOK_LOCALS;
+    handle.kind = PRB_DAP_READONLY_LOCALS;
     json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:b}", "name", "Locals",
                                           "presentationHint", "locals", "variablesReference",
-                                          prb_dap_look_handle(look, handle), "namedVariables",
+                                          prb_dap_readonly_handle(look, handle), "namedVariables",
                                           (json_int_t)frame->local_count, "expensive", 0));
-    handle.kind = PRB_DAP_LOOK_GLOBALS;
+    handle.kind = PRB_DAP_READONLY_GLOBALS;
     handle.object = frame->globals;
     if (handle.object)
         json_array_append_new(list,
                               json_pack("{s:s, s:I, s:b}", "name", "Globals", "variablesReference",
-                                        prb_dap_look_handle(look, handle), "expensive", 1));
+                                        prb_dap_readonly_handle(look, handle), "expensive", 1));
     return json_pack("{s:o}", "scopes", list);
 }
 
 /* ---- variables ---- */
 
 /* The text is the picture's; counts are read now. */
-static json_t *locals(struct prb_dap_look_state *look, const struct prb_dap_look_handle *handle,
+static json_t *locals(struct prb_dap_readonly *look, const struct prb_dap_readonly_handle *handle,
                       bool hex)
 {
     const struct prb_frame *frame = &look->picture->threads[handle->thread].frames[handle->frame];
     json_t *list = json_array();
     for (size_t i = 0; i < frame->local_count; i++) {
         const struct prb_local *local = &frame->locals[i];
-        struct prb_parts_options options = {.repr_limit = PRB_DAP_LOOK_VALUE};
+        struct prb_parts_options options = {.repr_limit = PRB_DAP_READONLY_VALUE};
         PRB_AUTO(prb_parts)
         struct prb_parts *parts =
             local->addr ? prb_parts_take(look->target, local->addr, &options, NULL) : NULL;
@@ -137,10 +137,10 @@ static char *global_name(const char *key)
     return name;
 }
 
-static json_t *globals(struct prb_dap_look_state *look, prb_addr dict, bool hex,
+static json_t *globals(struct prb_dap_readonly *look, prb_addr dict, bool hex,
                        struct prb_error *err)
 {
-    struct prb_parts_options options = {.indexed = true, .repr_limit = PRB_DAP_LOOK_VALUE};
+    struct prb_parts_options options = {.indexed = true, .repr_limit = PRB_DAP_READONLY_VALUE};
     PRB_AUTO(prb_parts)
     struct prb_parts *parts = prb_parts_take(look->target, dict, &options, err);
     if (!parts)
@@ -154,19 +154,19 @@ static json_t *globals(struct prb_dap_look_state *look, prb_addr dict, bool hex,
     return list;
 }
 
-static json_t *object_parts(struct prb_dap_look_state *look,
-                            const struct prb_dap_look_handle *handle, const json_t *arguments,
+static json_t *object_parts(struct prb_dap_readonly *look,
+                            const struct prb_dap_readonly_handle *handle, const json_t *arguments,
                             bool hex, struct prb_error *err)
 {
-    const char *filter = prb_dap_look_string(arguments, "filter");
-    json_int_t start = prb_dap_look_integer(arguments, "start", 0);
-    json_int_t count = prb_dap_look_integer(arguments, "count", 0);
+    const char *filter = prb_dap_readonly_string(arguments, "filter");
+    json_int_t start = prb_dap_readonly_integer(arguments, "start", 0);
+    json_int_t count = prb_dap_readonly_integer(arguments, "count", 0);
     struct prb_parts_options options = {
         .indexed = !filter || strcmp(filter, "indexed") == 0,
         .named = !filter || strcmp(filter, "named") == 0,
         .start = start < 0 ? 0 : (uint64_t)start,
         .count = count < 0 ? 0 : (uint64_t)count,
-        .repr_limit = PRB_DAP_LOOK_VALUE,
+        .repr_limit = PRB_DAP_READONLY_VALUE,
     };
     PRB_AUTO(prb_parts)
     struct prb_parts *parts = prb_parts_take(look->target, handle->object, &options, err);
@@ -184,26 +184,26 @@ static json_t *object_parts(struct prb_dap_look_state *look,
     return list;
 }
 
-json_t *prb_dap_look_variables(struct prb_dap_look_state *look, const json_t *arguments,
-                               struct prb_error *err)
+json_t *prb_dap_readonly_variables(struct prb_dap_readonly *look, const json_t *arguments,
+                                   struct prb_error *err)
 {
-    json_int_t number = prb_dap_look_integer(arguments, "variablesReference", 0);
-    const struct prb_dap_look_handle *found = prb_dap_look_find(look, number, err);
+    json_int_t number = prb_dap_readonly_integer(arguments, "variablesReference", 0);
+    const struct prb_dap_readonly_handle *found = prb_dap_readonly_find(look, number, err);
     bool hex = json_is_true(json_object_get(json_object_get(arguments, "format"), "hex"));
     if (!found)
         return NULL;
-    struct prb_dap_look_handle handle = *found; /* the table grows meanwhile */
+    struct prb_dap_readonly_handle handle = *found; /* the table grows meanwhile */
     json_t *list = NULL;
     switch (handle.kind) {
-    case PRB_DAP_LOOK_FRAME:
-        return prb_dap_look_fail(err, PRB_NOT_FOUND, "%lld is a frame", (long long)number);
-    case PRB_DAP_LOOK_LOCALS:
+    case PRB_DAP_READONLY_FRAME:
+        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "%lld is a frame", (long long)number);
+    case PRB_DAP_READONLY_LOCALS:
         list = locals(look, &handle, hex);
         break;
-    case PRB_DAP_LOOK_GLOBALS:
+    case PRB_DAP_READONLY_GLOBALS:
         list = globals(look, handle.object, hex, err);
         break;
-    case PRB_DAP_LOOK_OBJECT:
+    case PRB_DAP_READONLY_OBJECT:
         list = object_parts(look, &handle, arguments, hex, err);
         break;
     }

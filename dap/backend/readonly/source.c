@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "dap/look/look.h"
+#include "dap/backend/readonly/readonly.h"
 #include "proc/below.h"
 
 #define SOURCE_MAX (16 << 20) /* bytes of a file that is shown */
@@ -59,15 +59,15 @@ static json_t *of_signal(const struct prb_target_info *info)
                      "breakMode", "unhandled");
 }
 
-json_t *prb_dap_look_exception_info(struct prb_dap_look_state *look, const json_t *arguments,
-                                    struct prb_error *err)
+json_t *prb_dap_readonly_exception_info(struct prb_dap_readonly *look, const json_t *arguments,
+                                        struct prb_error *err)
 {
     static const char *const modes[] = {[PRB_EXCEPTION_RAISED] = "always",
                                         [PRB_EXCEPTION_HANDLED] = "always",
                                         [PRB_EXCEPTION_LAST] = "unhandled"};
     const struct prb_target_info *info = prb_target_info(look->target);
     size_t index;
-    const struct prb_thread *thread = prb_dap_look_thread_asked(look, arguments, &index, err);
+    const struct prb_thread *thread = prb_dap_readonly_thread_asked(look, arguments, &index, err);
     if (!thread)
         return NULL;
     PRB_AUTO(prb_exceptions)
@@ -85,8 +85,8 @@ json_t *prb_dap_look_exception_info(struct prb_dap_look_state *look, const json_
     }
     if (info->signal && info->signalled == thread->os_thread_id)
         return of_signal(info);
-    return prb_dap_look_fail(err, PRB_NOT_FOUND, "thread %lld has no exception",
-                             (long long)prb_dap_look_integer(arguments, "threadId", 0));
+    return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "thread %lld has no exception",
+                                 (long long)prb_dap_readonly_integer(arguments, "threadId", 0));
 }
 
 /* ---- modules ---- */
@@ -117,7 +117,7 @@ static bool add_module(void *context, size_t columns, const char *const *names,
     return json_array_append_new(modules->list, item) == 0;
 }
 
-static json_t *list_modules(struct prb_dap_look_state *look, bool sources, struct prb_error *err)
+static json_t *list_modules(struct prb_dap_readonly *look, bool sources, struct prb_error *err)
 {
     PRB_AUTO(prb_db) struct prb_db *db = prb_db_open(look->target, err);
     PRB_AUTO(json) json_t *list = json_array();
@@ -129,11 +129,11 @@ static json_t *list_modules(struct prb_dap_look_state *look, bool sources, struc
     return PRB_STEAL(list);
 }
 
-json_t *prb_dap_look_modules(struct prb_dap_look_state *look, const json_t *arguments,
-                             struct prb_error *err)
+json_t *prb_dap_readonly_modules(struct prb_dap_readonly *look, const json_t *arguments,
+                                 struct prb_error *err)
 {
-    size_t start = (size_t)prb_dap_look_integer(arguments, "startModule", 0);
-    size_t count = (size_t)prb_dap_look_integer(arguments, "moduleCount", 0);
+    size_t start = (size_t)prb_dap_readonly_integer(arguments, "startModule", 0);
+    size_t count = (size_t)prb_dap_readonly_integer(arguments, "moduleCount", 0);
     PRB_AUTO(json) json_t *all = list_modules(look, false, err);
     if (!all)
         return NULL;
@@ -144,8 +144,8 @@ json_t *prb_dap_look_modules(struct prb_dap_look_state *look, const json_t *argu
                      (json_int_t)json_array_size(all));
 }
 
-json_t *prb_dap_look_loaded_sources(struct prb_dap_look_state *look, const json_t *arguments,
-                                    struct prb_error *err)
+json_t *prb_dap_readonly_loaded_sources(struct prb_dap_readonly *look, const json_t *arguments,
+                                        struct prb_error *err)
 {
     (void)arguments;
     json_t *list = list_modules(look, true, err);
@@ -165,7 +165,7 @@ static bool is_in_stacks(const struct prb_stacks *stacks, const char *path)
     return false;
 }
 
-static bool is_of_module(struct prb_dap_look_state *look, const char *path)
+static bool is_of_module(struct prb_dap_readonly *look, const char *path)
 {
     PRB_AUTO(json) json_t *list = list_modules(look, false, NULL);
     bool found = false;
@@ -178,7 +178,7 @@ static bool is_of_module(struct prb_dap_look_state *look, const char *path)
 
 /* As the target sees its files, with its user's rights; of a core, ours are the nearest, with the
  * rights of whose it is. */
-static int open_source(const struct prb_dap_look_state *look, const char *path)
+static int open_source(const struct prb_dap_readonly *look, const char *path)
 {
     struct prb_rights before;
     if (look->live)
@@ -192,25 +192,26 @@ static int open_source(const struct prb_dap_look_state *look, const char *path)
     return fd;
 }
 
-json_t *prb_dap_look_source(struct prb_dap_look_state *look, const json_t *arguments,
-                            struct prb_error *err)
+json_t *prb_dap_readonly_source(struct prb_dap_readonly *look, const json_t *arguments,
+                                struct prb_error *err)
 {
-    const char *path = prb_dap_look_string(arguments, "path");
+    const char *path = prb_dap_readonly_string(arguments, "path");
     struct stat info;
     if (!path || *path != '/')
-        return prb_dap_look_fail(err, PRB_NOT_FOUND, "there is no file of %.200s",
-                                 path ? path : "that source");
+        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "there is no file of %.200s",
+                                     path ? path : "that source");
     if (!is_in_stacks(look->picture, path) && !is_of_module(look, path))
-        return prb_dap_look_fail(err, PRB_NOT_FOUND, "no frame and no module is of %.200s", path);
+        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "no frame and no module is of %.200s",
+                                     path);
     PRB_AUTO_FD int fd = open_source(look, path);
     if (fd < 0 || fstat(fd, &info) != 0)
-        return prb_dap_look_fail(err, PRB_NOT_FOUND, "cannot open %.200s", path);
+        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "cannot open %.200s", path);
     if (info.st_size > SOURCE_MAX)
-        return prb_dap_look_fail(err, PRB_UNSUPPORTED, "%.200s is too long", path);
+        return prb_dap_readonly_fail(err, PRB_UNSUPPORTED, "%.200s is too long", path);
     PRB_AUTO_FREE char *text = malloc((size_t)info.st_size + 1);
     ssize_t n = text ? pread(fd, text, (size_t)info.st_size, 0) : -1;
     if (n < 0)
-        return prb_dap_look_fail(err, PRB_IO, "cannot read %.200s", path);
+        return prb_dap_readonly_fail(err, PRB_IO, "cannot read %.200s", path);
     text[n] = 0;
     return json_pack("{s:o, s:s}", "content", prb_dap_text(text), "mimeType", "text/x-python");
 }

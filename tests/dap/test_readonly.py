@@ -13,7 +13,7 @@ import pythons
 import target as targets
 from torch_python import torch_python
 
-CALL = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "dap", "look_call")
+CALL = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "dap", "readonly_call")
 
 
 class Look:
@@ -100,7 +100,7 @@ def stopped(request, python, start, look, tmp_path):
     if not shutil.which("gcore"):
         pytest.skip("no gcore here (package gdb)")
     if python.root:
-        pytest.skip("a core of another root's process wants --sysroot, which look_call has not")
+        pytest.skip("a core of another root's process wants --sysroot, which readonly_call has not")
     subprocess.run(["gcore", "-o", path, str(process.pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return look("{}.{}".format(path, process.pid)), process
 

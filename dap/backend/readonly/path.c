@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dap/look/look.h"
+#include "dap/backend/readonly/readonly.h"
 
 #define STEP_MAX 256 /* bytes of one attribute or key */
 
@@ -21,7 +21,7 @@ PRB_DEFINE_AUTO(place, struct place, place_deinit)
 
 static bool refuse(struct prb_error *err, const char *expression)
 {
-    prb_dap_look_fail(
+    prb_dap_readonly_fail(
         err, PRB_UNSUPPORTED,
         "cannot evaluate %.100s: nothing runs here, so only names, attributes and items "
         "are told",
@@ -31,7 +31,7 @@ static bool refuse(struct prb_error *err, const char *expression)
 
 static bool absent(struct prb_error *err, const char *what)
 {
-    prb_dap_look_fail(err, PRB_NOT_FOUND, "there is no %.120s", what);
+    prb_dap_readonly_fail(err, PRB_NOT_FOUND, "there is no %.120s", what);
     return false;
 }
 
@@ -81,7 +81,7 @@ static size_t next_step(const char *text, char out[STEP_MAX])
 }
 
 /* The part with that access among the elements from start on, or the attributes. */
-static bool find_part(struct prb_dap_look_state *look, prb_addr object, const char *step,
+static bool find_part(struct prb_dap_readonly *look, prb_addr object, const char *step,
                       struct prb_parts_options options, struct place *out, struct prb_error *err)
 {
     struct prb_parts *parts = prb_parts_take(look->target, object, &options, err);
@@ -97,7 +97,7 @@ static bool find_part(struct prb_dap_look_state *look, prb_addr object, const ch
     return false;
 }
 
-static bool take_step(struct prb_dap_look_state *look, const char *step, size_t limit,
+static bool take_step(struct prb_dap_readonly *look, const char *step, size_t limit,
                       struct place *place, struct prb_error *err)
 {
     char *end, text[STEP_MAX + 8];
@@ -123,7 +123,7 @@ static bool take_step(struct prb_dap_look_state *look, const char *step, size_t 
 
 /* ---- its first name ---- */
 
-static bool of_locals(struct prb_dap_look_state *look, const struct prb_frame *frame,
+static bool of_locals(struct prb_dap_readonly *look, const struct prb_frame *frame,
                       const char *name, size_t limit, struct place *out)
 {
     struct prb_parts_options options = {.repr_limit = limit};
@@ -140,7 +140,7 @@ static bool of_locals(struct prb_dap_look_state *look, const struct prb_frame *f
     return false;
 }
 
-static bool find_name(struct prb_dap_look_state *look, const struct prb_frame *frame,
+static bool find_name(struct prb_dap_readonly *look, const struct prb_frame *frame,
                       const char *name, size_t limit, struct place *out, struct prb_error *err)
 {
     char key[STEP_MAX + 8];
@@ -150,11 +150,11 @@ static bool find_name(struct prb_dap_look_state *look, const struct prb_frame *f
     snprintf(key, sizeof key, "['%s']", name);
     if (frame->globals && find_part(look, frame->globals, key, options, out, NULL))
         return true;
-    prb_dap_look_fail(err, PRB_NOT_FOUND, "name '%.120s' is not defined", name);
+    prb_dap_readonly_fail(err, PRB_NOT_FOUND, "name '%.120s' is not defined", name);
     return false;
 }
 
-static bool resolve(struct prb_dap_look_state *look, const struct prb_frame *frame,
+static bool resolve(struct prb_dap_readonly *look, const struct prb_frame *frame,
                     const char *expression, size_t limit, struct place *out, struct prb_error *err)
 {
     char step[STEP_MAX];
@@ -175,31 +175,32 @@ static bool resolve(struct prb_dap_look_state *look, const struct prb_frame *fra
     return true;
 }
 
-json_t *prb_dap_look_evaluate(struct prb_dap_look_state *look, const json_t *arguments,
-                              struct prb_error *err)
+json_t *prb_dap_readonly_evaluate(struct prb_dap_readonly *look, const json_t *arguments,
+                                  struct prb_error *err)
 {
-    const char *told = prb_dap_look_string(arguments, "expression");
-    const char *context = prb_dap_look_string(arguments, "context");
+    const char *told = prb_dap_readonly_string(arguments, "expression");
+    const char *context = prb_dap_readonly_string(arguments, "context");
     bool hex = json_is_true(json_object_get(json_object_get(arguments, "format"), "hex"));
     bool copy = context && strcmp(context, "clipboard") == 0;
-    const struct prb_dap_look_handle *handle =
-        prb_dap_look_find(look, prb_dap_look_integer(arguments, "frameId", 0), err);
+    const struct prb_dap_readonly_handle *handle =
+        prb_dap_readonly_find(look, prb_dap_readonly_integer(arguments, "frameId", 0), err);
     PRB_AUTO(place) struct place place = {0};
     if (!handle || !told)
-        return handle ? prb_dap_look_fail(err, PRB_USAGE, "evaluate needs an expression") : NULL;
-    if (handle->kind != PRB_DAP_LOOK_FRAME)
-        return prb_dap_look_fail(err, PRB_NOT_FOUND, "evaluate needs a frame");
+        return handle ? prb_dap_readonly_fail(err, PRB_USAGE, "evaluate needs an expression")
+                      : NULL;
+    if (handle->kind != PRB_DAP_READONLY_FRAME)
+        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "evaluate needs a frame");
     const struct prb_frame *frame = &look->picture->threads[handle->thread].frames[handle->frame];
     PRB_AUTO_FREE char *expression = strdup(told + strspn(told, " \t\n"));
     if (!expression)
-        return prb_dap_look_fail(err, PRB_NOMEM, "out of memory");
+        return prb_dap_readonly_fail(err, PRB_NOMEM, "out of memory");
     for (size_t n = strlen(expression); n && isspace((unsigned char)expression[n - 1]); n--)
         expression[n - 1] = 0;
-    if (!resolve(look, frame, expression, copy ? PRB_DAP_LOOK_CLIPBOARD : PRB_DAP_LOOK_VALUE,
-                 &place, err))
+    if (!resolve(look, frame, expression,
+                 copy ? PRB_DAP_READONLY_CLIPBOARD : PRB_DAP_READONLY_VALUE, &place, err))
         return NULL;
     json_t *out = json_object();
-    prb_dap_look_describe(look, out, &place.part, "result", expression, hex);
+    prb_dap_readonly_describe(look, out, &place.part, "result", expression, hex);
     json_object_del(out, "evaluateName"); /* of variables only */
     return out;
 }

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 {
     struct prb_error err = {0};
     struct prb_target *target = argc == 2 ? prb_target_open(argv[1], NULL, &err) : NULL;
-    struct prb_dap_backend *backend = target ? prb_dap_look_open(target, &err) : NULL;
+    struct prb_dap_backend *backend = target ? prb_dap_readonly_open(target, &err) : NULL;
     PRB_AUTO_FREE char *line = NULL;
     size_t cap = 0;
     if (!backend) {
