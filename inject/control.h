@@ -1,5 +1,5 @@
 /*
- * Talking to a probe: the client of its control socket (inject/probe/protocol.h).
+ * Talking to a probe: the client of its control socket (inject/probe/server/protocol.h).
  *
  * Every request gets any number of parts (output as it comes) and exactly one end.  One connection
  * serves one thread of the caller; requests of one connection may overlap (cancel is one).

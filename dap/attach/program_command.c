@@ -8,7 +8,7 @@ extern char **environ;
 
 /*
  * Waits for its byte; without one (the client left) it ends.  Then argv, sys.path and __main__ are
- * those of the program.  debug_threads.py knows its frames by the names of its functions.  All in
+ * those of the program.  inject/probe/debug/agent/threads.py knows its frames by the names of its functions.  All in
  * one line, since terminals' shells get it: the lines of the text are Python's escapes.
  */
 static const char bootstrap[] =

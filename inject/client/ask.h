@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "inject/control.h"
-#include "inject/probe/message.h"
+#include "inject/probe/server/message.h"
 
 /* A whole message, to a socket that may not take it at once.  True also when the probe hung up:
  * what it said before that is read next.  Errors: TIMEOUT when it takes nothing for 10 s. */

@@ -15,7 +15,7 @@
 
 #include "inject/control.h"
 #include "inject/debug.h"
-#include "inject/probe/message.h"
+#include "inject/probe/server/message.h"
 
 struct prb_debug_waiter { /* of one request */
     struct prb_debug_waiter *next;

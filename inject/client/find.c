@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "inject/control.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/place.h"
+#include "inject/probe/socket_path.h"
 #include "proc/below.h"
 
 #define ENVIRONMENT_MAX (1 << 20)

@@ -10,10 +10,10 @@
 #include "inject/probe/log.h"
 #include "inject/probe/own.h"
 #include "inject/probe/python/python.h"
-#include "inject/probe/server.h"
+#include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
 #include "inject/probe/start.h"
-#include "inject/probe/tables.h"
+#include "inject/probe/tables/tables.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
 #define CRASH_WAIT_MS 1000

@@ -4,14 +4,14 @@ noinst_LTLIBRARIES += libprbprobe.la
 pkglib_LTLIBRARIES += libprobe.la
 
 # Both sides.
-libprb_la_SOURCES += %D%/protocol.h %D%/message.c %D%/message.h %D%/place.c %D%/place.h %D%/libc.h
+libprb_la_SOURCES += %D%/server/protocol.h %D%/server/message.c %D%/server/message.h %D%/socket_path.c %D%/socket_path.h %D%/libc.h
 
 libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread.h \
-	%D%/server.c %D%/server.h %D%/finish.c %D%/listen.c %D%/listen.h %D%/client.c \
-	%D%/request.c %D%/request.h %D%/requests.def %D%/basic.c %D%/switches.c \
-	%D%/settings.c %D%/settings.def %D%/settings.h %D%/value.c %D%/value.h %D%/log.c %D%/log.h %D%/place_make.c \
-	%D%/protocol.h %D%/message.c %D%/message.h %D%/place.c %D%/place.h %D%/libc.h \
-	%D%/tables.c %D%/tables.h lib/crash/record.h \
+	%D%/server/server.c %D%/server/server.h %D%/server/finish.c %D%/server/listen.c %D%/server/listen.h %D%/server/connection.c \
+	%D%/server/request.c %D%/server/request.h %D%/server/requests.def %D%/server/basic.c %D%/switches.c \
+	%D%/settings.c %D%/settings.def %D%/settings.h %D%/value.c %D%/value.h %D%/log.c %D%/log.h %D%/socket_path_make.c \
+	%D%/server/protocol.h %D%/server/message.c %D%/server/message.h %D%/socket_path.c %D%/socket_path.h %D%/libc.h \
+	%D%/tables/tables.c %D%/tables/tables.h lib/crash/record.h \
 	%D%/crash/crash.h %D%/crash/raw.h %D%/crash/arm.c %D%/crash/handler.c %D%/crash/memory.c %D%/crash/note.c %D%/crash/python.c %D%/crash/raw_text.c \
 	%D%/crash/stack.c %D%/crash/write.c \
 	lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c \
@@ -19,10 +19,10 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread
 	lib/ring/table.c lib/ring/write.c \
 	lib/table/recorded/names.c
 include inject/probe/python/local.mk
-include inject/probe/debug/parts.mk
+include inject/probe/debug/agent/local.mk
 include inject/probe/debug/local.mk
 libprb_la_SOURCES += %D%/python/sources.c %D%/python/sources.h %D%/bytecode_form.c %D%/bytecode_form.h
-nodist_libprb_la_SOURCES = $(probe_python_bytes) %D%/debug/parts.inc
+nodist_libprb_la_SOURCES = $(probe_python_bytes) %D%/debug/agent/parts.inc
 libprbprobe_la_SOURCES += $(probe_python_sources)
 nodist_libprbprobe_la_SOURCES = $(probe_python_bytes)
 libprbprobe_la_CPPFLAGS = $(AM_CPPFLAGS) -DPRB_IN_PROBE -include inject/probe/libc.h

@@ -14,7 +14,7 @@
 
 #include "base/utf8.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/place.h"
+#include "inject/probe/socket_path.h"
 
 static const char file[] = PRB_PLACE_LOG, previous[] = PRB_PLACE_LOG ".1";
 

@@ -1,6 +1,6 @@
 /*
  * The settings' values.  One lock, held for copies of a few bytes only; fork(2) waits for it
- * (fork.c), so that a child finds it free.
+ * (own.c), so that a child finds it free.
  */
 #include "inject/probe/settings.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "inject/probe/server.h"
+#include "inject/probe/server/server.h"
 
 #define TEXT_MAX (1 << 20)
 

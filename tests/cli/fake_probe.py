@@ -1,4 +1,4 @@
-"""A probe that answers as a test wants it: the other side of inject/probe/protocol.h, on a socket of its own."""
+"""A probe that answers as a test wants it: the other side of inject/probe/server/protocol.h, on a socket of its own."""
 
 import os
 import socket

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "inject/probe/debug/evaluation.h"
+#include "inject/probe/debug/evaluation/evaluation.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* only ctypes calls them */

@@ -16,9 +16,9 @@ tests_dap_readonly_call_LDADD = libprb.la $(JANSSON_LIBS)
 PYTESTS += %D%/test_readonly.py %D%/test_native_frames.py %D%/test_folding.py
 # The mechanism for 3.6 to 3.11 by itself: a module that each interpreter loads.
 check_LTLIBRARIES += %D%/evaluation.la
-tests_dap_evaluation_la_SOURCES = %D%/evaluation.c inject/probe/debug/evaluation.c inject/probe/debug/evaluation_find.c \
-	inject/probe/debug/evaluation_code.c inject/probe/debug/evaluation_frames.c inject/probe/debug/evaluation_kept.c \
-	inject/probe/debug/evaluation_thread.c inject/probe/debug/evaluation_hook.c inject/probe/python/api.c \
+tests_dap_evaluation_la_SOURCES = %D%/evaluation.c inject/probe/debug/evaluation/evaluation.c inject/probe/debug/evaluation/find.c \
+	inject/probe/debug/evaluation/code.c inject/probe/debug/evaluation/frames.c inject/probe/debug/evaluation/thread_table.c \
+	inject/probe/debug/evaluation/thread.c inject/probe/debug/evaluation/hook.c inject/probe/python/api.c \
 	lib/base/error.c lib/py/layout/layout.c
 tests_dap_evaluation_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 tests_dap_evaluation_la_LIBADD = -lpthread -ldl

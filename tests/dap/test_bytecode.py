@@ -24,7 +24,7 @@ from target import DEADLINE, die_with_parent
 CALL = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "dap", "bytecode_call")
 HEAD = struct.Struct("<8sQQ4sI")  # mark, check, build, magic, length of the version
 SLEEP = "import sys, time; print('ready', flush=True); time.sleep(1000)"
-SAID = "there is no source 7"  # debug_sources.py
+SAID = "there is no source 7"  # inject/probe/debug/agent/sources.py
 
 
 def checked(blob):

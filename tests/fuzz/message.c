@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/probe/message.h"
+#include "inject/probe/server/message.h"
 
 enum { KEYS = 64 };
 

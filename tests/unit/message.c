@@ -1,7 +1,7 @@
 /* Messages of the control protocol: both directions, every cut, every lie. */
 #include "unit.h"
 
-#include "inject/probe/message.h"
+#include "inject/probe/server/message.h"
 
 static void make(struct prb_buf *out)
 {

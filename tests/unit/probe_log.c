@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "inject/probe/log.h"
-#include "inject/probe/place.h"
+#include "inject/probe/socket_path.h"
 
 static char folder_path[64];
 static int folder = -1;

@@ -15,8 +15,8 @@
 #include "base/cleanup.h"
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/place.h"
 #include "inject/probe/settings.h"
+#include "inject/probe/socket_path.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
 

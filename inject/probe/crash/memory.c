@@ -14,8 +14,8 @@
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/own.h"
-#include "inject/probe/place.h"
 #include "inject/probe/settings.h"
+#include "inject/probe/socket_path.h"
 #include "inject/probe/thread.h"
 
 #define LOOK_MS 1000 /* between looks that no event asks for */

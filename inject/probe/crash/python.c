@@ -6,7 +6,7 @@
 
 #include "base/secret.h"
 #include "inject/probe/crash/crash.h"
-#include "inject/probe/debug/core.h"
+#include "inject/probe/debug/session.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/thread.h"

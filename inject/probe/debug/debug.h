@@ -1,6 +1,6 @@
 /*
  * The debugger inside the target: C does what needs every event or no GIL (hooks, the gate, parked
- * threads), Python (debug_*.py, run like the agent) decides and looks at objects.
+ * threads), Python (the files of agent/, run like the agent) decides and looks at objects.
  *
  * One session at a time, owned by one client of the control socket: its request DEBUG stays open
  * and carries events as items; DEBUG_CALL is a method of methods.def.  When the client goes, the
@@ -83,7 +83,7 @@ struct prb_debug_mechanism {
 };
 extern const struct prb_debug_mechanism prb_debug_monitoring, prb_debug_evaluation;
 
-/* ---- the session (debug.c, gate.c, request.c) ---- */
+/* ---- the session (session.c, gate.c, request.c) ---- */
 
 /* In a child after fork(2): no session, the hooks of this process out without any call. */
 void prb_debug_forked(void);

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inject/probe/debug/core.h"
-#include "inject/probe/request.h"
+#include "inject/probe/debug/session.h"
+#include "inject/probe/server/request.h"
 
 #define session prb_debug_session
 #define LINES_MAX 100000 /* planted in one code object */

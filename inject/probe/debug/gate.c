@@ -2,7 +2,7 @@
  * Threads of the program that park: each waits on a condition of its own, the GIL released, and
  * runs the jobs that are handed to it meanwhile.
  */
-#include "inject/probe/debug/core.h"
+#include "inject/probe/debug/session.h"
 
 #include <string.h>
 #include <sys/uio.h>

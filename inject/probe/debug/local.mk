@@ -1,5 +1,5 @@
 # The debugger in the target, included by ../local.mk.
-probe_python_sources += %D%/core.h %D%/debug.h %D%/debug.c %D%/engine.c %D%/gate.c %D%/hurry.c %D%/owed.c %D%/request.c \
-	%D%/mechanisms.def %D%/methods.def %D%/monitoring.c %D%/monitoring.h %D%/monitoring_hooks.c \
-	%D%/evaluation.h %D%/evaluation.c %D%/evaluation_find.c %D%/evaluation_code.c %D%/evaluation_frames.c %D%/evaluation_kept.c \
-	%D%/evaluation_thread.c %D%/evaluation_hook.c lib/py/layout/layout.c
+probe_python_sources += %D%/session.h %D%/debug.h %D%/session.c %D%/engine.c %D%/gate.c %D%/pending_exception.c %D%/request.c \
+	%D%/mechanisms.def %D%/methods.def %D%/monitoring/monitoring.c %D%/monitoring/monitoring.h %D%/monitoring/hooks.c \
+	%D%/evaluation/evaluation.h %D%/evaluation/evaluation.c %D%/evaluation/find.c %D%/evaluation/code.c %D%/evaluation/frames.c %D%/evaluation/thread_table.c \
+	%D%/evaluation/thread.c %D%/evaluation/hook.c lib/py/layout/layout.c

@@ -2,14 +2,14 @@
  * DEBUG and DEBUG_CALL: who owns the session, its calls as jobs (python.h), and which thread runs
  * them.
  */
-#include "inject/probe/request.h"
+#include "inject/probe/server/request.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "inject/probe/debug/core.h"
+#include "inject/probe/debug/session.h"
 #include "inject/probe/python/bytecode.h"
-#include "inject/probe/server.h"
+#include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
 
 #define session prb_debug_session

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "inject/probe/debug/core.h"
+#include "inject/probe/debug/session.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/python/sources.h"
 

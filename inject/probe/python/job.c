@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/probe/debug/core.h"
+#include "inject/probe/debug/session.h"
 #include "inject/probe/python/job.h"
 
 #define GIL_MS 1000

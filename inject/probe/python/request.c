@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "inject/probe/python/python.h"
-#include "inject/probe/request.h"
+#include "inject/probe/server/request.h"
 #include "inject/probe/settings.h"
 
 #define ROOM_WAIT 1.0 /* s, then the request is looked at again */

@@ -1,12 +1,12 @@
 /*
- * The table of sources.h.  ../debug/parts.inc, made by ../debug/parts.mk, has an array
+ * The table of sources.h.  ../debug/agent/parts.inc, made by ../debug/agent/local.mk, has an array
  * debug_NAME_source of each part and a P(NAME) of each in DEBUG_PARTS.
  */
 #include "inject/probe/python/sources.h"
 
 #include <string.h>
 
-#include "inject/probe/debug/parts.inc"
+#include "inject/probe/debug/agent/parts.inc"
 
 #define PARTS(P) P(agent) P(streams) P(show) P(frames) P(statements) P(complete) P(crash)
 

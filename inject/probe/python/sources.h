@@ -2,7 +2,7 @@
  * Our Python, kept as bytes: NAME.py of this folder and ../debug/debug_NAME.py.  The probe
  * executes them in the target; the side outside has them compiled (inject/bytecode/bytecode.h).
  * Both agents are executed by C, the others by them when they are first needed. To add one: its
- * NAME in sources.c or in ../debug/parts.mk.
+ * NAME in sources.c or in ../debug/agent/local.mk.
  */
 #ifndef PRB_PROBE_PYTHON_SOURCES_H
 #define PRB_PROBE_PYTHON_SOURCES_H

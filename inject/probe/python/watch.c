@@ -1,5 +1,5 @@
 /* The deadlines of a job: its watcher, and the interrupter of code that has to end. */
-#include "inject/probe/debug/core.h"
+#include "inject/probe/debug/session.h"
 #include "inject/probe/python/job.h"
 
 #define END_MS 1500u     /* for interrupted code to end */

@@ -59,16 +59,15 @@ class Engine(object):
         self.raised = {}
         self.mine = threading.local()
         self.idents = {}
-        folder = os.path.join(PROBE, "debug")
-        parts = {name[len("debug_"):-3]: read(os.path.join(folder, name)) for name in os.listdir(folder)
-                 if name.startswith("debug_") and name.endswith(".py")}
+        folder = os.path.join(PROBE, "debug", "agent")
+        parts = {name[:-3]: read(os.path.join(folder, name)) for name in os.listdir(folder) if name.endswith(".py")}
         functions = {"emit": self.emit, "plant": self.plant, "watch_new_code": self.watch_new_code,
                      "watch_exceptions": self.watch_exceptions, "step": self.step, "gate": self.gate, "parked": self.parked,
                      "resume": self.resume, "breathe": self.breathe, "native_id": self.native_id, "save_locals": self.save_locals, "mechanism": "fake",
                      "owed": lambda error: False, "Interrupted": type("Interrupted", (KeyboardInterrupt,), {})}
         self.agent = {"__name__": "probing_debug", "__builtins__": __builtins__, "ENGINE": functions, "PARTS": parts,
                       "AGENT": agent_space(), "STAY": {}, "CODES": CODES, "RUN": run_part}
-        run(os.path.join(folder, "debug_agent.py"), "<probing debug agent>", self.agent)
+        run(os.path.join(folder, "agent.py"), "<probing debug agent>", self.agent)
 
     # ---- ENGINE ----
 

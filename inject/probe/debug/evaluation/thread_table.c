@@ -1,0 +1,64 @@
+/*
+ * What is kept of threads that have our trace function: the program's own one, and the exception
+ * that passes a frame of which no hook sees the end.  A table by address; an entry of a thread that
+ * ended is overwritten, since a new thread has no trace function.
+ */
+#include <stdlib.h>
+
+#include "inject/probe/debug/evaluation/evaluation.h"
+
+static struct prb_evaluation_kept *table;
+static size_t room;
+size_t prb_evaluation_kept_count;
+
+struct prb_evaluation_kept *prb_evaluation_kept_find(const char *thread)
+{
+    for (size_t i = 0; i < prb_evaluation_kept_count; i++)
+        if (table[i].thread == thread)
+            return &table[i];
+    return NULL;
+}
+
+static bool grow(void)
+{
+    size_t more = room ? room * 2 : 16;
+    struct prb_evaluation_kept *new =
+        more <= PRB_EVALUATION_KEPT_MAX ? realloc(table, more * sizeof *new) : NULL;
+    if (!new)
+        return false;
+    table = new;
+    room = more;
+    return true;
+}
+
+struct prb_evaluation_kept *prb_evaluation_keep(const char *thread)
+{
+    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
+    if (kept)
+        return kept;
+    if (prb_evaluation_kept_count == room && !grow())
+        return NULL;
+    kept = &table[prb_evaluation_kept_count++];
+    *kept = (struct prb_evaluation_kept){.thread = thread, .id = prb_evaluation_thread_id(thread)};
+    return kept;
+}
+
+void prb_evaluation_keep_less(const char *thread)
+{
+    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
+    if (!kept)
+        return;
+    kept->original = NULL;
+    kept->quiet = false;
+    if (!kept->raised)
+        *kept = table[--prb_evaluation_kept_count];
+}
+
+void prb_evaluation_keep_none(void)
+{
+    while (prb_evaluation_kept_count) {
+        struct prb_py *raised = table[--prb_evaluation_kept_count].raised;
+        if (!prb_evaluation.plain)
+            prb_py_drop(raised);
+    }
+}

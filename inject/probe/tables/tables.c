@@ -1,0 +1,90 @@
+/* User tables: from the functions that Python code calls to rings, under the limits of the
+ * settings. */
+#include "inject/probe/tables/tables.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "inject/probe/own.h"
+#include "inject/probe/settings.h"
+#include "ring/ring.h"
+#include "table/recorded/names.h"
+
+#define TABLES_AIM 8 /* so many tables of the greatest size share the memory */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char folder[PRB_RING_PATH_MAX];
+static int held = -1; /* keeps the folder from being swept */
+
+static int make_folder(void *err)
+{
+    int fd = -1;
+    char path[PRB_RING_PATH_MAX];
+    if (!prb_ring_folder_new(path, &fd, err))
+        return -1;
+    snprintf(folder, sizeof folder, "%s", path);
+    return fd;
+}
+
+static uint64_t memory(void) { return (uint64_t)prb_settings_number("probing.max_memory", 0); }
+static double retention(void) { return prb_settings_number("probing.retention_days", 0); }
+
+void prb_tables_configure(void)
+{
+    prb_ring_set_memory(memory());
+    prb_ring_set_retention(retention());
+}
+
+/* With the lock held. */
+static bool ready(struct prb_error *err)
+{
+    char data_dir[PRB_RING_PATH_MAX];
+    if (held >= 0)
+        return true;
+    *err = (struct prb_error){.code = PRB_IO, .text = "the probe holds too many descriptors"};
+    held = prb_own_make(make_folder, err);
+    if (held < 0)
+        return false;
+    prb_tables_configure();
+    if (prb_ring_data_dir(data_dir, NULL))
+        prb_ring_sweep(data_dir, retention(), memory());
+    return true;
+}
+
+void *prb_tables_open(const char *name, const char *columns, char *error, size_t cap)
+{
+    struct prb_error err = {0};
+    struct prb_ring_limits limits = {.bytes_max = memory() / TABLES_AIM, .retention = retention()};
+    pthread_mutex_lock(&lock);
+    bool made = prb_recorded_name_is_free(name, &err) && ready(&err);
+    pthread_mutex_unlock(&lock);
+    struct prb_ring_table *table =
+        made ? prb_ring_table_parse(folder, name, columns, &limits, &err) : NULL;
+    if (!table && snprintf(error, cap, "%s%s%s", err.text, *err.remedy ? "; " : "", err.remedy) < 0)
+        *error = '\0';
+    return table;
+}
+
+int prb_tables_row(void *table, const void *packed, size_t len)
+{
+    return prb_ring_write_packed(table, packed, len);
+}
+
+const char *prb_tables_folder(void) { return folder; }
+
+void prb_tables_end(void)
+{
+    pthread_mutex_lock(&lock);
+    if (held >= 0)
+        prb_ring_tables_free();
+    prb_own_close(held);
+    held = -1;
+    pthread_mutex_unlock(&lock);
+}
+
+void prb_tables_forked(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    held = -1;
+    folder[0] = '\0';
+}
