@@ -26,3 +26,4 @@ include lib/sql/local.mk
 include lib/table/local.mk
 include lib/crash/local.mk
 include lib/net/local.mk
+include lib/format/local.mk

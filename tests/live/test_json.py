@@ -12,7 +12,7 @@ from compare import kernel_name
 from target import SRCDIR, backtrace
 
 PYSPY = os.environ.get("PROBING_PYSPY") or shutil.which("py-spy") or os.path.join(os.path.dirname(sys.executable), "py-spy")
-SCHEMA = os.path.join(SRCDIR, "lib", "target", "backtrace.schema.json")
+SCHEMA = os.path.join(SRCDIR, "lib", "format", "backtrace.schema.json")
 
 
 @pytest.fixture(scope="module")

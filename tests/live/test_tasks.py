@@ -8,7 +8,7 @@ import pytest
 
 from target import SRCDIR, Target, probing, query
 
-SCHEMA = os.path.join(SRCDIR, "lib", "target", "tasks.schema.json")
+SCHEMA = os.path.join(SRCDIR, "lib", "format", "tasks.schema.json")
 
 
 def tasks(pid, *options):

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "inspect/json.h"
+#include "format/json.h"
 
 static json_t *number(uint64_t value)
 {

@@ -1,8 +1,8 @@
 /*
  * Parts that the JSON of several results has in common.
  */
-#ifndef PRB_INSPECT_JSON_H
-#define PRB_INSPECT_JSON_H
+#ifndef PRB_FORMAT_JSON_H
+#define PRB_FORMAT_JSON_H
 
 #include <jansson.h>
 

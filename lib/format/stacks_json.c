@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "inspect/json.h"
+#include "format/json.h"
 
 json_t *prb_json_text(const char *value)
 {
