@@ -15,18 +15,10 @@
 #include "dap/attach/relay.h"
 #include "dap/session/countdown.h"
 #include "dap/session/watch.h"
+#include "net/token.h"
 
 #define REFUSALS_MAX 3
 #define EVALUATE_S 30.0 /* of an evaluation, unless the configuration says another */
-
-static bool same_token(const char *a, const char *b)
-{
-    size_t len = strlen(a), given = strlen(b);
-    unsigned char different = len != given;
-    for (size_t i = 0; i < given; i++)
-        different |= (unsigned char)(b[i] ^ a[len ? i % len : 0]);
-    return !different;
-}
 
 bool prb_dap_shows_token(struct prb_dap_session *session, const json_t *request)
 {
@@ -39,7 +31,7 @@ bool prb_dap_shows_token(struct prb_dap_session *session, const json_t *request)
     for (size_t i = 0; i < sizeof shown_by / sizeof *shown_by; i++) {
         const char *token = json_string_value(json_object_get(arguments, shown_by[i].key));
         if (strcmp(command, shown_by[i].command) != 0 || !token || !session->host->token ||
-            !same_token(session->host->token, token))
+            !prb_net_token_same(session->host->token, token))
             continue;
         pthread_mutex_lock(&session->lock);
         session->authorized = true;

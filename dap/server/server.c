@@ -13,13 +13,14 @@
 
 #include "base/clock.h"
 #include "dap/session/countdown.h"
-#include "net/peer.h"
 
 #define QUIET_S 30      /* a connection without a byte for so long is asked whether it lives */
 #define SILENT_MS 60000 /* and is lost when it does not answer for so long */
 #define LEAVE_S 5       /* for sessions to end, once the target has */
 #define ROOM_S 1        /* for a stranger that was hung up to be gone */
 #define TOLD_MAX 20     /* lines about strangers, who may come for ever */
+
+_Static_assert(PRB_DAP_TOKEN_MIN == PRB_NET_TOKEN_MIN, "what dap.h says of tokens");
 
 /* One client; a list, so that all are hung up at the end. */
 struct prb_dap_client_of {
@@ -138,41 +139,19 @@ static void note_stranger(struct prb_dap_server *server, const char *text)
         note(server, "%s", text);
 }
 
-/* Known: it needs to show nothing.  False: it is sent away. */
-static bool is_welcome(struct prb_dap_server *server, int fd, const struct sockaddr_storage *peer,
-                       bool *known_out)
-{
-    struct prb_error why = {0};
-    switch (server->door) {
-    case PRB_DAP_BY_TOKEN:
-        *known_out = false;
-        return true;
-    case PRB_DAP_BY_EITHER:
-        *known_out = prb_peer_check(fd, server->target_uid, NULL);
-        return true;
-    case PRB_DAP_BY_MACHINE:
-        *known_out = prb_address_is_loopback((const struct sockaddr *)peer);
-        if (!*known_out)
-            note_stranger(server, "a connection from another address than loopback is refused");
-        return *known_out;
-    case PRB_DAP_BY_USER:
-        break;
-    }
-    *known_out = prb_peer_check(fd, server->target_uid, &why);
-    if (!*known_out)
-        note_stranger(server, why.text);
-    return *known_out;
-}
-
 static void let_in(struct prb_dap_server *server)
 {
-    struct sockaddr_storage peer = {0};
-    socklen_t size = sizeof peer;
+    struct prb_error why = {0};
     pthread_t thread;
-    bool known;
-    PRB_AUTO_FD int fd = accept4(server->listening, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC);
-    if (fd < 0 || !is_welcome(server, fd, &peer, &known))
+    PRB_AUTO_FD int fd = accept4(server->listening, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
         return;
+    enum prb_access_answer answer = prb_access_of(&server->access, fd, server->target_uid, &why);
+    if (answer == PRB_ACCESS_REFUSED) {
+        note_stranger(server, why.text);
+        return;
+    }
+    bool known = answer == PRB_ACCESS_GRANTED;
     struct prb_dap_client_of *client = calloc(1, sizeof *client);
     if (!client)
         return;
@@ -317,6 +296,30 @@ static void know_target(struct prb_dap_server *server, pid_t pid)
         server->target_uid = ids->users[0];
 }
 
+static bool is_local(const struct prb_dap_server *server)
+{
+    return server->at.any.sa_family == AF_UNIX;
+}
+
+/* A socket that listens at options->address, and what lets clients in there. */
+static bool begin_listening(struct prb_dap_server *server, struct prb_error *err)
+{
+    const struct prb_dap_listen_options *options = server->options;
+    struct prb_access *access = &server->access;
+    if (!prb_address_parse(options->address, &server->at, err) ||
+        !prb_access_choose(&server->at, options->token, options->any_user, access, err))
+        return false;
+    server->listening = prb_address_listen(&server->at, PRB_DAP_SESSIONS_MAX, err);
+    if (server->listening < 0)
+        return false;
+    prb_address_print(&server->at, server->address);
+    if (*access->token)
+        server->host.token = access->token;
+    if (!is_local(server))
+        server->host.address = server->address;
+    return true;
+}
+
 static bool run(struct prb_dap_server *server, struct prb_error *err)
 {
     const struct prb_dap_listen_options *options = server->options;
@@ -326,14 +329,13 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
     know_target(server, options->pid);
     if ((options->file || options->pid) && !can_be_opened(options, err))
         return false;
-    if (!prb_dap_server_bind(server, err))
+    if (!begin_listening(server, err))
         return false;
     if (options->pause && !prb_dap_held_pause(server, options->pid, err))
         return false;
-    if (!server->local)
-        server->host.address = server->address;
     if (options->ready)
-        options->ready(options->context, server->address, *server->made ? server->made : NULL);
+        options->ready(options->context, server->address,
+                       *server->access.token ? server->access.token : NULL);
     if (options->pause)
         warn_of_time_out(server);
     bool good = wait_for_clients(server, target, err);
@@ -359,13 +361,14 @@ bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_err
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->changed, NULL);
     bool good = run(server, err);
-    if (server->listening >= 0)
+    if (server->listening >= 0) {
         close(server->listening);
-    if (server->local)
-        unlink(options->address);
+        if (is_local(server))
+            unlink(options->address);
+    }
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
-    explicit_bzero(server->made, sizeof server->made);
+    prb_access_deinit(&server->access);
     free(server);
     return good;
 }

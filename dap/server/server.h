@@ -2,25 +2,13 @@
 #ifndef PRB_DAP_SERVER_H
 #define PRB_DAP_SERVER_H
 
-#include <netinet/in.h>
-#include <sys/un.h>
-
 #include "dap/dap.h"
 #include "dap/session/session.h"
+#include "net/access.h"
 #include "proc/ids.h"
 
 #define PRB_DAP_SESSIONS_MAX 64
 #define PRB_DAP_STRANGERS_MAX 8 /* connections of nobody known, beside the sessions */
-#define PRB_DAP_TOKEN_BYTES 16  /* of chance in a token that is made, two digits each */
-
-/* What lets a client in.  Its address is none of it: anybody may connect from any address that
- * the machine has. */
-enum prb_dap_door {
-    PRB_DAP_BY_TOKEN,
-    PRB_DAP_BY_USER,    /* the kernel says that it is of our user or the target's */
-    PRB_DAP_BY_EITHER,  /* loopback, with a token that was made */
-    PRB_DAP_BY_MACHINE, /* any_user: it only comes by loopback */
-};
 
 /* A process that a session debugs, or that stands until one comes. */
 struct prb_dap_held {
@@ -36,17 +24,9 @@ struct prb_dap_server {
     struct prb_dap_host host; /* first: what sessions get */
     const struct prb_dap_listen_options *options;
     int listening;
-    bool local; /* a Unix socket, which is removed at the end */
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-        struct sockaddr_un local;
-        struct sockaddr_storage room;
-    } place;
-    char address[128]; /* as clients reach it */
-    enum prb_dap_door door;
-    char made[2 * PRB_DAP_TOKEN_BYTES + 1]; /* the token, where none was given */
+    struct prb_address at;
+    char address[PRB_ADDRESS_TEXT]; /* as clients reach it */
+    struct prb_access access;
     struct prb_ids target_ids; /* as the target was when the server began; all 0: it has none */
     /* whose clients come in beside ours; ours, where the target has more rights than a user */
     uid_t target_uid;
@@ -64,8 +44,6 @@ extern const struct prb_dap_host_ops prb_dap_host_server;
 
 /* server.c: see prb_dap_host_ops. */
 bool prb_dap_server_admits(struct prb_dap_host *host, int in, struct prb_error *err);
-/* listen.c: a socket that listens at options->address, and what lets clients in. */
-bool prb_dap_server_bind(struct prb_dap_server *server, struct prb_error *err);
 /* held.c: pid stands from now on, and no session has it yet. */
 bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
 /* The same, also when a session has it. */

@@ -19,18 +19,6 @@
 #define ESTABLISHED 1
 #define PLACE_MAX 48 /* "ADDRESS:PORT" in hexadecimal, with the NUL */
 
-bool prb_address_is_loopback(const struct sockaddr *address)
-{
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
-    if (address->sa_family == AF_INET)
-        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-    if (address->sa_family != AF_INET6)
-        return address->sa_family == AF_UNIX;
-    return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
-           (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127);
-}
-
 /* As a row of /proc/net/tcp (or tcp6: six) has it: words of the address as the processor reads
  * them, the port. */
 static bool place_of(const struct sockaddr_storage *address, bool six, char place[PLACE_MAX])

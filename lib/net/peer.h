@@ -4,9 +4,6 @@
 
 #include "probing.h"
 
-/* Whether an address is this machine's own loopback; HOST:PORT, [V6]:PORT. */
-struct sockaddr;
-bool prb_address_is_loopback(const struct sockaddr *address);
 /* Whether the kernel proves that the other end of a TCP connection on this machine, or of a Unix
  * socket, is of this user or of user also; of user 0, that it is no container's.  Nothing is
  * taken for granted that cannot be found. PERMISSION: it is another's, or whose it is cannot be
