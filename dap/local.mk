@@ -7,5 +7,4 @@ include dap/session/local.mk
 include dap/requests/local.mk
 include dap/attach/local.mk
 include dap/backend/local.mk
-include dap/backend/readonly/local.mk
 include dap/server/local.mk

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "dap/backend/backend.h"
-#include "dap/backend/native_frames.h"
+#include "dap/backend/live/native_frames.h"
 #include "proc/ids.h"
 
 #define PRB_DAP_READONLY_HANDLES_MAX 1000000 /* of one picture */

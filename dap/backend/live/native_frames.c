@@ -2,7 +2,7 @@
  * See native_frames.h.  Stands on prb_stacks_take's merge by anchors: what it is not sure of is
  * not used here.  One target is kept open for the session, so that symbols are read once.
  */
-#include "dap/backend/native_frames.h"
+#include "dap/backend/live/native_frames.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "dap/backend/backend.h"
-#include "dap/backend/native_frames.h"
+#include "dap/backend/live/native_frames.h"
 #include "inject/bytecode/bytecode.h"
 #include "inject/control.h"
 #include "inject/debug.h"
