@@ -109,7 +109,7 @@ void prb_dap_ending_release(struct prb_dap_session *session)
     prb_dap_watch_close(watch);
     prb_dap_countdown_stop(countdown);
     pthread_mutex_lock(&session->lock);
-    while (session->running[PRB_DAP_LANES - 1]) /* a pause, which was cancelled */
+    while (session->running[PRB_DAP_WORKERS - 1]) /* a pause, which was cancelled */
         pthread_cond_wait(&session->changed, &session->lock);
     json_t *stopped = session->keep ? json_incref(session->stopped) : NULL;
     pthread_mutex_unlock(&session->lock);

@@ -72,8 +72,8 @@ static json_t *stack_of(struct prb_dap_session *session, const json_t *answer,
     size_t i;
     json_array_foreach(json_object_get(answer, "stackFrames"), i, one)
     {
-        prb_dap_session_place(session, PRB_DAP_FRAME,
-                              json_integer_value(json_object_get(one, "id")), (pid_t)thread);
+        prb_dap_session_set_thread(session, PRB_DAP_FRAME,
+                                   json_integer_value(json_object_get(one, "id")), (pid_t)thread);
         json_array_append_new(frames, frame_of(session, one, format));
     }
     body = json_pack("{s:o}", "stackFrames", frames);
@@ -173,9 +173,9 @@ static bool handle_scopes(struct prb_dap_session *session, json_t *arguments, js
     json_decref(wanted);
     json_array_foreach(json_object_get(answer, "scopes"), i, one)
     {
-        prb_dap_session_place(session, PRB_DAP_VALUE,
-                              json_integer_value(json_object_get(one, "variablesReference")),
-                              thread);
+        prb_dap_session_set_thread(session, PRB_DAP_VALUE,
+                                   json_integer_value(json_object_get(one, "variablesReference")),
+                                   thread);
         prb_dap_lines_map(session, one);
     }
     *body_out = answer;

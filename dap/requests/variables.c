@@ -8,8 +8,9 @@
 
 static void remember(struct prb_dap_session *session, json_t *value, pid_t thread)
 {
-    prb_dap_session_place(session, PRB_DAP_VALUE,
-                          json_integer_value(json_object_get(value, "variablesReference")), thread);
+    prb_dap_session_set_thread(session, PRB_DAP_VALUE,
+                               json_integer_value(json_object_get(value, "variablesReference")),
+                               thread);
     if (!session->client.variable_type)
         json_object_del(value, "type");
 }

@@ -193,7 +193,8 @@ static void stop_target(struct prb_dap_server *server)
     struct signalfd_siginfo info;
     struct prb_error why = {0};
     ssize_t got = read(server->options->pause_fd, &info, sizeof info);
-    if (got > 0 && server->options->pid && !prb_dap_held_stop(server, server->options->pid, &why))
+    if (got > 0 && server->options->pid &&
+        !prb_dap_debuggee_stop(server, server->options->pid, &why))
         note(server, "process %d is not paused: %s", (int)server->options->pid, why.text);
 }
 
@@ -224,7 +225,7 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
             let_in(server);
         if (until > 0 && prb_clock_s() >= until) {
             until = 0;
-            if (prb_dap_held_resume(server))
+            if (prb_dap_debuggee_resume(server))
                 note(server, "nobody came: process %d goes on", (int)options->pid);
         }
     }
@@ -271,7 +272,7 @@ static void warn_of_time_out(struct prb_dap_server *server)
     double seconds = 0;
     char name[128];
     pid_t pid = server->options->pid;
-    json_t *answer = prb_dap_held_ask(server, pid, "time_outs", NULL);
+    json_t *answer = prb_dap_debuggee_ask(server, pid, "time_outs", NULL);
     if (prb_dap_countdown_first(answer, &seconds, name, sizeof name))
         note(server, "process %d is paused: the time-out of %.100s (%.0f s) may end its job%s",
              (int)pid, name, seconds,
@@ -331,7 +332,7 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
         return false;
     if (!begin_listening(server, err))
         return false;
-    if (options->pause && !prb_dap_held_pause(server, options->pid, err))
+    if (options->pause && !prb_dap_debuggee_pause(server, options->pid, err))
         return false;
     if (options->ready)
         options->ready(options->context, server->address,
@@ -341,7 +342,7 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
     bool good = wait_for_clients(server, target, err);
     struct pollfd ended = {.fd = target, .events = POLLIN};
     end_sessions(server, target >= 0 && poll(&ended, 1, 0) == 1 ? LEAVE_S : 0);
-    prb_dap_held_resume(server);
+    prb_dap_debuggee_resume(server);
     return good;
 }
 

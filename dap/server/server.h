@@ -11,7 +11,7 @@
 #define PRB_DAP_STRANGERS_MAX 8 /* connections of nobody known, beside the sessions */
 
 /* A process that a session debugs, or that stands until one comes. */
-struct prb_dap_held {
+struct prb_dap_debuggee {
     pid_t pid;                       /* 0: free */
     struct prb_dap_backend *backend; /* NULL: being opened */
     struct prb_dap_session *owner;   /* NULL: it is kept */
@@ -32,7 +32,7 @@ struct prb_dap_server {
     uid_t target_uid;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct prb_dap_held held[PRB_DAP_SESSIONS_MAX];
+    struct prb_dap_debuggee debuggees[PRB_DAP_SESSIONS_MAX];
     struct prb_dap_client_of *clients; /* server.c */
     unsigned sessions, strangers;      /* connections of clients that may, and of others */
     unsigned served;                   /* sessions that have ended */
@@ -44,15 +44,15 @@ extern const struct prb_dap_host_ops prb_dap_host_server;
 
 /* server.c: see prb_dap_host_ops. */
 bool prb_dap_server_admits(struct prb_dap_host *host, int in, struct prb_error *err);
-/* held.c: pid stands from now on, and no session has it yet. */
-bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
+/* debuggees.c: pid stands from now on, and no session has it yet. */
+bool prb_dap_debuggee_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
 /* The same, also when a session has it. */
-bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
+bool prb_dap_debuggee_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
 /* What the back end of a process says to a method without arguments; NULL: there is none, or no
  * answer. */
-json_t *prb_dap_held_ask(struct prb_dap_server *server, pid_t pid, const char *method,
-                         struct prb_error *err);
+json_t *prb_dap_debuggee_ask(struct prb_dap_server *server, pid_t pid, const char *method,
+                             struct prb_error *err);
 /* Let go on what no session has; true: there was one. */
-bool prb_dap_held_resume(struct prb_dap_server *server);
+bool prb_dap_debuggee_resume(struct prb_dap_server *server);
 
 #endif

@@ -190,19 +190,19 @@ json_t *prb_dap_ask(struct prb_dap_session *session, const char *method, json_t 
 
 /* ---- threads of frames and values ---- */
 
-void prb_dap_session_place(struct prb_dap_session *session, enum prb_dap_place kind, json_int_t id,
-                           pid_t thread)
+void prb_dap_session_set_thread(struct prb_dap_session *session, enum prb_dap_handle kind,
+                                json_int_t id, pid_t thread)
 {
     pthread_mutex_lock(&session->lock);
-    prb_dap_places_add(&session->places, kind, id, thread);
+    prb_dap_thread_map_add(&session->threads, kind, id, thread);
     pthread_mutex_unlock(&session->lock);
 }
 
-pid_t prb_dap_session_thread(struct prb_dap_session *session, enum prb_dap_place kind,
+pid_t prb_dap_session_thread(struct prb_dap_session *session, enum prb_dap_handle kind,
                              json_int_t id)
 {
     pthread_mutex_lock(&session->lock);
-    pid_t thread = prb_dap_places_find(&session->places, kind, id);
+    pid_t thread = prb_dap_thread_map_find(&session->threads, kind, id);
     pthread_mutex_unlock(&session->lock);
     return thread;
 }

@@ -28,8 +28,8 @@ static bool is_output(const json_t *message)
 static void put(struct prb_dap_session *session, json_t *message)
 {
     bool holds = false;
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
-        holds |= session->running[lane] && session->running[lane]->holds;
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        holds |= session->running[worker] && session->running[worker]->holds;
     if (holds && !session->held)
         session->held = json_array();
     if (!holds)
@@ -52,9 +52,9 @@ void prb_dap_event(struct prb_dap_session *session, const char *event, json_t *b
     struct prb_dap_pending *mine = NULL;
     json_t *message = event_of(event, body);
     pthread_mutex_lock(&session->lock);
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
-        if (session->running[lane] && pthread_equal(session->workers[lane], pthread_self()))
-            mine = session->running[lane];
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        if (session->running[worker] && pthread_equal(session->workers[worker], pthread_self()))
+            mine = session->running[worker];
     if (mine && !mine->events)
         mine->events = json_array();
     if (mine)
@@ -121,7 +121,7 @@ void prb_dap_session_resumes(struct prb_dap_session *session)
     json_decref(session->stopped);
     session->stopped = NULL;
     session->unsaid = false;
-    prb_dap_places_clear(&session->places);
+    prb_dap_thread_map_clear(&session->threads);
     struct prb_dap_countdown *countdown = session->countdown;
     pthread_mutex_unlock(&session->lock);
     prb_dap_countdown_end(countdown);

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "dap/attach/attach.h"
 #include "dap/attach/relay.h"
-#include "dap/session/lanes.h"
+#include "dap/session/queue.h"
 
 #define READ_AT_ONCE (64u << 10)
 
@@ -71,7 +71,7 @@ static void take_request(struct prb_dap_session *session, json_t *message, size_
                  *seq = json_object_get(message, "seq");
     const char *wrong = !json_is_string(command) ? "the request has no command"
                         : !json_is_integer(seq)  ? "the request has no seq"
-                        : prb_dap_lanes_are_crowded(session, cost)
+                        : prb_dap_queue_is_crowded(session, cost)
                             ? "too many requests wait for their answer"
                             : NULL;
     struct prb_dap_pending *pending = wrong ? NULL : calloc(1, sizeof *pending);
@@ -81,14 +81,14 @@ static void take_request(struct prb_dap_session *session, json_t *message, size_
         pending->cost = cost;
         pending->seq = json_integer_value(seq);
         if (is_for_workers(session, pending))
-            prb_dap_lanes_add(session, pending);
+            prb_dap_queue_add(session, pending);
         return;
     }
     const json_t *arguments = json_object_get(message, "arguments");
     if (pending && arguments && !json_is_object(arguments) && !json_is_null(arguments)) {
         answer_now(session, message, false, "the arguments of cancel are no object");
     } else if (pending) {
-        prb_dap_lanes_cancel(session, wanted_of(json_object_get(message, "arguments")));
+        prb_dap_queue_cancel(session, wanted_of(json_object_get(message, "arguments")));
         answer_now(session, message, true, NULL);
     } else {
         answer_now(session, message, false, wrong ? wrong : "out of memory");
@@ -180,7 +180,7 @@ static void answer_rest(struct prb_dap_session *session)
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += PRB_DAP_GOODBYE_MS / 1000;
     pthread_mutex_lock(&session->lock);
-    while (!session->leaving && prb_dap_lanes_are_busy(session))
+    while (!session->leaving && prb_dap_queue_is_busy(session))
         if (pthread_cond_timedwait(&session->changed, &session->lock, &deadline) == ETIMEDOUT)
             break;
     pthread_mutex_unlock(&session->lock);

@@ -7,7 +7,7 @@
 
 #include "dap/attach/ending.h"
 #include "dap/attach/relay.h"
-#include "dap/session/lanes.h"
+#include "dap/session/queue.h"
 
 static void look_up(struct prb_dap_session *session)
 {
@@ -22,8 +22,8 @@ void prb_dap_session_leave(struct prb_dap_session *session)
     session->leaving = true;
     pthread_cond_broadcast(&session->changed);
     pthread_cond_broadcast(&session->begun);
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
-        pthread_cond_broadcast(&session->work[lane]);
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        pthread_cond_broadcast(&session->work[worker]);
     pthread_mutex_unlock(&session->lock);
     look_up(session);
 }
@@ -46,9 +46,9 @@ bool prb_dap_session_start(struct prb_dap_session *session, struct prb_error *er
     if (!prb_dap_outbox_start(session->outbox, err))
         return false;
     int failed = 0;
-    while (made < PRB_DAP_LANES && !failed)
-        if (!(failed =
-                  pthread_create(&session->workers[made], NULL, prb_dap_lanes_work[made], session)))
+    while (made < PRB_DAP_WORKERS && !failed)
+        if (!(failed = pthread_create(&session->workers[made], NULL, prb_dap_queue_workers[made],
+                                      session)))
             made++;
     if (!failed)
         failed = pthread_create(&session->progress, NULL, prb_dap_progress_run, session);
@@ -72,7 +72,7 @@ static void end(struct prb_dap_session *session)
     prb_dap_outbox_close(session->outbox, PRB_DAP_GOODBYE_MS);
     prb_dap_wire_deinit(&session->wire);
     prb_dap_paths_clear(&session->paths);
-    prb_dap_places_clear(&session->places);
+    prb_dap_thread_map_clear(&session->threads);
     json_decref(session->held);
     json_decref(session->stopped);
     json_decref(session->answers);
@@ -86,8 +86,8 @@ static void end(struct prb_dap_session *session)
         close(session->wake);
     pthread_cond_destroy(&session->changed);
     pthread_cond_destroy(&session->begun);
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
-        pthread_cond_destroy(&session->work[lane]);
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        pthread_cond_destroy(&session->work[worker]);
     pthread_mutex_destroy(&session->lock);
 }
 
@@ -100,8 +100,8 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
     pthread_mutex_init(&session.lock, NULL);
     pthread_cond_init(&session.changed, NULL);
     pthread_cond_init(&session.begun, NULL);
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
-        pthread_cond_init(&session.work[lane], NULL);
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        pthread_cond_init(&session.work[worker], NULL);
     bool good = begin(&session, out, &why);
     if (good) {
         good = prb_dap_session_read(&session, &why);
@@ -109,11 +109,11 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
             prb_dap_say(&session, true, "%s: the connection is closed", why.text);
             prb_dap_send(&session, "terminated", NULL);
         }
-        prb_dap_lanes_cancel_all(&session);
+        prb_dap_queue_cancel_all(&session);
         prb_dap_session_leave(&session);
         prb_dap_relay_end(&session);
-        for (unsigned lane = 0; session.started && lane < PRB_DAP_LANES; lane++)
-            pthread_join(session.workers[lane], NULL);
+        for (unsigned worker = 0; session.started && worker < PRB_DAP_WORKERS; worker++)
+            pthread_join(session.workers[worker], NULL);
         if (session.started)
             pthread_join(session.progress, NULL);
     }

@@ -17,15 +17,15 @@
 #include "dap/client/outbox.h"
 #include "dap/client/paths.h"
 #include "dap/client/wire.h"
-#include "dap/session/places.h"
 #include "dap/session/request.h"
+#include "dap/session/thread_map.h"
 
 #define PRB_DAP_PENDING_MAX 4096          /* requests that wait; more are refused */
 #define PRB_DAP_PENDING_COST (128u << 20) /* bytes that they take */
 #define PRB_DAP_STRANGER_MS 30000         /* within which a client shows the token */
 #define PRB_DAP_HELD_MAX 4096             /* events that wait for a response */
 #define PRB_DAP_GOODBYE_MS 2000           /* for the client to take what was said last */
-#define PRB_DAP_LANES 2
+#define PRB_DAP_WORKERS 2
 
 enum prb_dap_state {
     PRB_DAP_NEW,
@@ -63,7 +63,7 @@ struct prb_dap_host_ops {
                     bool keep);
 };
 /* Of a session that serves one client and is gone with it. */
-extern const struct prb_dap_host_ops prb_dap_host_alone;
+extern const struct prb_dap_host_ops prb_dap_host_stdio;
 
 /* What the client said of itself (initialize). */
 struct prb_dap_client {
@@ -85,31 +85,31 @@ struct prb_dap_session {
     struct prb_dap_wire wire;
 
     pthread_mutex_t lock;
-    pthread_cond_t changed;             /* answers, a lane is free, leaving */
-    pthread_cond_t work[PRB_DAP_LANES]; /* a request waits for the lane */
+    pthread_cond_t changed;               /* answers, a worker is free, leaving */
+    pthread_cond_t work[PRB_DAP_WORKERS]; /* a request waits for the worker */
     /* for the progress thread, when it waits for nothing else */
     pthread_cond_t begun;
     bool watches_none; /* that thread does so */
     enum prb_dap_state state;
     struct prb_dap_pending *first, *last; /* that wait */
-    struct prb_dap_pending *running[PRB_DAP_LANES];
+    struct prb_dap_pending *running[PRB_DAP_WORKERS];
     size_t pending, cost; /* how many they are, and bytes that they take */
     bool started;         /* the workers and the other threads are there; the reader's own */
-    pthread_t workers[PRB_DAP_LANES];
+    pthread_t workers[PRB_DAP_WORKERS];
     pthread_t progress;
-    json_t *held;                 /* the target's events, until the response of what runs is out */
-    json_t *stopped;              /* body of the last `stopped` while the target stands, or NULL */
-    bool unsaid;                  /* that event was not sent yet: before configurationDone */
-    bool leaving;                 /* nothing is handled any more */
-    bool gone;                    /* the target */
-    struct prb_dap_places places; /* of frames and values */
-    json_t *answers;              /* of the client to our requests, by seq as text */
+    json_t *held;    /* the target's events, until the response of what runs is out */
+    json_t *stopped; /* body of the last `stopped` while the target stands, or NULL */
+    bool unsaid;     /* that event was not sent yet: before configurationDone */
+    bool leaving;    /* nothing is handled any more */
+    bool gone;       /* the target */
+    struct prb_dap_thread_map threads; /* of frames and values */
+    json_t *answers;                   /* of the client to our requests, by seq as text */
 
     /* The worker's own. */
     struct prb_dap_client client;
     bool known, authorized;          /* it needs no token; it needs none, or has shown it */
     unsigned refused;                /* wrong tokens */
-    struct prb_dap_backend *backend; /* changed with the lock, since the second lane asks, too */
+    struct prb_dap_backend *backend; /* changed with the lock, since the second worker asks, too */
     pid_t pid;                       /* of the target; 0: a file */
     int pidfd;                       /* of it; -1: none */
     char *title;                     /* of the target, for people */
@@ -155,7 +155,7 @@ void prb_dap_say(struct prb_dap_session *session, bool important, const char *fo
  * reference. */
 bool prb_dap_request_client(struct prb_dap_session *session, const char *command, json_t *arguments,
                             double wait_s, json_t **body_out, struct prb_error *err);
-/* Handle one message of the client on lane (dispatch.c). */
+/* Handle one message of the client, on its worker (dispatch.c). */
 void prb_dap_dispatch(struct prb_dap_session *session, struct prb_dap_pending *pending);
 /* The last response of a request was queued: what waited for it goes out. */
 void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pending *pending);
@@ -177,9 +177,9 @@ bool prb_dap_is_cancelled(void *session);
 /* The target goes on (running) or a request to do so failed: what was said of it is void. */
 void prb_dap_session_resumes(struct prb_dap_session *session);
 /* The thread of a frame or value, remembered and found; 0: not known. */
-void prb_dap_session_place(struct prb_dap_session *session, enum prb_dap_place kind, json_int_t id,
-                           pid_t thread);
-pid_t prb_dap_session_thread(struct prb_dap_session *session, enum prb_dap_place kind,
+void prb_dap_session_set_thread(struct prb_dap_session *session, enum prb_dap_handle kind,
+                                json_int_t id, pid_t thread);
+pid_t prb_dap_session_thread(struct prb_dap_session *session, enum prb_dap_handle kind,
                              json_int_t id);
 /* End the session once the response is out; the reader returns. */
 void prb_dap_session_leave(struct prb_dap_session *session);
@@ -189,7 +189,7 @@ struct prb_dap_pending {
     json_t *message;
     size_t cost; /* bytes */
     json_int_t seq;
-    unsigned lane;
+    unsigned worker;
     bool cancelled;
     bool told;      /* to take long: progress.c */
     double since;   /* s, monotonic: when it began to run */

@@ -5,7 +5,7 @@
 #include "dap/client/columns.h"
 #include "dap/client/paths.h"
 #include "dap/client/wire.h"
-#include "dap/session/places.h"
+#include "dap/session/thread_map.h"
 
 static void add(struct prb_dap_wire *wire, const char *text)
 {
@@ -164,20 +164,20 @@ static void wrong_mappings(void **state)
 static void places_are_found(void **state)
 {
     enum { COUNT = 5000 };
-    struct prb_dap_places places = {0};
+    struct prb_dap_thread_map map = {0};
     (void)state;
-    assert_int_equal(prb_dap_places_find(&places, PRB_DAP_FRAME, 1), 0);
+    assert_int_equal(prb_dap_thread_map_find(&map, PRB_DAP_FRAME, 1), 0);
     for (int i = 1; i <= COUNT; i++) {
-        prb_dap_places_add(&places, PRB_DAP_FRAME, i, i);
-        prb_dap_places_add(&places, PRB_DAP_VALUE, i, COUNT + i);
+        prb_dap_thread_map_add(&map, PRB_DAP_FRAME, i, i);
+        prb_dap_thread_map_add(&map, PRB_DAP_VALUE, i, COUNT + i);
     }
     for (int i = 1; i <= COUNT; i++) {
-        assert_int_equal(prb_dap_places_find(&places, PRB_DAP_FRAME, i), i);
-        assert_int_equal(prb_dap_places_find(&places, PRB_DAP_VALUE, i), COUNT + i);
+        assert_int_equal(prb_dap_thread_map_find(&map, PRB_DAP_FRAME, i), i);
+        assert_int_equal(prb_dap_thread_map_find(&map, PRB_DAP_VALUE, i), COUNT + i);
     }
-    assert_int_equal(prb_dap_places_find(&places, PRB_DAP_VALUE, COUNT + 1), 0);
-    prb_dap_places_clear(&places);
-    assert_int_equal(prb_dap_places_find(&places, PRB_DAP_FRAME, 1), 0);
+    assert_int_equal(prb_dap_thread_map_find(&map, PRB_DAP_VALUE, COUNT + 1), 0);
+    prb_dap_thread_map_clear(&map);
+    assert_int_equal(prb_dap_thread_map_find(&map, PRB_DAP_FRAME, 1), 0);
 }
 
 /* What a client draws differently: native frames, and the place where a stack could not be

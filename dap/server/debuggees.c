@@ -12,35 +12,35 @@
 
 static void happened(void *context, const char *event, json_t *body)
 {
-    struct prb_dap_held *held = context;
-    struct prb_dap_server *server = held->server;
+    struct prb_dap_debuggee *debuggee = context;
+    struct prb_dap_server *server = debuggee->server;
     pthread_mutex_lock(&server->lock);
     if (strcmp(event, "stopped") == 0) {
-        json_decref(held->stopped);
-        held->stopped = json_incref(body);
+        json_decref(debuggee->stopped);
+        debuggee->stopped = json_incref(body);
         pthread_cond_broadcast(&server->changed);
     } else if (strcmp(event, "continued") == 0 || strcmp(event, "gone") == 0) {
-        json_decref(held->stopped);
-        held->stopped = NULL;
+        json_decref(debuggee->stopped);
+        debuggee->stopped = NULL;
     }
-    struct prb_dap_session *owner = held->owner;
-    held->telling += owner != NULL;
+    struct prb_dap_session *owner = debuggee->owner;
+    debuggee->telling += owner != NULL;
     pthread_mutex_unlock(&server->lock);
     if (!owner)
         return;
     prb_dap_session_happened(owner, event, body);
     pthread_mutex_lock(&server->lock);
-    held->telling--;
+    debuggee->telling--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
 }
 
 /* The lock is held. */
-static struct prb_dap_held *find(struct prb_dap_server *server, pid_t pid)
+static struct prb_dap_debuggee *find(struct prb_dap_server *server, pid_t pid)
 {
     for (size_t i = 0; i < PRB_DAP_SESSIONS_MAX; i++)
-        if (server->held[i].pid == pid)
-            return &server->held[i];
+        if (server->debuggees[i].pid == pid)
+            return &server->debuggees[i];
     return NULL;
 }
 
@@ -120,14 +120,14 @@ static bool allows(struct prb_dap_host *host, pid_t pid, struct prb_error *err)
                     (int)pid, (int)server->options->pid);
 }
 
-static bool open_held(struct prb_dap_server *server, struct prb_dap_held *held,
-                      struct prb_error *err)
+static bool open_backend(struct prb_dap_server *server, struct prb_dap_debuggee *debuggee,
+                         struct prb_error *err)
 {
-    struct prb_dap_backend *backend = prb_dap_live_open(held->pid, happened, held, err);
+    struct prb_dap_backend *backend = prb_dap_live_open(debuggee->pid, happened, debuggee, err);
     pthread_mutex_lock(&server->lock);
-    held->backend = backend;
+    debuggee->backend = backend;
     if (!backend)
-        *held = (struct prb_dap_held){0};
+        *debuggee = (struct prb_dap_debuggee){0};
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
     return backend != NULL;
@@ -135,45 +135,45 @@ static bool open_held(struct prb_dap_server *server, struct prb_dap_held *held,
 
 /* The lock is held.  A process that is just being left is waited for, and a moment also one whose
  * client may be gone without a word: clients that restart come at once. */
-static struct prb_dap_held *find_settled(struct prb_dap_server *server, pid_t pid)
+static struct prb_dap_debuggee *find_settled(struct prb_dap_server *server, pid_t pid)
 {
-    struct prb_dap_held *held;
+    struct prb_dap_debuggee *debuggee;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    while ((held = find(server, pid)) && (held->owner || !held->backend)) {
+    while ((debuggee = find(server, pid)) && (debuggee->owner || !debuggee->backend)) {
         struct timespec until = now;
-        until.tv_sec += held->owner ? MOMENT_S : LEAVING_S;
+        until.tv_sec += debuggee->owner ? MOMENT_S : LEAVING_S;
         if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)
             break;
     }
-    return held;
+    return debuggee;
 }
 
 static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, json_t *stopped,
                     bool keep)
 {
     struct prb_dap_server *server = (struct prb_dap_server *)host;
-    struct prb_dap_held *held = NULL;
+    struct prb_dap_debuggee *debuggee = NULL;
     pthread_mutex_lock(&server->lock);
-    for (size_t i = 0; i < PRB_DAP_SESSIONS_MAX && !held; i++)
-        if (server->held[i].pid && server->held[i].backend == backend)
-            held = &server->held[i];
-    if (held)
-        held->owner = NULL;
-    if (held && !keep)
-        held->backend = NULL; /* nobody may claim it now */
-    while (held && held->telling)
+    for (size_t i = 0; i < PRB_DAP_SESSIONS_MAX && !debuggee; i++)
+        if (server->debuggees[i].pid && server->debuggees[i].backend == backend)
+            debuggee = &server->debuggees[i];
+    if (debuggee)
+        debuggee->owner = NULL;
+    if (debuggee && !keep)
+        debuggee->backend = NULL; /* nobody may claim it now */
+    while (debuggee && debuggee->telling)
         pthread_cond_wait(&server->changed, &server->lock);
-    if (held && stopped && !held->stopped)
-        held->stopped = json_incref(stopped);
+    if (debuggee && stopped && !debuggee->stopped)
+        debuggee->stopped = json_incref(stopped);
     pthread_mutex_unlock(&server->lock);
-    if (held && keep)
+    if (debuggee && keep)
         return;
     prb_dap_backend_close(backend);
     pthread_mutex_lock(&server->lock);
-    if (held) {
-        json_decref(held->stopped);
-        *held = (struct prb_dap_held){0};
+    if (debuggee) {
+        json_decref(debuggee->stopped);
+        *debuggee = (struct prb_dap_debuggee){0};
     }
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
@@ -188,25 +188,25 @@ static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
     if (!allows(host, pid, err))
         return NULL;
     pthread_mutex_lock(&server->lock);
-    struct prb_dap_held *held = find_settled(server, pid);
-    bool busy = held && (held->owner || !held->backend), kept = held && !busy;
-    if (!held && (held = find(server, 0)))
-        *held = (struct prb_dap_held){.pid = pid, .server = server};
-    if (held && !busy)
-        held->owner = session;
-    if (kept && held->stopped)
-        *stopped_out = json_incref(held->stopped);
+    struct prb_dap_debuggee *debuggee = find_settled(server, pid);
+    bool busy = debuggee && (debuggee->owner || !debuggee->backend), kept = debuggee && !busy;
+    if (!debuggee && (debuggee = find(server, 0)))
+        *debuggee = (struct prb_dap_debuggee){.pid = pid, .server = server};
+    if (debuggee && !busy)
+        debuggee->owner = session;
+    if (kept && debuggee->stopped)
+        *stopped_out = json_incref(debuggee->stopped);
     pthread_mutex_unlock(&server->lock);
-    if (busy || !held) {
+    if (busy || !debuggee) {
         prb_fail(err, PRB_BUSY,
                  busy ? "process %d is being debugged by another client of this server"
                       : "too many processes are debugged here for process %d",
                  (int)pid);
         return PRB_NULL(prb_error_remedy(err, "disconnect the other one first"));
     }
-    if (!kept && !open_held(server, held, err))
+    if (!kept && !open_backend(server, debuggee, err))
         return NULL;
-    struct prb_dap_backend *backend = held->backend;
+    struct prb_dap_backend *backend = debuggee->backend;
     if (allows(host, pid, err)) /* it may have begun another program meanwhile */
         return backend;
     json_decref(*stopped_out);
@@ -218,74 +218,75 @@ static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
 const struct prb_dap_host_ops prb_dap_host_server = {
     .allows = allows, .admits = prb_dap_server_admits, .claim = claim, .release = release};
 
-bool prb_dap_held_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
+bool prb_dap_debuggee_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
 {
-    struct prb_dap_held *held = find(server, 0);
-    *held = (struct prb_dap_held){.pid = pid, .server = server};
-    if (!open_held(server, held, err))
+    struct prb_dap_debuggee *debuggee = find(server, 0);
+    *debuggee = (struct prb_dap_debuggee){.pid = pid, .server = server};
+    if (!open_backend(server, debuggee, err))
         return false;
     const struct prb_dap_call attach = {.method = "attach"}, pause = {.method = "pause"};
-    json_t *answer = held->backend->ops->call(held->backend, &attach, err);
-    json_t *paused = answer ? held->backend->ops->call(held->backend, &pause, err) : NULL;
+    json_t *answer = debuggee->backend->ops->call(debuggee->backend, &attach, err);
+    json_t *paused = answer ? debuggee->backend->ops->call(debuggee->backend, &pause, err) : NULL;
     json_decref(answer);
     json_decref(paused);
     if (!paused)
-        release(&server->host, held->backend, NULL, false);
+        release(&server->host, debuggee->backend, NULL, false);
     return paused != NULL;
 }
 
-json_t *prb_dap_held_ask(struct prb_dap_server *server, pid_t pid, const char *method,
-                         struct prb_error *err)
+json_t *prb_dap_debuggee_ask(struct prb_dap_server *server, pid_t pid, const char *method,
+                             struct prb_error *err)
 {
     pthread_mutex_lock(&server->lock);
-    struct prb_dap_held *held = find(server, pid);
-    struct prb_dap_backend *backend = held ? held->backend : NULL;
+    struct prb_dap_debuggee *debuggee = find(server, pid);
+    struct prb_dap_backend *backend = debuggee ? debuggee->backend : NULL;
     if (backend) /* it is not closed meanwhile */
-        held->telling++;
+        debuggee->telling++;
     pthread_mutex_unlock(&server->lock);
     if (!backend)
         return PRB_NULL(prb_fail(err, PRB_BUSY, "process %d is just being attached to", (int)pid));
     const struct prb_dap_call call = {.method = method};
     json_t *answer = backend->ops->call(backend, &call, err);
     pthread_mutex_lock(&server->lock);
-    held->telling--;
+    debuggee->telling--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
     return answer;
 }
 
-bool prb_dap_held_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
+bool prb_dap_debuggee_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
 {
     pthread_mutex_lock(&server->lock);
-    bool held = find(server, pid) != NULL;
+    bool known = find(server, pid) != NULL;
     pthread_mutex_unlock(&server->lock);
-    if (!held)
-        return prb_dap_held_pause(server, pid, err);
-    json_t *answer = prb_dap_held_ask(server, pid, "pause", err);
+    if (!known)
+        return prb_dap_debuggee_pause(server, pid, err);
+    json_t *answer = prb_dap_debuggee_ask(server, pid, "pause", err);
     json_decref(answer);
     return answer != NULL;
 }
 
-bool prb_dap_held_resume(struct prb_dap_server *server)
+bool prb_dap_debuggee_resume(struct prb_dap_server *server)
 {
     bool found = false;
     for (size_t i = 0; i < PRB_DAP_SESSIONS_MAX; i++) {
         pthread_mutex_lock(&server->lock);
-        struct prb_dap_held *held = &server->held[i];
-        struct prb_dap_backend *backend = held->pid && !held->owner ? held->backend : NULL;
+        struct prb_dap_debuggee *debuggee = &server->debuggees[i];
+        struct prb_dap_backend *backend =
+            debuggee->pid && !debuggee->owner ? debuggee->backend : NULL;
         if (backend) /* nobody may claim it now */
-            held->backend = NULL;
+            debuggee->backend = NULL;
         pthread_mutex_unlock(&server->lock);
         if (!backend)
             continue;
         pthread_mutex_lock(&server->lock);
-        while (held->telling)
+        while (debuggee->telling)
             pthread_cond_wait(&server->changed, &server->lock);
         pthread_mutex_unlock(&server->lock);
         prb_dap_backend_close(backend);
         pthread_mutex_lock(&server->lock);
-        json_decref(held->stopped);
-        *held = (struct prb_dap_held){0};
+        json_decref(debuggee->stopped);
+        *debuggee = (struct prb_dap_debuggee){0};
         pthread_cond_broadcast(&server->changed);
         pthread_mutex_unlock(&server->lock);
         found = true;

@@ -1,5 +1,5 @@
-/* Requests that wait, who handles them, and cancelling: see lanes.h. */
-#include "dap/session/lanes.h"
+/* Requests that wait, who handles them, and cancelling: see queue.h. */
+#include "dap/session/queue.h"
 
 #include <string.h>
 
@@ -12,13 +12,13 @@ void prb_dap_pending_free(struct prb_dap_pending *pending)
     free(pending);
 }
 
-/* The next one of a lane, which runs then; NULL: the session ends. */
-static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned lane)
+/* The next one of a worker, which runs then; NULL: the session ends. */
+static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned worker)
 {
     pthread_mutex_lock(&session->lock);
     for (;;) {
         struct prb_dap_pending **at = &session->first, *before = NULL;
-        while (*at && (*at)->lane != lane) {
+        while (*at && (*at)->worker != worker) {
             before = *at;
             at = &(*at)->next;
         }
@@ -29,7 +29,7 @@ static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned
                 session->last = before;
             session->pending--;
             session->cost -= found->cost;
-            session->running[lane] = found;
+            session->running[worker] = found;
             found->since = prb_clock_s();
             if (session->watches_none && session->client.progress)
                 pthread_cond_signal(&session->begun);
@@ -38,17 +38,17 @@ static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned
             pthread_mutex_unlock(&session->lock);
             return found;
         }
-        pthread_cond_wait(&session->work[lane], &session->lock);
+        pthread_cond_wait(&session->work[worker], &session->lock);
     }
 }
 
-static void *work(struct prb_dap_session *session, unsigned lane)
+static void *work(struct prb_dap_session *session, unsigned worker)
 {
     struct prb_dap_pending *pending;
-    while ((pending = next_of(session, lane))) {
+    while ((pending = next_of(session, worker))) {
         prb_dap_dispatch(session, pending);
         pthread_mutex_lock(&session->lock);
-        session->running[lane] = NULL;
+        session->running[worker] = NULL;
         pthread_cond_broadcast(&session->changed);
         pthread_mutex_unlock(&session->lock);
         prb_dap_pending_free(pending);
@@ -59,11 +59,11 @@ static void *work(struct prb_dap_session *session, unsigned lane)
 static void *work_first(void *session) { return work(session, 0); }
 static void *work_second(void *session) { return work(session, 1); }
 
-void *(*const prb_dap_lanes_work[PRB_DAP_LANES])(void *) = {work_first, work_second};
+void *(*const prb_dap_queue_workers[PRB_DAP_WORKERS])(void *) = {work_first, work_second};
 
 /* ---- what waits ---- */
 
-bool prb_dap_lanes_are_crowded(struct prb_dap_session *session, size_t cost)
+bool prb_dap_queue_is_crowded(struct prb_dap_session *session, size_t cost)
 {
     pthread_mutex_lock(&session->lock);
     bool crowded = session->pending >= PRB_DAP_PENDING_MAX ||
@@ -72,22 +72,22 @@ bool prb_dap_lanes_are_crowded(struct prb_dap_session *session, size_t cost)
     return crowded;
 }
 
-bool prb_dap_lanes_are_busy(const struct prb_dap_session *session)
+bool prb_dap_queue_is_busy(const struct prb_dap_session *session)
 {
     bool has = session->first != NULL;
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
-        has |= session->running[lane] != NULL;
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        has |= session->running[worker] != NULL;
     return has;
 }
 
-void prb_dap_lanes_add(struct prb_dap_session *session, struct prb_dap_pending *pending)
+void prb_dap_queue_add(struct prb_dap_session *session, struct prb_dap_pending *pending)
 {
     const char *command = json_string_value(json_object_get(pending->message, "command"));
     bool urgent = strcmp(command, "pause") == 0;
     if (strcmp(command, "disconnect") == 0 || strcmp(command, "terminate") == 0)
-        prb_dap_lanes_cancel_all(session);
+        prb_dap_queue_cancel_all(session);
     pthread_mutex_lock(&session->lock);
-    pending->lane = urgent && session->running[0] && session->state >= PRB_DAP_IS_ATTACHED;
+    pending->worker = urgent && session->running[0] && session->state >= PRB_DAP_IS_ATTACHED;
     if (session->last)
         session->last->next = pending;
     else
@@ -95,7 +95,7 @@ void prb_dap_lanes_add(struct prb_dap_session *session, struct prb_dap_pending *
     session->last = pending;
     session->pending++;
     session->cost += pending->cost;
-    pthread_cond_signal(&session->work[pending->lane]);
+    pthread_cond_signal(&session->work[pending->worker]);
     pthread_mutex_unlock(&session->lock);
 }
 
@@ -106,31 +106,31 @@ bool prb_dap_is_cancelled(void *context)
     struct prb_dap_session *session = context;
     pthread_mutex_lock(&session->lock);
     bool cancelled = session->leaving || session->state == PRB_DAP_ENDED;
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
-        if (session->running[lane] && pthread_equal(session->workers[lane], pthread_self()))
-            cancelled |= session->running[lane]->cancelled;
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        if (session->running[worker] && pthread_equal(session->workers[worker], pthread_self()))
+            cancelled |= session->running[worker]->cancelled;
     pthread_mutex_unlock(&session->lock);
     return cancelled;
 }
 
-void prb_dap_lanes_cancel_all(struct prb_dap_session *session)
+void prb_dap_queue_cancel_all(struct prb_dap_session *session)
 {
     pthread_mutex_lock(&session->lock);
     for (struct prb_dap_pending *at = session->first; at; at = at->next)
         at->cancelled = true;
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
-        if (session->running[lane])
-            session->running[lane]->cancelled = true;
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        if (session->running[worker])
+            session->running[worker]->cancelled = true;
     pthread_mutex_unlock(&session->lock);
 }
 
-void prb_dap_lanes_cancel(struct prb_dap_session *session, json_int_t seq)
+void prb_dap_queue_cancel(struct prb_dap_session *session, json_int_t seq)
 {
     pthread_mutex_lock(&session->lock);
     for (struct prb_dap_pending *at = session->first; at; at = at->next)
         at->cancelled |= at->seq == seq;
-    for (unsigned lane = 0; lane < PRB_DAP_LANES; lane++)
-        if (session->running[lane] && session->running[lane]->seq == seq)
-            session->running[lane]->cancelled = true;
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        if (session->running[worker] && session->running[worker]->seq == seq)
+            session->running[worker]->cancelled = true;
     pthread_mutex_unlock(&session->lock);
 }

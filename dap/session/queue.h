@@ -1,0 +1,25 @@
+/*
+ * Requests that wait, in the order they came, and the workers that handle them: nearly everything
+ * goes to the first; the second is for what must not wait for that.
+ */
+#ifndef PRB_DAP_QUEUE_H
+#define PRB_DAP_QUEUE_H
+
+#include "dap/session/session.h"
+
+/* The workers' threads; each takes the session and returns when it leaves. */
+extern void *(*const prb_dap_queue_workers[PRB_DAP_WORKERS])(void *session);
+
+void prb_dap_pending_free(struct prb_dap_pending *pending);
+/* Whether one more of cost bytes would be too many (PRB_DAP_PENDING_MAX, PRB_DAP_PENDING_COST). */
+bool prb_dap_queue_is_crowded(struct prb_dap_session *session, size_t cost);
+/* Whether one waits or is handled; with the lock. */
+bool prb_dap_queue_is_busy(const struct prb_dap_session *session);
+/* To the end of the queue; takes pending.  One that ends the session cancels all before it. */
+void prb_dap_queue_add(struct prb_dap_session *session, struct prb_dap_pending *pending);
+/* The request of this number, if it waits or runs. */
+void prb_dap_queue_cancel(struct prb_dap_session *session, json_int_t seq);
+/* What runs is not needed any more; what waits is answered as cancelled when its turn comes. */
+void prb_dap_queue_cancel_all(struct prb_dap_session *session);
+
+#endif

@@ -1,0 +1,29 @@
+/* Which thread a frame or a value belongs to, so that what looks at it runs on that thread. */
+#ifndef PRB_DAP_THREAD_MAP_H
+#define PRB_DAP_THREAD_MAP_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define PRB_DAP_THREAD_MAP_MAX (1u << 20) /* as many are remembered in one stop */
+
+enum prb_dap_handle { PRB_DAP_FRAME, PRB_DAP_VALUE };
+
+struct prb_dap_thread_map {
+    struct {
+        json_int_t key; /* 0: free */
+        pid_t thread;
+    } *slots;
+    size_t count, cap;
+};
+
+/* Numbers of frames and of values (variablesReference) are apart. */
+void prb_dap_thread_map_add(struct prb_dap_thread_map *map, enum prb_dap_handle kind, json_int_t id,
+                            pid_t thread);
+/* 0: not known. */
+pid_t prb_dap_thread_map_find(const struct prb_dap_thread_map *map, enum prb_dap_handle kind,
+                              json_int_t id);
+void prb_dap_thread_map_clear(struct prb_dap_thread_map *map);
+
+#endif
