@@ -35,3 +35,10 @@ vsix-clean:
 	rm -rf vsix.dir $(VSIX)
 clean-local: vsix-clean
 .PHONY: vsix vsix-clean
+
+# The pictures in README.md.  terminal.svg is made here; vscode.png is the test's extension-tensor-dark.png, with fewer colours.
+EXTRA_DIST += %D%/pictures/terminal.py %D%/pictures/terminal.svg %D%/pictures/vscode.png
+.PHONY: pictures
+pictures: all
+	$(AM_V_GEN)PROBING='$(abs_top_builddir)/.libs/probing' PYTHON='$(abs_top_builddir)/venv/bin/python' \
+		$(PYTHON) $(srcdir)/%D%/pictures/terminal.py $(srcdir)/%D%/pictures/terminal.svg

@@ -83,8 +83,8 @@ def test_needs_no_network(package):
 
 
 def test_arguments(about):
-    """VS Code underlines what the extension does not name: all that README does."""
-    with open(os.path.join(SRCDIR, "README.md"), encoding="utf-8") as text:
+    """VS Code underlines what the extension does not name: all that dap/README.md does."""
+    with open(os.path.join(SRCDIR, "dap", "README.md"), encoding="utf-8") as text:
         section = text.read().partition("**What attach takes**")[2]
     rows, launch = section.partition("`launch` takes")[::2]
     known = about["contributes"]["debuggers"][0]["configurationAttributes"]
