@@ -56,7 +56,7 @@ static bool call_back(const struct prb_debug_place *place)
     return result;
 }
 
-bool prb_debug_is_inside(void) { return inside; }
+bool prb_py_is_inside(void) { return inside; }
 
 bool prb_debug_happened(const struct prb_debug_place *place)
 {

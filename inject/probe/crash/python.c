@@ -121,14 +121,14 @@ static int in_main_thread(void *space)
     if (!prb_crash_is_on())
         return 0;
     prb_crash_stack();
-    prb_debug_inside(1);
+    prb_py_inside(1);
     struct prb_py *function = py->PyDict_GetItemString(mine, "crash_threads");
     PRB_AUTO(prb_py)
     struct prb_py *done = function ? py->PyObject_CallObject(function, NULL) : NULL;
     if (!done)
         py->PyErr_Clear(); /* what threading imports may be half imported itself just now */
     __atomic_store_n(&threads_hooked, done ? 1 : -1, __ATOMIC_RELEASE);
-    prb_debug_inside(-1);
+    prb_py_inside(-1);
     return 0;
 }
 

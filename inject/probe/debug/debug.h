@@ -50,9 +50,6 @@ bool prb_debug_wanted(enum prb_debug_event event, const struct prb_py *code, boo
 /* What a mechanism calls.  May park; may leave an exception set (a goto, an interruption): then
  * false, and the mechanism lets it pass to the program. */
 bool prb_debug_happened(const struct prb_debug_place *place);
-/* Whether this thread runs our own code (a job's, or a call of a parked thread's), of which no
- * event is wanted. */
-bool prb_debug_is_inside(void);
 
 /* ---- a mechanism: all functions with the GIL, on a job's thread or a parked one ---- */
 

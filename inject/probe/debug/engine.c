@@ -332,6 +332,6 @@ struct prb_py *prb_debug_engine(const struct prb_py_api *py)
     ok = ok &&
          add(py, engine, "mechanism", text(py, session.mechanism ? session.mechanism->name : "")) &&
          add(py, engine, "without", text(py, session.without)) &&
-         py->PyDict_SetItemString(engine, "Interrupted", prb_debug_interruption(py)) == 0;
+         py->PyDict_SetItemString(engine, "Interrupted", prb_py_interruption(py)) == 0;
     return ok ? PRB_STEAL(engine) : NULL;
 }

@@ -142,7 +142,7 @@ void prb_debug_interrupt(const struct prb_py_api *py)
     for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
         if (parked->asked) {
             parked->interrupted = true;
-            py->PyThreadState_SetAsyncExc(parked->ident, prb_debug_interruption(py));
+            py->PyThreadState_SetAsyncExc(parked->ident, prb_py_interruption(py));
         }
     pthread_mutex_unlock(&session.lock);
 }

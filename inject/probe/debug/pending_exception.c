@@ -93,17 +93,6 @@ static struct prb_py *handlers_entry(const struct prb_py_api *py, struct prb_py 
 
 /* ---- whose an exception is ---- */
 
-struct prb_py *prb_debug_interruption(const struct prb_py_api *py)
-{
-    static struct prb_py *made; /* for ever; with the GIL */
-    if (!made)
-        made = py->PyErr_NewException("probing.Interrupted", *py->keyboard_interrupt, NULL);
-    if (made)
-        return made;
-    py->PyErr_Clear();
-    return *py->keyboard_interrupt;
-}
-
 static bool is_exception(const struct prb_py_api *py, struct prb_py *value)
 {
     return py->PyErr_GivenExceptionMatches(value, *py->exception);
@@ -114,7 +103,7 @@ static bool is_theirs(const struct prb_py_api *py, struct prb_py *value, struct 
                       bool escaped, struct prb_py **entry_out)
 {
     *entry_out = NULL;
-    if (!value || py->PyErr_GivenExceptionMatches(value, prb_debug_interruption(py)))
+    if (!value || py->PyErr_GivenExceptionMatches(value, prb_py_interruption(py)))
         return false;
     *entry_out = handlers_entry(py, trace);
     return *entry_out || py->PyErr_GivenExceptionMatches(value, *py->keyboard_interrupt) ||

@@ -11,6 +11,7 @@
 #include "inject/probe/libc.h"
 #include "inject/probe/python/bytecode.h"
 #include "inject/probe/python/sources.h"
+#include "inject/probe/python/switch_interval.h"
 #include "inject/probe/server/request.h"
 
 struct prb_debug_session prb_debug_session = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -21,25 +22,6 @@ static const struct prb_debug_mechanism *const mechanisms[] = {
 #include "inject/probe/debug/mechanisms.def"
 #undef MECHANISM
 };
-
-/* ---- threads of ours ---- */
-
-static pthread_key_t inside_key;
-static pthread_once_t inside_once = PTHREAD_ONCE_INIT;
-static void make_key(void) { pthread_key_create(&inside_key, NULL); }
-
-void prb_debug_inside(int change)
-{
-    pthread_once(&inside_once, make_key);
-    intptr_t depth = (intptr_t)pthread_getspecific(inside_key);
-    pthread_setspecific(inside_key, (void *)(depth + change));
-}
-
-bool prb_debug_is_inside(void)
-{
-    pthread_once(&inside_once, make_key);
-    return pthread_getspecific(inside_key) != NULL;
-}
 
 /* ---- calls of the agent ---- */
 
@@ -193,13 +175,13 @@ bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err)
     if (session.loading)
         return prb_fail(err, PRB_BUSY, "the debug session is just beginning");
     session.loading = true;
-    prb_debug_inside(1);
+    prb_py_inside(1);
     drop_stale(py);
-    prb_debug_find_interval(py);
+    prb_switch_interval_find(py);
     bool ok = load(py, err);
     if (!ok)
         take_hooks_out(py);
-    prb_debug_inside(-1);
+    prb_py_inside(-1);
     session.loading = false;
     if (session.state == PRB_DEBUG_OPEN)
         return ok;
@@ -227,11 +209,11 @@ bool prb_debug_take_out(struct prb_python_job *job, const struct prb_py_api *py,
     if (session.state != PRB_DEBUG_ENDING || session.loading || session.leaving)
         return true;
     session.leaving = true;
-    prb_debug_inside(1);
+    prb_py_inside(1);
     prb_debug_interrupt(py);
     take_hooks_out(py);
     drop_agent(py);
-    prb_debug_inside(-1);
+    prb_py_inside(-1);
     pthread_mutex_lock(&session.lock);
     session.state = PRB_DEBUG_NONE;
     struct prb_request *request = PRB_STEAL(session.request);
@@ -262,7 +244,6 @@ void prb_debug_forked(void)
         parked->resume = true;
     pthread_mutex_init(&session.lock, NULL);
     prb_bytecode_forked();
-    prb_debug_hurry_forked();
     if (session.mechanism && session.mechanism->forked)
         session.mechanism->forked();
     session.stale = session.mechanism != NULL;
@@ -346,7 +327,7 @@ static bool look(const struct prb_py_api *py, const struct prb_debug_place *plac
 {
     struct prb_py *type, *value, *trace;
     py->PyErr_Fetch(&type, &value, &trace);
-    prb_debug_inside(1);
+    prb_py_inside(1);
     /* Now, and not in the midst of our code; those that only park run none. */
     bool ok = !wanted || py->PyErr_CheckSignals() == 0;
     struct prb_debug_parked *parked = ok ? prb_debug_enter(py, place, ident) : NULL;
@@ -354,7 +335,7 @@ static bool look(const struct prb_py_api *py, const struct prb_debug_place *plac
         struct prb_py *reason = wanted ? ask(py, place, parked) : NULL;
         ok = prb_debug_stay(py, parked, reason, is_gated(place->event, ident));
     }
-    prb_debug_inside(-1);
+    prb_py_inside(-1);
     if (ok) {
         py->PyErr_Restore(type, value, trace);
         return true;
@@ -375,7 +356,7 @@ bool prb_debug_wanted(enum prb_debug_event event, const struct prb_py *code, boo
         drop_stale(py);
         return false;
     }
-    if (prb_debug_is_inside())
+    if (prb_py_is_inside())
         return false;
     unsigned long ident = py->PyThread_get_thread_ident();
     return is_asked(event, code, planted, ident) || is_gated(event, ident);
@@ -392,6 +373,6 @@ bool prb_debug_happened(const struct prb_debug_place *place)
 
 bool prb_debug_found(const struct prb_py_api *py, const struct prb_debug_place *place)
 {
-    return session.state != PRB_DEBUG_OPEN || prb_debug_is_inside() ||
+    return session.state != PRB_DEBUG_OPEN || prb_py_is_inside() ||
            look(py, place, py->PyThread_get_thread_ident(), true);
 }

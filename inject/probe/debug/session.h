@@ -68,8 +68,6 @@ extern struct prb_debug_session prb_debug_session;
 
 /* ---- session.c ---- */
 
-/* This thread runs something of ours (1), or no more (-1): no hook looks at it. */
-void prb_debug_inside(int change);
 /* The session's Python, loaded when first needed.  With the GIL. */
 bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err);
 /* A session of which the end has begun: hooks out, references dropped, DEBUG answered.  With the
@@ -116,8 +114,6 @@ struct prb_debug_parked *prb_debug_here(const struct prb_py_api *py);
 
 /* ---- pending_exception.c ---- */
 
-/* The class of our own interruptions (borrowed): a KeyboardInterrupt of ours, not the user's. */
-struct prb_py *prb_debug_interruption(const struct prb_py_api *py);
 /* Keep the exception that is set, when it is the program's; else it stays set, and false. escaped:
  * it came out of all our code. */
 bool prb_debug_owe(const struct prb_py_api *py, struct prb_debug_parked *parked, bool escaped);
@@ -132,16 +128,6 @@ void prb_debug_withdraw(const struct prb_py_api *py, struct prb_debug_parked *pa
 bool prb_debug_pay(const struct prb_py_api *py, struct prb_debug_parked *parked);
 /* The exception that is set came while another one was on its way. */
 void prb_debug_chain(const struct prb_py_api *py, struct prb_py *context);
-
-/* ---- ../python/switch_interval.c ---- */
-
-/* Look for the switch interval, once in a process.  With the GIL. */
-void prb_debug_find_interval(const struct prb_py_api *py);
-/* Whether it was found. */
-bool prb_debug_can_hurry(void);
-/* A thread begins to wait for the GIL, and has it (or gives up): short for all while one does. */
-void prb_debug_hurry(bool on);
-void prb_debug_hurry_forked(void);
 
 /* ---- request.c ---- */
 

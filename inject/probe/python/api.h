@@ -123,4 +123,12 @@ PRB_DEFINE_AUTO_PTR(prb_py, struct prb_py, prb_py_drop)
 /* In a child after fork(2). */
 void prb_py_forked(void);
 
+/* ---- what is ours (inside.c) ---- */
+
+/* This thread begins to run code of ours (1), or ends it (-1): hooks leave it alone meanwhile. */
+void prb_py_inside(int change);
+bool prb_py_is_inside(void);
+/* The class of our own interruptions (borrowed): a KeyboardInterrupt of ours, not the user's. */
+struct prb_py *prb_py_interruption(const struct prb_py_api *py);
+
 #endif

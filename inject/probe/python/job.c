@@ -10,6 +10,7 @@
 
 #include "inject/probe/debug/session.h"
 #include "inject/probe/python/job.h"
+#include "inject/probe/python/switch_interval.h"
 
 #define GIL_MS 1000
 #define CLOSE_MS 100u /* that the interpreter's end waits for running code */
@@ -158,24 +159,24 @@ static bool begin(struct prb_python_job *job)
     return wanted;
 }
 
-/* With the lock: whether all hurry to let it have the GIL. */
-static void hurry(struct prb_python_job *job, bool on)
+/* With the lock: whether the others let it have the GIL soon. */
+static void shorten(struct prb_python_job *job, bool on)
 {
-    if (job->hurried != on)
-        prb_debug_hurry(on);
-    job->hurried = on;
+    if (job->urgent != on)
+        prb_switch_interval_shorten(on);
+    job->urgent = on;
 }
 
-static void set_hurried(struct prb_python_job *job, bool on)
+static void set_urgent(struct prb_python_job *job, bool on)
 {
     pthread_mutex_lock(&job->lock);
-    hurry(job, on && !job->abandoned);
+    shorten(job, on && !job->abandoned);
     pthread_mutex_unlock(&job->lock);
 }
 
 void prb_job_leave_behind(struct prb_python_job *job)
 {
-    hurry(job, false);
+    shorten(job, false);
     job->abandoned = true;
     pthread_cond_broadcast(&job->changed);
 }
@@ -187,9 +188,9 @@ void prb_job_work(struct prb_python_job *job)
     if (py && !prb_py_finalizing(py) && !prb_py_make_gil(py, &job->failure)) {
         job->failed = true;
     } else if (py && !prb_py_finalizing(py)) {
-        set_hurried(job, job->request.kind == PRB_PYTHON_DEBUG);
+        set_urgent(job, job->request.kind == PRB_PYTHON_DEBUG);
         int state = py->PyGILState_Ensure();
-        set_hurried(job, false);
+        set_urgent(job, false);
         prb_py_got(py);
         if (begin(job))
             prb_job_call(job, py);
@@ -205,7 +206,7 @@ void prb_job_work(struct prb_python_job *job)
 static void *work(void *argument)
 {
     pthread_setname_np(pthread_self(), "probing eval");
-    prb_debug_inside(1);
+    prb_py_inside(1);
     prb_job_work(argument);
     return NULL;
 }
@@ -358,5 +359,6 @@ void prb_python_forked(void)
     jobs.closing = false;
     prb_py_forked();
     prb_job_call_forked();
+    prb_switch_interval_forked();
     prb_debug_forked();
 }

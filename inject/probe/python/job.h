@@ -37,7 +37,7 @@ struct prb_python_job {
     bool abandoned; /* answered with left: what it still does is for nobody */
     struct prb_error left;
     bool interruptible;
-    bool hurried;        /* prb_debug_hurry() is on for it */
+    bool urgent;         /* the switch interval is short for it */
     unsigned long ident; /* Python's, of the thread that runs it */
     uint64_t started;    /* ns, when it got the GIL */
     char where[256];     /* it stands there although it was interrupted */

@@ -2,7 +2,7 @@
 # NAME.py goes into the library as bytes, NAME.inc.
 probe_python_parts = %D%/agent %D%/streams %D%/show %D%/frames %D%/statements %D%/complete %D%/crash
 probe_python_sources = %D%/python.h %D%/api.c %D%/api.h %D%/call.c %D%/run.c %D%/job.c %D%/job.h %D%/output.c %D%/detach.c \
-	%D%/switch_interval.c %D%/watch.c %D%/request.c %D%/sources.c %D%/sources.h %D%/bytecode.c %D%/bytecode.h \
+	%D%/switch_interval.c %D%/switch_interval.h %D%/inside.c %D%/watch.c %D%/request.c %D%/sources.c %D%/sources.h %D%/bytecode.c %D%/bytecode.h \
 	inject/probe/bytecode_form.c inject/probe/bytecode_form.h
 
 probe_python_bytes = $(probe_python_parts:=.inc)

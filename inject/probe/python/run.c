@@ -5,10 +5,10 @@
  */
 #include <string.h>
 
-#include "inject/probe/debug/session.h"
 #include "inject/probe/python/bytecode.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/python/sources.h"
+#include "inject/probe/python/switch_interval.h"
 
 #define SLICE_NS 250000u /* of the GIL for us */
 #define BREATH_NS 50000u /* for another thread to get it */
@@ -64,8 +64,8 @@ static uint64_t others_ran(void)
 static uint64_t breath(uint64_t held, uint64_t spent, bool busy)
 {
     if (spent > BREATHS_NS)
-        return prb_debug_can_hurry() ? BREATH_NS : 0;
-    uint64_t fair = busy && prb_debug_can_hurry() ? held * SHARE : BREATH_NS;
+        return prb_switch_interval_known() ? BREATH_NS : 0;
+    uint64_t fair = busy && prb_switch_interval_known() ? held * SHARE : BREATH_NS;
     return fair < BREATH_MAX_NS ? fair : BREATH_MAX_NS;
 }
 
@@ -88,9 +88,9 @@ void prb_py_breathe(const struct prb_py_api *py)
     ran = others_ran();
     void *saved = py->PyEval_SaveThread();
     nanosleep(&pause, NULL);
-    prb_debug_hurry(true);
+    prb_switch_interval_shorten(true);
     py->PyEval_RestoreThread(saved);
-    prb_debug_hurry(false);
+    prb_switch_interval_shorten(false);
     prb_py_got(py);
     uint64_t now = others_ran();
     busy = (now - ran) * BUSY > holder.since - began;

@@ -1,17 +1,20 @@
 /*
- * How soon a job of the debugger gets the GIL.  A thread that computes gives it up only after
- * another one has waited for the switch interval (5 ms), and of those that wait any may be next: in
- * a program of many such threads a pause would wait for them all.  While a job waits, the interval
- * is short.
+ * How soon a job gets the GIL.  A thread that computes gives it up only after another one has waited
+ * for the switch interval (5 ms), and any of those that wait may be next: in a program of many such
+ * threads a pause would wait for them all.  While an urgent job waits, the interval is short.
  *
- * It is a word of the interpreter's data that every waiting thread reads anew (take_gil() in
- * Python/ceval_gil.*), found by what sys.setswitchinterval() changes; where it is not found for
- * sure, nothing is done.
+ * The interval is a word of the interpreter's data that every waiting thread reads again
+ * (take_gil() in Python/ceval_gil.*).  It is found by its value, and by what
+ * sys.setswitchinterval() changes; where it is not found for sure, nothing is done.
  */
-#include "inject/probe/debug/session.h"
+#include "inject/probe/python/switch_interval.h"
 
 #include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
+
+#include "inject/probe/python/job.h"
 
 #define SHORT_US 100u
 #define CHANGE_US 3u /* for the search */
@@ -25,7 +28,7 @@ static struct {
     _Atomic(interval_word *) word;
     unsigned count;
     unsigned long usual; /* 0: the word is as it was */
-} hurry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} interval = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the word ---- */
 
@@ -106,12 +109,12 @@ static interval_word *changed(const struct prb_py_api *py, const struct search *
     return count == 1 ? found : NULL;
 }
 
-void prb_debug_find_interval(const struct prb_py_api *py)
+void prb_switch_interval_find(const struct prb_py_api *py)
 {
     double seconds;
-    if (hurry.looked)
+    if (interval.looked)
         return;
-    hurry.looked = true;
+    interval.looked = true;
     if (get_seconds(py, &seconds)) {
         struct search search = {.inside = (uintptr_t)py->Py_IsInitialized,
                                 .value = (unsigned long)(seconds * 1e6 + 0.5)};
@@ -120,43 +123,43 @@ void prb_debug_find_interval(const struct prb_py_api *py)
         py->PyEval_RestoreThread(saved);
         prb_py_got(py);
         if (search.count && search.count <= CANDIDATES_MAX)
-            hurry.word = changed(py, &search, seconds);
+            interval.word = changed(py, &search, seconds);
     }
     py->PyErr_Clear();
 }
 
 /* ---- its use ---- */
 
-bool prb_debug_can_hurry(void) { return hurry.word != NULL; }
+bool prb_switch_interval_known(void) { return interval.word != NULL; }
 
-void prb_debug_hurry(bool on)
+void prb_switch_interval_shorten(bool on)
 {
-    interval_word *word = hurry.word;
+    interval_word *word = interval.word;
     if (!word)
         return;
-    pthread_mutex_lock(&hurry.lock);
-    bool first = on && hurry.count++ == 0;
-    bool last = !on && hurry.count && --hurry.count == 0;
+    pthread_mutex_lock(&interval.lock);
+    bool first = on && interval.count++ == 0;
+    bool last = !on && interval.count && --interval.count == 0;
     unsigned long now = atomic_load(word);
     if (first && now > SHORT_US) {
-        hurry.usual = now;
+        interval.usual = now;
         atomic_store(word, SHORT_US);
     }
-    if (last && hurry.usual) {
+    if (last && interval.usual) {
         unsigned long ours = SHORT_US; /* the program may have set another one meanwhile */
-        atomic_compare_exchange_strong(word, &ours, hurry.usual);
-        hurry.usual = 0;
+        atomic_compare_exchange_strong(word, &ours, interval.usual);
+        interval.usual = 0;
     }
-    pthread_mutex_unlock(&hurry.lock);
+    pthread_mutex_unlock(&interval.lock);
 }
 
-void prb_debug_hurry_forked(void)
+void prb_switch_interval_forked(void)
 {
-    pthread_mutex_init(&hurry.lock, NULL);
-    interval_word *word = hurry.word;
+    pthread_mutex_init(&interval.lock, NULL);
+    interval_word *word = interval.word;
     unsigned long ours = SHORT_US;
-    if (word && hurry.usual)
-        atomic_compare_exchange_strong(word, &ours, hurry.usual);
-    hurry.count = 0;
-    hurry.usual = 0;
+    if (word && interval.usual)
+        atomic_compare_exchange_strong(word, &ours, interval.usual);
+    interval.count = 0;
+    interval.usual = 0;
 }

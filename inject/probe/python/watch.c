@@ -15,7 +15,7 @@ static void interrupt_once(struct prb_python_job *job, const struct prb_py_api *
     bool running = job->phase == PRB_JOB_RUNNING;
     if (job->interruptible)
         py->PyThreadState_SetAsyncExc(job->ident, job->request.kind == PRB_PYTHON_DEBUG
-                                                      ? prb_debug_interruption(py)
+                                                      ? prb_py_interruption(py)
                                                       : *py->keyboard_interrupt);
     pthread_mutex_unlock(&job->lock);
     if (again && running)
@@ -72,7 +72,7 @@ void prb_py_withdraw(const struct prb_py_api *py, unsigned long ident)
     PRB_AUTO(prb_py)
     struct prb_py *code = py->Py_CompileString(LOOP, "<probing>", PRB_PY_FILE_INPUT);
     PRB_AUTO(prb_py) struct prb_py *space = code ? py->PyDict_New() : NULL;
-    struct prb_py *ours = prb_debug_interruption(py);
+    struct prb_py *ours = prb_py_interruption(py);
     py->PyThreadState_SetAsyncExc(ident, space ? ours : NULL);
     bool over = !space;
     for (int i = 0; i < WITHDRAWALS_MAX && !over; i++) {

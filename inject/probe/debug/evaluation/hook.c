@@ -202,7 +202,7 @@ int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
     prb_evaluation_hook_again();
     if (what == PRB_TRACE_LINE || what == PRB_TRACE_CALL)
         forget_raised(thread);
-    bool ok = prb_debug_is_inside() || tellers[what](&of, value);
+    bool ok = prb_py_is_inside() || tellers[what](&of, value);
     /* A change that our own code made gave its frames' thread what those want: nothing. */
     bool ends = what == PRB_TRACE_RETURN && !prb_evaluation_caller(of.inner);
     if (!prb_evaluation_traces(thread) && !ends)
@@ -219,7 +219,7 @@ static void tell_unwind(char *thread, char *frame)
     of.place.frame = prb_evaluation_outer(frame);
     of.place.code = prb_evaluation_frame_code(frame);
     if (!of.place.frame || !prb_evaluation.on || !(wanted(frame) & PRB_DEBUG_UNWIND) ||
-        prb_evaluation_tracing(thread) || prb_debug_is_inside())
+        prb_evaluation_tracing(thread) || prb_py_is_inside())
         return;
     struct prb_py *type = NULL, *value = NULL, *traceback = NULL;
     prb_evaluation.py->PyErr_Fetch(&type, &value, &traceback);
@@ -242,7 +242,7 @@ static void tell_unwind(char *thread, char *frame)
 static __attribute__((noinline)) struct prb_py *run_watched(bool with_thread, char *thread,
                                                             char *frame, int throw)
 {
-    if (prb_debug_is_inside()) {
+    if (prb_py_is_inside()) {
         /* A parked thread is in our trace function already, which keeps all others off. */
         if (!prb_evaluation_tracing(thread))
             prb_evaluation_set(thread, 0);

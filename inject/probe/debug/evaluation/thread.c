@@ -232,7 +232,7 @@ void prb_evaluation_set(char *thread, unsigned events)
 
 static bool is_ours(const char *thread)
 {
-    return thread == prb_evaluation.this_thread() && prb_debug_is_inside() &&
+    return thread == prb_evaluation.this_thread() && prb_py_is_inside() &&
            !prb_evaluation_tracing(thread);
 }
 

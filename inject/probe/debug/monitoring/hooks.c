@@ -57,7 +57,7 @@ static struct prb_py *on_new(struct prb_py *self, struct prb_py **args, ptrdiff_
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py || count < 2)
         return NULL;
-    bool ours = prb_debug_is_inside(); /* then it is told when the program runs it */
+    bool ours = prb_py_is_inside(); /* then it is told when the program runs it */
     struct prb_debug_place place = {.event = PRB_DEBUG_CALL, .code = args[0], .planted = true};
     struct prb_py *told = happened(py, &place, py->none);
     if (!told || ours || !prb_monitoring.disable)
