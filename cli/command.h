@@ -126,9 +126,8 @@ PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 /* Backtrace's work with the given options (look/backtrace.c); debug --dump is the same. */
 bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *options,
                    struct prb_error *err);
-/* Run SQL and print the rows in a format of "table json jsonl csv" (look/query.c). */
+/* Run SQL and print the rows in one of PRB_ROW_FORMATS (look/query.c). */
 bool prb_query_print(const struct prb_run *run, const char *sql, const char *format, bool reveal,
                      struct prb_error *err);
-#define PRB_QUERY_FORMATS "table json jsonl csv"
 
 #endif

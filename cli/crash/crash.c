@@ -6,6 +6,7 @@
 
 #include "cli/crash/crash.h"
 #include "cli/print/out.h"
+#include "format/format.h"
 
 #define PIPE 3 /* of the process that crashes: inject/probe/crash/write.c */
 #define WRITTEN 'w'
@@ -101,7 +102,7 @@ static bool show(const struct prb_run *run, struct prb_error *err)
 
 static bool export(const struct prb_run *run, struct prb_error *err)
 {
-    return print_one(run, prb_crash_export, err);
+    return print_one(run, prb_crash_json, err);
 }
 
 /* ---- writing one: by the probe of a process that crashes, in its child ---- */

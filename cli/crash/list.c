@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "cli/crash/crash.h"
-#include "cli/print/grid.h"
+#include "cli/print/out.h"
 
 #define FILES_MAX 10000
 #define RANKS_SHOWN 6
@@ -186,6 +186,6 @@ bool prb_crash_list(const struct prb_crash_files *files, bool all, struct prb_er
             return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     if (!grid)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    prb_grid_print(grid, stdout, prb_out_columns());
+    prb_grid_print(grid, stdout, prb_out_columns(), prb_out_is_colored());
     return true;
 }

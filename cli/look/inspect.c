@@ -2,12 +2,13 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "format/format.h"
 
 enum { FORMAT };
 
 static const struct prb_option options[] = {
     [FORMAT] = {'f', "format", "FORMAT", "table (the default), json, jsonl or csv",
-                PRB_QUERY_FORMATS},
+                PRB_ROW_FORMATS},
     {0},
 };
 

@@ -1,13 +1,11 @@
 /* probing list: the Python processes of this machine, flat, as a tree, or as JSON. */
-#include <inttypes.h>
-#include <jansson.h>
 #include <pwd.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli/command.h"
-#include "cli/print/grid.h"
 #include "cli/print/out.h"
+#include "format/format.h"
 #include "inject/control.h"
 
 #define DEPTH_MAX 64 /* of the tree as drawn */
@@ -185,43 +183,8 @@ static bool print_text(const struct prb_run *run, const struct prb_process_list 
     PRB_AUTO(prb_grid) struct prb_grid *grid = view.grid = new_grid(&view);
     if (!shown || !grid || !fill(&view, run->options[TREE].count))
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    prb_grid_print(grid, stdout, prb_out_columns());
+    prb_grid_print(grid, stdout, prb_out_columns(), prb_out_is_colored());
     return true;
-}
-
-static void print_key(const char *key, const char *text)
-{
-    printf(", \"%s\": ", key);
-    prb_out_json_text(stdout, text, text ? strlen(text) : 0);
-}
-
-static void print_number(const char *key, int number)
-{
-    if (number < 0)
-        printf(", \"%s\": null", key);
-    else
-        printf(", \"%s\": %d", key, number);
-}
-
-static void print_json(const struct prb_process_list *list)
-{
-    fputc('[', stdout);
-    for (size_t i = 0; i < list->count; i++) {
-        const struct prb_process *one = &list->items[i];
-        printf("%s{\"pid\": %d, \"ppid\": %d, \"uid\": %u", i ? ",\n " : "", (int)one->pid,
-               (int)one->ppid, (unsigned)one->uid);
-        print_key("name", one->name);
-        print_key("command", one->command);
-        print_key("python", one->python);
-        print_key("executable", one->executable);
-        printf(", \"started\": %.2f, \"cpu\": %.2f, \"rss\": %" PRId64 ", \"threads\": %d",
-               one->started, one->cpu, one->rss, one->threads);
-        print_number("rank", one->rank);
-        print_number("local_rank", one->local_rank);
-        print_number("world_size", one->world_size);
-        printf(", \"has_probe\": %s}", prb_control_seen(one->pid) ? "true" : "false");
-    }
-    fputs("]\n", stdout);
 }
 
 static bool run_list(const struct prb_run *run, struct prb_error *err)
@@ -231,7 +194,7 @@ static bool run_list(const struct prb_run *run, struct prb_error *err)
         return false;
     if (!run->options[JSON].count)
         return print_text(run, list, err);
-    print_json(list);
+    prb_process_list_json(list, prb_control_seen, stdout);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "format/format.h"
 
 #define NAME_MAX_ 128
 
@@ -9,7 +10,7 @@ enum { FORMAT };
 
 static const struct prb_option options[] = {
     [FORMAT] = {'f', "format", "FORMAT", "table (the default), json, jsonl or csv",
-                PRB_QUERY_FORMATS},
+                PRB_ROW_FORMATS},
     {0},
 };
 

@@ -1,2 +1,2 @@
-# How what is found is printed: colour, escapes, JSON, columns.
-probing_SOURCES += %D%/grid.c %D%/grid.h %D%/out.c %D%/out.h
+# How what is found is printed: colours, widths, messages.
+probing_SOURCES += %D%/out.c %D%/out.h

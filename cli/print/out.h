@@ -1,15 +1,15 @@
 /*
- * What every command prints with: text that cannot harm a terminal, colours, widths, JSON values.
- *
- * The target's strings are hostile.  prb_out_text is the only way they reach text output: control
- * characters, escape sequences, direction marks and broken UTF-8 come out escaped, one line each.
+ * What every command prints with: colours, widths and messages here; text that cannot harm a
+ * terminal, columns, JSON and rows in format/format.h.
  */
 #ifndef PRB_CLI_OUT_H
 #define PRB_CLI_OUT_H
 
-#include <stdio.h>
+#include "base/cleanup.h"
+#include "format/format.h"
 
-#include "probing.h"
+PRB_DEFINE_AUTO_PTR(prb_grid, struct prb_grid, prb_grid_free)
+PRB_DEFINE_AUTO_PTR(prb_row_writer, struct prb_row_writer, prb_row_writer_free)
 
 enum prb_style {
     PRB_STYLE_PLAIN,
@@ -23,6 +23,7 @@ enum prb_style {
 
 /* when: "auto" (a terminal, and NO_COLOR unset), "always" or "never". */
 void prb_out_color(const char *when);
+bool prb_out_is_colored(void);
 /* From here on this style, until PLAIN. */
 void prb_out_style(FILE *out, enum prb_style style);
 
@@ -30,10 +31,6 @@ void prb_out_style(FILE *out, enum prb_style style);
 unsigned prb_out_columns(void);
 unsigned prb_out_lines(void);
 
-void prb_out_text(FILE *out, const char *text);
-/* The same for length bytes, which may hold NULs, cut to so many columns (0: not), the cut shown by
- * "…". */
-void prb_out_cut(FILE *out, const char *text, size_t length, unsigned columns);
 /* Text that comes in pieces, lines and tabs kept: to a terminal harmless, to anything else as it
  * is. */
 struct prb_out_stream {
@@ -44,18 +41,7 @@ struct prb_out_stream {
 /* At once, past the buffer; false when the file does not take it. */
 bool prb_out_stream(struct prb_out_stream *stream, const char *text, size_t length);
 void prb_out_stream_end(struct prb_out_stream *stream);
-/* Columns that prb_out_text would take. */
-unsigned prb_out_width(const char *text, size_t length);
 void prb_out_pad(FILE *out, unsigned columns);
-
-/* JSON text as it is, but for characters that could harm a terminal: they can stand in strings
- * only, and get escaped. */
-void prb_out_json(FILE *out, const char *json, size_t length);
-/* A JSON string; broken UTF-8 becomes U+FFFD.  NULL text is null. */
-void prb_out_json_text(FILE *out, const char *text, size_t length);
-/* The shortest decimal that reads back as the same number, always with a point or exponent; false
- * when not finite. */
-bool prb_out_real(FILE *out, double value);
 
 /* "probing: " error, its remedy below; on standard error. */
 void prb_out_error(const struct prb_error *err);

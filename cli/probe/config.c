@@ -1,7 +1,6 @@
 /* probing config: the settings of a target's probe, one by one or all. */
 #include <string.h>
 
-#include "cli/print/grid.h"
 #include "cli/print/out.h"
 #include "cli/probe/config_command.h"
 
@@ -39,7 +38,7 @@ static bool print_table(const struct prb_strings *list, struct prb_error *err)
     }
     if (!grid || !ok)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    prb_grid_print(grid, stdout, prb_out_columns());
+    prb_grid_print(grid, stdout, prb_out_columns(), prb_out_is_colored());
     return true;
 }
 

@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli/print/grid.h"
 #include "cli/print/out.h"
 #include "cli/probe/config_command.h"
 #include "cli/repl/repl.h"
@@ -126,7 +125,7 @@ static bool list_threads(struct prb_repl *repl, struct prb_error *err)
                             stacks->threads[i].thread_id == repl->place.thread);
     if (!ok)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    prb_grid_print(grid, stdout, prb_out_columns());
+    prb_grid_print(grid, stdout, prb_out_columns(), prb_out_is_colored());
     return true;
 }
 

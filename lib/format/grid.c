@@ -1,8 +1,13 @@
-/* Aligned columns: see grid.h.  Everything is kept until print, for widths are known only then. */
-#include "cli/print/grid.h"
-
+/* Aligned columns (format.h).  All cells are saved until they are printed: only then are the widths
+ * known. */
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "format/grid.h"
+
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
 
 #define GAP 2
 #define CELL_MIN 8   /* no column is cut below this */
@@ -57,6 +62,8 @@ struct prb_grid *prb_grid_new(const char *const *names, size_t columns)
 
 void prb_grid_free(struct prb_grid *grid)
 {
+    if (!grid)
+        return;
     for (size_t i = 0; i < grid->count; i++)
         free(grid->cells[i].text);
     free(grid->cells);
@@ -148,14 +155,14 @@ static void print_cell(const struct cell *cell, FILE *out, struct place *place, 
     if (start < least)
         start = least;
     if (used) {
-        prb_out_pad(out, (unsigned)(start - place->at));
+        fprintf(out, "%*s", (int)(start - place->at), "");
         prb_out_cut(out, cell->text, cell->length, cut ? width : 0);
         place->at = start + used;
     }
     place->next += width + GAP;
 }
 
-void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal)
+void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal, bool color)
 {
     PRB_AUTO_FREE unsigned *widths = calloc(grid->columns, sizeof *widths);
     PRB_AUTO_FREE bool *right = calloc(grid->columns, sizeof *right);
@@ -174,11 +181,11 @@ void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal)
     for (size_t i = 0; i < grid->count; i++) {
         size_t column = i % grid->columns;
         bool header = i < grid->columns;
-        if (header)
-            prb_out_style(out, PRB_STYLE_TITLE);
+        if (header && color)
+            fputs(BOLD, out);
         print_cell(&grid->cells[i], out, &place, widths[column], right[column], terminal > 0);
-        if (header)
-            prb_out_style(out, PRB_STYLE_PLAIN);
+        if (header && color)
+            fputs(PLAIN, out);
         if (column + 1 == grid->columns) {
             fputc('\n', out);
             place = (struct place){0};
