@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "proc/beside.h"
+#include "proc/same_cpu.h"
 #include "py/sampler.h"
 
 struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, struct prb_error *err)
@@ -230,10 +230,10 @@ static bool settle_beside(struct prb_sampler *sampler, struct prb_error *err)
         return true;
     size_t rounds = sampler->open_count * ROUNDS_BESIDE;
     for (size_t i = 0; i < rounds && sampler->open_count; i++) {
-        PRB_AUTO(prb_beside) struct prb_beside beside = {0};
+        PRB_AUTO(prb_same_cpu) struct prb_same_cpu same = {0};
         size_t thread = sampler->open[i % sampler->open_count];
         pid_t tid = task_of(sampler, &tasks, sampler->slot_of_thread[thread]);
-        if (tid && prb_beside_begin(&beside, sampler->proc, tid) &&
+        if (tid && prb_same_cpu_begin(&same, sampler->proc, tid) &&
             !settle_often(sampler, TRIES_BESIDE, err))
             return false;
     }

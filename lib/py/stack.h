@@ -68,7 +68,7 @@ struct prb_raw_stacks {
 
 struct prb_sampler;
 
-/* proc: the process that py lives in, for threads that never stand still (proc/beside.h); NULL:
+/* proc: the process that py lives in, for threads that never stand still (proc/same_cpu.h); NULL:
  * not known. */
 struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc,
                                     struct prb_error *err);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
-#include "proc/beside.h"
+#include "proc/same_cpu.h"
 #include "proc/source.h"
 
 static void stat_text(void **state)
@@ -156,8 +156,8 @@ static void beside_and_back(void **state)
         do
             assert_true(prb_proc_task_look(proc, &task));
         while (task.processor != processor);
-        PRB_AUTO(prb_beside) struct prb_beside beside = {0};
-        assert_true(prb_beside_begin(&beside, proc, child));
+        PRB_AUTO(prb_same_cpu) struct prb_same_cpu same = {0};
+        assert_true(prb_same_cpu_begin(&same, proc, child));
         assert_int_equal(sched_getcpu(), processor);
     }
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
@@ -165,13 +165,13 @@ static void beside_and_back(void **state)
     assert_int_equal(syscall(SYS_sched_getattr, 0, &turn_after, sizeof turn_after, 0), 0);
     assert_memory_equal(&turn_before, &turn_after, sizeof turn_before);
     /* Not beside a real-time thread: there might be no turn for us. */
-    struct prb_beside beside;
+    struct prb_same_cpu same;
     struct sched_param first = {.sched_priority = 1};
     if (sched_setscheduler(child, SCHED_FIFO, &first) == 0)
-        assert_false(prb_beside_begin(&beside, proc, child));
+        assert_false(prb_same_cpu_begin(&same, proc, child));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    assert_false(prb_beside_begin(&beside, proc, child));
+    assert_false(prb_same_cpu_begin(&same, proc, child));
 }
 
 /* Two places that are mapped by turns, among enough others that the map comes in pieces. */

@@ -1,4 +1,4 @@
-#include "proc/beside.h"
+#include "proc/same_cpu.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -10,10 +10,10 @@
 
 #define WORD_BITS (8 * sizeof(unsigned long))
 
-static bool allowed(const struct prb_beside *beside, int processor)
+static bool allowed(const struct prb_same_cpu *same, int processor)
 {
-    return processor >= 0 && (size_t)processor < 8 * beside->size &&
-           beside->processors[(size_t)processor / WORD_BITS] >> ((size_t)processor % WORD_BITS) & 1;
+    return processor >= 0 && (size_t)processor < 8 * same->size &&
+           same->processors[(size_t)processor / WORD_BITS] >> ((size_t)processor % WORD_BITS) & 1;
 }
 
 static bool use(const unsigned long *processors, size_t size)
@@ -21,31 +21,31 @@ static bool use(const unsigned long *processors, size_t size)
     return syscall(SYS_sched_setaffinity, 0, size, processors) == 0;
 }
 
-static bool use_one(const struct prb_beside *beside, int processor)
+static bool use_one(const struct prb_same_cpu *same, int processor)
 {
-    unsigned long one[sizeof beside->processors / sizeof *beside->processors] = {0};
+    unsigned long one[sizeof same->processors / sizeof *same->processors] = {0};
     if (!allowed(beside, processor))
         return false;
     one[(size_t)processor / WORD_BITS] = 1ul << (size_t)processor % WORD_BITS;
-    return use(one, beside->size);
+    return use(one, same->size);
 }
 
-static void take_short_turns(struct prb_beside *beside)
+static void take_short_turns(struct prb_same_cpu *same)
 {
-    if (syscall(SYS_sched_getattr, 0, &beside->turn, sizeof beside->turn, 0) != 0) {
-        beside->turn.size = 0;
+    if (syscall(SYS_sched_getattr, 0, &same->schedule, sizeof same->schedule, 0) != 0) {
+        same->schedule.size = 0;
         return;
     }
-    struct prb_turn turn = beside->turn;
+    struct prb_schedule turn = same->schedule;
     turn.runtime = TURN_NS;
     if (turn.policy != SCHED_OTHER || syscall(SYS_sched_setattr, 0, &turn, 0) != 0)
-        beside->turn.size = 0;
+        same->schedule.size = 0;
 }
 
-bool prb_beside_begin(struct prb_beside *out, struct prb_proc *proc, pid_t tid)
+bool prb_same_cpu_begin(struct prb_same_cpu *out, struct prb_proc *proc, pid_t tid)
 {
     struct prb_task task = {.tid = tid};
-    *out = (struct prb_beside){.from = sched_getcpu()};
+    *out = (struct prb_same_cpu){.from = sched_getcpu()};
     long size = syscall(SYS_sched_getaffinity, 0, sizeof out->processors, out->processors);
     if (size <= 0 || !prb_proc_task_look(proc, &task) || task.real_time)
         return false;
@@ -54,18 +54,18 @@ bool prb_beside_begin(struct prb_beside *out, struct prb_proc *proc, pid_t tid)
     take_short_turns(out);
     if (use_one(out, task.processor))
         return true;
-    prb_beside_end(out);
+    prb_same_cpu_end(out);
     return false;
 }
 
-void prb_beside_end(struct prb_beside *beside)
+void prb_same_cpu_end(struct prb_same_cpu *same)
 {
-    if (!beside->moved)
+    if (!same->moved)
         return;
     /* Else we would stay, and take more of its time than the reading needs. */
-    use_one(beside, beside->from);
-    use(beside->processors, beside->size);
-    if (beside->turn.size)
-        syscall(SYS_sched_setattr, 0, &beside->turn, 0);
-    beside->moved = false;
+    use_one(beside, same->from);
+    use(same->processors, same->size);
+    if (same->schedule.size)
+        syscall(SYS_sched_setattr, 0, &same->schedule, 0);
+    same->moved = false;
 }
