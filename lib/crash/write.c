@@ -63,7 +63,7 @@ struct account {
     struct prb_registers registers; /* known 0: none */
 };
 
-/* Others' are asked of the kernel (prb_proc_hold). */
+/* Others' are asked of the kernel (prb_proc_of_debugger). */
 static bool tell_registers(void *context, pid_t tid, const char *const *names, size_t count,
                            uint64_t *values)
 {

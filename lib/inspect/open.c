@@ -245,9 +245,9 @@ struct prb_target *prb_target_hold(const struct prb_debugger *debugger, const ch
 {
     struct prb_proc *inner = debugger->pid ? prb_proc_open(debugger->pid, err)
                                            : prb_proc_open_core(debugger->core, exe, sysroot, err);
-    struct prb_proc *proc =
-        inner ? prb_proc_hold(inner, debugger->read, debugger->registers, debugger->context, err)
-              : NULL;
+    struct prb_proc *proc = inner ? prb_proc_of_debugger(inner, debugger->read, debugger->registers,
+                                                         debugger->context, err)
+                                  : NULL;
     struct prb_target *target = proc ? prb_target_over(proc, record, err) : NULL;
     if (!target)
         return NULL;

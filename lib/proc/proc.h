@@ -96,8 +96,9 @@ double prb_proc_time(const struct prb_proc *proc);
  */
 typedef bool prb_registers_fn(void *context, pid_t tid, const char *const *names, size_t count,
                               uint64_t *values);
-struct prb_proc *prb_proc_hold(struct prb_proc *inner, prb_mem_fn *read,
-                               prb_registers_fn *registers, void *context, struct prb_error *err);
+struct prb_proc *prb_proc_of_debugger(struct prb_proc *inner, prb_mem_fn *read,
+                                      prb_registers_fn *registers, void *context,
+                                      struct prb_error *err);
 /* GONE when the process ended or executes another program than when it was opened; else true. */
 bool prb_proc_check(struct prb_proc *proc, struct prb_error *err);
 /* Append a text of /proc/PID; at most 16 MiB.  UNSUPPORTED when a core does not know it. */

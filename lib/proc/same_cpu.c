@@ -24,7 +24,7 @@ static bool use(const unsigned long *processors, size_t size)
 static bool use_one(const struct prb_same_cpu *same, int processor)
 {
     unsigned long one[sizeof same->processors / sizeof *same->processors] = {0};
-    if (!allowed(beside, processor))
+    if (!allowed(same, processor))
         return false;
     one[(size_t)processor / WORD_BITS] = 1ul << (size_t)processor % WORD_BITS;
     return use(one, same->size);
@@ -63,7 +63,7 @@ void prb_same_cpu_end(struct prb_same_cpu *same)
     if (!same->moved)
         return;
     /* Else we would stay, and take more of its time than the reading needs. */
-    use_one(beside, same->from);
+    use_one(same, same->from);
     use(same->processors, same->size);
     if (same->schedule.size)
         syscall(SYS_sched_setattr, 0, &same->schedule, 0);

@@ -463,8 +463,8 @@ static void held_by_a_debugger(void **state)
     int reads = 0;
     char buf[8];
     PRB_AUTO(prb_proc)
-    struct prb_proc *proc = prb_proc_hold(prb_proc_open(getpid(), &err), debugger_reads,
-                                          debugger_registers, &reads, &err);
+    struct prb_proc *proc = prb_proc_of_debugger(prb_proc_open(getpid(), &err), debugger_reads,
+                                                 debugger_registers, &reads, &err);
     assert_non_null(proc);
     assert_true(prb_proc_exists(proc) && !prb_proc_live(proc));
     assert_true(prb_proc_check(proc, &err));

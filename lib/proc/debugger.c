@@ -13,7 +13,7 @@
 #include "arch/arch.h"
 #include "proc/source.h"
 
-struct held {
+struct debugged {
     struct prb_proc base;
     struct prb_proc *inner;
     prb_mem_fn *read;
@@ -21,36 +21,37 @@ struct held {
     void *context;
 };
 
-static struct prb_proc *inner_of(struct prb_proc *proc) { return ((struct held *)proc)->inner; }
+static struct prb_proc *inner_of(struct prb_proc *proc) { return ((struct debugged *)proc)->inner; }
 
-static bool held_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
-                      struct prb_error *err)
+static bool debugger_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
+                          struct prb_error *err)
 {
     return prb_proc_text(inner_of(proc), name, out, err);
 }
 
-static bool held_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err)
+static bool debugger_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err)
 {
     struct prb_proc *inner = inner_of(proc);
     return inner->ops->tids(inner, out, err);
 }
 
-static bool held_check(struct prb_proc *proc, struct prb_error *err)
+static bool debugger_check(struct prb_proc *proc, struct prb_error *err)
 {
     return prb_proc_check(inner_of(proc), err);
 }
 
-static int held_open_map(struct prb_proc *proc, const struct prb_map *map, struct prb_error *err)
+static int debugger_open_map(struct prb_proc *proc, const struct prb_map *map,
+                             struct prb_error *err)
 {
     return prb_proc_open_map(inner_of(proc), map, err);
 }
 
-static int held_open_path(struct prb_proc *proc, const char *path)
+static int debugger_open_path(struct prb_proc *proc, const char *path)
 {
     return prb_proc_open_path(inner_of(proc), path);
 }
 
-static void held_free(struct prb_proc *proc)
+static void debugger_free(struct prb_proc *proc)
 {
     prb_proc_deinit(proc);
     prb_proc_free(inner_of(proc));
@@ -68,7 +69,7 @@ static bool by_ptrace(pid_t tid, struct prb_registers *out)
 }
 
 /* Those that unwinding asks for. */
-static bool by_debugger(const struct held *held, pid_t tid, struct prb_registers *out)
+static bool by_debugger(const struct debugged *debugged, pid_t tid, struct prb_registers *out)
 {
     const struct prb_arch *arch = prb_arch_host();
     const char *names[PRB_REG_MAX];
@@ -80,7 +81,7 @@ static bool by_debugger(const struct held *held, pid_t tid, struct prb_registers
             names[count] = arch->registers[i].name;
             places[count++] = i;
         }
-    if (!held->registers || !held->registers(held->context, tid, names, count, values))
+    if (!debugged->registers || !debugged->registers(debugged->context, tid, names, count, values))
         return false;
     struct prb_registers registers = {.known = 0};
     for (size_t i = 0; i < count; i++)
@@ -102,19 +103,19 @@ static bool by_proc(struct prb_proc *proc, pid_t tid, struct prb_registers *out)
     return true;
 }
 
-static bool held_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *out,
-                           struct prb_error *err)
+static bool debugger_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *out,
+                               struct prb_error *err)
 {
-    struct held *held = (struct held *)proc;
+    struct debugged *debugged = (struct debugged *)proc;
     if (!proc->exists)
-        return prb_proc_registers(held->inner, tid, out, err);
-    return by_debugger(held, tid, out) || by_ptrace(tid, out) || by_proc(proc, tid, out) ||
+        return prb_proc_registers(debugged->inner, tid, out, err);
+    return by_debugger(debugged, tid, out) || by_ptrace(tid, out) || by_proc(proc, tid, out) ||
            prb_fail(err, PRB_BUSY, "thread %d runs, or its registers are not to be had", (int)tid);
 }
 
 /* ---- memory ---- */
 
-struct held_mem {
+struct debugger_mem {
     struct prb_mem base;
     struct prb_proc *inner;
     struct prb_mem *told; /* what the debugger reads; NULL: it does not */
@@ -128,10 +129,10 @@ static void from_inner(struct prb_mem *mem, struct prb_range *range)
 
 /* Of a process the debugger's bytes count, of a core the core's own, which are checked against its
  * build ids. */
-static bool held_readv(struct prb_mem *mem, struct prb_range *ranges, size_t count,
-                       struct prb_error *err)
+static bool debugger_readv(struct prb_mem *mem, struct prb_range *ranges, size_t count,
+                           struct prb_error *err)
 {
-    struct held_mem *self = (struct held_mem *)mem;
+    struct debugger_mem *self = (struct debugger_mem *)mem;
     struct prb_mem *own = prb_proc_mem(self->inner, NULL);
     bool core = !self->inner->exists;
     (void)err;
@@ -148,48 +149,50 @@ static bool held_readv(struct prb_mem *mem, struct prb_range *ranges, size_t cou
     return true;
 }
 
-static void held_mem_free(struct prb_mem *mem)
+static void debugger_mem_free(struct prb_mem *mem)
 {
-    prb_mem_free(((struct held_mem *)mem)->told);
+    prb_mem_free(((struct debugger_mem *)mem)->told);
     free(mem);
 }
 
-static const struct prb_mem_ops held_mem_ops = {"debugger", held_readv, held_mem_free};
+static const struct prb_mem_ops debugger_mem_ops = {"debugger", debugger_readv, debugger_mem_free};
 
-static struct prb_mem *held_mem_new(struct prb_proc *proc, struct prb_error *err)
+static struct prb_mem *debugger_mem_new(struct prb_proc *proc, struct prb_error *err)
 {
-    const struct held *held = (struct held *)proc;
-    PRB_AUTO_FREE struct held_mem *self = calloc(1, sizeof *self);
+    const struct debugged *debugged = (struct debugged *)proc;
+    PRB_AUTO_FREE struct debugger_mem *self = calloc(1, sizeof *self);
     if (!self)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
-    *self = (struct held_mem){{&held_mem_ops, 0, 0}, held->inner, NULL};
-    if (held->read && !(self->told = prb_mem_callback_new(held->read, held->context, err)))
+    *self = (struct debugger_mem){{&debugger_mem_ops, 0, 0}, debugged->inner, NULL};
+    if (debugged->read &&
+        !(self->told = prb_mem_callback_new(debugged->read, debugged->context, err)))
         return NULL;
     return &PRB_STEAL(self)->base;
 }
 
-static const struct prb_proc_ops held_ops = {
+static const struct prb_proc_ops debugger_ops = {
     .name = "debugger",
-    .text = held_text,
-    .tids = held_tids,
-    .check = held_check,
-    .registers = held_registers,
-    .open_map = held_open_map,
-    .open_path = held_open_path,
-    .mem_new = held_mem_new,
-    .free = held_free,
+    .text = debugger_text,
+    .tids = debugger_tids,
+    .check = debugger_check,
+    .registers = debugger_registers,
+    .open_map = debugger_open_map,
+    .open_path = debugger_open_path,
+    .mem_new = debugger_mem_new,
+    .free = debugger_free,
 };
 
-struct prb_proc *prb_proc_hold(struct prb_proc *inner, prb_mem_fn *read,
-                               prb_registers_fn *registers, void *context, struct prb_error *err)
+struct prb_proc *prb_proc_of_debugger(struct prb_proc *inner, prb_mem_fn *read,
+                                      prb_registers_fn *registers, void *context,
+                                      struct prb_error *err)
 {
-    struct held *held = calloc(1, sizeof *held);
-    if (!held) {
+    struct debugged *debugged = calloc(1, sizeof *debugged);
+    if (!debugged) {
         prb_proc_free(inner);
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
     }
-    *held = (struct held){
-        .base = {.ops = &held_ops,
+    *debugged = (struct debugged){
+        .base = {.ops = &debugger_ops,
                  .pid = inner->pid,
                  .time = inner->time,
                  .signal = inner->signal,
@@ -202,5 +205,5 @@ struct prb_proc *prb_proc_hold(struct prb_proc *inner, prb_mem_fn *read,
         .registers = registers,
         .context = context,
     };
-    return &held->base;
+    return &debugged->base;
 }
