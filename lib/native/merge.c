@@ -77,18 +77,18 @@ static bool is_evaluator(const struct merge *merge, size_t i)
 {
     const struct prb_native_frame *frame = &merge->native->frames[i];
     return merge->evaluator && frame->symbol && in_interpreter(merge, frame) &&
-           prb_glue_same(frame->symbol, merge->evaluator);
+           prb_symbol_is(frame->symbol, merge->evaluator);
 }
 
 /* Old and new interpreters name it differently, and new ones keep a function of the old name. */
 static const char *evaluator_name(const struct merge *merge)
 {
-    for (size_t k = 0; prb_glue_evaluator(k); k++)
+    for (size_t k = 0; prb_evaluator_symbol(k); k++)
         for (size_t i = 0; i < merge->native->count; i++) {
             const struct prb_native_frame *frame = &merge->native->frames[i];
             if (frame->symbol && in_interpreter(merge, frame) &&
-                prb_glue_same(frame->symbol, prb_glue_evaluator(k)))
-                return prb_glue_evaluator(k);
+                prb_symbol_is(frame->symbol, prb_evaluator_symbol(k)))
+                return prb_evaluator_symbol(k);
         }
     return NULL;
 }
@@ -312,7 +312,8 @@ static bool is_made_code(const struct merge *merge, size_t i)
         return false;
     const struct prb_native_frame *frame = &frames[caller];
     return merge->taken[caller] != NOWHERE ||
-           (in_interpreter(merge, frame) && (!frame->symbol || prb_glue_is(frame->symbol)));
+           (in_interpreter(merge, frame) &&
+            (!frame->symbol || prb_is_call_machinery(frame->symbol)));
 }
 
 /* Left out of the rows; below_python: a Python run was met further in. */
@@ -327,7 +328,7 @@ static bool is_machinery(const struct merge *merge, size_t i, bool below_python)
         return below_python;
     /* An evaluator that runs nothing we know of is a fact worth showing: a greenlet that was
      * switched out.  The innermost one may merely not have begun yet, or be done already. */
-    return prb_glue_is(frame->symbol) && !(below_python && is_evaluator(merge, i));
+    return prb_is_call_machinery(frame->symbol) && !(below_python && is_evaluator(merge, i));
 }
 
 static void interleave(struct merge *merge, struct rows *rows)

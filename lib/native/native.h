@@ -110,7 +110,7 @@ struct prb_merged_row {
 /*
  * Interleave by anchor (DESIGN 4.4).  python[0]: the frames to place; the others: those of the same
  * thread in other interpreters, which are known by them and left out.  native: named already.
- * Shims, and frames of the interpreter's own machinery (native/glue.def), are left out.  Returns
+ * Shims, and frames of the interpreter's own machinery (native/evaluator_symbols.def), are left out.  Returns
  * the number of rows (into rows_out, owned by the unwinder's arena); *sure_out false: some Python
  * run found no place, so both stacks follow each other whole, the native one first, nothing
  * dropped.

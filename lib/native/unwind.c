@@ -4,11 +4,11 @@
  *
  * Where libunwind has nothing to go by (code without unwind information: assembler kernels, machine
  * code made at run time; a register that /proc does not tell) the caller is looked for among the
- * stack's words (guess.c).
+ * stack's words (scan.c).
  */
 #include <string.h>
 
-#include "native/walk.h"
+#include "native/step.h"
 
 /* ---- accessors ---- */
 
@@ -157,52 +157,6 @@ void prb_unwinder_free(struct prb_unwinder *u)
     free(u);
 }
 
-/* ---- one step ---- */
-
-bool prb_walk_start(struct prb_unwinder *u, const struct prb_registers *registers, bool returning,
-                    unw_cursor_t *cursor)
-{
-    u->registers = *registers;
-    u->lacking = u->missing = false;
-    u->reads = 0;
-    /* A fresh cursor takes its program counter for the running instruction. */
-    if (returning)
-        u->registers.value[u->arch->pc]--;
-    return u->lib->unw_init_remote(cursor, u->space, u) == 0;
-}
-
-enum prb_step prb_walk_step(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp, bool signal,
-                            prb_addr *pc_out, prb_addr *sp_out)
-{
-    u->lacking = u->missing = false;
-    u->reads = 0;
-    int got = u->lib->unw_step(cursor);
-    if (u->missing)
-        return PRB_STEP_MISSING;
-    if (u->lacking)
-        return PRB_STEP_LACKING;
-    unw_word_t pc, next;
-    if (got < 0)
-        return PRB_STEP_BAD;
-    if (got == 0 || u->lib->unw_get_reg(cursor, UNW_REG_IP, &pc) || pc == 0)
-        return PRB_STEP_END;
-    /* The stack grows down; only a signal handler's may lie elsewhere (sigaltstack(2)). */
-    if (u->lib->unw_get_reg(cursor, UNW_REG_SP, &next) || (next < sp && !signal))
-        return PRB_STEP_BAD;
-    if (!prb_unwinder_pc(u, pc)->executable)
-        return PRB_STEP_BAD;
-    *pc_out = pc;
-    *sp_out = next;
-    return PRB_STEP_FRAME;
-}
-
-bool prb_walk_end_is_declared(struct prb_unwinder *u, unw_cursor_t *cursor)
-{
-    unw_save_loc_t where;
-    int number = u->arch->registers[u->arch->return_address].unwind;
-    return u->lib->unw_get_save_loc(cursor, number, &where) == 0 && where.type == UNW_SLT_NONE;
-}
-
 /* ---- the walk ---- */
 
 struct walk {
@@ -224,15 +178,15 @@ static const char *const step_texts[] = {
 };
 
 /* The walk cannot go on from frame by the tables: guess.  False: it ends here. */
-static bool go_by_guess(struct walk *walk, struct prb_native_frame *frame, enum prb_step why,
-                        unw_cursor_t *before, struct prb_native_frame *next)
+static bool go_by_scan(struct walk *walk, struct prb_native_frame *frame, enum prb_step why,
+                       unw_cursor_t *before, struct prb_native_frame *next)
 {
     struct prb_unwinder *u = walk->u;
     struct prb_registers registers;
     if (why == PRB_STEP_LACKING)
         walk->suffices = false;
-    if (prb_guess(u, before, frame->sp, &registers) &&
-        prb_walk_start(u, &registers, true, &walk->cursor)) {
+    if (prb_scan_for_caller(u, before, frame->sp, &registers) &&
+        prb_unwind_start(u, &registers, true, &walk->cursor)) {
         *next = (struct prb_native_frame){.pc = registers.value[u->arch->pc],
                                           .sp = registers.value[u->arch->sp],
                                           .returning = true,
@@ -254,10 +208,10 @@ static bool walk_on(struct walk *walk, struct prb_native_frame *frame,
     *next = (struct prb_native_frame){.returning = !frame->signal};
     enum prb_step step = PRB_STEP_MISSING;
     if (pc->executable || frame->returning)
-        step = prb_walk_step(u, &walk->cursor, frame->sp, frame->signal, &next->pc, &next->sp);
+        step = prb_unwind_step(u, &walk->cursor, frame->sp, frame->signal, &next->pc, &next->sp);
     if (step == PRB_STEP_END)
         return false;
-    if (step != PRB_STEP_FRAME && !go_by_guess(walk, frame, step, &before, next))
+    if (step != PRB_STEP_FRAME && !go_by_scan(walk, frame, step, &before, next))
         return false;
     frame->cfa = next->sp;
     return true;
@@ -298,7 +252,7 @@ bool prb_unwind(struct prb_unwinder *u, const struct prb_thread_copy *copy,
         !prb_register_known(&copy->registers, arch->pc))
         return prb_fail(err, PRB_UNSUPPORTED, "no registers of this thread were saved");
     u->copy = copy;
-    if (!prb_walk_start(u, &copy->registers, false, &walk.cursor))
+    if (!prb_unwind_start(u, &copy->registers, false, &walk.cursor))
         return prb_fail(err, PRB_INTERNAL, "libunwind refuses the registers");
     struct prb_native_frame innermost = {.pc = copy->registers.value[arch->pc],
                                          .sp = copy->registers.value[arch->sp]};

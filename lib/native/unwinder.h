@@ -110,12 +110,12 @@ bool prb_unwind_tables_follow(struct prb_unwinder *u, bool again);
 /* The table for code at pc; NULL: there is none. */
 const struct prb_unwind_table *prb_unwind_table(struct prb_unwinder *u, prb_addr pc);
 
-/* ---- glue.c ---- */
-/* Whether a symbol is the interpreter's call machinery (glue.def). */
-bool prb_glue_is(const char *symbol);
+/* ---- evaluator_symbols.c ---- */
+/* Whether a symbol is the interpreter's call machinery (evaluator_symbols.def). */
+bool prb_is_call_machinery(const char *symbol);
 /* The evaluators' names, the newest first; NULL after the last. */
-const char *prb_glue_evaluator(size_t i);
+const char *prb_evaluator_symbol(size_t i);
 /* Whether a symbol is a function of that name or a part of it (.cold, .isra.0). */
-bool prb_glue_same(const char *symbol, const char *name);
+bool prb_symbol_is(const char *symbol, const char *name);
 
 #endif

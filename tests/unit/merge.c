@@ -306,16 +306,16 @@ static void no_python_keeps_all(void **state)
 static void glue_names(void **state)
 {
     (void)state;
-    assert_true(prb_glue_is("_PyObject_VectorcallTstate.lto_priv.3"));
-    assert_true(prb_glue_is("slot_tp_call"));
-    assert_true(prb_glue_is("main"));
-    assert_false(prb_glue_is("mainloop"));
-    assert_false(prb_glue_is("take_gil"));
-    assert_false(prb_glue_is("PyEval_RestoreThread"));
-    assert_true(prb_glue_same("_PyEval_EvalFrameDefault.cold", "_PyEval_EvalFrameDefault"));
-    assert_false(prb_glue_same("_PyEval_EvalFrameDefaulty", "_PyEval_EvalFrameDefault"));
-    assert_string_equal(prb_glue_evaluator(0), "_PyEval_EvalFrameDefault");
-    assert_null(prb_glue_evaluator(2));
+    assert_true(prb_is_call_machinery("_PyObject_VectorcallTstate.lto_priv.3"));
+    assert_true(prb_is_call_machinery("slot_tp_call"));
+    assert_true(prb_is_call_machinery("main"));
+    assert_false(prb_is_call_machinery("mainloop"));
+    assert_false(prb_is_call_machinery("take_gil"));
+    assert_false(prb_is_call_machinery("PyEval_RestoreThread"));
+    assert_true(prb_symbol_is("_PyEval_EvalFrameDefault.cold", "_PyEval_EvalFrameDefault"));
+    assert_false(prb_symbol_is("_PyEval_EvalFrameDefaulty", "_PyEval_EvalFrameDefault"));
+    assert_string_equal(prb_evaluator_symbol(0), "_PyEval_EvalFrameDefault");
+    assert_null(prb_evaluator_symbol(2));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

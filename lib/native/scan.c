@@ -6,7 +6,7 @@
  * callee-saved registers are taken to be unchanged, but for the frame pointer, which may have been
  * pushed right below the return address.
  */
-#include "native/walk.h"
+#include "native/step.h"
 
 #define SCAN_BYTES 65536   /* of the stack, to look through */
 #define CANDIDATES_MAX 128 /* words tried by walking on from them */
@@ -31,15 +31,15 @@ static void collect(struct prb_unwinder *u, unw_cursor_t *cursor, struct prb_reg
 static unsigned trial(struct prb_unwinder *u, const struct prb_registers *registers)
 {
     unw_cursor_t cursor;
-    if (!prb_walk_start(u, registers, true, &cursor))
+    if (!prb_unwind_start(u, registers, true, &cursor))
         return 0;
     prb_addr pc = 0, sp = registers->value[u->arch->sp];
     for (unsigned steps = 0; steps < TRIAL_STEPS; steps++) {
         prb_addr from = sp;
         bool signal = pc && prb_unwinder_pc(u, pc)->signal_return;
-        switch (prb_walk_step(u, &cursor, from, signal, &pc, &sp)) {
+        switch (prb_unwind_step(u, &cursor, from, signal, &pc, &sp)) {
         case PRB_STEP_END:
-            return prb_walk_end_is_declared(u, &cursor) ? TRIAL_STEPS : 0;
+            return prb_unwind_end_is_declared(u, &cursor) ? TRIAL_STEPS : 0;
         case PRB_STEP_FRAME:
             if (sp <= from || (!signal && !prb_unwinder_pc(u, pc)->after_call))
                 return 0;
@@ -78,7 +78,8 @@ static unsigned try_slot(struct prb_unwinder *u, prb_addr slot, prb_addr sp,
     return best;
 }
 
-bool prb_guess(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp, struct prb_registers *out)
+bool prb_scan_for_caller(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp,
+                         struct prb_registers *out)
 {
     struct prb_registers here, best;
     collect(u, cursor, &here);

@@ -1,4 +1,4 @@
-/* The interpreter's call machinery by name: glue.def. */
+/* The interpreter's call machinery by name: evaluator_symbols.def. */
 #include <string.h>
 
 #include "native/unwinder.h"
@@ -12,7 +12,7 @@ static const struct name names[] = {
 #define EVALUATOR(text) {text, false, true},
 #define NAME(text) {text, false, false},
 #define FAMILY(text) {text, true, false},
-#include "native/glue.def"
+#include "native/evaluator_symbols.def"
 #undef EVALUATOR
 #undef NAME
 #undef FAMILY
@@ -27,7 +27,7 @@ static bool matches(const struct name *name, const char *symbol, size_t len)
     return (name->family ? len >= own : len == own) && memcmp(symbol, name->text, own) == 0;
 }
 
-bool prb_glue_is(const char *symbol)
+bool prb_is_call_machinery(const char *symbol)
 {
     size_t len = plain_length(symbol);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -36,7 +36,7 @@ bool prb_glue_is(const char *symbol)
     return false;
 }
 
-const char *prb_glue_evaluator(size_t i)
+const char *prb_evaluator_symbol(size_t i)
 {
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (names[k].evaluator && i-- == 0)
@@ -44,7 +44,7 @@ const char *prb_glue_evaluator(size_t i)
     return NULL;
 }
 
-bool prb_glue_same(const char *symbol, const char *name)
+bool prb_symbol_is(const char *symbol, const char *name)
 {
     size_t len = plain_length(symbol);
     return strlen(name) == len && memcmp(symbol, name, len) == 0;

@@ -1,6 +1,6 @@
-/* Single steps of the walk, shared by unwind.c and guess.c. */
-#ifndef PRB_NATIVE_WALK_H
-#define PRB_NATIVE_WALK_H
+/* Single steps of the walk, shared by unwind.c and scan.c. */
+#ifndef PRB_NATIVE_STEP_H
+#define PRB_NATIVE_STEP_H
 
 #include "native/unwinder.h"
 
@@ -13,18 +13,18 @@ enum prb_step {
 };
 
 /* Set a cursor to registers.  returning: their program counter is a return address. */
-bool prb_walk_start(struct prb_unwinder *u, const struct prb_registers *registers, bool returning,
-                    unw_cursor_t *cursor);
+bool prb_unwind_start(struct prb_unwinder *u, const struct prb_registers *registers, bool returning,
+                      unw_cursor_t *cursor);
 /* One frame out from the one whose stack pointer is sp; signal: it is the kernel's frame under a
  * signal handler. */
-enum prb_step prb_walk_step(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp, bool signal,
-                            prb_addr *pc_out, prb_addr *sp_out);
+enum prb_step prb_unwind_step(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp,
+                              bool signal, prb_addr *pc_out, prb_addr *sp_out);
 /* After PRB_STEP_END: whether the unwind rules declare this frame the outermost, or a zero was
  * merely met. */
-bool prb_walk_end_is_declared(struct prb_unwinder *u, unw_cursor_t *cursor);
+bool prb_unwind_end_is_declared(struct prb_unwinder *u, unw_cursor_t *cursor);
 /* Find the caller of the frame at cursor among the words from sp upwards: its registers.  False:
  * nothing plausible. */
-bool prb_guess(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp,
-               struct prb_registers *out);
+bool prb_scan_for_caller(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr sp,
+                         struct prb_registers *out);
 
 #endif
