@@ -7,7 +7,7 @@
 
 #include "native/native.h"
 #include "py/object/object.h"
-#include "py/stack.h"
+#include "py/sampler.h"
 
 /* One CPython of the target, with what is kept warm for it. */
 struct prb_runtime {

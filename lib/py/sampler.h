@@ -1,89 +1,40 @@
 /*
- * The sampler's memory, shared by threads.c (which threads there are, and which may have moved) and
- * stack.c (their frame chains, read until they are found true).
+ * Samples the stacks of all Python threads.
+ *
+ * A sampler reads every frame chain twice and says whether the two readings agree.  It saves the
+ * pages that it read, so the next sample of the same threads takes two system calls, and it reads
+ * only threads that may have had the GIL since: while one thread keeps the GIL, a sample costs as
+ * much as that one thread.
  */
 #ifndef PRB_PY_SAMPLER_H
 #define PRB_PY_SAMPLER_H
 
-#include "py/walk.h"
+#include "proc/proc.h"
+#include "py/stack.h"
 
-struct slot {
-    struct prb_view *view;
-    struct prb_walk walk[2]; /* the last two readings */
-    int last;                /* which of them is the newest */
-    uint64_t seen;           /* sample number */
-    prb_addr tstate;
-    struct prb_thread_head head;
-    prb_addr next;      /* as the list was followed */
-    bool moved, agreed; /* in this sample: two readings differed; the last two did not */
-    bool verified;      /* the last walk was found true */
-    bool unchanged;     /* … and what it touched reads the same again */
-    bool at_rest;       /* its thread had no GIL since, so nothing of it can have changed */
-    bool cold;          /* nothing of its chain was read yet */
-};
+struct prb_sampler;
 
-/* What an interpreter's GIL said when its threads were last read. */
-struct gil_note {
-    prb_addr interp;
-    int64_t id;
-    prb_addr last_holder;
-    uint64_t switch_number;
-    bool kept;       /* nobody else had it since the reading before */
-    bool mistrusted; /* it changed hands and did not count */
-};
-
-struct prb_sampler {
-    struct prb_py *py;
-    struct prb_proc *proc;  /* NULL: not known */
-    struct prb_view *lists; /* the interpreter structs */
-    struct slot **slots;    /* open addressing by thread state */
-    size_t capacity, used;
-    uint64_t number;
-    uint64_t taken; /* number of the last sample that was given out */
-    bool anchors;
-    struct prb_raw_stacks result;
-    size_t interpreter_cap, thread_cap;
-    struct gil_note *notes;
-    size_t note_count, note_cap;
-    struct slot **slot_of_thread; /* parallel to result.threads */
-    size_t slot_cap;
-    struct prb_view **batch;
-    size_t batch_cap;
-    struct slot **batch_slots; /* whose views stand in batch; NULL: no thread's */
-    size_t batch_slot_cap;
-    bool *same;
-    size_t same_cap;
-    size_t *open; /* threads of the result that were not found true yet */
-    size_t open_count, open_cap;
-    /* while standing: threads of the result that are not at rest; the others need no reading */
-    size_t *active;
-    size_t active_count, active_cap;
-    bool standing;             /* the next sample may be of the active threads only */
-    unsigned samples_standing; /* since all were read */
-};
-
-/* ---- threads.c ---- */
-/* Read the interpreters, and say which slots of the last sample need not be read again
- * (slot->at_rest). */
-bool prb_sampler_interpreters(struct prb_sampler *sampler, struct prb_error *err);
-/* The same where the sampler is standing and all threads were found at rest but the active ones:
- * whether those, and who is in the list, are still the same.  Threads that came to rest are
- * active no more.  False: all are to be read. */
-bool prb_sampler_still_standing(struct prb_sampler *sampler);
-/* Whether the next sample may ask that.  A sample was taken. */
-bool prb_sampler_may_stand(struct prb_sampler *sampler);
-/* What the GIL says next proves nothing of what was read before. */
-void prb_sampler_forget_gil(struct prb_sampler *sampler);
-/* Follow the thread lists: result.threads and slot_of_thread.  *whole: their ends were reached. */
-bool prb_sampler_threads(struct prb_sampler *sampler, bool *whole, struct prb_error *err);
-/*
- * A list that was followed while threads began and ended may end early: a thread state that is
- * freed and at once another's has no next one yet.  It stands when its first is still reached from
- * the head, and then its threads still lead on as they did; to be asked in this order, and the
- * threads read between, as a thread state gets its next one before the head leads to it.
- */
-bool prb_sampler_heads_stand(struct prb_sampler *sampler);
-bool prb_sampler_threads_lead_on(const struct prb_sampler *sampler);
-void prb_sampler_slots_free(struct prb_sampler *sampler);
+/* proc: the process that py lives in, for threads that never stand still (proc/same_cpu.h); NULL:
+ * not known. */
+struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc,
+                                    struct prb_error *err);
+void prb_sampler_free(struct prb_sampler *sampler);
+PRB_DEFINE_AUTO_PTR(prb_sampler, struct prb_sampler, prb_sampler_free)
+/* One sample of all threads.  The result is borrowed until the next call.  tries_max: readings
+ * of one thread before it is called unstable (0: PRB_TRIES, some of them beside it); 1 reads
+ * once and proves nothing (stopped targets, cores). */
+#define PRB_TRIES 800
+const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max,
+                                              struct prb_error *err);
+/* The result of the last take, for what wants to be of the same reading; empty before the first. */
+const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler);
+/* Read one thread's frames once more, for a caller that has stopped it: the result replaces the
+ * thread's in place. */
+bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_error *err);
+/* The same of a thread that was not stopped: whether its frames are those of the result before;
+ * exactly: the innermost one's instruction and the anchors, too. */
+bool prb_sampler_stood(struct prb_sampler *sampler, size_t thread, bool exactly);
+/* Where trait anchor is CFRAMES the anchors cost reads of their own: ask for them. */
+void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want);
 
 #endif

@@ -1,11 +1,6 @@
 /*
  * Interpreters, threads and their Python frames: raw rows first (addresses and positions), names
  * after.
- *
- * prb_sampler reads the frame chains of all threads twice and says whether the two readings
- * agree (DESIGN 4.3); it keeps its views warm, so the next sample of the same threads is two
- * system calls, and reads only those that may have had the GIL since: where one thread keeps it,
- * a sample costs as much as that one, however many there are.
  */
 #ifndef PRB_PY_STACK_H
 #define PRB_PY_STACK_H
@@ -65,30 +60,5 @@ struct prb_raw_stacks {
     const size_t *active;
     size_t active_count;
 };
-
-struct prb_sampler;
-
-/* proc: the process that py lives in, for threads that never stand still (proc/same_cpu.h); NULL:
- * not known. */
-struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc,
-                                    struct prb_error *err);
-void prb_sampler_free(struct prb_sampler *sampler);
-PRB_DEFINE_AUTO_PTR(prb_sampler, struct prb_sampler, prb_sampler_free)
-/* One sample of all threads.  The result is borrowed until the next call.  tries_max: readings
- * of one thread before it is called unstable (0: PRB_TRIES, some of them beside it); 1 reads
- * once and proves nothing (stopped targets, cores). */
-#define PRB_TRIES 800
-const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max,
-                                              struct prb_error *err);
-/* The result of the last take, for what wants to be of the same reading; empty before the first. */
-const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler);
-/* Read one thread's frames once more, for a caller that has stopped it: the result replaces the
- * thread's in place. */
-bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_error *err);
-/* The same of a thread that was not stopped: whether its frames are those of the result before;
- * exactly: the innermost one's instruction and the anchors, too. */
-bool prb_sampler_stood(struct prb_sampler *sampler, size_t thread, bool exactly);
-/* Where trait anchor is CFRAMES the anchors cost reads of their own: ask for them. */
-void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want);
 
 #endif

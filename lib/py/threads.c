@@ -4,11 +4,11 @@
  */
 #include <string.h>
 
-#include "py/sampler.h"
+#include "py/sampler_slots.h"
 
 /* ---- slots ---- */
 
-static void slot_free(struct slot *slot)
+static void slot_free(struct prb_sampler_slot *slot)
 {
     if (!slot)
         return;
@@ -25,7 +25,8 @@ void prb_sampler_slots_free(struct prb_sampler *sampler)
     free(sampler->slots);
 }
 
-static struct slot **slot_place(struct slot **slots, size_t capacity, prb_addr tstate)
+static struct prb_sampler_slot **slot_place(struct prb_sampler_slot **slots, size_t capacity,
+                                            prb_addr tstate)
 {
     size_t i = (size_t)((tstate >> 4) * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
     while (slots[i] && slots[i]->tstate != tstate)
@@ -36,12 +37,12 @@ static struct slot **slot_place(struct slot **slots, size_t capacity, prb_addr t
 /* Rehash into capacity places, leaving out the slots of threads that ended. */
 static bool rehash(struct prb_sampler *sampler, size_t capacity)
 {
-    struct slot **slots = calloc(capacity, sizeof *slots);
+    struct prb_sampler_slot **slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return false;
     sampler->used = 0;
     for (size_t i = 0; i < sampler->capacity; i++) {
-        struct slot *slot = sampler->slots[i];
+        struct prb_sampler_slot *slot = sampler->slots[i];
         if (slot && slot->seen + 1 >= sampler->number) {
             *slot_place(slots, capacity, slot->tstate) = slot;
             sampler->used++;
@@ -55,9 +56,10 @@ static bool rehash(struct prb_sampler *sampler, size_t capacity)
     return true;
 }
 
-static struct slot *slot_for(struct prb_sampler *sampler, prb_addr tstate, struct prb_error *err)
+static struct prb_sampler_slot *slot_for(struct prb_sampler *sampler, prb_addr tstate,
+                                         struct prb_error *err)
 {
-    struct slot **place = slot_place(sampler->slots, sampler->capacity, tstate);
+    struct prb_sampler_slot **place = slot_place(sampler->slots, sampler->capacity, tstate);
     if (*place)
         return *place;
     if ((sampler->used + 1) * 2 > sampler->capacity) {
@@ -66,7 +68,7 @@ static struct slot *slot_for(struct prb_sampler *sampler, prb_addr tstate, struc
             return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
         place = slot_place(sampler->slots, sampler->capacity, tstate);
     }
-    struct slot *slot = calloc(1, sizeof *slot);
+    struct prb_sampler_slot *slot = calloc(1, sizeof *slot);
     if (!slot || !(slot->view = prb_view_new(sampler->py->mem, err))) {
         if (!slot)
             prb_fail(err, PRB_NOMEM, "sampler");
@@ -157,8 +159,8 @@ static bool list_interpreters(struct prb_sampler *sampler, struct prb_error *err
     return true;
 }
 
-static bool add_thread(struct prb_sampler *sampler, size_t interpreter, struct slot *slot,
-                       struct prb_error *err)
+static bool add_thread(struct prb_sampler *sampler, size_t interpreter,
+                       struct prb_sampler_slot *slot, struct prb_error *err)
 {
     struct prb_raw_stacks *result = &sampler->result;
     if (!PRB_GROW(result->threads, result->thread_count, sampler->thread_cap) ||
@@ -172,7 +174,7 @@ static bool add_thread(struct prb_sampler *sampler, size_t interpreter, struct s
 
 /* A thread state's place in the list; false when it is none of this interpreter's, or seen before:
  * a thread began or ended while we walked. */
-static bool in_list(struct prb_sampler *sampler, struct slot *slot, prb_addr interp)
+static bool in_list(struct prb_sampler *sampler, struct prb_sampler_slot *slot, prb_addr interp)
 {
     if (slot->seen == sampler->number)
         return false;
@@ -199,15 +201,16 @@ static bool in_list(struct prb_sampler *sampler, struct slot *slot, prb_addr int
  */
 #define READ_ALL_EVERY 64
 
-static struct gil_note *note_of(struct prb_sampler *sampler, const struct prb_interpreter *interp)
+static struct prb_gil_note *note_of(struct prb_sampler *sampler,
+                                    const struct prb_interpreter *interp)
 {
     for (size_t i = 0; i < sampler->note_count; i++)
         if (sampler->notes[i].interp == interp->addr)
             return &sampler->notes[i];
     if (!PRB_GROW(sampler->notes, sampler->note_count, sampler->note_cap))
         return NULL;
-    struct gil_note *note = &sampler->notes[sampler->note_count++];
-    *note = (struct gil_note){.interp = interp->addr, .id = -1};
+    struct prb_gil_note *note = &sampler->notes[sampler->note_count++];
+    *note = (struct prb_gil_note){.interp = interp->addr, .id = -1};
     return note;
 }
 
@@ -237,10 +240,10 @@ static bool read_switches(struct prb_sampler *sampler, const struct prb_interpre
 
 /* Make the note anew: whether no thread but its last holder had the GIL since it was made.  NULL:
  * not known. */
-static const struct gil_note *look_at_gil(struct prb_sampler *sampler,
-                                          const struct prb_interpreter *interp)
+static const struct prb_gil_note *look_at_gil(struct prb_sampler *sampler,
+                                              const struct prb_interpreter *interp)
 {
-    struct gil_note *note = NULL;
+    struct prb_gil_note *note = NULL;
     uint64_t holder = 0, switches = 0;
     if (shares_gil(&sampler->result, interp) ||
         !read_switches(sampler, interp, &holder, &switches) || !(note = note_of(sampler, interp)))
@@ -262,7 +265,8 @@ void prb_sampler_forget_gil(struct prb_sampler *sampler)
     sampler->standing = false;
 }
 
-static const struct slot *holder_of(const struct prb_sampler *sampler, const struct gil_note *note)
+static const struct prb_sampler_slot *holder_of(const struct prb_sampler *sampler,
+                                                const struct prb_gil_note *note)
 {
     return *slot_place(sampler->slots, sampler->capacity, note->last_holder);
 }
@@ -276,12 +280,12 @@ static void find_threads_at_rest(struct prb_sampler *sampler)
         sampler->notes[i].kept = false;
     for (size_t k = 0; k < sampler->result.interpreter_count; k++) {
         const struct prb_interpreter *interp = &sampler->result.interpreters[k];
-        const struct gil_note *note = look_at_gil(sampler, interp);
+        const struct prb_gil_note *note = look_at_gil(sampler, interp);
         if (!note || !note->kept || sampler->number % READ_ALL_EVERY == 0)
             continue;
-        const struct slot *last = holder_of(sampler, note);
+        const struct prb_sampler_slot *last = holder_of(sampler, note);
         for (size_t i = 0; last && i < sampler->capacity; i++) {
-            struct slot *slot = sampler->slots[i];
+            struct prb_sampler_slot *slot = sampler->slots[i];
             if (slot && slot->head.interp == interp->addr)
                 slot->at_rest = slot->verified && slot->head.thread_id != last->head.thread_id;
         }
@@ -318,12 +322,12 @@ bool prb_sampler_may_stand(struct prb_sampler *sampler)
 }
 
 /* Those that were found true since, and are not of the thread that has the GIL, are at rest. */
-static void drop_resting(struct prb_sampler *sampler, const struct slot *last)
+static void drop_resting(struct prb_sampler *sampler, const struct prb_sampler_slot *last)
 {
     size_t kept = 0;
     for (size_t k = 0; k < sampler->active_count; k++) {
         size_t i = sampler->active[k];
-        struct slot *slot = sampler->slot_of_thread[i];
+        struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
         if (!slot->verified || slot->head.thread_id == last->head.thread_id) {
             sampler->active[kept++] = i;
             continue;
@@ -341,8 +345,8 @@ bool prb_sampler_still_standing(struct prb_sampler *sampler)
     if (++sampler->samples_standing >= READ_ALL_EVERY || !list_interpreters(sampler, NULL) ||
         sampler->result.interpreter_count != 1 || sampler->result.interpreters[0].addr != interp)
         return false;
-    const struct gil_note *note = look_at_gil(sampler, &sampler->result.interpreters[0]);
-    const struct slot *last = note && note->kept ? holder_of(sampler, note) : NULL;
+    const struct prb_gil_note *note = look_at_gil(sampler, &sampler->result.interpreters[0]);
+    const struct prb_sampler_slot *last = note && note->kept ? holder_of(sampler, note) : NULL;
     if (!last || !list_word(sampler, interp, PRB_F_interp_threads_head, &first) ||
         first != sampler->result.threads[0].tstate)
         return false;
@@ -365,7 +369,7 @@ static bool list_threads(struct prb_sampler *sampler, size_t interpreter, bool *
     while (tstate) {
         if (result->thread_count >= PRB_THREADS_MAX)
             return prb_fail(err, PRB_CORRUPT, "more than %d threads", PRB_THREADS_MAX);
-        struct slot *slot = slot_for(sampler, tstate, err);
+        struct prb_sampler_slot *slot = slot_for(sampler, tstate, err);
         if (!slot)
             return false;
         if (!in_list(sampler, slot, interp)) {

@@ -1,5 +1,5 @@
 /*
- * Take many samples of a live target through lib/py/stack.h and say in one line of JSON what came:
+ * Take many samples of a live target through lib/py/sampler.h and say in one line of JSON what came:
  * how many, what they cost, and how many stacks of tests/targets/alternate.py are impossible
  * (functions of both chains, or a level left out).
  *
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "py/stack.h"
+#include "py/sampler.h"
 
 struct options {
     pid_t pid;

@@ -7,7 +7,7 @@
 
 #include "object_image.h"
 
-#include "py/stack.h"
+#include "py/sampler.h"
 
 enum { STACK_THREADS = 2, STACK_FRAMES = 3, STACK_INSTRUCTION = 10, STACK_FIRST_LINE = 100 };
 /* What every frame's line table says of STACK_INSTRUCTION. */

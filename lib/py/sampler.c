@@ -8,12 +8,12 @@
  * the last sample was the first of the two readings), and while its thread did not have the GIL
  * (threads.c): then it is not even read.
  */
-#include "py/stack.h"
+#include "py/sampler.h"
 
 #include <string.h>
 
 #include "proc/same_cpu.h"
-#include "py/sampler.h"
+#include "py/sampler_slots.h"
 
 struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, struct prb_error *err)
 {
@@ -90,7 +90,7 @@ static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
         !prb_sampler_interpreters(sampler, err) || !batch_room(sampler, sampler->used, err))
         return false;
     for (size_t i = 0; i < sampler->capacity; i++) {
-        struct slot *slot = sampler->slots[i];
+        struct prb_sampler_slot *slot = sampler->slots[i];
         if (!slot || slot->seen != sampler->number)
             continue;
         slot->unchanged = slot->at_rest;
@@ -104,7 +104,7 @@ static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
         return false;
     }
     for (size_t k = 0; k < count; k++) {
-        struct slot *slot = sampler->batch_slots[k];
+        struct prb_sampler_slot *slot = sampler->batch_slots[k];
         slot->unchanged = slot->verified &= sampler->same[k];
     }
     return true;
@@ -115,7 +115,7 @@ static bool fetch_cold(struct prb_sampler *sampler, struct prb_error *err)
 {
     size_t count = 0;
     for (size_t i = 0; i < sampler->result.thread_count; i++) {
-        struct slot *slot = sampler->slot_of_thread[i];
+        struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
         if (!slot->cold)
             continue;
         prb_walk_announce(&sampler->py->layout, slot->view, slot->tstate, &slot->head);
@@ -141,7 +141,7 @@ static bool list_whole(struct prb_sampler *sampler, unsigned tries_max, struct p
 /* The ids with the frames: a thread state bears its maker's ids until its thread begins. */
 static void walk_thread(struct prb_sampler *sampler, size_t i)
 {
-    struct slot *slot = sampler->slot_of_thread[i];
+    struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
     slot->last ^= 1;
     prb_walk_head(&sampler->py->layout, slot->view, slot->tstate, &slot->head);
     prb_walk_thread(sampler->py, slot->view, slot->tstate, sampler->anchors,
@@ -152,7 +152,7 @@ enum verdict { UNPROVEN, VERIFIED, UNSTABLE };
 
 static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
 {
-    struct slot *slot = sampler->slot_of_thread[i];
+    struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
     const struct prb_walk *walk = &slot->walk[slot->last];
     struct prb_raw_thread *thread = &sampler->result.threads[i];
     thread->thread_id = slot->head.thread_id;
@@ -180,7 +180,7 @@ static bool settle(struct prb_sampler *sampler, struct prb_error *err)
     sampler->open_count = 0;
     for (size_t k = 0; k < count; k++) {
         size_t i = sampler->open[k];
-        struct slot *slot = sampler->slot_of_thread[i];
+        struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
         sampler->result.tries++;
         bool agree = sampler->same[k] && !slot->walk[slot->last].broken;
         if (!sampler->same[k]) {
@@ -209,7 +209,7 @@ static bool settle_often(struct prb_sampler *sampler, unsigned tries, struct prb
 
 /* The kernel's id of a thread in the caller's pid namespace; 0: not known. */
 static pid_t task_of(const struct prb_sampler *sampler, const struct prb_tasks *tasks,
-                     const struct slot *slot)
+                     const struct prb_sampler_slot *slot)
 {
     const struct prb_task *task =
         slot->head.native_id ? prb_tasks_by_inner(tasks, slot->head.native_id)
@@ -257,7 +257,7 @@ const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler)
 /* Walk a thread if it changed since it was found true: then it is open. */
 static void first_reading(struct prb_sampler *sampler, size_t i)
 {
-    struct slot *slot = sampler->slot_of_thread[i];
+    struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
     slot->moved = slot->agreed = false;
     if (slot->unchanged) {
         sampler->result.tries++;
@@ -308,7 +308,7 @@ static bool read_standing(struct prb_sampler *sampler)
         sampler->batch[k + 1] = sampler->slot_of_thread[sampler->active[k]]->view;
     bool read = prb_view_refresh(sampler->batch, count + 1, sampler->same, NULL);
     for (size_t k = 0; k < count; k++) {
-        struct slot *slot = sampler->slot_of_thread[sampler->active[k]];
+        struct prb_sampler_slot *slot = sampler->slot_of_thread[sampler->active[k]];
         slot->unchanged = slot->verified &= read && sampler->same[k + 1];
     }
     if (!read || !prb_sampler_still_standing(sampler)) {
@@ -367,7 +367,7 @@ bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_er
     if (thread >= sampler->result.thread_count)
         return prb_fail(err, PRB_INTERNAL, "thread %zu of %zu", thread,
                         sampler->result.thread_count);
-    struct slot *slot = sampler->slot_of_thread[thread];
+    struct prb_sampler_slot *slot = sampler->slot_of_thread[thread];
     sampler->standing &= !slot->at_rest; /* what was proven of it is gone */
     if (!prb_view_refresh(&slot->view, 1, NULL, err))
         return false;

@@ -1,0 +1,90 @@
+/*
+ * The sampler's memory, shared by threads.c (which threads there are, and which may have moved) and
+ * sampler.c (their frame chains, read until they are found true).
+ */
+#ifndef PRB_PY_SAMPLER_SLOTS_H
+#define PRB_PY_SAMPLER_SLOTS_H
+
+#include "py/sampler.h"
+#include "py/walk.h"
+
+struct prb_sampler_slot {
+    struct prb_view *view;
+    struct prb_walk walk[2]; /* the last two readings */
+    int last;                /* which of them is the newest */
+    uint64_t seen;           /* sample number */
+    prb_addr tstate;
+    struct prb_thread_head head;
+    prb_addr next;      /* as the list was followed */
+    bool moved, agreed; /* in this sample: two readings differed; the last two did not */
+    bool verified;      /* the last walk was found true */
+    bool unchanged;     /* … and what it touched reads the same again */
+    bool at_rest;       /* its thread had no GIL since, so nothing of it can have changed */
+    bool cold;          /* nothing of its chain was read yet */
+};
+
+/* What an interpreter's GIL said when its threads were last read. */
+struct prb_gil_note {
+    prb_addr interp;
+    int64_t id;
+    prb_addr last_holder;
+    uint64_t switch_number;
+    bool kept;       /* nobody else had it since the reading before */
+    bool mistrusted; /* it changed hands and did not count */
+};
+
+struct prb_sampler {
+    struct prb_py *py;
+    struct prb_proc *proc;           /* NULL: not known */
+    struct prb_view *lists;          /* the interpreter structs */
+    struct prb_sampler_slot **slots; /* open addressing by thread state */
+    size_t capacity, used;
+    uint64_t number;
+    uint64_t taken; /* number of the last sample that was given out */
+    bool anchors;
+    struct prb_raw_stacks result;
+    size_t interpreter_cap, thread_cap;
+    struct prb_gil_note *notes;
+    size_t note_count, note_cap;
+    struct prb_sampler_slot **slot_of_thread; /* parallel to result.threads */
+    size_t slot_cap;
+    struct prb_view **batch;
+    size_t batch_cap;
+    struct prb_sampler_slot **batch_slots; /* whose views stand in batch; NULL: no thread's */
+    size_t batch_slot_cap;
+    bool *same;
+    size_t same_cap;
+    size_t *open; /* threads of the result that were not found true yet */
+    size_t open_count, open_cap;
+    /* while standing: threads of the result that are not at rest; the others need no reading */
+    size_t *active;
+    size_t active_count, active_cap;
+    bool standing;             /* the next sample may be of the active threads only */
+    unsigned samples_standing; /* since all were read */
+};
+
+/* ---- threads.c ---- */
+/* Read the interpreters, and say which slots of the last sample need not be read again
+ * (slot->at_rest). */
+bool prb_sampler_interpreters(struct prb_sampler *sampler, struct prb_error *err);
+/* The same where the sampler is standing and all threads were found at rest but the active ones:
+ * whether those, and who is in the list, are still the same.  Threads that came to rest are
+ * active no more.  False: all are to be read. */
+bool prb_sampler_still_standing(struct prb_sampler *sampler);
+/* Whether the next sample may ask that.  A sample was taken. */
+bool prb_sampler_may_stand(struct prb_sampler *sampler);
+/* What the GIL says next proves nothing of what was read before. */
+void prb_sampler_forget_gil(struct prb_sampler *sampler);
+/* Follow the thread lists: result.threads and slot_of_thread.  *whole: their ends were reached. */
+bool prb_sampler_threads(struct prb_sampler *sampler, bool *whole, struct prb_error *err);
+/*
+ * A list that was followed while threads began and ended may end early: a thread state that is
+ * freed and at once another's has no next one yet.  It stands when its first is still reached from
+ * the head, and then its threads still lead on as they did; to be asked in this order, and the
+ * threads read between, as a thread state gets its next one before the head leads to it.
+ */
+bool prb_sampler_heads_stand(struct prb_sampler *sampler);
+bool prb_sampler_threads_lead_on(const struct prb_sampler *sampler);
+void prb_sampler_slots_free(struct prb_sampler *sampler);
+
+#endif
