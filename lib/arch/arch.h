@@ -11,7 +11,10 @@
 #ifndef PRB_ARCH_ARCH_H
 #define PRB_ARCH_ARCH_H
 
-#include "proc/proc.h"
+#include <stddef.h>
+
+#include "arch/registers.h"
+#include "base/error.h"
 
 struct prb_arch_register {
     const char *name;
@@ -56,15 +59,5 @@ bool prb_arch_registers(const struct prb_arch *arch, const void *gregset, size_t
  */
 bool prb_arch_gregset(const struct prb_arch *arch, const struct prb_registers *registers, void *out,
                       size_t len, struct prb_error *err);
-
-static inline bool prb_register_known(const struct prb_registers *registers, unsigned i)
-{
-    return i < PRB_REG_MAX && (registers->known >> i & 1);
-}
-static inline void prb_register_set(struct prb_registers *registers, unsigned i, uint64_t value)
-{
-    registers->value[i] = value;
-    registers->known |= UINT64_C(1) << i;
-}
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef PRB_PROC_PROC_H
 #define PRB_PROC_PROC_H
 
+#include "arch/registers.h"
 #include "base/buf.h"
 #include "mem/mem.h"
 
@@ -56,14 +57,6 @@ struct prb_tasks {
 };
 void prb_tasks_deinit(struct prb_tasks *tasks);
 PRB_DEFINE_AUTO(prb_tasks, struct prb_tasks, prb_tasks_deinit)
-
-/* General registers of a thread, in the order of the arch's table (arch/arch.h); known: a bit
- * for each valid one. */
-#define PRB_REG_MAX 40
-struct prb_registers {
-    uint64_t value[PRB_REG_MAX];
-    uint64_t known;
-};
 
 /* What a blocked thread's system call is: /proc/PID/task/TID/syscall. */
 struct prb_syscall {
