@@ -1,18 +1,10 @@
-/* Names of tables and columns, columns as text, and what a file's numbers may be. */
+/* Names of tables and columns, and what a file's numbers may be. */
 #include "ring/columns.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "ring/format.h"
-
-static const struct {
-    const char *name;
-    enum prb_ring_type type;
-} types[] = {
-    {"integer", PRB_RING_INTEGER}, {"real", PRB_RING_REAL}, {"text", PRB_RING_TEXT},
-    {"boolean", PRB_RING_BOOLEAN}, {"time", PRB_RING_TIME},
-};
 
 bool prb_ring_is_name(const char *text)
 {
@@ -81,58 +73,4 @@ bool prb_ring_shape_is_good(const struct prb_ring_head *head)
            head->chunks_max <= PRB_RING_CHUNKS_MAX && head->head_bytes % 4096 == 0 &&
            head->head_bytes >= sizeof *head + head->columns * sizeof(struct prb_ring_head_column) &&
            head->head_bytes <= (1u << 16);
-}
-
-/* ---- columns as text ---- */
-
-#define TEXT_MAX ((size_t)PRB_RING_COLUMNS_MAX * 1024)
-
-/* The part up to the next ':' (ended there), or the rest when it is the last; *rest: behind it, ""
- * at the end. */
-static char *part(char **rest, bool last)
-{
-    char *begin = *rest, *end = begin + (last ? strlen(begin) : strcspn(begin, ":"));
-    *rest = *end ? end + 1 : end;
-    *end = '\0';
-    return begin;
-}
-
-static bool parse_line(char *line, struct prb_ring_column *out, struct prb_error *err)
-{
-    out->name = part(&line, false);
-    const char *type = part(&line, false);
-    out->unit = part(&line, false);
-    out->doc = part(&line, true);
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].name, type) == 0) {
-            out->type = types[i].type;
-            return true;
-        }
-    prb_fail(err, PRB_USAGE, "column %.80s: \"%.40s\" is no type", out->name, type);
-    return prb_error_remedy(err, "types are integer, real, text, boolean and time");
-}
-
-struct prb_ring_table *prb_ring_table_parse(const char *folder, const char *name,
-                                            const char *columns,
-                                            const struct prb_ring_limits *limits,
-                                            struct prb_error *err)
-{
-    struct prb_ring_column parsed[PRB_RING_COLUMNS_MAX];
-    size_t count = 0;
-    if (strnlen(columns, TEXT_MAX + 1) > TEXT_MAX)
-        return PRB_NULL(prb_fail(err, PRB_USAGE, "the columns of %.80s are too long a text", name));
-    PRB_AUTO_FREE char *text = strdup(columns);
-    if (!text)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
-    char *rest = text;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        if (!*line)
-            continue;
-        if (count == PRB_RING_COLUMNS_MAX)
-            return PRB_NULL(
-                prb_fail(err, PRB_USAGE, "a table has at most %d columns", PRB_RING_COLUMNS_MAX));
-        if (!parse_line(line, &parsed[count++], err))
-            return NULL;
-    }
-    return prb_ring_table_new(folder, name, parsed, count, limits, err);
 }

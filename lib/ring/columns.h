@@ -1,4 +1,4 @@
-/* Names of tables and columns, and columns as text. */
+/* Names of tables and columns. */
 #ifndef PRB_RING_COLUMNS_H
 #define PRB_RING_COLUMNS_H
 
