@@ -140,7 +140,7 @@ static void beside_and_back(void **state)
     (void)state;
     struct prb_error err;
     cpu_set_t before, after, one;
-    struct prb_turn turn_before, turn_after;
+    struct prb_schedule turn_before, turn_after;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
     assert_int_equal(syscall(SYS_sched_getattr, 0, &turn_before, sizeof turn_before, 0), 0);
     pid_t child = child_that(compute);
