@@ -61,11 +61,14 @@ struct prb_eval_result {
 };
 
 /* Run code in the target and wait for its end.  True also when the code raised: see result, freed
- * by prb_eval_result_free.  Errors: BUSY (the GIL was not to be had, or too many run; nothing ran),
+ * by prb_eval_result_free.  Errors: BUSY (the GIL could not be acquired, or too many run; nothing ran),
  * USAGE (code too large). */
 PRB_API bool prb_control_eval(struct prb_control *control, const struct prb_eval_options *options,
                               struct prb_eval_result *result, struct prb_error *err);
 PRB_API void prb_eval_result_free(struct prb_eval_result *result);
+/* Add to a failure for want of the GIL (BUSY) which thread holds it and where that one is, read
+ * from outside.  False: err is another failure, or no thread holds it now (the remedy says so). */
+PRB_API bool prb_explain_gil(pid_t pid, struct prb_error *err);
 
 /* Strings of an answer, freed by prb_strings_free. */
 struct prb_strings {

@@ -43,4 +43,13 @@ PRB_API bool prb_inject_library(char *path, size_t size, struct prb_error *err);
 PRB_API bool prb_inject(pid_t pid, const struct prb_inject_options *options,
                         struct prb_inject_report *report, struct prb_error *err);
 
+/* A connection to the probe of a process, as prb_control_open gives it.  Where there is none it is
+ * loaded first, unless PROBING_AUTO_INJECT is off (0, no, false) here or in the environment that
+ * the process was started with.  For all commands and servers that need a probe and were not asked
+ * to load one; report->already: it was there.  Errors: those of prb_control_open and prb_inject;
+ * NOT_FOUND: it may not be loaded; BUSY: the process is stopped, and loads it when it continues. */
+struct prb_control;
+PRB_API struct prb_control *prb_ensure_probe(pid_t pid, struct prb_inject_report *report,
+                                             struct prb_error *err) PRB_MUST_CHECK;
+
 #endif

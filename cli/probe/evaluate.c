@@ -39,6 +39,13 @@ static bool is_cancelled(void *context)
     return interrupts != 0;
 }
 
+static void advise_on_gil(pid_t pid, struct prb_error *err)
+{
+    snprintf(err->remedy, sizeof err->remedy,
+             "--gil-timeout SECONDS waits longer; `probing %d backtrace --native` needs no GIL",
+             (int)pid);
+}
+
 bool prb_evaluate(const struct prb_place *place, enum prb_eval_mode mode, const char *code,
                   size_t code_len, struct prb_eval_result *result, bool *interrupted_out,
                   struct prb_error *err)
@@ -67,8 +74,8 @@ bool prb_evaluate(const struct prb_place *place, enum prb_eval_mode mode, const 
     prb_out_stream_end(&streams.err);
     if (interrupted_out)
         *interrupted_out = interrupts != 0;
-    if (!ok && (why.code == PRB_TIMEOUT || why.code == PRB_BUSY) && strstr(why.text, "GIL"))
-        prb_explain_gil(place->pid, &why);
+    if (!ok && prb_explain_gil(place->pid, &why))
+        advise_on_gil(place->pid, &why);
     if (!ok && err)
         *err = why;
     return ok;

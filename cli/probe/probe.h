@@ -22,7 +22,4 @@ void prb_report_text(const struct prb_inject_report *report, char *text, size_t 
 /* Whether a process runs, its first thread not yet dead. */
 bool prb_process_runs(pid_t pid);
 
-/* The GIL was not got: err tells who holds it and where that thread stands, read from outside. */
-void prb_explain_gil(pid_t pid, struct prb_error *err);
-
 #endif

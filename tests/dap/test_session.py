@@ -382,6 +382,16 @@ def test_a_gil_that_is_not_given(start, client, any_python):
     assert not refused["success"] and "held by thread {}".format(target.pid) in refused["message"], refused
 
 
+def test_a_process_that_forbids_loading_the_probe(start, client, any_python):
+    """PROBING_AUTO_INJECT=off in the process's environment holds for the debugger, too."""
+    target = start(any_python, "hung.py", variables={"PROBING_AUTO_INJECT": "off"})
+    session = client()
+    session.initialize()
+    refused = session.answer(session.send("attach", {"processId": target.pid}))
+    assert not refused["success"] and "AUTO_INJECT=off" in refused["message"], refused
+    assert probing(target.pid, "detach", check=False).returncode != 0
+
+
 def test_a_client_that_hangs_up_while_its_code_runs(attached, any_python):
     """It may have gone: the target is not held for longer than a moment."""
     program, session = attached(any_python, "hot")

@@ -577,7 +577,7 @@ def test_settings(begin):
         assert all(len(told) == 4 and told[3] for told in items.values())
         for number, (key, value, kind, word) in enumerate([
                 ("probing.max_memory", "1GB", END, "1GB"), ("probing.retention_days", "36h", END, "1.5"),
-                ("probing.auto_inject", "off", END, "off"), ("probing.sample_rate", "2", FAILED, "from 0 to 1"),
+                ("probing.background", "yes", END, "on"), ("probing.sample_rate", "2", FAILED, "from 0 to 1"),
                 ("probing.max_memory", "much", FAILED, "bytes"), ("probing.max_memroy", "1GB", FAILED, "no setting"),
                 ("", "1", FAILED, "no setting"), ("probing.listen", "x" * 600, FAILED, "at most"),
                 ("probing.listen", "a\nb", FAILED, "one line")], 10):

@@ -59,17 +59,6 @@ static bool live_has(const struct prb_dap_backend *backend, const char *method)
     return false;
 }
 
-/* The GIL was not got: who has it, and where. */
-static void explain_gil(const struct live *live, struct prb_error *err)
-{
-    char holder[300];
-    if (err->code != PRB_BUSY || !strstr(err->text, "GIL") ||
-        !prb_gil_holder(live->pid, holder, sizeof holder, NULL) || !*holder)
-        return;
-    struct prb_error before = *err;
-    prb_fail(err, PRB_BUSY, "%.100s: held by %s", before.text, holder);
-}
-
 static json_t *ask_agent(struct live *live, const struct prb_dap_call *call, struct prb_error *err)
 {
     PRB_AUTO_FREE char *arguments =
@@ -91,7 +80,7 @@ static json_t *ask_agent(struct live *live, const struct prb_dap_call *call, str
     };
     struct prb_error failure = {0};
     if (!prb_debug_call(live->debug, &ask, &text, &len, &failure)) {
-        explain_gil(live, &failure);
+        prb_explain_gil(live->pid, &failure);
         if (err)
             *err = failure;
         return NULL;
@@ -339,26 +328,14 @@ static void take_end(void *context, const struct prb_error *err)
     json_decref(body);
 }
 
-static bool load_probe(pid_t pid, struct prb_error *err)
-{
-    const struct prb_inject_options options = {0};
-    struct prb_inject_report report = {0};
-    if (prb_control_present(pid))
-        return true;
-    if (!prb_inject(pid, &options, &report, err))
-        return false;
-    if (report.will_load_later) {
-        prb_fail(err, PRB_BUSY, "process %d is stopped: the probe loads when it goes on", (int)pid);
-        return prb_error_remedy(err, "`kill -CONT %d` lets it go on", (int)pid);
-    }
-    return true;
-}
-
 struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const char *, json_t *),
                                           void *context, struct prb_error *err)
 {
     PRB_AUTO(prb_bytecode) struct prb_bytecode *bytecode = prb_bytecode_begin(pid);
-    struct live *live = load_probe(pid, err) ? calloc(1, sizeof *live) : NULL;
+    struct prb_inject_report report;
+    struct prb_control *control = prb_ensure_probe(pid, &report, err);
+    prb_control_close(control);
+    struct live *live = control ? calloc(1, sizeof *live) : NULL;
     if (!live)
         return NULL;
     live->backend = (struct prb_dap_backend){.ops = &live_ops, .event = event, .context = context};

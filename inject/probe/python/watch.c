@@ -117,7 +117,8 @@ static void fail_gil(struct prb_python_job *job)
     else if (job->stop)
         prb_fail(&job->left, PRB_BUSY, "cancelled while another thread held the GIL");
     else
-        prb_fail(&job->left, PRB_BUSY, "the GIL was not got within %u ms", job->request.gil_ms);
+        prb_fail(&job->left, PRB_BUSY, "could not acquire the GIL within %u ms",
+                 job->request.gil_ms);
 }
 
 /* Look at the clock, the lock held.  Returns when to look again (ns; 0: when something changes). */
