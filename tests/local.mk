@@ -8,8 +8,9 @@ AM_TESTS_ENVIRONMENT = \
 PYTESTS =
 TEST_EXTENSIONS = .py
 PY_LOG_COMPILER = $(srcdir)/%D%/pytest.sh
-EXTRA_DIST += %D%/pytest.sh %D%/run %D%/newer-pythons.sh
+EXTRA_DIST += %D%/conftest.py %D%/pytest.sh %D%/run %D%/newer-pythons.sh
 
+include tests/support/local.mk
 include tests/unit/local.mk
 include tests/cli/local.mk
 include tests/targets/local.mk

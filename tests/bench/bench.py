@@ -18,12 +18,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "live"))
-
-import pythons  # noqa: E402
-import target as live  # noqa: E402
-from timing import in_turn, measure, of_root, peer  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+sys.path.insert(0, os.path.dirname(HERE))
 
 import crashes  # noqa: E402
 import debuggers  # noqa: E402
@@ -31,6 +26,10 @@ import debugging  # noqa: E402
 import getting_in  # noqa: E402
 import profiling  # noqa: E402
 import tensors  # noqa: E402
+from support import pythons  # noqa: E402
+from support import target as live  # noqa: E402
+from support.torch_python import torch_python  # noqa: E402
+from timing import in_turn, measure, of_root, peer  # noqa: E402
 
 BUILD = os.environ.get("BUILDDIR", ".")
 SAMPLE = os.path.join(BUILD, "tests", "bench", "sample")

@@ -4,18 +4,14 @@ import glob
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "live"))
-
-import pythons  # noqa: E402
-import target as live  # noqa: E402
-from timing import peer  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+from support import pythons
+from support import target as live
+from support.torch_python import torch_python
+from timing import peer
 
 PYTHON_THREADS, NATIVE_THREADS = 100, 30
 BAR_MS, BAR_BYTES = 100, 2 << 20

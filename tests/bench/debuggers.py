@@ -9,11 +9,10 @@ import subprocess
 import sys
 import tempfile
 
+from support import pythons
+from support import target as live
+from support.torch_python import torch_python
 from timing import HERE, in_turn, peer
-
-import pythons
-import target as live
-from torch_python import torch_python
 
 SRC = os.path.join(HERE, "..", "..")
 PLUGIN = os.path.join(SRC, "gdb", "probing-gdb.py")

@@ -19,11 +19,10 @@ import tempfile
 import time
 import types
 
+from support import pythons
+from support import target as live
+from support.torch_python import torch_python
 from timing import HERE, Hung, of_root
-from torch_python import torch_python
-
-import pythons
-import target as live
 
 sys.path.insert(0, os.path.join(HERE, "..", "dap"))
 

@@ -12,15 +12,10 @@ import sys
 import tempfile
 import time
 
+from support import injection, pythons
+from support import target as live
+from support.torch_python import torch_python
 from timing import HERE, Hung, in_turn, measure, peer
-from torch_python import torch_python
-
-import pythons
-import target as live
-
-sys.path.insert(0, os.path.join(HERE, "..", "inject"))
-
-import hard  # noqa: E402
 
 PROBING = live.PROBING
 HELLO, STATUS, EVAL, DETACH, PART, END = 1, 2, 3, 9, 64, 65
@@ -51,11 +46,11 @@ KINDS = [("a waiting process", waiting)] + [("a training process", job)] * bool(
 def pauses(figures, options):
     """Many injections into one process, of a library that does nothing."""
     folder = tempfile.mkdtemp()
-    library = shutil.copy(hard.COUNTED, folder)
+    library = shutil.copy(injection.COUNTED, folder)
     for name, begin in KINDS:
         with begin() as target:
             count = 60 if options.quick else 300
-            account = hard.inject(target.pid, count, library=library)
+            account = injection.inject(target.pid, count, library=library)
             assert account["injected"] == count, account
             paused = account["paused_us"]
             figures.add("inject into {}: the paused thread, median of {} (p90 {:.2g}, worst {:.2g})".format(

@@ -14,8 +14,8 @@ import tempfile
 import threading
 import time
 
-import pythons
-import target as live
+from support import pythons
+from support import target as live
 from timing import of_root, peer
 
 COUNTS = re.compile(r"(\d+) samples in ([\d.]+) s .*, (\d+) of threads; (\d+) dropped")

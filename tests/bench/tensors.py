@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from torch_python import torch_python
+from support.torch_python import torch_python
 
 SPEED = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "tensor_speed")
 

@@ -9,10 +9,9 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "live"))
 
-import target as live  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+from support import target as live
+from support.torch_python import torch_python
 
 MEASURE = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "measure")
 

@@ -4,17 +4,13 @@ import ast
 import csv
 import io
 import json
-import os
 import re
 import subprocess
-import sys
 import time
 
 import pytest
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
-
-from torch_python import torch_python  # noqa: E402
+from support.torch_python import torch_python
 
 HOSTILE = r'''
 import sys, threading

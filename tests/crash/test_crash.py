@@ -13,9 +13,9 @@ import time
 import pytest
 
 from housed import housed
-from target import DEADLINE, PROBING, SRCDIR, probing
-from target import query as query_of
-from torch_python import torch_python
+from support.target import DEADLINE, PROBING, SRCDIR, probing
+from support.target import query as query_of
+from support.torch_python import torch_python
 
 BUILDDIR = os.path.abspath(os.environ.get("BUILDDIR", "."))
 FAULTS = os.path.join(BUILDDIR, "tests", "crash", ".libs", "faults.so")

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from target import probing
+from support.target import probing
 from test_crash import Crasher
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

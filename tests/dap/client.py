@@ -12,7 +12,7 @@ import threading
 import time
 
 import protocol
-from target import DEADLINE, PROBING, die_with_parent
+from support.target import DEADLINE, PROBING, die_with_parent
 
 ENDED = object()
 CLIENT = {"clientID": "tests", "adapterID": "probing", "linesStartAt1": True, "columnsStartAt1": True, "pathFormat": "path",

@@ -1,17 +1,16 @@
-"""Fixtures of the debugger's tests: the interpreters and targets of the live tests, and sessions with them."""
+"""Fixtures of the debugger's tests: the interpreters that they run on, and sessions with targets."""
 
 import contextlib
 import os
-import sys
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-LIVE = os.path.join(HERE, "..", "live")
-sys.path[:0] = [HERE, LIVE, os.path.join(HERE, "..", "inject")]
-
-import pythons  # noqa: E402
-from live_fixtures import any_python, folders, pytest_report_header, start  # noqa: E402, F401
+from client import Client
+from debuggee import Debuggee, stop_at
+from server import Server
+from support import pythons
+from support.target import Target
+from training import Job
 
 # PROBING_DAP_LONG=1: all on every interpreter.  Without it every request and event runs on every CPython (test_every.py,
 # test_session.py, test_launching.py and what is not named here).  These run on as many of each mechanism's interpreters as
@@ -45,16 +44,7 @@ def chosen(module):
 
 
 def pytest_generate_tests(metafunc):
-    if "python" in metafunc.fixturenames:
-        found = chosen(metafunc.module.__name__)
-        metafunc.parametrize("python", found, ids=[python.id for python in found], scope="session")
-
-
-from client import Client  # noqa: E402
-from debuggee import Debuggee, stop_at  # noqa: E402
-from server import Server  # noqa: E402
-from target import Target  # noqa: E402
-from training import Job  # noqa: E402
+    pythons.parametrize(metafunc, lambda: chosen(metafunc.module.__name__))
 
 
 @pytest.fixture

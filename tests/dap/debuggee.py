@@ -7,7 +7,7 @@ import struct
 import tempfile
 import time
 
-from target import DEADLINE, TARGETS
+from support.target import DEADLINE, TARGETS
 
 PROGRAM = "debugged.py"
 LANES = {"hot": 0, "one_line": 1, "sleeper": 2, "calls": 3, "suspended": 8, "native": 9, "repr": 10}

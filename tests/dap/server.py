@@ -4,7 +4,7 @@ import signal
 import subprocess
 import threading
 
-from target import DEADLINE, PROBING, die_with_parent
+from support.target import DEADLINE, PROBING, die_with_parent
 
 
 class Server:

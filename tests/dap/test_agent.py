@@ -2,13 +2,11 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, os.pardir, "live"))
-import pythons  # noqa: E402
+from support import pythons
 
 FOUND = [one for one in pythons.found() if one.root is None and not one.container]
 

@@ -3,9 +3,9 @@
 import pytest
 
 from debuggee import marks
-from hard import wait_until
+from support.control import END, Probed
+from support.injection import wait_until
 from test_core import Debugger
-from test_eval import END, Probed
 
 
 class Debugged(Probed):

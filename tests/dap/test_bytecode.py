@@ -16,10 +16,10 @@ import time
 
 import pytest
 
-import pythons
 from client import PROBING, Client, Stdio
-from hard import wait_until
-from target import DEADLINE, die_with_parent
+from support import pythons
+from support.injection import wait_until
+from support.target import DEADLINE, die_with_parent
 
 CALL = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "dap", "bytecode_call")
 HEAD = struct.Struct("<8sQQ4sI")  # mark, check, build, magic, length of the version

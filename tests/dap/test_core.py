@@ -1,22 +1,31 @@
 """The debug session inside the target, by its own socket: one at a time, the gate, parked threads, and its end in every case."""
 
 import json
-import os
-import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "inject"))
-sys.path.insert(0, os.path.join(HERE, "..", "live"))
+import pytest
 
-import pytest  # noqa: E402
+from support.control import (
+    BUSY,
+    DEBUG,
+    DEBUG_CALL,
+    END,
+    GIL_MS,
+    ITEM,
+    KEY,
+    PART,
+    THREAD,
+    TIME_MS,
+    TIMEOUT,
+    VALUE,
+    Client,
+    Probed,
+    answer,
+    field,
+    fields,
+)
+from support.injection import wait_until
 
-from hard import wait_until  # noqa: E402
-from test_eval import BUSY, END, GIL_MS, ITEM, PART, THREAD, TIME_MS, TIMEOUT, Client, Probed, fields  # noqa: E402
-from test_hostile import answer, field  # noqa: E402
-
-DEBUG, DEBUG_CALL = 10, 11  # protocol.h
-KEY, VALUE = 17, 18
 USAGE = 1
 NAMED_BELOW = 15  # lines from that of count() to the one-line loop
 

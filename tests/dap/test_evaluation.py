@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-import pythons
+from support import pythons
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = os.path.join(HERE, "evaluation_target.py")

@@ -11,8 +11,8 @@ import time
 import pytest
 
 import protocol
-from hard import built
-from target import SRCDIR
+from support.injection import built
+from support.target import SRCDIR
 
 SECONDS = float(os.environ.get("PROBING_DAP_FUZZ", "0"))
 BURSTS = 60  # of one seed

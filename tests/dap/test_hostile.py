@@ -10,7 +10,7 @@ import pytest
 
 from client import Failed, Socket, Stdio, framed
 from debuggee import stack, stopped
-from target import DEADLINE, PROBING
+from support.target import DEADLINE, PROBING
 
 TOKEN = "correct-horse-battery-staple"
 MEMORY_MAX = 400 << 10  # kB, at any moment

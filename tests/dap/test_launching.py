@@ -8,8 +8,8 @@ import pytest
 
 from client import Failed
 from debuggee import evaluate, marks, python_frames, resume, stack, stopped, top
-from hard import wait_until
-from target import die_with_parent
+from support.injection import wait_until
+from support.target import die_with_parent
 
 SHORT = "import sys\nx = 1\nprint('the end', sys.argv[1:], __name__)\n"
 

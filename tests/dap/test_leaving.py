@@ -6,8 +6,8 @@ import statistics
 import time
 
 from debuggee import evaluate, resume, set_lines, stop_at, stopped, top
-from hard import wait_until
-from target import probing
+from support.injection import wait_until
+from support.target import probing
 
 CYCLES = int(os.environ.get("PROBING_DAP_CYCLES", "20"))
 # What a debugger changes in an interpreter, as far as that can be told from inside.

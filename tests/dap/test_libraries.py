@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from debuggee import evaluate, local_variables, python_frames, resume, set_lines, stack, stop_at, stopped, top
-from hard import wait_until
-from target import DEADLINE
-from torch_python import torch_python
+from support.injection import wait_until
+from support.target import DEADLINE
+from support.torch_python import torch_python
 from training import NAME, finish
 
 pytestmark = pytest.mark.skipif(not torch_python(), reason="needs a Python with torch (./bootstrap check has one)")

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-import target as targets
 from debuggee import evaluate, local_variables, python_frames, resume, scope, set_lines, stack, stop_at, stopped, variables
+from support import target as targets
 
 
 def thread_of(session, name):

@@ -9,7 +9,7 @@ import pytest
 
 from client import Socket
 from debuggee import local_variables, python_frames, stack
-from target import DEADLINE, probing
+from support.target import DEADLINE, probing
 
 NOT_THERE = [("continue", {"threadId": 1}), ("next", {"threadId": 1}),
              ("setVariable", {"variablesReference": 1, "name": "x", "value": "1"}),

@@ -11,9 +11,9 @@ import pytest
 
 from client import Socket
 from debuggee import evaluate, local_variables, marks, python_frames, resume, stack, stopped, top
-from hard import wait_until
-from target import DEADLINE, TARGETS, children, die_with_parent, free_port
-from torch_python import torch_python
+from support.injection import wait_until
+from support.target import DEADLINE, TARGETS, children, die_with_parent, free_port
+from support.torch_python import torch_python
 
 NAME = "ranked_torch.py"
 PATH = os.path.realpath(os.path.join(TARGETS, NAME))

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-import pythons
-import target as targets
-from torch_python import torch_python
+from support import pythons
+from support import target as targets
+from support.torch_python import torch_python
 
 CALL = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "dap", "readonly_call")
 

@@ -9,8 +9,8 @@ import pytest
 
 from client import framed
 from debuggee import go_on, stop_at
-from hard import wait_until
-from target import DEADLINE
+from support.injection import wait_until
+from support.target import DEADLINE
 
 TOKEN = "correct-horse-battery-staple"
 

@@ -8,8 +8,8 @@ import pytest
 
 from client import CLIENT, Failed, Socket, Stdio, framed
 from debuggee import go_on, marks, resume, set_lines, stop_at, stopped, top
-from hard import wait_until
-from target import PROBING, TARGETS, probing
+from support.injection import wait_until
+from support.target import PROBING, TARGETS, probing
 
 CAPABILITIES = [
     "supportsConfigurationDoneRequest", "supportsFunctionBreakpoints", "supportsConditionalBreakpoints",

@@ -9,7 +9,7 @@ import pytest
 
 from client import Failed
 from debuggee import evaluate, local_variables, resume, set_lines, stopped, top
-from target import DEADLINE
+from support.target import DEADLINE
 
 ROUNDS = 200
 SOME = 20

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from debuggee import marks
-from target import DEADLINE, PROBING, die_with_parent
+from support.target import DEADLINE, PROBING, die_with_parent
 
 MODULES = os.environ.get("PROBING_NODE_MODULES") or os.path.join(os.environ.get("BUILDDIR", "."), "node", "node_modules")
 PACKAGE = "@vscode/debugadapter-testsupport"

@@ -7,10 +7,11 @@ import time
 
 import pytest
 
-import pythons
 from debuggee import evaluate, local_variables, python_frames, stack, stop_at, stopped, top, variables
-from target import SRCDIR, children as processes_of, free_port
-from torch_python import torch_python
+from support import pythons
+from support.target import SRCDIR, free_port
+from support.target import children as processes_of
+from support.torch_python import torch_python
 from training import Job, finish
 
 pytestmark = pytest.mark.skipif(not torch_python(), reason="needs a Python with torch (./bootstrap check has one)")

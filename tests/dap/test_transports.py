@@ -13,8 +13,8 @@ import pytest
 
 from client import Failed, Socket, framed
 from debuggee import go_on, stop_at, stopped
-from hard import wait_until
-from target import DEADLINE, PROBING, die_with_parent
+from support.injection import wait_until
+from support.target import DEADLINE, PROBING, die_with_parent
 
 TOKEN = "correct-horse-battery-staple"
 # As another user: connect, attach, tell what came.

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from client import CLIENT, Client, Failed, Stdio, framed
-from target import DEADLINE, PROBING, die_with_parent
+from support.target import DEADLINE, PROBING, die_with_parent
 
 INITIALIZE = {"seq": 1, "type": "request", "command": "initialize", "arguments": CLIENT}
 BIG = 64 << 20

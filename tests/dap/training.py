@@ -3,10 +3,10 @@
 import os
 import time
 
-import pythons
 from debuggee import marks, resume, set_lines
-from target import DEADLINE
-from torch_python import torch_python
+from support import pythons
+from support.target import DEADLINE
+from support.torch_python import torch_python
 
 NAME = "debugged_torch.py"
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-from target import free_port
+from support.target import free_port
 
 DEADLINE = 60  # seconds for any one thing
 # Keys of these tests for what is not their subject.

@@ -2,17 +2,13 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "live")]
-
-import codeserver  # noqa: E402
-import training  # noqa: E402
-from target import free_port  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+import codeserver
+import training
+from support.target import free_port
+from support.torch_python import torch_python
 
 BUILDDIR = os.environ.get("BUILDDIR", ".")
 PROBING = os.environ.get("PROBING", "probing")

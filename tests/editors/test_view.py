@@ -3,16 +3,14 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SRCDIR = os.environ.get("SRCDIR", os.path.join(HERE, "..", ".."))
-sys.path.insert(0, os.path.join(HERE, "..", "live"))
 
-import pythons  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+from support import pythons
+from support.torch_python import torch_python
 
 PROGRAM = os.path.join(SRCDIR, "editors", "vscode", "media", "view.py")
 # Answers lines of JSON: the code that makes `value`, then the other arguments of view().

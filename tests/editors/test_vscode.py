@@ -13,8 +13,8 @@ import sys
 import pytest
 
 import training
-from torch_python import torch_python
 from codeserver import DEADLINE, CodeServer
+from support.torch_python import torch_python
 from workbench import CHROMIUM, CONTRAST, Workbench
 
 pytest.importorskip("playwright.sync_api", reason="needs Playwright (tests/editors/setup.sh)")

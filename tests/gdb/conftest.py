@@ -1,18 +1,10 @@
-"""The interpreters and targets of the live tests, each with every gdb."""
+"""The interpreters that the gdb tests run on, each with every gdb."""
 
 import os
-import sys
 
 import pytest
 
-LIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live")
-sys.path.append(LIVE)
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import gdbs  # noqa: E402
-import live_fixtures  # noqa: E402
-import pythons  # noqa: E402
-from live_fixtures import any_python, folders, pytest_report_header, start  # noqa: E402, F401
+from support import gdbs, pythons
 
 # PROBING_GDB_LONG=1: each gdb on each interpreter.  Without it every interpreter meets one of the gdbs, in turn.
 LONG = bool(os.environ.get("PROBING_GDB_LONG"))
@@ -30,7 +22,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize(("python", "gdb"), chosen, scope="session",
                              ids=["{}-{}".format(python.id, gdb.id if gdb else "no-gdb") for python, gdb in chosen])
         return
-    live_fixtures.pytest_generate_tests(metafunc)
+    pythons.parametrize(metafunc)
     if "gdb" in metafunc.fixturenames:
         found = gdbs.found()
         metafunc.parametrize("gdb", found or [None], ids=[gdb.id for gdb in found] or ["no-gdb"], scope="session")

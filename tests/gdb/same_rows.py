@@ -6,8 +6,8 @@ import os
 import re
 import signal
 
-import pythons
-from target import DEADLINE, query
+from support import pythons
+from support.target import DEADLINE, query
 
 # What the statement must tell alike, however the process is looked at.
 EVERYWHERE = {

@@ -4,9 +4,10 @@ makes of it; and the rows that it, the core, the kernel's core and a snapshot te
 import os
 import re
 
-import gdbs
 import pytest
+
 import same_rows
+from support import gdbs
 
 COMMANDS = {
     "bt": "py-bt",
@@ -142,7 +143,7 @@ class Sessions:
 
 @pytest.fixture(scope="session")
 def sessions(folders, tmp_path_factory):
-    import target as live
+    from support import target as live
 
     def begin(python, program, folder):
         outside, inner = folders(python)

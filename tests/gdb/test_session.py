@@ -7,10 +7,10 @@ import subprocess
 import sys
 import time
 
-import gdbs
 import pytest
 
-from target import Target, probing
+from support import gdbs
+from support.target import Target, probing
 
 
 @pytest.fixture

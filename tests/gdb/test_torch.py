@@ -6,10 +6,9 @@ import subprocess
 
 import pytest
 
-import gdbs
-import pythons
-import target as live
-from torch_python import torch_python
+from support import gdbs, pythons
+from support import target as live
+from support.torch_python import torch_python
 
 COMMANDS = {
     "locals": "py-locals",

@@ -1,13 +1,8 @@
-"""The injection tests use the interpreters and targets of the live tests, too."""
+"""The interpreters that the injection tests run on."""
 
 import os
-import sys
 
-LIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live")
-sys.path.append(LIVE)
-
-import pythons  # noqa: E402
-from live_fixtures import any_python, folders, pytest_report_header, start  # noqa: E402, F401
+from support import pythons
 
 # PROBING_INJECT_LONG=1: all on every interpreter.  Without it what goes into the details of evaluations, which depend on the
 # version, runs on one of each version, the first (3.11: without libpython), and on the newest with its JIT switched on.
@@ -27,6 +22,4 @@ def chosen(module):
 
 
 def pytest_generate_tests(metafunc):
-    if "python" in metafunc.fixturenames:
-        found = chosen(metafunc.module.__name__)
-        metafunc.parametrize("python", found, ids=[python.id for python in found], scope="session")
+    pythons.parametrize(metafunc, lambda: chosen(metafunc.module.__name__))

@@ -2,159 +2,31 @@
 
 import glob
 import os
-import shutil
-import struct
 import subprocess
 import time
 
 import pytest
 
-import pythons
-from hard import built, connected, die_with_parent, thread_names, wait_until
-from target import probing
-from test_hostile import CANCEL, COMPLETE, DETACH, END, EVAL, FAILED, HELLO_MESSAGE, LIBRARY, PART, answer, field, message
-from torch_python import torch_python
+from support import pythons
+from support.control import (
+    BUSY,
+    END,
+    FAILED,
+    GONE,
+    INCOMPLETE,
+    LIBRARY,
+    NOT_FOUND,
+    NOT_PYTHON,
+    PERMISSION,
+    TIMEOUT,
+    Client,
+    Probed,
+)
+from support.injection import built, die_with_parent, thread_names, wait_until
+from support.target import probing
+from support.torch_python import torch_python
 
-# protocol.h
-TEXT, CODE, REQUEST, STREAM, OUTPUT, ITEM, SOURCE, NAMESPACE, THREAD, FRAME, MODE = 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
-GIL_MS, TIME_MS, CURSOR, RAISED, INCOMPLETE, NONE, MICROSECONDS = 14, 15, 16, 19, 20, 21, 22
-NUMBERS = {CODE, STREAM, RAISED, INCOMPLETE, NONE, MICROSECONDS}
-# enum prb_code of probing.h, as the protocol has it
-NOT_FOUND, NOT_PYTHON, PERMISSION, GONE, TIMEOUT, BUSY = 2, 3, 4, 6, 12, 13
 DEADLINE = 60
-
-
-def fields(body):
-    told = {}
-    while body:
-        key, _, size = struct.unpack_from("<HHI", body)
-        data, body = body[8:8 + size], body[8 + size:]
-        told[key] = struct.unpack("<Q", data)[0] if key in NUMBERS else data
-    return told
-
-
-class Answer:
-    """What became of one request."""
-
-    def __init__(self):
-        self.out, self.err, self.items = bytearray(), bytearray(), []
-        self.first = None  # when the first output came
-        self.kind = None
-
-    def add(self, kind, told):
-        if kind != PART:
-            self.kind, self.told = kind, told
-            self.text = told.get(TEXT, b"").decode()
-        elif ITEM in told:
-            self.items.append(told[ITEM].decode())
-        else:
-            self.first = self.first or time.monotonic()
-            if told[STREAM] == 1:
-                self.out += told[OUTPUT]
-            else:
-                self.err += told[OUTPUT]
-
-    @property
-    def value(self):
-        assert self.kind == END and not self.told[RAISED] and not self.told[NONE], (self.kind, self.told)
-        return self.text
-
-    @property
-    def none(self):
-        return self.kind == END and not self.told[RAISED] and bool(self.told[NONE])
-
-    @property
-    def trace(self):
-        assert self.kind == END and self.told[RAISED], (self.kind, self.told)
-        return self.text
-
-    @property
-    def failed(self):
-        assert self.kind == FAILED, self.told
-        return self.told[CODE]
-
-
-class Client:
-    def __init__(self, path):
-        self.socket = connected(path, DEADLINE)
-        self.socket.sendall(HELLO_MESSAGE)
-        assert answer(self.socket)[0] == END
-        self.number = 1
-        self.answers = {}
-
-    def send(self, kind, body):
-        self.number += 1
-        self.answers[self.number] = Answer()
-        self.socket.sendall(message(kind, self.number, body))
-        return self.number
-
-    def receive(self, until):
-        """Take messages until until(number of the request it was for) says so."""
-        while True:
-            kind, number, body = answer(self.socket)
-            self.answers[number].add(kind, fields(body))
-            if until(number):
-                return
-
-    def wait(self, number):
-        if self.answers[number].kind is None:
-            self.receive(lambda of: of == number and self.answers[number].kind is not None)
-        return self.answers.pop(number)
-
-    def begin(self, code, name_space=None, **numbers):
-        keys = {"thread": THREAD, "frame": FRAME, "single": MODE, "gil": GIL_MS, "time": TIME_MS}
-        body = field(SOURCE, code.encode() if isinstance(code, str) else code)
-        if name_space is not None:
-            body += field(NAMESPACE, name_space.encode())
-        return self.send(EVAL, body + b"".join(field(keys[name], value) for name, value in numbers.items()))
-
-    def eval(self, code, name_space=None, **numbers):
-        return self.wait(self.begin(code, name_space, **numbers))
-
-    def cancel(self, number):
-        self.socket.sendall(message(CANCEL, self.number + 1000, field(REQUEST, number)))
-        self.answers[self.number + 1000] = Answer()
-
-    def complete(self, text, **numbers):
-        body = field(SOURCE, text.encode()) + field(CURSOR, len(text.encode()))
-        return self.wait(self.send(COMPLETE, body + b"".join(field(THREAD, n) for n in numbers.values()))).items
-
-    def detach(self):
-        return self.wait(self.send(DETACH, b""))
-
-    def close(self):
-        self.socket.close()
-
-
-class Probed:
-    """A target with the probe, and a client of it."""
-
-    def __init__(self, start, folders, python, folder, *program, **options):
-        runtime, inside = str(folder), str(folder)
-        library = os.path.abspath(LIBRARY)
-        if python.root:
-            outside, inner = folders(python)
-            inside = "{}/run-{}".format(inner, os.getpid())
-            runtime = python.root + inside
-            os.makedirs(runtime, mode=0o700, exist_ok=True)
-            shutil.copy(library, outside)
-            library = inner + "/libprobe.so"
-        for old in glob.glob(runtime + "/probing/*.sock"):
-            os.unlink(old)
-        variables = dict({"XDG_RUNTIME_DIR": inside, "PROBING_DATA_DIR": inside + "/data"}, **options.pop("variables", {}))
-        self.target = start(python, "probed.py", library, *program, variables=variables, **options)
-        self.pid = self.target.pid
-        pattern = runtime + "/probing/*.sock"
-        wait_until(lambda: glob.glob(pattern))
-        self.path = glob.glob(pattern)[0]
-        self.client = Client(self.path)
-        self.eval = self.client.eval
-
-    def step(self, word):
-        """The program's own loop goes on."""
-        self.target.child.stdin.write(word.encode() + b"\n")
-        self.target.child.stdin.flush()
-        assert self.target.line() == "step " + word
 
 
 @pytest.fixture

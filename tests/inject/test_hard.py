@@ -13,10 +13,10 @@ import time
 
 import pytest
 
-import hard
-from hard import COUNTED, LOADS, ROUNDS, CTarget, clobber, inject, injector, short, wait_until
+from support import injection
+from support.injection import COUNTED, LOADS, ROUNDS, CTarget, clobber, inject, injector, short, wait_until
 
-KINDS = subprocess.run([hard.built("targets/calls"), "list"], stdout=subprocess.PIPE, encoding="ascii").stdout.split()
+KINDS = subprocess.run([injection.built("targets/calls"), "list"], stdout=subprocess.PIPE, encoding="ascii").stdout.split()
 CANARIES = ["avx", "avx512", "x87", "redzone", "general"]
 REFUSED = {"timeout", "busy", "unsupported", "permission"}  # what "no safe thread" and the like may be called
 
@@ -63,7 +63,7 @@ def all_went_in(account, count, one):
                                         ("redzone", "redzone"), ("general", "general"), ("general", "flags")])
 def test_canary_sees_damage_when_busy(target, kind, what):
     one = target("canary", kind, "busy")
-    until = time.monotonic() + hard.DEADLINE
+    until = time.monotonic() + injection.DEADLINE
     while not one.report.damage:  # a stop between two checks is not seen
         clobber(one.pid, what)
         time.sleep(0.001)
@@ -73,7 +73,7 @@ def test_canary_sees_damage_when_busy(target, kind, what):
 @pytest.mark.parametrize("kind, what", [("avx", "vector"), ("x87", "x87"), ("redzone", "redzone"), ("general", "general")])
 def test_canary_sees_damage_when_parked(target, kind, what):
     one = target("canary", kind, "parked")
-    until = time.monotonic() + hard.DEADLINE
+    until = time.monotonic() + injection.DEADLINE
     while not one.report.damage:
         clobber(one.pid, what)
         time.sleep(0.01)
@@ -224,7 +224,7 @@ def test_traced_target_names_the_tracer(target):
         assert tracer.stdout.readline() == b"0\n"
         account = inject(one.pid)
         tracer.stdin.close()
-        tracer.wait(hard.DEADLINE)
+        tracer.wait(injection.DEADLINE)
     assert (account["injected"], account["code"]) == (0, "busy") and str(tracer.pid) in account["text"], account
     one.unharmed()
 
@@ -257,7 +257,7 @@ def test_two_injectors_at_once(target):
     one = target("storm", 2)
     count = short(0.3)
     both = [subprocess.Popen(injector(one.pid, count), stdout=subprocess.PIPE, encoding="utf-8") for _ in range(2)]
-    accounts = [json.loads(process.communicate(timeout=hard.DEADLINE * 3)[0].splitlines()[-1]) for process in both]
+    accounts = [json.loads(process.communicate(timeout=injection.DEADLINE * 3)[0].splitlines()[-1]) for process in both]
     for account in accounts:
         assert not account["hung"] and (not account["refused"] or account["code"] == "busy"), account
     injected = sum(account["injected"] for account in accounts)
@@ -275,7 +275,7 @@ def test_exit_during_injection(target):
         time.sleep(delay % 24 * 0.0005)
         one.child.stdin.close()
         assert one.child.wait(20) == 0, delay
-        account = json.loads(process.communicate(timeout=hard.DEADLINE)[0].splitlines()[-1])
+        account = json.loads(process.communicate(timeout=injection.DEADLINE)[0].splitlines()[-1])
         assert not account["hung"] and account["injected"] + account["refused"] == 1, account
         assert account["injected"] or account["code"] in ("gone", "not found"), str(account)
         one.child.stdin = open(os.devnull)
@@ -323,7 +323,7 @@ class Struck:
     """An injector that gets a signal at its Nth step: `step` tells how that was; where it only stopped, it ends with the block."""
 
     def __init__(self, pid, step, where, number=signal.SIGKILL):
-        self.killer = subprocess.Popen([hard.built("killer"), str(step), where, str(int(number)), *injector(pid, wait=1)],
+        self.killer = subprocess.Popen([injection.built("inject/killer"), str(step), where, str(int(number)), *injector(pid, wait=1)],
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
         told = []
         for line in self.killer.stdout:
@@ -336,7 +336,7 @@ class Struck:
         return self.step
 
     def __exit__(self, *exception):
-        self.killer.communicate(timeout=hard.DEADLINE)
+        self.killer.communicate(timeout=injection.DEADLINE)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="a call that the thread makes for us ends in harm there")

@@ -6,11 +6,10 @@ import time
 
 import pytest
 
-import hard
-import pythons
-from hard import ROUNDS, inject, injector, short
-from target import Target
-from torch_python import torch_python
+from support import injection, pythons
+from support.injection import ROUNDS, inject, injector, short
+from support.target import Target
+from support.torch_python import torch_python
 
 
 def goes_on(target):
@@ -18,7 +17,7 @@ def goes_on(target):
     told = []
     for _ in range(2):
         before = told
-        until = time.monotonic() + hard.DEADLINE
+        until = time.monotonic() + injection.DEADLINE
         while True:
             target.child.stdin.write(b"\n")
             target.child.stdin.flush()
@@ -37,7 +36,7 @@ def test_every_cpython_computes_on(start, python):
     assert account["injected"] == short(0.1), account
     goes_on(target)
     target.child.stdin.close()
-    assert target.child.wait(hard.DEADLINE) == 0
+    assert target.child.wait(injection.DEADLINE) == 0
     target.child.stdin = open("/dev/null")
 
 
@@ -47,8 +46,8 @@ def test_interpreter_exit_during_injection(start, python):
         process = subprocess.Popen(injector(target.pid), stdout=subprocess.PIPE, encoding="utf-8")
         time.sleep(delay % 12 * 0.001)
         target.child.stdin.close()
-        assert target.child.wait(hard.DEADLINE) == 0, delay
-        account = json.loads(process.communicate(timeout=hard.DEADLINE)[0].splitlines()[-1])
+        assert target.child.wait(injection.DEADLINE) == 0, delay
+        account = json.loads(process.communicate(timeout=injection.DEADLINE)[0].splitlines()[-1])
         assert not account["hung"], account
         target.child.stdin = open("/dev/null")
 

@@ -13,13 +13,37 @@ import time
 
 import pytest
 
-import hard
+from support import injection
+from support.control import (
+    BODY_MAX,
+    CANCEL,
+    COMPLETE,
+    CONFIG_GET,
+    CONFIG_LIST,
+    CONFIG_SET,
+    DEBUG,
+    DEBUG_CALL,
+    DETACH,
+    END,
+    EVAL,
+    FAILED,
+    HELLO,
+    HELLO_MESSAGE,
+    KEY,
+    LIBRARY,
+    PART,
+    REQUEST,
+    SOURCE,
+    STATUS,
+    VALUE,
+    VERSION,
+    answer,
+    connected,
+    field,
+    message,
+)
 
-LIBRARY = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
-HELLO, STATUS, EVAL, COMPLETE, CANCEL, CONFIG_LIST, CONFIG_GET, CONFIG_SET, DETACH, DEBUG, DEBUG_CALL = range(1, 12)  # protocol.h
-PART, END, FAILED = 64, 65, 66
-VERSION, TEXT, REQUEST, SOURCE, KEY, VALUE = 1, 2, 5, 9, 17, 18
-BODY_MAX, CLIENTS_MAX, REQUESTS_MAX = 8 << 20, 32, 16
+CLIENTS_MAX, REQUESTS_MAX = 32, 16
 
 PROGRAM = """
 import ctypes, sys
@@ -35,18 +59,6 @@ for line in sys.stdin:
 """
 
 
-def field(key, value):
-    data = struct.pack("<Q", value) if isinstance(value, int) else value
-    return struct.pack("<HHI", key, 0, len(data)) + data
-
-
-def message(kind, request, body=b"", length=None, zero=0):
-    return struct.pack("<IIHH", len(body) if length is None else length, request, kind, zero) + body
-
-
-HELLO_MESSAGE = message(HELLO, 1, field(VERSION, 1))
-
-
 class Probe:
     """A Python with the probe in it."""
 
@@ -54,10 +66,10 @@ class Probe:
         environment = dict(os.environ, XDG_RUNTIME_DIR=str(folder), PROBING_DATA_DIR=str(folder / "data"))
         environment.pop("LD_LIBRARY_PATH", None)
         self.child = subprocess.Popen([sys.executable, "-c", PROGRAM, LIBRARY], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      env=environment, preexec_fn=hard.die_with_parent)
+                                      env=environment, preexec_fn=injection.die_with_parent)
         assert self.child.stdout.readline() == b"ready\n"
         found = lambda: glob.glob(str(folder / "probing" / "*.sock"))
-        hard.wait_until(found)
+        injection.wait_until(found)
         self.path = found()[0]
         self.good()
         with self.connect() as client:  # what the first evaluation opens stays open
@@ -67,7 +79,7 @@ class Probe:
         self.before = self.held()
 
     def connect(self, hello=True, timeout=5):
-        client = hard.connected(self.path, timeout)
+        client = connected(self.path, timeout)
         if hello:
             client.sendall(HELLO_MESSAGE)
             assert answer(client)[0] == END
@@ -125,22 +137,6 @@ def served(probe):
             if time.monotonic() > until:
                 raise
             time.sleep(0.01)
-
-
-def exactly(client, size):
-    data = b""
-    while len(data) < size:
-        more = client.recv(size - len(data))
-        if not more:
-            raise EOFError("the probe closed the connection")
-        data += more
-    return data
-
-
-def answer(client):
-    length, request, kind, _ = struct.unpack("<IIHH", exactly(client, 12))
-    assert length <= BODY_MAX
-    return kind, request, exactly(client, length)
 
 
 def closes(client):

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from hard import thread_names
+from support.injection import thread_names
 
 BUILD = os.path.join(os.environ["BUILDDIR"], ".libs")
 AUTO, THREAD, REMOTE_EXEC = range(3)

@@ -14,11 +14,35 @@ import time
 
 import pytest
 
-from hard import connected, die_with_parent, wait_until
-from test_hostile import (CONFIG_GET, CONFIG_LIST, CONFIG_SET, DETACH, END, EVAL, FAILED, HELLO, HELLO_MESSAGE, KEY, LIBRARY, PART,
-                          SOURCE, STATUS, TEXT, VALUE, VERSION, answer, field, message)
+from support.control import (
+    CANCEL,
+    CONFIG_GET,
+    CONFIG_LIST,
+    CONFIG_SET,
+    DETACH,
+    END,
+    EVAL,
+    FAILED,
+    HELLO,
+    HELLO_MESSAGE,
+    ITEM,
+    KEY,
+    LIBRARY,
+    PART,
+    REMEDY,
+    REQUEST,
+    SOURCE,
+    STATUS,
+    TEXT,
+    VALUE,
+    VERSION,
+    answer,
+    connected,
+    field,
+    message,
+)
+from support.injection import die_with_parent, wait_until
 
-CANCEL, REQUEST, CODE, REMEDY, ITEM = 5, 5, 4, 3, 8  # protocol.h
 LIBPROBING = os.path.join(os.path.dirname(LIBRARY), "libprobing.so")
 
 # Runs each line it reads and prints what `answer` is then.

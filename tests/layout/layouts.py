@@ -4,14 +4,11 @@ import functools
 import os
 import re
 import subprocess
-import sys
+
+from support import pythons
 
 SRCDIR = os.environ.get("SRCDIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 FOLDER = os.path.join(SRCDIR, "lib", "py", "layout")
-sys.path.insert(0, os.path.join(SRCDIR, "tests", "live"))
-
-import pythons  # noqa: E402
-
 ROW = re.compile(r"^(OFFSET|ABSENT|TRAIT|NUMBER|NONE|DEBUG\w*)\((.*)\)$")
 
 

@@ -3,13 +3,10 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import layouts  # noqa: E402
+import layouts
 
 
 @pytest.mark.parametrize("python", layouts.interpreters(), ids=lambda python: python.id)

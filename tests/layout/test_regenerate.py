@@ -2,13 +2,10 @@
 
 import os
 import shutil
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import layouts  # noqa: E402
+import layouts
 
 needs_compiler = pytest.mark.skipif(not (os.environ.get("CC") or shutil.which("cc")), reason="needs a C compiler")
 

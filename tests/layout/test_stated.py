@@ -7,13 +7,10 @@ import functools
 import os
 import shutil
 import subprocess
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import layouts  # noqa: E402
+import layouts
 
 # (struct, field) → (type, member) as gdb knows them; a type of several names is tried in turn.
 STATED = {

@@ -8,7 +8,7 @@ PYTESTS += %D%/test_tensors.py %D%/test_objects.py
 # Values: object_dump prints what the reader makes of them.
 check_PROGRAMS += %D%/object_dump
 PYTESTS += %D%/test_values.py
-EXTRA_DIST += %D%/torch_python.py %D%/conftest.py %D%/live_fixtures.py %D%/pythons.py %D%/target.py %D%/compare.py
+EXTRA_DIST += %D%/conftest.py
 # Rings: ring_write writes them as the probe would.
 check_PROGRAMS += %D%/ring_write
 PYTESTS += %D%/test_rings.py

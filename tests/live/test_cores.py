@@ -13,9 +13,9 @@ import sys
 
 import pytest
 
-import pythons
-import target as live
-from target import DEADLINE, backtrace, probing, query
+from support import pythons
+from support import target as live
+from support.target import DEADLINE, backtrace, probing, query
 
 NO_ANONYMOUS, NO_HEADERS, ALL_OF_FILES = 0x32, 0x23, 0x7f  # coredump_filter(5)
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from compare import kernel_name
-from target import SRCDIR, backtrace
+from support.compare import kernel_name
+from support.target import SRCDIR, backtrace
 
 PYSPY = os.environ.get("PROBING_PYSPY") or shutil.which("py-spy") or os.path.join(os.path.dirname(sys.executable), "py-spy")
 SCHEMA = os.path.join(SRCDIR, "lib", "format", "backtrace.schema.json")

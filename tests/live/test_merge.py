@@ -4,8 +4,9 @@ import os
 import re
 
 import pytest
-from compare import python_frames, same, same_frames
-from target import backtrace, inner_tids
+
+from support.compare import python_frames, same, same_frames
+from support.target import backtrace, inner_tids
 
 # What never shows: it only carries calls from one Python function to another.
 MACHINERY = re.compile(r"_?PyEval_Eval|_PyEval_Vector|_?PyObject_(Call|Vectorcall|FastCall|MakeTpCall)|_PyFunction_"

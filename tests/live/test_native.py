@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from compare import entry_of, inner_tids, same
-from target import backtrace
+from support.compare import entry_of, inner_tids, same
+from support.target import backtrace
 
 
 def threads_of(target, *options):

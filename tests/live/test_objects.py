@@ -6,10 +6,9 @@ import subprocess
 
 import pytest
 
-from target import probing, query
-from torch_python import torch_python
-
-import pythons
+from support import pythons
+from support.target import probing, query
+from support.torch_python import torch_python
 
 COUNTS = {"__main__.Plain": 1234, "__main__.Slotted": 777, "__main__.Listed": 100, "__main__.Mapped": 120,
           "__main__.Sized": 50, "__main__.Chosen": 50}
@@ -107,7 +106,7 @@ def test_snapshot(start, any_python, tmp_path):
 def model():
     if not torch_python():
         pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
-    from target import TARGETS, Target
+    from support.target import TARGETS, Target
 
     python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
     with Target(python, "torch_modules.py", folder=TARGETS) as target:

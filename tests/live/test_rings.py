@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from pythons import Python, ask
-from target import DEADLINE, probing, query
+from support.pythons import Python, ask
+from support.target import DEADLINE, probing, query
 
 COLUMNS = "step:integer:count:of training\nloss:real\nnote:text::what was seen\ndone:boolean\nat:time"
 

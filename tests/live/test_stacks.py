@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from compare import entry_of, python_frames, same
-from target import TARGETS, backtrace, inner_tids, probing, query
+from support.compare import entry_of, python_frames, same
+from support.target import TARGETS, backtrace, inner_tids, probing, query
 
 # program: how many threads it has with Python frames
 PROGRAMS = {

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from compare import entry_of, inner_tids, python_frames, same
-from target import DEADLINE, Target, backtrace, probing
+from support.compare import entry_of, inner_tids, python_frames, same
+from support.target import DEADLINE, Target, backtrace, probing
 
 ENDED = {3, 7}  # probing's status: no such process, gone
 

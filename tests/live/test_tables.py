@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from compare import kernel_name, python_frames
-from target import backtrace, probing, query
+from support.compare import kernel_name, python_frames
+from support.target import backtrace, probing, query
 
 SECRETS = {
     "MY_SECRET": "k3pt-b4ck", "GITHUB_TOKEN": "k3pt-b4ck", "AWS_SECRET_ACCESS_KEY": "k3pt-b4ck", "dbPassword": "k3pt-b4ck",

@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from target import SRCDIR, Target, probing, query
+from support.target import SRCDIR, Target, probing, query
 
 SCHEMA = os.path.join(SRCDIR, "lib", "format", "tasks.schema.json")
 

@@ -10,9 +10,9 @@ import subprocess
 
 import pytest
 
-import pythons
-from target import DEADLINE, probing, query
-from torch_python import torch_python
+from support import pythons
+from support.target import DEADLINE, probing, query
+from support.torch_python import torch_python
 
 DUMP = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "live", "tensor_dump")
 
@@ -88,7 +88,7 @@ def test_numpy(start):
 def training():
     if not torch_python():
         pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
-    from target import TARGETS, Target
+    from support.target import TARGETS, Target
 
     python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
     with Target(python, "tensors.py", ["torch"], folder=TARGETS) as target:

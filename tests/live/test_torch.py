@@ -3,17 +3,17 @@
 
 import pytest
 
-from compare import entry_of, inner_tids, python_frames, same
-from pythons import ask, Python
-from target import backtrace, children, probing
-from torch_python import torch_python
+from support.compare import entry_of, inner_tids, python_frames, same
+from support.pythons import Python, ask
+from support.target import backtrace, children, probing
+from support.torch_python import torch_python
 
 
 @pytest.fixture(scope="module")
 def training(folders):
     if not torch_python():
         pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
-    from target import TARGETS, Target
+    from support.target import TARGETS, Target
 
     told = ask([torch_python()])
     python = Python([], torch_python(), told[0], "torch")

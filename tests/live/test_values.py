@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-import pythons
-from target import DEADLINE
+from support import pythons
+from support.target import DEADLINE
 
 DUMP = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "live", "object_dump")
 LIMIT = 4096

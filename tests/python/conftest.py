@@ -2,15 +2,12 @@
 
 import os
 import shutil
-import sys
 import tempfile
 
 import pytest
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live")]
-
-import package  # noqa: E402
-import pythons  # noqa: E402
+import package
+from support import pythons
 
 
 def pytest_generate_tests(metafunc):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import package
-import pythons
+from support import pythons
 
 PROBING = os.environ["PROBING"]
 LOGS = "SELECT epoch, avg(loss), min(loss), count(*) AS steps FROM training_logs GROUP BY epoch ORDER BY epoch"

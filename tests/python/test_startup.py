@@ -7,12 +7,11 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 
 import pytest
 
 import package
-from torch_python import torch_python
+from support.torch_python import torch_python
 
 CHILDREN = ("subprocess", "spawn", "fork")
 

@@ -4,7 +4,7 @@ import os
 import re
 import time
 
-from target import probing
+from support.target import probing
 
 COUNTS = re.compile(r"(\d+) samples in ([\d.]+) s .*, (\d+) of threads; (\d+) dropped, (\d+) readings rejected, "
                     r"(\d+) skipped, (\d+) failed")

@@ -3,7 +3,7 @@
 import pytest
 
 from profiles import function, profile, stacks
-from target import probing
+from support.target import probing
 
 
 def below_loop(frames):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from profiles import Told, profile, sampling, stacks
-from target import PROBING, Target, children, probing
+from support.target import PROBING, Target, children, probing
 
 
 def begin(pid, path, *options):

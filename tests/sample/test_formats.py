@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from profiles import function, profile, shares, stacks
+from profiles import function, profile, shares
 
 NAMES = ["sixty", "thirty", "ten"]
 
@@ -194,6 +194,6 @@ def test_flamegraph(sampled):
 
 def test_every_format_is_told(any_python):
     """The formats of the help are those that a wrong name lists."""
-    from target import probing
+    from support.target import probing
     told = probing("-t", "1", "profile", "--format", "nothing", check=False)
     assert told.returncode == 2 and "speedscope" in told.stderr and "firefox" in told.stderr

@@ -13,7 +13,7 @@ import xml.etree.ElementTree
 import pytest
 
 from profiles import profile, sampling
-from target import PROBING, probing
+from support.target import PROBING, probing
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from profiles import function, profile, shares, stacks
-from target import Target, die_with_parent, probing, query
+from support.target import Target, die_with_parent, probing, query
 
 NAMES = ["sixty", "thirty", "ten"]
 MODES = {"cpu": ["--mode", "cpu"], "wall": ["--idle"], "gil": ["--gil"]}

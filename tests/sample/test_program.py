@@ -9,7 +9,7 @@ import time
 import pytest
 
 from profiles import function, sampling, stacks
-from target import PROBING, probing
+from support.target import PROBING, probing
 
 # Of processor time, as a busy machine gives little of it.
 BUSY = "import time\ndef busy():\n    end = time.process_time() + {}\n    while time.process_time() < end: pass\nbusy()"

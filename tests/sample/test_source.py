@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from profiles import sampling
-from target import PROBING, probing
+from support.target import PROBING, probing
 
 PROGRAM = "import os\ndef inside():\n    total = 0\n    for number in range(10 ** 5): total += number\nos.write(1, b'ready\\n')\nwhile True:\n    inside()\n"
 

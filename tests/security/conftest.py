@@ -4,13 +4,10 @@ Where the tests do not run as root, or namespaces are not to be had, they are sk
 import os
 import shutil
 import subprocess
-import sys
 
 import pytest
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
-
-import parties  # noqa: E402
+import parties
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import parties
-import pythons
+from support import pythons
 
 CORRUPT, TIMEOUT = 8, 13
 LIMIT_S = 4
@@ -30,7 +30,7 @@ def open_folder(tmp_path_factory):
 def liar(users, installed, spawn, namespaces, open_folder):
     """liar(*words, carried=False): as the first user; carried: in its mount namespace the library is not to be seen."""
     program = str(open_folder / "liar")
-    built = os.path.join(parties.BUILD, "tests", "inject", "targets", "liar")
+    built = os.path.join(parties.BUILD, "tests", "targets", "liar")
     shutil.copy(built, program)
     os.chmod(program, 0o755)
 

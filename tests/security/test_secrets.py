@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from target import DEADLINE, PROBING, SRCDIR, probing, query
+from support.target import DEADLINE, PROBING, SRCDIR, probing, query
 
 PROGRAM = os.path.join(SRCDIR, "tests", "security", "secretive.py")
 DIGITS = "0123456789abcdefABCD"

@@ -5,3 +5,21 @@ EXTRA_DIST += %D%/oracle.py %D%/alone.py %D%/alternate.py %D%/callbacks.py %D%/b
 EXTRA_DIST += %D%/debugged.py %D%/debugged_late.py %D%/debugged_hidden.py %D%/debugged_torch.py %D%/ranked_torch.py
 EXTRA_DIST += %D%/parking.py %D%/signalled.py %D%/debugged_by_gdb.py %D%/torch_by_gdb.py %D%/tasks.py %D%/watched.py
 EXTRA_DIST += %D%/shares.py %D%/reborn.py %D%/hostile_names.py %D%/spins.py %D%/ranks.py %D%/turns.py %D%/layered.py %D%/chains.py %D%/raised.py
+# Programs in C that report through shared memory (report.h).
+check_PROGRAMS += %D%/storm %D%/canary %D%/calls %D%/forks %D%/churn \
+	%D%/guarded %D%/embed %D%/clobber %D%/liar %D%/flicker
+tests_targets_storm_LDADD =
+tests_targets_canary_LDADD =
+tests_targets_calls_LDADD =
+tests_targets_forks_LDADD =
+tests_targets_churn_LDADD =
+tests_targets_guarded_LDADD =
+tests_targets_embed_LDADD = -ldl
+tests_targets_clobber_LDADD =
+tests_targets_flicker_LDADD =
+tests_targets_liar_LDADD =
+tests_targets_liar_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+# A module of libtool's, which is made though nothing installs it.
+check_LTLIBRARIES += %D%/counted.la
+tests_targets_counted_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere -Wl,-z,noexecstack
+EXTRA_DIST += %D%/report.h

@@ -114,3 +114,10 @@ def found():
     # One of a patch release and kind is enough.
     unique = {python.id: python for python in pythons if not words or any(word in python.id for word in words)}
     return sorted(unique.values(), key=lambda python: (python.version, python.how))
+
+
+def parametrize(metafunc, chosen=found):
+    """For pytest_generate_tests of a folder's conftest.py: tests that take `python` run on all that chosen() returns."""
+    if "python" in metafunc.fixturenames:
+        all_of_them = chosen()
+        metafunc.parametrize("python", all_of_them, ids=[python.id for python in all_of_them], scope="session")

@@ -1,7 +1,7 @@
 /*
  * What a target of the injection tests tells: one page of a file named by PRB_TEST_REPORT, written
  * in passing and read by the test through its own mapping, so that telling disturbs nothing.
- * test_hard.py has the same offsets.
+ * tests/support/injection.py has the same offsets.
  */
 #ifndef PRB_TEST_REPORT_H
 #define PRB_TEST_REPORT_H

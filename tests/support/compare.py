@@ -1,6 +1,6 @@
 """What `backtrace --json` says against what the target told."""
 
-from target import inner_tids
+from support.target import inner_tids
 
 POSITION = ("column", "end_line", "end_column")
 

@@ -1,16 +1,15 @@
-"""What the hard tests of injection share: C targets that report through a page of shared memory, and the driver."""
+"""C targets that report through a page of shared memory, and `many`, the program that injects into them."""
 
 import ctypes
 import json
 import mmap
 import os
 import signal
-import socket
 import struct
 import subprocess
 import time
 
-BUILD = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "inject")
+BUILD = os.path.join(os.environ.get("BUILDDIR", "."), "tests")
 ROUNDS = int(os.environ.get("PROBING_INJECT_ROUNDS", "60"))
 DEADLINE = 60
 HEAD, LANES_MAX = 512, 512
@@ -18,6 +17,7 @@ READY, LANES, DAMAGE, LOADS = range(4)  # targets/report.h
 
 
 def built(name):
+    """A program that the build made below tests/."""
     path = os.path.join(BUILD, name)
     real = os.path.join(os.path.dirname(path), ".libs", os.path.basename(path))
     return real if os.path.exists(real) else path
@@ -52,18 +52,6 @@ def wait_until(what, seconds=DEADLINE):
     while not what():
         assert time.monotonic() < until, "waited {} s in vain".format(seconds)
         time.sleep(0.005)
-
-
-def connected(path, timeout=DEADLINE):
-    """A client of the socket at path, however long that is: an address takes 107 bytes (unix(7)), so it goes by the folder's descriptor."""
-    client = socket.socket(socket.AF_UNIX)
-    client.settimeout(timeout)
-    folder = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
-    try:
-        client.connect("/proc/self/fd/{}/{}".format(folder, os.path.basename(path)))
-    finally:
-        os.close(folder)
-    return client
 
 
 class Report:
@@ -148,7 +136,7 @@ class CTarget:
 
 
 def injector(pid, count=1, library=COUNTED, wait=0, settings=None):
-    return [built("many"), *map(str, (pid, count, library, wait))] + ([settings] if settings else [])
+    return [built("inject/many"), *map(str, (pid, count, library, wait))] + ([settings] if settings else [])
 
 
 def told(done):

@@ -1,18 +1,18 @@
-"""Fixtures of all tests that look at a live process: every interpreter found, and targets that run under it."""
+"""Fixtures of all tests: an interpreter, and target programs that run under one.
+
+pytest puts this folder on sys.path, so a test imports what tests share by `from support import ...`, and what only the
+tests of its own folder share by its name.
+"""
 
 import os
 import shutil
 
 import pytest
 
-import pythons
-import target as target_module
+pytest.register_assert_rewrite("support")
 
-
-def pytest_generate_tests(metafunc):
-    if "python" in metafunc.fixturenames:
-        found = pythons.found()
-        metafunc.parametrize("python", found, ids=[python.id for python in found], scope="session")
+from support import pythons  # noqa: E402
+from support import target as target_module  # noqa: E402
 
 
 def pytest_report_header(config):

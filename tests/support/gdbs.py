@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 
-import pythons
+from support import pythons
 
 DEADLINE = 60
 HERE = os.path.dirname(os.path.abspath(__file__))

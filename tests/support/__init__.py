@@ -1,0 +1,1 @@
+"""What tests of several folders share.  tests/conftest.py makes fixtures of it."""
