@@ -5,7 +5,7 @@
  * To add one:
  *   1. NAME.c in the folder of its subject (cli/look, cli/probe, ...), with
  *      `const struct prb_command prb_command_NAME`.
- *   2. COMMAND(NAME) in cli/commands.def, the file in that folder's local.mk.
+ *   2. The file in CLI_COMMANDS (cli/local.mk), at its place in the help.
  *   3. A case in tests/cli/test_cli.py.
  */
 #ifndef PRB_CLI_COMMAND_H
@@ -67,7 +67,7 @@ struct prb_command {
 };
 
 #define COMMAND(name) extern const struct prb_command prb_command_##name;
-#include "cli/commands.def"
+#include "cli/commands.inc"
 #undef COMMAND
 /* All commands; ends with NULL. */
 extern const struct prb_command *const prb_commands[];

@@ -1,7 +1,18 @@
-# The command line: main and the shared parts here, the commands (commands.def) one file each in the folder of
-# their subject.  Links only what probing.h and inject/ export.
+# The command line: main and the shared parts here, the commands one file each in the folder of their subject.
+# Links only what probing.h and inject/ export.
 noinst_PROGRAMS += probing
-probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.def %D%/options.c %D%/options.h %D%/ends.c %D%/ends.h %D%/target.c
+probing_SOURCES = %D%/main.c %D%/command.h %D%/options.c %D%/options.h %D%/ends.c %D%/ends.h %D%/target.c
+# The commands, in the order of the help.  To add one: command.h.
+CLI_COMMANDS = %D%/look/list.c %D%/look/backtrace.c %D%/look/tasks.c %D%/debug/debug.c %D%/debug/dap.c \
+	%D%/look/inspect.c %D%/look/query.c %D%/look/tables.c %D%/look/snapshot.c %D%/profile/profile.c %D%/profile/diff.c \
+	%D%/top/top.c %D%/crash/crash.c %D%/probe/inject.c %D%/probe/eval.c %D%/repl/repl.c %D%/probe/config.c \
+	%D%/probe/detach.c %D%/probe/launch.c %D%/help/help.c %D%/help/version.c %D%/help/completion.c
+probing_SOURCES += $(CLI_COMMANDS)
+BUILT_SOURCES += %D%/commands.inc
+CLEANFILES += %D%/commands.inc
+%D%/commands.inc: $(srcdir)/%D%/local.mk
+	$(call write_list,COMMAND,$(CLI_COMMANDS))
+
 # Runs where it stands: .libs/probing looks for its library in .libs, and is never installed.
 probing_LDFLAGS = $(AM_LDFLAGS) -no-fast-install
 probing_LDADD = libprobing.la $(JANSSON_LIBS) -ldl -lm

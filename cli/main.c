@@ -13,7 +13,7 @@
 
 const struct prb_command *const prb_commands[] = {
 #define COMMAND(name) &prb_command_##name,
-#include "cli/commands.def"
+#include "cli/commands.inc"
 #undef COMMAND
     NULL,
 };

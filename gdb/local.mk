@@ -1,5 +1,4 @@
-# The gdb plugin: Python that gdb runs, over libprobing.so.  To add a command: commands/NAME.py, in GDB_COMMANDS and in the
-# list of commands/__init__.py.
+# The gdb plugin: Python that gdb runs, over libprobing.so.  To add a command: command.py.
 GDB_PACKAGE = %D%/probing_gdb/__init__.py %D%/probing_gdb/calls.py %D%/probing_gdb/command.py %D%/probing_gdb/expression.py \
 	%D%/probing_gdb/filter.py %D%/probing_gdb/functions.py %D%/probing_gdb/interrupts.py %D%/probing_gdb/library.py \
 	%D%/probing_gdb/model.py %D%/probing_gdb/printers.py %D%/probing_gdb/progress.py %D%/probing_gdb/selection.py \
@@ -27,7 +26,8 @@ CLEANFILES += %D%/probing_gdb/installed.py
 # own data directory: --with-gdb-auto-load=/usr/share/gdb/auto-load.  For interpreters at other places:
 # make install GDB_OBJFILES='/opt/python/bin/python3.12'.  Not -gdb.py, which CPython's own packages install.
 GDB_OBJFILES =
-GDB_MINORS = 6m 7m 8 9 10 11 12 13 14 15
+# The minors of the layouts, but 3.4 and 3.5; up to 3.7 the name of a library ends in m.
+GDB_MINORS = $(filter-out 4 5,$(patsubst 7,7m,$(patsubst 6,6m,$(patsubst 3.%.def,%,$(filter-out %t.def,$(notdir $(LAYOUTS)))))))
 GDB_USUAL = $(GDB_MINORS:%=/usr/bin/python3.%) $(GDB_MINORS:%=/usr/local/bin/python3.%) \
 	$(GDB_MINORS:%=/usr/lib/$(host_cpu)-linux-gnu/libpython3.%.so.1.0) $(GDB_MINORS:%=/usr/lib64/libpython3.%.so.1.0) \
 	$(GDB_MINORS:%=/usr/local/lib/libpython3.%.so.1.0)

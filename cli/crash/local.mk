@@ -1,2 +1,2 @@
 # What processes wrote that crashed: list, show, prune.
-probing_SOURCES += %D%/crash.c %D%/crash.h %D%/list.c %D%/show.c
+probing_SOURCES += %D%/crash.h %D%/list.c %D%/show.c

@@ -6,7 +6,7 @@
 
 static const struct prb_dap_request *const requests[] = {
 #define R(name) &prb_dap_##name,
-#include "dap/session/requests.def"
+#include "dap/requests/requests.inc"
 #undef R
 };
 

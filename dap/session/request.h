@@ -1,14 +1,13 @@
 /*
- * Requests of the client: one struct prb_dap_request for each, listed in requests.def; and what a
- * handler may do.
+ * Requests of the client: one struct prb_dap_request for each; and what a handler may do.
  *
  * A session has a reader (framing; answers cancel and, while a call waits, pause), one worker that
  * runs handlers one after the other, and a writer with a bounded queue.  Every request is answered
  * exactly once; events that a handler raises follow its response.
  *
  * To add a request: `const struct prb_dap_request prb_dap_NAME = {...}` in the file of its concern
- * (dap/requests, dap/attach), NAME in requests.def.  initialize tells the client the capabilities
- * of those that the back end has methods for.
+ * (DAP_REQUESTS in dap/requests/local.mk); the build finds it there.  initialize tells the client
+ * the capabilities of those that the back end has methods for.
  */
 #ifndef PRB_DAP_REQUEST_H
 #define PRB_DAP_REQUEST_H
@@ -66,7 +65,7 @@ json_int_t prb_dap_column_in(const struct prb_dap_session *session, json_int_t c
 json_int_t prb_dap_column_out(const struct prb_dap_session *session, json_int_t column);
 
 #define R(name) extern const struct prb_dap_request prb_dap_##name;
-#include "dap/session/requests.def"
+#include "dap/requests/requests.inc"
 #undef R
 
 #endif

@@ -1,7 +1,7 @@
 """What all commands share: options, completion, and errors that are one line and leave gdb's session as it was.
 
-To add a command: a file commands/NAME.py with a class COMMAND derived from Command, its name in the list of
-commands/__init__.py, its line in the README, and a test in tests/gdb.
+To add a command: a file commands/NAME.py with a class COMMAND derived from Command, the file in GDB_COMMANDS
+(gdb/local.mk), its line in gdb/README.md, and a test in tests/gdb.
 """
 
 import re

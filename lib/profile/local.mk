@@ -1,11 +1,17 @@
 libprb_la_SOURCES += %D%/profile.h %D%/profile.c %D%/collapsed.h %D%/collapsed.c \
 	%D%/saved.h %D%/saved.c %D%/calls.c %D%/flame.c %D%/label.c %D%/root.c %D%/timeline.c
-libprb_la_SOURCES += %D%/format/format.h %D%/format/format.c %D%/format/formats.def \
+libprb_la_SOURCES += %D%/format/format.h %D%/format/format.c \
 	%D%/format/flamegraph.h
-# One file a format.
-libprb_la_SOURCES += %D%/format/chrome.c %D%/format/collapsed.c %D%/format/firefox.c \
-	%D%/format/flamegraph.c %D%/format/heatmap.c %D%/format/pprof.c %D%/format/speedscope.c \
-	%D%/format/sqlite.c
+# One file a format, in the order of the help; the first is the one without --format.
+# To add one: format/format.h.
+PROFILE_FORMATS = %D%/format/flamegraph.c %D%/format/speedscope.c %D%/format/collapsed.c \
+	%D%/format/pprof.c %D%/format/chrome.c %D%/format/firefox.c %D%/format/sqlite.c \
+	%D%/format/heatmap.c
+libprb_la_SOURCES += $(PROFILE_FORMATS)
+BUILT_SOURCES += %D%/format/formats.inc
+CLEANFILES += %D%/format/formats.inc
+%D%/format/formats.inc: $(srcdir)/%D%/local.mk
+	$(call write_list,FORMAT,$(PROFILE_FORMATS))
 
 # The flame graph's script as a C string.
 EXTRA_DIST += %D%/format/flamegraph.js

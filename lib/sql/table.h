@@ -5,7 +5,7 @@
  * To add one:
  *   1. table/SCHEMA_NAME.c: columns with type, unit and doc, a fill function, `const struct
  * prb_table prb_table_SCHEMA_NAME`.
- *   2. Its name in table/tables.def, its file in table/local.mk.
+ *   2. The file in TABLES (table/local.mk), at its place in SHOW TABLES.
  *   3. A case in tests/live/test_tables.py.
  * The engine does the rest: virtual table, SHOW TABLES, DESCRIBE, documentation.
  */

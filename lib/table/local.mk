@@ -1,4 +1,4 @@
-libprb_la_SOURCES += %D%/registry.c %D%/registry.h %D%/tables.def %D%/maps_now.c %D%/maps_now.h
+libprb_la_SOURCES += %D%/registry.c %D%/registry.h %D%/maps_now.c %D%/maps_now.h
 # Columns and rows that several tables have.
 libprb_la_SOURCES += %D%/shared/heap.c %D%/shared/heap.h \
 	%D%/shared/profile_rows.c %D%/shared/profile_rows.h \
@@ -8,13 +8,17 @@ libprb_la_SOURCES += %D%/shared/heap.c %D%/shared/heap.h \
 # Tables that the program wrote itself.
 libprb_la_SOURCES += %D%/recorded/dump.c %D%/recorded/dump.h %D%/recorded/folder.c %D%/recorded/folder.h \
 	%D%/recorded/live.c %D%/recorded/live.h %D%/recorded/names.c %D%/recorded/names.h
-# One file a table.
-libprb_la_SOURCES += \
-	%D%/information_schema_columns.c %D%/information_schema_functions.c \
-	%D%/information_schema_settings.c %D%/information_schema_tables.c \
-	%D%/profile.c %D%/profiling_data.c \
-	%D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c %D%/python_locals.c \
-	%D%/python_modules.c %D%/python_objects.c %D%/python_tasks.c %D%/python_threads.c \
-	%D%/system_crash.c %D%/system_environment.c %D%/system_libraries.c %D%/system_maps.c %D%/system_process.c \
-	%D%/system_threads.c \
-	%D%/torch_modules.c %D%/torch_parameters.c %D%/torch_tensors.c
+# One file a table, in the order of SHOW TABLES; an unqualified name means the first that has it.
+# To add one: sql/table.h.
+TABLES = %D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c \
+	%D%/python_locals.c %D%/python_modules.c %D%/python_objects.c %D%/python_tasks.c \
+	%D%/python_threads.c %D%/system_crash.c %D%/system_environment.c %D%/system_libraries.c \
+	%D%/system_maps.c %D%/system_process.c %D%/system_threads.c %D%/torch_modules.c \
+	%D%/torch_parameters.c %D%/torch_tensors.c %D%/profile.c %D%/profiling_data.c \
+	%D%/information_schema_tables.c %D%/information_schema_columns.c \
+	%D%/information_schema_functions.c %D%/information_schema_settings.c
+libprb_la_SOURCES += $(TABLES)
+BUILT_SOURCES += %D%/tables.inc
+CLEANFILES += %D%/tables.inc
+%D%/tables.inc: $(srcdir)/%D%/local.mk
+	$(call write_list,TABLE,$(TABLES))

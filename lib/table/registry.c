@@ -9,7 +9,7 @@
 
 const struct prb_table *const prb_tables[] = {
 #define TABLE(symbol) &prb_table_##symbol,
-#include "table/tables.def"
+#include "table/tables.inc"
 #undef TABLE
 };
 

@@ -5,7 +5,7 @@
 #include "sql/table.h"
 
 #define TABLE(symbol) extern const struct prb_table prb_table_##symbol;
-#include "table/tables.def"
+#include "table/tables.inc"
 #undef TABLE
 
 extern const struct prb_table *const prb_tables[];

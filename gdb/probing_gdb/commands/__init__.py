@@ -1,13 +1,11 @@
 """The commands, one file each: COMMAND is its class."""
 
 import importlib
+import pkgutil
 
 import gdb
 
 from probing_gdb import command, text
-
-NAMES = ("backtrace", "locals", "print", "tensor", "list", "up", "down", "threads", "gil", "query", "tables", "snapshot", "eval", "debug")
-
 
 class Probing(gdb.Command):
     """Look into the Python program behind this process or core.
@@ -30,5 +28,5 @@ def prefix() -> None:
 
 
 def register() -> None:
-    for name in NAMES:
-        command.add(importlib.import_module("probing_gdb.commands." + name).COMMAND())
+    for module in pkgutil.iter_modules(__path__):
+        command.add(importlib.import_module(__name__ + "." + module.name).COMMAND())

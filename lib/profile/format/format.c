@@ -13,7 +13,7 @@
 
 static const struct prb_profile_format *const formats[] = {
 #define FORMAT(name) &prb_format_##name.told,
-#include "profile/format/formats.def"
+#include "profile/format/formats.inc"
 #undef FORMAT
     NULL,
 };

@@ -4,7 +4,7 @@
  *
  * To add one:
  *   1. format/NAME.c with `const struct prb_format prb_format_NAME`.
- *   2. FORMAT(NAME) in formats.def, the file in local.mk.
+ *   2. The file in PROFILE_FORMATS (lib/profile/local.mk), at its place in the help.
  *   3. A reader of it in tests/sample/test_formats.py.
  */
 #ifndef PRB_PROFILE_FORMAT_H
@@ -25,7 +25,7 @@ struct prb_format {
 };
 
 #define FORMAT(name) extern const struct prb_format prb_format_##name;
-#include "profile/format/formats.def"
+#include "profile/format/formats.inc"
 #undef FORMAT
 
 /* ---- label.c ---- */

@@ -40,7 +40,7 @@ static const struct row rows[] = {
     {NULL, SUM, PRB_F_##struct_##_##field, size, first, second},
 #define DEBUG_DIFFERENCE(struct_, field, size, first, second)                                      \
     {NULL, DIFFERENCE, PRB_F_##struct_##_##field, size, first, second},
-#include "py/layout/all.def"
+#include "py/layout/all.inc"
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 

@@ -18,7 +18,7 @@
 #define DEBUG_DIFFERENCE(struct_, field, size, first, second)
 #define LAYOUT_BEGIN(id, name, major, minor, patch, free_threaded) _Static_assert(0
 #define LAYOUT_END == PRB_FIELD_COUNT + PRB_TRAIT_COUNT + PRB_NUMBER_COUNT, "a layout file is not complete");
-#include "py/layout/all.def"
+#include "py/layout/all.inc"
 #undef OFFSET
 #undef ABSENT
 #undef TRAIT
@@ -40,7 +40,7 @@ static const struct prb_layout layouts[] = {
 #define LAYOUT_END                                                                                 \
     }                                                                                              \
     ,
-#include "py/layout/all.def"
+#include "py/layout/all.inc"
 };
 
 static const struct {

@@ -7,7 +7,7 @@
  *  1. mk-layouts.sh on its headers; a member that moved or was renamed is a compile error in mk/:
  *     give it a line for this version there.  New meanings (pycore_frame.h, pycore_dict.h,
  *     pycore_stackref.h): mk/traits.h.
- *  2. 3.N.def into all.def, local.mk and the count in tests/layout/test_regenerate.py.
+ *  2. 3.N.def into LAYOUTS (local.mk) and the count in tests/layout/test_regenerate.py.
  *  3. tests/layout and tests/live with that interpreter: it compares its own memory and its table.
  *  4. Its later releases: mk-patches.py with a clone that has their tags.
  */

@@ -7,7 +7,7 @@
 /* SCHEMA_NAME of all: data alone, so that no list has to be kept beside that one. */
 static const char *const built_in[] = {
 #define TABLE(symbol) #symbol,
-#include "table/tables.def"
+#include "table/tables.inc"
 #undef TABLE
 };
 
