@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""The parts of the README files that are printed, not typed: `make docs` renews them, test_pages.py compares them.
+
+Such a part stands between `<!-- printed: NAME -->` and `<!-- end -->`.  NAME is a function below: to add one, write it.
+"""
+
+import ast
+import glob
+import json
+import os
+import re
+import subprocess
+import textwrap
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SRCDIR = os.environ.get("SRCDIR", os.path.join(HERE, "..", ".."))
+PROBING = os.environ.get("PROBING", "probing")
+FOLDERS = ("", "cli", "dap", "editors/*", "editors", "gdb", "inject", "lib", "lib/*", "python", "tests", "tests/bench")
+PART = re.compile(r"(<!-- printed: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def pages():
+    """All pages, as paths below SRCDIR."""
+    found = [path for folder in FOLDERS for path in glob.glob(os.path.join(SRCDIR, folder, "*.md"))]
+    return sorted(os.path.relpath(path, SRCDIR) for path in found)
+
+
+def read(*names):
+    with open(os.path.join(SRCDIR, *names), encoding="utf-8") as text:
+        return text.read()
+
+
+def probing(*arguments):
+    done = subprocess.run([PROBING, "--color", "never", *arguments], check=True, stdout=subprocess.PIPE, timeout=60)
+    return done.stdout.decode()
+
+
+def rows(sql):
+    return json.loads(probing("query", "-f", "json", sql))
+
+
+def table(head, lines):
+    cells = [head, ["---"] * len(head)] + [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
+    return "".join("| {} |\n".format(" | ".join(line)) for line in cells)
+
+
+def section(text, title):
+    """The lines of help below a title, those that go on a line joined to it."""
+    lines = []  # type: list
+    for line in text.partition("\n" + title + "\n")[2].partition("\n\n")[0].splitlines():
+        if lines and line.startswith(" " * 20):
+            lines[-1] += " " + line.strip()
+        else:
+            lines.append(line)
+    return lines
+
+
+def commands():
+    """Every command with its other names and options, as `probing help` and `probing help COMMAND` print them."""
+    found = []
+    for line in section(probing("help"), "Commands"):
+        name = line.split()[0]
+        text = probing("help", name)
+        summary = text.partition("\n")[0].partition(": ")[2]
+        also = re.search(r"^Also: (.*)", text, re.MULTILINE)
+        usage = section(text, "Usage")[0].partition(" " + name)[2].replace(" [OPTION]...", "").strip()
+        options = [re.match(r"(?:-\w, )?(--\S+)", option.strip()) for option in section(text, "Options")]
+        found.append(["`{}`".format((name + " " + usage).strip()), ", ".join("`%s`" % one for one in also.group(1).split())
+                      if also else "", summary, " ".join("`%s`" % one.group(1) for one in options if one)])
+    return table(["command", "also", "what", "options"], found)
+
+
+def statuses():
+    """The exit statuses, as one paragraph."""
+    told = ["**{}** {}".format(*line.split(None, 1)) for line in section(probing("help"), "Exit status")]
+    return textwrap.fill("; ".join(told) + ".", 130, break_on_hyphens=False) + "\n"
+
+
+def tables():
+    """The SQL tables."""
+    told = rows("SELECT table_schema, table_name, doc FROM information_schema.tables WHERE table_schema <> 'information_schema'")
+    return table(["table", "what"], [["`{}`".format((one["table_schema"] + "." if one["table_schema"] != "main" else "") +
+                                                   one["table_name"]), one["doc"]] for one in told])
+
+
+def functions():
+    """What SQL has here beyond SQLite."""
+    told = rows("SELECT form, doc FROM information_schema.functions WHERE kind <> 'SQLite'")
+    return table(["function", "what"], [["`{}`".format(one["form"]), one["doc"]] for one in told])
+
+
+def query_settings():
+    """What SET changes."""
+    told = rows("SELECT name, value, unit, doc FROM information_schema.settings WHERE name LIKE 'probing.%'")
+    return table(["setting", "default", "what"], [["`{}`".format(one["name"]), (one["value"] + " " + one["unit"]).strip(), one["doc"]]
+                                                  for one in told])
+
+
+def settings():
+    """The probe's settings, from the list that the probe is built of."""
+    told = re.findall(r'^S\("([\w.]+)", \w+, "([^"]*)", "[^"]*", [^"]*"((?:[^"\\]|\\.)*)"\)', read("inject/probe/settings.def"), re.MULTILINE)
+    return table(["setting", "default", "what"], [["`{}`".format(name), default, doc] for name, default, doc in told])
+
+
+def arguments(request):
+    about = json.loads(read("editors/vscode/package.json"))["contributes"]["debuggers"][0]
+    known = about["configurationAttributes"][request]["properties"]
+    return table(["argument", "default", "what"], [
+        ["`{}`".format(name), "" if one.get("default") in (None, "") or "${" in str(one["default"]) else
+         "`{}`".format(json.dumps(one["default"])), one.get("description") or one["markdownDescription"]]
+        for name, one in known.items()])
+
+
+def attach():
+    """What a debugger's attach takes."""
+    return arguments("attach")
+
+
+def launch():
+    """What launch takes."""
+    return arguments("launch")
+
+
+def gdb_commands():
+    """The commands of the gdb plugin: the names, usage and first line of each class."""
+    found = []
+    for path in sorted(glob.glob(os.path.join(SRCDIR, "gdb", "probing_gdb", "commands", "*.py"))):
+        for node in ast.parse(read(path)).body:
+            if not isinstance(node, ast.ClassDef) or [getattr(base, "id", "") for base in node.bases] != ["Command"]:
+                continue
+            text = ast.get_docstring(node) or ""
+            names = next(ast.literal_eval(one.value) for one in node.body if isinstance(one, ast.Assign) and one.targets[0].id == "names")
+            usage = re.search(r"^Usage: (.*)", text, re.MULTILINE).group(1)
+            found.append(["`{}`".format(usage), ", ".join("`%s`" % name for name in names if not usage.startswith(name)),
+                          text.partition("\n")[0]])
+    return table(["command", "also", "what"], found)
+
+
+def renewed(text):
+    """A page with its printed parts as they are now."""
+    return PART.sub(lambda part: part.group(1) + globals()[part.group(2)]() + part.group(3), text)
+
+
+if __name__ == "__main__":
+    for page in pages():
+        before = read(page)
+        after = renewed(before)
+        if after != before:
+            print("renewed", page)
+            with open(os.path.join(SRCDIR, page), "w", encoding="utf-8") as out:
+                out.write(after)
