@@ -40,8 +40,9 @@ def rows(sql):
 
 
 def table(head, lines):
-    cells = [head, ["---"] * len(head)] + [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
-    return "".join("| {} |\n".format(" | ".join(line)) for line in cells)
+    cells = [head] + [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
+    drawn = ["| {} |\n".format(" | ".join(line)) for line in cells]
+    return "".join(drawn[:1] + ["|---" * len(head) + "|\n"] + drawn[1:])
 
 
 def section(text, title):
@@ -96,10 +97,14 @@ def query_settings():
                                                   for one in told])
 
 
-def settings():
+def settings(prefix="probing."):
     """The probe's settings, from the list that the probe is built of."""
     told = re.findall(r'^S\("([\w.]+)", \w+, "([^"]*)", "[^"]*", [^"]*"((?:[^"\\]|\\.)*)"\)', read("inject/probe/settings.def"), re.MULTILINE)
-    return table(["setting", "default", "what"], [["`{}`".format(name), default, doc] for name, default, doc in told])
+    return table(["setting", "default", "what"], [["`{}`".format(name), default, doc] for name, default, doc in told if name.startswith(prefix)])
+
+
+def crash_settings():
+    return settings("probing.crash")
 
 
 def arguments(request):
@@ -134,6 +139,19 @@ def gdb_commands():
             found.append(["`{}`".format(usage), ", ".join("`%s`" % name for name in names if not usage.startswith(name)),
                           text.partition("\n")[0]])
     return table(["command", "also", "what"], found)
+
+
+def formats():
+    """The formats of profiles: name, aliases, what, suffixes, from the descriptor that ends each one's file."""
+    folder = os.path.join("lib", "profile", "format")
+    found = {}
+    for path in glob.glob(os.path.join(SRCDIR, folder, "*.c")):
+        told = re.search(r'struct prb_format prb_format_(\w+) = \{\s*\.\w+ = \{"\w+",\s*"[^"]*",\s*"([^"]*)",\s*"([^"]*)"', read(path))
+        if told:
+            found[told.group(1)] = told.groups()
+    order = [name for name in re.findall(r"^FORMAT\((\w+)\)", read(folder, "formats.def"), re.MULTILINE)]
+    return table(["format", "what", "file names end in"], [
+        ["`{}`".format(name), found[name][1], " ".join("`%s`" % one for one in found[name][2].split())] for name in order])
 
 
 def renewed(text):
