@@ -112,6 +112,14 @@ class Value(c.Structure):
     _fields_ = [("type", c.c_int), ("integer", c.c_int64), ("real", c.c_double), ("text", c.c_void_p), ("length", c.c_size_t)]
 
 
+WRITE = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_void_p, c.c_size_t)
+
+
+class RowOptions(c.Structure):
+    _fields_ = [("write", WRITE), ("context", c.c_void_p), ("terminal", c.c_bool), ("color", c.c_bool), ("columns", c.c_uint),
+                ("cell", c.c_uint), ("measured", c.c_size_t), ("null", c.c_char_p)]
+
+
 WATCH = c.CFUNCTYPE(c.c_bool, c.c_void_p)
 ROW = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_size_t, c.POINTER(c.c_char_p), c.POINTER(Value))
 
@@ -132,6 +140,11 @@ _FUNCTIONS = {
     "prb_db_query": (c.c_bool, [c.c_void_p, c.c_char_p, ROW, c.c_void_p, c.POINTER(Error)]),
     "prb_db_watch": (None, [c.c_void_p, WATCH, c.c_void_p]),
     "prb_db_warning": (c.c_char_p, [c.c_void_p]),
+    "prb_text_safe": (c.c_void_p, [c.c_char_p, c.c_size_t, c.c_uint]),
+    "prb_row_writer_new": (c.c_void_p, [c.c_char_p, c.POINTER(RowOptions), c.POINTER(Error)]),
+    "prb_row_writer_free": (None, [c.c_void_p]),
+    "prb_row_write": (c.c_bool, [c.c_void_p, c.c_size_t, c.POINTER(c.c_char_p), c.POINTER(Value)]),
+    "prb_row_writer_end": (c.c_bool, [c.c_void_p, c.POINTER(Error)]),
     "prb_tensor_take": (c.c_bool, [c.c_void_p, c.c_uint64, c.POINTER(Tensor), c.POINTER(Error)]),
     "prb_tensor_take_native": (c.c_bool, [c.c_void_p, c.c_uint64, c.POINTER(Tensor), c.POINTER(Error)]),
     "prb_tensor_slice": (c.c_bool, [c.POINTER(Tensor), c.c_char_p, c.POINTER(Tensor), c.POINTER(Error)]),
@@ -191,6 +204,18 @@ def load() -> Any:
 
 def text(value: Optional[bytes]) -> Optional[str]:
     return None if value is None else value.decode("utf-8", "replace")
+
+
+def owned_text(string: Optional[int]) -> str:
+    """A string that the library made for us, which ends here."""
+    if not string:
+        return ""
+    libc = c.CDLL(None)
+    libc.free.argtypes = [c.c_void_p]
+    try:
+        return c.string_at(string).decode("utf-8", "replace")
+    finally:
+        libc.free(string)
 
 
 def failed(error: Error) -> ProbingError:

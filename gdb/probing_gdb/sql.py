@@ -1,4 +1,4 @@
-"""SQL over the target: statements run by libprobing, rows as Python values."""
+"""SQL over the target: statements run by libprobing, rows as Python values or as a table."""
 
 import ctypes as c
 from typing import Any, Callable, List
@@ -6,6 +6,7 @@ from typing import Any, Callable, List
 from probing_gdb import library, progress, session, text
 
 NULL, INTEGER, REAL, TEXT, BLOB = range(5)  # enum prb_type
+ROWS_MEASURED = 200  # the widths of a table follow its first rows
 
 
 def _value(cell: Any) -> Any:
@@ -19,31 +20,29 @@ def _value(cell: Any) -> Any:
     return data.decode("utf-8", "replace") if cell.type == TEXT else data
 
 
-def query(statement: str, each: Callable[[List[str], Any], None]) -> None:
-    """each(names, None) when the columns are known, then each(names, values) for every row; a row may be the last
-    because Ctrl-C was hit."""
+def _run(statement: str, take: Callable[[int, Any, Any], bool], trouble: List[BaseException]) -> None:
+    """take(column count, names, row or NULL) for every row; a row may be the last because Ctrl-C was hit.  trouble: what
+    was raised where it may not pass through the library."""
     target = session.target()
     lib = library.load()
     error = library.Error()
-    trouble = []  # type: List[BaseException]
-    told = progress.Progress("{:,} rows")
+    shown = progress.Progress("{:,} rows")
     seen = [0]
 
-    def take(_context: Any, columns: int, names: Any, row: Any) -> bool:
+    def each(_context: Any, columns: int, names: Any, row: Any) -> bool:
         try:
-            head = [library.text(names[i]) or "" for i in range(columns)]
-            each(head, [_value(row[i]) for i in range(columns)] if row else None)
+            good = take(columns, names, row)
             seen[0] += bool(row)
-            told.at(seen[0])
-            return not target.interrupted
-        except BaseException as caught:  # nothing may pass through the library
+            shown.at(seen[0])
+            return good and not target.interrupted
+        except BaseException as caught:
             trouble.append(caught)
             return False
 
     def go_on(_context: Any) -> bool:
         """Nothing but a place where Ctrl-C arrives."""
         try:
-            told.at(seen[0])
+            shown.at(seen[0])
             return not target.interrupted
         except BaseException as caught:
             trouble.append(caught)
@@ -57,10 +56,10 @@ def query(statement: str, each: Callable[[List[str], Any], None]) -> None:
         try:
             target.interrupted = False
             lib.prb_db_watch(db, watch, None)
-            good = lib.prb_db_query(db, statement.encode(), library.ROW(take), None, c.byref(error))
+            good = lib.prb_db_query(db, statement.encode(), library.ROW(each), None, c.byref(error))
             warning = library.text(lib.prb_db_warning(db))
         finally:
-            told.end()
+            shown.end()
             lib.prb_db_close(db)
     if trouble or target.interrupted:
         target.interrupted = False
@@ -69,3 +68,39 @@ def query(statement: str, each: Callable[[List[str], Any], None]) -> None:
         raise library.failed(error)
     if warning:
         text.note(warning)
+
+
+def query(statement: str, each: Callable[[List[str], Any], None]) -> None:
+    """each(names, None) when the columns are known, then each(names, values) for every row."""
+    def take(columns: int, names: Any, row: Any) -> bool:
+        head = [library.text(names[i]) or "" for i in range(columns)]
+        each(head, [_value(row[i]) for i in range(columns)] if row else None)
+        return True
+
+    _run(statement, take, [])
+
+
+def show(statement: str, cell: int) -> None:
+    """Print the rows as a table, a cell cut to so many columns (0: not)."""
+    lib = library.load()
+    error = library.Error()
+    trouble = []  # type: List[BaseException]
+
+    def write(_context: Any, data: int, length: int) -> bool:
+        try:
+            text.write(c.string_at(data, length).decode("utf-8", "replace"))
+            return True
+        except BaseException as caught:  # nothing may pass through the library
+            trouble.append(caught)
+            return False
+
+    options = library.RowOptions(write=library.WRITE(write), cell=cell, measured=ROWS_MEASURED, null=b"NULL")
+    writer = lib.prb_row_writer_new(b"table", c.byref(options), c.byref(error))
+    if not writer:
+        raise library.failed(error)
+    try:
+        _run(statement, lambda columns, names, row: bool(lib.prb_row_write(writer, columns, names, row)), trouble)
+        if not lib.prb_row_writer_end(writer, c.byref(error)):
+            raise trouble[0] if trouble else library.failed(error)
+    finally:
+        lib.prb_row_writer_free(writer)

@@ -1,18 +1,13 @@
 """The program's strings made fit for a terminal: no control characters, escape sequences or marks of direction."""
 
 import os
-import unicodedata
 from typing import Iterator, List, Optional
 
 import gdb
 
+from probing_gdb import library
+
 NAME_COLUMNS = 120  # of a function; C++ templates run to thousands
-HARMFUL = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-
-
-def _escaped(character: str) -> str:
-    number = ord(character)
-    return "\\x{:02x}".format(number) if number < 256 else "\\u{:04x}".format(number) if number < 65536 else "\\U{:08x}".format(number)
 
 
 def safe(value: Optional[str]) -> str:
@@ -20,7 +15,8 @@ def safe(value: Optional[str]) -> str:
         return ""
     if value.isprintable():
         return value
-    return "".join(_escaped(one) if unicodedata.category(one) in HARMFUL else one for one in value)
+    data = value.encode("utf-8", "backslashreplace")
+    return library.owned_text(library.load().prb_text_safe(data, len(data), 0))
 
 
 def cut(value: str, columns: int) -> str:
@@ -39,8 +35,12 @@ def base_name(path: Optional[str]) -> str:
     return os.path.basename(path) if path else ""
 
 
+def write(whole: str) -> None:
+    gdb.write(whole)
+
+
 def say(line: str = "") -> None:
-    gdb.write(line + "\n")
+    write(line + "\n")
 
 
 def note(line: str) -> None:

@@ -58,11 +58,11 @@ PRB_API bool prb_grid_addf(struct prb_grid *grid, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Print.  terminal: its columns; the widest are cut until all fit.  0: no terminal: nothing is cut,
- * and cells of more than 60 columns stand out of line rather than widen every row.
- * color: the header is bold.
+ * Print; a later call prints the rows added since, in the columns of the first.  terminal: its
+ * columns; the widest are cut until all fit.  0: no terminal: nothing is cut, and cells of more
+ * than 60 columns stand out of line rather than widen every row.  color: the header is bold.
  */
-PRB_API void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal, bool color);
+PRB_API void prb_grid_print(struct prb_grid *grid, FILE *out, unsigned terminal, bool color);
 
 /* ---- rows.c: rows of SQL ---- */
 
@@ -73,9 +73,13 @@ struct prb_row_options {
     /* Takes the output piece by piece; false: it cannot, and no more is written. */
     bool (*write)(void *context, const char *text, size_t length);
     void *context;
-    unsigned columns; /* table: of the terminal (prb_grid_print), or 0 */
-    bool color;       /* table: bold header, dim number of rows */
     bool terminal;    /* CSV: the output is a terminal, so that its text is escaped */
+    bool color;       /* table: bold header, dim number of rows */
+    unsigned columns; /* table: of the terminal (prb_grid_print), or 0 */
+    unsigned cell;    /* table: a cell is cut to so many columns; 0: it is not */
+    size_t measured;  /* table: the widths fit the first so many rows, and later ones are written
+                       * at once; 0: they fit all rows */
+    const char *null; /* table: what stands for NULL; NULL: nothing */
 };
 
 struct prb_row_writer;

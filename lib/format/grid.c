@@ -1,4 +1,4 @@
-/* Aligned columns (format.h).  All cells are saved until they are printed: only then are the widths
+/* Aligned columns (format.h).  Cells are saved until they are printed: only then are the widths
  * known. */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -24,6 +24,8 @@ struct prb_grid {
     size_t columns;
     struct cell *cells; /* the header first, then rows */
     size_t count, capacity;
+    unsigned *widths; /* of the columns; NULL: not printed yet */
+    bool *right;      /* which have numbers */
 };
 
 static bool add(struct prb_grid *grid, const char *text, size_t length, bool number)
@@ -60,13 +62,21 @@ struct prb_grid *prb_grid_new(const char *const *names, size_t columns)
     return PRB_STEAL(grid);
 }
 
+static void forget(struct prb_grid *grid)
+{
+    for (size_t i = 0; i < grid->count; i++)
+        free(grid->cells[i].text);
+    grid->count = 0;
+}
+
 void prb_grid_free(struct prb_grid *grid)
 {
     if (!grid)
         return;
-    for (size_t i = 0; i < grid->count; i++)
-        free(grid->cells[i].text);
+    forget(grid);
     free(grid->cells);
+    free(grid->widths);
+    free(grid->right);
     free(grid);
 }
 
@@ -162,28 +172,37 @@ static void print_cell(const struct cell *cell, FILE *out, struct place *place, 
     place->next += width + GAP;
 }
 
-void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal, bool color)
+static bool measure(struct prb_grid *grid, unsigned terminal)
 {
-    PRB_AUTO_FREE unsigned *widths = calloc(grid->columns, sizeof *widths);
-    PRB_AUTO_FREE bool *right = calloc(grid->columns, sizeof *right);
-    if (!widths || !right)
-        return;
+    grid->widths = calloc(grid->columns, sizeof *grid->widths);
+    grid->right = calloc(grid->columns, sizeof *grid->right);
+    if (!grid->widths || !grid->right)
+        return false;
     for (size_t i = 0; i < grid->columns; i++) {
-        widths[i] = column_width(grid, i);
-        for (size_t c = grid->columns + i; c < grid->count && !right[i]; c += grid->columns)
-            right[i] = grid->cells[c].number;
+        grid->widths[i] = column_width(grid, i);
+        for (size_t c = grid->columns + i; c < grid->count && !grid->right[i]; c += grid->columns)
+            grid->right[i] = grid->cells[c].number;
     }
     if (terminal)
-        fit(widths, grid->columns, terminal);
+        fit(grid->widths, grid->columns, terminal);
     else
-        bound(widths, grid);
+        bound(grid->widths, grid);
+    return true;
+}
+
+void prb_grid_print(struct prb_grid *grid, FILE *out, unsigned terminal, bool color)
+{
+    bool first = !grid->widths;
     struct place place = {0};
+    if (first && !measure(grid, terminal))
+        return;
     for (size_t i = 0; i < grid->count; i++) {
         size_t column = i % grid->columns;
-        bool header = i < grid->columns;
+        bool header = first && i < grid->columns;
         if (header && color)
             fputs(BOLD, out);
-        print_cell(&grid->cells[i], out, &place, widths[column], right[column], terminal > 0);
+        print_cell(&grid->cells[i], out, &place, grid->widths[column], grid->right[column],
+                   terminal > 0);
         if (header && color)
             fputs(PLAIN, out);
         if (column + 1 == grid->columns) {
@@ -191,4 +210,5 @@ void prb_grid_print(const struct prb_grid *grid, FILE *out, unsigned terminal, b
             place = (struct place){0};
         }
     }
+    forget(grid);
 }

@@ -32,8 +32,9 @@ struct prb_row_writer {
     FILE *out; /* what is held back, in text */
     char *text;
     size_t size;
-    struct prb_grid *grid;   /* table: the statement's rows */
+    struct prb_grid *grid;   /* table: the statement's rows that are not printed yet */
     size_t statements, rows; /* rows: of this statement */
+    size_t printed;          /* table: of these rows */
     bool open;               /* a statement's rows */
     bool refused;            /* write took no more */
     bool failed;             /* out of memory */
@@ -69,14 +70,23 @@ static bool table_begin(struct prb_row_writer *writer, size_t columns, const cha
     return writer->grid != NULL;
 }
 
+static bool table_text(struct prb_row_writer *writer, const char *text, size_t length)
+{
+    unsigned most = writer->options.cell;
+    if (!most || length <= most / 4 || prb_out_width(text, length) <= most)
+        return prb_grid_add(writer->grid, text, length, false);
+    PRB_AUTO_FREE char *cut = prb_text_safe(text, length, most);
+    return cut && prb_grid_add(writer->grid, cut, strlen(cut), false);
+}
+
 static bool table_cell(struct prb_row_writer *writer, const struct prb_value *value)
 {
     if (value->type == PRB_NULL_VALUE)
-        return prb_grid_add(writer->grid, NULL, 0, false);
+        return prb_grid_adds(writer->grid, writer->options.null);
     if (value->type == PRB_INTEGER)
         return prb_grid_addf(writer->grid, "%" PRId64, value->integer);
     if (value->type == PRB_TEXT)
-        return prb_grid_add(writer->grid, value->text, value->length, false);
+        return table_text(writer, value->text, value->length);
     PRB_AUTO_FREE char *text = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
@@ -89,6 +99,11 @@ static bool table_cell(struct prb_row_writer *writer, const struct prb_value *va
     return fclose(memory) == 0 && prb_grid_add(writer->grid, text, size, value->type == PRB_REAL);
 }
 
+static void table_print(struct prb_row_writer *writer)
+{
+    prb_grid_print(writer->grid, writer->out, writer->options.columns, writer->options.color);
+}
+
 static bool table_row(struct prb_row_writer *writer, size_t columns, const char *const *names,
                       const struct prb_value *row)
 {
@@ -96,15 +111,20 @@ static bool table_row(struct prb_row_writer *writer, size_t columns, const char 
     for (size_t i = 0; i < columns; i++)
         if (!table_cell(writer, &row[i]))
             return false;
+    size_t rows = writer->rows + 1, measured = writer->options.measured;
+    if (measured && (writer->printed || rows == measured)) {
+        table_print(writer);
+        writer->printed = rows;
+    }
     return true;
 }
 
 static void table_end(struct prb_row_writer *writer)
 {
-    const struct prb_row_options *options = &writer->options;
-    prb_grid_print(writer->grid, writer->out, options->columns, options->color);
-    fprintf(writer->out, "%s(%zu row%s)%s\n", options->color ? DIM : "", writer->rows,
-            writer->rows == 1 ? "" : "s", options->color ? PLAIN : "");
+    bool color = writer->options.color;
+    table_print(writer);
+    fprintf(writer->out, "%s(%zu row%s)%s\n", color ? DIM : "", writer->rows,
+            writer->rows == 1 ? "" : "s", color ? PLAIN : "");
     prb_grid_free(PRB_STEAL(writer->grid));
 }
 
@@ -278,6 +298,7 @@ static void end_statement(struct prb_row_writer *writer)
         return;
     writer->format->end(writer);
     writer->open = false;
+    writer->printed = 0;
     writer->statements++;
 }
 
@@ -296,7 +317,8 @@ bool prb_row_write(void *context, size_t columns, const char *const *names,
         writer->failed = !writer->format->row(writer, columns, names, row);
         writer->rows++;
     }
-    return !writer->failed && (ftello(writer->out) <= (off_t)HELD_MAX || flush(writer));
+    bool full = writer->printed || ftello(writer->out) > (off_t)HELD_MAX;
+    return !writer->failed && (!full || flush(writer));
 }
 
 bool prb_row_writer_end(struct prb_row_writer *writer, struct prb_error *err)

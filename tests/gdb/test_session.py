@@ -280,7 +280,8 @@ def test_header_agrees(tmp_path):
                "prb_thread": library.Thread, "prb_stacks": library.Stacks, "prb_stack_options": library.StackOptions,
                "prb_part": library.Part, "prb_parts": library.Parts, "prb_parts_options": library.PartsOptions,
                "prb_snapshot_options": library.SnapshotOptions, "prb_value": library.Value, "prb_tensor": library.Tensor,
-               "prb_statistics": library.Statistics, "prb_statistics_options": library.StatisticsOptions}
+               "prb_statistics": library.Statistics, "prb_statistics_options": library.StatisticsOptions,
+               "prb_row_options": library.RowOptions}
     lines, wanted = [], []
     for name, struct in structs.items():
         lines.append('printf("%zu\\n", sizeof(struct {}));'.format(name))
@@ -289,7 +290,7 @@ def test_header_agrees(tmp_path):
             lines.append('printf("%zu\\n", offsetof(struct {}, {}));'.format(name, field[0]))
             wanted.append(getattr(struct, field[0]).offset)
     source = tmp_path / "offsets.c"
-    source.write_text('#include <stdio.h>\n#include "probing.h"\nint main(void) {\n' + "\n".join(lines) + "\nreturn 0; }\n")
+    source.write_text('#include <stdio.h>\n#include "format/format.h"\nint main(void) {\n' + "\n".join(lines) + "\nreturn 0; }\n")
     program = str(tmp_path / "offsets")
     subprocess.run([os.environ.get("CC", "cc"), "-I", os.path.join(gdbs.SRCDIR, "lib"), "-o", program, str(source)], check=True)
     told = subprocess.run([program], stdout=subprocess.PIPE, check=True).stdout.split()

@@ -4,7 +4,6 @@ from typing import Dict, List
 
 from probing_gdb import sql
 from probing_gdb.command import Command
-from probing_gdb.commands import query
 from probing_gdb.library import ProbingError
 
 
@@ -19,7 +18,7 @@ class Tables(Command):
     def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
         if arguments and not arguments[0].replace("_", "").replace(".", "").isalnum():
             raise ProbingError("{} is no name of a table".format(arguments[0]), "`probing tables` lists them")
-        query.show("DESCRIBE " + arguments[0] if arguments else "SHOW TABLES", long=True)
+        sql.show("DESCRIBE " + arguments[0] if arguments else "SHOW TABLES", 0)
 
     def complete(self, token: str) -> List[str]:
         found = []  # type: List[str]

@@ -81,13 +81,7 @@ def _statistics(target: session.Target, tensor: Any) -> List[str]:
 
 
 def _elements(target: session.Target, tensor: Any) -> str:
-    libc = c.CDLL(None)
-    libc.free.argtypes = [c.c_void_p]
-    raw = target.call("prb_tensor_text", target.handle, c.byref(tensor), SHOWN)
-    try:
-        return text.safe(library.text(c.string_at(raw)))
-    finally:
-        libc.free(raw)
+    return text.safe(library.owned_text(target.call("prb_tensor_text", target.handle, c.byref(tensor), SHOWN)))
 
 
 class Tensor(Command):
