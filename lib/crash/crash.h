@@ -11,24 +11,6 @@
 #include "mem/hide.h"
 #include "ring/ring.h"
 
-/* ---- seize.c: the process held still ---- */
-
-struct prb_seized_task {
-    pid_t tid;
-    int signal; /* that was on its way to it; 0: none */
-};
-
-struct prb_seized {
-    struct prb_seized_task *items;
-    size_t count, cap;
-};
-
-/* Stop the threads of a process that this one may trace, as far as they stop in time.  The calling
- * thread is the tracer, and its end lets them go.  Never fails: what runs on is read as it runs. */
-void prb_seize(pid_t pid, struct prb_seized *out);
-void prb_seized_deinit(struct prb_seized *seized);
-PRB_DEFINE_AUTO(prb_seized, struct prb_seized, prb_seized_deinit)
-
 /* ---- info.c: what happened, as a text of the snapshot ---- */
 
 #define PRB_TEXT_CRASH "probing/crash" /* lines "KEY VALUE" */

@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "crash/crash.h"
 #include "inspect/secrets.h"
+#include "native/stop_all.h"
 #include "proc/source.h"
 
 #define RING_SHARE 8 /* one part in so many of the dump is for the rings' rows */
@@ -348,8 +349,8 @@ bool prb_crash_dump_write(pid_t pid, prb_addr at, struct prb_crash_written *out,
     if (!read_record(pid, at, &account.record, err))
         return false;
     take_registers(&account);
-    PRB_AUTO(prb_seized) struct prb_seized seized = {0};
-    prb_seize(pid, &seized);
+    PRB_AUTO(prb_stopped) struct prb_stopped threads = {0};
+    prb_stop_process(pid, &threads);
     if (!name_file(&account, written.path, err))
         return false;
     avoid_others(written.path);

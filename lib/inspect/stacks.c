@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "inspect/look.h"
-#include "native/freeze.h"
+#include "native/stop_all.h"
 
 #define LOCALS_TRIES 4 /* readings of a thread's locals before it is called unstable */
 
@@ -271,7 +271,7 @@ static bool stop_and_copy(struct prb_look *look, struct prb_error *err)
             tids[count++] = look->facts[i].task->tid;
 
     double stood = 0;
-    bool good = prb_freeze_run(look->target->proc, tids, count, copy_still, look, &stood, err);
+    bool good = prb_stop_threads(look->target->proc, tids, count, copy_still, look, &stood, err);
     if (stood > look->box->stacks.longest_stop)
         look->box->stacks.longest_stop = stood;
     return good;
