@@ -131,7 +131,7 @@ static bool look_at(struct prb_dap_session *session, struct prb_target *target,
     session->backend = prb_dap_readonly_open(target, err);
     if (!session->backend)
         return false;
-    session->backend->event = prb_dap_session_happened;
+    session->backend->event = prb_dap_target_event;
     session->backend->context = session;
     return true;
 }
@@ -308,7 +308,7 @@ static bool begin(struct prb_dap_session *session, const char *how, struct prb_e
     session->countdown = countdown;
     pthread_mutex_unlock(&session->lock);
     if (json_is_object(stopped))
-        prb_dap_session_happened(session, "stopped", stopped);
+        prb_dap_target_event(session, "stopped", stopped);
     redirect(session);
     pthread_mutex_lock(&session->lock);
     session->state = PRB_DAP_IS_ATTACHED;

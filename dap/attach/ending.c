@@ -2,19 +2,14 @@
 #include "dap/attach/ending.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/file.h"
 #include "dap/attach/program.h"
 #include "dap/session/countdown.h"
 #include "dap/session/watch.h"
-
-#define END_MS 1000 /* from the probe's end to the process's */
 
 bool prb_dap_ending_signal(struct prb_dap_session *session, int number, struct prb_error *err)
 {
@@ -23,76 +18,6 @@ bool prb_dap_ending_signal(struct prb_dap_session *session, int number, struct p
                      : kill(session->pid, number);
     return failed == 0 ||
            prb_fail_sys(err, errno, "signal %d to process %d", number, (int)session->pid);
-}
-
-static bool has_ended(const struct prb_dap_session *session, int wait_ms)
-{
-    struct pollfd fd = {.fd = session->pidfd, .events = POLLIN};
-    return session->pidfd < 0 ? kill(session->pid, 0) != 0 : poll(&fd, 1, wait_ms) == 1;
-}
-
-/* PIDFD_GET_INFO (linux/pidfd.h), as of 6.15, which tells of processes that the parent has waited
- * for. */
-struct pidfd_info_64 {
-    uint64_t mask, cgroup;
-    uint32_t ids[11];
-    int32_t exit_code;
-};
-#define PIDFD_GET_INFO_64 _IOWR(0xFF, 11, struct pidfd_info_64)
-#define INFO_EXIT (1u << 3)
-_Static_assert(sizeof(struct pidfd_info_64) == 64, "the first version of struct pidfd_info");
-
-static bool find_waited_for(int pidfd, int *status_out)
-{
-    struct pidfd_info_64 info = {.mask = INFO_EXIT};
-    if (pidfd < 0 || ioctl(pidfd, PIDFD_GET_INFO_64, &info) != 0 || !(info.mask & INFO_EXIT))
-        return false;
-    *status_out = info.exit_code;
-    return true;
-}
-
-/* What wait(2) would tell the parent, as long as the parent has not asked; proc(5), field 52 of
- * stat. */
-static bool find_zombie(pid_t pid, int *status_out)
-{
-    char path[32], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    prb_read_text(path, text, sizeof text);
-    const char *end = strrchr(text, ')'), *last = strrchr(text, ' ');
-    if (!end || end[1] != ' ' || end[2] != 'Z' || !last)
-        return false;
-    *status_out = atoi(last + 1);
-    return true;
-}
-
-static void send_exited(struct prb_dap_session *session)
-{
-    int status;
-    bool ours = session->program && prb_dap_program_status(session->program, &status);
-    if (!ours && !find_zombie(session->pid, &status) && !find_waited_for(session->pidfd, &status))
-        return;
-    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (WIFSIGNALED(status))
-        prb_dap_say(session, false, "probing: signal %d (%s) ended the process", WTERMSIG(status),
-                    strsignal(WTERMSIG(status)));
-    prb_dap_send(session, "exited", json_pack("{s:i}", "exitCode", code));
-}
-
-void prb_dap_ending_gone(struct prb_dap_session *session)
-{
-    pthread_mutex_lock(&session->lock);
-    bool first = !session->gone && !session->leaving && session->state != PRB_DAP_ENDED;
-    session->gone |= first;
-    pthread_mutex_unlock(&session->lock);
-    prb_dap_session_resumes(session);
-    if (!first)
-        return;
-    if (has_ended(session, END_MS))
-        send_exited(session);
-    else
-        prb_dap_say(session, true, "probing: the probe has left process %d, which runs on",
-                    (int)session->pid);
-    prb_dap_send(session, "terminated", NULL);
 }
 
 void prb_dap_ending_release(struct prb_dap_session *session)
@@ -179,7 +104,7 @@ static bool handle_terminate(struct prb_dap_session *session, json_t *arguments,
     }
     /* Running first: what its signal handler raises must not meet the debugger's own code. */
     prb_dap_breakpoints_clear(session);
-    prb_dap_session_resumes(session);
+    prb_dap_target_resumed(session);
     json_decref(prb_dap_ask(session, "continue", NULL, 0, NULL));
     return prb_dap_ending_signal(session, interrupts ? SIGINT : SIGTERM, err);
 }

@@ -4,8 +4,6 @@
 
 #include "dap/session/session.h"
 
-/* The target ended, or the probe left it; from any thread. */
-void prb_dap_ending_gone(struct prb_dap_session *session);
 /* Give everything back: the target as before, or kept as it stands.  On the worker, or when
  * there is none any more. */
 void prb_dap_ending_release(struct prb_dap_session *session);

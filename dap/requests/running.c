@@ -12,7 +12,7 @@ static json_t *go_on(struct prb_dap_session *session, const char *method, json_t
     json_t *before = json_incref(session->stopped);
     pthread_mutex_unlock(&session->lock);
     struct prb_error why = {0};
-    prb_dap_session_resumes(session);
+    prb_dap_target_resumed(session);
     json_t *answer = prb_dap_ask(session, method, wanted, 0, &why);
     if (!answer && why.code == PRB_GONE)
         answer = json_object(); /* it went on, and to its end before it could say so */

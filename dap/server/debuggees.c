@@ -28,7 +28,7 @@ static void happened(void *context, const char *event, json_t *body)
     pthread_mutex_unlock(&server->lock);
     if (!owner)
         return;
-    prb_dap_session_happened(owner, event, body);
+    prb_dap_target_event(owner, event, body);
     pthread_mutex_lock(&server->lock);
     debuggee->telling--;
     pthread_cond_broadcast(&server->changed);

@@ -8,7 +8,7 @@ static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
 {
     (void)host;
     *stopped_out = NULL;
-    return prb_dap_live_open(pid, prb_dap_session_happened, session, err);
+    return prb_dap_live_open(pid, prb_dap_target_event, session, err);
 }
 
 static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, json_t *stopped,

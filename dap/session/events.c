@@ -1,15 +1,11 @@
-/* Events and requests to the client.  Those of the target wait while the request that raised them
- * is handled: clients want the response first. */
+/* What goes to the client: events and requests.  Events of the target wait while the request that
+ * raised them is handled: clients want the response first. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
-#include "dap/attach/ending.h"
-#include "dap/client/sources.h"
-#include "dap/session/countdown.h"
 #include "dap/session/session.h"
-#include "dap/session/watch.h"
 
 static json_t *event_of(const char *event, json_t *body)
 {
@@ -40,10 +36,15 @@ static void put(struct prb_dap_session *session, json_t *message)
         json_decref(message);
 }
 
+void prb_dap_send_locked(struct prb_dap_session *session, const char *event, json_t *body)
+{
+    put(session, event_of(event, body));
+}
+
 void prb_dap_send(struct prb_dap_session *session, const char *event, json_t *body)
 {
     pthread_mutex_lock(&session->lock);
-    put(session, event_of(event, body));
+    prb_dap_send_locked(session, event, body);
     pthread_mutex_unlock(&session->lock);
 }
 
@@ -97,52 +98,6 @@ void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pendi
     put_all(session, &pending->events);
     put_all(session, &session->held);
     pthread_mutex_unlock(&session->lock);
-}
-
-/* ---- what happens in the target ---- */
-
-static void happened_stopped(struct prb_dap_session *session, json_t *body)
-{
-    pthread_mutex_lock(&session->lock);
-    json_decref(session->stopped);
-    session->stopped = json_incref(body);
-    session->unsaid = session->state < PRB_DAP_CONFIGURED;
-    if (!session->unsaid)
-        put(session, event_of("stopped", json_incref(body)));
-    prb_dap_watch_hurry(session->watch, json_integer_value(json_object_get(body, "threadId")));
-    struct prb_dap_countdown *countdown = session->countdown;
-    pthread_mutex_unlock(&session->lock);
-    prb_dap_countdown_begin(countdown);
-}
-
-void prb_dap_session_resumes(struct prb_dap_session *session)
-{
-    pthread_mutex_lock(&session->lock);
-    json_decref(session->stopped);
-    session->stopped = NULL;
-    session->unsaid = false;
-    prb_dap_thread_map_clear(&session->threads);
-    struct prb_dap_countdown *countdown = session->countdown;
-    pthread_mutex_unlock(&session->lock);
-    prb_dap_countdown_end(countdown);
-}
-
-void prb_dap_session_happened(void *context, const char *event, json_t *body)
-{
-    struct prb_dap_session *session = context;
-    if (strcmp(event, "stopped") == 0) {
-        happened_stopped(session, body);
-        return;
-    }
-    if (strcmp(event, "gone") == 0) {
-        prb_dap_ending_gone(session);
-        return;
-    }
-    if (strcmp(event, "continued") == 0)
-        prb_dap_session_resumes(session);
-    json_t *mapped = json_deep_copy(body);
-    prb_dap_sources_map(session, mapped);
-    prb_dap_send(session, event, mapped);
 }
 
 /* ---- requests to the client ---- */

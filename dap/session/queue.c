@@ -1,7 +1,8 @@
-/* Requests that wait, who handles them, and cancelling: see queue.h. */
+/* Requests that wait, cancelling them, and leaving: see queue.h. */
 #include "dap/session/queue.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -12,8 +13,7 @@ void prb_dap_pending_free(struct prb_dap_pending *pending)
     free(pending);
 }
 
-/* The next one of a worker, which runs then; NULL: the session ends. */
-static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned worker)
+struct prb_dap_pending *prb_dap_queue_next(struct prb_dap_session *session, unsigned worker)
 {
     pthread_mutex_lock(&session->lock);
     for (;;) {
@@ -42,24 +42,14 @@ static struct prb_dap_pending *next_of(struct prb_dap_session *session, unsigned
     }
 }
 
-static void *work(struct prb_dap_session *session, unsigned worker)
+void prb_dap_queue_done(struct prb_dap_session *session, struct prb_dap_pending *pending)
 {
-    struct prb_dap_pending *pending;
-    while ((pending = next_of(session, worker))) {
-        prb_dap_dispatch(session, pending);
-        pthread_mutex_lock(&session->lock);
-        session->running[worker] = NULL;
-        pthread_cond_broadcast(&session->changed);
-        pthread_mutex_unlock(&session->lock);
-        prb_dap_pending_free(pending);
-        prb_dap_outbox_drain(session->outbox);
-    }
-    return NULL;
+    pthread_mutex_lock(&session->lock);
+    session->running[pending->worker] = NULL;
+    pthread_cond_broadcast(&session->changed);
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_pending_free(pending);
 }
-static void *work_first(void *session) { return work(session, 0); }
-static void *work_second(void *session) { return work(session, 1); }
-
-void *(*const prb_dap_queue_workers[PRB_DAP_WORKERS])(void *) = {work_first, work_second};
 
 /* ---- what waits ---- */
 
@@ -133,4 +123,25 @@ void prb_dap_queue_cancel(struct prb_dap_session *session, json_int_t seq)
         if (session->running[worker] && session->running[worker]->seq == seq)
             session->running[worker]->cancelled = true;
     pthread_mutex_unlock(&session->lock);
+}
+
+/* ---- leaving ---- */
+
+static void wake_reader(struct prb_dap_session *session)
+{
+    uint64_t one = 1;
+    ssize_t written = write(session->wake, &one, sizeof one);
+    (void)written; /* full means that it is awake */
+}
+
+void prb_dap_session_leave(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    session->leaving = true;
+    pthread_cond_broadcast(&session->changed);
+    pthread_cond_broadcast(&session->begun);
+    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
+        pthread_cond_broadcast(&session->work[worker]);
+    pthread_mutex_unlock(&session->lock);
+    wake_reader(session);
 }

@@ -7,9 +7,10 @@
 
 #include "dap/session/session.h"
 
-/* The workers' threads; each takes the session and returns when it leaves. */
-extern void *(*const prb_dap_queue_workers[PRB_DAP_WORKERS])(void *session);
-
+/* Wait for the next request of a worker, which runs from then on; NULL: the session ends. */
+struct prb_dap_pending *prb_dap_queue_next(struct prb_dap_session *session, unsigned worker);
+/* It was answered; frees it. */
+void prb_dap_queue_done(struct prb_dap_session *session, struct prb_dap_pending *pending);
 void prb_dap_pending_free(struct prb_dap_pending *pending);
 /* Whether one more of cost bytes would be too many (PRB_DAP_PENDING_MAX, PRB_DAP_PENDING_COST). */
 bool prb_dap_queue_is_crowded(struct prb_dap_session *session, size_t cost);

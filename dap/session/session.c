@@ -9,25 +9,6 @@
 #include "dap/attach/relay.h"
 #include "dap/session/queue.h"
 
-static void look_up(struct prb_dap_session *session)
-{
-    uint64_t one = 1;
-    ssize_t written = write(session->wake, &one, sizeof one);
-    (void)written; /* full means that it is awake */
-}
-
-void prb_dap_session_leave(struct prb_dap_session *session)
-{
-    pthread_mutex_lock(&session->lock);
-    session->leaving = true;
-    pthread_cond_broadcast(&session->changed);
-    pthread_cond_broadcast(&session->begun);
-    for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
-        pthread_cond_broadcast(&session->work[worker]);
-    pthread_mutex_unlock(&session->lock);
-    look_up(session);
-}
-
 static void client_lost(void *context) { prb_dap_session_leave(context); }
 
 static bool begin(struct prb_dap_session *session, int out, struct prb_error *err)
@@ -38,27 +19,6 @@ static bool begin(struct prb_dap_session *session, int out, struct prb_error *er
         return prb_fail_sys(err, errno, "making a session");
     session->outbox = prb_dap_outbox_open(out, client_lost, session, err);
     return session->outbox && (!session->authorized || prb_dap_session_start(session, err));
-}
-
-bool prb_dap_session_start(struct prb_dap_session *session, struct prb_error *err)
-{
-    unsigned made = 0;
-    if (!prb_dap_outbox_start(session->outbox, err))
-        return false;
-    int failed = 0;
-    while (made < PRB_DAP_WORKERS && !failed)
-        if (!(failed = pthread_create(&session->workers[made], NULL, prb_dap_queue_workers[made],
-                                      session)))
-            made++;
-    if (!failed)
-        failed = pthread_create(&session->progress, NULL, prb_dap_progress_run, session);
-    session->started = !failed;
-    if (!failed)
-        return true;
-    prb_dap_session_leave(session);
-    while (made--)
-        pthread_join(session->workers[made], NULL);
-    return prb_fail_sys(err, failed, "starting a thread");
 }
 
 static void end(struct prb_dap_session *session)
@@ -112,10 +72,7 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
         prb_dap_queue_cancel_all(&session);
         prb_dap_session_leave(&session);
         prb_dap_relay_end(&session);
-        for (unsigned worker = 0; session.started && worker < PRB_DAP_WORKERS; worker++)
-            pthread_join(session.workers[worker], NULL);
-        if (session.started)
-            pthread_join(session.progress, NULL);
+        prb_dap_session_join(&session);
     }
     end(&session);
     if (!good && err)

@@ -139,15 +139,19 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
 
 /* reader.c: until the client leaves.  False: it sent what is no message, or shows no token. */
 bool prb_dap_session_read(struct prb_dap_session *session, struct prb_error *err);
-/* The client is no stranger any more: all threads begin.  False: the session ends. */
+/* threads.c: the client is no stranger any more, all threads begin.  False: the session ends. */
 bool prb_dap_session_start(struct prb_dap_session *session, struct prb_error *err);
+/* Wait until they have ended, which prb_dap_session_leave makes them do. */
+void prb_dap_session_join(struct prb_dap_session *session);
 /* Whether what is attached is a process with the probe, which can be stopped and ended. */
 bool prb_dap_session_is_live(struct prb_dap_session *session);
 
-/* An event of the target, from any thread; body borrowed. */
-void prb_dap_session_happened(void *session, const char *event, json_t *body);
+/* target_events.c: an event of the target, from any thread; body borrowed. */
+void prb_dap_target_event(void *session, const char *event, json_t *body);
 /* An event of ours, from any thread, sent at once.  Takes body. */
 void prb_dap_send(struct prb_dap_session *session, const char *event, json_t *body);
+/* The same; the caller has locked session->lock. */
+void prb_dap_send_locked(struct prb_dap_session *session, const char *event, json_t *body);
 /* One line in the client's console; important: as a message that pops up. */
 void prb_dap_say(struct prb_dap_session *session, bool important, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -175,7 +179,7 @@ json_t *prb_dap_ask_for(struct prb_dap_session *session, const char *method, jso
  * target. */
 bool prb_dap_is_cancelled(void *session);
 /* The target goes on (running) or a request to do so failed: what was said of it is void. */
-void prb_dap_session_resumes(struct prb_dap_session *session);
+void prb_dap_target_resumed(struct prb_dap_session *session);
 /* The thread of a frame or value, remembered and found; 0: not known. */
 void prb_dap_session_set_thread(struct prb_dap_session *session, enum prb_dap_handle kind,
                                 json_int_t id, pid_t thread);

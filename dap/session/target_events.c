@@ -1,0 +1,70 @@
+/* What the target does, as the back end reports it: it stops, goes on, prints, ends. */
+#include <string.h>
+
+#include "dap/attach/exit_status.h"
+#include "dap/client/sources.h"
+#include "dap/session/countdown.h"
+#include "dap/session/watch.h"
+
+#define END_MS 1000 /* from the probe's end to the process's */
+
+static void take_stop(struct prb_dap_session *session, json_t *body)
+{
+    pthread_mutex_lock(&session->lock);
+    json_decref(session->stopped);
+    session->stopped = json_incref(body);
+    session->unsaid = session->state < PRB_DAP_CONFIGURED;
+    if (!session->unsaid)
+        prb_dap_send_locked(session, "stopped", json_incref(body));
+    prb_dap_watch_hurry(session->watch, json_integer_value(json_object_get(body, "threadId")));
+    struct prb_dap_countdown *countdown = session->countdown;
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_countdown_begin(countdown);
+}
+
+void prb_dap_target_resumed(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    json_decref(session->stopped);
+    session->stopped = NULL;
+    session->unsaid = false;
+    prb_dap_thread_map_clear(&session->threads);
+    struct prb_dap_countdown *countdown = session->countdown;
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_countdown_end(countdown);
+}
+
+static void take_end(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    bool first = !session->gone && !session->leaving && session->state != PRB_DAP_ENDED;
+    session->gone |= first;
+    pthread_mutex_unlock(&session->lock);
+    prb_dap_target_resumed(session);
+    if (!first)
+        return;
+    if (prb_dap_has_ended(session, END_MS))
+        prb_dap_exit_send(session);
+    else
+        prb_dap_say(session, true, "probing: the probe has left process %d, which runs on",
+                    (int)session->pid);
+    prb_dap_send(session, "terminated", NULL);
+}
+
+void prb_dap_target_event(void *context, const char *event, json_t *body)
+{
+    struct prb_dap_session *session = context;
+    if (strcmp(event, "stopped") == 0) {
+        take_stop(session, body);
+        return;
+    }
+    if (strcmp(event, "gone") == 0) {
+        take_end(session);
+        return;
+    }
+    if (strcmp(event, "continued") == 0)
+        prb_dap_target_resumed(session);
+    json_t *mapped = json_deep_copy(body);
+    prb_dap_sources_map(session, mapped);
+    prb_dap_send(session, event, mapped);
+}
