@@ -152,7 +152,7 @@ static bool open_file(struct prb_dap_session *session, const struct wish *wish,
     if (!look_at(session, target, err))
         return false;
     if (known)
-        prb_dap_readonly_for(session->backend, status.st_uid, status.st_gid);
+        prb_dap_readonly_owned_by(session->backend, status.st_uid, status.st_gid);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /*
- * What a debug session is about: a live process with the probe, a live one that is only looked at,
- * a core or a snapshot.  One interface; a back end says which methods it has, and the capabilities
- * that the client is told follow from that.
+ * What a debug session is about: a live process with the probe, a live process that is only read,
+ * a core or a snapshot.  One interface: a back end says which methods it has, and the capabilities
+ * that the client gets follow from that.
  */
 #ifndef PRB_DAP_BACKEND_H
 #define PRB_DAP_BACKEND_H
@@ -25,8 +25,8 @@ struct prb_dap_call {
 struct prb_dap_backend_ops {
     const char *name; /* "live", "look", "core", "snapshot" */
     bool (*has)(const struct prb_dap_backend *backend, const char *method);
-    /* A new reference, or NULL.  Errors: UNSUPPORTED no such method here; TIMEOUT, BUSY (the GIL
-     * is held by...), GONE the target ended; others as the method tells.  From any thread. */
+    /* A new reference, or NULL.  Errors: UNSUPPORTED no such method here; TIMEOUT; BUSY (the GIL
+     * is held by ...); GONE the target ended; others as the method reports.  From any thread. */
     json_t *(*call)(struct prb_dap_backend *backend, const struct prb_dap_call *call,
                     struct prb_error *err)PRB_MUST_CHECK;
     void (*close)(struct prb_dap_backend *backend);
@@ -34,8 +34,8 @@ struct prb_dap_backend_ops {
 
 struct prb_dap_backend {
     const struct prb_dap_backend_ops *ops;
-    /* Events of the target ("stopped", "output", ...: DAP's names and bodies), from a thread of the
-     * back end's; body is borrowed.  "gone": the target ended, or the probe did. */
+    /* Events of the target ("stopped", "output", ...: DAP's names and bodies), on a thread of the
+     * back end; body is borrowed.  "gone": the target ended, or the probe did. */
     void (*event)(void *context, const char *event, json_t *body);
     void *context;
 };
@@ -44,22 +44,22 @@ struct prb_dap_backend {
 struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const char *, json_t *),
                                           void *context, struct prb_error *err) PRB_MUST_CHECK;
 /*
- * Live without the probe: never touches the target; `pause` takes a picture of it (the session
- * asks for the first one) and `continue` drops that.  Also a core or snapshot: only looks.
- * target is taken (closed with the back end), also on
- * failure.  What stands from the beginning (a core) says so in the answer to `attach`:
- * "stopped", the body of that event,
- * which the session sends after configurationDone.  {"still": true} in the arguments of
- * `attach`: the Python threads of a live target stop for each picture, milliseconds, in which
- * stacks and variables are copied; pages that were not foreseen (lib/inspect/stacks.c) and what
- * is unfolded later are read as they are then; without native frames.  The opener sets event and
- * context; events come from within calls.
+ * Without the probe: a live process, a core or a snapshot, which is only read.  Of a live process
+ * `pause` takes a view (the session asks for the first one) and `continue` drops it; the process is
+ * never touched.  A core or snapshot is stopped from the beginning: the answer to `attach` has
+ * "stopped", the body of that event, which the session sends after configurationDone.
+ *
+ * {"still": true} in the arguments of `attach`: the Python threads of a live process stop for
+ * some milliseconds while a view is taken and their stacks and variables are copied, without native
+ * frames.  Pages that were not foreseen (lib/inspect/stacks.c) and what is unfolded later are read
+ * as they are then.
+ *
+ * Takes target, also on failure.  The caller sets event and context; events come from within calls.
  */
 struct prb_dap_backend *prb_dap_readonly_open(struct prb_target *target,
                                               struct prb_error *err) PRB_MUST_CHECK;
-/* What is looked at is a file of this user and group: root reads sources for it with their
- * rights. */
-void prb_dap_readonly_for(struct prb_dap_backend *backend, uid_t user, gid_t group);
+/* The target is a file of this user and group: root reads sources for it with their rights. */
+void prb_dap_readonly_owned_by(struct prb_dap_backend *backend, uid_t user, gid_t group);
 static inline void prb_dap_backend_close(struct prb_dap_backend *backend)
 {
     if (backend)

@@ -125,7 +125,7 @@ def test_look_leaves_a_live_process_alone(start, client, any_python):
     session.attach(process.pid, look=True)
     session.request("pause", {"threadId": process.pid})
     body = stopped(session, "pause")
-    assert "goes on" in body["description"]
+    assert "runs on" in body["description"]
     busy = thread_of(session, "busy")
     assert [frame["name"] for frame in python_frames(stack(session, busy["id"]))][-4] == "outer"
     with open("/proc/{}/maps".format(process.pid)) as maps:

@@ -370,7 +370,7 @@ def test_crash_dump(editor, project, tmp_path):
     code.row("debug-call-stack", "train_step").click()
     assert "float32 [32, 64]" in code.variable("batch")
     code.picture("crash-dump")
-    code.evaluate("batch.sum()", "nothing runs here")
+    code.evaluate("batch.sum()", "no code can run here")
     code.picture("crash-dump-evaluate")
     code.press("Shift+F5")
     code.ended()

@@ -1,5 +1,5 @@
-/* Exceptions, modules and sources of the look back end (look.h).  A source is read for a client
- * that may be less than we are, by a name that the target wrote. */
+/* Exceptions, modules and sources, read without the probe.  The target chose the name of a source,
+ * and the client that reads it may have fewer rights than we have. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static const char *short_name(const char *type)
     return dot ? dot + 1 : type;
 }
 
-/* exceptions->items[i] and, inside it, what it came from. */
+/* exceptions->items[i] and, inside it, its cause. */
 static json_t *details(const struct prb_exceptions *exceptions, size_t i)
 {
     const struct prb_exception *exception = &exceptions->items[i];
@@ -59,22 +59,23 @@ static json_t *of_signal(const struct prb_target_info *info)
                      "breakMode", "unhandled");
 }
 
-json_t *prb_dap_readonly_exception_info(struct prb_dap_readonly *look, const json_t *arguments,
+json_t *prb_dap_readonly_exception_info(struct prb_dap_readonly *readonly, const json_t *arguments,
                                         struct prb_error *err)
 {
     static const char *const modes[] = {[PRB_EXCEPTION_RAISED] = "always",
                                         [PRB_EXCEPTION_HANDLED] = "always",
                                         [PRB_EXCEPTION_LAST] = "unhandled"};
-    const struct prb_target_info *info = prb_target_info(look->target);
+    const struct prb_target_info *info = prb_target_info(readonly->target);
     size_t index;
-    const struct prb_thread *thread = prb_dap_readonly_thread_asked(look, arguments, &index, err);
+    const struct prb_thread *thread =
+        prb_dap_readonly_thread_asked(readonly, arguments, &index, err);
     if (!thread)
         return NULL;
     PRB_AUTO(prb_exceptions)
     struct prb_exceptions *exceptions =
         thread->has_python
             ? prb_exceptions_take(
-                  look->target,
+                  readonly->target,
                   thread->os_thread_id ? (uint64_t)thread->os_thread_id : thread->thread_id, NULL)
             : NULL;
     if (exceptions && exceptions->count) {
@@ -85,15 +86,15 @@ json_t *prb_dap_readonly_exception_info(struct prb_dap_readonly *look, const jso
     }
     if (info->signal && info->signalled == thread->os_thread_id)
         return of_signal(info);
-    return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "thread %lld has no exception",
-                                 (long long)prb_dap_readonly_integer(arguments, "threadId", 0));
+    return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "thread %lld has no exception",
+                             (long long)prb_dap_readonly_integer(arguments, "threadId", 0)));
 }
 
 /* ---- modules ---- */
 
 struct modules {
     json_t *list;
-    bool sources; /* as sources: those with a file of text */
+    bool sources; /* only modules with a source file, as sources */
 };
 
 static bool add_module(void *context, size_t columns, const char *const *names,
@@ -117,9 +118,9 @@ static bool add_module(void *context, size_t columns, const char *const *names,
     return json_array_append_new(modules->list, item) == 0;
 }
 
-static json_t *list_modules(struct prb_dap_readonly *look, bool sources, struct prb_error *err)
+static json_t *list_modules(struct prb_dap_readonly *readonly, bool sources, struct prb_error *err)
 {
-    PRB_AUTO(prb_db) struct prb_db *db = prb_db_open(look->target, err);
+    PRB_AUTO(prb_db) struct prb_db *db = prb_db_open(readonly->target, err);
     PRB_AUTO(json) json_t *list = json_array();
     struct modules modules = {list, sources};
     if (!db ||
@@ -129,12 +130,12 @@ static json_t *list_modules(struct prb_dap_readonly *look, bool sources, struct 
     return PRB_STEAL(list);
 }
 
-json_t *prb_dap_readonly_modules(struct prb_dap_readonly *look, const json_t *arguments,
+json_t *prb_dap_readonly_modules(struct prb_dap_readonly *readonly, const json_t *arguments,
                                  struct prb_error *err)
 {
     size_t start = (size_t)prb_dap_readonly_integer(arguments, "startModule", 0);
     size_t count = (size_t)prb_dap_readonly_integer(arguments, "moduleCount", 0);
-    PRB_AUTO(json) json_t *all = list_modules(look, false, err);
+    PRB_AUTO(json) json_t *all = list_modules(readonly, false, err);
     if (!all)
         return NULL;
     json_t *page = json_array();
@@ -144,11 +145,11 @@ json_t *prb_dap_readonly_modules(struct prb_dap_readonly *look, const json_t *ar
                      (json_int_t)json_array_size(all));
 }
 
-json_t *prb_dap_readonly_loaded_sources(struct prb_dap_readonly *look, const json_t *arguments,
+json_t *prb_dap_readonly_loaded_sources(struct prb_dap_readonly *readonly, const json_t *arguments,
                                         struct prb_error *err)
 {
     (void)arguments;
-    json_t *list = list_modules(look, true, err);
+    json_t *list = list_modules(readonly, true, err);
     return list ? json_pack("{s:o}", "sources", list) : NULL;
 }
 
@@ -165,9 +166,9 @@ static bool is_in_stacks(const struct prb_stacks *stacks, const char *path)
     return false;
 }
 
-static bool is_of_module(struct prb_dap_readonly *look, const char *path)
+static bool is_of_module(struct prb_dap_readonly *readonly, const char *path)
 {
-    PRB_AUTO(json) json_t *list = list_modules(look, false, NULL);
+    PRB_AUTO(json) json_t *list = list_modules(readonly, false, NULL);
     bool found = false;
     for (size_t i = 0; i < json_array_size(list) && !found; i++) {
         const char *file = json_string_value(json_object_get(json_array_get(list, i), "path"));
@@ -176,42 +177,42 @@ static bool is_of_module(struct prb_dap_readonly *look, const char *path)
     return found;
 }
 
-/* As the target sees its files, with its user's rights; of a core, ours are the nearest, with the
- * rights of whose it is. */
-static int open_source(const struct prb_dap_readonly *look, const char *path)
+/* As the target sees its files, with the rights of its user.  For a core: our own files, which are
+ * the nearest, with the rights of the core's owner. */
+static int open_source(const struct prb_dap_readonly *readonly, const char *path)
 {
     struct prb_rights before;
-    if (look->live)
-        return prb_open_as_target(prb_target_info(look->target)->pid, path);
+    if (readonly->live)
+        return prb_open_as_target(prb_target_info(readonly->target)->pid, path);
     PRB_AUTO_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0 || (look->guarded && !prb_rights_take(&look->ids, &before)))
+    if (root < 0 || (readonly->guarded && !prb_rights_take(&readonly->ids, &before)))
         return -1;
     int fd = prb_open_below(root, path);
-    if (look->guarded)
+    if (readonly->guarded)
         prb_rights_give_back(&before);
     return fd;
 }
 
-json_t *prb_dap_readonly_source(struct prb_dap_readonly *look, const json_t *arguments,
+json_t *prb_dap_readonly_source(struct prb_dap_readonly *readonly, const json_t *arguments,
                                 struct prb_error *err)
 {
     const char *path = prb_dap_readonly_string(arguments, "path");
     struct stat info;
     if (!path || *path != '/')
-        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "there is no file of %.200s",
-                                     path ? path : "that source");
-    if (!is_in_stacks(look->picture, path) && !is_of_module(look, path))
-        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "no frame and no module is of %.200s",
-                                     path);
-    PRB_AUTO_FD int fd = open_source(look, path);
+        return PRB_NULL(
+            prb_fail(err, PRB_NOT_FOUND, "%.200s has no file", path ? path : "that source"));
+    if (!is_in_stacks(readonly->view, path) && !is_of_module(readonly, path))
+        return PRB_NULL(
+            prb_fail(err, PRB_NOT_FOUND, "no frame and no module belongs to %.200s", path));
+    PRB_AUTO_FD int fd = open_source(readonly, path);
     if (fd < 0 || fstat(fd, &info) != 0)
-        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "cannot open %.200s", path);
+        return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "cannot open %.200s", path));
     if (info.st_size > SOURCE_MAX)
-        return prb_dap_readonly_fail(err, PRB_UNSUPPORTED, "%.200s is too long", path);
+        return PRB_NULL(prb_fail(err, PRB_UNSUPPORTED, "%.200s is too long", path));
     PRB_AUTO_FREE char *text = malloc((size_t)info.st_size + 1);
     ssize_t n = text ? pread(fd, text, (size_t)info.st_size, 0) : -1;
     if (n < 0)
-        return prb_dap_readonly_fail(err, PRB_IO, "cannot read %.200s", path);
+        return PRB_NULL(prb_fail(err, PRB_IO, "cannot read %.200s", path));
     text[n] = 0;
     return json_pack("{s:o, s:s}", "content", prb_dap_text(text), "mimeType", "text/x-python");
 }

@@ -1,6 +1,6 @@
 /*
- * Scopes and variables of the look back end (look.h): locals as the picture has them, what is
- * unfolded read when it is asked for.  Nothing can be changed, and every row says so.
+ * Scopes and variables: locals as the view has them; what the user unfolds is read at that moment.
+ * Nothing can be changed, and every row says so.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 /* ---- one variable ---- */
 
-/* An int as 0x…; NULL: it is none, or too long. */
+/* An int as 0x…; NULL: it is not an int, or too long. */
 static char *as_hex(const struct prb_part *part)
 {
     char *end, *out = NULL;
@@ -25,7 +25,7 @@ static char *as_hex(const struct prb_part *part)
     return asprintf(&out, "%s0x%llx", value < 0 ? "-" : "", size) < 0 ? NULL : out;
 }
 
-void prb_dap_readonly_describe(struct prb_dap_readonly *look, json_t *out,
+void prb_dap_readonly_describe(struct prb_dap_readonly *readonly, json_t *out,
                                const struct prb_part *part, const char *value_key,
                                const char *expression, bool hex)
 {
@@ -33,7 +33,7 @@ void prb_dap_readonly_describe(struct prb_dap_readonly *look, json_t *out,
     json_int_t reference = 0;
     if (part->addr && (part->indexed || part->named))
         reference = prb_dap_readonly_handle(
-            look,
+            readonly,
             (struct prb_dap_readonly_handle){.kind = PRB_DAP_READONLY_OBJECT,
                                              .object = part->addr,
                                              .expression = expression ? strdup(expression) : NULL});
@@ -53,77 +53,77 @@ void prb_dap_readonly_describe(struct prb_dap_readonly *look, json_t *out,
     json_object_set_new(out, "presentationHint", json_pack("{s:[s]}", "attributes", "readOnly"));
 }
 
-static void append(struct prb_dap_readonly *look, json_t *list, const char *name,
+static void append(struct prb_dap_readonly *readonly, json_t *list, const char *name,
                    const struct prb_part *part, const char *expression, bool hex)
 {
     json_t *out = json_object();
     if (!out)
         return;
     json_object_set_new(out, "name", prb_dap_text(name));
-    prb_dap_readonly_describe(look, out, part, "value", expression, hex);
+    prb_dap_readonly_describe(readonly, out, part, "value", expression, hex);
     json_array_append_new(list, out);
 }
 
 /* ---- scopes ---- */
 
-json_t *prb_dap_readonly_scopes(struct prb_dap_readonly *look, const json_t *arguments,
+json_t *prb_dap_readonly_scopes(struct prb_dap_readonly *readonly, const json_t *arguments,
                                 struct prb_error *err)
 {
     json_int_t id = prb_dap_readonly_integer(arguments, "frameId", 0);
-    const struct prb_dap_readonly_handle *found = prb_dap_readonly_find(look, id, err);
+    const struct prb_dap_readonly_handle *found = prb_dap_readonly_find(readonly, id, err);
     if (!found)
         return NULL;
-    struct prb_dap_readonly_handle handle = *found; /* the table grows below */
+    struct prb_dap_readonly_handle handle = *found; /* the table may grow below */
     if (handle.kind != PRB_DAP_READONLY_FRAME)
-        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "%lld is no frame", (long long)id);
-    const struct prb_frame *frame = &look->picture->threads[handle.thread].frames[handle.frame];
+        return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "%lld is not a frame", (long long)id));
+    const struct prb_frame *frame = &readonly->view->threads[handle.thread].frames[handle.frame];
     json_t *list = json_array();
     if (frame->kind != PRB_FRAME_PYTHON)
         return json_pack("{s:o}", "scopes", list);
     handle.kind = PRB_DAP_READONLY_LOCALS;
-    json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:b}", "name", "Locals",
-                                          "presentationHint", "locals", "variablesReference",
-                                          prb_dap_readonly_handle(look, handle), "namedVariables",
-                                          (json_int_t)frame->local_count, "expensive", 0));
+    json_array_append_new(
+        list, json_pack("{s:s, s:s, s:I, s:I, s:b}", "name", "Locals", "presentationHint", "locals",
+                        "variablesReference", prb_dap_readonly_handle(readonly, handle),
+                        "namedVariables", (json_int_t)frame->local_count, "expensive", 0));
     handle.kind = PRB_DAP_READONLY_GLOBALS;
     handle.object = frame->globals;
     if (handle.object)
         json_array_append_new(list,
                               json_pack("{s:s, s:I, s:b}", "name", "Globals", "variablesReference",
-                                        prb_dap_readonly_handle(look, handle), "expensive", 1));
+                                        prb_dap_readonly_handle(readonly, handle), "expensive", 1));
     return json_pack("{s:o}", "scopes", list);
 }
 
 /* ---- variables ---- */
 
-/* The text is the picture's; counts are read now. */
-static json_t *locals(struct prb_dap_readonly *look, const struct prb_dap_readonly_handle *handle,
-                      bool hex)
+/* The text is the view's; counts are read now. */
+static json_t *locals(struct prb_dap_readonly *readonly,
+                      const struct prb_dap_readonly_handle *handle, bool hex)
 {
-    const struct prb_frame *frame = &look->picture->threads[handle->thread].frames[handle->frame];
+    const struct prb_frame *frame = &readonly->view->threads[handle->thread].frames[handle->frame];
     json_t *list = json_array();
     for (size_t i = 0; i < frame->local_count; i++) {
         const struct prb_local *local = &frame->locals[i];
         struct prb_parts_options options = {.repr_limit = PRB_DAP_READONLY_VALUE};
         PRB_AUTO(prb_parts)
         struct prb_parts *parts =
-            local->addr ? prb_parts_take(look->target, local->addr, &options, NULL) : NULL;
+            local->addr ? prb_parts_take(readonly->target, local->addr, &options, NULL) : NULL;
         struct prb_part part = {.repr = local->repr, .type = local->type};
-        /* In a live target another object may stand there by now. */
+        /* In a live target another object may be at that address by now. */
         bool same = parts && parts->whole.type && local->type &&
                     strcmp(parts->whole.type, local->type) == 0;
         if (same) {
             part = parts->whole;
-            if (look->live && strncmp(local->repr, "torch.", 6) != 0 &&
+            if (readonly->live && strncmp(local->repr, "torch.", 6) != 0 &&
                 strncmp(local->repr, "numpy.", 6) != 0)
                 part.repr = local->repr;
         }
-        append(look, list, local->name, &part, local->name, hex);
+        append(readonly, list, local->name, &part, local->name, hex);
     }
     return list;
 }
 
-/* "'name'" as the name; NULL: the interpreter's own, or no name. */
+/* "'name'" as the name; NULL: one of the interpreter's own, or not a name. */
 static char *global_name(const char *key)
 {
     size_t len = strlen(key);
@@ -137,24 +137,24 @@ static char *global_name(const char *key)
     return name;
 }
 
-static json_t *globals(struct prb_dap_readonly *look, prb_addr dict, bool hex,
+static json_t *globals(struct prb_dap_readonly *readonly, prb_addr dict, bool hex,
                        struct prb_error *err)
 {
     struct prb_parts_options options = {.indexed = true, .repr_limit = PRB_DAP_READONLY_VALUE};
     PRB_AUTO(prb_parts)
-    struct prb_parts *parts = prb_parts_take(look->target, dict, &options, err);
+    struct prb_parts *parts = prb_parts_take(readonly->target, dict, &options, err);
     if (!parts)
         return NULL;
     json_t *list = json_array();
     for (size_t i = 0; i < parts->count; i++) {
         PRB_AUTO_FREE char *name = global_name(parts->items[i].name);
         if (name)
-            append(look, list, name, &parts->items[i], name, hex);
+            append(readonly, list, name, &parts->items[i], name, hex);
     }
     return list;
 }
 
-static json_t *object_parts(struct prb_dap_readonly *look,
+static json_t *object_parts(struct prb_dap_readonly *readonly,
                             const struct prb_dap_readonly_handle *handle, const json_t *arguments,
                             bool hex, struct prb_error *err)
 {
@@ -169,7 +169,7 @@ static json_t *object_parts(struct prb_dap_readonly *look,
         .repr_limit = PRB_DAP_READONLY_VALUE,
     };
     PRB_AUTO(prb_parts)
-    struct prb_parts *parts = prb_parts_take(look->target, handle->object, &options, err);
+    struct prb_parts *parts = prb_parts_take(readonly->target, handle->object, &options, err);
     if (!parts)
         return NULL;
     json_t *list = json_array();
@@ -179,32 +179,33 @@ static json_t *object_parts(struct prb_dap_readonly *look,
         if (handle->expression && part->access &&
             asprintf(&expression, "%s%s", handle->expression, part->access) < 0)
             expression = NULL;
-        append(look, list, part->name, part, expression, hex);
+        append(readonly, list, part->name, part, expression, hex);
     }
     return list;
 }
 
-json_t *prb_dap_readonly_variables(struct prb_dap_readonly *look, const json_t *arguments,
+json_t *prb_dap_readonly_variables(struct prb_dap_readonly *readonly, const json_t *arguments,
                                    struct prb_error *err)
 {
     json_int_t number = prb_dap_readonly_integer(arguments, "variablesReference", 0);
-    const struct prb_dap_readonly_handle *found = prb_dap_readonly_find(look, number, err);
+    const struct prb_dap_readonly_handle *found = prb_dap_readonly_find(readonly, number, err);
     bool hex = json_is_true(json_object_get(json_object_get(arguments, "format"), "hex"));
     if (!found)
         return NULL;
-    struct prb_dap_readonly_handle handle = *found; /* the table grows meanwhile */
+    struct prb_dap_readonly_handle handle = *found; /* the table may grow meanwhile */
     json_t *list = NULL;
     switch (handle.kind) {
     case PRB_DAP_READONLY_FRAME:
-        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "%lld is a frame", (long long)number);
+        return PRB_NULL(
+            prb_fail(err, PRB_NOT_FOUND, "%lld is a frame, not a variable", (long long)number));
     case PRB_DAP_READONLY_LOCALS:
-        list = locals(look, &handle, hex);
+        list = locals(readonly, &handle, hex);
         break;
     case PRB_DAP_READONLY_GLOBALS:
-        list = globals(look, handle.object, hex, err);
+        list = globals(readonly, handle.object, hex, err);
         break;
     case PRB_DAP_READONLY_OBJECT:
-        list = object_parts(look, &handle, arguments, hex, err);
+        list = object_parts(readonly, &handle, arguments, hex, err);
         break;
     }
     return list ? json_pack("{s:o}", "variables", list) : NULL;

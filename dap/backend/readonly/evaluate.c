@@ -1,6 +1,6 @@
 /*
- * evaluate of the look back end: a name of the frame, then attributes and items of what it means
- * ("batch.shape", "state['lr'][0]").  Nothing runs, so an expression that would have to is refused.
+ * evaluate without running code: a name of the frame, then attributes and items of its value
+ * ("batch.shape", "state['lr'][0]").  Every other expression is refused.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 
 #define STEP_MAX 256 /* bytes of one attribute or key */
 
-/* What an expression means so far. */
+/* The value of an expression so far. */
 struct place {
     struct prb_part part;
-    struct prb_parts *parts; /* that part's strings belong to; owned */
+    struct prb_parts *parts; /* owned; the strings of part belong to it */
 };
 
 static void place_deinit(struct place *place) { prb_parts_free(place->parts); }
@@ -21,18 +21,15 @@ PRB_DEFINE_AUTO(place, struct place, place_deinit)
 
 static bool refuse(struct prb_error *err, const char *expression)
 {
-    prb_dap_readonly_fail(
-        err, PRB_UNSUPPORTED,
-        "cannot evaluate %.100s: nothing runs here, so only names, attributes and items "
-        "are told",
-        expression);
-    return false;
+    return prb_fail(err, PRB_UNSUPPORTED,
+                    "cannot evaluate %.100s: no code can run here, only names, attributes and "
+                    "items can be read",
+                    expression);
 }
 
 static bool absent(struct prb_error *err, const char *what)
 {
-    prb_dap_readonly_fail(err, PRB_NOT_FOUND, "there is no %.120s", what);
-    return false;
+    return prb_fail(err, PRB_NOT_FOUND, "there is no %.120s", what);
 }
 
 /* ---- steps ---- */
@@ -47,7 +44,7 @@ static size_t identifier(const char *text)
     return len;
 }
 
-/* The end of "[...]", quotes respected; 0: it has none. */
+/* The end of "[...]", with regard to quotes; 0: it has no end. */
 static size_t subscript(const char *text)
 {
     char quote = 0;
@@ -64,8 +61,8 @@ static size_t subscript(const char *text)
     return 0;
 }
 
-/* The step that text begins with, as prb_part.access writes it; its length in text, 0: it is none.
- */
+/* The step that text begins with, as prb_part.access writes it.  Returns its length in text; 0: it
+ * is not a step. */
 static size_t next_step(const char *text, char out[STEP_MAX])
 {
     size_t len = *text == '.' ? identifier(text + 1) : *text == '[' ? subscript(text) : 0;
@@ -81,10 +78,10 @@ static size_t next_step(const char *text, char out[STEP_MAX])
 }
 
 /* The part with that access among the elements from start on, or the attributes. */
-static bool find_part(struct prb_dap_readonly *look, prb_addr object, const char *step,
+static bool find_part(struct prb_dap_readonly *readonly, prb_addr object, const char *step,
                       struct prb_parts_options options, struct place *out, struct prb_error *err)
 {
-    struct prb_parts *parts = prb_parts_take(look->target, object, &options, err);
+    struct prb_parts *parts = prb_parts_take(readonly->target, object, &options, err);
     for (size_t i = 0; parts && i < parts->count; i++)
         if (parts->items[i].access && strcmp(parts->items[i].access, step) == 0) {
             prb_parts_free(out->parts);
@@ -97,7 +94,7 @@ static bool find_part(struct prb_dap_readonly *look, prb_addr object, const char
     return false;
 }
 
-static bool take_step(struct prb_dap_readonly *look, const char *step, size_t limit,
+static bool take_step(struct prb_dap_readonly *readonly, const char *step, size_t limit,
                       struct place *place, struct prb_error *err)
 {
     char *end, text[STEP_MAX + 8];
@@ -116,14 +113,15 @@ static bool take_step(struct prb_dap_readonly *look, const char *step, size_t li
     struct prb_parts_options one = options;
     one.start = (uint64_t)index;
     one.count = 1;
-    if (number && index >= 0 && find_part(look, object, text, one, place, NULL))
+    if (number && index >= 0 && find_part(readonly, object, text, one, place, NULL))
         return true;
-    return find_part(look, object, step, options, place, err); /* a dict may have that as its key */
+    return find_part(readonly, object, step, options, place,
+                     err); /* a dict may have that as its key */
 }
 
 /* ---- its first name ---- */
 
-static bool of_locals(struct prb_dap_readonly *look, const struct prb_frame *frame,
+static bool of_locals(struct prb_dap_readonly *readonly, const struct prb_frame *frame,
                       const char *name, size_t limit, struct place *out)
 {
     struct prb_parts_options options = {.repr_limit = limit};
@@ -132,7 +130,8 @@ static bool of_locals(struct prb_dap_readonly *look, const struct prb_frame *fra
         if (strcmp(local->name, name) != 0)
             continue;
         out->part = (struct prb_part){.repr = local->repr, .type = local->type};
-        out->parts = local->addr ? prb_parts_take(look->target, local->addr, &options, NULL) : NULL;
+        out->parts =
+            local->addr ? prb_parts_take(readonly->target, local->addr, &options, NULL) : NULL;
         if (out->parts)
             out->part = out->parts->whole;
         return true;
@@ -140,21 +139,20 @@ static bool of_locals(struct prb_dap_readonly *look, const struct prb_frame *fra
     return false;
 }
 
-static bool find_name(struct prb_dap_readonly *look, const struct prb_frame *frame,
+static bool find_name(struct prb_dap_readonly *readonly, const struct prb_frame *frame,
                       const char *name, size_t limit, struct place *out, struct prb_error *err)
 {
     char key[STEP_MAX + 8];
     struct prb_parts_options options = {.indexed = true, .repr_limit = limit};
-    if (of_locals(look, frame, name, limit, out))
+    if (of_locals(readonly, frame, name, limit, out))
         return true;
     snprintf(key, sizeof key, "['%s']", name);
-    if (frame->globals && find_part(look, frame->globals, key, options, out, NULL))
+    if (frame->globals && find_part(readonly, frame->globals, key, options, out, NULL))
         return true;
-    prb_dap_readonly_fail(err, PRB_NOT_FOUND, "name '%.120s' is not defined", name);
-    return false;
+    return prb_fail(err, PRB_NOT_FOUND, "name '%.120s' is not defined", name);
 }
 
-static bool resolve(struct prb_dap_readonly *look, const struct prb_frame *frame,
+static bool resolve(struct prb_dap_readonly *readonly, const struct prb_frame *frame,
                     const char *expression, size_t limit, struct place *out, struct prb_error *err)
 {
     char step[STEP_MAX];
@@ -165,42 +163,41 @@ static bool resolve(struct prb_dap_readonly *look, const struct prb_frame *frame
         return refuse(err, expression);
     memcpy(step, expression, first);
     step[first] = 0;
-    if (!find_name(look, frame, step, limit, out, err))
+    if (!find_name(readonly, frame, step, limit, out, err))
         return false;
     for (const char *at = expression + first; *at; at += len) {
         len = next_step(at, step);
-        if (!take_step(look, step, limit, out, err))
+        if (!take_step(readonly, step, limit, out, err))
             return false;
     }
     return true;
 }
 
-json_t *prb_dap_readonly_evaluate(struct prb_dap_readonly *look, const json_t *arguments,
+json_t *prb_dap_readonly_evaluate(struct prb_dap_readonly *readonly, const json_t *arguments,
                                   struct prb_error *err)
 {
-    const char *told = prb_dap_readonly_string(arguments, "expression");
+    const char *given = prb_dap_readonly_string(arguments, "expression");
     const char *context = prb_dap_readonly_string(arguments, "context");
     bool hex = json_is_true(json_object_get(json_object_get(arguments, "format"), "hex"));
     bool copy = context && strcmp(context, "clipboard") == 0;
     const struct prb_dap_readonly_handle *handle =
-        prb_dap_readonly_find(look, prb_dap_readonly_integer(arguments, "frameId", 0), err);
+        prb_dap_readonly_find(readonly, prb_dap_readonly_integer(arguments, "frameId", 0), err);
     PRB_AUTO(place) struct place place = {0};
-    if (!handle || !told)
-        return handle ? prb_dap_readonly_fail(err, PRB_USAGE, "evaluate needs an expression")
-                      : NULL;
+    if (!handle || !given)
+        return handle ? PRB_NULL(prb_fail(err, PRB_USAGE, "evaluate needs an expression")) : NULL;
     if (handle->kind != PRB_DAP_READONLY_FRAME)
-        return prb_dap_readonly_fail(err, PRB_NOT_FOUND, "evaluate needs a frame");
-    const struct prb_frame *frame = &look->picture->threads[handle->thread].frames[handle->frame];
-    PRB_AUTO_FREE char *expression = strdup(told + strspn(told, " \t\n"));
+        return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "evaluate needs a frame"));
+    const struct prb_frame *frame = &readonly->view->threads[handle->thread].frames[handle->frame];
+    PRB_AUTO_FREE char *expression = strdup(given + strspn(given, " \t\n"));
     if (!expression)
-        return prb_dap_readonly_fail(err, PRB_NOMEM, "out of memory");
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
     for (size_t n = strlen(expression); n && isspace((unsigned char)expression[n - 1]); n--)
         expression[n - 1] = 0;
-    if (!resolve(look, frame, expression,
+    if (!resolve(readonly, frame, expression,
                  copy ? PRB_DAP_READONLY_CLIPBOARD : PRB_DAP_READONLY_VALUE, &place, err))
         return NULL;
     json_t *out = json_object();
-    prb_dap_readonly_describe(look, out, &place.part, "result", expression, hex);
+    prb_dap_readonly_describe(readonly, out, &place.part, "result", expression, hex);
     json_object_del(out, "evaluateName"); /* of variables only */
     return out;
 }
