@@ -6,7 +6,6 @@
 
 #include "base/secret.h"
 #include "inject/probe/crash/crash.h"
-#include "inject/probe/debug/session.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/thread.h"
@@ -140,10 +139,8 @@ static void add(const struct prb_py_api *py, struct prb_py *space, const char *n
         py->PyDict_SetItemString(space, name, function);
 }
 
-bool prb_crash_python_call(struct prb_python_job *job, const struct prb_py_api *py,
-                           struct prb_error *err)
+static bool set_hooks(const struct prb_py_api *py, bool on, struct prb_error *err)
 {
-    bool on = job->request.frame;
     PRB_AUTO(prb_py) struct prb_py *space = prb_job_agent(py, err);
     if (!space)
         return false;
@@ -167,83 +164,26 @@ bool prb_crash_python_call(struct prb_python_job *job, const struct prb_py_api *
     return true;
 }
 
+static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
+{
+    (void)job;
+    return set_hooks(py, true, err);
+}
+
+static bool take_out(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
+{
+    (void)job;
+    return set_hooks(py, false, err);
+}
+
 /* ---- the job ---- */
-
-struct waiting {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    unsigned references;
-    bool over, hooked;
-};
-
-static void release(struct waiting *waiting)
-{
-    if (__atomic_sub_fetch(&waiting->references, 1, __ATOMIC_ACQ_REL) == 0)
-        free(waiting);
-}
-
-static void is_over(struct waiting *waiting, bool hooked)
-{
-    pthread_mutex_lock(&waiting->lock);
-    waiting->over = true;
-    waiting->hooked = hooked;
-    pthread_cond_broadcast(&waiting->changed);
-    pthread_mutex_unlock(&waiting->lock);
-    release(waiting);
-}
-
-static bool no_output(void *context, int stream, const char *text, size_t len)
-{
-    (void)context, (void)stream, (void)text, (void)len;
-    return true;
-}
-static void done(void *context, const struct prb_python_result *result)
-{
-    (void)result;
-    is_over(context, true);
-}
-static void failed(void *context, const struct prb_error *err)
-{
-    (void)err;
-    is_over(context, false);
-}
-
-/* Whether the job has ended in time, and well. */
-static bool await(struct waiting *waiting, uint32_t wait_ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
-    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&waiting->lock);
-    while (!waiting->over && pthread_cond_timedwait(&waiting->changed, &waiting->lock, &until) == 0)
-        ;
-    bool hooked = waiting->over && waiting->hooked;
-    pthread_mutex_unlock(&waiting->lock);
-    return hooked;
-}
 
 static bool run_job(bool on, uint32_t gil_ms, uint32_t wait_ms)
 {
-    struct waiting *waiting = calloc(1, sizeof *waiting);
-    if (!waiting)
-        return false;
-    pthread_mutex_init(&waiting->lock, NULL);
-    pthread_cond_init(&waiting->changed, NULL);
-    waiting->references = 2;
-    const struct prb_python_request request = {
-        .kind = (enum prb_python_kind)PRB_PYTHON_CRASH, .frame = on, .gil_ms = gil_ms};
-    const struct prb_python_sink sink = {no_output, done, failed, waiting};
-    struct prb_python_job *job = prb_python_start(&request, &sink, NULL);
-    if (!job) {
-        free(waiting);
-        return false;
-    }
-    bool hooked = await(waiting, wait_ms);
-    release(waiting);
-    prb_python_release(job);
-    return hooked;
+    static const struct prb_python_work in = {.run = put_in, .always = true};
+    static const struct prb_python_work out = {.run = take_out, .always = true};
+    const struct prb_python_request request = {.work = on ? &in : &out, .gil_ms = gil_ms};
+    return prb_python_wait(&request, wait_ms, NULL);
 }
 
 /* A preloaded probe is there before the interpreter is, nothing tells when that can be called, and

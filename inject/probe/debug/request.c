@@ -27,24 +27,19 @@ static void open_session(struct prb_request *request)
     session.state = PRB_DEBUG_OPEN;
 }
 
-static bool ended_output(void *context, int stream, const char *text, size_t len)
+static bool take_out(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
-    (void)context, (void)stream, (void)text, (void)len;
+    (void)job, (void)err;
+    prb_debug_take_out(py);
     return true;
 }
-static void ended_done(void *context, const struct prb_python_result *result)
-{
-    (void)context, (void)result;
-}
-static void ended_failed(void *context, const struct prb_error *err) { (void)context, (void)err; }
+static const struct prb_python_work end_work = {.run = take_out, .always = true};
 
 /* Take the session out, as soon as the GIL is there. */
 static void start_end(void)
 {
-    struct prb_python_request request = {.kind = (enum prb_python_kind)PRB_PYTHON_DEBUG_END,
-                                         .gil_ms = END_MS};
-    struct prb_python_sink sink = {ended_output, ended_done, ended_failed, NULL};
-    prb_python_release(prb_python_start(&request, &sink, NULL));
+    const struct prb_python_request request = {.work = &end_work, .gil_ms = END_MS};
+    prb_python_release(prb_python_start(&request, NULL, NULL));
 }
 
 /* Of a client's "uid=UID by=PID (NAME)", which the log has; for people. */
@@ -136,6 +131,39 @@ const struct prb_request_kind prb_request_debug = {
 
 /* ---- DEBUG_CALL ---- */
 
+struct call {
+    uint64_t thread; /* a parked one that is to run it, gettid(2); 0: any thread */
+    char *method;
+    size_t len;
+    char arguments[]; /* JSON */
+};
+
+static void call_free(void *data)
+{
+    struct call *call = data;
+    free(call->method);
+    free(call);
+}
+
+static struct call *call_new(const struct prb_message *message)
+{
+    const char *text = "{}";
+    size_t len = 2;
+    if (prb_message_text(message, PRB_FLD_VALUE, &text, &len) && !len)
+        text = "{}", len = 2;
+    struct call *call = calloc(1, sizeof *call + len);
+    char *method = call ? prb_message_copy(message, PRB_FLD_KEY) : NULL;
+    if (!method) {
+        free(call);
+        return NULL;
+    }
+    memcpy(call->arguments, text, len);
+    call->len = len;
+    call->method = method;
+    prb_message_number(message, PRB_FLD_THREAD, &call->thread);
+    return call;
+}
+
 static bool call_output(void *context, int stream, const char *text, size_t len)
 {
     (void)context, (void)stream, (void)text, (void)len;
@@ -180,58 +208,19 @@ static uint32_t milliseconds(const struct prb_message *message, enum prb_message
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-static void begin_call(struct prb_request *request, const struct prb_message *message)
-{
-    if (!is_owner(request)) {
-        prb_request_failf(request, PRB_USAGE, "begin it with DEBUG, on the same connection",
-                          "there is no debug session of this connection");
-        return;
-    }
-    PRB_AUTO_FREE char *method = prb_message_copy(message, PRB_FLD_KEY);
-    struct prb_python_request asked = {
-        .kind = PRB_PYTHON_DEBUG,
-        .name_space = method,
-        .gil_ms = milliseconds(message, PRB_FLD_GIL_TIMEOUT_MS, NULL, GIL_S),
-        .time_ms = milliseconds(message, PRB_FLD_TIMEOUT_MS, "probing.eval.timeout", 0),
-    };
-    prb_message_text(message, PRB_FLD_VALUE, &asked.source, &asked.source_len);
-    prb_message_number(message, PRB_FLD_THREAD, &asked.thread);
-    struct prb_python_sink sink = {call_output, call_done, call_failed, prb_request_hold(request)};
-    struct prb_error err = {.code = PRB_NOMEM, .text = "the target is out of memory"};
-    struct prb_python_job *job = method ? prb_python_start(&asked, &sink, &err) : NULL;
-    if (job)
-        prb_request_set_data(request, job, release_job);
-    else
-        call_failed(request, &err);
-}
-
-static void cancel_call(struct prb_request *request, enum prb_cancel why)
-{
-    (void)why;
-    struct prb_python_job *job = prb_request_data(request);
-    if (job)
-        prb_python_cancel(job);
-}
-
-const struct prb_request_kind prb_request_debug_call = {
-    .type = PRB_MSG_DEBUG_CALL,
-    .name = "debug call",
-    .runs_python = true,
-    .begin = begin_call,
-    .cancel = cancel_call,
-};
-
 /* ---- its job ---- */
 
-bool prb_debug_hand(struct prb_python_job *job)
+/* Whether a parked thread took it. */
+static bool hand(struct prb_python_job *job)
 {
-    if (job->request.kind != PRB_PYTHON_DEBUG || !job->request.thread)
+    const struct call *call = job->request.data;
+    if (!call->thread)
         return false;
     bool taken = false;
     pthread_mutex_lock(&session.lock);
     for (struct prb_debug_parked *parked = session.parked; parked && !taken;
          parked = parked->next) {
-        if ((uint64_t)parked->tid != job->request.thread || !parked->waits || parked->resume)
+        if ((uint64_t)parked->tid != call->thread || !parked->waits || parked->resume)
             continue;
         struct prb_python_job **last = &parked->jobs;
         while (*last)
@@ -287,23 +276,21 @@ static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct
     return true;
 }
 
-bool prb_debug_answer(struct prb_python_job *job, const struct prb_py_api *py,
-                      struct prb_error *err)
+/* With the GIL. */
+static bool answer(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
     prb_py_breathe(py); /* for what the last one left */
     if (!prb_debug_load(py, err))
         return false;
-    const struct prb_python_request *asked = &job->request;
+    const struct call *asked = job->request.data;
     PRB_AUTO(prb_py) struct prb_py *call = session.call;
     py->Py_IncRef(call);
     PRB_AUTO(prb_py)
-    struct prb_py *method = py->PyUnicode_DecodeUTF8(
-        asked->name_space, (ptrdiff_t)strlen(asked->name_space), "replace");
+    struct prb_py *method =
+        py->PyUnicode_DecodeUTF8(asked->method, (ptrdiff_t)strlen(asked->method), "replace");
     PRB_AUTO(prb_py)
     struct prb_py *arguments =
-        asked->source_len
-            ? py->PyBytes_FromStringAndSize(asked->source, (ptrdiff_t)asked->source_len)
-            : py->PyBytes_FromStringAndSize("{}", 2);
+        py->PyBytes_FromStringAndSize(asked->arguments, (ptrdiff_t)asked->len);
     PRB_AUTO(prb_py)
     struct prb_py *args = method && arguments ? py->PyTuple_Pack(2, method, arguments) : NULL;
     struct prb_debug_parked *here = prb_debug_here(py);
@@ -318,3 +305,51 @@ bool prb_debug_answer(struct prb_python_job *job, const struct prb_py_api *py,
                         "program gets it when the thread goes on");
     return fail_raised(job, py, err);
 }
+
+static const struct prb_python_work call_work = {
+    .run = answer,
+    .release = call_free,
+    .hand = hand,
+    .interruption = prb_py_interruption,
+    .urgent = true,
+};
+
+/* ---- its request ---- */
+
+static void begin_call(struct prb_request *request, const struct prb_message *message)
+{
+    if (!is_owner(request)) {
+        prb_request_failf(request, PRB_USAGE, "begin it with DEBUG, on the same connection",
+                          "there is no debug session of this connection");
+        return;
+    }
+    struct prb_python_request asked = {
+        .work = &call_work,
+        .data = call_new(message),
+        .gil_ms = milliseconds(message, PRB_FLD_GIL_TIMEOUT_MS, NULL, GIL_S),
+        .time_ms = milliseconds(message, PRB_FLD_TIMEOUT_MS, "probing.eval.timeout", 0),
+    };
+    struct prb_python_sink sink = {call_output, call_done, call_failed, prb_request_hold(request)};
+    struct prb_error err = {.code = PRB_NOMEM, .text = "the target is out of memory"};
+    struct prb_python_job *job = asked.data ? prb_python_start(&asked, &sink, &err) : NULL;
+    if (job)
+        prb_request_set_data(request, job, release_job);
+    else
+        call_failed(request, &err);
+}
+
+static void cancel_call(struct prb_request *request, enum prb_cancel why)
+{
+    (void)why;
+    struct prb_python_job *job = prb_request_data(request);
+    if (job)
+        prb_python_cancel(job);
+}
+
+const struct prb_request_kind prb_request_debug_call = {
+    .type = PRB_MSG_DEBUG_CALL,
+    .name = "debug call",
+    .runs_python = true,
+    .begin = begin_call,
+    .cancel = cancel_call,
+};

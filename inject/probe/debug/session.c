@@ -1,6 +1,6 @@
 /*
  * The session's life: its Python is loaded, events of the mechanism are looked at, and all of it is
- * taken out again.  Relies on python/call.c for namespaces and jobs.
+ * taken out again.  Relies on python/agent.c for namespaces and jobs.
  */
 #include "inject/probe/debug/session.h"
 
@@ -185,7 +185,7 @@ bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err)
     session.loading = false;
     if (session.state == PRB_DEBUG_OPEN)
         return ok;
-    prb_debug_take_out(NULL, py, NULL); /* it waited for us */
+    prb_debug_take_out(py); /* it waited for us */
     return prb_fail(err, PRB_GONE, "the debug session has ended");
 }
 
@@ -202,12 +202,10 @@ static void drop_agent(const struct prb_py_api *py)
     drop(&session.space);
 }
 
-bool prb_debug_take_out(struct prb_python_job *job, const struct prb_py_api *py,
-                        struct prb_error *err)
+void prb_debug_take_out(const struct prb_py_api *py)
 {
-    (void)job, (void)err;
     if (session.state != PRB_DEBUG_ENDING || session.loading || session.leaving)
-        return true;
+        return;
     session.leaving = true;
     prb_py_inside(1);
     prb_debug_interrupt(py);
@@ -226,7 +224,6 @@ bool prb_debug_take_out(struct prb_python_job *job, const struct prb_py_api *py,
         prb_request_release(request);
     }
     prb_debug_next();
-    return true;
 }
 
 void prb_debug_end(void)

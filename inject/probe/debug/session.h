@@ -72,8 +72,7 @@ extern struct prb_debug_session prb_debug_session;
 bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err);
 /* A session of which the end has begun: hooks out, references dropped, DEBUG answered.  With the
  * GIL; nothing when there is none. */
-bool prb_debug_take_out(struct prb_python_job *job, const struct prb_py_api *py,
-                        struct prb_error *err);
+void prb_debug_take_out(const struct prb_py_api *py);
 /* Call a function of the agent with arguments that are taken; its exception is told as output, or
  * owed when it is the program's.  parked: this thread's, or NULL.  A new reference or NULL. */
 struct prb_py *prb_debug_tell(const struct prb_py_api *py, struct prb_debug_parked *parked,
@@ -131,11 +130,6 @@ void prb_debug_chain(const struct prb_py_api *py, struct prb_py *context);
 
 /* ---- request.c ---- */
 
-/* Whether a parked thread took the job. */
-bool prb_debug_hand(struct prb_python_job *job);
-/* A job of DEBUG_CALL, with the GIL. */
-bool prb_debug_answer(struct prb_python_job *job, const struct prb_py_api *py,
-                      struct prb_error *err);
 /* The session that waited for the end of the last one begins. */
 void prb_debug_next(void);
 

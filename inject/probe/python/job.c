@@ -44,6 +44,12 @@ void prb_job_hold(struct prb_python_job *job)
     __atomic_add_fetch(&job->references, 1, __ATOMIC_RELAXED);
 }
 
+static void release_data(const struct prb_python_request *request)
+{
+    if (request->work->release)
+        request->work->release(request->data);
+}
+
 void prb_python_release(struct prb_python_job *job)
 {
     if (!job || __atomic_sub_fetch(&job->references, 1, __ATOMIC_ACQ_REL))
@@ -51,8 +57,7 @@ void prb_python_release(struct prb_python_job *job)
     pthread_cond_destroy(&job->changed);
     pthread_mutex_destroy(&job->lock);
     prb_buf_deinit(&job->output);
-    free((char *)job->request.source);
-    free((char *)job->request.name_space);
+    release_data(&job->request);
     free(job->text);
     free(job);
 }
@@ -148,7 +153,7 @@ static void ended(struct prb_python_job *job)
 static bool begin(struct prb_python_job *job)
 {
     pthread_mutex_lock(&job->lock);
-    bool wanted = !job->abandoned || (int)job->request.kind >= PRB_PYTHON_DETACH;
+    bool wanted = !job->abandoned || job->request.work->always;
     if (wanted) {
         job->phase = PRB_JOB_RUNNING;
         job->started = prb_clock_ns();
@@ -188,12 +193,14 @@ void prb_job_work(struct prb_python_job *job)
     if (py && !prb_py_finalizing(py) && !prb_py_make_gil(py, &job->failure)) {
         job->failed = true;
     } else if (py && !prb_py_finalizing(py)) {
-        set_urgent(job, job->request.kind == PRB_PYTHON_DEBUG);
+        set_urgent(job, job->request.work->urgent);
         int state = py->PyGILState_Ensure();
         set_urgent(job, false);
         prb_py_got(py);
-        if (begin(job))
-            prb_job_call(job, py);
+        if (begin(job)) {
+            job->failed = !job->request.work->run(job, py, &job->failure);
+            job->result.microseconds = (prb_clock_ns() - job->started) / 1000;
+        }
         prb_py_gives(py);
         py->PyGILState_Release(state);
     } else if (py) {
@@ -213,15 +220,16 @@ static void *work(void *argument)
 
 /* ---- from outside ---- */
 
-static char *copy(const char *text, size_t len)
+static bool no_output(void *context, int stream, const char *text, size_t len)
 {
-    char *made = malloc(len + 1);
-    if (made) {
-        memcpy(made, text, len);
-        made[len] = '\0';
-    }
-    return made;
+    (void)context, (void)stream, (void)text, (void)len;
+    return true;
 }
+static void no_result(void *context, const struct prb_python_result *result)
+{
+    (void)context, (void)result;
+}
+static void no_failure(void *context, const struct prb_error *err) { (void)context, (void)err; }
 
 static struct prb_python_job *job_new(const struct prb_python_request *request,
                                       const struct prb_python_sink *sink)
@@ -232,7 +240,7 @@ static struct prb_python_job *job_new(const struct prb_python_request *request,
     job->references = 1;
     job->process = getpid();
     job->request = *request;
-    job->sink = *sink;
+    job->sink = sink ? *sink : (struct prb_python_sink){no_output, no_result, no_failure, NULL};
     if (!job->request.gil_ms)
         job->request.gil_ms = GIL_MS;
     pthread_mutex_init(&job->lock, NULL);
@@ -241,19 +249,13 @@ static struct prb_python_job *job_new(const struct prb_python_request *request,
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&job->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    job->request.source = copy(request->source ? request->source : "", request->source_len);
-    job->request.name_space =
-        request->name_space ? copy(request->name_space, strlen(request->name_space)) : NULL;
-    if (job->request.source && (!request->name_space || job->request.name_space))
-        return job;
-    prb_python_release(job);
-    return NULL;
+    return job;
 }
 
 static bool enter_list(struct prb_python_job *job, struct prb_error *err)
 {
     pthread_mutex_lock(&jobs.lock);
-    bool full = jobs.workers >= PRB_PYTHON_JOBS_MAX && (int)job->request.kind < PRB_PYTHON_DETACH;
+    bool full = jobs.workers >= PRB_PYTHON_JOBS_MAX && !job->request.work->always;
     bool closing = jobs.closing;
     if (!full && !closing) {
         job->next = jobs.first;
@@ -285,19 +287,26 @@ static void unwatched(struct prb_python_job *job)
         prb_job_answer(job);
 }
 
+static bool is_handed(struct prb_python_job *job)
+{
+    return job->request.work->hand && job->request.work->hand(job);
+}
+
 struct prb_python_job *prb_python_start(const struct prb_python_request *request,
                                         const struct prb_python_sink *sink, struct prb_error *err)
 {
     const struct prb_py_api *py = prb_py_api(err);
-    if (!py)
+    bool can =
+        py && (!prb_py_finalizing(py) || prb_fail(err, PRB_GONE, "the interpreter is ending"));
+    struct prb_python_job *job = can ? job_new(request, sink) : NULL;
+    if (can && !job)
+        prb_fail(err, PRB_NOMEM, "no memory for the request");
+    if (!job) {
+        release_data(request);
         return NULL;
-    if (prb_py_finalizing(py))
-        return PRB_NULL(prb_fail(err, PRB_GONE, "the interpreter is ending"));
-    struct prb_python_job *job = job_new(request, sink);
-    if (!job)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for the request"));
+    }
     bool entered = enter_list(job, err);
-    if (entered && (prb_debug_hand(job) || prb_job_spawn(job, work, PRB_JOB_WORKER_STACK))) {
+    if (entered && (is_handed(job) || prb_job_spawn(job, work, PRB_JOB_WORKER_STACK))) {
         if (!prb_job_spawn(job, prb_job_watch, WATCHER_STACK))
             unwatched(job);
         return job;

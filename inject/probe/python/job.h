@@ -1,6 +1,5 @@
 /*
- * A job, between the thread that watches it (job.c) and the one that runs it
- * (call.c). Lock order: the GIL, then a job's lock; who holds a job's lock never asks for
+ * A job, between the thread that watches it (watch.c) and the one that runs it (job.c). Lock order: the GIL, then a job's lock; who holds a job's lock never asks for
  * the GIL.
  */
 #ifndef PRB_PROBE_PYTHON_JOB_H
@@ -14,17 +13,13 @@
 #include "inject/probe/python/python.h"
 
 #define PRB_PYTHON_WAITING_MAX (1u << 20) /* bytes of output that wait for the client */
-/* More of enum prb_python_kind; they run although nobody waits any more. */
-#define PRB_PYTHON_DETACH 100    /* take all out */
-#define PRB_PYTHON_DEBUG_END 101 /* take the debugger out */
-#define PRB_PYTHON_CRASH 102     /* frame: the hooks of the crash handler, 1 in, 0 out */
 
 enum prb_job_phase { PRB_JOB_WAITING, PRB_JOB_RUNNING, PRB_JOB_ENDED };
 enum prb_job_stop { PRB_JOB_GO_ON, PRB_JOB_CANCELLED, PRB_JOB_OVERDUE, PRB_JOB_CLOSING };
 
 struct prb_python_job {
     unsigned references;
-    struct prb_python_request request; /* its texts are ours */
+    struct prb_python_request request;
     struct prb_python_sink sink;
     struct prb_python_job *next;
     struct prb_python_job *handed; /* the next of those that a parked thread is to run */
@@ -82,9 +77,7 @@ void prb_job_drain(struct prb_python_job *job);
 void prb_job_write(struct prb_python_job *job, const struct prb_py_api *py, int stream,
                    const char *text, size_t len);
 
-/* With the GIL: do what is asked, and leave the result in the job. */
-void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py);
-/* Do what a job asks on this thread, which takes the GIL for it, and answer. */
+/* Do a job on this thread, which takes the GIL for it, and answer. */
 void prb_job_work(struct prb_python_job *job);
 /* With the GIL: call it; interruptions come meanwhile and at no other time.  A new reference, or
  * NULL with the exception set. */
@@ -112,13 +105,14 @@ bool prb_py_run(const struct prb_py_api *py, const char *source, const char *fil
 extern struct prb_py_method prb_py_run_method;
 /* The exception that is set, cleared, as text (bytes of UTF-8, never NULL) for a message. */
 const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size);
+/* Fail with that text: "DOING failed in the target: …". */
+bool prb_py_fail_raised(const struct prb_py_api *py, const char *doing, struct prb_error *err);
 /* The namespace of agent.py, a new reference; and the dict that outlives a detach. */
 struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err);
 /* CODES, STAY and the like into a namespace. */
 void prb_job_add_tables(const struct prb_py_api *py, struct prb_py *space);
-/* crash/python.c */
-bool prb_crash_python_call(struct prb_python_job *job, const struct prb_py_api *py,
-                           struct prb_error *err);
+/* The job of a detach: all out of the interpreter. */
+extern const struct prb_python_work prb_python_detach_work;
 /* With the GIL: where its code stands, into job->where. */
 void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py);
 /* In a child after fork(2): the agent is the parent's. */

@@ -1,7 +1,7 @@
 # Running Python code: $(probe_python_sources) is built into libprobe.la by ../local.mk.
 # NAME.py goes into the library as bytes, NAME.inc.
 probe_python_parts = %D%/agent %D%/streams %D%/show %D%/frames %D%/statements %D%/complete %D%/crash
-probe_python_sources = %D%/python.h %D%/api.c %D%/api.h %D%/call.c %D%/run.c %D%/job.c %D%/job.h %D%/output.c %D%/detach.c \
+probe_python_sources = %D%/python.h %D%/api.c %D%/api.h %D%/agent.c %D%/eval.c %D%/eval.h %D%/run.c %D%/job.c %D%/job.h %D%/output.c %D%/wait.c \
 	%D%/switch_interval.c %D%/switch_interval.h %D%/inside.c %D%/watch.c %D%/request.c %D%/sources.c %D%/sources.h %D%/bytecode.c %D%/bytecode.h \
 	inject/probe/bytecode_form.c inject/probe/bytecode_form.h
 

@@ -14,24 +14,30 @@
 #define PRB_PYTHON_OUTPUT_MAX (32u << 20) /* bytes of one evaluation; the rest is counted */
 #define PRB_PYTHON_TEXT_MAX (256u << 10)  /* bytes of a result or traceback */
 
-enum prb_python_kind {
-    PRB_PYTHON_EVAL,
-    PRB_PYTHON_COMPLETE,
-    PRB_PYTHON_DEBUG, /* source: arguments; name_space: the method; thread: a parked one runs it */
+struct prb_python_job;
+struct prb_py_api;
+struct prb_py;
+
+/* What a job does: a constant of whoever starts such jobs. */
+struct prb_python_work {
+    /* With the GIL: do it and leave the result in the job (job.h).  False: err is the answer. */
+    bool (*run)(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err);
+    /* Of the request's data.  NULL: it has none. */
+    void (*release)(void *data);
+    /* Offer the job to a thread of the program, which then calls prb_job_work().  False, or NULL: a
+     * thread of the job's own runs it. */
+    bool (*hand)(struct prb_python_job *job);
+    /* The class of the exception that ends its code early, borrowed.  NULL: KeyboardInterrupt. */
+    struct prb_py *(*interruption)(const struct prb_py_api *py);
+    bool urgent; /* the switch interval is short while it waits for the GIL */
+    bool always; /* it runs although nobody waits any more, and however many jobs there are */
 };
 
-/* Texts are copied. */
 struct prb_python_request {
-    enum prb_python_kind kind;
-    const char *source; /* UTF-8 or not: then that is the code's error */
-    size_t source_len;
-    const char *name_space; /* NULL: __main__'s, "": a fresh one, else one that lives on */
-    uint64_t thread;        /* Python ident or native id whose frame's names are used; 0: none */
-    uint32_t frame;         /* 0 innermost */
-    bool single;            /* as the interactive interpreter does */
-    uint32_t cursor;        /* COMPLETE: bytes of source before it */
-    uint32_t gil_ms;        /* 0: 1000 */
-    uint32_t time_ms;       /* for the code, 0: none */
+    const struct prb_python_work *work;
+    void *data;       /* the job's from now on, also when it cannot be started */
+    uint32_t gil_ms;  /* 0: 1000 */
+    uint32_t time_ms; /* for the code, 0: none */
 };
 
 struct prb_python_result {
@@ -55,16 +61,19 @@ struct prb_python_sink {
     void *context;
 };
 
-struct prb_python_job;
-
-/* Start it; the caller releases what it gets.  The sink may be called before this returns.  BUSY:
- * too many. */
+/* Start it; the caller releases what it gets.  sink NULL: nobody wants the answer.  The sink may be
+ * called before this returns.  BUSY: too many. */
 struct prb_python_job *prb_python_start(const struct prb_python_request *request,
                                         const struct prb_python_sink *sink, struct prb_error *err);
 /* Interrupt its code (KeyboardInterrupt, again until it ends).  The answer comes through the sink.
  */
 void prb_python_cancel(struct prb_python_job *job);
 void prb_python_release(struct prb_python_job *job);
+/* Start a job and wait for its answer, at most so long (ms; PRB_PYTHON_ITS_OWN: until its own
+ * deadlines).  False: it failed, or the time is over and it goes on.  Never with the GIL. */
+#define PRB_PYTHON_ITS_OWN UINT32_MAX
+bool prb_python_wait(const struct prb_python_request *request, uint32_t wait_ms,
+                     struct prb_error *err);
 
 /* Jobs that have not answered yet. */
 unsigned prb_python_running(void);

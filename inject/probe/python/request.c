@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/probe/python/python.h"
+#include "inject/probe/python/eval.h"
 #include "inject/probe/server/request.h"
 #include "inject/probe/settings.h"
 
-#define ROOM_WAIT 1.0 /* s, then the request is looked at again */
+#define COMPLETE_MS 2000 /* looking up a name takes no longer unless the program's code runs */
+#define ROOM_WAIT 1.0    /* s, then the request is looked at again */
 
 static bool on_output(void *context, int stream, const char *text, size_t len)
 {
@@ -65,24 +66,41 @@ static uint32_t number(const struct prb_message *message, enum prb_message_field
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
+/* What a message asks for; NULL: no memory. */
+static struct prb_eval *take(const struct prb_message *message, enum prb_eval_how mode)
+{
+    const char *source = "", *text;
+    size_t len = 0, name_len;
+    char *name = NULL;
+    prb_message_text(message, PRB_FLD_SOURCE, &source, &len);
+    if (prb_message_text(message, PRB_FLD_NAMESPACE, &text, &name_len) &&
+        !(name = prb_message_copy(message, PRB_FLD_NAMESPACE)))
+        return NULL;
+    struct prb_eval *eval = prb_eval_new(source, len, name);
+    if (!eval)
+        return NULL;
+    eval->mode = mode;
+    prb_message_number(message, PRB_FLD_THREAD, &eval->thread);
+    eval->frame = number(message, PRB_FLD_FRAME);
+    eval->cursor = number(message, PRB_FLD_CURSOR);
+    return eval;
+}
+
 static void begin(struct prb_request *request, const struct prb_message *message,
-                  struct prb_python_request *asked,
+                  enum prb_eval_how mode, uint32_t time_ms,
                   void (*done)(void *context, const struct prb_python_result *result))
 {
-    prb_message_text(message, PRB_FLD_SOURCE, &asked->source, &asked->source_len);
-    prb_message_number(message, PRB_FLD_THREAD, &asked->thread);
-    asked->frame = number(message, PRB_FLD_FRAME);
-    asked->gil_ms = number(message, PRB_FLD_GIL_TIMEOUT_MS);
-    if (!asked->gil_ms)
-        asked->gil_ms = (uint32_t)(prb_settings_number("probing.eval.gil_timeout", 1) * 1000);
-    const char *text;
-    size_t len;
-    PRB_AUTO_FREE char *name = NULL;
-    if (prb_message_text(message, PRB_FLD_NAMESPACE, &text, &len))
-        asked->name_space = name = prb_message_copy(message, PRB_FLD_NAMESPACE);
+    struct prb_python_request asked = {
+        .work = &prb_eval_work,
+        .data = take(message, mode),
+        .gil_ms = number(message, PRB_FLD_GIL_TIMEOUT_MS),
+        .time_ms = time_ms,
+    };
+    if (!asked.gil_ms)
+        asked.gil_ms = (uint32_t)(prb_settings_number("probing.eval.gil_timeout", 1) * 1000);
     struct prb_python_sink sink = {on_output, done, on_failed, prb_request_hold(request)};
-    struct prb_error err = {0};
-    struct prb_python_job *job = prb_python_start(asked, &sink, &err);
+    struct prb_error err = {.code = PRB_NOMEM, .text = "no memory for the request"};
+    struct prb_python_job *job = asked.data ? prb_python_start(&asked, &sink, &err) : NULL;
     if (job)
         prb_request_set_data(request, job, release_job);
     else
@@ -91,24 +109,16 @@ static void begin(struct prb_request *request, const struct prb_message *message
 
 static void begin_eval(struct prb_request *request, const struct prb_message *message)
 {
-    struct prb_python_request asked = {
-        .kind = PRB_PYTHON_EVAL,
-        .single = number(message, PRB_FLD_MODE) == 1, /* PRB_EVAL_SINGLE of control.h */
-        .time_ms = number(message, PRB_FLD_TIMEOUT_MS),
-    };
-    if (!asked.time_ms)
-        asked.time_ms = (uint32_t)(prb_settings_number("probing.eval.timeout", 0) * 1000);
-    begin(request, message, &asked, on_evaluated);
+    bool single = number(message, PRB_FLD_MODE) == 1; /* PRB_EVAL_SINGLE of control.h */
+    uint32_t time_ms = number(message, PRB_FLD_TIMEOUT_MS);
+    if (!time_ms)
+        time_ms = (uint32_t)(prb_settings_number("probing.eval.timeout", 0) * 1000);
+    begin(request, message, single ? PRB_EVAL_INTERACTIVE : PRB_EVAL_ALL, time_ms, on_evaluated);
 }
 
 static void begin_complete(struct prb_request *request, const struct prb_message *message)
 {
-    struct prb_python_request asked = {
-        .kind = PRB_PYTHON_COMPLETE,
-        .cursor = number(message, PRB_FLD_CURSOR),
-        .time_ms = 2000, /* looking up a name takes no longer unless the program's code runs */
-    };
-    begin(request, message, &asked, on_completed);
+    begin(request, message, PRB_EVAL_COMPLETE, COMPLETE_MS, on_completed);
 }
 
 static void cancel(struct prb_request *request, enum prb_cancel why)

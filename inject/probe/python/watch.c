@@ -1,5 +1,4 @@
 /* The deadlines of a job: its watcher, and the interrupter of code that has to end. */
-#include "inject/probe/debug/session.h"
 #include "inject/probe/python/job.h"
 
 #define END_MS 1500u     /* for interrupted code to end */
@@ -13,10 +12,10 @@ static void interrupt_once(struct prb_python_job *job, const struct prb_py_api *
     int state = py->PyGILState_Ensure();
     pthread_mutex_lock(&job->lock);
     bool running = job->phase == PRB_JOB_RUNNING;
+    struct prb_py *(*interruption)(const struct prb_py_api *py) = job->request.work->interruption;
     if (job->interruptible)
-        py->PyThreadState_SetAsyncExc(job->ident, job->request.kind == PRB_PYTHON_DEBUG
-                                                      ? prb_py_interruption(py)
-                                                      : *py->keyboard_interrupt);
+        py->PyThreadState_SetAsyncExc(job->ident,
+                                      interruption ? interruption(py) : *py->keyboard_interrupt);
     pthread_mutex_unlock(&job->lock);
     if (again && running)
         prb_job_locate(job, py);

@@ -1,6 +1,6 @@
 /*
- * The part with the GIL: loading the agent (python_*.py, kept as bytes), and one call of it for a
- * job. Everything here runs on a job's own thread.
+ * The agent: agent.py in a namespace of its own, loaded when it is first needed, until a detach or
+ * the interpreter's end.  And calls of a job's code, which can be interrupted.
  */
 #include <string.h>
 
@@ -8,7 +8,6 @@
 #include "inject/probe/python/job.h"
 #include "inject/probe/python/sources.h"
 
-#define CAPSULE "probing.job"
 #define CLOSE_WAIT_NOTE "waits for running evaluations, bounded"
 
 /*
@@ -35,8 +34,7 @@ const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size)
     return out;
 }
 
-/* Fail with the text of the exception that is set, and clear it. */
-static bool fail_raised(const struct prb_py_api *py, const char *doing, struct prb_error *err)
+bool prb_py_fail_raised(const struct prb_py_api *py, const char *doing, struct prb_error *err)
 {
     char text[201];
     return prb_fail(err, PRB_INTERNAL, "%s failed in the target: %s", doing,
@@ -50,7 +48,7 @@ static struct prb_py *on_closing(struct prb_py *self, struct prb_py *args)
     if (!py)
         return NULL;
     prb_debug_end();
-    prb_debug_take_out(NULL, py, NULL);
+    prb_debug_take_out(py);
     void *saved = py->PyEval_SaveThread();
     prb_job_closing();
     py->PyEval_RestoreThread(saved);
@@ -58,35 +56,6 @@ static struct prb_py *on_closing(struct prb_py *self, struct prb_py *args)
     return py->none;
 }
 
-static struct prb_py *on_send(struct prb_py *self, struct prb_py *args)
-{
-    const struct prb_py_api *py = prb_py_api(NULL);
-    if (!py)
-        return NULL;
-    struct prb_python_job *job = py->PyCapsule_GetPointer(self, CAPSULE);
-    struct prb_py *bytes;
-    int stream;
-    char *data;
-    ptrdiff_t len;
-    if (!job || !py->PyArg_ParseTuple(args, "iO", &stream, &bytes) ||
-        py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
-        return NULL;
-    if (getpid() == job->process)
-        prb_job_write(job, py, stream, data, (size_t)len);
-    py->Py_IncRef(py->none);
-    return py->none;
-}
-
-static void on_capsule_end(struct prb_py *capsule)
-{
-    const struct prb_py_api *py = prb_py_api(NULL);
-    struct prb_python_job *job = py ? py->PyCapsule_GetPointer(capsule, CAPSULE) : NULL;
-    if (job)
-        prb_python_release(job);
-}
-
-static struct prb_py_method send_method = {"send", on_send, PRB_PY_VARARGS,
-                                           "send(stream, bytes) to the client"};
 static struct prb_py_method closing_method = {"closing", on_closing, PRB_PY_VARARGS,
                                               CLOSE_WAIT_NOTE};
 
@@ -132,13 +101,13 @@ static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
 {
     PRB_AUTO(prb_py) struct prb_py *space = py->PyDict_New();
     if (!space)
-        return PRB_NULL(fail_raised(py, "making a namespace", err));
+        return PRB_NULL(prb_py_fail_raised(py, "making a namespace", err));
     prb_job_add_tables(py, space);
     add_parts(py, space);
     add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_agent", 13, NULL));
     const struct prb_py_source *source = prb_py_source("<probing agent>");
     if (!prb_py_run(py, source->text, source->file, space))
-        return PRB_NULL(fail_raised(py, "loading the agent", err));
+        return PRB_NULL(prb_py_fail_raised(py, "loading the agent", err));
     return PRB_STEAL(space);
 }
 
@@ -150,7 +119,7 @@ static bool tell(const struct prb_py_api *py, struct prb_py *space, const char *
     PRB_AUTO(prb_py)
     struct prb_py *done =
         args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, function), args) : NULL;
-    return done || fail_raised(py, function, err);
+    return done || prb_py_fail_raised(py, function, err);
 }
 
 static void drop_agent(void)
@@ -193,7 +162,8 @@ struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err)
 
 static bool detach(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
-    prb_debug_take_out(job, py, NULL);
+    (void)job;
+    prb_debug_take_out(py);
     pthread_mutex_lock(&agent.lock);
     PRB_AUTO(prb_py) struct prb_py *space = PRB_STEAL(agent.space);
     PRB_AUTO(prb_py) struct prb_py *closing = PRB_STEAL(agent.closing);
@@ -201,36 +171,7 @@ static bool detach(struct prb_python_job *job, const struct prb_py_api *py, stru
     return !space || tell(py, space, "detach", closing, err);
 }
 
-/* The agent's Job of a job, a new reference. */
-static struct prb_py *make(struct prb_python_job *job, const struct prb_py_api *py,
-                           struct prb_py *space)
-{
-    const struct prb_python_request *asked = &job->request;
-    PRB_AUTO(prb_py) struct prb_py *capsule = py->PyCapsule_New(job, CAPSULE, on_capsule_end);
-    if (!capsule)
-        return NULL;
-    prb_job_hold(job);
-    PRB_AUTO(prb_py) struct prb_py *send = py->PyCFunction_NewEx(&send_method, capsule, NULL);
-    unsigned kind = asked->kind == PRB_PYTHON_COMPLETE ? 2 : asked->single;
-    PRB_AUTO(prb_py) struct prb_py *py_kind = py->PyLong_FromUnsignedLongLong(kind);
-    PRB_AUTO(prb_py)
-    struct prb_py *source =
-        py->PyBytes_FromStringAndSize(asked->source, (ptrdiff_t)asked->source_len);
-    PRB_AUTO(prb_py) struct prb_py *name = NULL;
-    if (asked->name_space)
-        name = py->PyUnicode_DecodeUTF8(asked->name_space, (ptrdiff_t)strlen(asked->name_space),
-                                        "replace");
-    else
-        py->Py_IncRef(name = py->none);
-    PRB_AUTO(prb_py) struct prb_py *thread = py->PyLong_FromUnsignedLongLong(asked->thread);
-    PRB_AUTO(prb_py) struct prb_py *frame = py->PyLong_FromUnsignedLongLong(asked->frame);
-    PRB_AUTO(prb_py) struct prb_py *cursor = py->PyLong_FromUnsignedLongLong(asked->cursor);
-    if (!send || !py_kind || !source || !name || !thread || !frame || !cursor)
-        return NULL;
-    PRB_AUTO(prb_py)
-    struct prb_py *args = py->PyTuple_Pack(7, send, py_kind, source, name, thread, frame, cursor);
-    return args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, "Job"), args) : NULL;
-}
+const struct prb_python_work prb_python_detach_work = {.run = detach, .always = true};
 
 struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *py,
                            struct prb_py *callable, struct prb_py *args)
@@ -252,76 +193,6 @@ struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *
         return done;
     prb_py_drop(done);
     return NULL;
-}
-
-enum { RAISED = 1, INCOMPLETE = 2, NONE = 4, INTERRUPTED = 8 };
-
-/* The tuple of Job.finish() into the job. */
-static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *told,
-                 struct prb_error *err)
-{
-    int code, flags;
-    struct prb_py *bytes;
-    char *data;
-    ptrdiff_t len;
-    if (!told || !py->PyArg_ParseTuple(told, "iiO", &code, &flags, &bytes) ||
-        py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
-        return fail_raised(py, "the evaluation", err);
-    if (code)
-        return prb_fail(err, (enum prb_code)code, "%s", data);
-    job->text = malloc((size_t)len + 1);
-    if (!job->text)
-        return prb_fail(err, PRB_NOMEM, "no memory for the result");
-    memcpy(job->text, data, (size_t)len + 1);
-    job->interrupted = flags & INTERRUPTED;
-    job->result = (struct prb_python_result){.raised = flags & RAISED,
-                                             .incomplete = flags & INCOMPLETE,
-                                             .none = flags & NONE,
-                                             .text = job->text,
-                                             .len = (size_t)len};
-    return true;
-}
-
-static bool ask(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
-{
-    PRB_AUTO(prb_py) struct prb_py *space = prb_job_agent(py, err);
-    if (!space)
-        return false;
-    PRB_AUTO(prb_py) struct prb_py *instance = make(job, py, space);
-    PRB_AUTO(prb_py)
-    struct prb_py *method = instance ? py->PyObject_GetAttrString(instance, "run") : NULL;
-    PRB_AUTO(prb_py)
-    struct prb_py *finish = method ? py->PyObject_GetAttrString(instance, "finish") : NULL;
-    if (!finish)
-        return fail_raised(py, "beginning the evaluation", err);
-    /* NULL: it was interrupted, and did not notice. */
-    PRB_AUTO(prb_py) struct prb_py *returned = prb_job_run(job, py, method, NULL);
-    if (!returned)
-        py->PyErr_Clear();
-    PRB_AUTO(prb_py) struct prb_py *escaped = py->PyLong_FromUnsignedLongLong(!returned);
-    PRB_AUTO(prb_py) struct prb_py *args = escaped ? py->PyTuple_Pack(1, escaped) : NULL;
-    PRB_AUTO(prb_py) struct prb_py *told = args ? py->PyObject_CallObject(finish, args) : NULL;
-    return keep(job, py, told, err);
-}
-
-void prb_job_call(struct prb_python_job *job, const struct prb_py_api *py)
-{
-    static const struct {
-        int kind;
-        bool (*call)(struct prb_python_job *job, const struct prb_py_api *py,
-                     struct prb_error *err);
-    } calls[] = {
-        {PRB_PYTHON_EVAL, ask},
-        {PRB_PYTHON_COMPLETE, ask},
-        {PRB_PYTHON_DEBUG, prb_debug_answer},
-        {PRB_PYTHON_DETACH, detach},
-        {PRB_PYTHON_DEBUG_END, prb_debug_take_out},
-        {PRB_PYTHON_CRASH, prb_crash_python_call},
-    };
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if ((int)job->request.kind == calls[i].kind)
-            job->failed = !calls[i].call(job, py, &job->failure);
-    job->result.microseconds = (prb_clock_ns() - job->started) / 1000;
 }
 
 void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py)
