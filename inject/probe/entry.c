@@ -6,17 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inject/probe/crash/crash.h"
 #include "inject/probe/log.h"
 #include "inject/probe/own.h"
-#include "inject/probe/python/python.h"
+#include "inject/probe/part.h"
 #include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
 #include "inject/probe/start.h"
-#include "inject/probe/tables/tables.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
-#define CRASH_WAIT_MS 1000
+#define FOLLOW_MS 1000
 #define END_WAIT 3 /* s, for a detach under way */
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
@@ -27,22 +25,9 @@ static char socket_path[320];
 static void forked(void)
 {
     prb_server_reset();
-    prb_python_forked();
-    prb_tables_forked();
-    prb_crash_forked();
+    prb_parts_forked();
     starting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     socket_path[0] = '\0';
-}
-
-static bool runs_here(void)
-{
-    return prb_server.owner == getpid() && prb_server.state == PRB_STATE_RUNS;
-}
-
-static void settings_changed(void)
-{
-    prb_tables_configure();
-    prb_crash_configure();
 }
 
 /* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else.
@@ -60,7 +45,7 @@ static void configure(const struct prb_place *place, bool preloaded)
     for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
         if (!prb_settings_set_variable(at, &err))
             prb_log(place->folder, "ignored in the environment: %s", err.text);
-    prb_settings_on_change(settings_changed);
+    prb_settings_on_change(prb_parts_configure);
     configured = getpid();
 }
 
@@ -100,7 +85,7 @@ static bool begin(const struct prb_probe_call *call, struct prb_error *err)
     bool set = !call->settings || prb_settings_set_lines(call->settings, err);
     if (set) {
         tell_later(place.folder);
-        prb_crash_configure();
+        prb_parts_configure();
     }
     if (!set || !prb_server_start(&place, err)) {
         prb_own_close(place.folder);
@@ -110,11 +95,11 @@ static bool begin(const struct prb_probe_call *call, struct prb_error *err)
     return true;
 }
 
-static int active(void) { return runs_here(); }
+static int active(void) { return prb_server_runs_here(); }
 
 static int detach(void)
 {
-    if (!runs_here())
+    if (!prb_server_runs_here())
         return 0;
     prb_server_stop();
     return prb_server_wait(END_WAIT) ? 0 : -1;
@@ -131,23 +116,12 @@ static void tell(const struct prb_error *err, char *out, size_t cap)
         *out = '\0';
 }
 
-/* The Python side of the crash handler; nobody here has the GIL.  A program that was started with
- * it may not get far before it crashes, so it is waited for. */
-static void follow_crash(bool was_on)
-{
-    bool on = prb_crash_is_on();
-    if (on && !was_on)
-        prb_crash_stack();
-    if (on != was_on)
-        prb_crash_python(on, CRASH_WAIT_MS);
-}
-
 static int config_set(const char *key, const char *value, char *error, size_t cap)
 {
     struct prb_error err;
-    bool was_on = prb_crash_is_on();
+    unsigned before = prb_parts_on();
     if (prb_settings_set(key, value, &err)) {
-        follow_crash(was_on);
+        prb_parts_follow(before, FOLLOW_MS);
         return 0;
     }
     tell(&err, error, cap);
@@ -168,18 +142,9 @@ static int config_list(char *out, size_t cap)
     return (int)text.len;
 }
 
-/* Who was detached records nothing, until the probe starts again. */
-static void *table(const char *name, const char *columns, char *error, size_t cap)
-{
-    if (runs_here())
-        return prb_tables_open(name, columns, error, cap);
-    snprintf(error, cap, "no probe runs in this process");
-    return NULL;
-}
-
 static const char *path(void) { return socket_path; }
 
-static const struct prb_probe_functions functions = {
+static struct prb_probe_functions functions = {
     .version = PRB_PROBE_START_VERSION,
     .size = sizeof functions,
     .active = active,
@@ -187,8 +152,6 @@ static const struct prb_probe_functions functions = {
     .config_get = config_get,
     .config_set = config_set,
     .socket_path = path,
-    .table = table,
-    .row = prb_tables_row,
     .config_list = config_list,
 };
 
@@ -213,14 +176,20 @@ __attribute__((visibility("default"))) int prb_probe_start(struct prb_probe_call
     if (call->version != PRB_PROBE_START_VERSION || call->size < sizeof *call)
         return -1; /* where its error is, only its version knows */
     pthread_mutex_lock(&starting);
-    bool again = runs_here(), was_on = again && prb_crash_is_on();
+    bool again = prb_server_runs_here();
+    unsigned before = again ? prb_parts_on() : 0;
+    static bool filled;
+    if (!filled)
+        prb_parts_functions(&functions);
+    filled = true;
     bool ok =
         again ? !call->settings || prb_settings_set_lines(call->settings, &err) : begin(call, &err);
     if (ok)
         log_start(call->how, again);
     pthread_mutex_unlock(&starting);
     if (ok)
-        follow_crash(was_on);
+        /* A program that was started with it may not get far before it crashes: so it waits. */
+        prb_parts_follow(before, FOLLOW_MS);
     if (ok)
         call->functions = &functions;
     else

@@ -6,13 +6,13 @@ pkglib_LTLIBRARIES += libprobe.la
 # Both sides.
 libprb_la_SOURCES += %D%/server/protocol.h %D%/server/message.c %D%/server/message.h %D%/socket_path.c %D%/socket_path.h %D%/libc.h
 
-libprbprobe_la_SOURCES = %D%/start.h %D%/own.c %D%/own.h %D%/thread.c %D%/thread.h \
+libprbprobe_la_SOURCES = %D%/start.h %D%/part.h %D%/parts.c %D%/parts.def %D%/own.c %D%/own.h %D%/thread.c %D%/thread.h \
 	%D%/server/server.c %D%/server/server.h %D%/server/finish.c %D%/server/listen.c %D%/server/listen.h %D%/server/connection.c \
 	%D%/server/request.c %D%/server/request.h %D%/server/requests.def %D%/server/basic.c %D%/switches.c \
 	%D%/settings.c %D%/settings.def %D%/settings.h %D%/value.c %D%/value.h %D%/log.c %D%/log.h %D%/socket_path_make.c \
 	%D%/server/protocol.h %D%/server/message.c %D%/server/message.h %D%/socket_path.c %D%/socket_path.h %D%/libc.h \
-	%D%/tables/tables.c %D%/tables/tables.h lib/crash/record.h \
-	%D%/crash/crash.h %D%/crash/raw.h %D%/crash/arm.c %D%/crash/handler.c %D%/crash/memory.c %D%/crash/note.c %D%/crash/python.c %D%/crash/raw_text.c \
+	%D%/tables/tables.c lib/crash/record.h \
+	%D%/crash/crash.h %D%/crash/raw.h %D%/crash/arm.c %D%/crash/handler.c %D%/crash/memory.c %D%/crash/note.c %D%/crash/part.c %D%/crash/python.c %D%/crash/raw_text.c \
 	%D%/crash/stack.c %D%/crash/write.c \
 	lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c \
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \

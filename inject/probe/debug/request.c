@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "inject/probe/debug/session.h"
+#include "inject/probe/part.h"
 #include "inject/probe/python/bytecode.h"
 #include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
@@ -120,7 +121,7 @@ static void cancel_debug(struct prb_request *request, enum prb_cancel why)
     }
 }
 
-const struct prb_request_kind prb_request_debug = {
+static const struct prb_request_kind debug_kind = {
     .type = PRB_MSG_DEBUG,
     .name = "debug",
     .logged = true,
@@ -346,10 +347,26 @@ static void cancel_call(struct prb_request *request, enum prb_cancel why)
         prb_python_cancel(job);
 }
 
-const struct prb_request_kind prb_request_debug_call = {
+static const struct prb_request_kind call_kind = {
     .type = PRB_MSG_DEBUG_CALL,
     .name = "debug call",
     .runs_python = true,
     .begin = begin_call,
     .cancel = cancel_call,
+};
+
+/* ---- the part ---- */
+
+static void closing(const struct prb_py_api *py)
+{
+    prb_debug_end();
+    prb_debug_take_out(py);
+}
+
+const struct prb_probe_part prb_probe_part_debug = {
+    .name = "debug",
+    .requests = (const struct prb_request_kind *const[]){&debug_kind, &call_kind, NULL},
+    .detach = prb_debug_take_out,
+    .closing = closing,
+    .forked = prb_debug_forked,
 };

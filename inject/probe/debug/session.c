@@ -240,7 +240,6 @@ void prb_debug_forked(void)
     for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
         parked->resume = true;
     pthread_mutex_init(&session.lock, NULL);
-    prb_bytecode_forked();
     if (session.mechanism && session.mechanism->forked)
         session.mechanism->forked();
     session.stale = session.mechanism != NULL;

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "inject/probe/debug/session.h"
+#include "inject/probe/part.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/python/sources.h"
 
@@ -47,8 +47,7 @@ static struct prb_py *on_closing(struct prb_py *self, struct prb_py *args)
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py)
         return NULL;
-    prb_debug_end();
-    prb_debug_take_out(py);
+    prb_parts_closing(py);
     void *saved = py->PyEval_SaveThread();
     prb_job_closing();
     py->PyEval_RestoreThread(saved);
@@ -163,7 +162,7 @@ struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err)
 static bool detach(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
     (void)job;
-    prb_debug_take_out(py);
+    prb_parts_detach(py);
     pthread_mutex_lock(&agent.lock);
     PRB_AUTO(prb_py) struct prb_py *space = PRB_STEAL(agent.space);
     PRB_AUTO(prb_py) struct prb_py *closing = PRB_STEAL(agent.closing);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/probe/debug/session.h"
+#include "inject/probe/python/bytecode.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/python/switch_interval.h"
 
@@ -369,5 +369,5 @@ void prb_python_forked(void)
     prb_py_forked();
     prb_job_call_forked();
     prb_switch_interval_forked();
-    prb_debug_forked();
+    prb_bytecode_forked();
 }

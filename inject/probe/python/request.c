@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inject/probe/part.h"
 #include "inject/probe/python/eval.h"
 #include "inject/probe/server/request.h"
 #include "inject/probe/settings.h"
@@ -129,7 +130,7 @@ static void cancel(struct prb_request *request, enum prb_cancel why)
         prb_python_cancel(job);
 }
 
-const struct prb_request_kind prb_request_eval = {
+static const struct prb_request_kind eval_kind = {
     .type = PRB_MSG_EVAL,
     .name = "evaluate",
     .logged = true,
@@ -138,10 +139,29 @@ const struct prb_request_kind prb_request_eval = {
     .cancel = cancel,
 };
 
-const struct prb_request_kind prb_request_complete = {
+static const struct prb_request_kind complete_kind = {
     .type = PRB_MSG_COMPLETE,
     .name = "complete",
     .runs_python = true,
     .begin = begin_complete,
     .cancel = cancel,
+};
+
+/* ---- the part ---- */
+
+#define DETACH_MS 1000 /* for the GIL, and for code that still runs */
+
+static void status(struct prb_buf *fields)
+{
+    prb_fields_number(fields, PRB_FLD_EVALUATIONS, prb_python_running());
+}
+
+static void end(void) { prb_python_detach(DETACH_MS, NULL); }
+
+const struct prb_probe_part prb_probe_part_python = {
+    .name = "python",
+    .requests = (const struct prb_request_kind *const[]){&eval_kind, &complete_kind, NULL},
+    .end = end,
+    .forked = prb_python_forked,
+    .status = status,
 };

@@ -1,11 +1,9 @@
 /* The requests that the server answers by itself, at once. */
 #include <string.h>
 
-#include "inject/probe/crash/crash.h"
-#include "inject/probe/python/python.h"
+#include "inject/probe/part.h"
 #include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
-#include "inject/probe/tables/tables.h"
 
 #define KEY_MAX 120 /* bytes */
 
@@ -17,9 +15,8 @@ static void status(struct prb_request *request, const struct prb_message *messag
     prb_fields_number(&fields, PRB_FLD_PID, (uint64_t)getpid());
     prb_fields_number(&fields, PRB_FLD_STARTED, (uint64_t)(prb_server.started * 1e6));
     prb_fields_number(&fields, PRB_FLD_COUNT, prb_server.clients_now);
-    prb_fields_number(&fields, PRB_FLD_EVALUATIONS, prb_python_running());
-    prb_fields_text(&fields, PRB_FLD_PATH, prb_tables_folder(), strlen(prb_tables_folder()));
     prb_fields_text(&fields, PRB_FLD_TEXT, PRB_PROBE_VERSION, strlen(PRB_PROBE_VERSION));
+    prb_parts_status(&fields);
     prb_request_end(request, &fields);
 }
 const struct prb_request_kind prb_request_status = {
@@ -88,13 +85,12 @@ static void config_set(struct prb_request *request, const struct prb_message *me
     if (!take_text(request, message, PRB_FLD_KEY, key, sizeof key) ||
         !take_text(request, message, PRB_FLD_VALUE, value, sizeof value))
         return;
-    bool was_on = prb_crash_is_on();
+    unsigned before = prb_parts_on();
     if (!prb_settings_set(key, value, &err)) {
         prb_request_fail(request, &err);
         return;
     }
-    if (prb_crash_is_on() != was_on)
-        prb_crash_python(!was_on, 0);
+    prb_parts_follow(before, 0);
     answer_value(request, key);
 }
 const struct prb_request_kind prb_request_config_set = {

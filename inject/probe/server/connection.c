@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/log.h"
+#include "inject/probe/part.h"
 #include "inject/probe/server/server.h"
 
 #define READ_AT_ONCE (64u << 10) /* bytes; then the others' turn */
@@ -217,11 +218,13 @@ static bool dispatch(struct prb_client *client, const struct prb_message *messag
         cancel(client, message);
         return true;
     }
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (kinds[i]->type == message->type) {
-            begin(client, kinds[i], message);
-            return true;
-        }
+    const struct prb_request_kind *kind = prb_parts_request(message->type);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !kind; i++)
+        if (kinds[i]->type == message->type)
+            kind = kinds[i];
+    if (kind) {
+        begin(client, kind, message);
+        return true;
     }
     prb_fail(&err, PRB_UNSUPPORTED, "the probe (%s) knows no request %u", PRB_PROBE_VERSION,
              message->type);

@@ -1,20 +1,17 @@
 /*
  * The end of the server, on its own thread: the socket's name goes first, then the requests, then
- * what Python holds of us, then the last answers and the descriptors.  What stays is mapped text
+ * the parts, then the last answers and the descriptors.  What stays is mapped text
  * and this file's static data.
  */
 #include <errno.h>
 #include <poll.h>
 
 #include "base/clock.h"
-#include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/own.h"
-#include "inject/probe/python/python.h"
+#include "inject/probe/part.h"
 #include "inject/probe/server/server.h"
-#include "inject/probe/tables/tables.h"
 
-#define PYTHON_MS 1000 /* for the GIL, and for code that still runs */
 #define EXIT_NS 50000000
 #define NS_PER_S 1000000000
 #define FAREWELL_NS 1000000000u /* for clients to take their last answers */
@@ -84,9 +81,7 @@ void prb_server_finish(void)
     for (int i = 0; i < PRB_CLIENTS_MAX; i++)
         if (prb_server.clients[i])
             prb_client_abandon(prb_server.clients[i], &prb_request_detach);
-    prb_python_detach(PYTHON_MS, NULL);
-    prb_crash_end();
-    prb_tables_end();
+    prb_parts_end();
     for (int i = 0; i < PRB_CLIENTS_MAX; i++)
         if (prb_server.clients[i])
             answer_detach(prb_server.clients[i]);

@@ -1,6 +1,6 @@
 /*
  * What a probe can be asked: one struct prb_request_kind for each request type, listed in
- * requests.def, and what its handler may do with an open request.
+ * requests.def or by a part (part.h), and what its handler may do with an open request.
  *
  * The server thread calls begin and cancel, which never block and never take the GIL; what may
  * block goes on in threads of the handler (python.h), which hold the request meanwhile.  Every
@@ -8,8 +8,8 @@
  * its client's going or by detach; whatever is sent afterwards is dropped, so the slow side need
  * not know who was first.
  *
- * To add a request: its number in protocol.h, `const struct prb_request_kind prb_request_NAME =
- * {…}` in a file of its own, NAME in requests.def, the file in inject/probe/local.mk.
+ * To add a request: its number in protocol.h, and `const struct prb_request_kind prb_request_NAME =
+ * {…}` in the requests of its part.
  */
 #ifndef PRB_PROBE_SERVER_REQUEST_H
 #define PRB_PROBE_SERVER_REQUEST_H

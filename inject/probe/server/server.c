@@ -189,6 +189,11 @@ bool prb_server_start(const struct prb_place *place, struct prb_error *err)
     return false;
 }
 
+bool prb_server_runs_here(void)
+{
+    return prb_server.owner == getpid() && prb_server.state == PRB_STATE_RUNS;
+}
+
 void prb_server_stop(void)
 {
     lock();

@@ -66,6 +66,8 @@ void prb_server_reset(void);
 bool prb_server_start(const struct prb_place *place, struct prb_error *err);
 /* Begin the end (any thread).  The rest is done by the server thread. */
 void prb_server_stop(void);
+/* Whether it runs, in this process and not in the one that this was forked from. */
+bool prb_server_runs_here(void);
 /* Wait until it has ended; false: the seconds are over. */
 bool prb_server_wait(double seconds);
 /* With the lock held, under which the descriptor stays valid. */

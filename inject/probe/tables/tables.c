@@ -1,12 +1,14 @@
 /* User tables: from the functions that Python code calls to rings, under the limits of the
  * settings. */
-#include "inject/probe/tables/tables.h"
-
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "inject/probe/own.h"
+#include "inject/probe/part.h"
+#include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
+#include "inject/probe/start.h"
 #include "ring/ring.h"
 #include "table/recorded/names.h"
 
@@ -29,7 +31,7 @@ static int make_folder(void *err)
 static uint64_t memory(void) { return (uint64_t)prb_settings_number("probing.max_memory", 0); }
 static double retention(void) { return prb_settings_number("probing.retention_days", 0); }
 
-void prb_tables_configure(void)
+static void configure(void)
 {
     prb_ring_set_memory(memory());
     prb_ring_set_retention(retention());
@@ -45,15 +47,19 @@ static bool ready(struct prb_error *err)
     held = prb_own_make(make_folder, err);
     if (held < 0)
         return false;
-    prb_tables_configure();
+    configure();
     if (prb_ring_data_dir(data_dir, NULL))
         prb_ring_sweep(data_dir, retention(), memory());
     return true;
 }
 
-void *prb_tables_open(const char *name, const char *columns, char *error, size_t cap)
+static void *open_table(const char *name, const char *columns, char *error, size_t cap)
 {
     struct prb_error err = {0};
+    if (!prb_server_runs_here()) { /* who was detached records nothing, until it starts again */
+        snprintf(error, cap, "no probe runs in this process");
+        return NULL;
+    }
     struct prb_ring_limits limits = {.bytes_max = memory() / TABLES_AIM, .retention = retention()};
     pthread_mutex_lock(&lock);
     bool made = prb_recorded_name_is_free(name, &err) && ready(&err);
@@ -65,14 +71,12 @@ void *prb_tables_open(const char *name, const char *columns, char *error, size_t
     return table;
 }
 
-int prb_tables_row(void *table, const void *packed, size_t len)
+static int write_row(void *table, const void *packed, size_t len)
 {
     return prb_ring_write_packed(table, packed, len);
 }
 
-const char *prb_tables_folder(void) { return folder; }
-
-void prb_tables_end(void)
+static void end(void)
 {
     pthread_mutex_lock(&lock);
     if (held >= 0)
@@ -82,9 +86,29 @@ void prb_tables_end(void)
     pthread_mutex_unlock(&lock);
 }
 
-void prb_tables_forked(void)
+static void forked(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     held = -1;
     folder[0] = '\0';
 }
+
+static void status(struct prb_buf *fields)
+{
+    prb_fields_text(fields, PRB_FLD_PATH, folder, strlen(folder));
+}
+
+static void functions(struct prb_probe_functions *out)
+{
+    out->table = open_table;
+    out->row = write_row;
+}
+
+const struct prb_probe_part prb_probe_part_tables = {
+    .name = "tables",
+    .configure = configure,
+    .end = end,
+    .forked = forked,
+    .status = status,
+    .functions = functions,
+};
