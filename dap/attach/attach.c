@@ -47,9 +47,9 @@ bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struc
         return true;
     if (++session->refused >= REFUSALS_MAX)
         prb_dap_session_leave(session);
-    prb_fail(err, PRB_PERMISSION, token ? "the token is wrong" : "this server wants a token");
-    return prb_error_remedy(err,
-                            "\"token\": \"...\" in the configuration, as the server printed it");
+    prb_fail(err, PRB_PERMISSION, token ? "the token is wrong" : "this server needs a token");
+    return prb_error_remedy(
+        err, "add the token that the server printed: \"token\": \"...\" in the configuration");
 }
 
 /* A number, or digits as text; 0: not given. */
@@ -62,12 +62,12 @@ static bool take_pid(const json_t *arguments, const char *key, pid_t *out, struc
         const char *text = json_string_value(given);
         number = strtoll(text, &end, 10);
         if (!*text || *end)
-            return prb_fail(err, PRB_USAGE, "%s is no process id", key);
+            return prb_fail(err, PRB_USAGE, "%s must be a process id", key);
     } else if (given && !json_is_integer(given)) {
-        return prb_fail(err, PRB_USAGE, "%s is no process id", key);
+        return prb_fail(err, PRB_USAGE, "%s must be a process id", key);
     }
     if (given && (number <= 0 || number > INT_MAX))
-        return prb_fail(err, PRB_USAGE, "%s is no process id", key);
+        return prb_fail(err, PRB_USAGE, "%s must be a process id", key);
     *out = (pid_t)number;
     return true;
 }
@@ -90,7 +90,7 @@ static bool is_allowed(const struct prb_dap_host *host, const struct wish *wish,
         (!wish->file && !wish->name && (!wish->look || !wish->pid || wish->pid == host->pid)))
         return true;
     return prb_fail(err, PRB_PERMISSION,
-                    "this server is about one target, and the configuration names another");
+                    "this server debugs one target, and the configuration names another");
 }
 
 static bool take_wish(const struct prb_dap_session *session, const json_t *arguments,
@@ -255,7 +255,7 @@ static bool take_settings(struct prb_dap_session *session, struct prb_error *err
                            err))
         return false;
     if (seconds && (!json_is_number(seconds) || json_number_value(seconds) < 0))
-        return prb_fail(err, PRB_USAGE, "evaluateTimeout is no number of seconds");
+        return prb_fail(err, PRB_USAGE, "evaluateTimeout must be a number of seconds");
     session->evaluate_timeout = seconds ? json_number_value(seconds) : EVALUATE_S;
     session->debugpy = type && (strcmp(type, "debugpy") == 0 || strcmp(type, "python") == 0);
     if (!local || !remote)
@@ -354,7 +354,7 @@ static bool handle_attach(struct prb_dap_session *session, json_t *arguments, js
     struct wish wish = {0};
     (void)body_out;
     if (session->state != PRB_DAP_INITIALIZED)
-        return prb_fail(err, PRB_USAGE, "this session is attached already");
+        return prb_fail(err, PRB_USAGE, "this session is already attached");
     if (!prb_dap_get_text(arguments, "token", &token, err) ||
         !prb_dap_authorize(session, token, err))
         return false;

@@ -8,12 +8,12 @@ static bool handle_launch(struct prb_dap_session *session, json_t *arguments, js
     const char *token = NULL;
     (void)body_out;
     if (session->state != PRB_DAP_INITIALIZED)
-        return prb_fail(err, PRB_USAGE, "this session is attached already");
+        return prb_fail(err, PRB_USAGE, "this session is already attached");
     if (!prb_dap_get_text(arguments, "token", &token, err) ||
         !prb_dap_authorize(session, token, err))
         return false;
     if (session->host->pid || session->host->file)
-        return prb_fail(err, PRB_USAGE, "this server is about one target: use attach");
+        return prb_fail(err, PRB_USAGE, "this server debugs one target: use attach");
     session->program = prb_dap_program_start(session, arguments, err);
     if (!session->program)
         return false;

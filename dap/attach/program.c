@@ -143,7 +143,8 @@ static bool wait_for_knock(struct prb_dap_program *program, struct prb_error *er
     program->gate = accept4(program->listening, NULL, NULL, SOCK_CLOEXEC);
     if (program->gate < 0 || getsockopt(program->gate, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 ||
         who.uid != geteuid() || !who.pid)
-        return prb_fail(err, PRB_PERMISSION, "somebody else answered for the interpreter");
+        return prb_fail(err, PRB_PERMISSION,
+                        "another process connected in place of the interpreter");
     program->pid = who.pid;
     return true;
 }
@@ -228,10 +229,11 @@ static bool start(struct prb_dap_program *program, const json_t *arguments, stru
     if (!prb_dap_get_text(arguments, "console", &console, err))
         return false;
     if (!is_console(console))
-        return prb_fail(err, PRB_USAGE,
-                        "console is internalConsole, integratedTerminal or externalTerminal, not "
-                        "\"%s\"",
-                        console);
+        return prb_fail(
+            err, PRB_USAGE,
+            "console must be internalConsole, integratedTerminal or externalTerminal, not "
+            "\"%s\"",
+            console);
     if (!make_gate(program, err))
         return false;
     snprintf(gate, sizeof gate, "%s/gate", program->folder);

@@ -46,7 +46,8 @@ void prb_dap_words_deinit(struct prb_dap_words *words)
 static bool add_word(struct prb_dap_words *words, const char *text, struct prb_error *err)
 {
     if (words->count == PRB_DAP_WORDS_MAX)
-        return prb_fail(err, PRB_USAGE, "the command has more than %d words", PRB_DAP_WORDS_MAX);
+        return prb_fail(err, PRB_USAGE, "the command has more than %d arguments",
+                        PRB_DAP_WORDS_MAX);
     words->items[words->count] = strdup(text);
     return words->items[words->count++] || prb_fail(err, PRB_NOMEM, "out of memory");
 }
@@ -60,11 +61,11 @@ static bool add_words(struct prb_dap_words *words, const json_t *given, const ch
     if (json_is_string(given))
         return add_word(words, json_string_value(given), err);
     if (given && !json_is_array(given))
-        return prb_fail(err, PRB_USAGE, "%s is no list of texts", key);
+        return prb_fail(err, PRB_USAGE, "%s must be an array of strings", key);
     json_array_foreach(given, i, one)
     {
         if (!json_is_string(one))
-            return prb_fail(err, PRB_USAGE, "%s is no list of texts", key);
+            return prb_fail(err, PRB_USAGE, "%s must be an array of strings", key);
         if (!add_word(words, json_string_value(one), err))
             return false;
     }
@@ -79,7 +80,7 @@ static bool check_file(const char *program, const char *cwd, struct prb_error *e
                  program[0] == '/' || !cwd ? "" : "/", program) < 0)
         return prb_fail(err, PRB_NOMEM, "out of memory");
     if (stat(whole, &status) != 0 || !S_ISREG(status.st_mode))
-        return prb_fail(err, PRB_NOT_FOUND, "there is no program %s", whole);
+        return prb_fail(err, PRB_NOT_FOUND, "program not found: %s", whole);
     return true;
 }
 

@@ -171,7 +171,7 @@ static void tell_end(struct prb_dap_relay *relay)
     char text[400];
     const char *number;
     json_t *command;
-    snprintf(text, sizeof text, "the server at %s has hung up", relay->place);
+    snprintf(text, sizeof text, "the server at %s closed the connection", relay->place);
     pthread_mutex_lock(&relay->lock);
     json_object_foreach(relay->unanswered, number, command)
     {
@@ -214,7 +214,8 @@ static bool take_place(const json_t *connect, char host[256], char port[16], str
     const json_t *number = json_object_get(connect, "port");
     const char *name = NULL;
     if (!json_is_object(connect))
-        return prb_fail(err, PRB_USAGE, "connect is no {\"host\": ..., \"port\": ...}");
+        return prb_fail(err, PRB_USAGE,
+                        "connect must be an object: {\"host\": ..., \"port\": ...}");
     if (!prb_dap_get_text(connect, "host", &name, err))
         return false;
     snprintf(host, 256, "%s", name && *name ? name : "127.0.0.1");
@@ -225,7 +226,7 @@ static bool take_place(const json_t *connect, char host[256], char port[16], str
     char *end;
     long value = strtol(port, &end, 10);
     return (!*end && value > 0 && value < 65536) ||
-           prb_fail(err, PRB_USAGE, "connect has no port between 1 and 65535");
+           prb_fail(err, PRB_USAGE, "the port of connect must be between 1 and 65535");
 }
 
 static int connect_to(const struct addrinfo *where)
@@ -258,7 +259,7 @@ static int find_server(const char *host, const char *port, struct prb_error *err
     struct addrinfo *found = NULL;
     int failed = getaddrinfo(host, port, &hints, &found), fd = -1;
     if (failed) {
-        prb_fail(err, PRB_NOT_FOUND, "the host %.200s is not known: %s", host,
+        prb_fail(err, PRB_NOT_FOUND, "the host %.200s was not found: %s", host,
                  gai_strerror(failed));
         return -1;
     }
@@ -267,9 +268,9 @@ static int find_server(const char *host, const char *port, struct prb_error *err
     int sys = errno;
     freeaddrinfo(found);
     if (fd < 0) {
-        prb_fail(err, PRB_NOT_FOUND, "there is no debugger's server at %.200s:%s: %s", host, port,
+        prb_fail(err, PRB_NOT_FOUND, "no debug server answers at %.200s:%s: %s", host, port,
                  strerror(sys));
-        prb_error_remedy(err, "`probing PID debug --listen` is one");
+        prb_error_remedy(err, "start one there: `probing PID debug --listen`");
     }
     return fd;
 }
@@ -304,7 +305,7 @@ static bool begin(struct prb_dap_relay *relay, struct prb_error *err)
     bool sent = prb_dap_wire_write(&out, hello) && write_all(relay->fd, out.data, out.len);
     json_decref(hello);
     if (!sent)
-        return prb_fail(err, PRB_GONE, "the server at %s has hung up", relay->place);
+        return prb_fail(err, PRB_GONE, "the server at %s closed the connection", relay->place);
     int failed = pthread_create(&relay->reader, NULL, run, relay);
     relay->reading = !failed;
     return !failed || prb_fail_sys(err, failed, "starting a thread");

@@ -165,7 +165,7 @@ static void append_note(struct prb_dap_outbox *outbox)
 {
     char text[120];
     snprintf(text, sizeof text,
-             "probing: %lu pieces of output were left out, the client reads too slowly\n",
+             "probing: %lu pieces of output were dropped: the client reads too slowly\n",
              outbox->dropped);
     outbox->dropped = 0;
     json_t *note = json_pack("{s:s, s:s, s:{s:s, s:s}}", "type", "event", "event", "output", "body",

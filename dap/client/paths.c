@@ -87,7 +87,7 @@ static bool add_mapping(struct prb_dap_paths *paths, const json_t *local, const 
                         const char *cwd, struct prb_error *err)
 {
     if (!json_is_string(local) || !json_is_string(remote))
-        return prb_fail(err, PRB_USAGE, "pathMappings: localRoot and remoteRoot are texts");
+        return prb_fail(err, PRB_USAGE, "localRoot and remoteRoot of pathMappings must be strings");
     if (paths->count == PRB_DAP_MAPPINGS_MAX)
         return prb_fail(err, PRB_USAGE, "pathMappings has more than %d entries",
                         PRB_DAP_MAPPINGS_MAX);
@@ -118,7 +118,7 @@ bool prb_dap_paths_set(struct prb_dap_paths *paths, const json_t *mappings, cons
         return true;
     }
     if (!json_is_array(mappings))
-        return prb_fail(err, PRB_USAGE, "pathMappings is a list of {localRoot, remoteRoot}");
+        return prb_fail(err, PRB_USAGE, "pathMappings must be an array of {localRoot, remoteRoot}");
     json_array_foreach(mappings, i, one)
     {
         bool pair = json_is_array(one);

@@ -59,7 +59,7 @@ json_t *prb_dap_source_wanted(struct prb_dap_session *session, const json_t *sou
     json_int_t reference = 0;
     const char *path = NULL;
     if (!json_is_object(source))
-        return PRB_NULL(prb_fail(err, PRB_USAGE, "there is no source"));
+        return PRB_NULL(prb_fail(err, PRB_USAGE, "source must be an object"));
     if (!prb_dap_get_integer(source, "sourceReference", &reference, err) ||
         !prb_dap_get_text(source, "path", &path, err))
         return NULL;

@@ -38,7 +38,7 @@ static bool take_length(const char *text, size_t len, size_t most, size_t *out,
     while (at < len && (text[at] == ' ' || text[at] == '\t'))
         at++;
     if (at != len || digits == 0)
-        return prb_fail(err, PRB_CORRUPT, "the header Content-Length is no number of bytes");
+        return prb_fail(err, PRB_CORRUPT, "the header Content-Length must be a number of bytes");
     if (digits > DIGITS_MAX || value > most)
         return prb_fail(err, PRB_CORRUPT, "a message is larger than %zu KiB", most >> 10);
     *out = value;
@@ -56,7 +56,7 @@ static bool take_line(const char *line, size_t len, size_t most, size_t *length,
         if (!is_name(line[i]))
             colon = NULL;
     if (!colon || !before)
-        return prb_fail(err, PRB_CORRUPT, "what stands before a message is no header line");
+        return prb_fail(err, PRB_CORRUPT, "a line before a message is not a header");
     if (before != sizeof name - 1 || strncasecmp(line, name, before) != 0)
         return true;
     if (*length != SIZE_MAX)
@@ -124,7 +124,7 @@ enum prb_dap_taken prb_dap_wire_take(struct prb_dap_wire *wire, const char **bod
     if (!find_end(data, looked, &head, &gap)) {
         if (may_begin(data, looked) && len < PRB_DAP_HEADER_MAX)
             return PRB_DAP_TAKEN_MORE;
-        prb_fail(err, PRB_CORRUPT, "what was sent is no message of the Debug Adapter Protocol");
+        prb_fail(err, PRB_CORRUPT, "this is not a message of the Debug Adapter Protocol");
         return PRB_DAP_TAKEN_MALFORMED;
     }
     size_t most = wire->body_max ? wire->body_max : PRB_DAP_BODY_MAX;
@@ -179,10 +179,10 @@ json_t *prb_dap_wire_parse(const char *body, size_t len, struct prb_error *err)
             prb_fail(err, PRB_CORRUPT, "a message is nested more than %d deep", PRB_DAP_DEPTH_MAX));
     json_t *message = json_loadb(body, len, JSON_ALLOW_NUL, &why);
     if (!message)
-        return PRB_NULL(prb_fail(err, PRB_CORRUPT, "a message is no JSON: %s", why.text));
+        return PRB_NULL(prb_fail(err, PRB_CORRUPT, "a message is not valid JSON: %s", why.text));
     if (!json_is_object(message)) {
         json_decref(message);
-        return PRB_NULL(prb_fail(err, PRB_CORRUPT, "a message is no JSON object"));
+        return PRB_NULL(prb_fail(err, PRB_CORRUPT, "a message must be a JSON object"));
     }
     return message;
 }

@@ -38,7 +38,7 @@ static json_t *lines_of(const struct prb_dap_session *session, const json_t *arg
     size_t i;
     if (given && !json_is_array(given)) {
         json_decref(list);
-        return PRB_NULL(prb_fail(err, PRB_USAGE, "breakpoints is no list"));
+        return PRB_NULL(prb_fail(err, PRB_USAGE, "breakpoints must be an array"));
     }
     json_array_foreach(given, i, one)
     {
@@ -110,7 +110,7 @@ static bool check_list(const json_t *arguments, const char *key, struct prb_erro
     const json_t *list = prb_dap_get(arguments, "breakpoints"), *one;
     size_t i;
     if (!json_is_array(list))
-        return prb_fail(err, PRB_USAGE, "breakpoints is no list");
+        return prb_fail(err, PRB_USAGE, "breakpoints must be an array");
     json_array_foreach(list, i, one) if (!json_is_string(json_object_get(
                                              one, key))) return prb_fail(err, PRB_USAGE,
                                                                          "breakpoint %zu has no %s",

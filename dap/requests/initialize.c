@@ -87,7 +87,7 @@ static bool handle_initialize(struct prb_dap_session *session, json_t *arguments
                               struct prb_error *err)
 {
     if (session->state != PRB_DAP_NEW)
-        return prb_fail(err, PRB_USAGE, "initialize comes once");
+        return prb_fail(err, PRB_USAGE, "initialize may be sent only once");
     if (!take_client(&session->client, arguments, err))
         return false;
     session->state = PRB_DAP_INITIALIZED;

@@ -13,7 +13,7 @@ static bool take_range(const json_t *arguments, const char **reference_out, json
     if (!prb_dap_get_text(arguments, "memoryReference", reference_out, err) ||
         !prb_dap_get_integer(arguments, "offset", offset_out, err))
         return false;
-    return *reference_out || prb_fail(err, PRB_USAGE, "there is no memoryReference");
+    return *reference_out || prb_fail(err, PRB_USAGE, "memoryReference is missing");
 }
 
 static bool handle_read(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
@@ -25,7 +25,7 @@ static bool handle_read(struct prb_dap_session *session, json_t *arguments, json
         !prb_dap_get_integer(arguments, "count", &count, err))
         return false;
     if (count < 0)
-        return prb_fail(err, PRB_USAGE, "count is below 0");
+        return prb_fail(err, PRB_USAGE, "count must be at least 0");
     json_t *wanted = json_pack("{s:s, s:I, s:I}", "memoryReference", reference, "offset", offset,
                                "count", count < READ_AT_ONCE ? count : (json_int_t)READ_AT_ONCE);
     *body_out = prb_dap_ask(session, "read_memory", wanted, 0, err);

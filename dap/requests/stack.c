@@ -139,7 +139,7 @@ static bool handle_stack(struct prb_dap_session *session, json_t *arguments, jso
         !prb_dap_get_integer(arguments, "levels", &levels, err))
         return false;
     if (start < 0 || levels < 0)
-        return prb_fail(err, PRB_USAGE, "startFrame and levels are not below 0");
+        return prb_fail(err, PRB_USAGE, "startFrame and levels must be at least 0");
     json_t *answer = page_of(session, thread, start, levels, err);
     if (answer)
         *body_out = stack_of(session, answer, arguments, thread);

@@ -32,7 +32,7 @@ static bool handle_variables(struct prb_dap_session *session, json_t *arguments,
         !prb_dap_get_integer(arguments, "count", &count, err))
         return false;
     if (start < 0 || count < 0)
-        return prb_fail(err, PRB_USAGE, "start and count are not below 0");
+        return prb_fail(err, PRB_USAGE, "start and count must be at least 0");
     pid_t thread = prb_dap_session_thread(session, PRB_DAP_VALUE, reference);
     json_t *answer =
         prb_dap_ask_for(session, "variables", arguments, thread, session->evaluate_timeout, err);
@@ -92,7 +92,7 @@ static bool take_expression(const json_t *arguments, json_int_t *frame_out, stru
     if (!prb_dap_get_text(arguments, "expression", &expression, err) ||
         !prb_dap_get_integer(arguments, "frameId", frame_out, err))
         return false;
-    return expression || prb_fail(err, PRB_USAGE, "there is no expression");
+    return expression || prb_fail(err, PRB_USAGE, "expression is missing");
 }
 
 static bool handle_set_expression(struct prb_dap_session *session, json_t *arguments,

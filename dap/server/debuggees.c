@@ -112,11 +112,11 @@ static bool allows(struct prb_dap_host *host, pid_t pid, struct prb_error *err)
         return true;
     if (!is_of_job(server, pid))
         return prb_fail(err, PRB_PERMISSION,
-                        "this server is about process %d, and %d is none of its job",
+                        "this server debugs process %d, and %d does not belong to its job",
                         (int)server->options->pid, (int)pid);
     return has_no_more(server, pid) ||
            prb_fail(err, PRB_PERMISSION,
-                    "process %d has other rights than process %d had when this server began",
+                    "process %d has other rights than process %d had when this server started",
                     (int)pid, (int)server->options->pid);
 }
 
@@ -200,7 +200,7 @@ static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
     if (busy || !debuggee) {
         prb_fail(err, PRB_BUSY,
                  busy ? "process %d is being debugged by another client of this server"
-                      : "too many processes are debugged here for process %d",
+                      : "this server debugs too many processes to add process %d",
                  (int)pid);
         return PRB_NULL(prb_error_remedy(err, "disconnect the other one first"));
     }
@@ -244,7 +244,8 @@ json_t *prb_dap_debuggee_ask(struct prb_dap_server *server, pid_t pid, const cha
         debuggee->telling++;
     pthread_mutex_unlock(&server->lock);
     if (!backend)
-        return PRB_NULL(prb_fail(err, PRB_BUSY, "process %d is just being attached to", (int)pid));
+        return PRB_NULL(
+            prb_fail(err, PRB_BUSY, "another client is attaching to process %d", (int)pid));
     const struct prb_dap_call call = {.method = method};
     json_t *answer = backend->ops->call(backend, &call, err);
     pthread_mutex_lock(&server->lock);

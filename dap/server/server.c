@@ -74,7 +74,7 @@ static void *serve(void *context)
         bool tell = client->known || server->told++ < TOLD_MAX;
         pthread_mutex_unlock(&server->lock);
         if (tell)
-            note(server, "a client was sent away: %s", why.text);
+            note(server, "a client was refused: %s", why.text);
     }
     forget(client);
     return NULL;
@@ -94,7 +94,8 @@ bool prb_dap_server_admits(struct prb_dap_host *host, int in, struct prb_error *
         server->sessions++;
     }
     pthread_mutex_unlock(&server->lock);
-    return room || prb_fail(err, PRB_BUSY, "%d clients are served", PRB_DAP_SESSIONS_MAX);
+    return room ||
+           prb_fail(err, PRB_BUSY, "%d clients are connected already", PRB_DAP_SESSIONS_MAX);
 }
 
 /* The stranger who has been here longest goes.  The lock is held; false: there is no room yet. */
@@ -169,7 +170,7 @@ static void let_in(struct prb_dap_server *server)
     pthread_mutex_unlock(&server->lock);
     if (!room) {
         if (tell)
-            note(server, "a client was sent away: there are too many");
+            note(server, "a client was refused: too many are connected");
         free(client);
         return;
     }
@@ -195,7 +196,7 @@ static void stop_target(struct prb_dap_server *server)
     ssize_t got = read(server->options->pause_fd, &info, sizeof info);
     if (got > 0 && server->options->pid &&
         !prb_dap_debuggee_stop(server, server->options->pid, &why))
-        note(server, "process %d is not paused: %s", (int)server->options->pid, why.text);
+        note(server, "process %d cannot be paused: %s", (int)server->options->pid, why.text);
 }
 
 static bool wait_for_clients(struct prb_dap_server *server, int target, struct prb_error *err)
@@ -226,7 +227,7 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
         if (until > 0 && prb_clock_s() >= until) {
             until = 0;
             if (prb_dap_debuggee_resume(server))
-                note(server, "nobody came: process %d goes on", (int)options->pid);
+                note(server, "no client came: process %d runs on", (int)options->pid);
         }
     }
     return true;

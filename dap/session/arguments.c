@@ -13,7 +13,7 @@ bool prb_dap_get_text(const json_t *arguments, const char *key, const char **out
 {
     const json_t *found = prb_dap_get(arguments, key);
     if (found && !json_is_string(found))
-        return prb_fail(err, PRB_USAGE, "%s is no text", key);
+        return prb_fail(err, PRB_USAGE, "%s must be a string", key);
     if (found)
         *out = json_string_value(found);
     return true;
@@ -24,7 +24,7 @@ bool prb_dap_get_integer(const json_t *arguments, const char *key, json_int_t *o
 {
     const json_t *found = prb_dap_get(arguments, key);
     if (found && !json_is_integer(found))
-        return prb_fail(err, PRB_USAGE, "%s is no whole number", key);
+        return prb_fail(err, PRB_USAGE, "%s must be an integer", key);
     if (found)
         *out = json_integer_value(found);
     return true;
@@ -34,7 +34,7 @@ bool prb_dap_get_flag(const json_t *arguments, const char *key, bool *out, struc
 {
     const json_t *found = prb_dap_get(arguments, key);
     if (found && !json_is_boolean(found))
-        return prb_fail(err, PRB_USAGE, "%s is neither true nor false", key);
+        return prb_fail(err, PRB_USAGE, "%s must be true or false", key);
     if (found)
         *out = json_is_true(found);
     return true;

@@ -30,7 +30,7 @@ json_t *prb_dap_ask_for(struct prb_dap_session *session, const char *method, jso
     };
     struct prb_dap_backend *backend = prb_dap_session_backend(session);
     if (!backend)
-        return PRB_NULL(prb_fail(err, PRB_USAGE, "nothing is attached"));
+        return PRB_NULL(prb_fail(err, PRB_USAGE, "the session is not attached"));
     return backend->ops->call(backend, &call, err);
 }
 

@@ -115,7 +115,7 @@ static void tell(struct prb_dap_session *session, const struct prb_process *one,
         prb_dap_send(session, "debugpyAttach", configuration_of(session, one, child));
     } else {
         prb_dap_say(session, false,
-                    "probing: process %d belongs to this job; attach to it in a session of its own",
+                    "probing: process %d belongs to this job; attach to it in another session",
                     (int)one->pid);
     }
 }

@@ -61,8 +61,8 @@ static void count_down(struct prb_dap_countdown *countdown, unsigned stop, doubl
     static const double marks[] = {300, 120, 60, 30, 10, 0};
     double end = countdown->since + seconds;
     prb_dap_say(countdown->session, true,
-                "probing: paused; the time-out of %.100s (%.0f s) may end the job in %.0f s, other "
-                "ranks wait",
+                "probing: paused; other ranks are waiting, and the time-out of %.100s (%.0f s) may "
+                "end the job in %.0f s",
                 name, seconds, end - prb_clock_s());
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         if (end - marks[i] <= prb_clock_s())

@@ -44,16 +44,16 @@ static bool check_state(struct prb_dap_session *session, const struct prb_dap_re
     struct prb_error *err = &refusal->err;
     const struct prb_dap_backend *backend = prb_dap_session_backend(session);
     if (session->state == PRB_DAP_NEW && !(request->when & PRB_DAP_BEFORE))
-        return prb_fail(err, PRB_USAGE, "initialize comes first");
+        return prb_fail(err, PRB_USAGE, "the first request must be initialize");
     if (!(request->when & (PRB_DAP_ATTACHED | PRB_DAP_STOPPED)))
         return true;
     if (session->gone)
         return prb_fail(err, PRB_GONE, "the target has ended");
     if (!backend)
-        return prb_fail(err, PRB_USAGE, "%s comes after attach or launch", request->command);
+        return prb_fail(err, PRB_USAGE, "%s needs attach or launch first", request->command);
     if (request->method && !backend->ops->has(backend, request->method))
         return prb_fail(err, PRB_UNSUPPORTED,
-                        "%s is not possible here: this session only looks (%s)", request->command,
+                        "%s is not possible here: this session is read-only (%s)", request->command,
                         backend->ops->name);
     if (request->setting && !json_is_true(json_object_get(session->settings, request->setting)))
         return prb_fail(err, PRB_PERMISSION, "%s needs \"%s\": true in the configuration",
@@ -73,8 +73,7 @@ static json_t *failure_body(const struct prb_error *err, bool show)
     snprintf(text, sizeof text, "%s%s%s", err->text, *err->remedy ? "; " : "", err->remedy);
     json_t *format = json_string(text);
     if (!format) /* bytes of the target that are no UTF-8 */
-        format =
-            json_string("the target could not be asked, and said why in bytes that are no text");
+        format = json_string("the request failed; the reason is not valid UTF-8");
     return json_pack("{s:{s:i, s:o, s:b}}", "error", "id", (int)err->code, "format", format,
                      "showUser", show);
 }
@@ -108,7 +107,7 @@ static bool handle(struct prb_dap_session *session, struct prb_dap_pending *pend
         return prb_fail(&refusal->err, PRB_UNSUPPORTED, "the request %.60s is not supported",
                         command);
     if (arguments && !json_is_object(arguments))
-        return prb_fail(&refusal->err, PRB_USAGE, "the arguments of %s are no object", command);
+        return prb_fail(&refusal->err, PRB_USAGE, "the arguments of %s must be an object", command);
     if (!check_state(session, request, refusal))
         return false;
     json_t *none = arguments ? NULL : json_object();

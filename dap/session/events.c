@@ -137,6 +137,6 @@ bool prb_dap_request_client(struct prb_dap_session *session, const char *command
         *body_out = json_incref(json_object_get(answer, "body"));
     json_decref(answer);
     return good || prb_fail(err, answered ? PRB_UNSUPPORTED : PRB_TIMEOUT,
-                            "the client did not do what %s asks: %s", command,
-                            answered ? (why ? why : "it says not why") : "no answer");
+                            "the client did not carry out %s: %s", command,
+                            answered ? (why ? why : "it gave no reason") : "no answer");
 }

@@ -69,11 +69,10 @@ static void take_request(struct prb_dap_session *session, json_t *message, size_
 {
     const json_t *command = json_object_get(message, "command"),
                  *seq = json_object_get(message, "seq");
-    const char *wrong = !json_is_string(command) ? "the request has no command"
-                        : !json_is_integer(seq)  ? "the request has no seq"
-                        : prb_dap_queue_is_crowded(session, cost)
-                            ? "too many requests wait for their answer"
-                            : NULL;
+    const char *wrong = !json_is_string(command)                  ? "the request has no command"
+                        : !json_is_integer(seq)                   ? "the request has no seq"
+                        : prb_dap_queue_is_crowded(session, cost) ? "too many requests are waiting"
+                                                                  : NULL;
     struct prb_dap_pending *pending = wrong ? NULL : calloc(1, sizeof *pending);
     bool cancels = pending && strcmp(json_string_value(command), "cancel") == 0;
     if (pending && (!cancels || prb_dap_relay_is_open(session))) {
@@ -86,7 +85,7 @@ static void take_request(struct prb_dap_session *session, json_t *message, size_
     }
     const json_t *arguments = json_object_get(message, "arguments");
     if (pending && arguments && !json_is_object(arguments) && !json_is_null(arguments)) {
-        answer_now(session, message, false, "the arguments of cancel are no object");
+        answer_now(session, message, false, "the arguments of cancel must be an object");
     } else if (pending) {
         prb_dap_queue_cancel(session, wanted_of(json_object_get(message, "arguments")));
         answer_now(session, message, true, NULL);
@@ -131,7 +130,7 @@ static void take_body(struct prb_dap_session *session, const char *body, size_t 
     } else if (type && strcmp(type, "request") == 0) {
         take_request(session, message, prb_dap_wire_cost(body, len));
     } else {
-        answer_now(session, message, false, "the message is no request");
+        answer_now(session, message, false, "type must be request, response or event");
         json_decref(message);
     }
 }
@@ -197,7 +196,7 @@ bool prb_dap_session_read(struct prb_dap_session *session, struct prb_error *err
                                {.fd = session->wake, .events = POLLIN}};
         int wait_ms = patience(session, since);
         if (!wait_ms)
-            return prb_fail(err, PRB_PERMISSION, "no token was shown within %d s",
+            return prb_fail(err, PRB_PERMISSION, "the client sent no token within %d s",
                             PRB_DAP_STRANGER_MS / 1000);
         if (poll(fds, 2, wait_ms) < 0 && errno != EINTR)
             return prb_fail_sys(err, errno, "waiting for the client");

@@ -66,7 +66,7 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
     if (good) {
         good = prb_dap_session_read(&session, &why);
         if (!good) {
-            prb_dap_say(&session, true, "%s: the connection is closed", why.text);
+            prb_dap_say(&session, true, "%s; the connection is closed", why.text);
             prb_dap_send(&session, "terminated", NULL);
         }
         prb_dap_queue_cancel_all(&session);

@@ -166,7 +166,7 @@ def test_pausing_without_a_client_warns(torchrun, serve):
         pid = pids[0]
 
     server = serve(Rank, "--pause", "--resume-after", "3")
-    wait_until(lambda: any("goes on" in line for line in server.errors), 30)
+    wait_until(lambda: any("runs on" in line for line in server.errors), 30)
     torchrun.wait_step()
     server.end()
     said = "".join(server.errors)

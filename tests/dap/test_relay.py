@@ -163,7 +163,7 @@ def test_requests_of_the_server(client):
     fake.end()
     for seq in asked:  # each has its answer
         answer = session.answer(seq)
-        assert not answer["success"] and "hung up" in answer["message"]
+        assert not answer["success"] and "closed the connection" in answer["message"]
     session.wait_end()
 
 

@@ -89,7 +89,7 @@ static json_t *ask_agent(struct live *live, const struct prb_dap_call *call, str
     if (!json_is_object(result)) {
         json_decref(result);
         return PRB_NULL(prb_fail(err, PRB_CORRUPT,
-                                 "the target's answer to %s is no JSON object: %s", call->method,
+                                 "the target's answer to %s is not a JSON object: %s", call->method,
                                  why.text));
     }
     return result;
