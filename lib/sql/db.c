@@ -1,79 +1,12 @@
-/* The connection: SQLite in memory, read-only by authorizer, bounded by limits and a progress
+/* The connection: SQLite in memory, read-only (authorize.c), bounded by limits and a progress
  * handler. */
 #include "sql/db.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "sql/dialect.h"
 #include "sql/excerpt.h"
-
-/* ---- what statements may do ---- */
-
-/* Everything but reading is refused; refused says what was tried. */
-static const struct {
-    int action;
-    const char *what; /* NULL: allowed */
-} actions[] = {
-    {SQLITE_SELECT, NULL},
-    {SQLITE_READ, NULL},
-    {SQLITE_FUNCTION, NULL},
-    {SQLITE_RECURSIVE, NULL},
-    {SQLITE_INSERT, "INSERT"},
-    {SQLITE_UPDATE, "UPDATE"},
-    {SQLITE_DELETE, "DELETE"},
-    {SQLITE_PRAGMA, "PRAGMA"},
-    {SQLITE_ATTACH, "ATTACH"},
-    {SQLITE_DETACH, "DETACH"},
-    {SQLITE_TRANSACTION, "a transaction"},
-    {SQLITE_SAVEPOINT, "SAVEPOINT"},
-    {SQLITE_ANALYZE, "ANALYZE"},
-    {SQLITE_REINDEX, "REINDEX"},
-};
-
-static const char *const refused_functions[] = {"load_extension", "fts3_tokenizer"};
-
-static int authorize(void *context, int action, const char *a, const char *b, const char *c,
-                     const char *d)
-{
-    (void)c, (void)d;
-    struct prb_db *db = context;
-    /* Declaring the table of pragma_*() is an UPDATE of the schema, which nobody wrote. */
-    bool schema = action == SQLITE_UPDATE && a && strcasecmp(a, "sqlite_master") == 0;
-    db->refused = "a change of the schema";
-    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
-        if (actions[i].action == action && !schema)
-            db->refused = actions[i].what;
-    for (size_t i = 0; i < 2 && action == SQLITE_FUNCTION && b; i++)
-        if (strcasecmp(b, refused_functions[i]) == 0)
-            db->refused = refused_functions[i];
-    return db->refused ? SQLITE_DENY : SQLITE_OK;
-}
-
-void prb_db_authorize(struct prb_db *db) { sqlite3_set_authorizer(db->sqlite, authorize, db); }
-
-static const struct {
-    int limit, value;
-} limits[] = {
-    {SQLITE_LIMIT_LENGTH, 64 << 20},     {SQLITE_LIMIT_SQL_LENGTH, 2 * (int)PRB_SQL_MAX},
-    {SQLITE_LIMIT_COLUMN, 1000},         {SQLITE_LIMIT_EXPR_DEPTH, 200},
-    {SQLITE_LIMIT_COMPOUND_SELECT, 100}, {SQLITE_LIMIT_FUNCTION_ARG, 100},
-    {SQLITE_LIMIT_ATTACHED, 10},         {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
-    {SQLITE_LIMIT_VARIABLE_NUMBER, 100}, {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
-    {SQLITE_LIMIT_WORKER_THREADS, 0},    {SQLITE_LIMIT_VDBE_OP, 1000000},
-};
-
-static void harden(sqlite3 *sqlite)
-{
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        sqlite3_limit(sqlite, limits[i].limit, limits[i].value);
-    /* "x" is a name, never a text: a mistyped column must not become a constant. */
-    sqlite3_db_config(sqlite, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
-    sqlite3_db_config(sqlite, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-    sqlite3_db_config(sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(sqlite, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-}
 
 /* ---- opening ---- */
 
@@ -103,7 +36,7 @@ struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_ta
         !prb_vtab_register(db, err))
         return NULL;
     declare_json_tables(db->sqlite);
-    harden(db->sqlite);
+    prb_db_harden(db->sqlite);
     prb_db_authorize(db);
     return PRB_STEAL(db);
 }
@@ -114,8 +47,9 @@ void prb_db_close(struct prb_db *db)
         return;
     if (db->sqlite)
         sqlite3_close_v2(db->sqlite);
-    if (db->source)
-        db->source->free(db->source);
+    for (size_t i = 0; i < db->source_count; i++)
+        db->sources[i]->free(db->sources[i]);
+    free(db->sources);
     free(db->tables);
     free(db);
 }
@@ -129,15 +63,6 @@ void prb_db_watch(struct prb_db *db, bool (*go_on)(void *context), void *context
 void prb_db_reveal(struct prb_db *db, bool reveal) { db->settings.reveal_secrets = reveal; }
 
 const char *prb_db_warning(const struct prb_db *db) { return db->warning[0] ? db->warning : NULL; }
-
-int prb_db_find_table(const struct prb_db *db, const char *schema, const char *name)
-{
-    for (size_t i = 0; i < db->table_count; i++)
-        if (strcasecmp(db->tables[i]->name, name) == 0 &&
-            (!schema || !*schema || strcasecmp(db->tables[i]->schema, schema) == 0))
-            return (int)i;
-    return -1;
-}
 
 /* ---- running ---- */
 

@@ -40,9 +40,10 @@ struct prb_db {
     sqlite3 *sqlite;
     struct prb_target *target;         /* borrowed, may be NULL */
     const struct prb_profile *profile; /* borrowed: a saved one, or NULL */
-    const struct prb_table **tables;   /* the constant ones, then those of source */
+    const struct prb_table **tables;   /* the constant ones, then those of sources */
     size_t table_count, constant_count;
-    struct prb_table_source *source; /* owned, or NULL */
+    struct prb_table_source **sources; /* owned */
+    size_t source_count;
     struct prb_settings settings;
     struct prb_statement_view view;
     const char *refused;          /* what the authorizer refused last, or NULL */
@@ -60,10 +61,18 @@ struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_ta
                                   size_t count, struct prb_error *err);
 PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
 
-/* Only reading is allowed from here on. */
+/* authorize.c: only reading is allowed from here on; SQLite's limits and defences. */
 void prb_db_authorize(struct prb_db *db);
+void prb_db_harden(sqlite3 *sqlite);
+
+/* ---- tables.c ---- */
 /* Index of a table, the schema may be NULL or "" (then the first of that name); -1. */
 int prb_db_find_table(const struct prb_db *db, const char *schema, const char *name);
+/* Tables that are found at run time, behind those of the sources before.  source is taken, also on
+ * failure; NULL fails, and err is left as it is. */
+bool prb_db_add_source(struct prb_db *db, struct prb_table_source *source, struct prb_error *err);
+/* Before a statement: make the tables of the sources those of now. */
+bool prb_db_refresh(struct prb_db *db, struct prb_error *err);
 
 /* view.c: the running statement's. */
 bool prb_view_begin(struct prb_db *db, struct prb_error *err);
@@ -87,8 +96,6 @@ bool prb_vtab_register(struct prb_db *db, struct prb_error *err);
 /* The tables from first on. */
 bool prb_vtab_add(struct prb_db *db, size_t first, struct prb_error *err);
 bool prb_vtab_drop(struct prb_db *db, size_t first, struct prb_error *err);
-/* found.c: make the tables of the source those of now. */
-bool prb_db_refresh(struct prb_db *db, struct prb_error *err);
 /* functions.c, aggregate.c */
 bool prb_functions_register(struct prb_db *db, struct prb_error *err);
 struct prb_function_doc {

@@ -23,25 +23,20 @@ struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
         return NULL;
     db->take_stacks = prb_stacks_take;
     if (target && prb_proc_exists(target->proc) &&
-        !(db->source = prb_recorded_tables_of(target->proc, err)))
+        !prb_db_add_source(db, prb_recorded_tables_of(target->proc, err), err))
         return NULL;
     if (target && !prb_proc_exists(target->proc) &&
-        !(db->source = prb_dumped_tables_of(target->proc, err)))
+        !prb_db_add_source(db, prb_dumped_tables_of(target->proc, err), err))
         return NULL;
     return PRB_STEAL(db);
 }
 
 struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err)
 {
-    int folder = prb_recorded_folder_ended(spec, err);
-    if (folder < 0)
+    PRB_AUTO_FD int folder = prb_recorded_folder_ended(spec, err);
+    PRB_AUTO(prb_db) struct prb_db *db = folder >= 0 ? prb_db_open(NULL, err) : NULL;
+    if (!db || !prb_db_add_source(db, prb_recorded_tables_in(PRB_STEAL_FD(folder), err), err))
         return NULL;
-    struct prb_table_source *source = prb_recorded_tables_in(folder, err);
-    PRB_AUTO(prb_db) struct prb_db *db = source ? prb_db_open(NULL, err) : NULL;
-    if (db)
-        db->source = source;
-    else if (source)
-        source->free(source);
     return PRB_STEAL(db);
 }
 

@@ -31,7 +31,7 @@ static void read_all(struct prb_proc *proc, const char *name, bool there)
     char sql[PRB_RING_NAME_MAX + 64];
     unsigned sum = 0;
     PRB_AUTO(prb_db) struct prb_db *db = prb_db_open_tables(NULL, none, 0, &err);
-    if (!db || !(db->source = prb_dumped_tables_of(proc, &err)))
+    if (!db || !prb_db_add_source(db, prb_dumped_tables_of(proc, &err), &err))
         return;
     snprintf(sql, sizeof sql, "SELECT * FROM python.\"%s\"", name);
     if (prb_db_query(db, sql, look, &sum, &err) != there)
