@@ -7,13 +7,12 @@
 #define PRB_CRASH_CRASH_H
 
 #include "crash/record.h"
+#include "inspect/crash.h"
 #include "inspect/target.h"
 #include "mem/hide.h"
 #include "ring/ring.h"
 
-/* ---- info.c: what happened, as a text of the snapshot ---- */
-
-#define PRB_TEXT_CRASH "probing/crash" /* lines "KEY VALUE" */
+/* ---- info.c: what happened, as the text PRB_TEXT_CRASH of the snapshot ---- */
 
 struct prb_crash_facts {
     const struct prb_crash_record *record;

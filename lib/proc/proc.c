@@ -154,6 +154,14 @@ static bool read_maps(struct prb_proc *proc, struct prb_maps *out, struct prb_er
     return false;
 }
 
+bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "maps", &text, err))
+        return false;
+    return prb_maps_parse(text.data ? text.data : "", text.len, out, err);
+}
+
 const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct prb_error *err)
 {
     if (proc->maps_read && !refresh)

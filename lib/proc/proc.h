@@ -99,6 +99,8 @@ bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
                    struct prb_error *err);
 /* Maps, read once and kept; refresh reads them anew.  Borrowed until the next refresh. */
 const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct prb_error *err);
+/* Maps of now for the caller, apart from those, which decoding holds on to. */
+bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err);
 /* Tasks now.  inner_tid is only looked up when the target lives in another pid namespace than
  * we. */
 bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);

@@ -1,4 +1,4 @@
-libprb_la_SOURCES += %D%/registry.c %D%/registry.h %D%/maps_now.c %D%/maps_now.h
+libprb_la_SOURCES += %D%/registry.c %D%/registry.h
 # Columns and rows that several tables have.
 libprb_la_SOURCES += %D%/shared/heap.c %D%/shared/heap.h \
 	%D%/shared/profile_rows.c %D%/shared/profile_rows.h \

@@ -4,7 +4,6 @@
 #include "inspect/target.h"
 #include "proc/elf.h"
 #include "sql/table.h"
-#include "table/maps_now.h"
 
 static const struct prb_column columns[] = {
     {"name", PRB_TEXT, "", "the file's name without its folder"},
@@ -87,7 +86,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_proc *proc = prb_rows_target(rows)->proc;
     PRB_AUTO(prb_maps) struct prb_maps maps = {0};
-    if (!prb_maps_now(proc, &maps, err))
+    if (!prb_proc_maps_now(proc, &maps, err))
         return false;
     for (size_t i = 0; i < maps.count;) {
         if (!maps.items[i].inode || maps.items[i].path[0] != '/') {

@@ -1,6 +1,5 @@
 /* system.maps: a row for each range of the address space. */
 #include "inspect/target.h"
-#include "table/maps_now.h"
 
 #include "sql/table.h"
 
@@ -42,7 +41,7 @@ static void add_map(struct prb_rows *rows, const struct prb_map *map)
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     PRB_AUTO(prb_maps) struct prb_maps maps = {0};
-    if (!prb_maps_now(prb_rows_target(rows)->proc, &maps, err))
+    if (!prb_proc_maps_now(prb_rows_target(rows)->proc, &maps, err))
         return false;
     for (size_t i = 0; i < maps.count; i++)
         add_map(rows, &maps.items[i]);
