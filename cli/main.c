@@ -71,22 +71,12 @@ const struct prb_command *prb_command_nearest(const char *word)
     return near ? prb_command_find(near) : NULL;
 }
 
-static void fail(struct prb_error *err, enum prb_code code, const char *remedy, const char *format,
-                 va_list arguments)
-{
-    if (!err)
-        return;
-    *err = (struct prb_error){.code = code};
-    vsnprintf(err->text, sizeof err->text, format, arguments);
-    snprintf(err->remedy, sizeof err->remedy, "%s", remedy);
-}
-
 bool prb_cli_fail(struct prb_error *err, enum prb_code code, const char *remedy, const char *format,
                   ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fail(err, code, remedy, format, arguments);
+    prb_fail_args(err, code, remedy, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -97,7 +87,7 @@ bool prb_usage(const struct prb_run *run, struct prb_error *err, const char *for
     va_list arguments;
     snprintf(remedy, sizeof remedy, "`probing help %s` tells more", run->command->name);
     va_start(arguments, format);
-    fail(err, PRB_USAGE, remedy, format, arguments);
+    prb_fail_args(err, PRB_USAGE, remedy, format, arguments);
     va_end(arguments);
     return false;
 }

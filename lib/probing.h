@@ -12,6 +12,7 @@
 #ifndef PROBING_H
 #define PROBING_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,6 +66,13 @@ struct prb_error {
 PRB_API const char *prb_code_name(enum prb_code code);
 /* The command line's exit status for a code. */
 PRB_API int prb_code_exit(enum prb_code code);
+/* Fill err, unless it is NULL, and return false, so that a failure is one line:
+ * return prb_fail(err, PRB_CORRUPT, "...", ...). */
+PRB_API bool prb_fail(struct prb_error *err, enum prb_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same with a remedy (NULL: none), and with the arguments of a function's own "...". */
+PRB_API bool prb_fail_args(struct prb_error *err, enum prb_code code, const char *remedy,
+                           const char *format, va_list args) __attribute__((format(printf, 4, 0)));
 /* "0.1.0".  Never freed. */
 PRB_API const char *prb_version(void);
 /* Of count names the one that a mistyped name was meant to be, or of which it is the beginning;

@@ -47,6 +47,13 @@ bool prb_fail(struct prb_error *err, enum prb_code code, const char *format, ...
     return false;
 }
 
+bool prb_fail_args(struct prb_error *err, enum prb_code code, const char *remedy,
+                   const char *format, va_list args)
+{
+    fill(err, code, 0, 0, format, args);
+    return remedy ? prb_error_remedy(err, "%s", remedy) : false;
+}
+
 static enum prb_code code_of_errno(int sys)
 {
     switch (sys) {

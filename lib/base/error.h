@@ -11,13 +11,8 @@
 
 #include "probing.h"
 
-/* Fill err and return false, so that a failure is one line: return prb_fail(err, PRB_CORRUPT,
- * "...", ...). */
-bool prb_fail(struct prb_error *err, enum prb_code code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* The same for a failed system call; sys is its errno, from which the code follows (EPERM,
- * EACCES: permission; ESRCH: gone; ENOENT: not found; EFAULT: fault; ENOMEM: nomem; else io),
+/* prb_fail (probing.h) for a failed system call; sys is its errno, from which the code follows
+ * (EPERM, EACCES: permission; ESRCH: gone; ENOENT: not found; EFAULT: fault; ENOMEM: nomem; else io),
  * and a remedy where it is our limit of open files. */
 bool prb_fail_sys(struct prb_error *err, int sys, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

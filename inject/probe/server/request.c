@@ -1,6 +1,5 @@
 /* Open requests: who holds them, and what is sent for them (request.h). */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "inject/probe/libc.h"
@@ -167,12 +166,11 @@ bool prb_request_fail(struct prb_request *request, const struct prb_error *err)
 bool prb_request_failf(struct prb_request *request, enum prb_code code, const char *remedy,
                        const char *format, ...)
 {
-    struct prb_error err = {.code = code};
+    struct prb_error err;
     va_list args;
     va_start(args, format);
-    vsnprintf(err.text, sizeof err.text, format, args);
+    prb_fail_args(&err, code, remedy, format, args);
     va_end(args);
-    snprintf(err.remedy, sizeof err.remedy, "%s", remedy ? remedy : "");
     return prb_request_fail(request, &err);
 }
 
