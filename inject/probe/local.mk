@@ -20,9 +20,10 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/part.h %D%/parts.c %D%/parts.def %D%/ow
 	lib/table/recorded/names.c
 include inject/probe/python/local.mk
 include inject/probe/debug/agent/local.mk
+probe_python_files += %D%/crash/crash.py
 include inject/probe/debug/local.mk
 libprb_la_SOURCES += %D%/python/sources.c %D%/python/sources.h %D%/bytecode_form.c %D%/bytecode_form.h
-nodist_libprb_la_SOURCES = $(probe_python_bytes) %D%/debug/agent/parts.inc
+nodist_libprb_la_SOURCES = $(probe_python_bytes)
 libprbprobe_la_SOURCES += $(probe_python_sources)
 nodist_libprbprobe_la_SOURCES = $(probe_python_bytes)
 libprbprobe_la_CPPFLAGS = $(AM_CPPFLAGS) -DPRB_IN_PROBE -include inject/probe/libc.h
@@ -34,4 +35,4 @@ libprobe_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined
 	-Wl,--version-script=$(srcdir)/%D%/probe.map -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,-Bsymbolic \
 	-Wl,-z,nodelete -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,-z,defs
 EXTRA_libprobe_la_DEPENDENCIES = $(srcdir)/%D%/probe.map
-EXTRA_DIST += %D%/probe.map
+EXTRA_DIST += %D%/probe.map %D%/ruff.toml

@@ -44,7 +44,7 @@ struct live {
 
 static const char *const methods[] = {
 #define ANY
-#define M(name, where) #name,
+#define M(name, where, part) #name,
 #include "inject/probe/debug/methods.def"
 #undef M
 #undef ANY

@@ -287,4 +287,5 @@ void prb_crash_forked(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     prb_crash_memory_forked();
+    prb_crash_python_forked();
 }

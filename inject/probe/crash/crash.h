@@ -36,6 +36,10 @@ bool prb_crash_is_on(void);
 void prb_crash_take_again(void);
 /* The Python side, in or out, by a job of its own; waits so long for it.  Without the GIL. */
 void prb_crash_python(bool on, uint32_t wait_ms);
+struct prb_py_api;
+/* Its hooks out, with the GIL. */
+void prb_crash_python_detach(const struct prb_py_api *py);
+void prb_crash_python_forked(void);
 /* memory.c: dump when the control group has nearly no memory left.  In a child after fork(2) nobody
  * watches. */
 void prb_crash_watch_memory(bool on);

@@ -15,6 +15,7 @@ const struct prb_probe_part prb_probe_part_crash = {
     .configure = prb_crash_configure,
     .is_on = prb_crash_is_on,
     .follow = follow,
+    .detach = prb_crash_python_detach,
     .end = prb_crash_end,
     .forked = prb_crash_forked,
 };

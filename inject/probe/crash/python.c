@@ -1,5 +1,5 @@
 /*
- * The part of the crash handler that is Python (python/crash.py): put in and taken out by jobs of
+ * The part of the crash handler that is Python (crash.py): put in and taken out by jobs of
  * their own, as anything that needs the GIL.
  */
 #include <string.h>
@@ -8,6 +8,8 @@
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/python/job.h"
+#include "inject/probe/python/sources.h"
+#include "inject/probe/python/space.h"
 #include "inject/probe/thread.h"
 
 #define GIL_MS 5000
@@ -110,7 +112,7 @@ static struct prb_py_method again_method = {"again", on_again, PRB_PY_VARARGS,
 
 static int threads_hooked; /* 0: not yet, 1: they are, -1: it failed */
 
-/* Between two instructions of the program; space: the agent's, a reference that is ours. */
+/* Between two instructions of the program; space: that of crash.py, a reference that is ours. */
 static int in_main_thread(void *space)
 {
     const struct prb_py_api *py = prb_py_api(NULL);
@@ -121,7 +123,7 @@ static int in_main_thread(void *space)
         return 0;
     prb_crash_stack();
     prb_py_inside(1);
-    struct prb_py *function = py->PyDict_GetItemString(mine, "crash_threads");
+    struct prb_py *function = py->PyDict_GetItemString(mine, "hook_threads");
     PRB_AUTO(prb_py)
     struct prb_py *done = function ? py->PyObject_CallObject(function, NULL) : NULL;
     if (!done)
@@ -131,50 +133,64 @@ static int in_main_thread(void *space)
     return 0;
 }
 
-static void add(const struct prb_py_api *py, struct prb_py *space, const char *name,
-                struct prb_py_method *method)
+/* The namespace of crash.py after it ran; with the GIL. */
+static struct prb_py *hooks;
+
+static bool load(const struct prb_py_api *py, struct prb_error *err)
 {
-    PRB_AUTO(prb_py) struct prb_py *function = py->PyCFunction_NewEx(method, NULL, NULL);
-    if (function)
-        py->PyDict_SetItemString(space, name, function);
+    PRB_AUTO(prb_py) struct prb_py *probe = NULL;
+    PRB_AUTO(prb_py) struct prb_py *space = prb_py_space(py, "crash", &probe, err);
+    const struct prb_py_source *source = prb_py_source("<probing crash>");
+    bool ok =
+        space &&
+        prb_py_give(py, probe, "crashed", py->PyCFunction_NewEx(&crashed_method, NULL, NULL)) &&
+        prb_py_give(py, probe, "stack", py->PyCFunction_NewEx(&stack_method, NULL, NULL)) &&
+        prb_py_give(py, probe, "again", py->PyCFunction_NewEx(&again_method, NULL, NULL)) &&
+        prb_py_run(py, source->text, source->file, space);
+    if (ok && !hooks) /* another thread may have loaded it meanwhile */
+        hooks = PRB_STEAL(space);
+    return hooks || prb_py_fail_raised(py, "loading the crash hooks", err);
 }
 
-static bool set_hooks(const struct prb_py_api *py, bool on, struct prb_error *err)
+static bool call(const struct prb_py_api *py, const char *name, struct prb_error *err)
 {
-    PRB_AUTO(prb_py) struct prb_py *space = prb_job_agent(py, err);
-    if (!space)
-        return false;
-    add(py, space, "CRASHED", &crashed_method);
-    add(py, space, "STACK", &stack_method);
-    add(py, space, "AGAIN", &again_method);
-    struct prb_py *function = py->PyDict_GetItemString(space, "crash_hooks");
-    PRB_AUTO(prb_py) struct prb_py *flag = py->PyLong_FromUnsignedLongLong(on);
-    PRB_AUTO(prb_py) struct prb_py *args = flag ? py->PyTuple_Pack(1, flag) : NULL;
-    PRB_AUTO(prb_py) struct prb_py *done = args ? py->PyObject_CallObject(function, args) : NULL;
-    if (!done) {
-        char text[200];
-        return prb_fail(err, PRB_INTERNAL, "%s", prb_py_raised(py, text, sizeof text));
-    }
-    if (on && py->Py_AddPendingCall) {
-        py->Py_IncRef(space);
-        __atomic_store_n(&threads_hooked, 0, __ATOMIC_RELEASE);
-        if (py->Py_AddPendingCall(in_main_thread, space) != 0)
-            prb_py_drop(space);
-    }
-    return true;
+    PRB_AUTO(prb_py) struct prb_py *space = hooks;
+    py->Py_IncRef(space);
+    struct prb_py *function = py->PyDict_GetItemString(space, name);
+    PRB_AUTO(prb_py)
+    struct prb_py *done = function ? py->PyObject_CallObject(function, NULL) : NULL;
+    return done || prb_py_fail_raised(py, name, err);
 }
 
 static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
     (void)job;
-    return set_hooks(py, true, err);
+    if ((!hooks && !load(py, err)) || !call(py, "begin", err))
+        return false;
+    if (hooks && py->Py_AddPendingCall) {
+        py->Py_IncRef(hooks);
+        __atomic_store_n(&threads_hooked, 0, __ATOMIC_RELEASE);
+        if (py->Py_AddPendingCall(in_main_thread, hooks) != 0)
+            prb_py_drop(hooks);
+    }
+    return true;
 }
 
 static bool take_out(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
     (void)job;
-    return set_hooks(py, false, err);
+    return !hooks || call(py, "end", err);
 }
+
+void prb_crash_python_detach(const struct prb_py_api *py)
+{
+    if (hooks && !call(py, "end", NULL))
+        py->PyErr_Clear();
+    PRB_AUTO(prb_py) struct prb_py *last = PRB_STEAL(hooks);
+}
+
+/* They are the parent's. */
+void prb_crash_python_forked(void) { hooks = NULL; }
 
 /* ---- the job ---- */
 

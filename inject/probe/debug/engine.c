@@ -1,8 +1,9 @@
-/* What the debugger's Python can ask of C: the functions of ENGINE (debug.h). */
+/* What the debugger's Python can ask of C: probe.functions (debug.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "inject/probe/debug/session.h"
+#include "inject/probe/python/space.h"
 #include "inject/probe/server/request.h"
 
 #define session prb_debug_session
@@ -311,27 +312,31 @@ static struct prb_py_method methods[] = {
     {"save_locals", save_locals, PRB_PY_VARARGS, "save_locals(frame)"},
 };
 
-static bool add(const struct prb_py_api *py, struct prb_py *dict, const char *name,
-                struct prb_py *value)
+struct prb_py *prb_debug_functions(const struct prb_py_api *py)
 {
-    PRB_AUTO(prb_py) struct prb_py *kept = value;
-    return kept && py->PyDict_SetItemString(dict, name, kept) == 0;
-}
-
-static struct prb_py *text(const struct prb_py_api *py, const char *value)
-{
-    return py->PyUnicode_DecodeUTF8(value, (ptrdiff_t)strlen(value), "replace");
-}
-
-struct prb_py *prb_debug_engine(const struct prb_py_api *py)
-{
-    PRB_AUTO(prb_py) struct prb_py *engine = py->PyDict_New();
-    bool ok = engine;
+    PRB_AUTO(prb_py) struct prb_py *dict = py->PyDict_New();
+    bool ok = dict;
     for (size_t i = 0; ok && i < sizeof methods / sizeof *methods; i++)
-        ok = add(py, engine, methods[i].name, py->PyCFunction_NewEx(&methods[i], NULL, NULL));
-    ok = ok &&
-         add(py, engine, "mechanism", text(py, session.mechanism ? session.mechanism->name : "")) &&
-         add(py, engine, "without", text(py, session.without)) &&
-         py->PyDict_SetItemString(engine, "Interrupted", prb_py_interruption(py)) == 0;
-    return ok ? PRB_STEAL(engine) : NULL;
+        ok = prb_py_give(py, dict, methods[i].name, py->PyCFunction_NewEx(&methods[i], NULL, NULL));
+    const char *name = session.mechanism ? session.mechanism->name : "";
+    ok = ok && prb_py_give(py, dict, "mechanism", prb_py_text(py, name)) &&
+         prb_py_give(py, dict, "without", prb_py_text(py, session.without)) &&
+         py->PyDict_SetItemString(dict, "Interrupted", prb_py_interruption(py)) == 0;
+    return ok ? PRB_STEAL(dict) : NULL;
+}
+
+struct prb_py *prb_debug_methods(const struct prb_py_api *py)
+{
+    static const struct {
+        const char *name, *part;
+    } table[] = {
+#define M(name, where, part) {#name, #part},
+#include "inject/probe/debug/methods.def"
+#undef M
+    };
+    PRB_AUTO(prb_py) struct prb_py *dict = py->PyDict_New();
+    bool ok = dict;
+    for (size_t i = 0; ok && i < sizeof table / sizeof *table; i++)
+        ok = prb_py_give(py, dict, table[i].name, prb_py_text(py, table[i].part));
+    return ok ? PRB_STEAL(dict) : NULL;
 }

@@ -11,6 +11,7 @@
 #include "inject/probe/libc.h"
 #include "inject/probe/python/bytecode.h"
 #include "inject/probe/python/sources.h"
+#include "inject/probe/python/space.h"
 #include "inject/probe/python/switch_interval.h"
 #include "inject/probe/server/request.h"
 
@@ -85,25 +86,6 @@ static void drop_stale(const struct prb_py_api *py)
 
 /* ---- loading ---- */
 
-static bool add(const struct prb_py_api *py, struct prb_py *dict, const char *name,
-                struct prb_py *value)
-{
-    PRB_AUTO(prb_py) struct prb_py *kept = value;
-    return kept && py->PyDict_SetItemString(dict, name, kept) == 0;
-}
-
-static struct prb_py *parts(const struct prb_py_api *py)
-{
-    PRB_AUTO(prb_py) struct prb_py *dict = py->PyDict_New();
-    if (!dict)
-        return NULL;
-    for (const struct prb_py_source *one = prb_py_sources; one->name; one++)
-        if (one->debug && !add(py, dict, one->name,
-                               py->PyBytes_FromStringAndSize(one->text, (ptrdiff_t)one->len)))
-            return NULL;
-    return PRB_STEAL(dict);
-}
-
 static void choose_mechanism(const struct prb_py_api *py)
 {
     bool told = false;
@@ -124,16 +106,12 @@ static void choose_mechanism(const struct prb_py_api *py)
  */
 static struct prb_py *execute(const struct prb_py_api *py, struct prb_error *err)
 {
-    PRB_AUTO(prb_py) struct prb_py *space = py->PyDict_New();
-    struct prb_py *agent = prb_job_agent(py, err);
-    if (!space || !agent)
-        return NULL;
-    prb_job_add_tables(py, space);
-    bool made = add(py, space, "AGENT", agent) && add(py, space, "PARTS", parts(py)) &&
-                add(py, space, "ENGINE", prb_debug_engine(py)) &&
-                add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_debug", 13, NULL));
+    PRB_AUTO(prb_py) struct prb_py *probe = NULL;
+    PRB_AUTO(prb_py) struct prb_py *space = prb_py_space(py, "debug", &probe, err);
     const struct prb_py_source *source = prb_py_source("<probing debug agent>");
-    bool ran = made && prb_py_run(py, source->text, source->file, space);
+    bool ran = space && prb_py_give(py, probe, "functions", prb_debug_functions(py)) &&
+               prb_py_give(py, probe, "methods", prb_debug_methods(py)) &&
+               prb_py_run(py, source->text, source->file, space);
     return ran ? PRB_STEAL(space) : NULL;
 }
 

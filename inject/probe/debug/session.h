@@ -1,6 +1,6 @@
 /*
  * The session's inside (debug.h), between its life (session.c), parked threads (gate.c), the
- * functions of ENGINE (engine.c) and the requests (request.c).
+ * functions for its Python (engine.c) and the requests (request.c).
  *
  * What is marked GIL is read and written with the GIL only; the rest with the lock.
  */
@@ -84,8 +84,10 @@ bool prb_debug_found(const struct prb_py_api *py, const struct prb_debug_place *
 
 /* ---- engine.c ---- */
 
-/* The dict ENGINE, a new reference. */
-struct prb_py *prb_debug_engine(const struct prb_py_api *py);
+/* The dict probe.functions, a new reference. */
+struct prb_py *prb_debug_functions(const struct prb_py_api *py);
+/* The dict probe.methods: name of a method -> the file of agent/ that has it; a new reference. */
+struct prb_py *prb_debug_methods(const struct prb_py_api *py);
 /* The gate, closed when it is not; for a thread that parks for a reason. */
 void prb_debug_close_gate(const struct prb_py_api *py);
 /* An event for the client; important ones are not left out when it is slow. */

@@ -7,16 +7,14 @@
 #include "inject/probe/part.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/python/sources.h"
+#include "inject/probe/python/space.h"
 
 #define CLOSE_WAIT_NOTE "waits for running evaluations, bounded"
 
-/*
- * What is loaded, while it is; changed with the GIL and the lock. stay is a dict that is never
- * freed: objects that CPython may use without a reference, long after they were taken out.
- */
+/* What is loaded, while it is; changed with the GIL and the lock. */
 static struct {
     pthread_mutex_t lock;
-    struct prb_py *space, *closing, *stay;
+    struct prb_py *space, *closing;
 } agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size)
@@ -58,54 +56,13 @@ static struct prb_py *on_closing(struct prb_py *self, struct prb_py *args)
 static struct prb_py_method closing_method = {"closing", on_closing, PRB_PY_VARARGS,
                                               CLOSE_WAIT_NOTE};
 
-static void add(const struct prb_py_api *py, struct prb_py *dict, const char *name,
-                struct prb_py *value)
-{
-    PRB_AUTO(prb_py) struct prb_py *kept = value;
-    if (kept)
-        py->PyDict_SetItemString(dict, name, kept);
-}
-
-void prb_job_add_tables(const struct prb_py_api *py, struct prb_py *space)
-{
-    struct prb_py *codes = py->PyDict_New();
-#define CODE(name, text, exit_code)                                                                \
-    if (codes)                                                                                     \
-        add(py, codes, #name, py->PyLong_FromUnsignedLongLong(PRB_##name));
-    PRB_CODES(CODE)
-#undef CODE
-    add(py, space, "CODES", codes);
-    if (!agent.stay)
-        agent.stay = py->PyDict_New();
-    if (agent.stay)
-        py->PyDict_SetItemString(space, "STAY", agent.stay);
-    add(py, space, "RUN", py->PyCFunction_NewEx(&prb_py_run_method, NULL, NULL));
-    add(py, space, "TEXT_MAX", py->PyLong_FromUnsignedLongLong(PRB_PYTHON_TEXT_MAX));
-    py->PyDict_SetItemString(space, "__builtins__", py->PyEval_GetBuiltins());
-}
-
-/* PARTS: sources by name. */
-static void add_parts(const struct prb_py_api *py, struct prb_py *space)
-{
-    struct prb_py *parts = py->PyDict_New();
-    for (const struct prb_py_source *one = prb_py_sources; parts && one->name; one++)
-        if (!one->debug)
-            add(py, parts, one->name,
-                py->PyBytes_FromStringAndSize(one->text, (ptrdiff_t)one->len));
-    add(py, space, "PARTS", parts);
-}
-
 /* A namespace with the agent in it, a new reference. */
 static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
 {
-    PRB_AUTO(prb_py) struct prb_py *space = py->PyDict_New();
-    if (!space)
-        return PRB_NULL(prb_py_fail_raised(py, "making a namespace", err));
-    prb_job_add_tables(py, space);
-    add_parts(py, space);
-    add(py, space, "__name__", py->PyUnicode_DecodeUTF8("probing_agent", 13, NULL));
+    PRB_AUTO(prb_py) struct prb_py *probe = NULL;
+    PRB_AUTO(prb_py) struct prb_py *space = prb_py_space(py, "", &probe, err);
     const struct prb_py_source *source = prb_py_source("<probing agent>");
-    if (!prb_py_run(py, source->text, source->file, space))
+    if (!space || !prb_py_run(py, source->text, source->file, space))
         return PRB_NULL(prb_py_fail_raised(py, "loading the agent", err));
     return PRB_STEAL(space);
 }

@@ -1,7 +1,9 @@
 # What the probe runs inside: one Job for each request, made, run and finished by the helper thread that has the GIL.
-# Only Job.run can be interrupted.  C puts CODES (of errors), TEXT_MAX, STAY (what outlives a detach) and PARTS here,
-# the sources of the other files, which are executed in this namespace when first needed: no evaluation keeps the GIL
-# longer than it has to.  RUN executes a source statement by statement, and lets others have the GIL between.
+# Only Job.run can be interrupted.
+#
+# C gives every file of ours one name, `probe` (space.c): run(source, file, namespace) executes a source statement by
+# statement and lets others have the GIL between; sources has the files of the same folder; kept is a dict that outlives
+# a detach; codes are those of errors; text_max is the room for a result; agent is this module.
 import _thread
 import builtins
 import os
@@ -19,23 +21,30 @@ sources = {}  # of the last evaluations, for tracebacks
 counter = iter(range(1, 1 << 62)).__next__
 
 
-def part(name, loaded=set()):
-    """Have one of PARTS in this namespace."""
-    if name not in loaded:
-        RUN(PARTS[name], OWN + name + ">", globals())  # noqa: F821
-        loaded.add(name)
+parts = {}
+probe.OWN = OWN
 
 
-def streams_of_process():
-    """The namespace of streams.py, made once for all agents: STAY has what outlives them."""
-    made = STAY.get("streams")  # noqa: F821
-    if made is None:
-        made = {"__name__": __name__, "__builtins__": builtins}
-        RUN(PARTS["streams"], OWN + "streams>", made)  # noqa: F821
-    return STAY.setdefault("streams", made)  # noqa: F821
+def part(name):
+    """The module of another file of this folder.  It is loaded when first needed, so that no evaluation keeps the GIL
+    longer than it has to."""
+    found = parts.get(name)
+    if found is None:
+        found = parts.setdefault(name, load(name))
+    return found
 
 
-streams = streams_of_process()
+def load(name):
+    made = type(sys)("probing_agent_" + name)
+    made.__dict__.update(__builtins__=builtins, probe=probe)
+    probe.run(probe.sources[name], OWN + name + ">", made.__dict__)
+    return made
+
+
+# Made once for all agents of this process: CPython may use what stands in for a stream without a reference.
+if "streams" not in probe.kept:
+    probe.kept.setdefault("streams", load("streams"))
+streams = probe.kept["streams"]
 
 
 def name_of(value):
@@ -62,7 +71,7 @@ def plain(error):
 class Refused(Exception):
     def __init__(self, code, text):
         Exception.__init__(self, text)
-        self.code = CODES[code]  # noqa: F821
+        self.code = probe.codes[code]
 
 
 def forbidden():
@@ -100,21 +109,19 @@ class Prepared(object):
         text = self.source.decode("utf-8")
         lines = text.lstrip("\r\n").splitlines(True)
         if lines and lines[0][:1] in " \t":
-            part("statements")
-            text = dedent(text)  # noqa: F821
+            text = part("statements").dedent(text)
         if len(sources) >= SOURCES_MAX:
             sources.pop(next(iter(sources)))
         sources[self.file] = text[:SOURCE_KEPT_MAX]
         if self.kind == SINGLE:
-            part("statements")
-            codes = compile_single(text, self.file)  # noqa: F821
+            codes = part("statements").compile_single(text, self.file)
             self.flags |= 0 if codes else INCOMPLETE | NONE
             return codes or (None, None)
         try:
             return None, compile(text.strip(), self.file, "eval", 0, True)
         except SyntaxError:
-            part("statements")
-        return compile_statements(text, self.file)  # noqa: F821
+            pass
+        return part("statements").compile_statements(text, self.file)
 
     def result(self, value):
         if value is None:
@@ -127,8 +134,7 @@ class Prepared(object):
     def shown(self, value):
         if type(value) in (bool, float) or type(value) is int and value.bit_length() < 64:
             return repr(value)
-        part("show")
-        return show(value, TEXT_MAX // 4)  # noqa: F821
+        return part("show").show(value, probe.text_max // 4)
 
     def display(self, value):
         """sys.displayhook of the interactive mode, for all values but the last."""
@@ -136,7 +142,7 @@ class Prepared(object):
             self.send(1, self.shown(value).encode("utf-8", "backslashreplace") + b"\n")
 
     def store(self):
-        names = declared_global(sources[self.file]) if b"global" in self.source else []  # noqa: F821
+        names = part("frames").declared_global(sources[self.file]) if b"global" in self.source else []
         left = self.context.store(names)
         if left:
             note = "note: assigned in a copy, the thread's own {} {} as before: {}\n".format(
@@ -152,16 +158,14 @@ class Running(Prepared):
             return
         try:
             if self.kind == COMPLETE:
-                part("complete")
                 text = self.source.decode("utf-8", "replace")
-                self.text = "\n".join(complete(text, [self.names]))  # noqa: F821
+                self.text = "\n".join(part("complete").complete(text, [self.names]))
             else:
                 self.evaluate()
         except BaseException as error:
             self.flags = RAISED | (INTERRUPTED if isinstance(error, KeyboardInterrupt) else 0)
-            self.text = plain(error)  # noqa: F821
-            part("statements")
-            self.text = write_traceback(error, sources)  # noqa: F821
+            self.text = plain(error)
+            self.text = part("statements").write_traceback(error, sources)
 
     def evaluate(self):
         if self.wrong is not None:
@@ -197,8 +201,8 @@ class Job(Running):
                 raise Refused("PERMISSION", "remote debugging is switched off in this process "
                                             "(PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug)")
             if thread:
-                part("frames")
-                self.context = FrameNames(thread_frame(thread, depth))  # noqa: F821
+                frames = part("frames")
+                self.context = frames.FrameNames(frames.thread_frame(thread, depth))
                 self.names = self.context.names
             else:
                 self.names = space_of(name_space)
@@ -207,7 +211,7 @@ class Job(Running):
                 self.source = source[:cursor]
             else:
                 self.file = "<eval {}>".format(counter())
-                streams["enter"](streams["Output"](send, self.display))
+                streams.enter(streams.Output(send, self.display))
                 self.entered = True
                 self.prepare()
         except Refused as refusal:
@@ -219,7 +223,7 @@ class Job(Running):
             self.flags = RAISED | INTERRUPTED
             self.text = self.text or "KeyboardInterrupt\n"
         if self.entered:
-            streams["leave"]()
+            streams.leave()
         threading = sys.modules.get("threading")
         if threading is not None:
             ident = _thread.get_ident()
@@ -229,16 +233,14 @@ class Job(Running):
                 threading._active.pop(ident, None)
         self.context = self.names = self.send = self.codes = self.wrong = None
         text = self.text
-        if len(text) > TEXT_MAX // 4:  # noqa: F821
-            part("statements")
-            text = cut(text, TEXT_MAX // 4)  # noqa: F821
+        if len(text) > probe.text_max // 4:
+            text = part("statements").cut(text, probe.text_max // 4)
         return self.code, self.flags, text.encode("utf-8", "backslashreplace")
 
 
 def place(ident):
     """Where a helper thread stands, for the message that it does not end."""
-    part("frames")
-    return where(ident)  # noqa: F821
+    return part("frames").where(ident)
 
 
 def begin(closing):
@@ -247,20 +249,10 @@ def begin(closing):
     atexit.register(closing)
 
 
-def crash_hooks(on):
-    part("crash")
-    if on:
-        crash_begin()  # noqa: F821
-    else:
-        crash_end()  # noqa: F821
-
-
 def detach(closing):
     import atexit
 
-    if "crash_end" in globals():
-        crash_end()  # noqa: F821
     atexit.unregister(closing)
-    streams["detach"]()
+    streams.detach()
     name_spaces.clear()
     sources.clear()

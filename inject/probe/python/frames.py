@@ -14,7 +14,7 @@ def thread_ident(thread):
             return ident
     if threading and thread == os.getpid():
         return threading.main_thread().ident
-    raise Refused("NOT_FOUND", "no thread {} runs Python code".format(thread))
+    raise probe.agent.Refused("NOT_FOUND", "no thread {} runs Python code".format(thread))
 
 
 def thread_frame(thread, depth):
@@ -22,7 +22,7 @@ def thread_frame(thread, depth):
     for _ in range(depth):
         frame = frame and frame.f_back
     if frame is None:
-        raise Refused("NOT_FOUND", "thread {} has no frame {}".format(thread, depth))
+        raise probe.agent.Refused("NOT_FOUND", "thread {} has no frame {}".format(thread, depth))
     return frame
 
 

@@ -107,10 +107,8 @@ extern struct prb_py_method prb_py_run_method;
 const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size);
 /* Fail with that text: "DOING failed in the target: …". */
 bool prb_py_fail_raised(const struct prb_py_api *py, const char *doing, struct prb_error *err);
-/* The namespace of agent.py, a new reference; and the dict that outlives a detach. */
+/* The namespace of agent.py, loaded when it is not; a new reference. */
 struct prb_py *prb_job_agent(const struct prb_py_api *py, struct prb_error *err);
-/* CODES, STAY and the like into a namespace. */
-void prb_job_add_tables(const struct prb_py_api *py, struct prb_py *space);
 /* The job of a detach: all out of the interpreter. */
 extern const struct prb_python_work prb_python_detach_work;
 /* With the GIL: where its code stands, into job->where. */

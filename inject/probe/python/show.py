@@ -46,7 +46,7 @@ class Shower(object):
         base = next((one for one in self.BRACKETS if issubclass(kind, one)), None)
         if base is None or base.__len__(value) * 2 < self.room:
             return None
-        self.put(name_of(value) + " ")  # noqa: F821
+        self.put(probe.agent.name_of(value) + " ")
         return base
 
     def own(self, value):
@@ -54,11 +54,11 @@ class Shower(object):
             text = repr(value)
         except Exception as error:
             reason = self.reason(error)
-            return "<{} object at {:#x}; its repr raised {}>".format(name_of(value), id(value), reason)  # noqa: F821
+            return "<{} object at {:#x}; its repr raised {}>".format(probe.agent.name_of(value), id(value), reason)
         return str.__str__(text)
 
     def reason(self, error):
-        return plain(error)  # noqa: F821
+        return probe.agent.plain(error)
 
     def container(self, value, kind, depth):
         count = kind.__len__(value)

@@ -1,8 +1,8 @@
 /*
- * Our Python, kept as bytes: NAME.py of this folder and ../debug/debug_NAME.py.  The probe
- * executes them in the target; the side outside has them compiled (inject/bytecode/bytecode.h).
- * Both agents are executed by C, the others by them when they are first needed. To add one: its
- * NAME in sources.c or in ../debug/agent/local.mk.
+ * Our Python, saved as bytes.  The probe executes it in the target; the side outside has it compiled
+ * (inject/bytecode/bytecode.h).  C executes a group's first file, the others are modules that are
+ * loaded when they are first needed (space.h).  To add one: to probe_python_files, in the local.mk
+ * of its folder.
  */
 #ifndef PRB_PROBE_PYTHON_SOURCES_H
 #define PRB_PROBE_PYTHON_SOURCES_H
@@ -11,11 +11,11 @@
 #include <stddef.h>
 
 struct prb_py_source {
-    const char *name; /* in PARTS of its agent */
-    const char *file; /* co_filename */
-    bool debug;       /* of the debugger's agent */
-    const char *text; /* UTF-8, ends with 0 */
-    size_t len;       /* bytes, without the 0 */
+    const char *name;
+    const char *file;  /* co_filename: "<probing GROUP NAME>" */
+    const char *group; /* the part whose it is, "debug"; "": the ground's */
+    const char *text;  /* UTF-8, ends with 0 */
+    size_t len;        /* bytes, without the 0 */
 };
 /* The last one has no name. */
 extern const struct prb_py_source prb_py_sources[];

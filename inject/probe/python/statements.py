@@ -38,14 +38,14 @@ def write_traceback(error, sources):
     import traceback
 
     trace = sys.exc_info()[2]
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OWN):  # noqa: F821
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(probe.OWN):
         trace = trace.tb_next
     try:
         for name, text in list(sources.items()):
             linecache.cache[name] = (len(text), None, text.splitlines(True), name)
         return "".join(traceback.format_exception(type(error), error, trace))
     except Exception as other:
-        reasons = plain(error), plain(other)  # noqa: F821
+        reasons = probe.agent.plain(error), probe.agent.plain(other)
         return "{}\n(its traceback cannot be written: {})\n".format(*reasons)
     finally:
         for name in list(sources):

@@ -441,7 +441,7 @@ b = torch.zeros(3, dtype=torch.bfloat16)
 def case_hostile():
     engine = fake.Engine()
     for data in (b"", b"{}", b"[]", b"{", b"nul", b'{"a":' * 1000, b'"\\ud800', b"\xff", b'{"x":1}}', b"1e999"):
-        for method in sorted(engine.agent["METHODS"]) + ["nothing"]:
+        for method in sorted(engine.agent["probe"].methods) + ["nothing"]:
             try:
                 engine.agent["call"](method, data)
             except Exception as error:
@@ -450,7 +450,7 @@ def case_hostile():
             engine.resume(0)
             engine.agent["session"].stopped = False
     for value in (None, -1, 1 << 70, "x", [], {}):
-        for method in sorted(engine.agent["METHODS"]):
+        for method in sorted(engine.agent["probe"].methods):
             given = {name: value for name in ("threadId", "frameId", "variablesReference", "line", "path", "breakpoints", "filters",
                                               "start", "count", "expression", "value", "name", "targetId", "memoryReference")}
             refused_or_not(engine, method, given)

@@ -1,4 +1,4 @@
-"""The debugger's in-target Python without a probe: an ENGINE of sys.settrace, for any CPython from 3.6 on.
+"""The debugger's in-target Python without a probe: an engine of sys.settrace, for any CPython from 3.6 on.
 
 Only threads that Engine.thread() starts are traced.  A parked thread runs the calls that are sent to it, as the probe does.
 """
@@ -6,9 +6,11 @@ Only threads that Engine.thread() starts are traced.  A parked thread runs the c
 import json
 import opcode
 import os
+import re
 import sys
 import threading
 import time
+import types
 
 ROOT = os.environ.get("SRCDIR") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 PROBE = os.path.join(ROOT, "inject", "probe")
@@ -30,12 +32,31 @@ def run_part(source, name, space):
     exec(compile(source, name, "exec", 0, True), space)
 
 
-def agent_space():
-    folder = os.path.join(PROBE, "python")
-    parts = {name[:-3]: read(os.path.join(folder, name)) for name in os.listdir(folder) if name.endswith(".py")}
-    space = {"__name__": "probing_agent", "__builtins__": __builtins__, "PARTS": parts, "CODES": CODES, "STAY": {},
-             "TEXT_MAX": 1 << 18, "RUN": run_part}
-    return run(os.path.join(folder, "agent.py"), "<probing agent>", space)
+def module(name, folder, probe):
+    """agent.py of a folder of the probe, run as C does it."""
+    folder = os.path.join(PROBE, *folder)
+    probe.run = run_part
+    probe.codes = CODES
+    probe.sources = {one[:-3]: read(os.path.join(folder, one)) for one in os.listdir(folder) if one.endswith(".py")}
+    made = types.ModuleType("probing_" + name)
+    made.probe = probe
+    if not hasattr(probe, "agent"):
+        probe.agent = made
+    run(os.path.join(folder, "agent.py"), "<probing {}>".format("agent" if name == "agent" else name + " agent"), made.__dict__)
+    return made
+
+
+def agent_module():
+    probe = types.ModuleType("probe")
+    probe.kept = {}
+    probe.text_max = 1 << 18
+    return module("agent", ["python"], probe)
+
+
+def methods():
+    """Of methods.def: name -> the file that has it."""
+    text = read(os.path.join(PROBE, "debug", "methods.def")).decode("utf-8")
+    return {name: part for name, part in re.findall(r"^M\((\w+), \w+, (\w+)\)", text, re.M)}
 
 
 class Parked(object):
@@ -59,17 +80,19 @@ class Engine(object):
         self.raised = {}
         self.mine = threading.local()
         self.idents = {}
-        folder = os.path.join(PROBE, "debug", "agent")
-        parts = {name[:-3]: read(os.path.join(folder, name)) for name in os.listdir(folder) if name.endswith(".py")}
         functions = {"emit": self.emit, "plant": self.plant, "watch_new_code": self.watch_new_code,
                      "watch_exceptions": self.watch_exceptions, "step": self.step, "gate": self.gate, "parked": self.parked,
                      "resume": self.resume, "breathe": self.breathe, "native_id": self.native_id, "save_locals": self.save_locals, "mechanism": "fake",
                      "owed": lambda error: False, "Interrupted": type("Interrupted", (KeyboardInterrupt,), {})}
-        self.agent = {"__name__": "probing_debug", "__builtins__": __builtins__, "ENGINE": functions, "PARTS": parts,
-                      "AGENT": agent_space(), "STAY": {}, "CODES": CODES, "RUN": run_part}
-        run(os.path.join(folder, "agent.py"), "<probing debug agent>", self.agent)
+        probe = types.ModuleType("probe")
+        probe.agent = agent_module()
+        probe.kept = {}
+        probe.functions = functions
+        probe.methods = methods()
+        self.module = module("debug", ["debug", "agent"], probe)
+        self.agent = self.module.__dict__
 
-    # ---- ENGINE ----
+    # ---- probe.functions ----
 
     def emit(self, data, important=True):
         with self.changed:

@@ -1,29 +1,12 @@
-# The debugger inside the target: what C calls (debug.h), and where each method of methods.def is.  C puts ENGINE, PARTS, AGENT,
-# STAY and CODES here.  Every other part is a module of its own that nobody else sees, executed when it is first needed.
+# The debugger inside the target: what C calls, and what it gives (debug.h).  Every other file is a module of its own that
+# nobody else sees, loaded when it is first needed.
 import _thread
 import sys
 
-OWN = AGENT["OWN"]  # noqa: F821
+OWN = probe.OWN = probe.agent.OWN
 Function = type(lambda: None)
 Code = type((lambda: None).__code__)
 LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
-
-METHODS = {
-    "attach": "session", "continue": "session", "pause": "session",
-    "threads": "stack", "stack": "stack", "scopes": "scopes",
-    "variables": "variables", "set_variable": "variables",
-    "set_expression": "evaluate", "evaluate": "evaluate", "completions": "evaluate",
-    "set_breakpoints": "breakpoints", "set_function_breakpoints": "breakpoints", "breakpoint_locations": "breakpoints",
-    "set_exception_breakpoints": "exceptions", "exception_info": "exceptions",
-    "next": "stepping", "step_in": "stepping", "step_out": "stepping", "step_in_targets": "targets",
-    "goto_targets": "goto", "goto": "goto",
-    "source": "sources", "modules": "sources", "loaded_sources": "sources", "disassemble": "bytecode",
-    "read_memory": "memory", "write_memory": "memory",
-    "data_breakpoint_info": "data", "set_data_breakpoints": "data",
-    "output": "output", "snapshot": "snapshot", "time_outs": "timeouts",
-}
-# The functions that are no valid names, or builtins', have an underscore more.
-RENAMED = {"continue": "continue_", "next": "next_"}
 
 
 class Failed(Exception):
@@ -31,7 +14,7 @@ class Failed(Exception):
 
     def __init__(self, text, code="USAGE"):
         Exception.__init__(self, text)
-        self.code = CODES.get(code, 1)  # noqa: F821
+        self.code = probe.codes.get(code, 1)
 
 
 class Engine(object):
@@ -47,13 +30,13 @@ class Engine(object):
         self.event("output", {"category": category, "output": text + "\n"})
 
 
-engine = Engine(ENGINE)  # noqa: F821
+engine = Engine(probe.functions)
 
 
 def caught(error):
     """The text of an exception that code of ours took.  The program still gets it when a signal handler of its own raised it."""
     engine.owed(error)
-    return AGENT["plain"](error)  # noqa: F821
+    return probe.agent.plain(error)
 
 
 
@@ -105,20 +88,19 @@ def part(name):
     with loading:
         if name not in parts:
             found = type(sys)("probing_debug_" + name)
-            space = {"__builtins__": __builtins__, "part": part, "engine": engine, "Failed": Failed, "caught": caught,
-                     "AGENT": AGENT, "STAY": STAY, "OWN": OWN}  # noqa: F821
-            found.__dict__.update(space)
-            RUN(PARTS[name], "{}debug {}>".format(OWN, name), found.__dict__)  # noqa: F821
+            found.__dict__.update(__builtins__=__builtins__, probe=probe)
+            probe.run(probe.sources[name], "{}debug {}>".format(OWN, name), found.__dict__)
             uncompiled.of([found.__dict__])
             parts[name] = found
         return parts[name]
 
 
+probe.part, probe.engine, probe.Failed, probe.caught = part, engine, Failed, caught
 session = part("session").Session()
 
 
 def call(method, arguments):
-    where = METHODS.get(method)
+    where = probe.methods.get(method)
     if where is None:
         raise Failed("there is no method {}".format(method), "UNSUPPORTED")
     json = part("json")
@@ -131,16 +113,19 @@ def call(method, arguments):
     if session.exceptions is not None:
         session.exceptions.again()
     try:
-        result = getattr(part(where), RENAMED.get(method, method))(session, given)
+        module = part(where)
+        function = getattr(module, method, None) or getattr(module, method + "_")
+        result = function(session, given)
     except Failed:
         raise
     except Exception as error:
-        raise Failed("{}: {}".format(method, caught(error)), "INTERNAL")  # noqa: F821
+        raise Failed("{}: {}".format(method, caught(error)), "INTERNAL")
     finally:
         part("threads").forget_dummy()
         if not uncompiled.seen and uncompiled.skip() is not None:
             uncompiled.seen = True
-            uncompiled.of([globals(), AGENT, AGENT["streams"]] + [one.__dict__ for one in list(parts.values())])  # noqa: F821
+            of_agent = [probe.agent, probe.agent.streams] + list(probe.agent.parts.values())
+            uncompiled.of([globals()] + [one.__dict__ for one in of_agent + list(parts.values())])
     return json.dumps(result or {})
 
 

@@ -2,7 +2,7 @@
 # Nothing here waits for a device unless it must: the text of a tensor on a GPU has no values.
 import sys
 
-values = part("values")  # noqa: F821
+values = probe.part("values")
 Child = values.Child
 DIMENSIONS_MAX = 64
 SCALAR_ROOM = 200
@@ -107,7 +107,7 @@ class Torch(Array):
         try:
             return " = {}".format(value.detach().item())
         except Exception as error:
-            engine.owed(error)  # noqa: F821
+            probe.engine.owed(error)
             return ""
 
     def facts(self, value, expression):
@@ -131,7 +131,7 @@ class Torch(Array):
             return {"bytes": whole.nbytes(), "offset": value.storage_offset(), "address": hex(value.data_ptr()),
                     "views": value._is_view() if hasattr(value, "_is_view") else None}
         except Exception as error:
-            return caught(error)  # noqa: F821
+            return probe.caught(error)
 
     def statistic(self, value, name):
         torch = self.torch
@@ -173,7 +173,7 @@ def provider(value):
 def known(made={}):  # noqa: B006
     """Providers of the libraries that are loaded: as they are loaded, complete, and never imported by us."""
     for name, attribute, make in (("numpy", "ndarray", lambda library: [Numpy(library)]),
-                                  ("torch", "no_grad", lambda library: [Torch(library)] + part("modules").of(library))):  # noqa: F821
+                                  ("torch", "no_grad", lambda library: [Torch(library)] + probe.part("modules").of(library))):
         library = sys.modules.get(name)
         if name not in made and library is not None and hasattr(library, attribute):
             if name == "numpy" or hasattr(library, "optim") and hasattr(library, "nn"):

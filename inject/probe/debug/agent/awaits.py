@@ -73,7 +73,7 @@ def turned(coroutine, loop):
             loop._run_once()
         else:
             task.cancel()
-            raise Failed("it does not end", "TIMEOUT")  # noqa: F821
+            raise probe.Failed("it does not end", "TIMEOUT")
     except BaseException:
         task.cancel()
         raise

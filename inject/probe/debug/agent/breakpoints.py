@@ -1,7 +1,7 @@
 # Line and function breakpoints: where they are planted now, in code that comes later too, and what happens when one is reached.
 import os
 
-codes = part("codes")  # noqa: F821
+codes = probe.part("codes")
 BREAKPOINTS_MAX = 20000
 COMPILED = ("this code runs compiled by torch.compile: it stops only where torch runs it uncompiled "
             "(evaluate torch.compiler.set_stance('force_eager') in the console to have all of it so)")
@@ -13,7 +13,7 @@ class Breakpoint(object):
 
     def __init__(self, number, given):
         self.number = number
-        self.rule = part("conditions").Rule(given)  # noqa: F821
+        self.rule = probe.part("conditions").Rule(given)
         self.places = {}  # id of code -> line: where it is planted
         self.compiled = False  # by torch, when it was set
         self.line = None  # where it is told to be
@@ -116,10 +116,10 @@ class Planted(object):
             lines.update(self.extra.get(id(code), (code, ()))[1])
             if not self.planted.get(id(code), (code, {}))[1]:
                 self.planted.pop(id(code), None)
-            engine.plant(code, tuple(sorted(lines)))  # noqa: F821
+            probe.engine.plant(code, tuple(sorted(lines)))
 
     def watch(self):
-        engine.watch_new_code(bool(self.lines or self.functions or self.session.data))  # noqa: F821
+        probe.engine.watch_new_code(bool(self.lines or self.functions or self.session.data))
 
 
 class Met(Planted):
@@ -167,7 +167,7 @@ class Met(Planted):
         for one in breakpoints:
             if one.places and not one.told:
                 one.told = True
-                engine.event("breakpoint", {"reason": "changed", "breakpoint": one.answer(one.path)})  # noqa: F821
+                probe.engine.event("breakpoint", {"reason": "changed", "breakpoint": one.answer(one.path)})
 
 
 class Hit(Met):
@@ -187,7 +187,7 @@ class Hit(Met):
                 continue
             if one.rule.message is not None:  # never stops
                 if wrong:
-                    engine.note(wrong, "important")  # noqa: F821
+                    probe.engine.note(wrong, "important")
                 else:
                     one.rule.log(frame)
                 continue
@@ -197,8 +197,8 @@ class Hit(Met):
         if not hits:
             return None
         if trouble:
-            engine.note(trouble, "important")  # noqa: F821
-        return part("session").Stop(reason, frame, hit=hits, text=trouble, description=trouble)  # noqa: F821
+            probe.engine.note(trouble, "important")
+        return probe.part("session").Stop(reason, frame, hit=hits, text=trouble, description=trouble)
 
 
 class OfFunctions(Hit):
@@ -233,7 +233,7 @@ class Breakpoints(OfFunctions):
 
     def set_lines(self, path, given):
         if len(given) > BREAKPOINTS_MAX:
-            raise Failed("more than {} breakpoints in a file".format(BREAKPOINTS_MAX))  # noqa: F821
+            raise probe.Failed("more than {} breakpoints in a file".format(BREAKPOINTS_MAX))
         path = codes.mine.key(path)
         before = self.lines.pop(path, [])
         # One that stays keeps its number and its count.
@@ -252,7 +252,7 @@ class Breakpoints(OfFunctions):
         known.update((key, code) for key, (code, _) in self.planted.items() if codes.mine.key(code.co_filename) == path)
         self.bind(now, known)
         if not all(one.exact() for one in now):
-            known.update(part("hidden").of_file(path))  # noqa: F821
+            known.update(probe.part("hidden").of_file(path))
             self.bind(now, known)
         self.replant(list(known.values()))
         self.watch()
@@ -297,9 +297,9 @@ def name_of(code):
 def set_breakpoints(session, given):
     path = given.get("path")
     if not path and given.get("sourceReference"):
-        path = part("sources").name_of(session, given["sourceReference"])  # noqa: F821
+        path = probe.part("sources").name_of(session, given["sourceReference"])
     if not path:
-        raise Failed("neither path nor sourceReference")  # noqa: F821
+        raise probe.Failed("neither path nor sourceReference")
     return {"breakpoints": session.breakpoints.set_lines(path, given.get("breakpoints") or [])}
 
 
@@ -313,6 +313,6 @@ def breakpoint_locations(session, given):
     path = codes.mine.key(given.get("path") or "")
     known = codes.of_file(path)
     if not known:
-        known = part("sources").compiled(path)  # noqa: F821
+        known = probe.part("sources").compiled(path)
     lines = sorted(set(line for code in known.values() for line in codes.lines_of(code) if first <= line <= last))
     return {"breakpoints": [{"line": line} for line in lines[:LOCATIONS_MAX]]}

@@ -1,7 +1,7 @@
 # Python byte code as instructions: a frame's, or that of code whose address an earlier answer gave.
 import dis
 
-codes = part("codes")  # noqa: F821
+codes = probe.part("codes")
 COUNT_MAX = 10000
 
 
@@ -32,7 +32,7 @@ def code_at(session, given):
     for known in session.handles.memory.values():
         if type(known) is codes.Code and id(known) <= address < id(known) + max(len(known.co_code), 1):
             return known, address - id(known), id(known)
-    raise Failed("there is no code at {:#x}".format(address), "NOT_FOUND")  # noqa: F821
+    raise probe.Failed("there is no code at {:#x}".format(address), "NOT_FOUND")
 
 
 def disassemble(session, given):

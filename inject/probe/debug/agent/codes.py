@@ -48,7 +48,7 @@ class Files(object):
         """Whether it is no library's."""
         found = self.owned.get(name)
         if found is None:
-            found = not (name.startswith(OWN) or name.startswith("<frozen"))  # noqa: F821
+            found = not (name.startswith(probe.OWN) or name.startswith("<frozen"))
             whole = self.path(name)
             for one in (name, whole):
                 if one.startswith(self.library) or any(site in one for site in SITE):
@@ -59,7 +59,7 @@ class Files(object):
 
     def steps_into(self, code):
         name = code.co_filename
-        return self.own(name) if self.just_my_code else not (name.startswith(OWN) or name.startswith("<frozen importlib"))  # noqa: F821
+        return self.own(name) if self.just_my_code else not (name.startswith(probe.OWN) or name.startswith("<frozen importlib"))
 
 
 mine = Files()
@@ -230,13 +230,13 @@ def of_file(path):
     """Those of one file that are known now: {id: code}."""
     found = {}
     base = os.path.basename(path)
-    engine.breathe()  # noqa: F821
+    probe.engine.breathe()
     for code in live():
         if code.co_filename.endswith(base) and mine.key(code.co_filename) == path:
             tree(code, found)
     for _, module, file in modules():
         if file.endswith(base) and mine.key(file) == path:
-            engine.breathe()  # noqa: F821
+            probe.engine.breathe()
             for function in module_functions(module):
                 if mine.key(function.__code__.co_filename) == path:
                     tree(function.__code__, found)

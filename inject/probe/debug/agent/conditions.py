@@ -6,7 +6,7 @@ HITS = {
 }
 MESSAGE_MAX = 8192
 CONVERSIONS = {"": None, "r": repr, "s": str, "a": ascii}
-names = part("names")  # noqa: F821
+names = probe.part("names")
 
 
 def compiled(text):
@@ -100,11 +100,11 @@ class Rule(object):
         if self.condition is not None:
             try:
                 met = names.judged(self.condition, self.plain, frame, more)
-            except engine.Interrupted:  # noqa: F821
+            except probe.engine.Interrupted:
                 raise
             except BaseException as error:
-                met = not engine.owed(error)  # noqa: F821
-                trouble = "the condition {!r} raised {}".format(self.text, caught(error))  # noqa: F821
+                met = not probe.engine.owed(error)
+                trouble = "the condition {!r} raised {}".format(self.text, probe.caught(error))
             if not met:
                 return False, None
         self.count += 1
@@ -121,10 +121,10 @@ class Rule(object):
                     value = names.evaluated(code, frame)
                     value = CONVERSIONS[conversion](value) if conversion else value
                     piece = (format(value, spec) if spec else str(value))[:MESSAGE_MAX]
-                except engine.Interrupted:  # noqa: F821
+                except probe.engine.Interrupted:
                     raise
                 except BaseException as error:
-                    piece = "<" + caught(error) + ">"  # noqa: F821
+                    piece = "<" + probe.caught(error) + ">"
             text.append(piece)
         names.release(frame)
-        engine.note("".join(text)[:MESSAGE_MAX])  # noqa: F821
+        probe.engine.note("".join(text)[:MESSAGE_MAX])

@@ -1,9 +1,9 @@
 # Data breakpoints: an attribute, an item or a variable that changes.  Nothing in CPython tells that, so every line of the user's
 # own code asks: slow where that code is hot, and the client is told so.  What is compared is identity, then equality of plain
 # values, then the version that torch counts for a tensor that is changed in place.
-codes = part("codes")  # noqa: F821
-threads = part("threads")  # noqa: F821
-values = part("values")  # noqa: F821
+codes = probe.part("codes")
+threads = probe.part("threads")
+values = probe.part("values")
 WATCHED_MAX = 64
 PLAIN = (int, float, complex, str, bytes, bool, type(None), tuple, frozenset)
 GONE = object()
@@ -27,12 +27,12 @@ class Watched(object):
                 return self.local()
             return self.owner[self.key]
         except Exception as error:
-            engine.owed(error)  # noqa: F821
+            probe.engine.owed(error)
             return GONE
 
     def local(self):
         found = self.owner.f_locals.get(self.key, GONE)
-        part("names").release(self.owner)  # noqa: F821
+        probe.part("names").release(self.owner)
         return found
 
 
@@ -44,7 +44,7 @@ def version(value):
         if type(value) in (list, dict, set):
             return len(value)
     except Exception as error:
-        engine.owed(error)  # noqa: F821
+        probe.engine.owed(error)
     return None
 
 
@@ -69,7 +69,7 @@ class DataBreakpoint(object):
                 if now == before:
                     return None
             except Exception as error:
-                engine.owed(error)  # noqa: F821
+                probe.engine.owed(error)
         if same:
             return "version {}".format(old_state), "version {}".format(state)
         return shown(before), shown(now)
@@ -88,7 +88,7 @@ class Watches(object):
     def begin(self):
         for code in codes.live():
             self.new_code(code)
-        engine.watch_new_code(True)  # noqa: F821
+        probe.engine.watch_new_code(True)
 
     def new_code(self, code):
         if id(code) in self.planted or not codes.mine.own(code.co_filename):
@@ -114,7 +114,7 @@ class Watches(object):
         if not hits:
             return None
         text = "; ".join(texts)
-        return part("session").Stop("data breakpoint", frame, hit=hits, text=text, description=text)  # noqa: F821
+        return probe.part("session").Stop("data breakpoint", frame, hit=hits, text=text, description=text)
 
     def end(self):
         self.breakpoints = []
@@ -128,7 +128,7 @@ class Watches(object):
 def where(session, given):
     """(what to watch, its name), or (None, why not)"""
     name = given.get("name") or ""
-    nodes = part("nodes")  # noqa: F821
+    nodes = probe.part("nodes")
     if given.get("variablesReference"):
         node = session.handles.node_of(given["variablesReference"])
         child = node.find(name)
@@ -153,12 +153,11 @@ def of_object(owner, child):
 def of_expression(session, given, name):
     import ast
 
-    handle = part("evaluate").handle_of(session, given.get("frameId"))  # noqa: F821
+    handle = probe.part("evaluate").handle_of(session, given.get("frameId"))
     try:
         node = ast.parse(name.strip(), mode="eval").body
     except SyntaxError:
         return None, "no expression"
-    evaluate = part("evaluate").value_of  # noqa: F821
     if isinstance(node, ast.Name) and handle is not None:
         frame = handle.frame
         if frame.f_locals is not frame.f_globals and node.id in frame.f_locals:
@@ -167,20 +166,20 @@ def of_expression(session, given, name):
     inner = compile(ast.Expression(node.value), "<data>", "eval") if isinstance(node, (ast.Attribute, ast.Subscript)) else None
     if inner is None or handle is None:
         return None, "only a name, an attribute or an item can change"
-    owner = part("names").evaluated(inner, handle.frame)  # noqa: F821
+    owner = probe.part("names").evaluated(inner, handle.frame)
     if isinstance(node, ast.Attribute):
         return Watched("attribute", owner, node.attr, name), name
     key = node.slice.value if type(node.slice).__name__ == "Index" else node.slice
-    return Watched("item", owner, eval(compile(ast.Expression(key), "<data>", "eval"), part("names").merged(handle.frame)), name), name  # noqa: F821, E501
+    return Watched("item", owner, eval(compile(ast.Expression(key), "<data>", "eval"), probe.part("names").merged(handle.frame)), name), name  # noqa: E501
 
 
 def data_breakpoint_info(session, given):
     try:
         watched, text = where(session, given)
-    except Failed:  # noqa: F821
+    except probe.Failed:
         raise
     except Exception as error:
-        watched, text = None, caught(error)  # noqa: F821
+        watched, text = None, probe.caught(error)
     if watched is None:
         return {"dataId": None, "description": text}
     table = session.__dict__.setdefault("watchable", {})
@@ -200,7 +199,7 @@ def set_data_breakpoints(session, given):
     table = session.__dict__.get("watchable", {})
     for one in (given.get("breakpoints") or [])[:WATCHED_MAX]:
         watched = table.get(one.get("dataId"))
-        rule = part("conditions").Rule(one)  # noqa: F821
+        rule = probe.part("conditions").Rule(one)
         if watched is None or rule.wrong or one.get("accessType") not in (None, "write"):
             answers.append({"verified": False, "message": rule.wrong or "not known any more, or not for writing"})
             continue

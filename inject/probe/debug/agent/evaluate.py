@@ -1,7 +1,7 @@
 # Expressions and statements where a frame stands, on its own thread when that is parked; completions.
 import ast
 
-names = part("names")  # noqa: F821
+names = probe.part("names")
 FILE = "<debug console>"
 NO_CALLS = ("hover",)  # contexts in which nothing may be changed
 CALLS = tuple(getattr(ast, name) for name in ("Call", "Await", "Yield", "YieldFrom", "NamedExpr") if hasattr(ast, name))
@@ -18,7 +18,7 @@ def handle_of(session, number):
     if number:
         return session.handles.frame_of(number)
     stopped = next(iter(session.stops), None)
-    stack = part("stack")  # noqa: F821
+    stack = probe.part("stack")
     if stopped is None:
         return None
     found = stack.frames(session, stopped)
@@ -43,24 +43,23 @@ def parsed(text):
         tree = compile(source, FILE, "eval", ast.PyCF_ONLY_AST, True)
         if not has_await(tree):
             return None, compile(source, FILE, "eval", 0, True), False
-    except SyntaxError as error:
+    except SyntaxError:
         if "await" in source:
-            code = part("awaits").compiled(source)  # noqa: F821
+            code = probe.part("awaits").compiled(source)
             if code is not None:
                 return None, code, True
         return parsed_statements(text)
-    return None, part("awaits").compiled(source), True  # noqa: F821
+    return None, probe.part("awaits").compiled(source), True
 
 
 def parsed_statements(text):
-    AGENT["part"]("statements")  # noqa: F821
     try:
-        body, last = AGENT["compile_statements"](text, FILE)  # noqa: F821
+        body, last = probe.agent.part("statements").compile_statements(text, FILE)
         return body, last, False
     except SyntaxError:
         if "await" not in text:
             raise
-    body, last = part("awaits").statements(text)  # noqa: F821
+    body, last = probe.part("awaits").statements(text)
     return body, last, True
 
 
@@ -73,7 +72,7 @@ def run(session, handle, text, statements):
     try:
         body, last, awaits = parsed(text)
     except (SyntaxError, ValueError) as error:
-        raise Raised(caught(error))  # noqa: F821
+        raise Raised(probe.caught(error))
     if body is not None and not statements:
         raise Raised("SyntaxError: only an expression can be evaluated here")
     try:
@@ -82,20 +81,20 @@ def run(session, handle, text, statements):
         space = space_of(session, handle)
         before = dict(space)
         try:
-            value_of_code = part("awaits").run if awaits else eval  # noqa: F821
+            value_of_code = probe.part("awaits").run if awaits else eval
             if body is not None:
                 value_of_code(body, space)
             return (value_of_code(last, space), True) if last is not None else (None, False)
         finally:
             keep(session, handle, before, space)
-    except (Failed, engine.Interrupted):  # noqa: F821
+    except (probe.Failed, probe.engine.Interrupted):
         raise
     except BaseException as error:
         # One that the code raises itself is only its failure; the program gets what a signal handler of its own raised.
-        if not (isinstance(error, KeyboardInterrupt) and "KeyboardInterrupt" in text) and engine.owed(error):  # noqa: F821
+        if not (isinstance(error, KeyboardInterrupt) and "KeyboardInterrupt" in text) and probe.engine.owed(error):
             raise Raised("a signal handler of the program raised {}: the program gets it when it goes on".format(
-                AGENT["plain"](error)))  # noqa: F821
-        raise Raised(AGENT["plain"](error))  # noqa: F821
+                probe.agent.plain(error)))
+        raise Raised(probe.agent.plain(error))
 
 
 def keep(session, handle, before, space):
@@ -112,7 +111,7 @@ def value_of(session, handle, text):
     try:
         return run(session, handle, text, False)[0]
     except Raised as error:
-        raise Failed(str(error))  # noqa: F821
+        raise probe.Failed(str(error))
 
 
 class Captured(object):
@@ -122,11 +121,11 @@ class Captured(object):
         self.waiting = {}
 
     def begin(self):
-        streams = AGENT["streams"]  # noqa: F821
-        streams["enter"](streams["Output"](self.send, self.display))
+        streams = probe.agent.streams
+        streams.enter(streams.Output(self.send, self.display))
 
     def end(self):
-        AGENT["streams"]["leave"]()  # noqa: F821
+        probe.agent.streams.leave()
         for stream, data in sorted(self.waiting.items()):
             self.tell(stream, data)
 
@@ -140,11 +139,11 @@ class Captured(object):
 
     def tell(self, stream, data):
         text = data.decode("utf-8", "replace")
-        engine.event("output", {"category": "stderr" if stream == 2 else "stdout", "output": text})  # noqa: F821
+        probe.engine.event("output", {"category": "stderr" if stream == 2 else "stdout", "output": text})
 
     def display(self, value):
         if value is not None:
-            engine.note(part("values").text(value))  # noqa: F821
+            probe.engine.note(probe.part("values").text(value))
 
 
 def captured(session, handle, text):
@@ -164,7 +163,7 @@ def captured(session, handle, text):
 def evaluate(session, given):
     text = given.get("expression")
     if not isinstance(text, str):
-        raise Failed("there is no expression")  # noqa: F821
+        raise probe.Failed("there is no expression")
     context = given.get("context") or "repl"
     handle = handle_of(session, given.get("frameId"))
     if not text.strip():
@@ -177,10 +176,10 @@ def evaluate(session, given):
         else:
             value, is_value = run(session, handle, text, False)
     except Raised as error:
-        raise Failed(str(error))  # noqa: F821
+        raise probe.Failed(str(error))
     if not is_value or value is None and context == "repl":
         return {"result": "", "variablesReference": 0}
-    view = part("variables").View(session, handle, given)  # noqa: F821
+    view = probe.part("variables").View(session, handle, given)
     if context == "clipboard" and isinstance(value, str):
         return {"result": value[:TEXT_MAX], "type": "str", "variablesReference": 0}
     expression = text.strip() if text.strip().isidentifier() else "({})".format(text.strip())
@@ -193,9 +192,9 @@ def refuse_calls(text):
     try:
         tree = ast.parse(text.strip(), FILE, "eval")
     except SyntaxError as error:
-        raise Failed(caught(error))  # noqa: F821
+        raise probe.Failed(probe.caught(error))
     if any(isinstance(node, CALLS) for node in ast.walk(tree)):
-        raise Failed("a hover calls nothing: evaluate it in the console or as a watch")  # noqa: F821
+        raise probe.Failed("a hover calls nothing: evaluate it in the console or as a watch")
 
 
 def set_expression(session, given):
@@ -206,17 +205,17 @@ def set_expression(session, given):
     try:
         code = compile("{} = __probing_value__".format(target), FILE, "exec", 0, True)
     except (SyntaxError, ValueError) as error:
-        raise Failed(caught(error))  # noqa: F821
+        raise probe.Failed(probe.caught(error))
     space = space_of(session, handle)
     before = dict(space)
     space["__probing_value__"] = value
     try:
         exec(code, space)
     except Exception as error:
-        raise Failed(caught(error))  # noqa: F821
+        raise probe.Failed(probe.caught(error))
     del space["__probing_value__"]
     keep(session, handle, before, space)
-    return part("variables").View(session, handle, given).shown(value, target)  # noqa: F821
+    return probe.part("variables").View(session, handle, given).shown(value, target)
 
 
 def units(text):
@@ -229,10 +228,9 @@ def completions(session, given):
     line = lines[min(max(given.get("line") or 1, 1), len(lines)) - 1]
     column = given.get("column") or units(line) + 1
     text = line.encode("utf-16-le", "surrogatepass")[:2 * max(column - 1, 0)].decode("utf-16-le", "ignore")
-    AGENT["part"]("complete")  # noqa: F821
     handle = handle_of(session, given.get("frameId"))
-    found = AGENT["complete"](text, [space_of(session, handle)])  # noqa: F821
-    word = AGENT["_WORD"].search(text).group()  # noqa: F821
+    found = probe.agent.part("complete").complete(text, [space_of(session, handle)])
+    word = probe.agent.part("complete")._WORD.search(text).group()
     last = word.rpartition(".")[2]
     start = units(text) - units(last)
     targets = []

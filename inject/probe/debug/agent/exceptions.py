@@ -1,7 +1,7 @@
 # Exceptions: which raise or unwinding stops, and what is told of it.
-codes = part("codes")  # noqa: F821
-threads = part("threads")  # noqa: F821
-names = part("names")  # noqa: F821
+codes = probe.part("codes")
+threads = probe.part("threads")
+names = probe.part("names")
 RAISE, UNWIND = 1 << 5, 1 << 6
 FLOW = (StopIteration, StopAsyncIteration, GeneratorExit)
 MODES = {"raised": "always", "uncaught": "unhandled", "userUnhandled": "userUnhandled"}
@@ -14,7 +14,7 @@ class Filters(object):
     def __init__(self, session, wanted):
         self.session = session
         self.conditions = wanted  # filter -> code object or None
-        uncaught = part("uncaught") if set(wanted) - {"raised"} == {"uncaught"} else None  # noqa: F821
+        uncaught = probe.part("uncaught") if set(wanted) - {"raised"} == {"uncaught"} else None
         self.hooks = uncaught.Hooks() if uncaught is not None and uncaught.usable(session) else None
 
     def mask(self):
@@ -57,9 +57,9 @@ class Filters(object):
         if kind == "raised" and codes.mine.just_my_code and not any(
                 codes.mine.own(one.f_code.co_filename) for one in (frame, frame.f_back) if one is not None):
             return None  # between libraries
-        stop = part("session").Stop("exception", frame, exception=error, mode=MODES[kind])  # noqa: F821
+        stop = probe.part("session").Stop("exception", frame, exception=error, mode=MODES[kind])
         stop.description = "{} ({})".format(full_name(type(error)), TEXTS[kind])
-        stop.text = AGENT["plain"](error)  # noqa: F821
+        stop.text = probe.agent.plain(error)
         return stop
 
     def met(self, condition, frame, error):
@@ -71,12 +71,12 @@ class Filters(object):
             if isinstance(value, (type, tuple)):
                 return isinstance(error, value)
             return bool(value)
-        except engine.Interrupted:  # noqa: F821
+        except probe.engine.Interrupted:
             raise
         except BaseException as wrong:
-            if engine.owed(wrong):  # noqa: F821
+            if probe.engine.owed(wrong):
                 return False
-            engine.note("the condition of an exception breakpoint raised " + caught(wrong), "important")  # noqa: F821
+            probe.engine.note("the condition of an exception breakpoint raised " + probe.caught(wrong), "important")
             return True
 
 
@@ -108,7 +108,7 @@ def full_name(kind):
 def set_exception_breakpoints(session, given):
     wanted, answers = {}, []
     if not isinstance(given.get("filters") or [], list):
-        raise Failed("filters is no list")  # noqa: F821
+        raise probe.Failed("filters is no list")
     options = [(one, None) for one in given.get("filters") or []]
     options += [(one.get("filterId"), one.get("condition")) for one in given.get("filterOptions") or []]
     for name, condition in options:
@@ -117,22 +117,22 @@ def set_exception_breakpoints(session, given):
             answer["message"] = "there is no filter {}".format(name)
         else:
             try:
-                code = part("conditions").compiled(condition) if condition and condition.strip() else None  # noqa: F821
+                code = probe.part("conditions").compiled(condition) if condition and condition.strip() else None
                 wanted[name] = code
             except (SyntaxError, ValueError) as error:
-                answer = {"verified": False, "message": caught(error)}  # noqa: F821
+                answer = {"verified": False, "message": probe.caught(error)}
         answers.append(answer)
     before, session.exceptions = session.exceptions, None
     if before is not None:
         before.off()
     session.exceptions = Filters(session, wanted) if wanted else None
-    engine.watch_exceptions(session.exceptions.mask() if wanted else 0)  # noqa: F821
+    probe.engine.watch_exceptions(session.exceptions.mask() if wanted else 0)
     return {"breakpoints": answers}
 
 
 def details(error, depth=0):
     kind = type(error)
-    found = {"message": AGENT["message"](error), "typeName": kind.__name__, "fullTypeName": full_name(kind),  # noqa: F821
+    found = {"message": probe.agent.message(error), "typeName": kind.__name__, "fullTypeName": full_name(kind),
              "stackTrace": trace_text(error)}
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None and depth < CAUSES_MAX:
@@ -153,7 +153,7 @@ def exception_info(session, given):
     ident = threads.ident_of(given.get("threadId"))
     stop = session.stops.get(ident)
     if stop is None or stop.exception is None:
-        raise Failed("thread {} did not stop at an exception".format(given.get("threadId")), "NOT_FOUND")  # noqa: F821
+        raise probe.Failed("thread {} did not stop at an exception".format(given.get("threadId")), "NOT_FOUND")
     error = stop.exception
-    return {"exceptionId": full_name(type(error)), "description": AGENT["message"](error), "breakMode": stop.mode,  # noqa: F821
+    return {"exceptionId": full_name(type(error)), "description": probe.agent.message(error), "breakMode": stop.mode,
             "details": details(error)}

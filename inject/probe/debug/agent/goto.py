@@ -1,6 +1,6 @@
 # Jump to a line of the function that a thread stands in.  CPython itself checks what can be jumped into.
-codes = part("codes")  # noqa: F821
-threads = part("threads")  # noqa: F821
+codes = probe.part("codes")
+threads = probe.part("threads")
 
 
 class Line(object):
@@ -13,9 +13,9 @@ def goto_targets(session, given):
     path = codes.mine.key(given.get("path") or (given.get("source") or {}).get("path") or "")
     wanted = given.get("line")
     if not isinstance(wanted, int):
-        raise Failed("there is no line")  # noqa: F821
+        raise probe.Failed("there is no line")
     found = {}
-    for ident, _, frame, _ in engine.parked():  # noqa: F821
+    for ident, _, frame, _ in probe.engine.parked():
         frame = threads.strip(frame)
         if frame is not None and codes.mine.key(frame.f_code.co_filename) == path:
             found[id(frame.f_code)] = frame.f_code
@@ -32,15 +32,15 @@ def goto(session, given):
     target = session.handles.node_of(given.get("targetId"))
     frame = threads.frame_of(ident) if ident is not None else None
     if frame is None or not isinstance(target, Line):
-        raise Failed("no thread, or no target of goto", "NOT_FOUND")  # noqa: F821
+        raise probe.Failed("no thread, or no target of goto", "NOT_FOUND")
     if codes.mine.key(frame.f_code.co_filename) != target.path or target.line not in codes.lines_of(frame.f_code):
-        raise Failed("line {} is not in the function that the thread stands in".format(target.line))  # noqa: F821
+        raise probe.Failed("line {} is not in the function that the thread stands in".format(target.line))
     try:
         moved(frame, target.line)
     except (ValueError, RuntimeError) as error:
-        raise Failed(str(error))  # noqa: F821
+        raise probe.Failed(str(error))
     session.handles.drop_thread(ident)
-    stop = part("session").Stop("goto", frame)  # noqa: F821
+    stop = probe.part("session").Stop("goto", frame)
     session.stops[ident] = stop
     session.tell(ident, stop)
 

@@ -1,6 +1,6 @@
 # Numbers that stand for objects while the target is stopped: frames and what has children.  A number is never used twice, so an
 # old one is an error and not another object.  All are dropped when the target goes on: nothing of the program's is kept alive.
-names = part("names")  # noqa: F821
+names = probe.part("names")
 HANDLES_MAX = 200000
 LAST = (1 << 31) - 1
 
@@ -36,12 +36,12 @@ class Handles(object):
     def frame_of(self, number):
         found = self.frames.get(number)
         if found is None:
-            raise Failed("frame {} is of an earlier stop".format(number), "NOT_FOUND")  # noqa: F821
+            raise probe.Failed("frame {} is of an earlier stop".format(number), "NOT_FOUND")
         return found
 
     def node(self, node):
         if len(self.nodes) >= HANDLES_MAX:
-            raise Failed("more than {} objects are open: go on, or step, to drop them".format(HANDLES_MAX))  # noqa: F821
+            raise probe.Failed("more than {} objects are open: go on, or step, to drop them".format(HANDLES_MAX))
         number = self.next()
         self.nodes[number] = node
         return number
@@ -49,7 +49,7 @@ class Handles(object):
     def node_of(self, number):
         found = self.nodes.get(number)
         if found is None:
-            raise Failed("reference {} is of an earlier stop: the program went on since; evaluate it again".format(number), "NOT_FOUND")  # noqa: F821
+            raise probe.Failed("reference {} is of an earlier stop: the program went on since; evaluate it again".format(number), "NOT_FOUND")
         return found
 
     def drop(self):

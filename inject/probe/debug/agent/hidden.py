@@ -4,7 +4,7 @@
 import sys
 import types
 
-codes = part("codes")  # noqa: F821
+codes = probe.part("codes")
 ITEMS_MAX = 2000  # of one container
 VALUES_MAX = 200000
 DEPTH_MAX = 4
@@ -38,7 +38,7 @@ class Search(object):
             return
         self.seen.add(id(value))
         if len(self.seen) % 64 == 0:
-            engine.breathe()  # noqa: F821
+            probe.engine.breathe()
         for one in self.inner(value):
             self.value(one, depth + 1)
 
@@ -74,7 +74,7 @@ def subclasses(names):
             continue
         seen.add(id(kind))
         if len(seen) % 256 == 0:
-            engine.breathe()  # noqa: F821
+            probe.engine.breathe()
         waiting += type.__subclasses__(kind)
         if type.__dict__["__dict__"].__get__(kind).get("__module__") in names:
             found.append(kind)
@@ -109,7 +109,7 @@ def coroutines(loops):
         for task in all_tasks(loops):
             found.append(task.get_coro() if hasattr(task, "get_coro") else task._coro)
     except Exception as error:
-        caught(error)  # noqa: F821
+        probe.caught(error)
     return found
 
 

@@ -3,7 +3,7 @@ import binascii
 import os
 import sys
 
-codes = part("codes")  # noqa: F821
+codes = probe.part("codes")
 COUNT_MAX = 8 << 20
 BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 HEAD = bytes.__basicsize__ - 1  # Include/bytesobject.h: ob_sval is the last of it
@@ -70,7 +70,7 @@ def reference(session, value):
 def range_at(session, given):
     found = session.handles.memory.get(given.get("memoryReference"))
     if not isinstance(found, Range):
-        raise Failed("this memory is of an earlier stop, or of no object", "NOT_FOUND")  # noqa: F821
+        raise probe.Failed("this memory is of an earlier stop, or of no object", "NOT_FOUND")
     return found, given.get("offset") or 0
 
 
@@ -96,7 +96,7 @@ def bytes_of(found, first, last):
     try:
         return os.pread(descriptor, last - first, found.address + first)
     except OSError as error:
-        raise Failed("cannot read there: {}".format(error.strerror))  # noqa: F821
+        raise probe.Failed("cannot read there: {}".format(error.strerror))
     finally:
         os.close(descriptor)
 
@@ -105,7 +105,7 @@ def decoded(text):
     """binascii passes over what is no base64."""
     digits = text.rstrip("=")
     if len(text) % 4 or len(text) - len(digits) > 2 or not BASE64.issuperset(digits):
-        raise Failed("data is no base64")  # noqa: F821
+        raise probe.Failed("data is no base64")
     return binascii.a2b_base64(text)
 
 
@@ -113,10 +113,10 @@ def write_memory(session, given):
     found, offset = range_at(session, given)
     data = decoded(given.get("data") or "")
     if not found.writable:
-        raise Failed("this memory cannot be changed", "UNSUPPORTED")  # noqa: F821
+        raise probe.Failed("this memory cannot be changed", "UNSUPPORTED")
     room = max(found.size - offset, 0) if offset >= 0 else 0
     if len(data) > room and not given.get("allowPartial"):
-        raise Failed("only {} bytes can be written there".format(room))  # noqa: F821
+        raise probe.Failed("only {} bytes can be written there".format(room))
     data = data[:room]
     if data and found.address is None:
         memoryview(found.owner).cast("B")[offset:offset + len(data)] = data
@@ -130,6 +130,6 @@ def written_to(address, data):
     try:
         os.pwrite(descriptor, data, address)
     except OSError as error:
-        raise Failed("cannot write there: {}".format(error.strerror))  # noqa: F821
+        raise probe.Failed("cannot write there: {}".format(error.strerror))
     finally:
         os.close(descriptor)

@@ -1,5 +1,5 @@
 # torch's modules as a tree of modules, parameters and buffers; optimizers as groups and the state of each parameter.
-values = part("values")  # noqa: F821
+values = probe.part("values")
 Child = values.Child
 PARAMETERS_MAX = 5000  # that are counted for a text
 

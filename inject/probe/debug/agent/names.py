@@ -87,7 +87,7 @@ def assign(frame, values):
         else:
             left.append(name)
     if type(local) is dict:
-        engine.save_locals(frame)  # noqa: F821
+        probe.engine.save_locals(frame)
     return left
 
 

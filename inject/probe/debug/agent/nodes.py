@@ -1,8 +1,8 @@
 # What has children in the client's tree: scopes, objects, groups of attributes, and rows whose value is made when it is asked for.
 import types
 
-values = part("values")  # noqa: F821
-names = part("names")  # noqa: F821
+values = probe.part("values")
+names = probe.part("names")
 PAGE_MAX = 10000  # rows of one answer
 HINTS = {"property": "property", "method": "method", "class": "class"}
 
@@ -44,10 +44,10 @@ class Node(object):
         for child in self.rows:
             if child.name == name:
                 return child
-        raise Failed("there is no {}".format(name), "NOT_FOUND")  # noqa: F821
+        raise probe.Failed("there is no {}".format(name), "NOT_FOUND")
 
     def assign(self, child, value):
-        raise Failed("{} cannot be set".format(child.name), "UNSUPPORTED")  # noqa: F821
+        raise probe.Failed("{} cannot be set".format(child.name), "UNSUPPORTED")
 
 
 class LazyNode(Node):
@@ -73,7 +73,7 @@ class Raised(object):
     """Stands for a value that could not be had."""
 
     def __init__(self, error):
-        self.text = "<{}>".format(caught(error))  # noqa: F821
+        self.text = "<{}>".format(probe.caught(error))
 
     def __repr__(self):
         return self.text
@@ -97,7 +97,7 @@ class LocalsNode(Node):
 
     def assign(self, child, value):
         if names.assign(self.handle.frame, {child.key: value}):
-            raise Failed("{} cannot be set".format(child.name), "UNSUPPORTED")  # noqa: F821
+            raise probe.Failed("{} cannot be set".format(child.name), "UNSUPPORTED")
 
 
 class GlobalsNode(Node):
@@ -217,7 +217,7 @@ class ObjectNode(Node):
         else:
             found = [child for child in self.items(0, self.total) if child.name == name]
         if not found:
-            raise Failed("there is no {}".format(name), "NOT_FOUND")  # noqa: F821
+            raise probe.Failed("there is no {}".format(name), "NOT_FOUND")
         return found[0]
 
     def assign(self, child, value):

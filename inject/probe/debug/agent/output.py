@@ -20,7 +20,7 @@ class Tee(object):
             try:
                 tell(self._prb_name, text)
             except Exception as error:
-                if engine.owed(error):  # noqa: F821
+                if probe.engine.owed(error):
                     raise  # else the program's print() must not fail for us
         return done
 
@@ -35,7 +35,7 @@ class Tee(object):
             try:
                 self._prb_tell(self._prb_name, "", True)
             except Exception as error:
-                if engine.owed(error):  # noqa: F821
+                if probe.engine.owed(error):
                     raise
 
     def __getattr__(self, name):
@@ -53,9 +53,9 @@ class Tee(object):
 
 def stand_ins():
     """Those of this process, made once for all sessions."""
-    found = STAY.get("debug output")  # noqa: F821
+    found = probe.kept.get("debug output")
     if found is None:
-        found = STAY.setdefault("debug output", {name: Tee(name) for name in NAMES})  # noqa: F821
+        found = probe.kept.setdefault("debug output", {name: Tee(name) for name in NAMES})
     return found
 
 
@@ -89,7 +89,7 @@ class Output(object):
         if len(text) > BURST_MAX:
             text = text[:BURST_MAX] + "... ({} characters left out)\n".format(len(text) - BURST_MAX)
         if text:
-            engine.event("output", {"category": name, "output": str(text)})  # noqa: F821
+            probe.engine.event("output", {"category": name, "output": str(text)})
 
 
 def output(session, given):

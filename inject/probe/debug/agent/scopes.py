@@ -1,5 +1,4 @@
 # The scopes of a frame: what it returned or raised, locals, globals.
-import sys
 
 LOCALS, GLOBALS, RESULT = "Locals", "Globals", "Result"
 EXPENSIVE = 200  # globals: VS Code shows an expensive scope folded
@@ -7,7 +6,7 @@ EXPENSIVE = 200  # globals: VS Code shows an expensive scope folded
 
 def scopes(session, given):
     handle = session.handles.frame_of(given.get("frameId"))
-    nodes = part("nodes")  # noqa: F821
+    nodes = probe.part("nodes")
     found = []
     stop = session.stops.get(handle.ident)
     result = nodes.ResultNode(session, handle, stop)

@@ -4,7 +4,7 @@ import os
 import sys
 
 LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
-threads = part("threads")  # noqa: F821
+threads = probe.part("threads")
 
 
 class Stop(object):
@@ -56,7 +56,7 @@ class Control(object):
         known = threads.running()
         if ident is None and known:
             ident = known[0][0]
-        engine.gate(True)  # noqa: F821
+        probe.engine.gate(True)
         if ident is None:
             self.stopped = True
             return
@@ -71,14 +71,14 @@ class Control(object):
         if ident:
             self.stops.pop(ident, None)
             self.handles.drop_thread(ident)
-            engine.resume(ident)  # noqa: F821
+            probe.engine.resume(ident)
             return
         for one in [one for one, stop in list(self.stops.items()) if stop.told]:
             self.stops.pop(one, None)  # a thread that is just going to stop is not meant
         self.stopped = False
         threads.numbers.stand(False)
         self.handles.drop()
-        engine.resume(0)  # noqa: F821
+        probe.engine.resume(0)
 
     def close(self):
         self.closed = True
@@ -113,7 +113,7 @@ class Stopping(Control):
             if stop.first:
                 threads.numbers.stand(True)
         self.stopped = True
-        engine.event("stopped", stop.body(ident, stop.first))  # noqa: F821
+        probe.engine.event("stopped", stop.body(ident, stop.first))
 
     def forget(self, ident):
         stop = self.stops.get(ident)
@@ -127,9 +127,9 @@ class Session(Stopping):
         self.stopped = False
         self.stops = {}  # ident -> Stop
         self.closed = False
-        self.handles = part("handles").Handles()  # noqa: F821
-        self.breakpoints = part("breakpoints").Breakpoints(self)  # noqa: F821
-        self.stepping = part("stepping").Stepping(self)  # noqa: F821
+        self.handles = probe.part("handles").Handles()
+        self.breakpoints = probe.part("breakpoints").Breakpoints(self)
+        self.stepping = probe.part("stepping").Stepping(self)
         self.exceptions = None
         self.data = None  # watches, when there are data breakpoints
         self.output = None
@@ -173,7 +173,7 @@ def pause(session, given):
 
 def continue_(session, given):
     if not session.stopped:
-        raise Failed("notStopped")  # noqa: F821
+        raise probe.Failed("notStopped")
     ident = threads.ident_of(given.get("threadId")) if given.get("singleThread") else None
     session.go_on(ident or 0)
     return {"allThreadsContinued": not ident}
@@ -181,10 +181,10 @@ def continue_(session, given):
 
 def attach(session, given):
     session.options = Options(given)
-    part("codes").mine.just_my_code = session.options.just_my_code  # noqa: F821
+    probe.part("codes").mine.just_my_code = session.options.just_my_code
     if session.options.redirect_output:
-        part("output").output(session, {"on": True})  # noqa: F821
-    return {"python": sys.version, "mechanism": engine.mechanism, "cwd": os.getcwd(), "pid": os.getpid(),  # noqa: F821
+        probe.part("output").output(session, {"on": True})
+    return {"python": sys.version, "mechanism": probe.engine.mechanism, "cwd": os.getcwd(), "pid": os.getpid(),
             "path": [one for one in sys.path if isinstance(one, str)], "features": features()}
 
 

@@ -3,10 +3,10 @@
 import sys
 import time
 
-codes = part("codes")  # noqa: F821
-names = part("names")  # noqa: F821
-threads = part("threads")  # noqa: F821
-values = part("values")  # noqa: F821
+codes = probe.part("codes")
+names = probe.part("names")
+threads = probe.part("threads")
+values = probe.part("values")
 LEVELS, LEVELS_MAX = 64, 1000
 VARIABLES_MAX = 200
 ROOM = 200
@@ -31,7 +31,7 @@ def shown(value):
     try:
         shower.value(value)
     except Exception as error:
-        return "<{}>".format(caught(error))  # noqa: F821
+        return "<{}>".format(probe.caught(error))
     return "".join(shower.parts)
 
 

@@ -2,7 +2,7 @@
 import os
 import sys
 
-codes = part("codes")  # noqa: F821
+codes = probe.part("codes")
 TEXT_MAX = 4 << 20
 MODULES_MAX = 20000
 # By number; what outlives a stop is a name of a file, never an object.
@@ -21,7 +21,7 @@ def reference(session, code):
 
 def name_of(session, number):
     if number not in names:
-        raise Failed("there is no source {}".format(number), "NOT_FOUND")  # noqa: F821
+        raise probe.Failed("there is no source {}".format(number), "NOT_FOUND")
     return names[number]
 
 
@@ -72,8 +72,8 @@ def source(session, given):
     if text is None:
         known = [code for code in codes.live() if code.co_filename == name]
         if not known:
-            raise Failed("there is no text of {}".format(name), "NOT_FOUND")  # noqa: F821
-        text = part("bytecode").listing(known)  # noqa: F821
+            raise probe.Failed("there is no text of {}".format(name), "NOT_FOUND")
+        text = probe.part("bytecode").listing(known)
         return {"content": text, "mimeType": "text/plain"}
     return {"content": text[:TEXT_MAX], "mimeType": "text/x-python"}
 

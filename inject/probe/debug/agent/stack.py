@@ -1,14 +1,14 @@
 # Threads and their stacks: those of the frames that run, or of the exception that ended them.
 import itertools
 
-codes = part("codes")  # noqa: F821
-threads_of = part("threads")  # noqa: F821
+codes = probe.part("codes")
+threads_of = probe.part("threads")
 FRAMES_MAX = 20000
 LEVELS_MAX = 1000
 
 
 def threads(session, given):
-    parked = {ident: reason for ident, _, _, reason in engine.parked()}  # noqa: F821
+    parked = {ident: reason for ident, _, _, reason in probe.engine.parked()}
     found = []
     for ident, _ in threads_of.running():
         one = {"id": threads_of.native(ident), "ident": ident, "name": threads_of.name(ident), "parked": ident in parked}
@@ -64,7 +64,7 @@ def described(session, frame, line, ident, innermost):
         one["path"] = path
     else:
         one["path"] = code.co_filename
-        one["sourceReference"] = part("sources").reference(session, code)  # noqa: F821
+        one["sourceReference"] = probe.part("sources").reference(session, code)
     if own and not innermost:
         one.update(position(frame))
     if not own and codes.mine.just_my_code:
@@ -75,11 +75,11 @@ def described(session, frame, line, ident, innermost):
 def stack(session, given):
     ident = threads_of.ident_of(given.get("threadId"))
     if ident is None:
-        raise Failed("no thread {} runs Python code".format(given.get("threadId")), "NOT_FOUND")  # noqa: F821
+        raise probe.Failed("no thread {} runs Python code".format(given.get("threadId")), "NOT_FOUND")
     found = frames(session, ident)
     start = max(given.get("startFrame") or 0, 0)
     levels = given.get("levels") or LEVELS_MAX
     shown = found[start:start + min(levels, LEVELS_MAX)]
     return {"stackFrames": [described(session, frame, line, ident, start + number == 0)
                             for number, (frame, line) in enumerate(shown)], "totalFrames": len(found),
-            "parked": any(one == ident for one, _, _, _ in engine.parked())}  # noqa: F821
+            "parked": any(one == ident for one, _, _, _ in probe.engine.parked())}

@@ -1,7 +1,7 @@
 # next, in and out: which events a step wants, and where it ends.  A step belongs to one thread and to a frame of it; it ends
 # when it stops, when any thread stops, or when its frame's callers are all left.
-codes = part("codes")  # noqa: F821
-threads = part("threads")  # noqa: F821
+codes = probe.part("codes")
+threads = probe.part("threads")
 LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
 ARMED_MAX = 200  # code objects of libraries that are looked through for calls of the user's code
 ASYNC = 0x280  # CO_COROUTINE, CO_ASYNC_GENERATOR
@@ -52,7 +52,7 @@ class Watching(object):
     def left(self, step, event, frame, value):
         """The frame ends, or rests in a yield."""
         if event & RETURN and frame.f_code.co_flags & ASYNC and step.kind != "out":
-            if part("names").is_yield(frame):  # noqa: F821
+            if probe.part("names").is_yield(frame):
                 return None
         back = frame.f_back
         while back is not None and (not codes.mine.steps_into(back.f_code) or threads.is_launcher(back)):
@@ -71,7 +71,7 @@ class Watching(object):
 
     def stop(self, step, frame, after=None):
         self.end(step.ident)
-        return part("session").Stop("entry" if step.kind == "entry" else "step", frame, after=after)  # noqa: F821
+        return probe.part("session").Stop("entry" if step.kind == "entry" else "step", frame, after=after)
 
 
 class Stepping(Watching):
@@ -98,7 +98,7 @@ class Stepping(Watching):
 
     def arm(self, step, code, events):
         step.armed[id(code)] = code, events
-        engine.step(step.ident, code, events)  # noqa: F821
+        probe.engine.step(step.ident, code, events)
 
     def watch(self, step, frame):
         """frame is the one that the step is about now."""
@@ -114,13 +114,13 @@ class Stepping(Watching):
         step = self.steps.pop(ident, None)
         if step is not None:
             for code, _ in step.armed.values():
-                engine.step(ident, code, 0)  # noqa: F821
+                probe.engine.step(ident, code, 0)
 
     def again(self, step):
         """It was interrupted, and may have ended before it told so."""
         self.steps[step.ident] = step
         for code, events in list(step.armed.values()):
-            engine.step(step.ident, code, events)  # noqa: F821
+            probe.engine.step(step.ident, code, events)
 
     def clear(self):
         for ident in list(self.steps):
@@ -158,10 +158,10 @@ def beneath(frame, outer):
 def where(session, given):
     """(ident, frame) of the thread that steps."""
     if not session.stopped:
-        raise Failed("notStopped")  # noqa: F821
+        raise probe.Failed("notStopped")
     ident = threads.ident_of(given.get("threadId"))
     if ident is None:
-        raise Failed("no thread {} runs Python code".format(given.get("threadId")), "NOT_FOUND")  # noqa: F821
+        raise probe.Failed("no thread {} runs Python code".format(given.get("threadId")), "NOT_FOUND")
     stop = session.stops.get(ident)
     frame = stop.frame if stop is not None and stop.after else threads.frame_of(ident)
     return ident, frame
@@ -179,7 +179,7 @@ def next_(session, given):
 
 def step_in(session, given):
     target = given.get("targetId")
-    begin(session, given, "in", part("targets").accepts(session, target) if target is not None else None)  # noqa: F821
+    begin(session, given, "in", probe.part("targets").accepts(session, target) if target is not None else None)
 
 
 def step_out(session, given):

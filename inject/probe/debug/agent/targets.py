@@ -1,8 +1,8 @@
 # Step-in targets: the calls of the line that a frame stands on, and which code each of them would begin.
 import ast
 
-codes = part("codes")  # noqa: F821
-values = part("values")  # noqa: F821
+codes = probe.part("codes")
+values = probe.part("values")
 TARGETS_MAX = 100
 STATEMENT_LINES_MAX = 200
 
@@ -18,7 +18,7 @@ class Target(object):
 
 def statement(path, line):
     """The calls that begin in the statement around a line, in the order in which they are made."""
-    text = part("sources").text_of(path)  # noqa: F821
+    text = probe.part("sources").text_of(path)
     try:
         tree = ast.parse(text or "")
     except (SyntaxError, ValueError):
@@ -56,9 +56,8 @@ def dotted(node):
 
 def callee(frame, names):
     """What a dotted name stands for, without running code of the program; None: not known."""
-    AGENT["part"]("complete")  # noqa: F821
     try:
-        return AGENT["_resolve"](names, [frame.f_locals, frame.f_globals, vars(__import__("builtins"))])  # noqa: F821
+        return probe.agent.part("complete")._resolve(names, [frame.f_locals, frame.f_globals, vars(__import__("builtins"))])
     except Exception:
         return None
 
@@ -94,7 +93,7 @@ def step_in_targets(session, given):
     frame = handle.frame
     found = []
     path = codes.mine.path(frame.f_code.co_filename) or frame.f_code.co_filename
-    lines = (part("sources").text_of(path) or "").split("\n")  # noqa: F821
+    lines = (probe.part("sources").text_of(path) or "").split("\n")
     for node in statement(path, frame.f_lineno)[:TARGETS_MAX]:
         names, whole = dotted(node.func)
         if not names:
@@ -112,5 +111,5 @@ def step_in_targets(session, given):
 def accepts(session, number):
     target = session.handles.node_of(number)
     if not isinstance(target, Target):
-        raise Failed("{} is no step-in target".format(number))  # noqa: F821
+        raise probe.Failed("{} is no step-in target".format(number))
     return target

@@ -17,7 +17,7 @@ def forget_dummy():
 
 
 def is_ours(frame):
-    return frame.f_code.co_filename.startswith(OWN)  # noqa: F821
+    return frame.f_code.co_filename.startswith(probe.OWN)
 
 
 def is_launcher(frame):
@@ -55,7 +55,7 @@ def strip(frame):
 def running():
     """[(ident, innermost frame)] of the program's threads, the main one first."""
     found = {ident: strip(frame) for ident, frame in sys._current_frames().items()}
-    for ident, _, frame, reason in engine.parked():  # noqa: F821
+    for ident, _, frame, reason in probe.engine.parked():
         if reason is not None and found.get(ident) is None:
             found[ident] = frame  # that an exception has left: nothing of the program's runs there any more
     main = main_ident()
@@ -93,8 +93,8 @@ class Numbers(object):
     def of(self, ident):
         found = self.known.get(ident)
         if found is None:
-            found = next((number for one, number, _, _ in engine.parked() if one == ident and number), 0)  # noqa: F821
-            found = found or engine.native_id(ident) or ident  # noqa: F821
+            found = next((number for one, number, _, _ in probe.engine.parked() if one == ident and number), 0)
+            found = found or probe.engine.native_id(ident) or ident
             if self.standing:
                 self.known[ident] = found
         return found
@@ -117,7 +117,7 @@ def ident_of(number):
 
 
 def frame_of(ident):
-    for one, _, frame, _ in engine.parked():  # noqa: F821
+    for one, _, frame, _ in probe.engine.parked():
         if one == ident:
             return strip(frame) or frame
     frame = sys._current_frames().get(ident)

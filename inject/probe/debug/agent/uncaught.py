@@ -2,7 +2,7 @@
 # Thread._invoke_excepthook), so that no call is slowed until then.  The frames that were left are in the traceback.
 import sys
 
-exceptions = part("exceptions")  # noqa: F821
+exceptions = probe.part("exceptions")
 UNWIND = 1 << 6
 OF_THREADS = "_invoke_excepthook"  # Lib/threading.py, 3.8 and later: each Thread has one of its own
 
@@ -10,7 +10,7 @@ OF_THREADS = "_invoke_excepthook"  # Lib/threading.py, 3.8 and later: each Threa
 def usable(session):
     """Instead of UNWIND: where that means a hook at every call, and nobody wants SystemExit, which no hook is told of."""
     threading = sys.modules.get("threading")
-    return engine.mechanism == "frame evaluation" and hasattr(threading, "_make_invoke_excepthook") and (  # noqa: F821
+    return probe.engine.mechanism == "frame evaluation" and hasattr(threading, "_make_invoke_excepthook") and (
         not session.options.stop_on_exit)
 
 
@@ -79,7 +79,7 @@ class Hooks(object):
         try:
             trace = getattr(error, "__traceback__", None)
             if trace is not None and exceptions.is_outermost(trace.tb_frame):
-                engine.found(UNWIND, trace.tb_frame, trace.tb_lineno, error)  # noqa: F821
+                probe.engine.found(UNWIND, trace.tb_frame, trace.tb_lineno, error)
             return before(*given)
         finally:
             self.handed.discard(id(error))

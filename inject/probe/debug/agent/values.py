@@ -19,14 +19,13 @@ SEQUENCES = (list, tuple, _collections.deque, range)
 def provider(value):
     """What knows more of such values (arrays, modules, optimizers), or None."""
     if "torch" in sys.modules or "numpy" in sys.modules:
-        return part("arrays").provider(value)  # noqa: F821
+        return probe.part("arrays").provider(value)
     return None
 
 
-AGENT["part"]("show")  # noqa: F821
 
 
-class Text(AGENT["Shower"]):  # noqa: F821
+class Text(probe.agent.part("show").Shower):
     def __init__(self, room, hexadecimal=False):
         super(Text, self).__init__(room)
         self.hexadecimal = hexadecimal
@@ -39,11 +38,11 @@ class Text(AGENT["Shower"]):  # noqa: F821
             try:
                 return known.text(value)
             except Exception as error:
-                return "<{}: {}>".format(type_name(value), caught(error))  # noqa: F821
+                return "<{}: {}>".format(type_name(value), probe.caught(error))
         return super(Text, self).own(value)
 
     def reason(self, error):
-        return caught(error)  # noqa: F821
+        return probe.caught(error)
 
     def base(self, value, kind):
         if provider(value) is not None:
@@ -63,7 +62,7 @@ def text(value, room=1024, hexadecimal=False):
 
 
 def type_name(value):
-    return AGENT["name_of"](value)  # noqa: F821
+    return probe.agent.name_of(value)
 
 
 def is_simple(key, depth=0):

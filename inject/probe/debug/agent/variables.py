@@ -1,6 +1,6 @@
 # Rows of the client's tree of variables.
-values = part("values")  # noqa: F821
-nodes = part("nodes")  # noqa: F821
+values = probe.part("values")
+nodes = probe.part("nodes")
 
 
 class View(object):
@@ -23,7 +23,7 @@ class View(object):
             if node.total:  # clients read in pages then, and by name only when they are told how many
                 row["indexedVariables"] = node.total
                 row["namedVariables"] = node.named()
-        reference = part("memory").reference(self.session, value)  # noqa: F821
+        reference = probe.part("memory").reference(self.session, value)
         if reference:
             row["memoryReference"] = reference
         if type(value) is str:
@@ -65,7 +65,7 @@ def numbered(rows):
 def variables(session, given):
     node = session.handles.node_of(given.get("variablesReference"))
     if not isinstance(node, nodes.Node):
-        raise Failed("{} has no variables".format(given["variablesReference"]), "NOT_FOUND")  # noqa: F821
+        raise probe.Failed("{} has no variables".format(given["variablesReference"]), "NOT_FOUND")
     node.renew()
     view = View(session, node.handle, given)
     children = node.children(max(given.get("start") or 0, 0), max(given.get("count") or 0, 0), given.get("filter"))
@@ -75,16 +75,16 @@ def variables(session, given):
 def set_variable(session, given):
     node = session.handles.node_of(given.get("variablesReference"))
     if not isinstance(node, nodes.Node):
-        raise Failed("{} has no variables".format(given["variablesReference"]), "NOT_FOUND")  # noqa: F821
+        raise probe.Failed("{} has no variables".format(given["variablesReference"]), "NOT_FOUND")
     node.renew()
     child = node.find(given.get("name") or "")
     if node.handle is None:
-        raise Failed("there is no frame to evaluate in")  # noqa: F821
-    value = part("evaluate").value_of(session, node.handle, given.get("value") or "")  # noqa: F821
+        raise probe.Failed("there is no frame to evaluate in")
+    value = probe.part("evaluate").value_of(session, node.handle, given.get("value") or "")
     try:
         node.assign(child, value)
-    except Failed:  # noqa: F821
+    except probe.Failed:
         raise
     except Exception as error:
-        raise Failed(caught(error))  # noqa: F821
+        raise probe.Failed(probe.caught(error))
     return View(session, node.handle, given).shown(value, child.expression)

@@ -1,7 +1,10 @@
 # What a crash handler cannot see: exceptions that nobody handles, and threads that begin.  C gives
-# CRASHED(reason, environment), which writes a dump and masks what of the reason is secret; STACK(), an alternate signal
-# stack for the calling thread; and AGAIN(), which takes the signals back from who took them.  Hooks that were there are
-# called after ours, also when ours fails.
+# probe.crashed(reason, environment), which writes a dump and masks secrets in the reason; probe.stack(), an alternate
+# signal stack for the calling thread; and probe.again(), which takes the signals back from whoever took them after us.
+# Hooks that were there before are called after ours, also when ours fails.
+import os
+import sys
+
 crash = {"on": False}
 WORKERS = "torch.utils.data._utils.signal_handling"
 
@@ -12,7 +15,7 @@ def tell_crash(error_type, error):
         return
     try:
         environment = "\0".join("{}={}".format(name, value) for name, value in os.environ.items())
-        CRASHED(plain(error).replace("\n", " ")[:500].encode("utf-8", "replace"),  # noqa: F821
+        probe.crashed(probe.agent.plain(error).replace("\n", " ")[:500].encode("utf-8", "replace"),
                 environment.encode("utf-8", "surrogateescape"))
     except Exception:
         pass
@@ -31,7 +34,7 @@ def on_thread_exception(args):
 def on_thread(self):
     """threading.Thread._set_ident: the first thing that a new thread does."""
     try:
-        STACK()  # noqa: F821
+        probe.stack()
     finally:
         crash["set_ident"](self)
 
@@ -39,7 +42,7 @@ def on_thread(self):
 def on_workers():
     """DataLoader's workers take the signals for handlers that end the process; ours comes before those."""
     crash["workers"]()
-    AGAIN()  # noqa: F821
+    probe.again()
 
 
 def in_child():
@@ -51,7 +54,7 @@ def in_child():
         workers._set_worker_signal_handlers = on_workers
 
 
-def crash_begin():
+def begin():
     if crash["on"]:
         return
     crash["on"] = True
@@ -59,13 +62,13 @@ def crash_begin():
         crash["excepthook"] = sys.excepthook
         sys.excepthook = on_exception
     if "threading" in sys.modules:
-        crash_threads()
+        hook_threads()
     if hasattr(os, "register_at_fork") and "forks" not in crash:
         crash["forks"] = True
         os.register_at_fork(after_in_child=in_child)
 
 
-def crash_threads():
+def hook_threads():
     """In the main thread when the program has not imported threading yet: it takes its importer for the main thread."""
     import threading
 
@@ -77,7 +80,7 @@ def crash_threads():
         threading.Thread._set_ident = on_thread
 
 
-def crash_end():
+def end():
     """Take out what nobody put something above."""
     crash["on"] = False
     threading = sys.modules.get("threading")
