@@ -7,8 +7,8 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
-#include "base/file.h"
 #include "dap/attach/program.h"
+#include "proc/stat.h"
 
 bool prb_dap_has_ended(const struct prb_dap_session *session, int wait_ms)
 {
@@ -36,17 +36,15 @@ static bool find_waited_for(int pidfd, int *status_out)
     return true;
 }
 
-/* What wait(2) would tell the parent, as long as the parent has not asked; proc(5), field 52 of
- * stat. */
+/* The status that wait(2) will give the parent, while the parent has not asked. */
 static bool find_zombie(pid_t pid, int *status_out)
 {
-    char path[32], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    prb_read_text(path, text, sizeof text);
-    const char *end = strrchr(text, ')'), *last = strrchr(text, ' ');
-    if (!end || end[1] != ' ' || end[2] != 'Z' || !last)
+    char folder[32];
+    struct prb_stat stat;
+    snprintf(folder, sizeof folder, "/proc/%d", (int)pid);
+    if (!prb_stat_of(folder, &stat) || stat.state != 'Z' || stat.count < PRB_STAT_EXIT_CODE)
         return false;
-    *status_out = atoi(last + 1);
+    *status_out = (int)stat.field[PRB_STAT_EXIT_CODE];
     return true;
 }
 

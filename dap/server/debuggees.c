@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "dap/server/server.h"
+#include "proc/stat.h"
 
 #define LEAVING_S 5 /* for a session to leave its process */
 #define MOMENT_S 1  /* for one that has lost its client to begin to */
@@ -54,12 +55,10 @@ static const struct prb_process *listed(const struct prb_process_list *list, pid
 
 static pid_t parent_of(pid_t pid)
 {
-    char path[32], text[512];
-    int parent = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    prb_read_text(path, text, sizeof text);
-    const char *end = strrchr(text, ')');
-    return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+    char folder[32];
+    struct prb_stat stat;
+    snprintf(folder, sizeof folder, "/proc/%d", (int)pid);
+    return prb_stat_of(folder, &stat) ? (pid_t)stat.field[PRB_STAT_PPID] : 0;
 }
 
 static bool has_group(const struct prb_ids *ids, gid_t group)

@@ -32,6 +32,7 @@
 #include "base/file.h"
 #include "inject/enter/method.h"
 #include "proc/source.h"
+#include "proc/stat.h"
 
 #define STACK_LEN (64u << 10)
 #define SCRATCH_LEN (PRB_FRAME_MAX + PRB_XSTATE_MAX + STACK_LEN)

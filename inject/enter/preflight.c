@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "inject/enter/method.h"
 #include "proc/source.h"
+#include "proc/stat.h"
 
 long long prb_inject_status(const char *status, const char *key, int base)
 {

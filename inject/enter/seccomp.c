@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "inject/enter/method.h"
-#include "proc/source.h"
+#include "proc/stat.h"
 
 #define GENERATIONS_MAX 256
 
@@ -39,16 +39,17 @@ struct image {
 /* False: we may not know. */
 static bool image_of(pid_t pid, struct image *out)
 {
-    char path[40], text[1024];
+    char path[40];
     struct stat info;
     struct prb_stat stat_;
     snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
     if (stat(path, &info) != 0)
         return false;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (prb_read_text(path, text, sizeof text) <= 0 || !prb_stat_parse(text, &stat_))
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if (!prb_stat_of(path, &stat_))
         return false;
-    *out = (struct image){info.st_dev, info.st_ino, stat_.startcode, stat_.startstack};
+    *out = (struct image){info.st_dev, info.st_ino, (uint64_t)stat_.field[PRB_STAT_STARTCODE],
+                          (uint64_t)stat_.field[PRB_STAT_STARTSTACK]};
     return out->stack != 0;
 }
 

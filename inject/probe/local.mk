@@ -14,7 +14,7 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/part.h %D%/parts.c %D%/parts.def %D%/ow
 	%D%/tables/tables.c lib/crash/record.h \
 	%D%/crash/crash.h %D%/crash/raw.h %D%/crash/arm.c %D%/crash/handler.c %D%/crash/memory.c %D%/crash/note.c %D%/crash/part.c %D%/crash/python.c %D%/crash/raw_text.c \
 	%D%/crash/stack.c %D%/crash/write.c \
-	lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c \
+	lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c lib/proc/stat.c \
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
 	lib/ring/table.c lib/ring/write.c \
 	lib/table/recorded/names.c

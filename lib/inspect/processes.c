@@ -11,6 +11,7 @@
 
 #include "base/secret.h"
 #include "inspect/target.h"
+#include "proc/stat.h"
 
 /* ---- is it Python? ---- */
 
@@ -105,53 +106,17 @@ char *prb_process_command(struct prb_proc *proc, struct prb_arena *arena)
     return prb_buf_ok(&shown) ? prb_arena_strndup(arena, shown.data, shown.len) : NULL;
 }
 
-/* Fields of /proc/PID/stat behind the command's last parenthesis: 3 is the state; proc(5). */
-static bool stat_fields(struct prb_proc *proc, long long *values, size_t count)
-{
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (!prb_proc_text(proc, "stat", &text, NULL) || !text.data)
-        return false;
-    const char *at = strrchr(text.data, ')');
-    if (!at || strlen(at) < 4)
-        return false;
-    at += 3; /* ") S" */
-    for (size_t i = 0; i < count; i++) {
-        char *end;
-        values[i] = strtoll(at, &end, 10);
-        if (end == at)
-            return false;
-        at = end;
-    }
-    return true;
-}
-
-static double boot_time(void)
-{
-    struct timespec now, up;
-    clock_gettime(CLOCK_REALTIME, &now);
-    clock_gettime(CLOCK_BOOTTIME, &up);
-    return (double)now.tv_sec - (double)up.tv_sec + 1e-9 * (double)(now.tv_nsec - up.tv_nsec);
-}
-
 static void fill_from_stat(struct prb_proc *proc, struct prb_process *process)
 {
-    enum {
-        PPID = 0,
-        UTIME = 10,
-        STIME = 11,
-        THREADS = 16,
-        STARTTIME = 18,
-        RSS = 20,
-        COUNT = 21
-    }; /* from field 4 */
-    long long values[COUNT];
-    if (!stat_fields(proc, values, COUNT))
+    struct prb_stat stat;
+    if (!prb_stat_read(proc, "stat", &stat) || stat.count < PRB_STAT_RSS)
         return;
-    process->ppid = (pid_t)values[PPID];
-    process->cpu = (double)(values[UTIME] + values[STIME]) / (double)sysconf(_SC_CLK_TCK);
-    process->threads = (int)values[THREADS];
-    process->started = boot_time() + (double)values[STARTTIME] / (double)sysconf(_SC_CLK_TCK);
-    process->rss = values[RSS] * sysconf(_SC_PAGESIZE);
+    int64_t ticks = stat.field[PRB_STAT_UTIME] + stat.field[PRB_STAT_STIME];
+    process->ppid = (pid_t)stat.field[PRB_STAT_PPID];
+    process->cpu = (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    process->threads = (int)stat.field[PRB_STAT_THREADS];
+    process->started = prb_stat_started(&stat);
+    process->rss = stat.field[PRB_STAT_RSS] * sysconf(_SC_PAGESIZE);
 }
 
 static int environment_int(const struct prb_buf *environ, const char *const *names)

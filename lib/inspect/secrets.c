@@ -7,29 +7,21 @@
 #include <string.h>
 
 #include "proc/source.h"
+#include "proc/stat.h"
 
 #define VARIABLES_MAX 4096
 #define VARIABLE_MAX 131072 /* bytes, as execve(2) has it */
 #define AT_ONCE 512         /* bytes of a variable that are read first */
-/* proc_pid_stat(5) */
-enum { ARG_START = 48, ENV_START = 50 };
-
 /* ---- where ---- */
 
 /* Two fields of /proc/PID/stat that follow each other: the first and last byte + 1 of a place. */
 static bool place_of(struct prb_proc *proc, int field, prb_addr *start, prb_addr *end)
 {
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (!prb_proc_text(proc, "stat", &text, NULL) || !text.data)
+    struct prb_stat stat;
+    if (!prb_stat_read(proc, "stat", &stat) || stat.count <= field)
         return false;
-    const char *at = strrchr(text.data, ')');
-    for (int i = 2; at && i < field; i++)
-        at = strchr(at + 1, ' ');
-    unsigned long long first, last;
-    if (!at || sscanf(at, " %llu %llu", &first, &last) != 2)
-        return false;
-    *start = first;
-    *end = last;
+    *start = (prb_addr)stat.field[field];
+    *end = (prb_addr)stat.field[field + 1];
     return true;
 }
 
@@ -162,11 +154,11 @@ static void blank_places(struct prb_target *copy)
 {
     struct blanking place = {.record = copy->mem};
     prb_addr start, end;
-    if (place_of(copy->proc, ENV_START, &start, &end))
+    if (place_of(copy->proc, PRB_STAT_ENV_START, &start, &end))
         prb_mem_record_blank(copy->mem, start, end);
     const struct prb_proc_text *arguments = prb_proc_kept(copy->proc, "cmdline");
     if (arguments && arguments->text.len &&
-        place_of(copy->proc, ARG_START, &place.start, &place.end))
+        place_of(copy->proc, PRB_STAT_ARG_START, &place.start, &place.end))
         prb_secret_each(PRB_SECRET_ARGUMENTS, arguments->text.data, arguments->text.len, blank,
                         &place);
 }

@@ -17,10 +17,11 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "arch/arch.h"
+#include "base/clock.h"
 #include "native/unwinder.h"
+#include "proc/stat.h"
 
 #define BLOCKED_TRIES 3         /* readings of a blocked thread that moves meanwhile */
 #define STOP_WAIT_NS 1000000000 /* it did not stop: uninterruptible, or no processor for it */
@@ -125,13 +126,10 @@ static bool is_fragile(const struct prb_syscall *call)
 /* Letter of /proc/PID/task/TID/stat; 0: not known. */
 static char task_state(struct prb_proc *proc, pid_t tid)
 {
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    struct prb_stat stat;
     char name[40];
     snprintf(name, sizeof name, "task/%d/stat", (int)tid);
-    if (!prb_proc_text(proc, name, &text, NULL) || !text.data)
-        return 0;
-    const char *paren = strrchr(text.data, ')');
-    return paren && paren[1] == ' ' ? paren[2] : 0;
+    return prb_stat_read(proc, name, &stat) ? stat.state : 0;
 }
 
 /* Who traces the task; 0: nobody. */
@@ -140,10 +138,10 @@ static pid_t task_tracer(struct prb_proc *proc, pid_t tid)
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     char name[40];
     snprintf(name, sizeof name, "task/%d/status", (int)tid);
-    if (!prb_proc_text(proc, name, &text, NULL) || !text.data)
-        return 0;
-    const char *line = strstr(text.data, "\nTracerPid:");
-    return line ? (pid_t)strtol(line + strlen("\nTracerPid:"), NULL, 10) : 0;
+    int64_t tracer;
+    bool known =
+        prb_proc_text(proc, name, &text, NULL) && prb_status_number(&text, "TracerPid", &tracer);
+    return known ? (pid_t)tracer : 0;
 }
 
 /* ---- stopping ---- */
@@ -160,20 +158,13 @@ struct stop {
     bool done; /* the copy is good */
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 /* Wait for any stop or the end of the task.  *since_out: a moment when it was not stopped yet. */
-static bool await_stop(pid_t tid, int *status_out, int64_t *since_out)
+static bool await_stop(pid_t tid, int *status_out, uint64_t *since_out)
 {
-    int64_t begin = now_ns();
+    uint64_t begin = prb_clock_ns();
     pid_t got;
     /* One that runs on another processor stops within microseconds. */
-    for (*since_out = begin; now_ns() - begin < SPIN_NS; *since_out = now_ns()) {
+    for (*since_out = begin; prb_clock_ns() - begin < SPIN_NS; *since_out = prb_clock_ns()) {
         got = waitpid(tid, status_out, __WALL | WNOHANG);
         if (got)
             return got == tid;
@@ -186,7 +177,7 @@ static bool await_stop(pid_t tid, int *status_out, int64_t *since_out)
         got = waitpid(tid, status_out, __WALL);
     while (got < 0 && errno == EINTR);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-    *since_out = now_ns();
+    *since_out = prb_clock_ns();
     return got == tid;
 }
 
@@ -208,7 +199,7 @@ static bool copy_stopped(struct stop *stop)
 static bool interrupt_and_copy(struct stop *stop)
 {
     int status = 0;
-    int64_t since = 0;
+    uint64_t since = 0;
     if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL))
         return prb_fail_sys(&stop->err, errno, "thread %d", (int)stop->tid);
     if (!await_stop(stop->tid, &status, &since) || !WIFSTOPPED(status))
@@ -218,7 +209,7 @@ static bool interrupt_and_copy(struct stop *stop)
      * group-stop, end with nothing to deliver, and the kernel puts a group-stop back by itself. */
     long signal = status >> 16 ? 0 : WSTOPSIG(status);
     ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)signal);
-    stop->copy->stopped = (double)(now_ns() - since) * 1e-9;
+    stop->copy->stopped = (double)(prb_clock_ns() - since) * 1e-9;
     return good;
 }
 

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "proc/below.h"
 #include "proc/source.h"
+#include "proc/stat.h"
 
 /* Texts of /proc/PID are cut off here with an error: 16 MiB of maps are 160,000 lines. */
 #define TEXT_MAX (16u << 20)
@@ -94,13 +95,15 @@ static bool identify(struct live *live, struct identity *out, struct prb_error *
     if (!live_text(&live->base, "stat", &text, err))
         return false;
     if (!prb_stat_parse(text.data, &stat))
-        return prb_fail(err, PRB_CORRUPT, "/proc/%d/stat makes no sense", (int)live->base.pid);
+        return prb_fail(err, PRB_CORRUPT, "/proc/%d/stat cannot be parsed", (int)live->base.pid);
     if (stat.state == 'Z' || stat.state == 'X')
         return prb_fail(err, PRB_GONE, "process %d ended%s", (int)live->base.pid,
-                        stat.threads > 1 ? " its main thread; its other threads are out of reach"
-                                         : " (its parent has not collected it yet)");
-    struct identity now = {
-        .starttime = stat.starttime, .startcode = stat.startcode, .startstack = stat.startstack};
+                        stat.field[PRB_STAT_THREADS] > 1
+                            ? " its main thread; its other threads are out of reach"
+                            : " (its parent has not collected it yet)");
+    struct identity now = {.starttime = (uint64_t)stat.field[PRB_STAT_STARTTIME],
+                           .startcode = (uint64_t)stat.field[PRB_STAT_STARTCODE],
+                           .startstack = (uint64_t)stat.field[PRB_STAT_STARTSTACK]};
     /* Without the right to see it, the rest must do.  As the kernel knows it: its file system
      * may be somebody's program (FUSE) or far away (NFS), and never answer. */
     if (statx(live->folder, "exe", AT_STATX_DONT_SYNC, STATX_INO, &exe) == 0) {

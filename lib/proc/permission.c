@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "proc/source.h"
+#include "proc/stat.h"
 
 #define CAP_SYS_PTRACE_BIT 19
 

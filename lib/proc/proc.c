@@ -138,7 +138,7 @@ bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
 /* The kernel gives the map in pieces: of a process that maps and unmaps meanwhile two may not fit
  * together. */
 #define MAPS_TRIES 16
-static bool read_maps(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err)
+bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err)
 {
     unsigned left = prb_proc_live(proc) ? MAPS_TRIES : 1;
     struct prb_error wrong = {0};
@@ -146,7 +146,7 @@ static bool read_maps(struct prb_proc *proc, struct prb_maps *out, struct prb_er
         PRB_AUTO(prb_buf) struct prb_buf text = {0};
         if (!prb_proc_text(proc, "maps", &text, err))
             return false;
-        if (prb_maps_parse(text.data, text.len, out, &wrong))
+        if (prb_maps_parse(text.data ? text.data : "", text.len, out, &wrong))
             return true;
     } while (wrong.code == PRB_CORRUPT && --left);
     if (err)
@@ -154,20 +154,12 @@ static bool read_maps(struct prb_proc *proc, struct prb_maps *out, struct prb_er
     return false;
 }
 
-bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err)
-{
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (!prb_proc_text(proc, "maps", &text, err))
-        return false;
-    return prb_maps_parse(text.data ? text.data : "", text.len, out, err);
-}
-
 const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct prb_error *err)
 {
     if (proc->maps_read && !refresh)
         return &proc->maps;
     struct prb_maps maps;
-    if (!read_maps(proc, &maps, err))
+    if (!prb_proc_maps_now(proc, &maps, err))
         return NULL;
     if (maps.count == 0) {
         prb_maps_deinit(&maps);

@@ -99,7 +99,7 @@ bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
                    struct prb_error *err);
 /* Maps, read once and kept; refresh reads them anew.  Borrowed until the next refresh. */
 const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct prb_error *err);
-/* Maps of now for the caller, apart from those, which decoding holds on to. */
+/* The maps of this moment, for the caller; what prb_proc_maps gives stays as it is. */
 bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err);
 /* Tasks now.  inner_tid is only looked up when the target lives in another pid namespace than
  * we. */

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/new_file.h"
 #include "proc/core_file.h"
+#include "proc/stat.h"
 
 #define PAGE 4096u
 /* Sizes of 64-bit Linux: struct elf_prstatus without its register set, and the places in it; see
@@ -91,10 +92,10 @@ static bool add_thread(struct image *image, const struct prb_saved_task *task,
 static void add_info(struct image *image, struct prb_proc *proc)
 {
     uint8_t info[136] = {0};
-    PRB_AUTO(prb_buf) struct prb_buf stat_text = {0}, cmdline = {0};
+    PRB_AUTO(prb_buf) struct prb_buf cmdline = {0};
     struct prb_stat stat = {0};
-    if (prb_proc_text(proc, "stat", &stat_text, NULL) && prb_stat_parse(stat_text.data, &stat)) {
-        info[1] = (uint8_t)stat.state;
+    if (prb_stat_read(proc, "stat", &stat)) {
+        info[1] = stat.state == '?' ? 0 : (uint8_t)stat.state;
         memcpy(info + 40, stat.comm, 15);
     }
     memcpy(info + 24, &(uint32_t){(uint32_t)proc->pid}, 4);

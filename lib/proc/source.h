@@ -66,18 +66,6 @@ bool prb_proc_answered(const struct prb_proc *proc, const char *name, struct prb
 bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len);
 const struct prb_proc_text *prb_proc_kept(const struct prb_proc *proc, const char *name);
 
-/* The fields of /proc/PID/stat that are used, proc_pid_stat(5). */
-struct prb_stat {
-    pid_t pid;
-    char comm[64];
-    char state;
-    uint64_t flags, utime, stime, threads, starttime, startcode, startstack, processor, policy;
-};
-bool prb_stat_parse(const char *text, struct prb_stat *out);
-/* Whether a thread has ended or is about to: it runs no more of the program, and the kernel refuses
- * what it would allow of another (no executable, EPERM from ptrace). */
-bool prb_task_ending(pid_t pid, pid_t tid);
-
 /*
  * The kernel refused: say which of its rules did, and what to do.  sys: the errno; what: "read the
  * memory of". Fills err (PERMISSION; GONE when it is just ending) and returns false.

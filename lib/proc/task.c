@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proc/source.h"
+#include "proc/stat.h"
 
 #ifndef SCHED_DEADLINE
 #define SCHED_DEADLINE 6
@@ -61,19 +62,38 @@ static void look_at_namespace(struct prb_proc *proc)
     proc->inner = levels > 1;
 }
 
+bool prb_stat_read(struct prb_proc *proc, const char *name, struct prb_stat *out)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    return prb_proc_text(proc, name, &text, NULL) && text.data && prb_stat_parse(text.data, out);
+}
+
+bool prb_status_number(const struct prb_buf *text, const char *key, int64_t *out)
+{
+    size_t len = strlen(key);
+    for (const char *line = text->data; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, len) != 0 || line[len] != ':')
+            continue;
+        char *end;
+        *out = strtoll(line + len + 1, &end, 10);
+        return end != line + len + 1;
+    }
+    return false;
+}
+
 bool prb_proc_task_look(struct prb_proc *proc, struct prb_task *task)
 {
     char name[48];
     snprintf(name, sizeof name, "task/%d/stat", (int)task->tid);
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
     struct prb_stat stat;
-    if (!prb_proc_text(proc, name, &text, NULL) || !prb_stat_parse(text.data, &stat))
+    if (!prb_stat_read(proc, name, &stat))
         return false;
-    task->state = stat.state;
-    task->cpu_ticks = stat.utime + stat.stime;
-    task->processor = (int)stat.processor;
-    task->real_time =
-        stat.policy == SCHED_FIFO || stat.policy == SCHED_RR || stat.policy == SCHED_DEADLINE;
+    int64_t policy = stat.field[PRB_STAT_POLICY];
+    task->state = stat.state == '?' ? 0 : stat.state;
+    task->cpu_ticks = (uint64_t)(stat.field[PRB_STAT_UTIME] + stat.field[PRB_STAT_STIME]);
+    task->processor = (int)stat.field[PRB_STAT_PROCESSOR];
+    task->real_time = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
     memcpy(task->comm, stat.comm, sizeof task->comm);
     return true;
 }

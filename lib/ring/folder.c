@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "proc/stat.h"
 #include "ring/folder.h"
 #include "ring/format.h"
 
@@ -81,13 +82,11 @@ bool prb_ring_data_dir(char out[PRB_RING_PATH_MAX], struct prb_error *err)
 
 bool prb_ring_started(const char *proc, uint64_t *out)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "%s/stat", proc);
-    prb_read_text(path, text, sizeof text);
-    const char *at = strrchr(text, ')'); /* field 2 ends there */
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    return at && sscanf(at, " %" SCNu64, out) == 1;
+    struct prb_stat stat;
+    if (!prb_stat_of(proc, &stat) || stat.count < PRB_STAT_STARTTIME)
+        return false;
+    *out = (uint64_t)stat.field[PRB_STAT_STARTTIME];
+    return true;
 }
 
 bool prb_ring_folder_new(char out[PRB_RING_PATH_MAX], int *lock_out, struct prb_error *err)

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "proc/stat.h"
+
 #define ASKED_MAX 6       /* a thread that threading does not know has no name */
 #define IDENTIFY_SHARE 10 /* of the time between two samples, at the most one part in so many */
 
@@ -52,12 +54,8 @@ void prb_member_free(struct prb_member *member)
 
 static pid_t parent_of(struct prb_proc *proc)
 {
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    const char *paren;
-    int parent = 0;
-    if (prb_proc_text(proc, "stat", &text, NULL) && text.data && (paren = strrchr(text.data, ')')))
-        sscanf(paren, ") %*c %d", &parent);
-    return parent;
+    struct prb_stat stat;
+    return prb_stat_read(proc, "stat", &stat) ? (pid_t)stat.field[PRB_STAT_PPID] : 0;
 }
 
 static void describe(struct prb_member *member, double start)

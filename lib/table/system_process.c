@@ -34,8 +34,6 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-enum { PPID = 4, UTIME = 14, STIME = 15, THREADS = 20, VSIZE = 23, RSS = 24 };
-
 static const char *const sources[] = {[PRB_TARGET_PROCESS] = "process",
                                       [PRB_TARGET_CORE] = "core",
                                       [PRB_TARGET_SNAPSHOT] = "snapshot",
@@ -69,17 +67,17 @@ static void add_user(struct prb_rows *rows, struct prb_proc *proc)
 }
 
 static void add_numbers(struct prb_rows *rows, const struct prb_target *target,
-                        const struct prb_stat_text *stat)
+                        const struct prb_stat *stat)
 {
     prb_row_started(rows, target->proc, stat);
-    prb_row_stat(rows, stat, THREADS);
-    if (stat->count >= RSS)
-        prb_row_int(rows, stat->field[RSS] * sysconf(_SC_PAGESIZE));
+    prb_row_stat(rows, stat, PRB_STAT_THREADS);
+    if (stat->count >= PRB_STAT_RSS)
+        prb_row_int(rows, stat->field[PRB_STAT_RSS] * sysconf(_SC_PAGESIZE));
     else
         prb_row_null(rows);
-    prb_row_stat(rows, stat, VSIZE);
-    prb_row_stat_seconds(rows, stat, UTIME);
-    prb_row_stat_seconds(rows, stat, STIME);
+    prb_row_stat(rows, stat, PRB_STAT_VSIZE);
+    prb_row_stat_seconds(rows, stat, PRB_STAT_UTIME);
+    prb_row_stat_seconds(rows, stat, PRB_STAT_STIME);
     prb_row_textn(rows, &stat->state, 1);
 }
 
@@ -95,14 +93,14 @@ static void add_ranks(struct prb_rows *rows, struct prb_proc *proc)
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_target *target = prb_rows_target(rows);
-    struct prb_stat_text stat = {.state = '?'};
-    bool known = prb_stat_text_read(target->proc, "stat", &stat);
+    struct prb_stat stat = {.state = '?'};
+    bool known = prb_stat_read(target->proc, "stat", &stat);
     if (!known && !prb_proc_check(target->proc, err))
         return false;
     prb_row_begin(rows);
     prb_row_int(rows, target->info.pid);
-    prb_row_stat(rows, &stat, PPID);
-    prb_row_text(rows, known ? stat.name : NULL);
+    prb_row_stat(rows, &stat, PRB_STAT_PPID);
+    prb_row_text(rows, known ? stat.comm : NULL);
     prb_row_text(rows, target->info.command);
     prb_row_text(rows, target->info.executable);
     add_folder(rows, target);

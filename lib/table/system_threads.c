@@ -23,8 +23,6 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-enum { UTIME = 14, STIME = 15, PRIORITY = 18, NICE = 19, PROCESSOR = 39 };
-
 static void add_system_call(struct prb_rows *rows, struct prb_proc *proc, pid_t tid)
 {
     struct prb_syscall call;
@@ -53,15 +51,15 @@ static void add_switches(struct prb_rows *rows, struct prb_proc *proc, pid_t tid
 static void add_numbers(struct prb_rows *rows, const struct prb_target *target, pid_t tid)
 {
     char name[64];
-    struct prb_stat_text stat = {0};
+    struct prb_stat stat = {0};
     snprintf(name, sizeof name, "task/%d/stat", (int)tid);
-    prb_stat_text_read(target->proc, name, &stat);
-    prb_row_stat_seconds(rows, &stat, UTIME);
-    prb_row_stat_seconds(rows, &stat, STIME);
+    prb_stat_read(target->proc, name, &stat);
+    prb_row_stat_seconds(rows, &stat, PRB_STAT_UTIME);
+    prb_row_stat_seconds(rows, &stat, PRB_STAT_STIME);
     prb_row_started(rows, target->proc, &stat);
-    prb_row_stat(rows, &stat, PRIORITY);
-    prb_row_stat(rows, &stat, NICE);
-    prb_row_stat(rows, &stat, PROCESSOR);
+    prb_row_stat(rows, &stat, PRB_STAT_PRIORITY);
+    prb_row_stat(rows, &stat, PRB_STAT_NICE);
+    prb_row_stat(rows, &stat, PRB_STAT_PROCESSOR);
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)

@@ -16,6 +16,7 @@
 #include "arch/arch.h"
 #include "proc/same_cpu.h"
 #include "proc/source.h"
+#include "proc/stat.h"
 
 static void stat_text(void **state)
 {
@@ -25,20 +26,24 @@ static void stat_text(void **state)
                                "12345 1000 100 18446744073709551615 93 94 95 0 0 0 0 0 0 0 0 0 "
                                "17 3 0 1",
                                &stat));
-    assert_int_equal(stat.processor, 3);
-    assert_int_equal(stat.policy, 1);
+    assert_int_equal(stat.field[PRB_STAT_PROCESSOR], 3);
+    assert_int_equal(stat.field[PRB_STAT_POLICY], 1);
     assert_int_equal(stat.pid, 42);
     assert_string_equal(stat.comm, "a) b (c)");
     assert_int_equal(stat.state, 'S');
-    assert_int_equal(stat.flags, 4194560);
-    assert_int_equal(stat.utime, 11);
-    assert_int_equal(stat.stime, 22);
-    assert_int_equal(stat.threads, 7);
-    assert_int_equal(stat.starttime, 12345);
-    assert_int_equal(stat.startcode, 93);
-    assert_int_equal(stat.startstack, 95);
+    assert_int_equal(stat.field[PRB_STAT_FLAGS], 4194560);
+    assert_int_equal(stat.field[PRB_STAT_UTIME], 11);
+    assert_int_equal(stat.field[PRB_STAT_STIME], 22);
+    assert_int_equal(stat.field[PRB_STAT_THREADS], 7);
+    assert_int_equal(stat.field[PRB_STAT_STARTTIME], 12345);
+    assert_int_equal(stat.field[PRB_STAT_STARTCODE], 93);
+    assert_int_equal(stat.field[PRB_STAT_STARTSTACK], 95);
+    assert_int_equal(stat.count, 41);
+    assert_int_equal(stat.field[8], -1);
+    assert_int_equal(stat.field[25], INT64_MAX);
     assert_true(prb_stat_parse("1 (x) R", &stat));
-    assert_int_equal(stat.utime, 0);
+    assert_int_equal(stat.count, 3);
+    assert_int_equal(stat.field[PRB_STAT_UTIME], 0);
     static const char *const bad[] = {"", "1", "1 (x", "1 x) R", ")(", "1 (x)", "1 (x) "};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(prb_stat_parse(bad[i], &stat));
