@@ -3,19 +3,16 @@
 #define PRB_DAP_THREAD_MAP_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <sys/types.h>
+
+#include "base/hash_map.h"
 
 #define PRB_DAP_THREAD_MAP_MAX (1u << 20) /* as many are remembered in one stop */
 
 enum prb_dap_handle { PRB_DAP_FRAME, PRB_DAP_VALUE };
 
 struct prb_dap_thread_map {
-    struct {
-        json_int_t key; /* 0: free */
-        pid_t thread;
-    } *slots;
-    size_t count, cap;
+    struct prb_hash_map threads; /* by a frame's or value's number */
 };
 
 /* Numbers of frames and of values (variablesReference) are apart. */

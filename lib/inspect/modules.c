@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/hash_map.h"
 #include "inspect/heap.h"
 #include "py/object/reader.h"
 
@@ -14,16 +15,11 @@
 
 /* ---- which classes ---- */
 
-struct known_class {
-    prb_addr type; /* 0: free */
-    bool module;
-};
-
 struct classes {
     struct prb_objects *objects;
-    struct known_class *items; /* open addressing */
-    size_t count, cap;
+    struct prb_hash_map known; /* by the type's address: a module's class or another */
 };
+enum { MODULE = 1, OTHER };
 
 static bool stands_on_module(struct prb_objects *objects, prb_addr addr)
 {
@@ -44,40 +40,12 @@ static bool stands_on_module(struct prb_objects *objects, prb_addr addr)
     return false;
 }
 
-static struct known_class *class_place(struct classes *classes, prb_addr type)
-{
-    size_t i = (size_t)((type >> 4) * 0x9e3779b97f4a7c15u >> 24) & (classes->cap - 1);
-    while (classes->items[i].type && classes->items[i].type != type)
-        i = (i + 1) & (classes->cap - 1);
-    return &classes->items[i];
-}
-
-static bool class_room(struct classes *classes)
-{
-    if (classes->cap && classes->count < classes->cap / 2)
-        return true;
-    struct classes grown = {.cap = classes->cap ? classes->cap * 2 : 1024};
-    if (!(grown.items = calloc(grown.cap, sizeof *grown.items)))
-        return false;
-    for (size_t i = 0; i < classes->cap; i++)
-        if (classes->items[i].type)
-            *class_place(&grown, classes->items[i].type) = classes->items[i];
-    free(classes->items);
-    classes->items = grown.items;
-    classes->cap = grown.cap;
-    return true;
-}
-
 static bool is_module_class(struct classes *classes, prb_addr type)
 {
-    if (!class_room(classes))
-        return false;
-    struct known_class *known = class_place(classes, type);
-    if (!known->type) {
-        *known = (struct known_class){type, stands_on_module(classes->objects, type)};
-        classes->count++;
-    }
-    return known->module;
+    struct prb_hash_slot *known = prb_hash_map_add(&classes->known, type);
+    if (known && !known->number)
+        known->number = stands_on_module(classes->objects, type) ? MODULE : OTHER;
+    return known && known->number == MODULE;
 }
 
 /* ---- the modules ---- */
@@ -122,8 +90,7 @@ struct tree {
     struct prb_heap *heap;
     struct prb_module_node *found;
     size_t count, cap;
-    uint32_t *index; /* open addressing by object: 1 + index */
-    size_t index_cap;
+    struct prb_hash_map index; /* in found by object: 1 + index */
     struct edge *edges;
     size_t edge_count, edge_cap;
     size_t *first; /* edge of each module; SIZE_MAX: none */
@@ -135,7 +102,7 @@ struct tree {
 static void tree_deinit(struct tree *tree)
 {
     free(tree->found);
-    free(tree->index);
+    prb_hash_map_deinit(&tree->index);
     free(tree->edges);
     free(tree->first);
     free(tree->below);
@@ -160,7 +127,7 @@ static bool find_modules(struct tree *tree, struct prb_heap_part *part, struct p
         struct parts parts = {objects, node, 4};
         (void)prb_attributes_each(objects, object->object, take_part, &parts, NULL);
     }
-    free(classes.items);
+    prb_hash_map_deinit(&classes.known);
     return good || prb_fail(err, PRB_NOMEM, "no memory for the modules");
 }
 
@@ -172,26 +139,19 @@ static size_t *no_links(size_t count)
     return links;
 }
 
-static uint32_t *index_place(struct tree *tree, prb_addr object)
-{
-    size_t i = (size_t)((object >> 4) * 0x9e3779b97f4a7c15u >> 24) & (tree->index_cap - 1);
-    while (tree->index[i] && tree->found[tree->index[i] - 1].object != object)
-        i = (i + 1) & (tree->index_cap - 1);
-    return &tree->index[i];
-}
-
 static bool index_modules(struct tree *tree, struct prb_error *err)
 {
-    for (tree->index_cap = 64; tree->index_cap < 2 * tree->count; tree->index_cap *= 2)
-        ;
-    tree->index = calloc(tree->index_cap, sizeof *tree->index);
     tree->first = no_links(tree->count);
     tree->below = calloc(tree->count + 1, sizeof *tree->below);
     tree->placed = calloc(tree->count + 1, sizeof *tree->placed);
-    if (!tree->index || !tree->first || !tree->below || !tree->placed)
+    if (!tree->first || !tree->below || !tree->placed)
         return prb_fail(err, PRB_NOMEM, "no memory for the modules");
-    for (size_t i = 0; i < tree->count; i++)
-        *index_place(tree, tree->found[i].object) = (uint32_t)i + 1;
+    for (size_t i = 0; i < tree->count; i++) {
+        struct prb_hash_slot *slot = prb_hash_map_add(&tree->index, tree->found[i].object);
+        if (!slot)
+            return prb_fail(err, PRB_NOMEM, "no memory for the modules");
+        slot->number = i + 1;
+    }
     return true;
 }
 
@@ -208,7 +168,7 @@ static bool link_child(void *context, prb_addr key, prb_addr value)
     struct linking *linking = context;
     struct tree *tree = linking->tree;
     struct prb_module_node *parent = &tree->found[linking->parent];
-    uint32_t at = *index_place(tree, value);
+    uint64_t at = prb_hash_map_number(&tree->index, value);
     PRB_AUTO(prb_buf) struct prb_buf name = {0};
     if (!at || at - 1 == linking->parent)
         return true; /* None, or what is no module */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hash_map.h"
 #include "mem/mem.h"
 
 #define PAGE ((size_t)PRB_RECORD_PAGE)
@@ -25,48 +26,32 @@ struct page {
 struct record {
     struct prb_mem base;
     struct prb_mem *inner;
-    struct page **pages, **table;
-    size_t count, cap, table_mask;
+    struct page **pages;
+    size_t count, cap;
+    struct prb_hash_map by_number; /* pages by number + 1 */
     uint64_t reading;
     enum prb_record_mode mode;
     size_t late; /* pages that were added in mode STILL */
 };
 
-static size_t slot_of(const struct record *self, uint64_t number)
+static struct page *find(const struct record *self, uint64_t number)
 {
-    size_t slot = (size_t)(number * 0x9e3779b97f4a7c15u >> 32) & self->table_mask;
-    while (self->table[slot] && self->table[slot]->number != number)
-        slot = (slot + 1) & self->table_mask;
-    return slot;
-}
-
-static bool table_grow(struct record *self)
-{
-    size_t size = (self->table_mask + 1) * 2;
-    struct page **table = calloc(size, sizeof *table);
-    if (!table)
-        return false;
-    free(self->table);
-    self->table = table;
-    self->table_mask = size - 1;
-    for (size_t i = 0; i < self->count; i++)
-        table[slot_of(self, self->pages[i]->number)] = self->pages[i];
-    return true;
+    return prb_hash_map_pointer(&self->by_number, number + 1);
 }
 
 static bool add(struct record *self, uint64_t number, struct prb_error *err)
 {
     if (self->count == PAGES_MAX)
         return prb_fail(err, PRB_IO, "more than %u MiB would have to be recorded", PAGES_MAX / 256);
+    struct prb_hash_slot *slot = prb_hash_map_add(&self->by_number, number + 1);
     struct page *page = NULL;
-    if ((self->count * 2 >= self->table_mask && !table_grow(self)) ||
-        !PRB_GROW(self->pages, self->count, self->cap) || !(page = malloc(sizeof *page)))
+    if (!slot || !PRB_GROW(self->pages, self->count, self->cap) || !(page = malloc(sizeof *page)))
         return prb_fail(err, PRB_NOMEM, "out of memory");
     page->number = number;
     page->len = 0;
     page->reading = self->reading;
     self->pages[self->count++] = page;
-    self->table[slot_of(self, number)] = page;
+    slot->pointer = page;
     return true;
 }
 
@@ -84,7 +69,7 @@ static bool add_range(struct record *self, const struct prb_range *range, bool *
     if (last - first >= PAGES_MAX)
         return prb_fail(err, PRB_IO, "a range of %zu bytes is too long to be recorded", range->len);
     for (uint64_t number = first;; number++) {
-        const struct page *page = self->table[slot_of(self, number)];
+        const struct page *page = find(self, number);
         if (!page && !add(self, number, err))
             return false;
         *all_new_out &= !page || page->reading == self->reading;
@@ -121,7 +106,7 @@ static void exchange(struct record *self, struct prb_range *range, bool out)
         prb_addr at = range->addr + done;
         size_t lo = at % PAGE, part = PAGE - lo;
         part = part < limit - done ? part : limit - done;
-        struct page *page = self->table[slot_of(self, at / PAGE)];
+        struct page *page = find(self, at / PAGE);
         size_t known = out ? (page->len > lo ? page->len - lo : 0) : part;
         part = part < known ? part : known;
         if (part == 0)
@@ -195,7 +180,7 @@ static void forget(struct record *self)
     for (size_t i = 0; i < self->count; i++)
         free(self->pages[i]);
     self->count = 0;
-    memset(self->table, 0, (self->table_mask + 1) * sizeof *self->table);
+    prb_hash_map_clear(&self->by_number);
 }
 
 static void record_free(struct prb_mem *mem)
@@ -203,7 +188,7 @@ static void record_free(struct prb_mem *mem)
     struct record *self = (struct record *)mem;
     forget(self);
     free(self->pages);
-    free(self->table);
+    prb_hash_map_deinit(&self->by_number);
     free(self);
 }
 
@@ -212,17 +197,9 @@ static const struct prb_mem_ops record_ops = {"record", record_readv, record_fre
 struct prb_mem *prb_mem_record_new(struct prb_mem *inner, struct prb_error *err)
 {
     struct record *self = calloc(1, sizeof *self);
-    struct page **table = calloc(64, sizeof *table);
-    if (!self || !table) {
-        free(self);
-        free(table);
+    if (!self)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
-    }
-    *self = (struct record){{&record_ops, 0, 0},
-                            .inner = inner,
-                            .table = table,
-                            .table_mask = 63,
-                            .mode = PRB_RECORD_ON};
+    *self = (struct record){{&record_ops, 0, 0}, .inner = inner, .mode = PRB_RECORD_ON};
     return &self->base;
 }
 
@@ -258,9 +235,10 @@ void prb_mem_record_cut(struct prb_mem *record, size_t pages)
     for (size_t i = pages; i < self->count; i++)
         free(self->pages[i]);
     self->count = pages;
-    memset(self->table, 0, (self->table_mask + 1) * sizeof *self->table);
+    prb_hash_map_clear(&self->by_number);
+    /* It has room for more than that: nothing is allocated. */
     for (size_t i = 0; i < self->count; i++)
-        self->table[slot_of(self, self->pages[i]->number)] = self->pages[i];
+        prb_hash_map_add(&self->by_number, self->pages[i]->number + 1)->pointer = self->pages[i];
 }
 
 void prb_mem_record_blank(struct prb_mem *record, prb_addr start, prb_addr end)

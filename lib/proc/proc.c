@@ -17,7 +17,7 @@ void prb_proc_deinit(struct prb_proc *proc)
         prb_buf_deinit(&proc->texts[i].text);
     }
     free(proc->texts);
-    free(proc->text_table);
+    prb_index_deinit(&proc->text_index);
     prb_maps_deinit(&proc->maps);
     prb_mem_free(proc->mem);
 }
@@ -51,54 +51,44 @@ bool prb_proc_check(struct prb_proc *proc, struct prb_error *err)
 
 /* ---- texts ---- */
 
-/* The place of a name in the table, or the empty one where it belongs. */
-static uint32_t *text_slot(const struct prb_proc *proc, const char *name)
+static uint64_t hash_of(const char *name) { return prb_hash_bytes(name, strlen(name)); }
+
+static uint64_t text_hash(const void *texts, uint32_t i)
 {
-    uint32_t hash = 2166136261u;
-    for (const char *c = name; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 16777619u;
-    size_t slot = hash & proc->text_mask;
-    while (proc->text_table[slot] &&
-           strcmp(proc->texts[proc->text_table[slot] - 1].name, name) != 0)
-        slot = (slot + 1) & proc->text_mask;
-    return &proc->text_table[slot];
+    return hash_of(((const struct prb_proc_text *)texts)[i].name);
 }
 
-/* At most half full. */
-static bool grow_text_table(struct prb_proc *proc)
+static bool text_has_name(const void *texts, uint32_t i, const void *name)
 {
-    if (proc->text_table && proc->text_count * 2 < proc->text_mask)
-        return true;
-    size_t size = proc->text_table ? (proc->text_mask + 1) * 2 : 64;
-    uint32_t *table = calloc(size, sizeof *table);
-    if (!table)
-        return false;
-    free(proc->text_table);
-    proc->text_table = table;
-    proc->text_mask = size - 1;
-    for (size_t i = 0; i < proc->text_count; i++)
-        *text_slot(proc, proc->texts[i].name) = (uint32_t)(i + 1);
-    return true;
+    return strcmp(((const struct prb_proc_text *)texts)[i].name, name) == 0;
 }
+
+static const struct prb_index_kind texts_by_name = {text_hash, text_has_name};
 
 const struct prb_proc_text *prb_proc_kept(const struct prb_proc *proc, const char *name)
 {
-    uint32_t found = proc->text_table ? *text_slot(proc, name) : 0;
-    return found ? &proc->texts[found - 1] : NULL;
+    uint32_t found =
+        prb_index_find(&proc->text_index, &texts_by_name, proc->texts, hash_of(name), name);
+    return found == PRB_NO_ITEM ? NULL : &proc->texts[found];
 }
 
 bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len)
 {
     struct prb_proc_text *kept = (struct prb_proc_text *)prb_proc_kept(proc, name);
     if (!kept) {
-        if (proc->text_count == TEXTS_MAX || !grow_text_table(proc) ||
+        if (proc->text_count == TEXTS_MAX ||
             !PRB_GROW(proc->texts, proc->text_count, proc->text_cap))
             return false;
         kept = &proc->texts[proc->text_count];
         *kept = (struct prb_proc_text){.name = strdup(name)};
         if (!kept->name)
             return false;
-        *text_slot(proc, name) = (uint32_t)++proc->text_count;
+        if (!prb_index_add(&proc->text_index, &texts_by_name, proc->texts, hash_of(name),
+                           (uint32_t)proc->text_count)) {
+            free(kept->name);
+            return false;
+        }
+        proc->text_count++;
     }
     kept->text.len = 0;
     prb_buf_add(&kept->text, text, len);

@@ -6,6 +6,7 @@
 #ifndef PRB_PROC_SOURCE_H
 #define PRB_PROC_SOURCE_H
 
+#include "base/index.h"
 #include "proc/proc.h"
 
 struct prb_proc_ops {
@@ -44,8 +45,7 @@ struct prb_proc {
     bool still; /* what was kept is the answer: prb_proc_still */
     struct prb_proc_text *texts;
     size_t text_count, text_cap;
-    uint32_t *text_table; /* by name: index + 1, 0: empty */
-    size_t text_mask;     /* its size - 1 */
+    struct prb_index text_index; /* by name */
     struct prb_mem *mem;
     struct prb_maps maps;
     bool maps_read;

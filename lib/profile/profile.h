@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "sample/index.h"
+#include "base/index.h"
 
 #define PRB_PROFILE_NODES_MAX 4000000  /* stacks; others are counted as their longest known part */
 #define PRB_PROFILE_THREADS_MAX 100000 /* later ones are told as one */

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/hash_map.h"
 #include "py/asyncio.h"
 #include "py/object/reader.h"
 
@@ -14,51 +15,22 @@ struct finding {
     struct prb_objects *objects;
     prb_async_task_fn *each;
     void *context;
-    uint64_t *seen; /* open addressing; 0: free */
-    size_t seen_count, seen_cap;
+    struct prb_hash_map seen; /* tasks by address; 1: seen */
     bool ended, whole;
 };
 
 /* ---- each once ---- */
 
-static size_t slot_of(const struct finding *finding, uint64_t task)
-{
-    size_t at = (size_t)((task >> 4) * 0x9e3779b97f4a7c15ull >> 20) & (finding->seen_cap - 1);
-    while (finding->seen[at] && finding->seen[at] != task)
-        at = (at + 1) & (finding->seen_cap - 1);
-    return at;
-}
-
-static bool grow(struct finding *finding)
-{
-    enum { FIRST = 256 };
-    size_t cap = finding->seen_cap ? finding->seen_cap * 2 : FIRST, old_cap = finding->seen_cap;
-    uint64_t *old = finding->seen, *seen = calloc(cap, sizeof *seen);
-    if (!seen)
-        return false;
-    finding->seen = seen;
-    finding->seen_cap = cap;
-    for (size_t i = 0; i < old_cap; i++)
-        if (old[i])
-            seen[slot_of(finding, old[i])] = old[i];
-    free(old);
-    return true;
-}
-
 static bool found(struct finding *finding, prb_addr task)
 {
     if (!task)
         return true;
-    if (2 * finding->seen_count >= finding->seen_cap && !grow(finding)) {
-        finding->whole = false;
-        finding->ended = true;
-        return false;
-    }
-    size_t at = slot_of(finding, task);
-    if (finding->seen[at])
+    struct prb_hash_slot *slot = prb_hash_map_add(&finding->seen, task);
+    if (slot && slot->number)
         return true;
-    finding->seen[at] = task;
-    if (++finding->seen_count > PRB_ASYNC_TASKS_MAX) {
+    if (slot)
+        slot->number = 1;
+    if (!slot || finding->seen.count > PRB_ASYNC_TASKS_MAX) {
         finding->whole = false;
         finding->ended = true;
     } else if (!finding->each(finding->context, task)) {
@@ -163,7 +135,7 @@ void prb_async_tasks_each(struct prb_objects *objects, prb_addr interpreter,
         prb_module_get(objects, interpreter, "asyncio.tasks", "_eager_tasks", &eager, NULL) &&
         eager)
         walk_set(&finding, eager, found_item);
-    free(finding.seen);
+    prb_hash_map_deinit(&finding.seen);
     *whole = finding.whole;
 }
 

@@ -5,6 +5,7 @@
  * old addresses.  So the first use of an entry after prb_codes_renew() reads its identity again:
  * the fields that name and place it, the bytes of its line table and of its name.
  */
+#include "base/hash_map.h"
 #include "py/code_read.h"
 
 struct entry {
@@ -15,8 +16,8 @@ struct entry {
 };
 
 struct prb_code_cache {
-    struct entry **slots;         /* open addressing by address; a power of two */
-    size_t capacity, count, held; /* entries in the slots; those in the arena */
+    struct prb_hash_map entries; /* by address */
+    size_t held;                 /* entries in the arena: replaced ones, too */
     uint64_t generation;
     struct prb_arena
         arena; /* entries and their strings: they live as long as the cache, replaced or not */
@@ -29,7 +30,7 @@ void prb_code_cache_free(struct prb_code_cache *cache)
         return;
     prb_objects_free(cache->objects);
     prb_arena_deinit(&cache->arena);
-    free(cache->slots);
+    prb_hash_map_deinit(&cache->entries);
     free(cache);
 }
 
@@ -40,42 +41,12 @@ static struct prb_code_cache *cache_of(struct prb_py *py, struct prb_error *err)
     struct prb_code_cache *cache = calloc(1, sizeof *cache);
     if (!cache)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "code cache"));
-    cache->capacity = 1024;
-    cache->slots = calloc(cache->capacity, sizeof *cache->slots);
     cache->objects = prb_objects_new(py, err);
-    if (!cache->slots || !cache->objects) {
-        if (!cache->slots)
-            prb_fail(err, PRB_NOMEM, "code cache");
+    if (!cache->objects) {
         prb_code_cache_free(cache);
         return NULL;
     }
     return py->codes = cache;
-}
-
-static size_t hash(prb_addr addr) { return (size_t)((addr >> 4) * 0x9e3779b97f4a7c15u >> 20); }
-
-static struct entry **slot_of(struct prb_code_cache *cache, prb_addr addr)
-{
-    size_t i = hash(addr) & (cache->capacity - 1);
-    while (cache->slots[i] && cache->slots[i]->read.code.addr != addr)
-        i = (i + 1) & (cache->capacity - 1);
-    return &cache->slots[i];
-}
-
-static bool grow(struct prb_code_cache *cache)
-{
-    size_t old_capacity = cache->capacity;
-    struct entry **old = cache->slots;
-    struct entry **slots = calloc(old_capacity * 2, sizeof *slots);
-    if (!slots)
-        return false;
-    cache->slots = slots;
-    cache->capacity = old_capacity * 2;
-    for (size_t i = 0; i < old_capacity; i++)
-        if (old[i])
-            *slot_of(cache, old[i]->read.code.addr) = old[i];
-    free(old);
-    return true;
 }
 
 static struct prb_code_reader reader_of(struct prb_py *py, struct prb_code_cache *cache)
@@ -86,19 +57,19 @@ static struct prb_code_reader reader_of(struct prb_py *py, struct prb_code_cache
 static struct entry *load(struct prb_py *py, struct prb_code_cache *cache, prb_addr addr,
                           struct prb_error *err)
 {
-    if (cache->count * 2 >= cache->capacity && !grow(cache))
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "code cache"));
     struct entry *entry = prb_arena_alloc(&cache->arena, sizeof *entry);
     if (!entry)
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "code cache"));
     const struct prb_code_reader reader = reader_of(py, cache);
     if (!prb_code_read(&reader, addr, &entry->read, err))
         return NULL;
-    struct entry **slot = slot_of(cache, addr);
-    cache->count += *slot == NULL;
+    struct prb_hash_slot *slot = prb_hash_map_add(&cache->entries, addr);
+    if (!slot)
+        return PRB_NULL(prb_fail(err, PRB_NOMEM, "code cache"));
+    slot->pointer = entry;
     cache->held++;
     entry->loaded = entry->announced = cache->generation;
-    return *slot = entry;
+    return entry;
 }
 
 const struct prb_code_object *prb_code_get(struct prb_py *py, prb_addr addr, bool variables,
@@ -107,7 +78,7 @@ const struct prb_code_object *prb_code_get(struct prb_py *py, prb_addr addr, boo
     struct prb_code_cache *cache = cache_of(py, err);
     if (!cache)
         return NULL;
-    struct entry *entry = *slot_of(cache, addr);
+    struct entry *entry = prb_hash_map_pointer(&cache->entries, addr);
     if (entry && entry->generation != cache->generation && !prb_code_is_same(py, &entry->read))
         entry = NULL;
     if (!entry)
@@ -133,7 +104,7 @@ const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_vie
     struct prb_code_cache *cache = cache_of(py, err);
     if (!cache)
         return NULL;
-    struct entry *entry = *slot_of(cache, addr);
+    struct entry *entry = prb_hash_map_pointer(&cache->entries, addr);
     if (entry && entry->generation != cache->generation &&
         !prb_code_is_same_in(py, view, &entry->read))
         entry = NULL;
@@ -152,7 +123,7 @@ const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_vie
 void prb_code_announce(struct prb_py *py, struct prb_view *view, prb_addr addr)
 {
     struct prb_code_cache *cache = py->codes;
-    struct entry *entry = cache ? *slot_of(cache, addr) : NULL;
+    struct entry *entry = cache ? prb_hash_map_pointer(&cache->entries, addr) : NULL;
     if (!entry || entry->announced == cache->generation)
         return;
     entry->announced = cache->generation;

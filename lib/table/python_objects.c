@@ -1,6 +1,7 @@
 /* python.objects: what the garbage collector knows, counted by type. */
 #include <stdlib.h>
 
+#include "base/hash_map.h"
 #include "py/object/reader.h"
 #include "table/shared/heap.h"
 
@@ -94,52 +95,38 @@ static int64_t own_bytes(struct prb_objects *objects, prb_addr object,
 /* ---- the types ---- */
 
 struct tally {
-    prb_addr type; /* 0: free */
+    prb_addr type;
     struct prb_object_type *known;
     int64_t count, bytes, young, head;
 };
 
 struct tallies {
-    struct tally *items; /* open addressing by type */
+    struct tally *items;
     size_t count, cap;
+    struct prb_hash_map by_type; /* 1 + index */
 };
 
-static struct tally *tally_place(struct tallies *tallies, prb_addr type)
+/* That of a type; NULL: out of memory. */
+static struct tally *tally_of(struct tallies *tallies, struct prb_objects *objects, prb_addr type)
 {
-    size_t i = (size_t)((type >> 4) * 0x9e3779b97f4a7c15u >> 24) & (tallies->cap - 1);
-    while (tallies->items[i].type && tallies->items[i].type != type)
-        i = (i + 1) & (tallies->cap - 1);
-    return &tallies->items[i];
-}
-
-static bool tally_room(struct tallies *tallies)
-{
-    if (tallies->cap && tallies->count < tallies->cap / 2)
-        return true;
-    struct tallies grown = {.cap = tallies->cap ? tallies->cap * 2 : 4096};
-    if (!(grown.items = calloc(grown.cap, sizeof *grown.items)))
-        return false;
-    for (size_t i = 0; i < tallies->cap; i++)
-        if (tallies->items[i].type)
-            *tally_place(&grown, tallies->items[i].type) = tallies->items[i];
-    free(tallies->items);
-    grown.count = tallies->count;
-    *tallies = grown;
-    return true;
+    struct prb_hash_slot *slot = prb_hash_map_add(&tallies->by_type, type);
+    if (slot && slot->number)
+        return &tallies->items[slot->number - 1];
+    if (!slot || !PRB_GROW(tallies->items, tallies->count, tallies->cap))
+        return NULL;
+    struct tally *tally = &tallies->items[tallies->count++];
+    *tally = (struct tally){.type = type, .known = prb_type_at(objects, type, NULL)};
+    tally->head = tally->known ? head_bytes(objects, tally->known) : 0;
+    slot->number = tallies->count;
+    return tally;
 }
 
 static bool count_object(struct tallies *tallies, struct prb_objects *objects,
                          const struct prb_gc_object *object, bool bytes)
 {
-    if (!tally_room(tallies))
+    struct tally *tally = tally_of(tallies, objects, object->type);
+    if (!tally)
         return false;
-    struct tally *tally = tally_place(tallies, object->type);
-    if (!tally->type) {
-        *tally =
-            (struct tally){.type = object->type, .known = prb_type_at(objects, object->type, NULL)};
-        tally->head = tally->known ? head_bytes(objects, tally->known) : 0;
-        tallies->count++;
-    }
     tally->count++;
     tally->young += object->generation == 0;
     if (bytes && tally->known)
@@ -178,15 +165,13 @@ static bool fill_part(struct prb_rows *rows, const struct prb_heap_part *part)
     bool good = true, bytes = prb_rows_wants(rows, "bytes");
     for (size_t i = 0; i < part->found.count && good; i++)
         good = count_object(&tallies, part->runtime->objects, &part->found.items[i], bytes);
-    size_t count = 0;
-    for (size_t i = 0; i < tallies.cap && good; i++)
-        if (tallies.items[i].type)
-            tallies.items[count++] = tallies.items[i];
+    size_t count = good ? tallies.count : 0;
     if (count)
         qsort(tallies.items, count, sizeof *tallies.items, by_count);
     for (size_t i = 0; i < count; i++)
         add_tally(rows, part, &tallies.items[i], bytes);
     free(tallies.items);
+    prb_hash_map_deinit(&tallies.by_type);
     return good;
 }
 

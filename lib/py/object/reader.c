@@ -27,7 +27,7 @@ void prb_objects_free(struct prb_objects *objects)
     if (objects->view)
         prb_view_free(objects->view);
     prb_arena_deinit(&objects->arena);
-    free(objects->types);
+    prb_hash_map_deinit(&objects->types);
     free(objects->texts);
     free(objects);
 }
@@ -36,9 +36,7 @@ void prb_objects_clear(struct prb_objects *objects)
 {
     prb_view_clear(objects->view);
     prb_arena_deinit(&objects->arena);
-    if (objects->types)
-        memset(objects->types, 0, objects->type_cap * sizeof(struct prb_object_type *));
-    objects->type_count = 0;
+    prb_hash_map_clear(&objects->types);
     objects->text_count = objects->text_bytes = 0;
     free(objects->texts);
     objects->texts = NULL;

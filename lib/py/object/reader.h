@@ -6,6 +6,7 @@
 #ifndef PRB_PY_OBJECT_READER_H
 #define PRB_PY_OBJECT_READER_H
 
+#include "base/hash_map.h"
 #include "mem/view.h"
 #include "py/object/object.h"
 
@@ -67,12 +68,11 @@ struct prb_objects {
     struct prb_py *py; /* borrowed */
     const struct prb_layout *layout;
     struct prb_view *view;
-    bool looking_up;                /* one item is sought: values are not announced to the view */
-    size_t steps;                   /* what the walk under way may still look at */
-    struct prb_arena arena;         /* types and their strings */
-    struct prb_object_type **types; /* open addressing by address */
-    size_t type_count, type_cap;
-    unsigned type_depth; /* how many bases deep the reading of types is */
+    bool looking_up;           /* one item is sought: values are not announced to the view */
+    size_t steps;              /* what the walk under way may still look at */
+    struct prb_arena arena;    /* types and their strings */
+    struct prb_hash_map types; /* struct prb_object_type by address */
+    unsigned type_depth;       /* how many bases deep the reading of types is */
     prb_addr names[PRB_NAME_COUNT];
     struct prb_cached_text *texts; /* of lib/repr: those that stand in many frames */
     size_t text_count, text_bytes;

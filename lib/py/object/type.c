@@ -8,36 +8,6 @@
 
 #include "py/object/reader.h"
 
-/* ---- the cache ---- */
-
-#define TYPE_SLOTS 256 /* at first; a power of two */
-
-static size_t slot_of(const struct prb_objects *objects, prb_addr addr)
-{
-    size_t i = (size_t)((addr >> 4) * 0x9e3779b97f4a7c15u >> 20) & (objects->type_cap - 1);
-    while (objects->types[i] && objects->types[i]->addr != addr)
-        i = (i + 1) & (objects->type_cap - 1);
-    return i;
-}
-
-static bool cache_grow(struct prb_objects *objects)
-{
-    if (objects->type_cap && objects->type_count * 2 < objects->type_cap)
-        return true;
-    struct prb_object_type **old = objects->types;
-    size_t old_cap = objects->type_cap, cap = old_cap ? old_cap * 2 : TYPE_SLOTS;
-    struct prb_object_type **types = calloc(cap, sizeof *types);
-    if (!types)
-        return false;
-    objects->types = types;
-    objects->type_cap = cap;
-    for (size_t i = 0; i < old_cap; i++)
-        if (old[i])
-            types[slot_of(objects, old[i]->addr)] = old[i];
-    free(old);
-    return true;
-}
-
 /* ---- kinds ---- */
 
 /* Types without a flag of their own, by the name their C code gives them. */
@@ -174,20 +144,20 @@ static bool read_type(struct prb_objects *objects, prb_addr addr, struct prb_obj
 struct prb_object_type *prb_type_at(struct prb_objects *objects, prb_addr addr,
                                     struct prb_error *err)
 {
-    if (!cache_grow(objects))
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for types"));
-    struct prb_object_type *type = objects->types[slot_of(objects, addr)];
+    struct prb_object_type *type = prb_hash_map_pointer(&objects->types, addr);
     if (!type && addr) {
         type = prb_arena_alloc(&objects->arena, sizeof *type);
         if (!type)
             return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for types"));
         bool good = objects->type_depth < PRB_BASES_MAX && read_type(objects, addr, type);
+        struct prb_hash_slot *slot = prb_hash_map_add(&objects->types, addr);
+        if (!slot)
+            return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for types"));
         if (!good)
             type->name = NULL;
         /* Known before its bases are, so that a cycle of bases ends. */
         type->builtin = "object";
-        objects->types[slot_of(objects, addr)] = type;
-        objects->type_count++;
+        slot->pointer = type;
         if (good) {
             objects->type_depth++;
             set_kind(objects, type);

@@ -1,5 +1,5 @@
 /* Hash indices over arrays (index.h). */
-#include "sample/index.h"
+#include "base/index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * Hash indices over arrays: the arrays hold the items, the index only their positions, and two
  * items are the same when the array's owner says so.  Open addressing, half full at the most.
  */
-#ifndef PRB_SAMPLE_INDEX_H
-#define PRB_SAMPLE_INDEX_H
+#ifndef PRB_BASE_INDEX_H
+#define PRB_BASE_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
