@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """terminal.py FILE: the picture of a terminal in README.md, as SVG, from a real run beside examples/train.py.
 
 PROBING names the command, PYTHON an interpreter with PyTorch; `make pictures` sets both.
@@ -43,16 +42,16 @@ def spans(line):
 def drawn(lines):
     height = LINE * len(lines) + 52
     width = round(CELL * COLUMNS + 40)
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" width="{}">'.format(width, height, width),
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}">',
            '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>']
-    out += ['<circle cx="{}" cy="18" r="6" fill="{}"/>'.format(20 + 20 * at, colour)
+    out += [f'<circle cx="{20 + 20 * at}" cy="18" r="6" fill="{colour}"/>'
             for at, colour in enumerate(("#ff5f56", "#ffbd2e", "#27c93f"))]
     out.append('<g font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" font-size="13">')
     for at, line in enumerate(lines):
         text = "".join('<tspan fill="{}"{}>{}</tspan>'.format(colour, ' font-weight="bold"' if bold else "",
                                                               html.escape(part).replace(" ", "\u00a0")) for part, colour, bold in spans(line))
         if text:
-            out.append('<text x="20" y="{}">{}</text>'.format(50 + LINE * at, text))
+            out.append(f'<text x="20" y="{50 + LINE * at}">{text}</text>')
     return "\n".join(out + ["</g>", "</svg>", ""])
 
 
@@ -60,7 +59,7 @@ def scene(probing, pid):
     lines = []
     for arguments, shown in SCENE:
         typed = arguments.format(pid=pid)
-        command = "{} --color always {}".format(probing, typed)
+        command = f"{probing} --color always {typed}"
         done = subprocess.run(command, shell=True, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               timeout=60, env=dict(os.environ, COLUMNS=str(COLUMNS)))
         said = done.stdout.decode().rstrip("\n").split("\n")

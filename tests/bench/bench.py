@@ -1,7 +1,8 @@
-"""The figures that the README claims, measured beside the peers that are installed.
+"""The figures of tests/bench/README.md, measured beside the peers that are installed.
 
-Prints tables in Markdown and writes build/bench.json (argument --json FILE).  Every comparison is of runs taken in
-turn, medians of them.  --quick: fewer runs.  --only WORD: the parts with that word in their name.
+Prints a table in Markdown and writes build/bench.json (argument --json FILE).  --page FILE renews the page's tables of the
+parts that ran.  Every comparison is of runs taken in turn, medians of them.  --quick: fewer runs, and no page.
+--only WORD: the parts with that word in their name.
 PROBING_TORCH_PYTHON names a Python with torch; PROBING_PYSPY the py-spy command.
 """
 
@@ -24,6 +25,7 @@ import crashes  # noqa: E402
 import debuggers  # noqa: E402
 import debugging  # noqa: E402
 import getting_in  # noqa: E402
+import page  # noqa: E402
 import profiling  # noqa: E402
 import tensors  # noqa: E402
 from support import pythons  # noqa: E402
@@ -39,9 +41,10 @@ PROBING = live.PROBING
 class Figures:
     def __init__(self):
         self.rows = []
+        self.part = ""
 
     def add(self, name, value, unit, bar=None, met=None, peer=None, theirs=None, ratio=None):
-        row = {"figure": name, "value": value, "unit": unit, "bar": bar, "met": met, "peer": peer, "theirs": theirs,
+        row = {"part": self.part, "figure": name, "value": value, "unit": unit, "bar": bar, "met": met, "peer": peer, "theirs": theirs,
                "ratio": ratio}
         self.rows.append(row)
         print("  {}: {:.4g} {}{}".format(name, value, unit, "" if theirs is None else
@@ -132,7 +135,7 @@ def sampled(pid, *options):
     return json.loads(subprocess.run([SAMPLE, str(pid), *map(str, options)], stdout=subprocess.PIPE, check=True).stdout)
 
 
-def processor_seconds():
+def cpu_seconds():
     """Of all children that ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -183,9 +186,9 @@ def cost(figures, options):
             figures.bound("a verified sample, 9 threads, CPython {}".format(python.id.split("-")[0]), told["cpu_us_per_thread"],
                           "µs a thread", 2)
             if python.minor >= (3, 15):
-                before = processor_seconds()
+                before = cpu_seconds()
                 counts = cpython_sampler(python, target.pid, "1000khz", 3)
-                spent = processor_seconds() - before
+                spent = cpu_seconds() - before
                 if counts:
                     theirs = spent * 1e6 / sum(counts.values())
                     figures.against("the same", told["cpu_us_per_thread"], theirs, "CPython 3.15's sampler", "µs a thread", 1 / 2)
@@ -223,21 +226,6 @@ def pyspy_wrong(pyspy, pid):
         return wrong_share(profiling.collapsed(out)) if done.returncode == 0 and os.path.exists(out) else None
 
 
-def cell(value, unit=""):
-    return "" if value is None else ("{:.3g} {}".format(value, unit).strip() if isinstance(value, float) else str(value))
-
-
-def markdown(figures):
-    lines = ["| figure | here | bar | met | peer | theirs | ratio |", "|---|---|---|---|---|---|---|"]
-    for row in figures.rows:
-        met = {True: "yes", False: "**no**", None: ""}[row["met"]]
-        ratio = "" if row["ratio"] is None else "1/{:.1f}".format(1 / row["ratio"]) if row["ratio"] < 1 else "{:.1f}".format(row["ratio"])
-        lines.append("| {} | {} | {} | {} | {} | {} | {} |".format(
-            row["figure"], cell(row["value"], row["unit"]), row["bar"] or "", met, row["peer"] or "",
-            cell(row["theirs"], row["unit"].split(" (")[0]), ratio))
-    return "\n".join(lines)
-
-
 PARTS = ([commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
          crashes.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
@@ -245,6 +233,7 @@ PARTS = ([commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS +
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", default=os.path.join(BUILD, "bench.json"))
+    parser.add_argument("--page")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="")
     options = parser.parse_args()
@@ -253,12 +242,15 @@ def main():
     for part in PARTS:
         if options.only in part.__name__:
             print(part.__name__, file=sys.stderr, flush=True)
+            figures.part = part.__name__
             part(figures, options)
-    told = {"machine": {"processors": os.cpu_count(), "kernel": platform.release(), "load": os.getloadavg()},
+    told = {"machine": {"cpus": os.cpu_count(), "kernel": platform.release(), "load": os.getloadavg()},
             "figures": figures.rows}
     with open(options.json, "w") as out:
         json.dump(told, out, indent=2, ensure_ascii=False)
-    print(markdown(figures))
+    print(page.markdown(figures.rows))
+    if options.page and not options.quick:
+        page.write(options.page, figures.rows)
 
 
 if __name__ == "__main__":

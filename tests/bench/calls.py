@@ -1,6 +1,6 @@
 """Calls to debug: answers each line of input with nanoseconds of a call and of a round of a loop; a big list to look at.
 
-Nanoseconds of processor time, of all threads: what a debugger's own threads take counts, what other processes take does not.
+Nanoseconds of CPU time, of all threads: what a debugger's own threads take counts, what other processes take does not.
 """
 
 import sys

@@ -36,7 +36,7 @@ def waiting():
 
 
 def job():
-    """Training on two processors, 30 threads, when there is torch, else a small process."""
+    """Training on two CPUs, 30 threads, when there is torch, else a small process."""
     return live.Target(interpreter(), "train.py", folder=HERE) if torch_python() else waiting()
 
 
@@ -203,7 +203,7 @@ def idle(figures, options):
         assert ended[1] >= 1, "the target has no probe"
         figures.bound("idle probe: resident memory that it adds", (after["Rss"] - before["Rss"]) / 1024, "MB", 2)
         figures.add("the same, its own (dirty) part", (after["Private_Dirty"] - before["Private_Dirty"]) / 1024, "MB")
-        figures.bound("idle probe: processor time", (ended[0] - began[0]) / 1e3 / seconds, "µs a second", 1)
+        figures.bound("idle probe: CPU time", (ended[0] - began[0]) / 1e3 / seconds, "µs a second", 1)
     figures.bound("size of libprobe.so, stripped", stripped_kb() / 1024, "MB", 1.5)
 
 
@@ -273,14 +273,14 @@ def start_up(figures, options):
 
 
 def ring_rows(figures, options):
-    """A row of five columns: processor time; what else one could write it to."""
+    """A row of five columns: CPU time; what else one could write it to."""
     told = json.loads(subprocess.run([os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "ring_rows")],
                                      stdout=subprocess.PIPE, check=True).stdout)
     figures.bound("a row of five columns into a ring", told["ring_ns"], "ns", 100)
     for peer_name, key in (("SQLite in memory", "sqlite_ns"), ("a line of JSON", "json_ns")):
         figures.against("the same", told["ring_ns"], told[key], peer_name, "ns", 1 / 4)
     figures.add("rows of one thread", told["rows_per_s"] / 1e6, "million/s")
-    figures.add("rows of four threads ({} processors)".format(os.cpu_count()), told["four_threads_rows_per_s"] / 1e6, "million/s")
+    figures.add("rows of four threads ({} CPUs)".format(os.cpu_count()), told["four_threads_rows_per_s"] / 1e6, "million/s")
     figures.add("a row out of a ring", told["read_ns"], "ns")
 
 

@@ -1,13 +1,13 @@
-# `make bench`: the figures of the README, beside the peers that are installed.  sample is also what test_torn.py uses.
+# `make bench`: the figures of README.md here, beside the peers that are installed.  sample is also what test_torn.py uses.
 check_PROGRAMS += tests/bench/sample
 check_PROGRAMS += tests/bench/measure
 tests_bench_measure_LDADD =
 EXTRA_DIST += %D%/bench.py %D%/calls.py %D%/crashes.py %D%/debuggers.py %D%/debugging.py %D%/gaps.py %D%/getting_in.py \
-	%D%/parked.py %D%/profiling.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/train.py
+	%D%/page.py %D%/parked.py %D%/profiling.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/train.py
 
 .PHONY: bench
 bench: all tests/bench/sample tests/bench/measure
-	$(AM_V_GEN)$(AM_TESTS_ENVIRONMENT) $${PROBING_PYTEST:-$(PYTHON)} $(srcdir)/tests/bench/bench.py $(BENCHFLAGS)
+	$(AM_V_GEN)$(AM_TESTS_ENVIRONMENT) $${PROBING_PYTEST:-$(PYTHON)} $(srcdir)/tests/bench/bench.py --page $(srcdir)/tests/bench/README.md $(BENCHFLAGS)
 tests_bench_sample_LDADD = libprb.la
 # What a row of a ring costs.
 check_PROGRAMS += tests/bench/ring_rows

@@ -25,7 +25,7 @@ FULL_RATE = 1000000
 TIMELINE_MB = 16  # at most: what exceeds 8 MB goes to a file (lib/profile/timeline.c)
 
 
-def processor_seconds():
+def cpu_seconds():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -40,7 +40,7 @@ def peak(pid):
 
 
 def run(command):
-    """What a command printed, its processor time (s) and peak memory (MB); None when it failed."""
+    """What a command printed, its CPU time (s) and peak memory (MB); None when it failed."""
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(list(map(str, command)), stdout=said, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         mb, ended = 0.0, 0
@@ -94,7 +94,7 @@ def newest():
 
 
 def rates(figures, options, cpython_sampler):
-    """As fast as it goes, the same target for all, names resolved and counted, by the processor time it took."""
+    """As fast as it goes, the same target for all, names resolved and counted, by the CPU time it took."""
     python, seconds = newest(), 1 if options.quick else 3
     for count in THREADS[:3] if options.quick else THREADS:
         with of_root(python, "parked.py", count) as target:
@@ -102,10 +102,10 @@ def rates(figures, options, cpython_sampler):
             ours = profile(target.pid, FULL_RATE, seconds, "--idle")
             rate = ours["threads"] * seconds / ours["cpu"]
             name = "thread samples a second of one core, {} threads, CPython {}".format(count, python.id.split("-")[0])
-            before, theirs = processor_seconds(), None
+            before, theirs = cpu_seconds(), None
             if python.minor >= (3, 15):
                 counts = cpython_sampler(python, target.pid, "1000khz", seconds)
-                theirs = sum(counts.values()) / (processor_seconds() - before) if counts else None
+                theirs = sum(counts.values()) / (cpu_seconds() - before) if counts else None
             ratio = rate / theirs if theirs else None
             figures.add(name, rate / 1e3, "thousand (dropped {:.2f} %, {:.0f} MB)".format(ours["dropped"], ours["mb"]), "≥ 2 ×",
                         None if ratio is None else ratio >= 2, "CPython 3.15's sampler", theirs and theirs / 1e3, ratio)
@@ -153,7 +153,7 @@ def beside_py_spy(figures, options):
             rate = ours["threads"] * seconds / ours["cpu"]
             spied = spy and spy["threads"] * seconds / spy["cpu"]
             figures.add("thread samples a second of one core, {} threads, CPython {}".format(count, python.id.split("-")[0]),
-                        rate / 1e3, "thousand (target held in {:.0f} % of looks)".format(stops.share), None, None,
+                        rate / 1e3, "thousand (target held in {:.0f} % of samples)".format(stops.share), None, None,
                         "py-spy record (held in {:.0f} %)".format(their_stops.share), spied and spied / 1e3,
                         spied and rate / spied)
 

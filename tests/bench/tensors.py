@@ -1,4 +1,4 @@
-"""Statistics of tensors in GB/s of float32 and processor time, beside what numpy and torch take inside for the same set: a part
+"""Statistics of tensors in GB/s of float32 and CPU time, beside what numpy and torch take inside for the same set: a part
 of bench.py."""
 
 import json

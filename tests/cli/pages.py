@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The parts of the README files that are printed, not typed: `make docs` renews them, test_pages.py compares them.
 
 Such a part stands between `<!-- printed: NAME -->` and `<!-- end -->`.  NAME is a function below: to add one, write it.
@@ -39,6 +38,10 @@ def rows(sql):
     return json.loads(probing("query", "-f", "json", sql))
 
 
+def code(texts, between=" "):
+    return between.join(f"`{text}`" for text in texts)
+
+
 def table(head, lines):
     cells = [head] + [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
     drawn = ["| {} |\n".format(" | ".join(line)) for line in cells]
@@ -66,8 +69,8 @@ def commands():
         also = re.search(r"^Also: (.*)", text, re.MULTILINE)
         usage = section(text, "Usage")[0].partition(" " + name)[2].replace(" [OPTION]...", "").strip()
         options = [re.match(r"(?:-\w, )?(--\S+)", option.strip()) for option in section(text, "Options")]
-        found.append(["`{}`".format((name + " " + usage).strip()), ", ".join("`%s`" % one for one in also.group(1).split())
-                      if also else "", summary, " ".join("`%s`" % one.group(1) for one in options if one)])
+        found.append(["`{}`".format((name + " " + usage).strip()), code(also.group(1).split(), ", ")
+                      if also else "", summary, code(one.group(1) for one in options if one)])
     return table(["command", "also", "what", "options"], found)
 
 
@@ -99,8 +102,8 @@ def query_settings():
 
 def settings(prefix="probing."):
     """The probe's settings, from the list that the probe is built of."""
-    told = re.findall(r'^S\("([\w.]+)", \w+, "([^"]*)", "[^"]*", [^"]*"((?:[^"\\]|\\.)*)"\)', read("inject/probe/settings.def"), re.MULTILINE)
-    return table(["setting", "default", "what"], [["`{}`".format(name), default, doc] for name, default, doc in told if name.startswith(prefix)])
+    told = re.findall(r'^S\("([\w.]+)",\s*\w+,\s*"([^"]*)",\s*"[^"]*",[^"]*"((?:[^"\\]|\\.)*)"\)', read("inject/probe/settings.def"), re.MULTILINE)
+    return table(["setting", "default", "what"], [[f"`{name}`", default, doc] for name, default, doc in told if name.startswith(prefix)])
 
 
 def crash_settings():
@@ -111,7 +114,7 @@ def arguments(request):
     about = json.loads(read("editors/vscode/package.json"))["contributes"]["debuggers"][0]
     known = about["configurationAttributes"][request]["properties"]
     return table(["argument", "default", "what"], [
-        ["`{}`".format(name), "" if one.get("default") in (None, "") or "${" in str(one["default"]) else
+        [f"`{name}`", "" if one.get("default") in (None, "") or "${" in str(one["default"]) else
          "`{}`".format(json.dumps(one["default"])), one.get("description") or one["markdownDescription"]]
         for name, one in known.items()])
 
@@ -136,7 +139,7 @@ def gdb_commands():
             text = ast.get_docstring(node) or ""
             names = next(ast.literal_eval(one.value) for one in node.body if isinstance(one, ast.Assign) and one.targets[0].id == "names")
             usage = re.search(r"^Usage: (.*)", text, re.MULTILINE).group(1)
-            found.append(["`{}`".format(usage), ", ".join("`%s`" % name for name in names if not usage.startswith(name)),
+            found.append([f"`{usage}`", code((name for name in names if not usage.startswith(name)), ", "),
                           text.partition("\n")[0]])
     return table(["command", "also", "what"], found)
 
@@ -149,9 +152,8 @@ def formats():
         told = re.search(r'struct prb_format prb_format_(\w+) = \{\s*\.\w+ = \{"\w+",\s*"[^"]*",\s*"([^"]*)",\s*"([^"]*)"', read(path))
         if told:
             found[told.group(1)] = told.groups()
-    order = [name for name in re.findall(r"^FORMAT\((\w+)\)", read(folder, "formats.def"), re.MULTILINE)]
     return table(["format", "what", "file names end in"], [
-        ["`{}`".format(name), found[name][1], " ".join("`%s`" % one for one in found[name][2].split())] for name in order])
+        [f"`{name}`", found[name][1], code(found[name][2].split())] for name in sorted(found)])
 
 
 def renewed(text):
