@@ -13,6 +13,7 @@
 #include "base/secret.h"
 #include "dap/attach/program.h"
 #include "dap/attach/relay.h"
+#include "dap/requests/capabilities.h"
 #include "dap/session/countdown.h"
 #include "dap/session/watch.h"
 #include "net/token.h"

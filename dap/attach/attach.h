@@ -4,13 +4,8 @@
 
 #include "dap/session/session.h"
 
-/* Of those that were announced, what this back end and configuration do not have;
- * requests/initialize.c. */
-json_t *prb_dap_capabilities_changed(struct prb_dap_session *session);
 /* Whether the client may: it showed the token, where one is wanted. */
 bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struct prb_error *err);
-/* What initialize told of this session; a new reference. */
-json_t *prb_dap_capabilities_told(const struct prb_dap_session *session);
 /* Whether a request shows the token; the client may, from here on. */
 bool prb_dap_shows_token(struct prb_dap_session *session, const json_t *request);
 /* The session is about this process from here on; settings: the arguments; how: "attach" or

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "dap/attach/attach.h"
+#include "dap/requests/capabilities.h"
 
 #define CONNECT_MS 10000
 #define LOOK_MS 100
@@ -328,7 +328,7 @@ bool prb_dap_relay_open(struct prb_dap_session *session, const json_t *arguments
                                     .fd = fd,
                                     .unanswered = json_object(),
                                     .asked = json_object(),
-                                    .capabilities = prb_dap_capabilities_told(session)};
+                                    .capabilities = prb_dap_capabilities_announced(session)};
     snprintf(relay->place, sizeof relay->place, "%s:%s", host, port);
     pthread_mutex_init(&relay->writing, NULL);
     pthread_mutex_init(&relay->lock, NULL);

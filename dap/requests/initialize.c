@@ -1,58 +1,8 @@
-/* initialize: who the client is, and what this session can do, as the requests' own descriptors say
- * it. */
+/* initialize: who the client is, and what this session can do. */
 #include <string.h>
 
-#include "dap/attach/attach.h"
+#include "dap/requests/capabilities.h"
 #include "dap/session/session.h"
-
-static void take_names(json_t *capabilities, const char *names, bool value)
-{
-    char name[80];
-    for (; names && *names; names += strspn(names, " ")) {
-        size_t len = strcspn(names, " ");
-        snprintf(name, sizeof name, "%.*s", (int)len, names);
-        json_object_set_new(capabilities, name, json_boolean(value));
-        names += len;
-    }
-}
-
-/* Before attach it is not known what the target allows: what may come is announced, what turns out
- * not to be there is taken back by a `capabilities` event (attach/attach.c). */
-json_t *prb_dap_capabilities_told(const struct prb_dap_session *session)
-{
-    json_t *capabilities = json_object();
-    const struct prb_dap_request *request;
-    for (size_t i = 0; (request = prb_dap_request_at(i)); i++) {
-        take_names(capabilities, request->capabilities, !request->setting);
-        if (request->more)
-            request->more(capabilities);
-    }
-    if (session->host->keeps)
-        json_object_set_new(capabilities, "supportSuspendDebuggee", json_true());
-    return capabilities;
-}
-
-json_t *prb_dap_capabilities_changed(struct prb_dap_session *session)
-{
-    json_t *changed = json_object();
-    const struct prb_dap_request *request;
-    for (size_t i = 0; (request = prb_dap_request_at(i)); i++) {
-        bool there =
-            !request->method || session->backend->ops->has(session->backend, request->method);
-        bool set =
-            !request->setting || json_is_true(json_object_get(session->settings, request->setting));
-        if (!there || request->setting)
-            take_names(changed, request->capabilities, there && set);
-        if (!there && request->more && strcmp(request->command, "setExceptionBreakpoints") == 0)
-            json_object_set_new(changed, "exceptionBreakpointFilters", json_array());
-    }
-    if (prb_dap_session_is_live(session))
-        return changed;
-    json_object_set_new(changed, "supportTerminateDebuggee", json_false());
-    if (session->host->keeps)
-        json_object_set_new(changed, "supportSuspendDebuggee", json_false());
-    return changed;
-}
 
 static bool take_client(struct prb_dap_client *client, const json_t *arguments,
                         struct prb_error *err)
@@ -94,7 +44,7 @@ static bool handle_initialize(struct prb_dap_session *session, json_t *arguments
     session->paths.uris = session->client.uris;
     if (session->host->follows)
         session->hello = json_incref(arguments);
-    *body_out = prb_dap_capabilities_told(session);
+    *body_out = prb_dap_capabilities_announced(session);
     return true;
 }
 

@@ -2,7 +2,7 @@
 DAP_REQUESTS = %D%/initialize.c %D%/threads.c %D%/stack.c %D%/variables.c %D%/breakpoints.c \
 	%D%/exceptions.c %D%/running.c %D%/modules.c %D%/memory.c %D%/debugpy.c \
 	dap/attach/attach.c dap/attach/launch.c dap/attach/ending.c
-libprb_la_SOURCES += $(DAP_REQUESTS) %D%/stack.h %D%/variables.h
+libprb_la_SOURCES += $(DAP_REQUESTS) %D%/requests.c %D%/capabilities.c %D%/capabilities.h %D%/stack.h %D%/variables.h
 # R(NAME) for each `const struct prb_dap_request prb_dap_NAME` in them; written when a name comes or goes.
 BUILT_SOURCES += %D%/requests.inc
 CLEANFILES += %D%/requests.inc %D%/requests.stamp

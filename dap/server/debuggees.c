@@ -104,7 +104,7 @@ static bool is_of_job(const struct prb_dap_server *server, pid_t pid)
     return rank;
 }
 
-static bool allows(struct prb_dap_host *host, pid_t pid, struct prb_error *err)
+bool prb_dap_debuggee_allows(struct prb_dap_host *host, pid_t pid, struct prb_error *err)
 {
     const struct prb_dap_server *server = (struct prb_dap_server *)host;
     if (!server->options->pid && !server->options->file)
@@ -148,8 +148,8 @@ static struct prb_dap_debuggee *find_settled(struct prb_dap_server *server, pid_
     return debuggee;
 }
 
-static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, json_t *stopped,
-                    bool keep)
+void prb_dap_debuggee_release(struct prb_dap_host *host, struct prb_dap_backend *backend,
+                              json_t *stopped, bool keep)
 {
     struct prb_dap_server *server = (struct prb_dap_server *)host;
     struct prb_dap_debuggee *debuggee = NULL;
@@ -178,13 +178,13 @@ static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, 
     pthread_mutex_unlock(&server->lock);
 }
 
-static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
-                                     struct prb_dap_session *session, json_t **stopped_out,
-                                     struct prb_error *err)
+struct prb_dap_backend *prb_dap_debuggee_claim(struct prb_dap_host *host, pid_t pid,
+                                               struct prb_dap_session *session,
+                                               json_t **stopped_out, struct prb_error *err)
 {
     struct prb_dap_server *server = (struct prb_dap_server *)host;
     *stopped_out = NULL;
-    if (!allows(host, pid, err))
+    if (!prb_dap_debuggee_allows(host, pid, err))
         return NULL;
     pthread_mutex_lock(&server->lock);
     struct prb_dap_debuggee *debuggee = find_settled(server, pid);
@@ -206,16 +206,13 @@ static struct prb_dap_backend *claim(struct prb_dap_host *host, pid_t pid,
     if (!kept && !open_backend(server, debuggee, err))
         return NULL;
     struct prb_dap_backend *backend = debuggee->backend;
-    if (allows(host, pid, err)) /* it may have begun another program meanwhile */
+    if (prb_dap_debuggee_allows(host, pid, err)) /* it may have begun another program meanwhile */
         return backend;
     json_decref(*stopped_out);
     *stopped_out = NULL;
-    release(host, backend, NULL, false);
+    prb_dap_debuggee_release(host, backend, NULL, false);
     return NULL;
 }
-
-const struct prb_dap_host_ops prb_dap_host_server = {
-    .allows = allows, .admits = prb_dap_server_admits, .claim = claim, .release = release};
 
 bool prb_dap_debuggee_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err)
 {
@@ -229,7 +226,7 @@ bool prb_dap_debuggee_pause(struct prb_dap_server *server, pid_t pid, struct prb
     json_decref(answer);
     json_decref(paused);
     if (!paused)
-        release(&server->host, debuggee->backend, NULL, false);
+        prb_dap_debuggee_release(&server->host, debuggee->backend, NULL, false);
     return paused != NULL;
 }
 

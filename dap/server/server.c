@@ -80,7 +80,7 @@ static void *serve(void *context)
     return NULL;
 }
 
-bool prb_dap_server_admits(struct prb_dap_host *host, int in, struct prb_error *err)
+static bool admits(struct prb_dap_host *host, int in, struct prb_error *err)
 {
     struct prb_dap_server *server = (struct prb_dap_server *)host;
     pthread_mutex_lock(&server->lock);
@@ -347,12 +347,17 @@ static bool run(struct prb_dap_server *server, struct prb_error *err)
     return good;
 }
 
+static const struct prb_dap_host_ops host_ops = {.allows = prb_dap_debuggee_allows,
+                                                 .admits = admits,
+                                                 .claim = prb_dap_debuggee_claim,
+                                                 .release = prb_dap_debuggee_release};
+
 bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_error *err)
 {
     struct prb_dap_server *server = calloc(1, sizeof *server);
     if (!server)
         return prb_fail(err, PRB_NOMEM, "out of memory");
-    server->host = (struct prb_dap_host){.ops = &prb_dap_host_server,
+    server->host = (struct prb_dap_host){.ops = &host_ops,
                                          .token = options->token,
                                          .pid = options->pid,
                                          .file = options->file,

@@ -40,11 +40,14 @@ struct prb_dap_server {
     bool ending;
 };
 
-extern const struct prb_dap_host_ops prb_dap_host_server;
-
-/* server.c: see prb_dap_host_ops. */
-bool prb_dap_server_admits(struct prb_dap_host *host, int in, struct prb_error *err);
-/* debuggees.c: pid stands from now on, and no session has it yet. */
+/* debuggees.c: see prb_dap_host_ops. */
+bool prb_dap_debuggee_allows(struct prb_dap_host *host, pid_t pid, struct prb_error *err);
+struct prb_dap_backend *prb_dap_debuggee_claim(struct prb_dap_host *host, pid_t pid,
+                                               struct prb_dap_session *session,
+                                               json_t **stopped_out, struct prb_error *err);
+void prb_dap_debuggee_release(struct prb_dap_host *host, struct prb_dap_backend *backend,
+                              json_t *stopped, bool keep);
+/* pid stands from now on, and no session has it yet. */
 bool prb_dap_debuggee_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
 /* The same, also when a session has it. */
 bool prb_dap_debuggee_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err);

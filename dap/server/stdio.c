@@ -18,10 +18,10 @@ static void release(struct prb_dap_host *host, struct prb_dap_backend *backend, 
     prb_dap_backend_close(backend);
 }
 
-const struct prb_dap_host_ops prb_dap_host_stdio = {.claim = claim, .release = release};
+static const struct prb_dap_host_ops host_ops = {.claim = claim, .release = release};
 
 bool prb_dap_serve(int in, int out, struct prb_error *err)
 {
-    struct prb_dap_host host = {.ops = &prb_dap_host_stdio, .follows = true};
+    struct prb_dap_host host = {.ops = &host_ops, .follows = true};
     return prb_dap_session_run(&host, in, out, true, err);
 }

@@ -4,22 +4,12 @@
 #include "dap/attach/relay.h"
 #include "dap/session/session.h"
 
-static const struct prb_dap_request *const requests[] = {
-#define R(name) &prb_dap_##name,
-#include "dap/requests/requests.inc"
-#undef R
-};
-
-const struct prb_dap_request *prb_dap_request_at(size_t index)
+static const struct prb_dap_request *find(const struct prb_dap_session *session,
+                                          const char *command)
 {
-    return index < sizeof requests / sizeof *requests ? requests[index] : NULL;
-}
-
-const struct prb_dap_request *prb_dap_request_find(const char *command)
-{
-    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
-        if (strcmp(requests[i]->command, command) == 0)
-            return requests[i];
+    for (size_t i = 0; session->requests[i]; i++)
+        if (strcmp(session->requests[i]->command, command) == 0)
+            return session->requests[i];
     return NULL;
 }
 
@@ -102,7 +92,7 @@ static bool handle(struct prb_dap_session *session, struct prb_dap_pending *pend
 {
     const char *command = json_string_value(json_object_get(pending->message, "command"));
     json_t *arguments = prb_dap_get(pending->message, "arguments");
-    const struct prb_dap_request *request = prb_dap_request_find(command);
+    const struct prb_dap_request *request = find(session, command);
     if (!request)
         return prb_fail(&refusal->err, PRB_UNSUPPORTED, "the request %.60s is not supported",
                         command);

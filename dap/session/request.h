@@ -67,5 +67,7 @@ json_int_t prb_dap_column_out(const struct prb_dap_session *session, json_int_t 
 #define R(name) extern const struct prb_dap_request prb_dap_##name;
 #include "dap/requests/requests.inc"
 #undef R
+/* All of them; ends with NULL. */
+extern const struct prb_dap_request *const prb_dap_requests[];
 
 #endif

@@ -54,8 +54,13 @@ static void end(struct prb_dap_session *session)
 bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
                          struct prb_error *err)
 {
-    struct prb_dap_session session = {
-        .host = host, .in = in, .wake = -1, .pidfd = -1, .known = known, .authorized = known};
+    struct prb_dap_session session = {.host = host,
+                                      .requests = prb_dap_requests,
+                                      .in = in,
+                                      .wake = -1,
+                                      .pidfd = -1,
+                                      .known = known,
+                                      .authorized = known};
     struct prb_error why = {0};
     pthread_mutex_init(&session.lock, NULL);
     pthread_cond_init(&session.changed, NULL);

@@ -62,8 +62,6 @@ struct prb_dap_host_ops {
     void (*release)(struct prb_dap_host *host, struct prb_dap_backend *backend, json_t *stopped,
                     bool keep);
 };
-/* Of a session that serves one client and is gone with it. */
-extern const struct prb_dap_host_ops prb_dap_host_stdio;
 
 /* What the client said of itself (initialize). */
 struct prb_dap_client {
@@ -79,6 +77,7 @@ struct prb_dap_pending;
 
 struct prb_dap_session {
     struct prb_dap_host *host;
+    const struct prb_dap_request *const *requests; /* that it answers; ends with NULL */
     int in;
     int wake; /* eventfd: the reader looks up */
     struct prb_dap_outbox *outbox;
@@ -163,9 +162,6 @@ bool prb_dap_request_client(struct prb_dap_session *session, const char *command
 void prb_dap_dispatch(struct prb_dap_session *session, struct prb_dap_pending *pending);
 /* The last response of a request was queued: what waited for it goes out. */
 void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pending *pending);
-const struct prb_dap_request *prb_dap_request_find(const char *command);
-/* The one at an index; NULL: no more. */
-const struct prb_dap_request *prb_dap_request_at(size_t index);
 /* progress.c: a thread that tells what takes long, until the session leaves. */
 void *prb_dap_progress_run(void *session);
 /* It is done; the lock is held. */
