@@ -1,7 +1,7 @@
 /* stackTrace, scopes and stepInTargets: what belongs to frames. */
 #include <string.h>
 
-#include "dap/backend/live/native_frames.h"
+#include "dap/backend/frames.h"
 #include "dap/client/columns.h"
 #include "dap/client/sources.h"
 #include "dap/requests/stack.h"

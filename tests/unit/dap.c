@@ -1,7 +1,7 @@
 /* The debugger's parts that need no target: framing, paths, threads of frames and values. */
 #include "unit.h"
 
-#include "dap/backend/live/native_frames.h"
+#include "dap/backend/frames.h"
 #include "dap/client/columns.h"
 #include "dap/client/paths.h"
 #include "dap/client/wire.h"

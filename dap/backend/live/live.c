@@ -1,5 +1,5 @@
-/* The live back end: a session of the probe's debugger (inject/debug.h).  The probe is injected
- * when there is none. */
+/* The live back end: a session of the probe's debugger (inject/debug.h).  If the process has no
+ * probe, it is injected. */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -8,17 +8,18 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "dap/backend/backend.h"
+#include "dap/backend/frames.h"
 #include "dap/backend/live/native_frames.h"
 #include "inject/bytecode/bytecode.h"
 #include "inject/control.h"
 #include "inject/debug.h"
 #include "inject/inject.h"
 
-#define GIL_S 5.0      /* for the GIL: a busy machine gives it late, and the client can cancel */
-#define STACKS_MAX 256 /* that are kept of one stop */
-#define MOVING_S 1.0   /* for which the stack of a thread in native code is kept: it may park */
+#define GIL_S 5.0      /* to acquire the GIL: long, since the client can cancel */
+#define STACKS_MAX 256 /* cached during one stop */
+#define MOVING_S 1.0   /* the stack of a thread in native code is cached: it may park */
 
-/* A whole stack of this stop: clients ask for it in pages. */
+/* A cached stack of this stop: clients ask for it in pages. */
 struct stack {
     struct stack *next;
     json_int_t thread;
@@ -31,13 +32,13 @@ struct live {
     struct prb_debug *debug;
     pid_t pid;
     pthread_mutex_t lock;          /* of what follows */
-    struct prb_dap_native *native; /* opened when it is first needed */
-    bool no_native;                /* it cannot be, or is not wanted */
-    bool all_threads;              /* those without Python, too */
+    struct prb_dap_native *native; /* opened at first use */
+    bool no_native;                /* it cannot be opened, or is not wanted */
+    bool all_threads;              /* also those without Python */
     struct stack *stacks;
     size_t stack_count;
-    unsigned long stop; /* changes whenever stacks may */
-    bool stands;
+    unsigned long stop; /* counts; changes whenever stacks may change */
+    bool stopped;
     json_t *places; /* of threads in native code, at this stop */
     double places_until;
 };
@@ -114,11 +115,11 @@ static json_int_t number(const json_t *arguments, const char *key)
     return json_integer_value(json_object_get(arguments, key));
 }
 
-/* Threads go on, or another stop begins. */
-static void forget_stacks(struct live *live, bool stands)
+/* Threads run, or another stop begins. */
+static void forget_stacks(struct live *live, bool stopped)
 {
     pthread_mutex_lock(&live->lock);
-    live->stands = stands;
+    live->stopped = stopped;
     for (struct stack *one; (one = live->stacks);) {
         live->stacks = one->next;
         json_decref(one->answer);
@@ -131,8 +132,8 @@ static void forget_stacks(struct live *live, bool stands)
     pthread_mutex_unlock(&live->lock);
 }
 
-/* The one that is kept, a new reference, or NULL; the stop that it is, or would be, of. */
-static json_t *kept_stack(struct live *live, json_int_t thread, unsigned long *stop_out)
+/* The cached stack of a thread, a new reference, or NULL; *stop_out: the stop it belongs to. */
+static json_t *cached_stack(struct live *live, json_int_t thread, unsigned long *stop_out)
 {
     json_t *found = NULL;
     pthread_mutex_lock(&live->lock);
@@ -144,7 +145,7 @@ static json_t *kept_stack(struct live *live, json_int_t thread, unsigned long *s
     return found;
 }
 
-static void keep_stack(struct live *live, json_int_t thread, json_t *answer, unsigned long stop)
+static void cache_stack(struct live *live, json_int_t thread, json_t *answer, unsigned long stop)
 {
     struct stack *one = calloc(1, sizeof *one);
     bool parked = json_is_true(json_object_get(answer, "parked"));
@@ -162,8 +163,8 @@ static void keep_stack(struct live *live, json_int_t thread, json_t *answer, uns
     free(one);
 }
 
-/* All frames of the thread are laid over its native ones; NULL without error: a stack too deep to
- * be had in one answer stays as the agent tells it. */
+/* All frames of a thread, native ones included.  NULL without an error: the stack is too deep for
+ * one answer, and the agent's frames are used as they are. */
 static json_t *whole_stack(struct live *live, struct prb_dap_native *native,
                            const struct prb_dap_call *call, json_int_t thread,
                            struct prb_error *err)
@@ -179,13 +180,13 @@ static json_t *whole_stack(struct live *live, struct prb_dap_native *native,
         *err = why;
     if (!stack)
         return NULL;
-    size_t told = json_array_size(json_object_get(stack, "stackFrames"));
-    if (number(stack, "totalFrames") > (json_int_t)told) {
+    size_t count = json_array_size(json_object_get(stack, "stackFrames"));
+    if (number(stack, "totalFrames") > (json_int_t)count) {
         json_decref(stack);
         return NULL;
     }
     bool merged = prb_dap_native_merge(native, (pid_t)thread, stack);
-    if (!told && !merged) {
+    if (!count && !merged) {
         json_decref(stack);
         if (err)
             *err = why;
@@ -202,9 +203,9 @@ static json_t *ask_stack(struct live *live, const struct prb_dap_call *call, str
     unsigned long stop = 0;
     if (!native)
         return ask_agent(live, call, err);
-    json_t *whole = kept_stack(live, thread, &stop);
+    json_t *whole = cached_stack(live, thread, &stop);
     if (!whole && (whole = whole_stack(live, native, call, thread, &why)))
-        keep_stack(live, thread, whole, stop);
+        cache_stack(live, thread, whole, stop);
     if (!whole && why.code && err)
         *err = why;
     if (!whole)
@@ -216,20 +217,20 @@ static json_t *ask_stack(struct live *live, const struct prb_dap_call *call, str
     return page;
 }
 
-/* Of this stop, a new reference; or NULL. */
+/* The places of this stop, a new reference; or NULL. */
 static json_t *native_places(struct live *live)
 {
     struct prb_dap_native *native = native_of(live);
     pthread_mutex_lock(&live->lock);
     unsigned long stop = live->stop;
-    bool kept = live->places && prb_clock_s() < live->places_until;
-    json_t *places = kept ? json_incref(live->places) : NULL;
+    bool cached = live->places && prb_clock_s() < live->places_until;
+    json_t *places = cached ? json_incref(live->places) : NULL;
     pthread_mutex_unlock(&live->lock);
     if (places || !native)
         return places;
     places = prb_dap_native_places(native, live->all_threads);
     pthread_mutex_lock(&live->lock);
-    if (places && live->stands && live->stop == stop) {
+    if (places && live->stopped && live->stop == stop) {
         json_decref(live->places);
         live->places = json_incref(places);
         live->places_until = prb_clock_s() + MOVING_S;
@@ -238,22 +239,23 @@ static json_t *native_places(struct live *live)
     return places;
 }
 
-/* Where a running thread is in native code is over before it is told. */
+/* Native places only while the target is stopped: a running thread has left its place before the
+ * client shows it. */
 static json_t *ask_threads(struct live *live, const struct prb_dap_call *call,
                            struct prb_error *err)
 {
     json_t *threads = ask_agent(live, call, err);
     pthread_mutex_lock(&live->lock);
-    bool wanted = live->stands || live->all_threads;
+    bool wanted = live->stopped || live->all_threads;
     pthread_mutex_unlock(&live->lock);
     json_t *places = threads && wanted ? native_places(live) : NULL;
     if (places)
-        prb_dap_native_tell(places, threads, live->all_threads);
+        prb_dap_native_add_places(places, threads, live->all_threads);
     json_decref(places);
     return threads;
 }
 
-/* What lets threads go on, or moves one; what a setter changes is not seen in a stack. */
+/* Methods that let threads run, or move one.  A setter does not change a stack. */
 static bool moves(const char *method)
 {
     static const char *const names[] = {"continue", "next", "step_in", "step_out", "goto", "pause"};
@@ -263,7 +265,7 @@ static bool moves(const char *method)
     return false;
 }
 
-/* What of the configuration is not the agent's. */
+/* The part of the configuration that the agent does not handle. */
 static void take_settings(struct live *live, const json_t *settings)
 {
     pthread_mutex_lock(&live->lock);

@@ -21,7 +21,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "dap/backend/backend.h"
-#include "dap/backend/live/native_frames.h"
+#include "dap/backend/frames.h"
 #include "proc/ids.h"
 
 #define PRB_DAP_READONLY_HANDLES_MAX 1000000 /* of one view */
