@@ -98,8 +98,10 @@ static void tasks_and_system_calls(void **state)
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(getpid(), &err);
     assert_non_null(proc);
     struct prb_syscall call = {.running = true};
-    for (int i = 0; i < 1000 && call.running; i++)
+    for (int i = 0; i < 10000 && call.running; i++) {
         assert_ok(prb_proc_syscall(proc, waiting.tid, &call, &err), err);
+        usleep(1000); /* the thread may wait for a CPU */
+    }
     assert_int_equal(call.number, SYS_read);
     assert_int_equal(call.args[0], waiting.end[0]);
     assert_int_equal(call.args[2], 1);
