@@ -11,6 +11,7 @@ PY_LOG_COMPILER = $(srcdir)/%D%/pytest.sh
 EXTRA_DIST += %D%/conftest.py %D%/pytest.sh %D%/run %D%/newer-pythons.sh
 
 include tests/support/local.mk
+include tests/lint/local.mk
 include tests/unit/local.mk
 include tests/cli/local.mk
 include tests/targets/local.mk
