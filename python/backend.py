@@ -33,7 +33,7 @@ STAMP = (1980, 1, 1, 0, 0, 0)  # the same input gives the same wheel
 
 def version():
     with open(os.path.join(ROOT, "configure.ac"), encoding="utf-8") as text:
-        return re.search(r"AC_INIT\(\[probing\], \[([^\]]+)\]\)", text.read()).group(1)
+        return re.findall(r"AC_INIT\(\[probing\], \[([^\]]+)\]\)", text.read())[0]
 
 
 def metadata():

@@ -34,10 +34,15 @@
     S(rl_callback_read_char)                                                                       \
     S(rl_insert_text)                                                                              \
     S(add_history)                                                                                 \
-    S(using_history) S(stifle_history) S(read_history) S(write_history)                            \
-        S(rl_attempted_completion_function) S(rl_attempted_completion_over)                        \
-            S(rl_basic_word_break_characters) S(rl_completion_append_character) S(rl_line_buffer)  \
-                S(rl_point) S(rl_readline_name) S(rl_catch_signals)
+    S(using_history)                                                                               \
+    S(stifle_history)                                                                              \
+    S(read_history)                                                                                \
+    S(write_history)                                                                               \
+    S(rl_attempted_completion_function)                                                            \
+    S(rl_attempted_completion_over)                                                                \
+    S(rl_basic_word_break_characters)                                                              \
+    S(rl_completion_append_character)                                                              \
+    S(rl_line_buffer) S(rl_point) S(rl_readline_name) S(rl_catch_signals)
 static struct {
 #define POINTER(symbol) __typeof__(symbol) *symbol;
     SYMBOLS(POINTER)

@@ -20,10 +20,22 @@
     S(endwin)                                                                                      \
     S(delscreen)                                                                                   \
     S(cbreak)                                                                                      \
-    S(noecho) S(nonl) S(curs_set) S(keypad) S(wtimeout) S(wgetch) S(wmove) S(waddnstr)             \
-        S(wclrtoeol) S(wclrtobot) S(wrefresh) S(wattrset) S(getmaxx) S(getmaxy) S(has_colors)      \
-            S(start_color) S(use_default_colors) S(init_pair) S(COLOR_PAIR) S(set_escdelay)        \
-                S(stdscr)
+    S(noecho)                                                                                      \
+    S(nonl)                                                                                        \
+    S(curs_set)                                                                                    \
+    S(keypad)                                                                                      \
+    S(wtimeout)                                                                                    \
+    S(wgetch)                                                                                      \
+    S(wmove)                                                                                       \
+    S(waddnstr)                                                                                    \
+    S(wclrtoeol)                                                                                   \
+    S(wclrtobot)                                                                                   \
+    S(wrefresh)                                                                                    \
+    S(wattrset)                                                                                    \
+    S(getmaxx)                                                                                     \
+    S(getmaxy)                                                                                     \
+    S(has_colors)                                                                                  \
+    S(start_color) S(use_default_colors) S(init_pair) S(COLOR_PAIR) S(set_escdelay) S(stdscr)
 static struct {
 #define POINTER(symbol) __typeof__(symbol) *symbol;
     SYMBOLS(POINTER)

@@ -10,7 +10,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional
+    from typing import Any, Dict, List, Optional, Set
 
 VERSION = 1
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
@@ -64,7 +64,7 @@ def _fault_of(descriptor):
     headers = os.pread(descriptor, 56 * count, at)
     if size != 56 or count == 0 or len(headers) < size * count:
         return "cut short"
-    tags = set()
+    tags = set()  # type: Set[int]
     for each in range(count):
         kind, _, offset, _, _, length = unpack_from("=IIQQQQ", headers, each * size)
         if kind in (1, 2) and offset + length > info.st_size:  # PT_LOAD, PT_DYNAMIC

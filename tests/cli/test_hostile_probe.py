@@ -6,8 +6,29 @@ import struct
 import subprocess
 
 import pytest
-from fake_probe import (CODE, CONFIG_GET, CONFIG_LIST, CONFIG_SET, DETACH, END, EVAL, FAILED, HELLO, INCOMPLETE, ITEM,
-                        NONE, OUTPUT, PART, RAISED, REMEDY, STREAM, TEXT, VALUE, FakeProbe, message)
+
+from fake_probe import (
+    CODE,
+    CONFIG_GET,
+    CONFIG_LIST,
+    CONFIG_SET,
+    DETACH,
+    END,
+    EVAL,
+    FAILED,
+    HELLO,
+    INCOMPLETE,
+    ITEM,
+    NONE,
+    OUTPUT,
+    PART,
+    RAISED,
+    REMEDY,
+    STREAM,
+    TEXT,
+    FakeProbe,
+    message,
+)
 
 PROBING = os.environ["PROBING"]
 NOTHING = b""

@@ -128,7 +128,7 @@ def test_hold_filter_help(screen):
                and any("threads of the chosen process" in line for line in lines)
                and not any("…" in line for line in lines[3:]))  # whole at 80 columns; the head's command may not be
     view.press("qp")
-    lines = view.until_text("probing top: processes")
+    view.until_text("probing top: processes")
     view.press("q")
     assert view.end() == 0
 

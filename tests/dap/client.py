@@ -208,7 +208,7 @@ class Client:
                     return got
                 if self.ended:
                     raise AssertionError("the adapter ended while waiting for {}: {}\nlast: {}".format(
-                        told(), self.transport.errors, self.log[-3:]))
+                        told(), self.transport.errors.decode(errors="replace"), self.log[-3:]))
                 left = until - time.monotonic()
                 if left <= 0 or not self._changed.wait(left):
                     raise AssertionError("no {} within {} s; last: {}".format(told(), seconds, self.log[-5:]))

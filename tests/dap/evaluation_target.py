@@ -619,7 +619,7 @@ def case_interrupted():
     module.evaluation_step(leaf.__code__, 0)
     module.evaluation_step(outer.__code__, 0)
     module.evaluation_exceptions(UNWIND)
-    with Events(lambda event, frame, _: [][1]):
+    with Events(lambda event, frame, _: [][1]):  # noqa: PLE0643
         try:
             raising(1)
             raise AssertionError("went on")

@@ -100,7 +100,7 @@ def use_steps(walk):
 
 
 def use_values(walk):
-    program, session = walk.program, walk.session
+    session = walk.session
     frame = walk.at("values", "values")
     rows = local_variables(session, frame)
     assert variables(session, rows["point"]["variablesReference"])

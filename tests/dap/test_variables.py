@@ -4,8 +4,20 @@ import base64
 
 import pytest
 
-from debuggee import (evaluate, go_on, local_variables, python_frames, resume, scope, set_lines, stack, stop_at, stopped, top,
-                      variables)
+from debuggee import (
+    evaluate,
+    go_on,
+    local_variables,
+    python_frames,
+    resume,
+    scope,
+    set_lines,
+    stack,
+    stop_at,
+    stopped,
+    top,
+    variables,
+)
 
 VALUES = {"integer": "42", "negative": "-7", "big": str(10 ** 40), "real": "2.5", "truth": "True", "nothing": "None",
           "some_tuple": "(1, (2, (3,)))", "short_list": "[1, 'two', [3]]", "raw": "b'\\x00\\x01bytes'",

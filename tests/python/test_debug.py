@@ -3,8 +3,9 @@
 import json
 import socket
 
-import package
 import pytest
+
+import package
 from test_real import begin, real_wheel  # noqa: F401  fixtures
 
 

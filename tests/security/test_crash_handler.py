@@ -4,7 +4,6 @@ import os
 import platform
 import re
 import subprocess
-import threading
 import time
 
 import pytest

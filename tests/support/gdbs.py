@@ -99,7 +99,7 @@ class Talk:
                 return match
             assert select.select([self.child.stdout], [], [], max(0, end - time.monotonic()))[0], self.text
             data = os.read(self.child.stdout.fileno(), 1 << 16)
-            assert data, "gdb ended: {}".format(self.text)
+            assert data, "gdb ended: {!r}".format(self.text)
             self.text += data
 
     def send(self, data):

@@ -6,7 +6,6 @@ Arguments: the path of the file that the code says it stands in, or none ""; oth
 import asyncio
 import sys
 import threading
-import time
 
 NASTY = "\x1b]0;owned\x07\x1b[31m</script>]]></title>&\"';\r\n\u202e\u2028\uffff\ufffe\x7f\x85\udcff"
 SOURCE = "def spin(stop):\n    while not stop():\n        pass\n"

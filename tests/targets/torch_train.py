@@ -2,10 +2,11 @@
 
 import threading
 
-import oracle
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
+
+import oracle
 
 
 class Numbers(Dataset):

@@ -7,6 +7,7 @@ import gdb
 
 from probing_gdb import command, text
 
+
 class Probing(gdb.Command):
     """Look into the Python program behind this process or core.
 

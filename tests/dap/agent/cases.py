@@ -376,7 +376,7 @@ def case_snapshot():
 
 def case_numpy():
     try:
-        import numpy
+        import numpy  # noqa: F401
     except ImportError:
         return
     engine = begin(program.caller, 2, mark="OUTER_END")
@@ -395,7 +395,7 @@ def case_numpy():
 
 def case_torch():
     try:
-        import torch
+        import torch  # noqa: F401
     except ImportError:
         return
     engine = begin(program.caller, 2, mark="OUTER_END")

@@ -7,7 +7,6 @@ import json
 import opcode
 import os
 import re
-import sys
 import threading
 import time
 import types

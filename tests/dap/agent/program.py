@@ -67,7 +67,7 @@ def catches():
 def generator(n):
     for i in range(n):
         yield i  # YIELD
-    last = n  # GENERATED
+    del n  # GENERATED
 
 
 def generate(n):

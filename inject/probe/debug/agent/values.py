@@ -1,9 +1,9 @@
 # What a value is shown as: bounded text, its type, and what its children are made of.  Attributes are read as they are stored:
 # no property and no __getattr__ of the program runs, but for repr() of objects that nothing better is known of.
+import _collections
 import itertools
 import sys
 import types
-import _collections
 
 SIMPLE = (type(None), bool, int, float, complex, str, bytes)
 BRIEF = (bool, float, type(None))  # and small ints: nothing of their text is left out
