@@ -647,7 +647,7 @@ struct prb_profiler_options {
     enum prb_profile_mode mode;
     double rate;   /* samples a second; 0: 100 */
     bool native;   /* native frames, merged in; a thread that runs is stopped for its copy */
-    bool timeline; /* keep when each stack was seen (prb_profile_each_stay) */
+    bool timeline; /* keep when each stack was seen (prb_profile_each_interval) */
     /* and those that the mode does not count, with ns 0: where a thread waited it stayed */
     bool whole_timeline;
     bool subprocesses;     /* and Python processes that they start, now or later */
@@ -772,24 +772,25 @@ PRB_API struct prb_profile *prb_profiler_finish(struct prb_profiler *profiler);
 PRB_API void prb_profile_free(struct prb_profile *profile);
 
 /* A thread that had the same stack in consecutive samples. */
-struct prb_profile_stay {
+struct prb_profile_interval {
     uint32_t thread, node;
     unsigned state;
     double start, end; /* s since profile->start; to the sample that found another */
     uint64_t samples, ns;
 };
-/* Of a profile with a timeline: each stay, of one thread in order of time.  False in each ends
- * it. */
-typedef bool prb_profile_stay_fn(void *context, const struct prb_profile_stay *stay);
-PRB_API bool prb_profile_each_stay(const struct prb_profile *profile, prb_profile_stay_fn *each,
-                                   void *context, struct prb_error *err);
+/* Of a profile with a timeline: each interval, of one thread in order of time.  False from each
+ * ends it. */
+typedef bool prb_profile_interval_fn(void *context, const struct prb_profile_interval *interval);
+PRB_API bool prb_profile_each_interval(const struct prb_profile *profile,
+                                       prb_profile_interval_fn *each, void *context,
+                                       struct prb_error *err);
 
 /*
- * A thread's stay in a function: consecutive samples in which the function stands at the same
- * place of the same stack. Two calls between which no sample fell are one stay, and calls
+ * A call of a function, as samples show it: consecutive samples of a thread in which the function
+ * is at the same place of the same stack.  Two calls with no sample between count as one, and calls
  * between two samples are not seen: start and end are true to one period each.
  */
-struct prb_profile_visit {
+struct prb_profile_call {
     uint32_t thread, function;
     int line;                       /* where it was first seen */
     uint32_t depth;                 /* 0: outermost */
@@ -797,10 +798,10 @@ struct prb_profile_visit {
     uint64_t samples, self_samples; /* self: it was the innermost */
     uint64_t ns, self_ns;
 };
-typedef bool prb_profile_visit_fn(void *context, const struct prb_profile_visit *visit);
+typedef bool prb_profile_call_fn(void *context, const struct prb_profile_call *call);
 /* Of a profile with a timeline: in the order of their ends, inner ones before outer ones. */
-PRB_API bool prb_profile_each_visit(const struct prb_profile *profile, prb_profile_visit_fn *each,
-                                    void *context, struct prb_error *err);
+PRB_API bool prb_profile_each_call(const struct prb_profile *profile, prb_profile_call_fn *each,
+                                   void *context, struct prb_error *err);
 
 /* A profile that was written in the format sqlite, or collapsed (which has no timeline, and one
  * thread).  Errors: NOT_FOUND, CORRUPT.  Free with prb_profile_free. */

@@ -58,7 +58,7 @@ void prb_label_process(struct prb_buf *out, const struct prb_profile_process *pr
 static const char *const modes[] = {
     [PRB_PROFILE_ACTIVE] = "threads that run",
     [PRB_PROFILE_WALL] = "all threads",
-    [PRB_PROFILE_CPU] = "processor time",
+    [PRB_PROFILE_CPU] = "CPU time",
     [PRB_PROFILE_GIL] = "threads with the GIL",
     [PRB_PROFILE_EXCEPTION] = "threads that handle an exception",
 };

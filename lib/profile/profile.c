@@ -278,12 +278,12 @@ uint32_t prb_profile_weight(struct prb_profile_box *box, uint32_t thread, uint32
     return (uint32_t)count;
 }
 
-void prb_profile_add_stay(struct prb_profile_box *box, uint32_t thread, uint32_t node,
-                          unsigned state, uint64_t start, uint64_t end, uint64_t samples,
-                          uint64_t ns)
+void prb_profile_add_interval(struct prb_profile_box *box, uint32_t thread, uint32_t node,
+                              unsigned state, uint64_t start, uint64_t end, uint64_t samples,
+                              uint64_t ns)
 {
-    const struct prb_profile_stay stay = {
+    const struct prb_profile_interval interval = {
         .thread = thread, .node = node, .state = state, .samples = samples, .ns = ns};
     if (box->timeline.wanted && samples)
-        prb_timeline_add(&box->timeline, &stay, start, end);
+        prb_timeline_add(&box->timeline, &interval, start, end);
 }

@@ -2,7 +2,7 @@
  * A profile being made: the tables of struct prb_profile, every entry once, and the timeline
  * behind them.
  *
- * Out of memory is sticky: later additions do nothing, and failed tells.
+ * Out of memory is sticky: later additions do nothing, and failed is set.
  */
 #ifndef PRB_PROFILE_PROFILE_H
 #define PRB_PROFILE_PROFILE_H
@@ -12,9 +12,9 @@
 #include "base/index.h"
 
 #define PRB_PROFILE_NODES_MAX 4000000  /* stacks; others are counted as their longest known part */
-#define PRB_PROFILE_THREADS_MAX 100000 /* later ones are told as one */
+#define PRB_PROFILE_THREADS_MAX 100000 /* later ones are counted as one */
 
-/* When each stack was seen: stays in the order in which they ended, in variable-length numbers;
+/* When each stack was seen: intervals in the order in which they ended, in variable-length numbers;
  * what exceeds PRB_TIMELINE_KEPT goes to a file without a name (timeline.c). */
 #define PRB_TIMELINE_KEPT (8u << 20)
 struct prb_timeline {
@@ -73,10 +73,10 @@ uint32_t prb_profile_function(struct prb_profile_box *box,
 uint32_t prb_profile_frame(struct prb_profile_box *box, uint32_t function, int line);
 uint32_t prb_profile_node(struct prb_profile_box *box, uint32_t parent, uint32_t frame);
 uint32_t prb_profile_weight(struct prb_profile_box *box, uint32_t thread, uint32_t node);
-/* Add a stay to the timeline, if one is kept.  Times in ns since the start. */
-void prb_profile_add_stay(struct prb_profile_box *box, uint32_t thread, uint32_t node,
-                          unsigned state, uint64_t start, uint64_t end, uint64_t samples,
-                          uint64_t ns);
+/* Add an interval to the timeline, if there is one.  Times in ns since the start. */
+void prb_profile_add_interval(struct prb_profile_box *box, uint32_t thread, uint32_t node,
+                              unsigned state, uint64_t start, uint64_t end, uint64_t samples,
+                              uint64_t ns);
 
 /* root.c: note where the files of a live process are; open one of them for reading: a regular
  * file, by the name that the process has for it.  -1 with errno. */
@@ -85,7 +85,7 @@ int prb_profile_open_file(const struct prb_profile *profile, uint32_t process, c
 void prb_roots_deinit(struct prb_profile_box *box);
 
 /* timeline.c */
-void prb_timeline_add(struct prb_timeline *timeline, const struct prb_profile_stay *stay,
+void prb_timeline_add(struct prb_timeline *timeline, const struct prb_profile_interval *interval,
                       uint64_t start, uint64_t end);
 void prb_timeline_deinit(struct prb_timeline *timeline);
 

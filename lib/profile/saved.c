@@ -186,10 +186,10 @@ static bool take_stays(struct reading *reading, sqlite3_stmt *row)
     if (!below(row, 0, p->thread_count) || !below(row, 1, p->node_count) ||
         count(row, 4) < count(row, 3))
         return false;
-    prb_profile_add_stay(reading->box, (uint32_t)sqlite3_column_int64(row, 0),
-                         (uint32_t)sqlite3_column_int64(row, 1),
-                         (unsigned)sqlite3_column_int(row, 2), count(row, 3), count(row, 4),
-                         count(row, 5), count(row, 6));
+    prb_profile_add_interval(reading->box, (uint32_t)sqlite3_column_int64(row, 0),
+                             (uint32_t)sqlite3_column_int64(row, 1),
+                             (unsigned)sqlite3_column_int(row, 2), count(row, 3), count(row, 4),
+                             count(row, 5), count(row, 6));
     return !reading->box->timeline.lost;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The timeline of a profile: stays in variable-length numbers (seven bits a byte, least significant
+ * The timeline of a profile: intervals in variable-length numbers (seven bits a byte, least significant
  * first), some ten bytes each.  What memory should not hold goes to a file that has no name, and so
  * ends with us.
  */
@@ -42,19 +42,19 @@ static void spill(struct prb_timeline *timeline)
     timeline->bytes.len = 0;
 }
 
-void prb_timeline_add(struct prb_timeline *timeline, const struct prb_profile_stay *stay,
+void prb_timeline_add(struct prb_timeline *timeline, const struct prb_profile_interval *interval,
                       uint64_t start, uint64_t end)
 {
     if (timeline->lost)
         return;
     struct prb_buf *out = &timeline->bytes;
-    add_number(out, stay->thread);
-    add_number(out, stay->node);
-    add_number(out, stay->state);
+    add_number(out, interval->thread);
+    add_number(out, interval->node);
+    add_number(out, interval->state);
     add_number(out, zigzag((int64_t)(start - timeline->last_start)));
     add_number(out, end - start);
-    add_number(out, stay->samples);
-    add_number(out, stay->ns);
+    add_number(out, interval->samples);
+    add_number(out, interval->ns);
     timeline->last_start = start;
     if (out->len >= PRB_TIMELINE_KEPT)
         spill(timeline);
@@ -87,28 +87,28 @@ static uint64_t next_number(struct reading *reading)
 }
 
 static bool read_stays(struct reading *reading, const uint8_t *bytes, size_t len,
-                       prb_profile_stay_fn *each, void *context)
+                       prb_profile_interval_fn *each, void *context)
 {
     reading->at = bytes;
     reading->end = bytes + len;
     while (reading->at < reading->end) {
-        struct prb_profile_stay stay = {0};
-        stay.thread = (uint32_t)next_number(reading);
-        stay.node = (uint32_t)next_number(reading);
-        stay.state = (unsigned)next_number(reading);
+        struct prb_profile_interval interval = {0};
+        interval.thread = (uint32_t)next_number(reading);
+        interval.node = (uint32_t)next_number(reading);
+        interval.state = (unsigned)next_number(reading);
         reading->start += (uint64_t)unzigzag(next_number(reading));
-        stay.start = 1e-9 * (double)reading->start;
-        stay.end = stay.start + 1e-9 * (double)next_number(reading);
-        stay.samples = next_number(reading);
-        stay.ns = next_number(reading);
-        if (!each(context, &stay))
+        interval.start = 1e-9 * (double)reading->start;
+        interval.end = interval.start + 1e-9 * (double)next_number(reading);
+        interval.samples = next_number(reading);
+        interval.ns = next_number(reading);
+        if (!each(context, &interval))
             return false;
     }
     return true;
 }
 
-bool prb_profile_each_stay(const struct prb_profile *profile, prb_profile_stay_fn *each,
-                           void *context, struct prb_error *err)
+bool prb_profile_each_interval(const struct prb_profile *profile, prb_profile_interval_fn *each,
+                               void *context, struct prb_error *err)
 {
     const struct prb_timeline *timeline = &((const struct prb_profile_box *)profile)->timeline;
     struct reading reading = {0};

@@ -1,24 +1,24 @@
 /*
- * The tasks of asyncio in the stacks of a profile: the rule of inspect/async_stacks.c.  Between the
- * frames of an event loop and those of the task that it runs stand the tasks that wait for that
+ * The tasks of asyncio in the stacks of a profile, by the rule of inspect/async_stacks.c: between
+ * the frames of an event loop and those of the task that it runs come the tasks that wait for that
  * one, the outermost first, each with its own frames.
  *
- * The tasks are read a moment after the stack: only one whose coroutine's frame stands in that
- * stack is believed to run there, and those that wait for it only if it runs there still.
+ * The tasks are read a moment after the stack.  So a task counts as running there only if its
+ * coroutine's frame is in that stack, and the tasks that wait for it only if it still runs then.
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "inspect/async.h"
 #include "py/asyncio.h"
-#include "sample/member.h"
+#include "sample/process.h"
 
 #define WAITERS_MAX 100  /* tasks one below the other */
 #define FUTURES_MAX 256  /* between a task and the one that waits for it */
 #define FRAMES_MAX 10000 /* of all of them */
 #define NAMES_MAX 1000   /* tasks that are shown by name; later ones by their coroutine */
 #define NAMING_TRIES 3
-#define LOOK_NS 1000000000 /* between two looks for asyncio where it was not imported */
+#define LOOK_NS 1000000000 /* between two searches for asyncio while it is not imported */
 
 PRB_DEFINE_AUTO(async_raw, struct prb_async_raw, prb_async_raw_deinit)
 
@@ -32,10 +32,10 @@ struct line {
     struct prb_buf name; /* of the first */
 };
 
-void prb_async_begin(struct prb_member *member, size_t runtime, uint64_t now)
+void prb_async_begin(struct prb_sampled_process *process, size_t runtime, uint64_t now)
 {
-    struct prb_naming *naming = &member->naming[runtime];
-    const struct prb_runtime *one = &member->target->runtimes[runtime];
+    struct prb_runtime_names *naming = &process->names[runtime];
+    const struct prb_runtime *one = &process->target->runtimes[runtime];
     const struct prb_raw_stacks *raw = prb_sampler_last(one->sampler);
     prb_addr module = 0;
     prb_objects_clear(one->objects);
@@ -46,7 +46,7 @@ void prb_async_begin(struct prb_member *member, size_t runtime, uint64_t now)
                                      "Task", &module, NULL) &&
                       module;
     if (naming->asyncio)
-        prb_async_prepare(member->target, one);
+        prb_async_prepare(process->target, one);
 }
 
 /* ---- who waits for the task that runs ---- */
@@ -103,8 +103,8 @@ static bool same_text(const struct prb_buf *a, const struct prb_buf *b)
     return a->len == b->len && (!a->len || memcmp(a->data, b->data, a->len) == 0);
 }
 
-/* The first task still runs: meanwhile those that wait for it stood still.  Its name, which asyncio
- * numbers, tells it from one that was made since of the same memory. */
+/* The first task still runs: so those that wait for it did not move meanwhile.  Its name, which
+ * asyncio numbers, shows that it is not a new task in the same memory. */
 static bool still_runs(struct line *line)
 {
     PRB_AUTO(async_raw) struct prb_async_raw now = {0};
@@ -137,35 +137,35 @@ static void read_line(struct line *line, prb_addr interpreter, prb_addr tstate)
 /* ---- rows ---- */
 
 struct naming {
-    struct prb_member *member;
-    struct prb_seat *seat;
+    struct prb_sampled_process *process;
+    struct prb_sampled_thread *thread;
     struct prb_objects *objects;
     bool fresh; /* a code object was not known before */
 };
 
 static void add_row(struct naming *naming, uint32_t frame)
 {
-    struct prb_between *between = &naming->seat->between;
+    struct prb_task_rows *between = &naming->thread->task_rows;
     if (!PRB_GROW(between->rows, between->count, between->cap))
-        naming->member->box->failed = true;
+        naming->process->box->failed = true;
     else
         between->rows[between->count++] = frame;
 }
 
 static const struct prb_code_object *code_at(struct naming *naming, prb_addr code)
 {
-    const struct prb_member *member = naming->member;
-    uint32_t runtime = naming->seat->runtime;
+    const struct prb_sampled_process *process = naming->process;
+    uint32_t runtime = naming->thread->runtime;
     bool fresh = false;
     const struct prb_code_object *found =
-        code ? prb_code_watched(member->target->runtimes[runtime].py, member->naming[runtime].codes,
-                                code, &fresh, NULL)
+        code ? prb_code_watched(process->target->runtimes[runtime].py,
+                                process->names[runtime].codes, code, &fresh, NULL)
              : NULL;
     naming->fresh |= fresh;
     return found;
 }
 
-/* "Task-7": the number that asyncio gave it says nothing, and each would be a stack of its own. */
+/* "Task-7": the number says nothing, and would make each task a stack of its own. */
 static bool is_numbered(const char *name)
 {
     static const char prefix[] = "Task-";
@@ -179,11 +179,11 @@ static bool is_numbered(const char *name)
 /* A task's own name, or that of what it runs. */
 static void add_marker(struct naming *naming, const struct prb_async_raw *task)
 {
-    struct prb_member *member = naming->member;
-    struct prb_profile_box *box = member->box;
+    struct prb_sampled_process *process = naming->process;
+    struct prb_profile_box *box = process->box;
     PRB_AUTO(prb_buf) struct prb_buf name = {0}, text = {0};
     bool own = prb_async_task_name(naming->objects, task, &name) && name.data && name.len &&
-               !is_numbered(name.data) && member->task_names < NAMES_MAX;
+               !is_numbered(name.data) && process->task_names < NAMES_MAX;
     const struct prb_code_object *code =
         own ? NULL : code_at(naming, prb_coroutine_code(naming->objects, task->coroutine));
     const char *called = own              ? name.data
@@ -196,7 +196,7 @@ static void add_marker(struct naming *naming, const struct prb_async_raw *task)
     size_t known = box->profile.function_count;
     function.qualname = function.name;
     add_row(naming, prb_profile_frame(box, prb_profile_function(box, &function), 0));
-    member->task_names += own && box->profile.function_count > known;
+    process->task_names += own && box->profile.function_count > known;
 }
 
 static void add_frames(struct naming *naming, const struct prb_awaits *awaits)
@@ -204,19 +204,20 @@ static void add_frames(struct naming *naming, const struct prb_awaits *awaits)
     for (size_t i = 0; i < awaits->count; i++) {
         const struct prb_code_object *code = code_at(naming, awaits->frames[i].code);
         if (code)
-            add_row(naming, prb_name_frame(naming->member, naming->seat->runtime, code,
+            add_row(naming, prb_name_frame(naming->process, naming->thread->runtime, code,
                                            awaits->frames[i].instruction));
     }
 }
 
-/* False: a code object was met that is believed only when the line is read again. */
-static bool name_line(struct prb_member *member, struct prb_seat *seat, const struct line *line)
+/* False: a code object was new.  The line must be read again before it is believed. */
+static bool name_line(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                      const struct line *line)
 {
-    struct prb_py *py = member->target->runtimes[seat->runtime].py;
-    struct naming naming = {member, seat, line->objects, false};
-    seat->between.count = 0;
+    struct prb_py *py = process->target->runtimes[thread->runtime].py;
+    struct naming naming = {process, thread, line->objects, false};
+    thread->task_rows.count = 0;
     prb_codes_again(py);
-    prb_view_refresh(&member->naming[seat->runtime].codes, 1, NULL, NULL);
+    prb_view_refresh(&process->names[thread->runtime].codes, 1, NULL, NULL);
     for (size_t i = line->count; i-- > 0;) {
         add_marker(&naming, &line->tasks[i]);
         if (i)
@@ -225,10 +226,10 @@ static bool name_line(struct prb_member *member, struct prb_seat *seat, const st
     return !naming.fresh;
 }
 
-/* Sets what stands above the frames of the seat's running task. */
-static void look(struct prb_member *member, struct prb_seat *seat, size_t k)
+/* Read the tasks that wait for the one that the thread runs. */
+static void look(struct prb_sampled_process *process, struct prb_sampled_thread *thread, size_t k)
 {
-    const struct prb_runtime *runtime = &member->target->runtimes[seat->runtime];
+    const struct prb_runtime *runtime = &process->target->runtimes[thread->runtime];
     const struct prb_raw_stacks *raw = prb_sampler_last(runtime->sampler);
     struct line line = {
         .objects = runtime->objects, .thread = &raw->threads[k], .left = FRAMES_MAX};
@@ -236,9 +237,9 @@ static void look(struct prb_member *member, struct prb_seat *seat, size_t k)
     for (int tries = 0; tries < NAMING_TRIES; tries++) {
         if (tries)
             prb_objects_clear(line.objects);
-        read_line(&line, interpreter, seat->tstate);
-        if (!line.count || name_line(member, seat, &line)) {
-            seat->between.frame = line.count ? line.tasks[0].awaits.frames[0].frame : 0;
+        read_line(&line, interpreter, thread->tstate);
+        if (!line.count || name_line(process, thread, &line)) {
+            thread->task_rows.frame = line.count ? line.tasks[0].awaits.frames[0].frame : 0;
             break;
         }
     }
@@ -249,38 +250,40 @@ static void look(struct prb_member *member, struct prb_seat *seat, size_t k)
 
 /* ---- stacks ---- */
 
-uint32_t prb_async_add(struct prb_member *member, const struct prb_between *between, prb_addr frame,
-                       uint32_t node)
+uint32_t prb_async_add(struct prb_sampled_process *process, const struct prb_task_rows *between,
+                       prb_addr frame, uint32_t node)
 {
     if (!between->frame || between->frame != frame)
         return node;
     for (size_t i = 0; i < between->count; i++)
-        node = prb_profile_node(member->box, node, between->rows[i]);
+        node = prb_profile_node(process->box, node, between->rows[i]);
     return node;
 }
 
-uint32_t prb_async_stack(struct prb_member *member, struct prb_seat *seat, size_t k)
+uint32_t prb_async_stack(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                         size_t k)
 {
-    const struct prb_runtime *runtime = &member->target->runtimes[seat->runtime];
+    const struct prb_runtime *runtime = &process->target->runtimes[thread->runtime];
     const struct prb_raw_thread *raw = &prb_sampler_last(runtime->sampler)->threads[k];
-    if (raw->at_rest && seat->whole_of == seat->node)
-        return seat->whole;
-    seat->whole_of = seat->node;
-    seat->between.frame = 0;
-    if (!member->naming[seat->runtime].asyncio || !raw->frame_count || raw->broken ||
-        seat->count != raw->frame_count)
-        return seat->node;
-    look(member, seat, k);
-    if (!seat->between.frame)
-        return seat->node;
+    if (raw->at_rest && thread->with_tasks_of == thread->node)
+        return thread->with_tasks;
+    thread->with_tasks_of = thread->node;
+    thread->task_rows.frame = 0;
+    if (!process->names[thread->runtime].asyncio || !raw->frame_count || raw->broken ||
+        thread->count != raw->frame_count)
+        return thread->node;
+    look(process, thread, k);
+    if (!thread->task_rows.frame)
+        return thread->node;
     uint32_t node = 0;
-    for (size_t j = 0; j < seat->count; j++) {
-        const struct prb_named *named = &seat->chain[j];
-        node = prb_async_add(member, &seat->between, raw->frames[seat->count - 1 - j].frame, node);
+    for (size_t j = 0; j < thread->count; j++) {
+        const struct prb_named_frame *named = &thread->chain[j];
+        node = prb_async_add(process, &thread->task_rows, raw->frames[thread->count - 1 - j].frame,
+                             node);
         if (named->code)
             node = prb_profile_node(
-                member->box, node,
-                prb_name_frame(member, seat->runtime, named->code, named->instruction));
+                process->box, node,
+                prb_name_frame(process, thread->runtime, named->code, named->instruction));
     }
     return node;
 }

@@ -1,119 +1,127 @@
 /*
- * What a thread does at a sample, whether that counts by the mode, and its stays (member.h).
+ * What a thread does at a sample, whether that counts by the mode, and its intervals (process.h).
  */
-#include "sample/member.h"
+#include "sample/process.h"
 
 #include <sys/syscall.h>
 
-void prb_close_stay(struct prb_member *member, struct prb_seat *seat, uint64_t now)
+void prb_close_interval(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                        uint64_t now)
 {
-    if (seat->open)
-        prb_profile_add_stay(member->box, seat->thread, seat->stay.node, seat->stay.state,
-                             seat->stay.start, now, seat->stay.samples, seat->stay.ns);
-    seat->open = false;
+    if (thread->open)
+        prb_profile_add_interval(process->box, thread->index, thread->interval.node,
+                                 thread->interval.state, thread->interval.start, now,
+                                 thread->interval.samples, thread->interval.ns);
+    thread->open = false;
 }
 
-static const struct prb_interpreter *interpreter_of(const struct prb_member *member,
-                                                    const struct prb_seat *seat)
+static const struct prb_interpreter *interpreter_of(const struct prb_sampled_process *process,
+                                                    const struct prb_sampled_thread *thread)
 {
     const struct prb_raw_stacks *raw =
-        prb_sampler_last(member->target->runtimes[seat->runtime].sampler);
-    return &raw->interpreters[raw->threads[seat->raw].interpreter];
+        prb_sampler_last(process->target->runtimes[thread->runtime].sampler);
+    return &raw->interpreters[raw->threads[thread->raw].interpreter];
 }
 
-static const char *wait_name(struct prb_member *member, const struct prb_seat *seat,
+static const char *wait_name(struct prb_sampled_process *process,
+                             const struct prb_sampled_thread *thread,
                              const struct prb_interpreter *interpreter, unsigned *state)
 {
     char buffer[32];
-    const char *name = prb_call_name(seat->doing.call, buffer);
-    if (seat->doing.call == SYS_futex && interpreter->gil_holder &&
-        prb_futex_of_gil(&member->target->runtimes[seat->runtime], interpreter,
-                         seat->doing.argument)) {
+    const char *name = prb_system_call_name(thread->activity.call, buffer);
+    if (thread->activity.call == SYS_futex && interpreter->gil_holder &&
+        prb_futex_of_gil(&process->target->runtimes[thread->runtime], interpreter,
+                         thread->activity.argument)) {
         *state |= PRB_SAMPLED_WANTS_GIL;
         name = "GIL";
     }
-    return prb_profile_text(member->box, name);
+    return prb_profile_text(process->box, name);
 }
 
 /*
- * A thread that waited and had no GIL since waits still, or runs native code: it is asked only
- * every fourth sample, by turns, as reading its file is most of what such a thread costs, and one
- * that never ran ever less often.  What it ran meanwhile is counted then (catch_up).
+ * A thread that waited and had no GIL since still waits, or runs native code.  Reading its activity
+ * is most of what such a thread costs, so it is read in every fourth sample only, and ever less
+ * often if it does not run at all.  What it ran meanwhile is counted then (catch_up).
  */
-#define ASKED_EVERY 4
-#define ASKED_EVERY_MAX 64
-#define ASKED_EVERY_NS 640000000 /* but at least so often */
+#define ACTIVITY_EVERY 4
+#define ACTIVITY_EVERY_MAX 64
+#define ACTIVITY_EVERY_NS 640000000 /* but at least so often */
 
-bool prb_count_rests(const struct prb_member *member, const struct prb_seat *seat)
+bool prb_thread_still_waits(const struct prb_sampled_process *process,
+                            const struct prb_sampled_thread *thread)
 {
     const struct prb_raw_stacks *raw =
-        prb_sampler_last(member->target->runtimes[seat->runtime].sampler);
-    return seat->has_task && seat->told && raw->threads[seat->raw].at_rest && seat->doing.known &&
-           seat->doing.waits;
+        prb_sampler_last(process->target->runtimes[thread->runtime].sampler);
+    return thread->has_task && thread->has_stack && raw->threads[thread->raw].at_rest &&
+           thread->activity.known && thread->activity.waits;
 }
 
-static bool may_wait_on(const struct prb_member *member, const struct prb_seat *seat)
+static bool may_wait_on(const struct prb_sampled_process *process,
+                        const struct prb_sampled_thread *thread)
 {
-    return member->options->mode == PRB_PROFILE_ACTIVE && !member->options->whole_timeline &&
-           prb_count_rests(member, seat) && seat->unasked + 1 < seat->asked_every &&
-           (member->number + seat->thread) % seat->asked_every != 0;
+    return process->options->mode == PRB_PROFILE_ACTIVE && !process->options->whole_timeline &&
+           prb_thread_still_waits(process, thread) &&
+           thread->activity_age + 1 < thread->activity_every &&
+           (process->number + thread->index) % thread->activity_every != 0;
 }
 
-static void choose_next_look(struct prb_seat *seat, uint64_t period)
+static void choose_next_look(struct prb_sampled_thread *thread, uint64_t period)
 {
-    bool rests = seat->doing.known && seat->doing.waits && !seat->doing.used_ns;
-    unsigned every = seat->asked_every * 2;
-    if (!rests || !seat->asked_every)
-        seat->asked_every = ASKED_EVERY;
-    else if (every <= ASKED_EVERY_MAX && every * period <= ASKED_EVERY_NS)
-        seat->asked_every = every;
+    bool rests = thread->activity.known && thread->activity.waits && !thread->activity.used_ns;
+    unsigned every = thread->activity_every * 2;
+    if (!rests || !thread->activity_every)
+        thread->activity_every = ACTIVITY_EVERY;
+    else if (every <= ACTIVITY_EVERY_MAX && every * period <= ACTIVITY_EVERY_NS)
+        thread->activity_every = every;
 }
 
-/* PRB_SAMPLED_*; only what the mode needs is asked of the kernel. */
-static unsigned look(struct prb_member *member, struct prb_seat *seat, uint64_t period)
+/* PRB_SAMPLED_*; reads only what the mode needs. */
+static unsigned look(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                     uint64_t period)
 {
-    const struct prb_interpreter *interpreter = interpreter_of(member, seat);
-    struct prb_profile_thread *thread = &member->box->threads[seat->thread];
-    enum prb_profile_mode mode = member->options->mode;
+    const struct prb_interpreter *interpreter = interpreter_of(process, thread);
+    struct prb_profile_thread *row = &process->box->threads[thread->index];
+    enum prb_profile_mode mode = process->options->mode;
     unsigned state = 0;
-    if (interpreter->gil_holder == seat->tstate)
+    if (interpreter->gil_holder == thread->tstate)
         state = PRB_SAMPLED_GIL | (interpreter->gc ? PRB_SAMPLED_GC : 0);
     bool wanted =
-        mode == PRB_PROFILE_ACTIVE || mode == PRB_PROFILE_EXCEPTION || member->options->states;
-    if (!state && may_wait_on(member, seat)) {
-        seat->unasked++;
-        return PRB_SAMPLED_IDLE | (thread->state & PRB_SAMPLED_WANTS_GIL);
+        mode == PRB_PROFILE_ACTIVE || mode == PRB_PROFILE_EXCEPTION || process->options->states;
+    if (!state && may_wait_on(process, thread)) {
+        thread->activity_age++;
+        return PRB_SAMPLED_IDLE | (row->state & PRB_SAMPLED_WANTS_GIL);
     }
-    if (seat->has_task && (wanted || mode == PRB_PROFILE_CPU)) {
-        prb_doing_look(&seat->doing, wanted && !state);
-        thread->cpu_ns += seat->doing.used_ns;
-        choose_next_look(seat, period);
+    if (thread->has_task && (wanted || mode == PRB_PROFILE_CPU)) {
+        prb_activity_read(&thread->activity, wanted && !state);
+        row->cpu_ns += thread->activity.used_ns;
+        choose_next_look(thread, period);
     }
-    thread->waits = NULL;
+    row->waits = NULL;
     if (!wanted || state)
         return state;
-    if (!seat->has_task || seat->doing.waits)
+    if (!thread->has_task || thread->activity.waits)
         state |= PRB_SAMPLED_IDLE;
-    if (seat->has_task && seat->doing.waits)
-        thread->waits = wait_name(member, seat, interpreter, &state);
+    if (thread->has_task && thread->activity.waits)
+        row->waits = wait_name(process, thread, interpreter, &state);
     return state;
 }
 
 /* ns that the sample counts for; 0: it does not count. */
-static uint64_t worth(const struct prb_member *member, const struct prb_seat *seat, unsigned state,
+static uint64_t worth(const struct prb_sampled_process *process,
+                      const struct prb_sampled_thread *thread, unsigned state,
                       const struct prb_moment *moment)
 {
-    switch (member->options->mode) {
+    switch (process->options->mode) {
     case PRB_PROFILE_WALL:
         return moment->period;
     case PRB_PROFILE_GIL:
         return state & PRB_SAMPLED_GIL ? moment->period : 0;
     case PRB_PROFILE_CPU:
-        return seat->doing.used_ns;
+        return thread->activity.used_ns;
     case PRB_PROFILE_EXCEPTION:
         return !(state & PRB_SAMPLED_IDLE) &&
-                       prb_thread_handles_exception(&member->target->runtimes[seat->runtime],
-                                                    seat->tstate)
+                       prb_thread_handles_exception(&process->target->runtimes[thread->runtime],
+                                                    thread->tstate)
                    ? moment->period
                    : 0;
     default:
@@ -121,111 +129,114 @@ static uint64_t worth(const struct prb_member *member, const struct prb_seat *se
     }
 }
 
-static void add_weight(struct prb_member *member, struct prb_seat *seat, uint64_t ns)
+static void add_weight(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                       uint64_t ns)
 {
-    struct prb_profile_box *box = member->box;
-    if (seat->weight == PRB_NO_ITEM || seat->weight_node != seat->shown) {
-        seat->weight = prb_profile_weight(box, seat->thread, seat->shown);
-        seat->weight_node = seat->shown;
+    struct prb_profile_box *box = process->box;
+    if (thread->weight == PRB_NO_ITEM || thread->weight_node != thread->counted_node) {
+        thread->weight = prb_profile_weight(box, thread->index, thread->counted_node);
+        thread->weight_node = thread->counted_node;
     }
-    if (seat->weight == PRB_NO_ITEM)
+    if (thread->weight == PRB_NO_ITEM)
         return;
-    box->weights[seat->weight].samples++;
-    box->weights[seat->weight].ns += ns;
+    box->weights[thread->weight].samples++;
+    box->weights[thread->weight].ns += ns;
 }
 
-static void add_to_stay(struct prb_member *member, struct prb_seat *seat, unsigned state,
-                        uint64_t ns, uint64_t now)
+static void add_to_interval(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                            unsigned state, uint64_t ns, uint64_t now)
 {
-    if (seat->open && (seat->stay.node != seat->shown || seat->stay.state != state))
-        prb_close_stay(member, seat, now);
-    if (!seat->open) {
-        seat->open = true;
-        seat->stay.node = seat->shown;
-        seat->stay.state = state;
-        seat->stay.start = now;
-        seat->stay.samples = seat->stay.ns = 0;
+    if (thread->open &&
+        (thread->interval.node != thread->counted_node || thread->interval.state != state))
+        prb_close_interval(process, thread, now);
+    if (!thread->open) {
+        thread->open = true;
+        thread->interval.node = thread->counted_node;
+        thread->interval.state = state;
+        thread->interval.start = now;
+        thread->interval.samples = thread->interval.ns = 0;
     }
-    seat->stay.samples++;
-    seat->stay.ns += ns;
+    thread->interval.samples++;
+    thread->interval.ns += ns;
 }
 
-/* The native frames tell of a thread that runs that it only spins, until a GPU or another rank is
+/* The native frames may show that a running thread only spins, until a GPU or another rank is
  * done. */
-static unsigned look_at_native(struct prb_member *member, struct prb_seat *seat, unsigned state)
+static unsigned look_at_native(struct prb_sampled_process *process,
+                               struct prb_sampled_thread *thread, unsigned state)
 {
-    struct prb_profile_thread *thread = &member->box->threads[seat->thread];
+    struct prb_profile_thread *row = &process->box->threads[thread->index];
     const char *waits = NULL;
-    prb_native_name(member, seat, &waits);
-    thread->node = seat->shown;
+    prb_native_name(process, thread, &waits);
+    row->node = thread->counted_node;
     if (!waits)
         return state;
-    thread->waits = prb_profile_text(member->box, waits);
+    row->waits = prb_profile_text(process->box, waits);
     return state | PRB_SAMPLED_IDLE;
 }
 
-/* Count samples in which it was not asked and, by the processor time that it used or waited for,
- * ran or was to run: with the stack that it had then.  state: what it does now, which is counted
+/* Count the samples in which its activity was not read and it ran, or waited for a CPU, as its CPU
+ * time and delay say: with the stack that it had then.  state: what it does now, which is counted
  * by itself. */
-static void catch_up(struct prb_member *member, struct prb_seat *seat, unsigned state,
-                     const struct prb_moment *moment)
+static void catch_up(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                     unsigned state, const struct prb_moment *moment)
 {
-    struct prb_profile_thread *thread = &member->box->threads[seat->thread];
+    struct prb_profile_thread *row = &process->box->threads[thread->index];
     uint64_t now_ns = state & PRB_SAMPLED_IDLE ? 0 : moment->period;
-    seat->owed_ns += seat->doing.used_ns + seat->doing.delayed_ns;
-    seat->owed_ns -= now_ns < seat->owed_ns ? now_ns : seat->owed_ns;
-    uint64_t ran = seat->owed_ns / moment->period;
-    seat->owed_ns %= moment->period;
-    ran = ran < seat->unasked ? ran : seat->unasked;
-    seat->unasked = 0;
-    seat->shown = thread->node;
-    if (!ran || !seat->shown)
+    thread->uncounted_ns += thread->activity.used_ns + thread->activity.delayed_ns;
+    thread->uncounted_ns -= now_ns < thread->uncounted_ns ? now_ns : thread->uncounted_ns;
+    uint64_t ran = thread->uncounted_ns / moment->period;
+    thread->uncounted_ns %= moment->period;
+    ran = ran < thread->activity_age ? ran : thread->activity_age;
+    thread->activity_age = 0;
+    thread->counted_node = row->node;
+    if (!ran || !thread->counted_node)
         return;
     uint64_t span = ran * moment->period;
-    prb_close_stay(member, seat, moment->now);
+    prb_close_interval(process, thread, moment->now);
     for (uint64_t i = 0; i < ran; i++) {
-        thread->idle_samples -= thread->idle_samples > 0;
-        add_weight(member, seat, moment->period);
-        if (member->box->timeline.wanted)
-            add_to_stay(member, seat, 0, moment->period,
-                        moment->now > span ? moment->now - span : 0);
+        row->idle_samples -= row->idle_samples > 0;
+        add_weight(process, thread, moment->period);
+        if (process->box->timeline.wanted)
+            add_to_interval(process, thread, 0, moment->period,
+                            moment->now > span ? moment->now - span : 0);
     }
 }
 
-void prb_count_seat(struct prb_member *member, struct prb_seat *seat,
-                    const struct prb_moment *moment)
+void prb_count_thread(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                      const struct prb_moment *moment)
 {
-    struct prb_profile_box *box = member->box;
-    unsigned unasked = seat->unasked, state = look(member, seat, moment->period);
-    struct prb_profile_thread *thread = &box->threads[seat->thread];
-    if (unasked && unasked == seat->unasked)
-        catch_up(member, seat, state, moment);
+    struct prb_profile_box *box = process->box;
+    unsigned activity_age = thread->activity_age, state = look(process, thread, moment->period);
+    struct prb_profile_thread *row = &box->threads[thread->index];
+    if (activity_age && activity_age == thread->activity_age)
+        catch_up(process, thread, state, moment);
     box->profile.thread_samples++;
-    if (!seat->told) {
+    if (!thread->has_stack) {
         box->profile.dropped++;
-        thread->dropped++;
+        row->dropped++;
         return;
     }
-    thread->node = seat->shown = seat->whole;
-    thread->seen = box->profile.samples;
-    thread->samples++;
-    uint64_t ns = seat->node ? worth(member, seat, state, moment) : 0;
-    bool kept = ns || (seat->node && member->options->whole_timeline);
-    if (kept && member->options->native) {
+    row->node = thread->counted_node = thread->with_tasks;
+    row->seen = box->profile.samples;
+    row->samples++;
+    uint64_t ns = thread->node ? worth(process, thread, state, moment) : 0;
+    bool kept = ns || (thread->node && process->options->whole_timeline);
+    if (kept && process->options->native) {
         unsigned before = state;
-        state = look_at_native(member, seat, state);
-        ns = state == before ? ns : worth(member, seat, state, moment);
-        kept = ns || member->options->whole_timeline;
+        state = look_at_native(process, thread, state);
+        ns = state == before ? ns : worth(process, thread, state, moment);
+        kept = ns || process->options->whole_timeline;
     }
-    thread->state = state;
-    thread->gil_samples += !!(state & PRB_SAMPLED_GIL);
-    thread->idle_samples += !!(state & PRB_SAMPLED_IDLE);
+    row->state = state;
+    row->gil_samples += !!(state & PRB_SAMPLED_GIL);
+    row->idle_samples += !!(state & PRB_SAMPLED_IDLE);
     if (ns)
-        add_weight(member, seat, ns);
+        add_weight(process, thread, ns);
     if (!kept) {
-        prb_close_stay(member, seat, moment->now);
+        prb_close_interval(process, thread, moment->now);
         return;
     }
     if (box->timeline.wanted)
-        add_to_stay(member, seat, state, ns, moment->now);
+        add_to_interval(process, thread, state, ns, moment->now);
 }

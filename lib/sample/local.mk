@@ -1,3 +1,3 @@
-libprb_la_SOURCES += %D%/async.c %D%/count.c %D%/doing.h %D%/doing.c %D%/family.h %D%/family.c \
-	%D%/member.h %D%/member.c %D%/name.c %D%/native.c %D%/profiler.c \
-	%D%/rest.c %D%/waits.def
+libprb_la_SOURCES += %D%/activity.h %D%/activity.c %D%/async.c %D%/children.h %D%/children.c \
+	%D%/count.c %D%/idle.c %D%/name.c %D%/native.c %D%/process.h %D%/process.c %D%/profiler.c \
+	%D%/waits.def

@@ -1,8 +1,9 @@
 /*
- * The sampler's clock: when to look at which process, and for how long (probing.h, "profiles").
+ * The profiler's clock: when to sample, and for how long (probing.h, "profiles").
  *
- * Each sample has its own period of the clock and falls at random within it: absolute, so that
- * nothing adds up, and in step with nothing that the target does at regular times.
+ * Each sample has its own period of the clock, and its moment is random within that period.  Periods
+ * are absolute, so that delays do not add up; random moments are not in step with anything that the
+ * target does at regular times.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,28 +13,28 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "sample/family.h"
-#include "sample/member.h"
+#include "sample/children.h"
+#include "sample/process.h"
 
 #define DEFAULT_RATE 100
 #define RATE_MAX 1e6
 #define PROGRESS_NS 100000000
-#define FAILURES_MAX 100 /* samples of a process in a row that told nothing: it is given up */
+#define FAILURES_MAX 100 /* failed samples of a process in a row: it is given up */
 
 struct prb_profiler {
     struct prb_profiler_options options;
     struct prb_profile_box *box;
-    struct prb_member **members;
-    size_t member_count, member_cap;
+    struct prb_sampled_process **processes;
+    size_t process_count, process_cap;
     uint64_t start;   /* monotonic ns */
-    uint64_t paused;  /* ns that no run was under way */
+    uint64_t paused;  /* ns in which no run was under way */
     uint64_t stopped; /* when the last run ended */
     uint64_t random;
-    struct prb_family family;
+    struct prb_children children;
     int followed; /* pidfd of a process that is followed, not sampled itself; -1: none */
     uint64_t late_count;
     double late_sum;
-    struct prb_error last; /* why a process told nothing */
+    struct prb_error last; /* why the last sample failed */
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -58,7 +59,7 @@ struct prb_profiler *prb_profiler_new(const struct prb_profiler_options *options
         return PRB_NULL(prb_fail(err, PRB_NOMEM, "profiler"));
     profiler->followed = -1;
     profiler->options = options ? *options : defaults;
-    profiler->family.children = profiler->options.subprocesses;
+    profiler->children.of_sampled = profiler->options.subprocesses;
     if (profiler->options.rate == 0)
         profiler->options.rate = DEFAULT_RATE;
     double rate = profiler->options.rate;
@@ -83,10 +84,10 @@ void prb_profiler_free(struct prb_profiler *profiler)
 {
     if (!profiler)
         return;
-    for (size_t i = 0; i < profiler->member_count; i++)
-        prb_member_free(profiler->members[i]);
-    free(profiler->members);
-    prb_family_deinit(&profiler->family);
+    for (size_t i = 0; i < profiler->process_count; i++)
+        prb_sampled_process_free(profiler->processes[i]);
+    free(profiler->processes);
+    prb_children_deinit(&profiler->children);
     if (profiler->followed >= 0)
         close(profiler->followed);
     if (profiler->box)
@@ -96,15 +97,15 @@ void prb_profiler_free(struct prb_profiler *profiler)
 
 bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error *err)
 {
-    PRB_AUTO(prb_member)
-    struct prb_member *member = prb_member_new(profiler->box, &profiler->options, pid,
-                                               1e-9 * (double)profile_now(profiler), err);
-    if (!member)
+    PRB_AUTO(prb_sampled_process)
+    struct prb_sampled_process *process = prb_sampled_process_new(
+        profiler->box, &profiler->options, pid, 1e-9 * (double)profile_now(profiler), err);
+    if (!process)
         return false;
-    if (!PRB_GROW(profiler->members, profiler->member_count, profiler->member_cap))
+    if (!PRB_GROW(profiler->processes, profiler->process_count, profiler->process_cap))
         return prb_fail(err, PRB_NOMEM, "profiler");
-    profiler->members[profiler->member_count++] = PRB_STEAL(member);
-    prb_family_add(&profiler->family, pid, true, false);
+    profiler->processes[profiler->process_count++] = PRB_STEAL(process);
+    prb_children_add(&profiler->children, pid, true, false);
     return true;
 }
 
@@ -115,34 +116,35 @@ size_t prb_profiler_follow(struct prb_profiler *profiler, pid_t pid)
     if ((profiler->options.subprocesses || profiler->options.ranks) && profiler->followed < 0)
         profiler->followed = (int)syscall(SYS_pidfd_open, pid, 0);
     if (profiler->followed >= 0) {
-        prb_family_add(&profiler->family, pid, false, profiler->options.ranks);
-        prb_family_look(&profiler->family, profile_now(profiler), add_child, profiler);
+        prb_children_add(&profiler->children, pid, false, profiler->options.ranks);
+        prb_children_search(&profiler->children, profile_now(profiler), add_child, profiler);
     }
-    return profiler->member_count;
+    return profiler->process_count;
 }
 
 size_t prb_profiler_alive(const struct prb_profiler *profiler)
 {
     size_t alive = 0;
-    for (size_t i = 0; i < profiler->member_count; i++)
-        alive += !profiler->members[i]->ended;
+    for (size_t i = 0; i < profiler->process_count; i++)
+        alive += !profiler->processes[i]->ended;
     return alive;
 }
 
 const struct prb_profile *prb_profiler_profile(const struct prb_profiler *profiler)
 {
-    for (size_t i = 0; i < profiler->member_count; i++)
-        prb_member_catch_up(profiler->members[i]);
+    for (size_t i = 0; i < profiler->process_count; i++)
+        prb_sampled_process_catch_up(profiler->processes[i]);
     return &profiler->box->profile;
 }
 
 /* ---- one sample ---- */
 
-static void end_member(struct prb_profiler *profiler, struct prb_member *member, uint64_t now)
+static void end_process(struct prb_profiler *profiler, struct prb_sampled_process *process,
+                        uint64_t now)
 {
-    prb_member_close(member, now);
-    member->ended = true;
-    profiler->box->processes[member->process].ended = true;
+    prb_sampled_process_close(process, now);
+    process->ended = true;
+    profiler->box->processes[process->index].ended = true;
 }
 
 /* xorshift64*: [0, 1) */
@@ -162,10 +164,10 @@ static bool ended(int pidfd)
     return pidfd < 0 || poll(&fd, 1, 0) > 0;
 }
 
-static bool process_gone(const struct prb_member *member)
+static bool process_gone(const struct prb_sampled_process *process)
 {
-    return (member->pidfd >= 0 && ended(member->pidfd)) ||
-           !prb_proc_check(member->target->proc, NULL);
+    return (process->pidfd >= 0 && ended(process->pidfd)) ||
+           !prb_proc_check(process->target->proc, NULL);
 }
 
 static bool sample_all(struct prb_profiler *profiler)
@@ -173,29 +175,29 @@ static bool sample_all(struct prb_profiler *profiler)
     struct prb_profile *profile = &profiler->box->profile;
     bool any = false;
     if (profiler->options.subprocesses || profiler->options.ranks)
-        prb_family_look(&profiler->family, profile_now(profiler), add_child, profiler);
-    for (size_t i = 0; i < profiler->member_count; i++) {
-        struct prb_member *member = profiler->members[i];
+        prb_children_search(&profiler->children, profile_now(profiler), add_child, profiler);
+    for (size_t i = 0; i < profiler->process_count; i++) {
+        struct prb_sampled_process *process = profiler->processes[i];
         const struct prb_moment moment = {
             .now = profile_now(profiler),
             .period = (uint64_t)(1e9 / profiler->options.rate),
         };
-        if (member->ended)
+        if (process->ended)
             continue;
-        if (prb_member_sample(member, &moment, &profiler->last)) {
-            member->failures = 0;
+        if (prb_sampled_process_sample(process, &moment, &profiler->last)) {
+            process->failures = 0;
             any = true;
             continue;
         }
         profile->failed++;
-        if (++member->failures > FAILURES_MAX || process_gone(member))
-            end_member(profiler, member, moment.now);
+        if (++process->failures > FAILURES_MAX || process_gone(process))
+            end_process(profiler, process, moment.now);
     }
     profile->seconds = 1e-9 * (double)profile_now(profiler);
     return any;
 }
 
-/* The processor time of the caller's thread since then, ns, is sampling's. */
+/* The CPU time of the calling thread since then (ns) was for sampling. */
 static void add_cpu(struct prb_profiler *profiler, uint64_t since)
 {
     profiler->box->profile.cpu += 1e-9 * (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - since);
@@ -216,7 +218,7 @@ bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err)
 struct clock {
     uint64_t period, start; /* ns; of the profile's time */
     uint64_t slot;          /* the next sample's period */
-    uint64_t due;           /* and its moment in it */
+    uint64_t due;           /* and its moment within that */
     uint64_t end, progress;
     int wake;
 };
@@ -247,16 +249,16 @@ static void note_lateness(struct prb_profiler *profiler, const struct clock *clo
 
 enum woken { BY_TIME, BY_CALLER, BY_PROCESS };
 
-/* The first process whose end is to be waited for, so that the last one's ends the run at once. */
+/* The pidfd of the first live process: waiting for it lets the end of the last one end the run. */
 static int first_alive(const struct prb_profiler *profiler)
 {
-    for (size_t i = 0; i < profiler->member_count; i++)
-        if (!profiler->members[i]->ended)
-            return profiler->members[i]->pidfd;
+    for (size_t i = 0; i < profiler->process_count; i++)
+        if (!profiler->processes[i]->ended)
+            return profiler->processes[i]->pidfd;
     return profiler->followed;
 }
 
-/* A sleep shorter than this lasts longer than it says: the kernel's own work takes some. */
+/* A shorter sleep lasts longer than it says: the kernel's own work takes that long. */
 #define SLEEP_LEAST_NS 20000
 
 static enum woken sleep_until(const struct prb_profiler *profiler, uint64_t until, int wake)
@@ -275,9 +277,9 @@ static enum woken sleep_until(const struct prb_profiler *profiler, uint64_t unti
 
 static void reap(struct prb_profiler *profiler)
 {
-    for (size_t i = 0; i < profiler->member_count; i++)
-        if (!profiler->members[i]->ended && process_gone(profiler->members[i]))
-            end_member(profiler, profiler->members[i], profile_now(profiler));
+    for (size_t i = 0; i < profiler->process_count; i++)
+        if (!profiler->processes[i]->ended && process_gone(profiler->processes[i]))
+            end_process(profiler, profiler->processes[i], profile_now(profiler));
 }
 
 static bool loop(struct prb_profiler *profiler, struct clock *clock,
@@ -306,8 +308,8 @@ static bool loop(struct prb_profiler *profiler, struct clock *clock,
     return any;
 }
 
-/* A thread's sleeps are let last up to 50 us longer, unless it says otherwise (prctl(2)): set how
- * many ns, and return what was set before. */
+/* A thread's sleeps may last up to 50 us longer unless it asks for less (prctl(2)): set how many
+ * ns, and return what was set before. */
 static int exact_sleeps(int ns)
 {
     int before = prctl(PR_GET_TIMERSLACK);
@@ -340,9 +342,9 @@ bool prb_profiler_run(struct prb_profiler *profiler, double seconds, int wake,
 
 struct prb_profile *prb_profiler_finish(struct prb_profiler *profiler)
 {
-    for (size_t i = 0; i < profiler->member_count; i++)
-        if (!profiler->members[i]->ended)
-            prb_member_close(profiler->members[i], profile_now(profiler));
+    for (size_t i = 0; i < profiler->process_count; i++)
+        if (!profiler->processes[i]->ended)
+            prb_sampled_process_close(profiler->processes[i], profile_now(profiler));
     struct prb_profile_box *box = PRB_STEAL(profiler->box);
     if (box->timeline.lost)
         box->profile.warning = "there was no room on the disk for the timeline: its end is missing";

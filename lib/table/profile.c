@@ -1,4 +1,4 @@
-/* profile(seconds, rate): the target sampled now, a row for each stay of a thread in a function. */
+/* profile(seconds, rate): the target sampled now, a row for each call of a function. */
 #include "table/shared/profile_rows.h"
 
 static const struct prb_column columns[] = {PRB_PROFILING_COLUMNS, PRB_PROFILING_ARGUMENTS, {0}};

@@ -54,14 +54,14 @@ static void test_every_entry_once(void **state)
 
 #define STAYS 2000000 /* more than memory should hold */
 
-static bool check_stay(void *context, const struct prb_profile_stay *stay)
+static bool check_interval(void *context, const struct prb_profile_interval *interval)
 {
     uint64_t *next = context, i = (*next)++;
-    assert_int_equal(stay->node, i * 7919 % 100000);
-    assert_int_equal(stay->state, i % 5);
-    assert_int_equal((uint64_t)(stay->start * 1e9 + 0.5), i * 1000 + i % 3);
-    assert_int_equal(stay->samples, i % 200 + 1);
-    assert_int_equal(stay->ns, i << i % 30);
+    assert_int_equal(interval->node, i * 7919 % 100000);
+    assert_int_equal(interval->state, i % 5);
+    assert_int_equal((uint64_t)(interval->start * 1e9 + 0.5), i * 1000 + i % 3);
+    assert_int_equal(interval->samples, i % 200 + 1);
+    assert_int_equal(interval->ns, i << i % 30);
     return true;
 }
 
@@ -71,30 +71,30 @@ static void test_timeline_through_its_file(void **state)
     struct prb_error err = {0};
     struct prb_profile_box *box = new_box();
     for (uint64_t i = 0; i < STAYS; i++)
-        prb_profile_add_stay(box, 0, (uint32_t)(i * 7919 % 100000), i % 5, i * 1000 + i % 3,
-                             i * 1000 + 900, i % 200 + 1, i << i % 30);
+        prb_profile_add_interval(box, 0, (uint32_t)(i * 7919 % 100000), i % 5, i * 1000 + i % 3,
+                                 i * 1000 + 900, i % 200 + 1, i << i % 30);
     assert_true(box->timeline.spilled > 0);
     assert_true(box->timeline.bytes.len < PRB_TIMELINE_KEPT);
     for (int round = 0; round < 2; round++) {
         uint64_t next = 0;
-        assert_ok(prb_profile_each_stay(&box->profile, check_stay, &next, &err), err);
+        assert_ok(prb_profile_each_interval(&box->profile, check_interval, &next, &err), err);
         assert_int_equal(next, STAYS);
     }
     prb_profile_free(&box->profile);
 }
 
-static bool add_visit(void *context, const struct prb_profile_visit *visit)
+static bool add_call(void *context, const struct prb_profile_call *call)
 {
-    prb_buf_addf(context, "%u:%d-%d:%llu/%llu ", visit->depth, (int)(visit->start * 10 + 0.5),
-                 (int)(visit->end * 10 + 0.5), (unsigned long long)visit->self_samples,
-                 (unsigned long long)visit->samples);
+    prb_buf_addf(context, "%u:%d-%d:%llu/%llu ", call->depth, (int)(call->start * 10 + 0.5),
+                 (int)(call->end * 10 + 0.5), (unsigned long long)call->self_samples,
+                 (unsigned long long)call->samples);
     return true;
 }
 
 static void add(struct prb_profile_box *box, const char *letters, unsigned from, unsigned to)
 {
-    prb_profile_add_stay(box, 0, stack(box, letters), 0, from * 100000000u, to * 100000000u,
-                         to - from, 1);
+    prb_profile_add_interval(box, 0, stack(box, letters), 0, from * 100000000u, to * 100000000u,
+                             to - from, 1);
 }
 
 /* What two stacks have in common goes on; a gap ends all. */
@@ -108,7 +108,7 @@ static void test_visits(void **state)
     add(box, "abd", 2, 3);
     add(box, "ab", 3, 5);
     add(box, "ab", 6, 7);
-    assert_ok(prb_profile_each_visit(&box->profile, add_visit, &told, &err), err);
+    assert_ok(prb_profile_each_call(&box->profile, add_call, &told, &err), err);
     assert_string_equal(told.data, "2:0-2:2/2 2:2-3:1/1 1:0-5:2/5 0:0-5:0/5 1:6-7:1/1 0:6-7:0/1 ");
     prb_profile_free(&box->profile);
 }

@@ -1,6 +1,6 @@
 /*
  * Chrome's trace events, as chrome://tracing and Perfetto read them ("Trace Event Format"): each
- * stay in a function is a complete event ("X"), times in us since the profile's start.
+ * call is a complete event ("X"), times in us since the profile's start.
  */
 #include "profile/format/format.h"
 
@@ -40,21 +40,21 @@ static void put_names(struct writing *w)
     }
 }
 
-static bool put_visit(void *context, const struct prb_profile_visit *visit)
+static bool put_call(void *context, const struct prb_profile_call *call)
 {
     struct writing *w = context;
-    const struct prb_profile_thread *thread = &w->profile->threads[visit->thread];
-    const struct prb_profile_function *function = &w->profile->functions[visit->function];
+    const struct prb_profile_thread *thread = &w->profile->threads[call->thread];
+    const struct prb_profile_function *function = &w->profile->functions[call->function];
     fprintf(w->out,
             "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\",\"name\":",
-            (int)w->profile->processes[thread->process].pid, id_of(thread, visit->thread),
-            visit->start * 1e6, (visit->end - visit->start) * 1e6,
+            (int)w->profile->processes[thread->process].pid, id_of(thread, call->thread),
+            call->start * 1e6, (call->end - call->start) * 1e6,
             function->kind == PRB_FRAME_NATIVE ? "native" : "python");
     prb_put_json(w->out, function->qualname ? function->qualname : "?");
     fputs(",\"args\":{\"file\":", w->out);
     prb_put_json(w->out, prb_label_file(function, w->style));
-    fprintf(w->out, ",\"line\":%d,\"samples\":%llu}},\n", visit->line,
-            (unsigned long long)visit->samples);
+    fprintf(w->out, ",\"line\":%d,\"samples\":%llu}},\n", call->line,
+            (unsigned long long)call->samples);
     return true;
 }
 
@@ -66,7 +66,7 @@ static bool write_chrome(const struct prb_profile *profile, const struct prb_pro
     prb_label_counts(&counts, profile);
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", out);
     put_names(&w);
-    if (!prb_profile_each_visit(profile, put_visit, &w, err))
+    if (!prb_profile_each_call(profile, put_call, &w, err))
         return false;
     fprintf(out,
             "{\"ph\":\"i\",\"s\":\"g\",\"pid\":%d,\"tid\":0,\"ts\":0,\"name\":\"begin of the "
@@ -79,7 +79,8 @@ static bool write_chrome(const struct prb_profile *profile, const struct prb_pro
 }
 
 const struct prb_format prb_format_chrome = {
-    .told = {"chrome", "chrometrace perfetto", "trace events for Perfetto and chrome://tracing",
-             ".trace.json .trace .perfetto.json", true},
+    .description = {"chrome", "chrometrace perfetto",
+                    "trace events for Perfetto and chrome://tracing",
+                    ".trace.json .trace .perfetto.json", true},
     .write = write_chrome,
 };

@@ -51,7 +51,7 @@ static bool write_collapsed(const struct prb_profile *profile,
 }
 
 const struct prb_format prb_format_collapsed = {
-    .told = {"collapsed", "raw folded", "a line for each stack, with its count",
-             ".txt .collapsed .folded .raw", false},
+    .description = {"collapsed", "raw folded", "a line for each stack, with its count",
+                    ".txt .collapsed .folded .raw", false},
     .write = write_collapsed,
 };

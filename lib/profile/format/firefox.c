@@ -215,22 +215,22 @@ static void use_stack(struct writing *w, uint32_t node)
     }
 }
 
-static bool put_stay(void *context, const struct prb_profile_stay *stay)
+static bool put_interval(void *context, const struct prb_profile_interval *interval)
 {
     struct writing *w = context;
-    if (stay->thread != w->thread)
+    if (interval->thread != w->thread)
         return true;
     if (w->any)
         putc(',', w->out);
     w->any = true;
     if (w->column == STACKS) {
-        use_stack(w, stay->node);
-        fprintf(w->out, "%u", w->nodes.index[stay->node]);
+        use_stack(w, interval->node);
+        fprintf(w->out, "%u", w->nodes.index[interval->node]);
         w->samples++;
     } else if (w->column == TIMES) {
-        fprintf(w->out, "%.3f", stay->start * 1e3);
+        fprintf(w->out, "%.3f", interval->start * 1e3);
     } else {
-        fprintf(w->out, "%llu", (unsigned long long)stay->samples);
+        fprintf(w->out, "%llu", (unsigned long long)interval->samples);
     }
     return true;
 }
@@ -244,7 +244,7 @@ static bool put_samples(struct writing *w, struct prb_error *err)
     for (w->column = STACKS; w->column <= WEIGHTS; w->column++) {
         fputs(names[w->column], w->out);
         w->any = false;
-        if (!prb_profile_each_stay(w->profile, put_stay, w, err))
+        if (!prb_profile_each_interval(w->profile, put_interval, w, err))
             return false;
     }
     fprintf(w->out, "],\"weightType\":\"samples\",\"length\":%zu}", w->samples);
@@ -338,7 +338,7 @@ static bool write_firefox(const struct prb_profile *profile, const struct prb_pr
 }
 
 const struct prb_format prb_format_firefox = {
-    .told = {"firefox", "gecko", "JSON for profiler.firefox.com", ".firefox.json .gecko.json",
-             true},
+    .description = {"firefox", "gecko", "JSON for profiler.firefox.com",
+                    ".firefox.json .gecko.json", true},
     .write = write_firefox,
 };

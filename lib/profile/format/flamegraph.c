@@ -348,7 +348,7 @@ static bool write_flamegraph(const struct prb_profile *profile,
 }
 
 const struct prb_format prb_format_flamegraph = {
-    .told = {"flamegraph", "svg", "an SVG that zooms, searches and filters in a browser", ".svg",
-             false},
+    .description = {"flamegraph", "svg", "an SVG that zooms, searches and filters in a browser",
+                    ".svg", false},
     .write = write_flamegraph,
 };

@@ -12,7 +12,7 @@
 #include "base/new_file.h"
 
 static const struct prb_profile_format *const formats[] = {
-#define FORMAT(name) &prb_format_##name.told,
+#define FORMAT(name) &prb_format_##name.description,
 #include "profile/format/formats.inc"
 #undef FORMAT
     NULL,
@@ -94,7 +94,7 @@ bool prb_profile_check_output(const char *path, struct prb_error *err)
         return prb_fail_sys(err, errno, "%s cannot be written", path);
     if (is_special(path))
         return true;
-    /* The file that will take the path's place, for a moment: only that tells of every file system.
+    /* The file that will take the path's place, for a moment: only that works on every file system.
      */
     PRB_AUTO(prb_new_file) struct prb_new_file file;
     return prb_new_file_begin(&file, path, 0666) ||
@@ -167,19 +167,19 @@ static bool write_elsewhere(const struct prb_format *format, const struct prb_pr
     return false;
 }
 
-bool prb_profile_write(const struct prb_profile *profile, const struct prb_profile_format *told,
+bool prb_profile_write(const struct prb_profile *profile, const struct prb_profile_format *chosen,
                        const struct prb_profile_style *style, const char *path, char *elsewhere,
                        size_t cap, struct prb_error *err)
 {
     static const struct prb_profile_style plain;
-    const struct prb_format *format = (const struct prb_format *)told;
+    const struct prb_format *format = (const struct prb_format *)chosen;
     struct prb_profile_style wanted = style ? *style : plain;
     wanted.function |= wanted.nolineno;
     if (cap)
         *elsewhere = '\0';
     if (strcmp(path, "-") == 0 || is_special(path)) {
         if (!format->write)
-            return prb_fail(err, PRB_USAGE, "the format %s needs a file of its own", told->name);
+            return prb_fail(err, PRB_USAGE, "the format %s needs a file of its own", chosen->name);
         return strcmp(path, "-") == 0
                    ? format->write(profile, &wanted, stdout, err) &&
                          flush(stdout, "standard output", err)

@@ -15,7 +15,7 @@
 #include "profile/profile.h"
 
 struct prb_format {
-    struct prb_profile_format told; /* first */
+    struct prb_profile_format description; /* first */
     /* Write to out, whose errors the caller looks for; or, for those that need a file of their
      * own, to path. */
     bool (*write)(const struct prb_profile *profile, const struct prb_profile_style *style,

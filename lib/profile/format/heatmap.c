@@ -189,7 +189,7 @@ static bool write_heatmap(const struct prb_profile *profile, const struct prb_pr
 }
 
 const struct prb_format prb_format_heatmap = {
-    .told = {"heatmap", "html", "a source file with the time of each line, as a page", ".html .htm",
-             false},
+    .description = {"heatmap", "html", "a source file with the time of each line, as a page",
+                    ".html .htm", false},
     .write = write_heatmap,
 };

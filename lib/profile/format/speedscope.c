@@ -49,19 +49,19 @@ static void put_stack(FILE *out, const struct prb_profile *profile, uint32_t nod
     putc(']', out);
 }
 
-static bool put_stay(void *context, const struct prb_profile_stay *stay)
+static bool put_interval(void *context, const struct prb_profile_interval *interval)
 {
     struct writing *w = context;
-    if (stay->thread != w->thread)
+    if (interval->thread != w->thread)
         return true;
     if (w->any)
         putc(',', w->out);
     w->any = true;
     if (w->weights)
-        fprintf(w->out, "%.9f", (double)stay->ns * 1e-9);
+        fprintf(w->out, "%.9f", (double)interval->ns * 1e-9);
     else
-        put_stack(w->out, w->profile, stay->node);
-    w->end += (double)stay->ns * 1e-9;
+        put_stack(w->out, w->profile, interval->node);
+    w->end += (double)interval->ns * 1e-9;
     return true;
 }
 
@@ -82,7 +82,7 @@ static bool put_thread(struct writing *w, const struct prb_profile_style *style,
         w->any = false;
         w->end = 0;
         fputs(pass ? "],\n\"weights\":[" : ",\n\"samples\":[", w->out);
-        if (!prb_profile_each_stay(w->profile, put_stay, w, err))
+        if (!prb_profile_each_interval(w->profile, put_interval, w, err))
             return false;
     }
     fprintf(w->out, "],\"endValue\":%.9f}", w->end);
@@ -126,7 +126,7 @@ static bool write_speedscope(const struct prb_profile *profile,
 }
 
 const struct prb_format prb_format_speedscope = {
-    .told = {"speedscope", "", "JSON for speedscope.app", ".speedscope.json .speedscope .json",
-             true},
+    .description = {"speedscope", "", "JSON for speedscope.app",
+                    ".speedscope.json .speedscope .json", true},
     .write = write_speedscope,
 };

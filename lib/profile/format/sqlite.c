@@ -176,16 +176,16 @@ static void put_stacks(struct writing *w)
     }
 }
 
-static bool put_stay(void *context, const struct prb_profile_stay *stay)
+static bool put_interval(void *context, const struct prb_profile_interval *interval)
 {
     struct writing *w = context;
-    put_int(w, stay->thread);
-    put_int(w, stay->node);
-    put_int(w, stay->state);
-    put_int(w, (int64_t)(stay->start * 1e9 + 0.5));
-    put_int(w, (int64_t)(stay->end * 1e9 + 0.5));
-    put_int(w, (int64_t)stay->samples);
-    put_int(w, (int64_t)stay->ns);
+    put_int(w, interval->thread);
+    put_int(w, interval->node);
+    put_int(w, interval->state);
+    put_int(w, (int64_t)(interval->start * 1e9 + 0.5));
+    put_int(w, (int64_t)(interval->end * 1e9 + 0.5));
+    put_int(w, (int64_t)interval->samples);
+    put_int(w, (int64_t)interval->ns);
     end_row(w);
     return w->rc == SQLITE_OK;
 }
@@ -206,7 +206,7 @@ static bool write_sqlite(const struct prb_profile *profile, const struct prb_pro
     put_stacks(&w);
     insert_into(&w, "stays", 7);
     bool ok = !((const struct prb_profile_box *)profile)->timeline.wanted ||
-              prb_profile_each_stay(profile, put_stay, &w, err);
+              prb_profile_each_interval(profile, put_interval, &w, err);
     sqlite3_finalize(w.statement);
     w.statement = NULL;
     run(&w, "COMMIT");
@@ -216,7 +216,7 @@ static bool write_sqlite(const struct prb_profile *profile, const struct prb_pro
 }
 
 const struct prb_format prb_format_sqlite = {
-    .told = {"sqlite", "db", "a SQLite file, for `probing -t FILE query`", ".db .sqlite .sqlite3",
-             true, true},
+    .description = {"sqlite", "db", "a SQLite file, for `probing -t FILE query`",
+                    ".db .sqlite .sqlite3", true, true},
     .write_file = write_sqlite,
 };

@@ -18,28 +18,28 @@ struct filling {
     const struct prb_profile *profile;
 };
 
-static bool add_row(void *context, const struct prb_profile_visit *visit)
+static bool add_row(void *context, const struct prb_profile_call *call)
 {
     const struct filling *filling = context;
     struct prb_rows *rows = filling->rows;
     const struct prb_profile *profile = filling->profile;
-    const struct prb_profile_function *function = &profile->functions[visit->function];
-    const struct prb_profile_thread *thread = &profile->threads[visit->thread];
+    const struct prb_profile_function *function = &profile->functions[call->function];
+    const struct prb_profile_thread *thread = &profile->threads[call->thread];
     const struct prb_profile_process *process = &profile->processes[thread->process];
-    double length = (visit->end - visit->start) * 1e3;
+    double length = (call->end - call->start) * 1e3;
     prb_row_begin(rows);
-    prb_row_real(rows, profile->start + visit->start);
+    prb_row_real(rows, profile->start + call->start);
     prb_row_text(rows, function->qualname);
     prb_row_real(rows, length);
-    prb_row_real(
-        rows, visit->samples ? length * (double)visit->self_samples / (double)visit->samples : 0);
-    prb_row_int(rows, (int64_t)visit->samples);
+    prb_row_real(rows,
+                 call->samples ? length * (double)call->self_samples / (double)call->samples : 0);
+    prb_row_int(rows, (int64_t)call->samples);
     prb_row_text(rows, function->filename);
-    if (visit->line > 0)
-        prb_row_int(rows, visit->line);
+    if (call->line > 0)
+        prb_row_int(rows, call->line);
     else
         prb_row_null(rows);
-    prb_row_int(rows, visit->depth);
+    prb_row_int(rows, call->depth);
     prb_row_text(rows, thread->name);
     prb_row_int(rows, process->pid);
     if (process->rank >= 0)
@@ -72,7 +72,7 @@ static bool in_time(void *context, const struct prb_profile *profile)
     return prb_clock_s() < db->view.deadline;
 }
 
-/* Sample the target; waiting threads too, as a stay in a function that waits is one. */
+/* Sample the target; waiting threads too: a function that waits is a call as any other. */
 static struct prb_profile *take(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_db *db = prb_rows_db(rows);
@@ -124,5 +124,5 @@ bool prb_profiling_rows(struct prb_rows *rows, struct prb_error *err)
         return false;
     struct filling filling = {rows, db->profile ? db->profile : taken};
     warn(rows, filling.profile);
-    return prb_profile_each_visit(filling.profile, add_row, &filling, err);
+    return prb_profile_each_call(filling.profile, add_row, &filling, err);
 }

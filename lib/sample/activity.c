@@ -1,16 +1,16 @@
-/* What a kernel thread does at a sample (doing.h). */
-#include "sample/doing.h"
+/* What a kernel thread does at a sample (activity.h). */
+#include "sample/activity.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-#define FD_MAX 512 /* a descriptor above is not kept: the user's limit may be 1024 */
+#define FD_MAX 512 /* a descriptor above is closed again: the user's limit may be 1024 */
 
-void prb_doing_init(struct prb_doing *doing, pid_t pid, pid_t tid)
+void prb_activity_init(struct prb_activity *activity, pid_t pid, pid_t tid)
 {
-    *doing = (struct prb_doing){.pid = pid, .tid = tid, .fd = -1, .call_fd = -1};
+    *activity = (struct prb_activity){.pid = pid, .tid = tid, .fd = -1, .call_fd = -1};
 }
 
 static void forget(int *fd)
@@ -20,19 +20,20 @@ static void forget(int *fd)
     *fd = -1;
 }
 
-void prb_doing_deinit(struct prb_doing *doing)
+void prb_activity_deinit(struct prb_activity *activity)
 {
-    forget(&doing->fd);
-    forget(&doing->call_fd);
+    forget(&activity->fd);
+    forget(&activity->call_fd);
 }
 
 /* The thread's file of that name, NUL-terminated. */
-static bool read_text(const struct prb_doing *doing, const char *name, int *fd, char *text,
+static bool read_text(const struct prb_activity *activity, const char *name, int *fd, char *text,
                       size_t size)
 {
     if (*fd < 0) {
         char path[64];
-        snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)doing->pid, (int)doing->tid, name);
+        snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)activity->pid, (int)activity->tid,
+                 name);
         *fd = open(path, O_RDONLY | O_CLOEXEC);
     }
     ssize_t n = *fd >= 0 ? pread(*fd, text, size - 1, 0) : -1;
@@ -42,11 +43,11 @@ static bool read_text(const struct prb_doing *doing, const char *name, int *fd, 
     return n > 0;
 }
 
-static bool read_times(struct prb_doing *doing, uint64_t *run_ns, uint64_t *delay_ns,
+static bool read_times(struct prb_activity *activity, uint64_t *run_ns, uint64_t *delay_ns,
                        uint64_t *turns)
 {
     char text[96];
-    if (!read_text(doing, "schedstat", &doing->fd, text, sizeof text))
+    if (!read_text(activity, "schedstat", &activity->fd, text, sizeof text))
         return false;
     char *at = text;
     *run_ns = strtoull(at, &at, 10);
@@ -55,44 +56,47 @@ static bool read_times(struct prb_doing *doing, uint64_t *run_ns, uint64_t *dela
     return true;
 }
 
-static void look_at_call(struct prb_doing *doing)
+static void look_at_call(struct prb_activity *activity)
 {
     struct prb_syscall call = {.running = true};
     char text[256];
-    if (read_text(doing, "syscall", &doing->call_fd, text, sizeof text))
+    if (read_text(activity, "syscall", &activity->call_fd, text, sizeof text))
         prb_syscall_parse(text, &call);
-    doing->waits = !call.running;
-    if (doing->waits)
-        forget(&doing->call_fd); /* it is seldom asked now */
-    doing->call = call.number;
-    doing->sp = call.sp;
-    doing->argument = call.args[0];
+    activity->waits = !call.running;
+    if (activity->waits)
+        forget(&activity->call_fd); /* it is seldom read now */
+    activity->call = call.number;
+    activity->sp = call.sp;
+    activity->argument = call.args[0];
 }
 
-bool prb_doing_look(struct prb_doing *doing, bool state)
+bool prb_activity_read(struct prb_activity *activity, bool state)
 {
     uint64_t run_ns = 0, delay_ns = 0, turns = 0;
-    if (!read_times(doing, &run_ns, &delay_ns, &turns)) {
+    if (!read_times(activity, &run_ns, &delay_ns, &turns)) {
         if (state)
-            look_at_call(doing);
-        doing->used_ns = doing->delayed_ns = 0;
+            look_at_call(activity);
+        activity->used_ns = activity->delayed_ns = 0;
         return false;
     }
-    bool stood = doing->known && doing->waits && run_ns == doing->run_ns && turns == doing->turns;
-    doing->used_ns = doing->known && run_ns > doing->run_ns ? run_ns - doing->run_ns : 0;
-    doing->delayed_ns = doing->known && delay_ns > doing->delay_ns ? delay_ns - doing->delay_ns : 0;
-    doing->run_ns = run_ns;
-    doing->delay_ns = delay_ns;
-    doing->turns = turns;
+    bool stood = activity->known && activity->waits && run_ns == activity->run_ns &&
+                 turns == activity->turns;
+    activity->used_ns =
+        activity->known && run_ns > activity->run_ns ? run_ns - activity->run_ns : 0;
+    activity->delayed_ns =
+        activity->known && delay_ns > activity->delay_ns ? delay_ns - activity->delay_ns : 0;
+    activity->run_ns = run_ns;
+    activity->delay_ns = delay_ns;
+    activity->turns = turns;
     if (state && !stood)
-        look_at_call(doing);
+        look_at_call(activity);
     else if (!stood)
-        doing->waits = false;
-    doing->known = true;
+        activity->waits = false;
+    activity->known = true;
     return true;
 }
 
-/* Those in which the threads of programs spend their time. */
+/* The system calls in which programs spend their time. */
 static const struct {
     int number;
     const char *name;
@@ -142,7 +146,7 @@ static const struct {
 #endif
 };
 
-const char *prb_call_name(int64_t call, char buffer[32])
+const char *prb_system_call_name(int64_t call, char buffer[32])
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i].number == call)
