@@ -91,7 +91,7 @@ static bool look_at(pid_t pid, struct whom *out, struct prb_error *err)
     char text[1024];
     *out = (struct whom){.pid = pid};
     if (read_text(pid, "stat", text, sizeof text) <= 0 ||
-        !prb_place_start_time(text, &out->start) || !read_status(out))
+        !prb_socket_path_start_time(text, &out->start) || !read_status(out))
         return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid);
     map_user(out);
     return true;
@@ -106,7 +106,7 @@ static bool is_socket(int folder, const char *name)
 /* By its name, else any of its pid: start times differ in a time namespace. */
 static bool find_in(int folder, const struct whom *whom, char name[64])
 {
-    prb_place_name(whom->inner, whom->start, name);
+    prb_socket_path_name(whom->inner, whom->start, name);
     if (is_socket(folder, name))
         return true;
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -117,7 +117,7 @@ static bool find_in(int folder, const struct whom *whom, char name[64])
         uint64_t start;
         if (!entry)
             break;
-        if (prb_place_parse(entry->d_name, &pid, &start) && pid == whom->inner &&
+        if (prb_socket_path_parse(entry->d_name, &pid, &start) && pid == whom->inner &&
             is_socket(folder, entry->d_name)) {
             snprintf(name, 64, "%.63s", entry->d_name);
             return true;
@@ -138,17 +138,17 @@ static int find(const struct whom *whom, char name[64], struct prb_error *err)
         return -1;
     }
     long len = read_text(whom->pid, "environ", environment, ENVIRONMENT_MAX);
-    struct prb_place_of of = {environment, len > 0 ? (size_t)len : 0, whom->inner_uid,
-                              whom->user_namespace};
+    struct prb_socket_owner of = {environment, len > 0 ? (size_t)len : 0, whom->inner_uid,
+                                  whom->user_namespace};
     prb_fail(err, PRB_NOT_FOUND, "process %d has no probe", (int)whom->pid);
     prb_error_remedy(err, "`probing %d inject` puts one there", (int)whom->pid);
-    for (unsigned which = 0; which < PRB_PLACES; which++) {
-        if (!prb_place_folder(which, &of, path, sizeof path))
+    for (unsigned which = 0; which < PRB_SOCKET_FOLDERS; which++) {
+        if (!prb_socket_path_folder(which, &of, path, sizeof path))
             continue;
         PRB_AUTO_FD int folder = prb_folder_below(root, path);
         if (folder < 0 || !find_in(folder, whom, name))
             continue;
-        if (!prb_place_is_safe(folder, whom->uid, path, err))
+        if (!prb_socket_path_is_safe(folder, whom->uid, path, err))
             return -1;
         return PRB_STEAL_FD(folder);
     }
@@ -240,7 +240,7 @@ int prb_control_connect_path(const char *path, pid_t *pid_out, struct prb_error 
     PRB_AUTO_FD int fd = connect_to(folder, name, NULL, err);
     if (fd < 0 || !peer_of(fd, &peer, err))
         return -1;
-    if (prb_fstat(folder, &info) < 0 || !prb_place_is_safe(folder, peer.uid, parent, err))
+    if (prb_fstat(folder, &info) < 0 || !prb_socket_path_is_safe(folder, peer.uid, parent, err))
         return -1;
     if (peer.uid != geteuid() && geteuid() != 0) {
         prb_fail(err, PRB_PERMISSION, "%s belongs to user %u", path, (unsigned)peer.uid);
@@ -270,7 +270,7 @@ static bool listens(const struct whom *whom)
     char path[64], name[64], ending[66];
     PRB_AUTO_FREE char *line = NULL;
     size_t cap = 0;
-    prb_place_name(whom->inner, whom->start, name);
+    prb_socket_path_name(whom->inner, whom->start, name);
     size_t len = (size_t)snprintf(ending, sizeof ending, "/%s\n", name);
     snprintf(path, sizeof path, "/proc/%d/net/unix", (int)whom->pid);
     PRB_AUTO(file) FILE *sockets = fopen(path, "re");

@@ -34,13 +34,13 @@ static void forked(void)
  * Where the environment is not to be trusted it sets nothing: a setting names a program that is
  * run.
  */
-static void configure(const struct prb_place *place, bool preloaded)
+static void configure(const struct prb_socket_path *place, bool preloaded)
 {
     PRB_AUTO_FREE char *text = malloc(ENVIRONMENT_MAX);
     struct prb_error err;
     long len = -1;
     if (text && !prb_environment_is_shut(preloaded))
-        len = prb_place_self("environ", text, ENVIRONMENT_MAX);
+        len = prb_socket_path_self("environ", text, ENVIRONMENT_MAX);
     prb_settings_reset();
     for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
         if (!prb_settings_set_variable(at, &err))
@@ -71,14 +71,14 @@ static void tell_later(int folder)
 
 static bool begin(const struct prb_probe_call *call, struct prb_error *err)
 {
-    struct prb_place place;
+    struct prb_socket_path place;
     if (!prb_own_register(forked))
         return prb_fail(err, PRB_NOMEM, "the target is out of memory");
     if (prb_server.owner && prb_server.owner != getpid())
         forked(); /* a child made without fork(2)'s handlers */
     if (prb_server.state == PRB_STATE_ENDS && !prb_server_wait(END_WAIT))
         return prb_fail(err, PRB_BUSY, "the probe is being detached");
-    if (!prb_place_make(&place, err))
+    if (!prb_socket_path_make(&place, err))
         return false;
     if (configured != getpid())
         configure(&place, call->how && strcmp(call->how, PRB_HOW_PRELOAD) == 0);

@@ -16,7 +16,7 @@
 #include "inject/probe/libc.h"
 #include "inject/probe/socket_path.h"
 
-static const char file[] = PRB_PLACE_LOG, previous[] = PRB_PLACE_LOG ".1";
+static const char file[] = PRB_LOG_NAME, previous[] = PRB_LOG_NAME ".1";
 
 void prb_log_quote(struct prb_buf *out, const char *text, size_t len)
 {

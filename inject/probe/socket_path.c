@@ -11,7 +11,7 @@
 
 #include "inject/probe/libc.h"
 
-const char *prb_place_variable(const char *environment, size_t len, const char *name)
+const char *prb_socket_path_variable(const char *environment, size_t len, const char *name)
 {
     size_t n = strlen(name);
     for (const char *at = environment, *end = environment + len; at < end;) {
@@ -25,11 +25,12 @@ const char *prb_place_variable(const char *environment, size_t len, const char *
     return "";
 }
 
-bool prb_place_folder(unsigned which, const struct prb_place_of *of, char *out, size_t cap)
+bool prb_socket_path_folder(unsigned which, const struct prb_socket_owner *of, char *out,
+                            size_t cap)
 {
     int n = -1;
     if (which == 0) {
-        const char *runtime = prb_place_variable(of->environment, of->len, "XDG_RUNTIME_DIR");
+        const char *runtime = prb_socket_path_variable(of->environment, of->len, "XDG_RUNTIME_DIR");
         if (*runtime == '/')
             n = snprintf(out, cap, "%s/probing", runtime);
     } else if (which == 1) {
@@ -41,7 +42,7 @@ bool prb_place_folder(unsigned which, const struct prb_place_of *of, char *out, 
     return n > 0 && (size_t)n < cap;
 }
 
-bool prb_place_is_safe(int folder, uid_t uid, const char *path, struct prb_error *err)
+bool prb_socket_path_is_safe(int folder, uid_t uid, const char *path, struct prb_error *err)
 {
     struct stat info;
     if (prb_fstat(folder, &info) < 0)
@@ -55,7 +56,7 @@ bool prb_place_is_safe(int folder, uid_t uid, const char *path, struct prb_error
     return true;
 }
 
-void prb_place_name(pid_t pid, uint64_t start_time, char out[64])
+void prb_socket_path_name(pid_t pid, uint64_t start_time, char out[64])
 {
     snprintf(out, 64, "%d-%llu.sock", (int)pid, (unsigned long long)start_time);
 }
@@ -70,7 +71,7 @@ static const char *digits(const char *text, uint64_t *out)
     return at == text ? NULL : at;
 }
 
-bool prb_place_parse(const char *name, pid_t *pid, uint64_t *start_time)
+bool prb_socket_path_parse(const char *name, pid_t *pid, uint64_t *start_time)
 {
     uint64_t number;
     const char *at = digits(name, &number);
@@ -83,7 +84,7 @@ bool prb_place_parse(const char *name, pid_t *pid, uint64_t *start_time)
     return true;
 }
 
-bool prb_place_start_time(const char *stat_text, uint64_t *out)
+bool prb_socket_path_start_time(const char *stat_text, uint64_t *out)
 {
     const char *at = strrchr(stat_text, ')'); /* the name before it may hold anything */
     for (int field = 2; at && field < 22; field++)

@@ -8,38 +8,39 @@
 
 #include "base/error.h"
 
-#define PRB_PLACE_LOG "probing.log"
-#define PRB_PLACES 3
+#define PRB_LOG_NAME "probing.log"
+#define PRB_SOCKET_FOLDERS 3
 
-/* The folder's path, which = 0 … PRB_PLACES - 1, best first; environment: "A=1\0B=2\0".  False:
+/* The folder's path, which = 0 … PRB_SOCKET_FOLDERS - 1, best first; environment: "A=1\0B=2\0".  False:
  * none of that kind. */
-struct prb_place_of {
+struct prb_socket_owner {
     const char *environment;
     size_t len;
     uid_t uid;               /* as the process sees it */
     uint64_t user_namespace; /* inode of /proc/PID/ns/user: namespaces may share /tmp and uid 0 */
 };
-bool prb_place_folder(unsigned which, const struct prb_place_of *of, char *out, size_t cap);
+bool prb_socket_path_folder(unsigned which, const struct prb_socket_owner *of, char *out,
+                            size_t cap);
 /* A variable in such bytes; "" when it is not there. */
-const char *prb_place_variable(const char *environment, size_t len, const char *name);
+const char *prb_socket_path_variable(const char *environment, size_t len, const char *name);
 /* Whether an open folder is the user's own and nobody else's: owner, mode, no link (open it with
  * O_NOFOLLOW). */
-bool prb_place_is_safe(int folder, uid_t uid, const char *path, struct prb_error *err);
+bool prb_socket_path_is_safe(int folder, uid_t uid, const char *path, struct prb_error *err);
 /* "123-456.sock" */
-void prb_place_name(pid_t pid, uint64_t start_time, char out[64]);
+void prb_socket_path_name(pid_t pid, uint64_t start_time, char out[64]);
 /* The pid and start time of a name; false: it is no socket's. */
-bool prb_place_parse(const char *name, pid_t *pid, uint64_t *start_time);
+bool prb_socket_path_parse(const char *name, pid_t *pid, uint64_t *start_time);
 /* Field 22 of /proc/…/stat: clock ticks after boot. */
-bool prb_place_start_time(const char *stat_text, uint64_t *out);
+bool prb_socket_path_start_time(const char *stat_text, uint64_t *out);
 
 /* The probe's side: make DIR if need be, open it and remove sockets of dead processes. */
-struct prb_place {
+struct prb_socket_path {
     int folder;     /* noted by own.h */
     char path[256]; /* of DIR */
     char name[64];  /* of the socket */
 };
-bool prb_place_make(struct prb_place *out, struct prb_error *err);
+bool prb_socket_path_make(struct prb_socket_path *out, struct prb_error *err);
 /* The text of a file in /proc/self, at most cap - 1 bytes and a NUL; -1: it cannot be read. */
-long prb_place_self(const char *name, char *out, size_t cap);
+long prb_socket_path_self(const char *name, char *out, size_t cap);
 
 #endif

@@ -17,7 +17,7 @@
 #define ENVIRONMENT_MAX (1 << 20)
 #define STALE_LOOKED_MAX 1000 /* entries of the folder */
 
-long prb_place_self(const char *name, char *out, size_t cap)
+long prb_socket_path_self(const char *name, char *out, size_t cap)
 {
     char path[80];
     snprintf(path, sizeof path, "/proc/self/%s", name);
@@ -29,14 +29,14 @@ static int make_folder(void *path)
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static bool open_folder(struct prb_place *out, uid_t uid, struct prb_error *err)
+static bool open_folder(struct prb_socket_path *out, uid_t uid, struct prb_error *err)
 {
     if (mkdir(out->path, 0700) < 0 && errno != EEXIST)
         return prb_fail_sys(err, errno, "making the folder %s", out->path);
     out->folder = prb_own_make(make_folder, out->path);
     if (out->folder < 0)
         return prb_fail_sys(err, errno, "opening the folder %s", out->path);
-    if (prb_place_is_safe(out->folder, uid, out->path, err))
+    if (prb_socket_path_is_safe(out->folder, uid, out->path, err))
         return true;
     prb_own_close(out->folder);
     return prb_error_remedy(err, "remove it, or set XDG_RUNTIME_DIR to a folder of yours");
@@ -44,19 +44,19 @@ static bool open_folder(struct prb_place *out, uid_t uid, struct prb_error *err)
 
 /* Whether a socket of another process is left over.  A pid that is not here may live in another pid
  * namespace over the same folder, so only a refused connection proves it. */
-static bool is_stale(const struct prb_place *place, const char *name)
+static bool is_stale(const struct prb_socket_path *place, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char path[64], text[1024];
     pid_t pid;
     uint64_t start, now = 0;
     struct stat info;
-    if (!prb_place_parse(name, &pid, &start) || prb_lstatat(place->folder, name, &info) < 0 ||
+    if (!prb_socket_path_parse(name, &pid, &start) || prb_lstatat(place->folder, name, &info) < 0 ||
         !S_ISSOCK(info.st_mode))
         return false;
     snprintf(path, sizeof path, "../%d/stat", (int)pid);
-    if (prb_place_self(path, text, sizeof text) > 0 && prb_place_start_time(text, &now) &&
-        now == start)
+    if (prb_socket_path_self(path, text, sizeof text) > 0 &&
+        prb_socket_path_start_time(text, &now) && now == start)
         return false;
     PRB_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int n = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s",
@@ -66,7 +66,7 @@ static bool is_stale(const struct prb_place *place, const char *name)
     return connect(fd, (struct sockaddr *)&address, sizeof address) < 0 && errno == ECONNREFUSED;
 }
 
-static void remove_stale(const struct prb_place *place)
+static void remove_stale(const struct prb_socket_path *place)
 {
     int copy = openat(place->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     PRB_AUTO(dir) DIR *dir = copy < 0 ? NULL : fdopendir(copy);
@@ -84,7 +84,7 @@ static void remove_stale(const struct prb_place *place)
     }
 }
 
-bool prb_place_make(struct prb_place *out, struct prb_error *err)
+bool prb_socket_path_make(struct prb_socket_path *out, struct prb_error *err)
 {
     PRB_AUTO_FREE char *environment = malloc(ENVIRONMENT_MAX);
     char text[1024];
@@ -92,7 +92,7 @@ bool prb_place_make(struct prb_place *out, struct prb_error *err)
     bool found = false;
     if (!environment)
         return prb_fail(err, PRB_NOMEM, "out of memory");
-    long len = prb_place_self("environ", environment, ENVIRONMENT_MAX);
+    long len = prb_socket_path_self("environ", environment, ENVIRONMENT_MAX);
     const char *runtime = len < 0 ? getenv("XDG_RUNTIME_DIR") : NULL; /* a root without /proc */
     if (runtime) {
         len = snprintf(environment, ENVIRONMENT_MAX, "XDG_RUNTIME_DIR=%s", runtime) + 1;
@@ -101,15 +101,15 @@ bool prb_place_make(struct prb_place *out, struct prb_error *err)
     struct stat space = {0};
     if (fstatat(AT_FDCWD, "/proc/self/ns/user", &space, 0) < 0)
         space.st_ino = 0;
-    struct prb_place_of of = {environment, len > 0 ? (size_t)len : 0, geteuid(), space.st_ino};
-    for (unsigned which = 0; which < PRB_PLACES && !found; which++)
-        found = prb_place_folder(which, &of, out->path, sizeof out->path) &&
+    struct prb_socket_owner of = {environment, len > 0 ? (size_t)len : 0, geteuid(), space.st_ino};
+    for (unsigned which = 0; which < PRB_SOCKET_FOLDERS && !found; which++)
+        found = prb_socket_path_folder(which, &of, out->path, sizeof out->path) &&
                 open_folder(out, of.uid, err);
     if (!found)
         return false;
-    if (prb_place_self("stat", text, sizeof text) > 0)
-        prb_place_start_time(text, &start);
-    prb_place_name(getpid(), start, out->name);
+    if (prb_socket_path_self("stat", text, sizeof text) > 0)
+        prb_socket_path_start_time(text, &start);
+    prb_socket_path_name(getpid(), start, out->name);
     remove_stale(out);
     return true;
 }

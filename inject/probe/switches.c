@@ -78,12 +78,12 @@ static bool look(const char **why_out)
     PRB_AUTO_FREE char *text = malloc(TEXT_MAX);
     if (!text)
         return false;
-    long len = prb_place_self("environ", text, TEXT_MAX);
-    if (len > 0 && *prb_place_variable(text, (size_t)len, variable)) {
+    long len = prb_socket_path_self("environ", text, TEXT_MAX);
+    if (len > 0 && *prb_socket_path_variable(text, (size_t)len, variable)) {
         *why_out = variable;
         return true;
     }
-    len = prb_place_self("cmdline", text, TEXT_MAX);
+    len = prb_socket_path_self("cmdline", text, TEXT_MAX);
     *why_out = "-X disable-remote-debug";
     return len > 0 && named_in(text, (size_t)len, is_against_debugging);
 }
@@ -107,6 +107,6 @@ bool prb_environment_is_shut(bool preloaded)
     if (preloaded)
         return false;
     PRB_AUTO_FREE char *text = malloc(TEXT_MAX);
-    long len = text ? prb_place_self("cmdline", text, TEXT_MAX) : -1;
+    long len = text ? prb_socket_path_self("cmdline", text, TEXT_MAX) : -1;
     return len > 0 && strstr(text, "python") && named_in(text, (size_t)len, is_against_environment);
 }

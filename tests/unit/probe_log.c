@@ -24,8 +24,8 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     (void)state;
-    unlinkat(folder, PRB_PLACE_LOG, 0);
-    unlinkat(folder, PRB_PLACE_LOG ".1", 0);
+    unlinkat(folder, PRB_LOG_NAME, 0);
+    unlinkat(folder, PRB_LOG_NAME ".1", 0);
     close(folder);
     return rmdir(folder_path);
 }
@@ -42,14 +42,14 @@ static void lines(void **state)
     (void)state;
     prb_log(folder, "%s", "first");
     prb_log(folder, "%s", "second");
-    PRB_AUTO_FD int fd = openat(folder, PRB_PLACE_LOG, O_RDONLY | O_CLOEXEC);
+    PRB_AUTO_FD int fd = openat(folder, PRB_LOG_NAME, O_RDONLY | O_CLOEXEC);
     assert_true(read(fd, text, sizeof text - 1) > 0);
     char *second = strchr(text, '\n');
     assert_non_null(second);
     assert_non_null(strstr(text, " pid="));
     assert_non_null(strstr(second, " second\n"));
     struct stat info;
-    assert_int_equal(fstatat(folder, PRB_PLACE_LOG, &info, 0), 0);
+    assert_int_equal(fstatat(folder, PRB_LOG_NAME, &info, 0), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
 }
 
@@ -61,9 +61,9 @@ static void two_files_at_most(void **state)
     text[sizeof text - 1] = '\0';
     for (int i = 0; i < 3 * PRB_LOG_MAX / 1000; i++)
         prb_log(folder, "%s", text);
-    assert_true(size_of(PRB_PLACE_LOG) <= PRB_LOG_MAX + 2000);
-    assert_true(size_of(PRB_PLACE_LOG ".1") >= PRB_LOG_MAX);
-    assert_true(size_of(PRB_PLACE_LOG ".1") <= PRB_LOG_MAX + 2000);
+    assert_true(size_of(PRB_LOG_NAME) <= PRB_LOG_MAX + 2000);
+    assert_true(size_of(PRB_LOG_NAME ".1") >= PRB_LOG_MAX);
+    assert_true(size_of(PRB_LOG_NAME ".1") <= PRB_LOG_MAX + 2000);
 }
 
 static void quoted(void **state)
@@ -105,18 +105,18 @@ static void names(void **state)
                                         "-5-2.sock",  "99999999999-2.sock",
                                         "probing.log"};
     (void)state;
-    prb_place_name(123, 456789, name);
+    prb_socket_path_name(123, 456789, name);
     assert_string_equal(name, "123-456789.sock");
-    assert_true(prb_place_parse(name, &pid, &start));
+    assert_true(prb_socket_path_parse(name, &pid, &start));
     assert_true(pid == 123 && start == 456789);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (prb_place_parse(wrong[i], &pid, &start))
+        if (prb_socket_path_parse(wrong[i], &pid, &start))
             fail_msg("\"%s\" was taken for a name", wrong[i]);
-    assert_true(prb_place_start_time(
+    assert_true(prb_socket_path_start_time(
         "7 (a) ) S b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1900 20", &start));
     assert_int_equal(start, 1900);
-    assert_false(prb_place_start_time("7 (a) S 1 2 3", &start));
-    assert_false(prb_place_start_time("", &start));
+    assert_false(prb_socket_path_start_time("7 (a) S 1 2 3", &start));
+    assert_false(prb_socket_path_start_time("", &start));
 }
 
 static void folders(void **state)
@@ -125,23 +125,23 @@ static void folders(void **state)
     static const char relative[] = "XDG_RUNTIME_DIR=run\0";
     char path[64];
     (void)state;
-    struct prb_place_of of = {environment, sizeof environment, 7, 42};
-    assert_true(prb_place_folder(0, &of, path, sizeof path));
+    struct prb_socket_owner of = {environment, sizeof environment, 7, 42};
+    assert_true(prb_socket_path_folder(0, &of, path, sizeof path));
     assert_string_equal(path, "/run/user/7/probing");
-    assert_false(prb_place_folder(0, &of, path, 10));
-    assert_true(prb_place_folder(1, &of, path, sizeof path));
+    assert_false(prb_socket_path_folder(0, &of, path, 10));
+    assert_true(prb_socket_path_folder(1, &of, path, sizeof path));
     assert_string_equal(path, "/tmp/probing-7");
-    assert_true(prb_place_folder(2, &of, path, sizeof path));
+    assert_true(prb_socket_path_folder(2, &of, path, sizeof path));
     assert_string_equal(path, "/tmp/probing-7-42");
-    assert_false(prb_place_folder(PRB_PLACES, &of, path, sizeof path));
+    assert_false(prb_socket_path_folder(PRB_SOCKET_FOLDERS, &of, path, sizeof path));
     of.len = 0;
-    assert_false(prb_place_folder(0, &of, path, sizeof path));
-    of = (struct prb_place_of){relative, sizeof relative, 7, 42};
-    assert_false(prb_place_folder(0, &of, path, sizeof path));
+    assert_false(prb_socket_path_folder(0, &of, path, sizeof path));
+    of = (struct prb_socket_owner){relative, sizeof relative, 7, 42};
+    assert_false(prb_socket_path_folder(0, &of, path, sizeof path));
     /* cut off in the midst of a value */
-    assert_string_equal(prb_place_variable(environment, sizeof environment - 10, "XDG_RUNTIME_DIR"),
-                        "");
-    assert_string_equal(prb_place_variable(environment, sizeof environment, "B"), "2");
+    assert_string_equal(
+        prb_socket_path_variable(environment, sizeof environment - 10, "XDG_RUNTIME_DIR"), "");
+    assert_string_equal(prb_socket_path_variable(environment, sizeof environment, "B"), "2");
 }
 
 int main(void)

@@ -134,7 +134,7 @@ static void copy_environment(void)
     if (getauxval(AT_SECURE))
         return; /* it is the caller's, and the writer has this process's rights */
     PRB_AUTO_FREE char *text = malloc(ENVIRONMENT_MAX);
-    long len = text ? prb_place_self("environ", text, ENVIRONMENT_MAX) : -1;
+    long len = text ? prb_socket_path_self("environ", text, ENVIRONMENT_MAX) : -1;
     size_t count = 0;
     for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
         count++;

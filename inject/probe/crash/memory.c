@@ -72,7 +72,7 @@ static bool path_of(const char *text, const char *mark, char out[350])
 static bool find_group(struct group *out)
 {
     char text[TEXT_MAX], path[350], limit[TEXT_MAX];
-    if (prb_place_self("cgroup", text, sizeof text) <= 0)
+    if (prb_socket_path_self("cgroup", text, sizeof text) <= 0)
         return false;
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         out->version = &versions[i];

@@ -106,7 +106,7 @@ void prb_debug_end(void);
  * lines: tuple of int watch_new_code(on), watch_exceptions(mask), step(ident, code, events),
  * gate(armed) parked()                      [(ident, native id, frame, reason)] of the threads that
  * are parked resume(ident)                 one parked thread on; 0: all, and the gate opens
- *   owed(exception)               whether one that was caught is of a signal handler of the
+ *   pending(exception)               whether one that was caught is of a signal handler of the
  * program's; this thread's next step in the program raises it then, where it is in a hook
  *   Interrupted                   the class of what ends code that does not end by itself
  *   breathe()                     let others have the GIL: what takes longer than 0.5 ms calls it

@@ -231,26 +231,26 @@ static struct prb_py *parked(struct prb_py *self, struct prb_py *args)
 
 /* ---- others ---- */
 
-static struct prb_py *breathe(struct prb_py *self, struct prb_py *args)
+static struct prb_py *yield_gil(struct prb_py *self, struct prb_py *args)
 {
     (void)self, (void)args;
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py)
         return NULL;
-    prb_py_breathe(py);
+    prb_py_yield_gil(py);
     return nothing(py);
 }
 
 /* ---- exceptions ---- */
 
-static struct prb_py *owed(struct prb_py *self, struct prb_py *args)
+static struct prb_py *keep_pending(struct prb_py *self, struct prb_py *args)
 {
     (void)self;
     const struct prb_py_api *py = prb_py_api(NULL);
     struct prb_py *error;
     if (!py || !py->PyArg_ParseTuple(args, "O", &error))
         return NULL;
-    return py->PyLong_FromLong(prb_debug_owe_caught(py, prb_debug_here(py), error));
+    return py->PyLong_FromLong(prb_debug_keep_caught(py, prb_debug_here(py), error));
 }
 
 static struct prb_py *native_id(struct prb_py *self, struct prb_py *args)
@@ -305,9 +305,10 @@ static struct prb_py_method methods[] = {
     {"gate", gate, PRB_PY_VARARGS, "gate(armed)"},
     {"parked", parked, PRB_PY_VARARGS, "parked() -> [(ident, native id, frame, reason)]"},
     {"resume", resume, PRB_PY_VARARGS, "resume(ident); 0: all, and the gate opens"},
-    {"breathe", breathe, PRB_PY_VARARGS, "breathe(): others get the GIL"},
+    {"yield_gil", yield_gil, PRB_PY_VARARGS, "yield_gil(): other threads run for a moment"},
     {"found", found, PRB_PY_VARARGS, "found(event, frame, line, value)"},
-    {"owed", owed, PRB_PY_VARARGS, "owed(exception): whether it is the program's"},
+    {"keep_pending", keep_pending, PRB_PY_VARARGS,
+     "keep_pending(exception): whether it is the program's"},
     {"native_id", native_id, PRB_PY_VARARGS, "native_id(ident) -> gettid(2)"},
     {"save_locals", save_locals, PRB_PY_VARARGS, "save_locals(frame)"},
 };

@@ -48,14 +48,14 @@ static void tell(const struct prb_py_api *py, struct prb_debug_parked *parked)
 {
     PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(parked->ident);
     struct prb_py *frame = parked->frame ? parked->frame : py->none;
-    bool again = ident && parked->reason && session.told_parked;
+    bool again = ident && parked->reason && session.report_parked;
     for (int i = 0; again && i < TELL_MAX; i++) {
-        unsigned before = parked->owed_count;
+        unsigned before = parked->pending_count;
         parked->emitted = false;
         PRB_AUTO(prb_py)
-        struct prb_py *told = prb_debug_tell(py, parked, session.told_parked,
-                                             py->PyTuple_Pack(3, ident, frame, parked->reason));
-        again = !told && parked->owed_count != before && !parked->emitted;
+        struct prb_py *told = prb_debug_call_agent(
+            py, parked, session.report_parked, py->PyTuple_Pack(3, ident, frame, parked->reason));
+        again = !told && parked->pending_count != before && !parked->emitted;
     }
 }
 
@@ -105,7 +105,7 @@ bool prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked
         pthread_mutex_unlock(&session.lock);
         py->PyEval_RestoreThread(saved);
     }
-    bool ok = prb_debug_pay(py, parked);
+    bool ok = prb_debug_raise_pending(py, parked);
     prb_py_drop(parked->frame);
     prb_py_drop(parked->reason);
     pthread_cond_destroy(&parked->changed);

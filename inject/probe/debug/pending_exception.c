@@ -114,21 +114,22 @@ static bool is_theirs(const struct prb_py_api *py, struct prb_py *value, struct 
 static void keep(const struct prb_py_api *py, struct prb_debug_parked *parked, struct prb_py *value,
                  struct prb_py *entry)
 {
-    parked->owed_count++;
-    if (parked->owed == value)
+    parked->pending_count++;
+    if (parked->pending == value)
         return;
-    if (parked->owed && (is_exception(py, value) || !is_exception(py, parked->owed)))
+    if (parked->pending && (is_exception(py, value) || !is_exception(py, parked->pending)))
         return;
     /* What it passed of ours is nobody's business, and would be kept alive. */
     if (py->PyException_SetTraceback(value, entry ? entry : py->none) != 0)
         py->PyErr_Clear();
-    if (parked->owed)
-        py->PyException_SetContext(value, parked->owed); /* takes it */
+    if (parked->pending)
+        py->PyException_SetContext(value, parked->pending); /* takes it */
     py->Py_IncRef(value);
-    parked->owed = value;
+    parked->pending = value;
 }
 
-bool prb_debug_owe(const struct prb_py_api *py, struct prb_debug_parked *parked, bool escaped)
+bool prb_debug_keep_raised(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                           bool escaped)
 {
     struct prb_py *type, *value, *trace;
     py->PyErr_Fetch(&type, &value, &trace);
@@ -145,8 +146,8 @@ bool prb_debug_owe(const struct prb_py_api *py, struct prb_debug_parked *parked,
     return true;
 }
 
-bool prb_debug_owe_caught(const struct prb_py_api *py, struct prb_debug_parked *parked,
-                          struct prb_py *value)
+bool prb_debug_keep_caught(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                           struct prb_py *value)
 {
     PRB_AUTO(prb_py) struct prb_py *trace = attribute(py, value, "__traceback__");
     PRB_AUTO(prb_py) struct prb_py *entry = NULL;
@@ -159,7 +160,7 @@ bool prb_debug_owe_caught(const struct prb_py_api *py, struct prb_debug_parked *
 void prb_debug_withdraw(const struct prb_py_api *py, struct prb_debug_parked *parked)
 {
     prb_py_withdraw(py, parked->ident);
-    if (py->PyErr_Occurred() && !prb_debug_owe(py, parked, true))
+    if (py->PyErr_Occurred() && !prb_debug_keep_raised(py, parked, true))
         py->PyErr_Clear();
 }
 
@@ -179,9 +180,9 @@ void prb_debug_take_signals(const struct prb_py_api *py, struct prb_debug_parked
 
 /* ---- its way to the program ---- */
 
-bool prb_debug_pay(const struct prb_py_api *py, struct prb_debug_parked *parked)
+bool prb_debug_raise_pending(const struct prb_py_api *py, struct prb_debug_parked *parked)
 {
-    struct prb_py *value = PRB_STEAL(parked->owed);
+    struct prb_py *value = PRB_STEAL(parked->pending);
     if (!value)
         return true;
     PRB_AUTO(prb_py) struct prb_py *trace = attribute(py, value, "__traceback__");

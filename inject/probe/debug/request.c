@@ -63,7 +63,7 @@ static void begin_debug(struct prb_request *request, const struct prb_message *m
     const char *blob = "";
     size_t len = 0;
     prb_message_text(message, PRB_FLD_BYTECODE, &blob, &len);
-    PRB_AUTO(prb_bytecode_kept) struct prb_bytecode_kept *bytecode = prb_bytecode_copy(blob, len);
+    PRB_AUTO(prb_bytecode_blob) struct prb_bytecode_blob *bytecode = prb_bytecode_copy(blob, len);
     char who[sizeof session.who];
     snprintf(who, sizeof who, "%s", request->client ? request->client->who : "");
     pthread_mutex_lock(&session.lock);
@@ -75,7 +75,7 @@ static void begin_debug(struct prb_request *request, const struct prb_message *m
         session.waiting = prb_request_hold(request);
     if (opened || waits) {
         memcpy(session.who, who, sizeof who);
-        prb_bytecode_keep(PRB_STEAL(bytecode));
+        prb_bytecode_use(PRB_STEAL(bytecode));
     } else {
         memcpy(who, session.who, sizeof who);
     }
@@ -280,7 +280,7 @@ static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct
 /* With the GIL. */
 static bool answer(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
-    prb_py_breathe(py); /* for what the last one left */
+    prb_py_yield_gil(py); /* for what the last one left */
     if (!prb_debug_load(py, err))
         return false;
     const struct call *asked = job->request.data;
@@ -300,7 +300,7 @@ static bool answer(struct prb_python_job *job, const struct prb_py_api *py, stru
     PRB_AUTO(prb_py) struct prb_py *told = args ? prb_job_run(job, py, call, args) : NULL;
     if (told)
         return keep(job, py, told, err);
-    if (here && prb_debug_owe(py, here, true))
+    if (here && prb_debug_keep_raised(py, here, true))
         return prb_fail(err, PRB_INTERNAL,
                         "a signal handler of the program raised an exception meanwhile: the "
                         "program gets it when the thread goes on");

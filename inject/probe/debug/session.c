@@ -40,15 +40,15 @@ static void tell_failure(const struct prb_py_api *py)
         prb_debug_emit(event.data, event.len, false);
 }
 
-struct prb_py *prb_debug_tell(const struct prb_py_api *py, struct prb_debug_parked *parked,
-                              struct prb_py *function, struct prb_py *args)
+struct prb_py *prb_debug_call_agent(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                                    struct prb_py *function, struct prb_py *args)
 {
     PRB_AUTO(prb_py) struct prb_py *taken = args, *kept = function;
     if (!function)
         return NULL;
     py->Py_IncRef(function); /* the session may end meanwhile */
     struct prb_py *told = args ? py->PyObject_CallObject(function, args) : NULL;
-    if (!told && !(parked && prb_debug_owe(py, parked, true)))
+    if (!told && !(parked && prb_debug_keep_raised(py, parked, true)))
         tell_failure(py);
     return told;
 }
@@ -119,15 +119,18 @@ static const struct {
     const char *name;
     struct prb_py **to;
 } functions[] = {
-    {"call", &session.call},     {"happened", &session.happened}, {"parked", &session.told_parked},
-    {"forget", &session.forget}, {"close", &session.close},
+    {"call", &session.call},
+    {"happened", &session.happened},
+    {"parked", &session.report_parked},
+    {"forget", &session.forget},
+    {"close", &session.close},
 };
 
 static bool load(const struct prb_py_api *py, struct prb_error *err)
 {
     struct prb_error told = {0};
     choose_mechanism(py);
-    prb_py_breathe(py);
+    prb_py_yield_gil(py);
     session.space = execute(py, &told);
     if (!session.space) {
         char text[201];
@@ -173,7 +176,7 @@ static void drop_agent(const struct prb_py_api *py)
 {
     PRB_AUTO(prb_py)
     struct prb_py *closed =
-        session.close ? prb_debug_tell(py, NULL, session.close, py->PyTuple_Pack(0)) : NULL;
+        session.close ? prb_debug_call_agent(py, NULL, session.close, py->PyTuple_Pack(0)) : NULL;
     py->PyErr_Clear();
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         drop(functions[i].to);
@@ -194,7 +197,7 @@ void prb_debug_take_out(const struct prb_py_api *py)
     session.state = PRB_DEBUG_NONE;
     struct prb_request *request = PRB_STEAL(session.request);
     if (!session.waiting)
-        prb_bytecode_keep(NULL);
+        prb_bytecode_use(NULL);
     pthread_mutex_unlock(&session.lock);
     session.leaving = false;
     if (request) {
@@ -228,7 +231,7 @@ void prb_debug_forked(void)
     session.exceptions = session.step_count = session.pass_count = 0;
     /* The parent's Python objects stay: nobody here may touch their counts now. */
     session.space = session.call = session.happened = NULL;
-    session.told_parked = session.forget = session.close = NULL;
+    session.report_parked = session.forget = session.close = NULL;
 }
 
 /* ---- events ---- */
@@ -268,7 +271,8 @@ static void forget_stop(const struct prb_py_api *py, struct prb_debug_parked *pa
     if (!ident)
         return;
     PRB_AUTO(prb_py)
-    struct prb_py *told = prb_debug_tell(py, parked, session.forget, py->PyTuple_Pack(1, ident));
+    struct prb_py *told =
+        prb_debug_call_agent(py, parked, session.forget, py->PyTuple_Pack(1, ident));
 }
 
 /* What happened() answers: a reason, or NULL. */
@@ -286,11 +290,12 @@ static struct prb_py *ask(const struct prb_py_api *py, const struct prb_debug_pl
         py->PyTuple_Pack(6, event, place->frame ? place->frame : py->none, place->code, line,
                          place->value ? place->value : py->none, planted);
     parked->asked = true;
-    PRB_AUTO(prb_py) struct prb_py *reason = prb_debug_tell(py, parked, session.happened, args);
+    PRB_AUTO(prb_py)
+    struct prb_py *reason = prb_debug_call_agent(py, parked, session.happened, args);
     parked->asked = false;
     if (parked->interrupted)
         prb_debug_withdraw(py, parked);
-    if (!reason && parked->owed)
+    if (!reason && parked->pending)
         forget_stop(py, parked);
     return reason && reason != py->none ? PRB_STEAL(reason) : NULL;
 }

@@ -28,9 +28,9 @@ struct prb_debug_parked {
     bool waits;              /* it is parked, or just before: it takes jobs, and may be let go */
     bool asked, interrupted; /* GIL; it is in happened(), and shall leave it */
     bool resume;
-    struct prb_py *owed; /* GIL; an exception of the program's: pending_exception.c */
-    unsigned owed_count; /* GIL; how often one came */
-    bool emitted;        /* GIL; an important event, since this was cleared */
+    struct prb_py *pending; /* GIL; an exception of the program's: pending_exception.c */
+    unsigned pending_count; /* GIL; how often one came */
+    bool emitted;           /* GIL; an important event, since this was cleared */
     pthread_cond_t changed;
     struct prb_python_job *jobs; /* it runs them, the first first */
 };
@@ -55,7 +55,7 @@ struct prb_debug_session {
     bool loading, leaving; /* GIL */
     bool stale;            /* GIL; hooks of the process that this one was forked from are in */
     struct prb_py *space;  /* GIL; the namespace of agent/agent.py, and its functions */
-    struct prb_py *call, *happened, *told_parked, *forget, *close;
+    struct prb_py *call, *happened, *report_parked, *forget, *close;
     const struct prb_debug_mechanism *mechanism; /* GIL; NULL: this CPython has none */
     char without[360];                           /* why */
     atomic_bool armed;                           /* GIL and lock: the gate */
@@ -74,9 +74,9 @@ bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err);
  * GIL; nothing when there is none. */
 void prb_debug_take_out(const struct prb_py_api *py);
 /* Call a function of the agent with arguments that are taken; its exception is told as output, or
- * owed when it is the program's.  parked: this thread's, or NULL.  A new reference or NULL. */
-struct prb_py *prb_debug_tell(const struct prb_py_api *py, struct prb_debug_parked *parked,
-                              struct prb_py *function, struct prb_py *args);
+ * pending when it is the program's.  parked: this thread's, or NULL.  A new reference or NULL. */
+struct prb_py *prb_debug_call_agent(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                                    struct prb_py *function, struct prb_py *args);
 
 /* An event that the agent itself came upon, on the thread it is of: as prb_debug_happened(), asked
  * whatever is watched. */
@@ -98,7 +98,7 @@ void prb_debug_emit(const char *text, size_t len, bool important);
 struct prb_debug_parked *prb_debug_enter(const struct prb_py_api *py,
                                          const struct prb_debug_place *place, unsigned long ident);
 /* Park when there is a reason (taken) or the gate is closed to the thread; then forget it.  False:
- * the exception that the program is owed is set. */
+ * the exception that the program is pending is set. */
 bool prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked,
                     struct prb_py *reason, bool gated);
 /* ident 0: all of them, only_gated: those without a reason. */
@@ -117,16 +117,17 @@ struct prb_debug_parked *prb_debug_here(const struct prb_py_api *py);
 
 /* Keep the exception that is set, when it is the program's; else it stays set, and false. escaped:
  * it came out of all our code. */
-bool prb_debug_owe(const struct prb_py_api *py, struct prb_debug_parked *parked, bool escaped);
+bool prb_debug_keep_raised(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                           bool escaped);
 /* The same for one that Python code of ours caught; parked NULL: it is only told apart. */
-bool prb_debug_owe_caught(const struct prb_py_api *py, struct prb_debug_parked *parked,
-                          struct prb_py *value);
+bool prb_debug_keep_caught(const struct prb_py_api *py, struct prb_debug_parked *parked,
+                           struct prb_py *value);
 /* Run the handlers of signals that came, before code of ours does; what they raise is kept. */
 void prb_debug_take_signals(const struct prb_py_api *py, struct prb_debug_parked *parked);
 /* prb_py_withdraw(), and what the program's handlers raised meanwhile is kept. */
 void prb_debug_withdraw(const struct prb_py_api *py, struct prb_debug_parked *parked);
 /* Set what is kept as the exception: then false. */
-bool prb_debug_pay(const struct prb_py_api *py, struct prb_debug_parked *parked);
+bool prb_debug_raise_pending(const struct prb_py_api *py, struct prb_debug_parked *parked);
 /* The exception that is set came while another one was on its way. */
 void prb_debug_chain(const struct prb_py_api *py, struct prb_py *context);
 

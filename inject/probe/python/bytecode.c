@@ -10,25 +10,25 @@
 #include "inject/probe/bytecode_form.h"
 #include "inject/probe/libc.h"
 
-struct prb_bytecode_kept {
+struct prb_bytecode_blob {
     unsigned references;
     char blob[];
 };
 
 static struct {
     pthread_mutex_t lock;
-    struct prb_bytecode_kept *now;
+    struct prb_bytecode_blob *now;
 } bytecode = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void prb_bytecode_release(struct prb_bytecode_kept *kept)
+void prb_bytecode_release(struct prb_bytecode_blob *kept)
 {
     if (__atomic_sub_fetch(&kept->references, 1, __ATOMIC_ACQ_REL) == 0)
         free(kept);
 }
 
-struct prb_bytecode_kept *prb_bytecode_copy(const char *blob, size_t len)
+struct prb_bytecode_blob *prb_bytecode_copy(const char *blob, size_t len)
 {
-    struct prb_bytecode_kept *kept =
+    struct prb_bytecode_blob *kept =
         prb_bytecode_sound(blob, len) ? malloc(sizeof *kept + len) : NULL;
     if (!kept)
         return NULL;
@@ -37,10 +37,10 @@ struct prb_bytecode_kept *prb_bytecode_copy(const char *blob, size_t len)
     return kept;
 }
 
-void prb_bytecode_keep(struct prb_bytecode_kept *kept)
+void prb_bytecode_use(struct prb_bytecode_blob *kept)
 {
     pthread_mutex_lock(&bytecode.lock);
-    struct prb_bytecode_kept *before = bytecode.now;
+    struct prb_bytecode_blob *before = bytecode.now;
     bytecode.now = kept;
     pthread_mutex_unlock(&bytecode.lock);
     if (before)
@@ -53,10 +53,10 @@ void prb_bytecode_forked(void)
     bytecode.now = NULL;
 }
 
-static struct prb_bytecode_kept *hold(void)
+static struct prb_bytecode_blob *hold(void)
 {
     pthread_mutex_lock(&bytecode.lock);
-    struct prb_bytecode_kept *kept = bytecode.now;
+    struct prb_bytecode_blob *kept = bytecode.now;
     if (kept)
         __atomic_add_fetch(&kept->references, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&bytecode.lock);
@@ -79,7 +79,7 @@ static bool is_own(const struct prb_py_api *py, const char *blob)
 
 struct prb_py *prb_bytecode_pieces(const struct prb_py_api *py, const char *file)
 {
-    PRB_AUTO(prb_bytecode_kept) struct prb_bytecode_kept *kept = hold();
+    PRB_AUTO(prb_bytecode_blob) struct prb_bytecode_blob *kept = hold();
     size_t len;
     const char *data = kept ? prb_bytecode_find(kept->blob, file, &len) : NULL;
     if (!data || !is_own(py, kept->blob))

@@ -7,14 +7,14 @@
 
 #include "inject/probe/python/api.h"
 
-struct prb_bytecode_kept;
-void prb_bytecode_release(struct prb_bytecode_kept *kept);
-PRB_DEFINE_AUTO_PTR(prb_bytecode_kept, struct prb_bytecode_kept, prb_bytecode_release)
+struct prb_bytecode_blob;
+void prb_bytecode_release(struct prb_bytecode_blob *kept);
+PRB_DEFINE_AUTO_PTR(prb_bytecode_blob, struct prb_bytecode_blob, prb_bytecode_release)
 /* A copy of a sound blob; NULL of any other.  The client that sends it may run any code here
  * anyway, and answers for where it has it from. */
-struct prb_bytecode_kept *prb_bytecode_copy(const char *blob, size_t len);
+struct prb_bytecode_blob *prb_bytecode_copy(const char *blob, size_t len);
 /* From now on this one, which is taken; NULL: none. */
-void prb_bytecode_keep(struct prb_bytecode_kept *kept);
+void prb_bytecode_use(struct prb_bytecode_blob *kept);
 /* In a child after fork(2). */
 void prb_bytecode_forked(void);
 /* With the GIL: a tuple of the code objects of a source's pieces, a new reference.  NULL, and no

@@ -196,12 +196,12 @@ void prb_job_work(struct prb_python_job *job)
         set_urgent(job, job->request.work->urgent);
         int state = py->PyGILState_Ensure();
         set_urgent(job, false);
-        prb_py_got(py);
+        prb_py_gil_acquired(py);
         if (begin(job)) {
             job->failed = !job->request.work->run(job, py, &job->failure);
             job->result.microseconds = (prb_clock_ns() - job->started) / 1000;
         }
-        prb_py_gives(py);
+        prb_py_gil_releasing(py);
         py->PyGILState_Release(state);
     } else if (py) {
         job->failed = !prb_fail(&job->failure, PRB_GONE, "the interpreter is ending");

@@ -11,15 +11,15 @@
 #include "inject/probe/python/switch_interval.h"
 
 #define SLICE_NS 250000u /* of the GIL for us */
-#define BREATH_NS 50000u /* for another thread to get it */
-#define BREATH_MAX_NS 4000000u
+#define PAUSE_NS 50000u  /* for another thread to get it */
+#define PAUSE_MAX_NS 4000000u
 /* Threads that compute get it for so many times as long as we had it: more would make an attach
  * longer, and steps hardly shorter. */
 #define SHARE 4u
 #define BUSY 4u /* others ran for so much (1/4) of a breath */
 /* No more breaths than these, so that a client does not wait long. */
-#define BREATHS_NS 70000000u
-#define BREATH_WINDOW_NS 1000000000u
+#define PAUSES_NS 70000000u
+#define PAUSE_WINDOW_NS 1000000000u
 
 /* With the GIL: who of us has it, since when; what the last one, that gave it back then, had not
  * paid for by a breath (ns). */
@@ -28,7 +28,7 @@ static struct {
     uint64_t since, gave, unpaid;
 } holder;
 
-void prb_py_got(const struct prb_py_api *py)
+void prb_py_gil_acquired(const struct prb_py_api *py)
 {
     uint64_t now = prb_clock_ns();
     bool paid = now - holder.gave > holder.unpaid * SHARE;
@@ -37,7 +37,7 @@ void prb_py_got(const struct prb_py_api *py)
     holder.unpaid = 0;
 }
 
-void prb_py_gives(const struct prb_py_api *py)
+void prb_py_gil_releasing(const struct prb_py_api *py)
 {
     if (holder.ident != py->PyThread_get_thread_ident())
         return;
@@ -61,15 +61,15 @@ static uint64_t others_ran(void)
 }
 
 /* How long others shall have the GIL, which we had for so long (ns); 0: no more. */
-static uint64_t breath(uint64_t held, uint64_t spent, bool busy)
+static uint64_t pause_for(uint64_t held, uint64_t spent, bool busy)
 {
-    if (spent > BREATHS_NS)
-        return prb_switch_interval_known() ? BREATH_NS : 0;
-    uint64_t fair = busy && prb_switch_interval_known() ? held * SHARE : BREATH_NS;
-    return fair < BREATH_MAX_NS ? fair : BREATH_MAX_NS;
+    if (spent > PAUSES_NS)
+        return prb_switch_interval_known() ? PAUSE_NS : 0;
+    uint64_t fair = busy && prb_switch_interval_known() ? held * SHARE : PAUSE_NS;
+    return fair < PAUSE_MAX_NS ? fair : PAUSE_MAX_NS;
 }
 
-void prb_py_breathe(const struct prb_py_api *py)
+void prb_py_yield_gil(const struct prb_py_api *py)
 {
     static uint64_t window, spent, looked, ran; /* ns; with the GIL */
     static bool busy;
@@ -78,11 +78,11 @@ void prb_py_breathe(const struct prb_py_api *py)
     uint64_t held = known ? began - holder.since : SLICE_NS;
     if (held < SLICE_NS)
         return;
-    if (began - window > BREATH_WINDOW_NS) {
+    if (began - window > PAUSE_WINDOW_NS) {
         window = began, spent = 0;
         busy = (others_ran() - ran) * BUSY > began - looked;
     }
-    struct timespec pause = {.tv_nsec = (long)breath(held, spent, busy)};
+    struct timespec pause = {.tv_nsec = (long)pause_for(held, spent, busy)};
     if (!pause.tv_nsec)
         return;
     ran = others_ran();
@@ -91,7 +91,7 @@ void prb_py_breathe(const struct prb_py_api *py)
     prb_switch_interval_shorten(true);
     py->PyEval_RestoreThread(saved);
     prb_switch_interval_shorten(false);
-    prb_py_got(py);
+    prb_py_gil_acquired(py);
     uint64_t now = others_ran();
     busy = (now - ran) * BUSY > holder.since - began;
     spent += holder.since - began;
@@ -111,7 +111,7 @@ static bool run_piece(const struct prb_py_api *py, const struct prb_buf *text, c
 static bool run_pieces(const struct prb_py_api *py, struct prb_py *pieces, struct prb_py *space)
 {
     for (ptrdiff_t i = 0, count = py->PyTuple_Size(pieces); i < count; i++) {
-        prb_py_breathe(py);
+        prb_py_yield_gil(py);
         struct prb_py *code = py->PyTuple_GetItem(pieces, i);
         PRB_AUTO(prb_py)
         struct prb_py *done = code ? py->PyEval_EvalCode(code, space, space) : NULL;
@@ -133,7 +133,7 @@ static bool compile_and_run(const struct prb_py_api *py, const char *source, con
             prb_buf_addc(&text, '\n');
         prb_buf_add(&text, at, len);
         if (at != source)
-            prb_py_breathe(py);
+            prb_py_yield_gil(py);
         if (!prb_buf_ok(&text)) {
             py->PyErr_SetNone(*py->memory_error);
             return false;
@@ -150,7 +150,7 @@ static bool compile_and_run(const struct prb_py_api *py, const char *source, con
 bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
                 struct prb_py *space)
 {
-    prb_py_breathe(py);
+    prb_py_yield_gil(py);
     PRB_AUTO(prb_py) struct prb_py *pieces = prb_bytecode_pieces(py, file);
     return pieces ? run_pieces(py, pieces, space) : compile_and_run(py, source, file, space);
 }

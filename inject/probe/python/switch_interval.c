@@ -121,7 +121,7 @@ void prb_switch_interval_find(const struct prb_py_api *py)
         void *saved = py->PyEval_SaveThread();
         dl_iterate_phdr(search_object, &search);
         py->PyEval_RestoreThread(saved);
-        prb_py_got(py);
+        prb_py_gil_acquired(py);
         if (search.count && search.count <= CANDIDATES_MAX)
             interval.word = changed(py, &search, seconds);
     }

@@ -37,7 +37,7 @@ static int make_connection(void *listener)
 }
 
 /* By its name where that fits (netstat then shows it), else through the folder's descriptor. */
-static bool address_of(const struct prb_place *place, struct sockaddr_un *out)
+static bool address_of(const struct prb_socket_path *place, struct sockaddr_un *out)
 {
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     size_t cap = sizeof out->sun_path;
@@ -47,7 +47,7 @@ static bool address_of(const struct prb_place *place, struct sockaddr_un *out)
            (int)cap;
 }
 
-int prb_listen_open(const struct prb_place *place, struct prb_error *err)
+int prb_listen_open(const struct prb_socket_path *place, struct prb_error *err)
 {
     struct sockaddr_un address;
     int fd = prb_own_make(make_socket, NULL);
@@ -82,7 +82,7 @@ static void name_of(pid_t pid, char out[32])
     char path[48], text[32];
     snprintf(path, sizeof path, "../%d/comm", (int)pid);
     snprintf(out, 32, "?");
-    if (pid <= 0 || prb_place_self(path, text, sizeof text) <= 0)
+    if (pid <= 0 || prb_socket_path_self(path, text, sizeof text) <= 0)
         return;
     text[strcspn(text, "\n")] = '\0';
     for (char *at = text; *at; at++)

@@ -169,7 +169,7 @@ static void *serve(void *nothing)
     return NULL;
 }
 
-bool prb_server_start(const struct prb_place *place, struct prb_error *err)
+bool prb_server_start(const struct prb_socket_path *place, struct prb_error *err)
 {
     prb_server.place = *place;
     prb_server.listener = prb_listen_open(place, err);

@@ -53,7 +53,7 @@ struct prb_server {
     enum prb_state state;
     atomic_int owner; /* the process that it runs in: a child of fork has another */
     int listener, wake;
-    struct prb_place place;
+    struct prb_socket_path place;
     double started; /* s since the epoch */
     unsigned clients_now;
     struct prb_client *clients[PRB_CLIENTS_MAX];
@@ -63,7 +63,7 @@ extern struct prb_server prb_server;
 /* In a child of fork(2), which has no server: everything as at the very first; nothing is freed. */
 void prb_server_reset(void);
 /* The socket and the thread.  place is taken when it succeeds. */
-bool prb_server_start(const struct prb_place *place, struct prb_error *err);
+bool prb_server_start(const struct prb_socket_path *place, struct prb_error *err);
 /* Begin the end (any thread).  The rest is done by the server thread. */
 void prb_server_stop(void);
 /* Whether it runs, in this process and not in the one that this was forked from. */

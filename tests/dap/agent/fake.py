@@ -81,8 +81,8 @@ class Engine(object):
         self.idents = {}
         functions = {"emit": self.emit, "plant": self.plant, "watch_new_code": self.watch_new_code,
                      "watch_exceptions": self.watch_exceptions, "step": self.step, "gate": self.gate, "parked": self.parked,
-                     "resume": self.resume, "breathe": self.breathe, "native_id": self.native_id, "save_locals": self.save_locals, "mechanism": "fake",
-                     "owed": lambda error: False, "Interrupted": type("Interrupted", (KeyboardInterrupt,), {})}
+                     "resume": self.resume, "yield_gil": self.yield_gil, "native_id": self.native_id, "save_locals": self.save_locals, "mechanism": "fake",
+                     "keep_pending": lambda error: False, "Interrupted": type("Interrupted", (KeyboardInterrupt,), {})}
         probe = types.ModuleType("probe")
         probe.agent = agent_module()
         probe.kept = {}
@@ -128,7 +128,7 @@ class Engine(object):
                 self.armed = False
             self.changed.notify_all()
 
-    def breathe(self):
+    def yield_gil(self):
         pass
 
     def native_id(self, ident):

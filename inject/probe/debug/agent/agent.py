@@ -35,7 +35,7 @@ engine = Engine(probe.functions)
 
 def caught(error):
     """The text of an exception that code of ours took.  The program still gets it when a signal handler of its own raised it."""
-    engine.owed(error)
+    engine.keep_pending(error)
     return probe.agent.plain(error)
 
 
@@ -65,7 +65,7 @@ class Uncompiled(object):
     def values(self, waiting, skip):
         while waiting:
             one = waiting.pop()
-            engine.breathe()
+            engine.yield_gil()
             if isinstance(one, type) and str(one.__module__).startswith("probing_"):
                 waiting += list(vars(one).values())
             code = one if type(one) is Code else getattr(one, "__code__", None) if type(one) is Function else None

@@ -107,7 +107,7 @@ class Torch(Array):
         try:
             return " = {}".format(value.detach().item())
         except Exception as error:
-            probe.engine.owed(error)
+            probe.engine.keep_pending(error)
             return ""
 
     def facts(self, value, expression):

@@ -230,13 +230,13 @@ def of_file(path):
     """Those of one file that are known now: {id: code}."""
     found = {}
     base = os.path.basename(path)
-    probe.engine.breathe()
+    probe.engine.yield_gil()
     for code in live():
         if code.co_filename.endswith(base) and mine.key(code.co_filename) == path:
             tree(code, found)
     for _, module, file in modules():
         if file.endswith(base) and mine.key(file) == path:
-            probe.engine.breathe()
+            probe.engine.yield_gil()
             for function in module_functions(module):
                 if mine.key(function.__code__.co_filename) == path:
                     tree(function.__code__, found)

@@ -103,7 +103,7 @@ class Rule(object):
             except probe.engine.Interrupted:
                 raise
             except BaseException as error:
-                met = not probe.engine.owed(error)
+                met = not probe.engine.keep_pending(error)
                 trouble = "the condition {!r} raised {}".format(self.text, probe.caught(error))
             if not met:
                 return False, None

@@ -27,7 +27,7 @@ class Watched(object):
                 return self.local()
             return self.owner[self.key]
         except Exception as error:
-            probe.engine.owed(error)
+            probe.engine.keep_pending(error)
             return GONE
 
     def local(self):
@@ -44,7 +44,7 @@ def version(value):
         if type(value) in (list, dict, set):
             return len(value)
     except Exception as error:
-        probe.engine.owed(error)
+        probe.engine.keep_pending(error)
     return None
 
 
@@ -69,7 +69,7 @@ class DataBreakpoint(object):
                 if now == before:
                     return None
             except Exception as error:
-                probe.engine.owed(error)
+                probe.engine.keep_pending(error)
         if same:
             return "version {}".format(old_state), "version {}".format(state)
         return shown(before), shown(now)

@@ -91,7 +91,7 @@ def run(session, handle, text, statements):
         raise
     except BaseException as error:
         # One that the code raises itself is only its failure; the program gets what a signal handler of its own raised.
-        if not (isinstance(error, KeyboardInterrupt) and "KeyboardInterrupt" in text) and probe.engine.owed(error):
+        if not (isinstance(error, KeyboardInterrupt) and "KeyboardInterrupt" in text) and probe.engine.keep_pending(error):
             raise Raised("a signal handler of the program raised {}: the program gets it when it goes on".format(
                 probe.agent.plain(error)))
         raise Raised(probe.agent.plain(error))

@@ -74,7 +74,7 @@ class Filters(object):
         except probe.engine.Interrupted:
             raise
         except BaseException as wrong:
-            if probe.engine.owed(wrong):
+            if probe.engine.keep_pending(wrong):
                 return False
             probe.engine.note("the condition of an exception breakpoint raised " + probe.caught(wrong), "important")
             return True

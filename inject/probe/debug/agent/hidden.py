@@ -38,7 +38,7 @@ class Search(object):
             return
         self.seen.add(id(value))
         if len(self.seen) % 64 == 0:
-            probe.engine.breathe()
+            probe.engine.yield_gil()
         for one in self.inner(value):
             self.value(one, depth + 1)
 
@@ -74,7 +74,7 @@ def subclasses(names):
             continue
         seen.add(id(kind))
         if len(seen) % 256 == 0:
-            probe.engine.breathe()
+            probe.engine.yield_gil()
         waiting += type.__subclasses__(kind)
         if type.__dict__["__dict__"].__get__(kind).get("__module__") in names:
             found.append(kind)

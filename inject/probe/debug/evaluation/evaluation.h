@@ -94,11 +94,11 @@ static inline char *prb_evaluation_word(const char *at, int32_t offset)
     return word;
 }
 
-/* ---- evaluation_find.c ---- */
+/* ---- find.c ---- */
 
 bool prb_evaluation_find(const struct prb_py_api *py, struct prb_error *err);
 
-/* ---- evaluation_code.c ---- */
+/* ---- code.c ---- */
 
 /* Where a code object stands among plain_codes.  What stands there is right until something else is
  * wanted, when all go; an address that another object has by then had no data of ours, or went. */
@@ -139,7 +139,7 @@ static inline bool prb_evaluation_is_new(const struct prb_evaluation_code *known
     return prb_evaluation.new_code && !(known && known->told == prb_evaluation.new_code);
 }
 
-/* ---- evaluation_thread.c: threads' states and frames ---- */
+/* ---- thread.c: threads' states and frames ---- */
 
 /* The frame that runs in a thread: a PyFrameObject up to 3.10, else an _PyInterpreterFrame. */
 char *prb_evaluation_frame(const char *thread);
@@ -168,24 +168,24 @@ void prb_evaluation_leave(char *thread);
 /* The exception that the thread handles, or NULL. */
 struct prb_py *prb_evaluation_handled(const char *thread);
 
-/* ---- evaluation_kept.c ---- */
+/* ---- thread_table.c ---- */
 
 /* What is kept of a thread that has our trace function. */
-struct prb_evaluation_kept {
+struct prb_evaluation_entry {
     const char *thread;
     uint64_t id;                 /* the interpreter's number of it, 0: it has none */
     prb_trace_function original; /* the program's, when ours came */
     bool quiet;                  /* it does not count among the threads with a trace function */
     struct prb_py *raised;       /* what passes a noted frame, until its next event */
 };
-extern size_t prb_evaluation_kept_count;
-struct prb_evaluation_kept *prb_evaluation_kept_find(const char *thread);
-static inline struct prb_evaluation_kept *prb_evaluation_kept(const char *thread)
+extern size_t prb_evaluation_entry_count;
+struct prb_evaluation_entry *prb_evaluation_entry_find(const char *thread);
+static inline struct prb_evaluation_entry *prb_evaluation_entry_of(const char *thread)
 {
-    return prb_evaluation_kept_count ? prb_evaluation_kept_find(thread) : NULL;
+    return prb_evaluation_entry_count ? prb_evaluation_entry_find(thread) : NULL;
 }
 /* The one of this thread, made when it has none; NULL: no memory. */
-struct prb_evaluation_kept *prb_evaluation_keep(const char *thread);
+struct prb_evaluation_entry *prb_evaluation_entry_make(const char *thread);
 /* As it is in the interpreter: another thread may have its place by now. */
 uint64_t prb_evaluation_thread_id(const char *thread);
 /* It has our function no more. */
@@ -193,7 +193,7 @@ void prb_evaluation_keep_less(const char *thread);
 /* When no thread has it any more. */
 void prb_evaluation_keep_none(void);
 
-/* ---- evaluation_hook.c ---- */
+/* ---- hook.c ---- */
 
 int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
                          struct prb_py *value);
@@ -212,7 +212,7 @@ static inline bool prb_evaluation_traces(const char *thread)
            (char *)(uintptr_t)prb_evaluation_trace;
 }
 
-/* ---- evaluation_frames.c: frames that ran before the hook came, so that nothing happens at their
+/* ---- frames.c: frames that ran before the hook came, so that nothing happens at their
  * end ---- */
 
 bool prb_evaluation_note_frames(void);

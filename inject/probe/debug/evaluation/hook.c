@@ -124,8 +124,8 @@ static bool tell_return(struct event *of, struct prb_py *value)
 {
     enum prb_debug_event event = value ? PRB_DEBUG_RETURN : PRB_DEBUG_UNWIND;
     bool noted = prb_evaluation_is_noted(of->inner);
-    struct prb_evaluation_kept *kept = prb_evaluation_kept(of->thread);
-    PRB_AUTO(prb_py) struct prb_py *raised = noted && kept ? PRB_STEAL(kept->raised) : NULL;
+    struct prb_evaluation_entry *entry = prb_evaluation_entry_of(of->thread);
+    PRB_AUTO(prb_py) struct prb_py *raised = noted && entry ? PRB_STEAL(entry->raised) : NULL;
     /* The hook tells of exceptions that leave frames which it ran. */
     bool told = value || noted;
     bool ok = !told || !(wanted(of->inner) & event) || tell(of, event, value ? value : raised);
@@ -138,21 +138,21 @@ static bool tell_return(struct event *of, struct prb_py *value)
  * line is wanted: there it has been caught. */
 static void keep_raised(char *thread, struct prb_py *exception)
 {
-    struct prb_evaluation_kept *kept = prb_evaluation_keep(thread);
-    if (!kept)
+    struct prb_evaluation_entry *entry = prb_evaluation_entry_make(thread);
+    if (!entry)
         return;
-    PRB_AUTO(prb_py) struct prb_py *before = kept->raised;
+    PRB_AUTO(prb_py) struct prb_py *before = entry->raised;
     prb_evaluation.py->Py_IncRef(exception);
-    kept->raised = exception;
+    entry->raised = exception;
     prb_evaluation_set(thread, PRB_DEBUG_LINE);
 }
 
 static void forget_raised(char *thread)
 {
-    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
-    if (!kept || !kept->raised || kept->raised == prb_evaluation_handled(thread))
+    struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
+    if (!entry || !entry->raised || entry->raised == prb_evaluation_handled(thread))
         return;
-    PRB_AUTO(prb_py) struct prb_py *before = PRB_STEAL(kept->raised);
+    PRB_AUTO(prb_py) struct prb_py *before = PRB_STEAL(entry->raised);
     prb_evaluation_apply(thread);
 }
 
@@ -189,8 +189,8 @@ int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
         [PRB_TRACE_RETURN] = tell_return,
     };
     char *thread = prb_evaluation.this_thread();
-    const struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
-    if (kept && kept->original && kept->original(object, frame, what, value) < 0)
+    const struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
+    if (entry && entry->original && entry->original(object, frame, what, value) < 0)
         return -1;
     if (!prb_evaluation.on || what < 0 || (size_t)what >= sizeof tellers / sizeof *tellers) {
         prb_evaluation_apply(thread);

@@ -157,15 +157,15 @@ static void take(char *thread, char *now, bool quiet)
     prb_trace_function original, ours = prb_evaluation_trace;
     memcpy(&original, &now, sizeof original);
     quiet = quiet && !original;
-    struct prb_evaluation_kept *kept =
-        original || quiet ? prb_evaluation_keep(thread) : prb_evaluation_kept(thread);
-    if (!kept && (original || quiet))
+    struct prb_evaluation_entry *entry =
+        original || quiet ? prb_evaluation_entry_make(thread) : prb_evaluation_entry_of(thread);
+    if (!entry && (original || quiet))
         return;
-    if (kept) {
+    if (entry) {
         /* What else stands there is of a thread that ended. */
-        kept->original = original;
-        kept->quiet = quiet;
-        kept->id = prb_evaluation_thread_id(thread);
+        entry->original = original;
+        entry->quiet = quiet;
+        entry->id = prb_evaluation_thread_id(thread);
     }
     if (!now && !quiet)
         count_tracing(1);
@@ -176,31 +176,31 @@ static void take(char *thread, char *now, bool quiet)
 /* The program's sys.settrace() took our function, which did not count, for one that did. */
 static void count_again(const char *thread)
 {
-    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
-    if (!kept || !kept->quiet || prb_evaluation_traces(thread))
+    struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
+    if (!entry || !entry->quiet || prb_evaluation_traces(thread))
         return;
-    if (kept->id == prb_evaluation_thread_id(thread))
+    if (entry->id == prb_evaluation_thread_id(thread))
         count_tracing(1);
     prb_evaluation_keep_less(thread);
 }
 
 static void be_quiet(const char *thread, bool quiet)
 {
-    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
-    if ((kept && kept->original) || (kept && kept->quiet) == quiet)
+    struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
+    if ((entry && entry->original) || (entry && entry->quiet) == quiet)
         return;
-    kept = prb_evaluation_keep(thread);
-    if (!kept)
+    entry = prb_evaluation_entry_make(thread);
+    if (!entry)
         return;
-    kept->quiet = quiet;
+    entry->quiet = quiet;
     count_tracing(quiet ? -1 : 1);
 }
 
 static void give(char *thread)
 {
-    const struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
-    prb_trace_function original = kept ? kept->original : NULL;
-    if (!original && !(kept && kept->quiet))
+    const struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
+    prb_trace_function original = entry ? entry->original : NULL;
+    if (!original && !(entry && entry->quiet))
         count_tracing(-1);
     if (prb_evaluation.taken)
         prb_evaluation.taken--;
@@ -222,8 +222,8 @@ void prb_evaluation_set(char *thread, unsigned events)
         take(thread, now, quiet);
     else
         be_quiet(thread, quiet);
-    const struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
-    bool others = prb_evaluation_traces(thread) ? kept && kept->original
+    const struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
+    bool others = prb_evaluation_traces(thread) ? entry && entry->original
                                                 : word_at(thread, prb_evaluation.tracefunc) != NULL;
     bool flag = others || (events & ~(unsigned)NO_LINES) ||
                 word_at(thread, PRB_OFF(LAYOUT, thread, profilefunc));
@@ -239,8 +239,8 @@ static bool is_ours(const char *thread)
 void prb_evaluation_apply(char *thread)
 {
     const char *frame = prb_evaluation.on ? prb_evaluation_frame(thread) : NULL;
-    const struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
-    bool to_end = prb_evaluation.foreign || (kept && kept->raised);
+    const struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
+    bool to_end = prb_evaluation.foreign || (entry && entry->raised);
     unsigned events = 0;
     for (bool callers = true; frame && callers; frame = prb_evaluation_caller(frame)) {
         events |= prb_evaluation_running(prb_evaluation_code(prb_evaluation_frame_code(frame)));

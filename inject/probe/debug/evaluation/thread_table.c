@@ -7,13 +7,13 @@
 
 #include "inject/probe/debug/evaluation/evaluation.h"
 
-static struct prb_evaluation_kept *table;
+static struct prb_evaluation_entry *table;
 static size_t room;
-size_t prb_evaluation_kept_count;
+size_t prb_evaluation_entry_count;
 
-struct prb_evaluation_kept *prb_evaluation_kept_find(const char *thread)
+struct prb_evaluation_entry *prb_evaluation_entry_find(const char *thread)
 {
-    for (size_t i = 0; i < prb_evaluation_kept_count; i++)
+    for (size_t i = 0; i < prb_evaluation_entry_count; i++)
         if (table[i].thread == thread)
             return &table[i];
     return NULL;
@@ -22,7 +22,7 @@ struct prb_evaluation_kept *prb_evaluation_kept_find(const char *thread)
 static bool grow(void)
 {
     size_t more = room ? room * 2 : 16;
-    struct prb_evaluation_kept *new =
+    struct prb_evaluation_entry *new =
         more <= PRB_EVALUATION_KEPT_MAX ? realloc(table, more * sizeof *new) : NULL;
     if (!new)
         return false;
@@ -31,33 +31,34 @@ static bool grow(void)
     return true;
 }
 
-struct prb_evaluation_kept *prb_evaluation_keep(const char *thread)
+struct prb_evaluation_entry *prb_evaluation_entry_make(const char *thread)
 {
-    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
-    if (kept)
-        return kept;
-    if (prb_evaluation_kept_count == room && !grow())
+    struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
+    if (entry)
+        return entry;
+    if (prb_evaluation_entry_count == room && !grow())
         return NULL;
-    kept = &table[prb_evaluation_kept_count++];
-    *kept = (struct prb_evaluation_kept){.thread = thread, .id = prb_evaluation_thread_id(thread)};
-    return kept;
+    entry = &table[prb_evaluation_entry_count++];
+    *entry =
+        (struct prb_evaluation_entry){.thread = thread, .id = prb_evaluation_thread_id(thread)};
+    return entry;
 }
 
 void prb_evaluation_keep_less(const char *thread)
 {
-    struct prb_evaluation_kept *kept = prb_evaluation_kept(thread);
-    if (!kept)
+    struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
+    if (!entry)
         return;
-    kept->original = NULL;
-    kept->quiet = false;
-    if (!kept->raised)
-        *kept = table[--prb_evaluation_kept_count];
+    entry->original = NULL;
+    entry->quiet = false;
+    if (!entry->raised)
+        *entry = table[--prb_evaluation_entry_count];
 }
 
 void prb_evaluation_keep_none(void)
 {
-    while (prb_evaluation_kept_count) {
-        struct prb_py *raised = table[--prb_evaluation_kept_count].raised;
+    while (prb_evaluation_entry_count) {
+        struct prb_py *raised = table[--prb_evaluation_entry_count].raised;
         if (!prb_evaluation.plain)
             prb_py_drop(raised);
     }

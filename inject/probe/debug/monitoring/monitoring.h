@@ -1,6 +1,6 @@
 /*
  * The mechanism "monitoring", between what it sets in sys.monitoring (monitoring.c) and what
- * CPython calls (monitoring_hooks.c).  Two tool ids: the planter's events disable themselves
+ * CPython calls (hooks.c).  Two tool ids: the planter's events disable themselves
  * wherever no line is planted and cost nothing then; the stepper's (gate, steps, exceptions) never
  * do, and are on only while somebody waits for them.
  */
