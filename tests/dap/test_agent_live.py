@@ -272,7 +272,6 @@ def test_nothing_is_kept_alive(python, debugged):
         assert one.evaluate("(i, type(one).__name__)") == "({}, 'Kept')".format(i)
         scope = one.call("scopes", frameId=one.top()["id"])["scopes"][0]["variablesReference"]
         assert one.call("variables", thread=one.thread, variablesReference=scope)["variables"]
-        one.call("snapshot")
         if i == 1:
             one.call("set_breakpoints", path="/kept.py", breakpoints=[{"line": 11}])
         one.call("continue", threadId=one.thread)
@@ -282,14 +281,11 @@ def test_nothing_is_kept_alive(python, debugged):
     one.go("keeps")
 
 
-def test_output_and_snapshot(python, debugged):
+def test_output(python, debugged):
     one = debugged(python, "hot")
     one.call("output", on=True)
     one.say("prints")
     one.debugger.until(lambda: any("to standard output \u20ac" in str(event) for event in one.debugger.events))
-    told = one.call("snapshot", levels=10)
-    hot = next(thread for thread in told["threads"] if thread["name"].startswith("hot"))
-    assert any(variable["name"] == "i" for variable in hot["stackFrames"][0]["variables"])
     assert one.debugger.end().kind == END
     # An evaluation has streams of its own, in front of the program's.
     kind = "type(object.__getattribute__(__import__('sys').stdout, '_prb_original')).__name__"
