@@ -4,14 +4,14 @@
  *
  * One session at a time, owned by one client of the control socket: its request DEBUG stays open
  * and carries events as items; DEBUG_CALL is a method of methods.def.  When the client goes, the
- * session ends: hooks out, all threads on.
+ * session ends: the hooks are taken out and all threads go on.
  *
  * WORDS.  Gate: while it is armed, every Python thread that reaches a line, a call, a return from
  * native code or a backward jump parks.  Park: wait on a condition variable of ours, the GIL
  * released, inside the hook.  A parked thread can run calls itself, so that its thread-locals are
- * right.  Mechanism: how events are had from this CPython: monitoring (PEP 669, 3.12+) or frame
- * evaluation (PEP 523) with confined tracing (3.6-3.11).  No version is tested: what dlsym(3) and
- * the layout find decides.
+ * right.  Mechanism: how this CPython reports events: monitoring (PEP 669, 3.12+) or frame
+ * evaluation (PEP 523) with confined tracing (3.6-3.11).  The version does not decide, but
+ * what dlsym(3) and the layout find.
  *
  * THREADS.  Hooks run on the program's threads with the GIL.  A thread of a job (python/job.h), and
  * a parked thread that runs a call, never park and are not stepped: thread-local `inside`.
@@ -88,49 +88,65 @@ void prb_debug_forked(void);
 void prb_debug_end(void);
 
 /*
- * ---- how the Python is loaded ----
+ * ---- how its Python is loaded ----
  *
- * The part "agent" (python/sources.h) is executed in a dict of its own, that has
- *   __name__        "probing_debug"
- *   __builtins__    as for the agent
- *   ENGINE          a dict: the functions below
- *   PARTS           a dict: name -> source (bytes), all of the debugger's
- *   AGENT           the namespace of python/agent.py (its part(), show(), complete(), ...)
- *   STAY, CODES, RUN  as for the agent
- * and C then takes call, happened, parked, resumed and close out of it.
+ * agent/agent.py is executed in a namespace of its own (python/space.h), whose `probe` has, besides
+ * what every group has:
  *
- * ---- what Python gets: ENGINE, builtin functions ----
+ *   functions   a dict: what Python may call, below
+ *   methods     a dict: method -> the file of agent/ that has it (methods.def)
  *
- *   emit(bytes, important=True)   one event, JSON; never blocks.  When the client is slow, what is
- * not important is left out, with a count; if it stays so, the client is dropped plant(code, lines)
- * lines: tuple of int watch_new_code(on), watch_exceptions(mask), step(ident, code, events),
- * gate(armed) parked()                      [(ident, native id, frame, reason)] of the threads that
- * are parked resume(ident)                 one parked thread on; 0: all, and the gate opens
- *   pending(exception)               whether one that was caught is of a signal handler of the
- * program's; this thread's next step in the program raises it then, where it is in a hook
- *   Interrupted                   the class of what ends code that does not end by itself
- *   breathe()                     let others have the GIL: what takes longer than 0.5 ms calls it
- * now and then found(event, frame, line, value)  an event that Python itself came upon, on its
- * thread: happened() is asked, it may park native_id(ident)              gettid(2) of a thread with
- * a Python thread state, 0: not known save_locals(frame)            PyFrame_LocalsToFast where
- * CPython needs it (nothing from 3.13 on) mechanism                     its name, a str; "" when
- * this CPython has none: without, a str, says why
+ * agent.py adds part(name), engine (functions as attributes), Failed and caught(error) for the other
+ * files, and C takes call, happened, parked, forget and close out of it.
  *
- * ---- what C calls, with the GIL, on the thread it happened on; its exceptions are told as output
- * ----
+ * ---- what Python may call: probe.functions (engine.c) ----
  *
- *   call(method, arguments: bytes) -> bytes       a DEBUG_CALL; JSON both, methods.def.  An
- * exception fails the request: its str is the text, its attribute code (an int, enum prb_code) the
- * code happened(event, frame, code, line, value, planted) -> reason to park (str), or None to go on
- *                                                 A reason arms the gate; resume is for threads
- * that parked() was told of. Asked first for planted lines and steps while the gate is armed, too;
- *                                                 None then parks by the gate.
- *   parked(ident, frame, reason)                  told on that thread when engine parked() has it
- * and calls can run on it
- *                                                 ("stopped" is emitted here); not of threads that
- * only the gate stops forget(ident)                                 a signal handler of the
- * program's ended happened(): there is no stop close()                                       the
- * session ended: drop every reference
+ *   emit(bytes, important=True)
+ *       One event, JSON.  Never blocks.  When the client is slow, events that are not important are
+ *       left out and counted; a client that stays slow is dropped.
+ *   plant(code, lines)
+ *       Report these lines of a code object (a tuple of int); (): none any more.
+ *   watch_new_code(on), watch_exceptions(mask), step(ident, code, events)
+ *       As in struct prb_debug_mechanism.  step: of the thread of that ident.
+ *   gate(armed)
+ *       Close the gate, or open it for threads without a reason of their own.
+ *   parked()
+ *       [(ident, native id, frame, reason or None)] of the parked threads.
+ *   resume(ident)
+ *       One parked thread goes on; 0: all do, and the gate opens.
+ *   found(event, frame, line, value)
+ *       An event that Python itself came upon, on its thread.  happened() is asked; it may park.
+ *   keep_pending(exception)
+ *       Whether an exception that our code caught is of a signal handler of the program.  If so, and
+ *       this thread is in a hook, it is raised when the thread goes on in the program.
+ *   yield_gil()
+ *       Let other threads have the GIL.  Whatever takes longer than 0.5 ms calls it now and then.
+ *   native_id(ident)
+ *       gettid(2) of a thread with a Python thread state; 0: not known.
+ *   save_locals(frame)
+ *       PyFrame_LocalsToFast(), where CPython has it (nothing from 3.13 on).
+ *   Interrupted
+ *       The class of the exception that ends our code, when it does not end by itself.
+ *   mechanism, without
+ *       The mechanism's name; "" where this CPython has none, and then `without` says why.
+ *
+ * ---- what C calls, with the GIL, on the thread it is about ----
+ *
+ * An exception that they raise is reported to the client as output, but for call().
+ *
+ *   call(method, arguments: bytes) -> bytes
+ *       A DEBUG_CALL, both JSON (methods.def).  An exception fails the request: its str is the text,
+ *       its attribute `code` (an int, enum prb_code) the code.
+ *   happened(event, frame, code, line, value, planted) -> str or None
+ *       A reason to park, or None to go on.  A reason closes the gate.  It is asked first for
+ *       planted lines and steps while the gate is closed, too: None then parks by the gate.
+ *   parked(ident, frame, reason)
+ *       The thread parks: functions.parked() has it, and calls can run on it from now on.  It emits
+ *       "stopped".  Not called for threads that only the gate stops.
+ *   forget(ident)
+ *       A signal handler of the program ended happened(): there is no stop.
+ *   close()
+ *       The session ended: drop every reference.
  *
  * A generator that was suspended when new code began to be watched: its RESUME counts as its CALL.
  */

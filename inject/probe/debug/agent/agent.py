@@ -18,7 +18,7 @@ class Failed(Exception):
 
 
 class Engine(object):
-    """ENGINE's functions as attributes, and those that only need them."""
+    """probe.functions as attributes, and those that only need them."""
 
     def __init__(self, functions):
         self.__dict__.update(functions)
