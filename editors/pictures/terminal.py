@@ -74,6 +74,7 @@ def main():
     job = subprocess.Popen([os.path.basename(python), "train.py", "--workers", "1", "--every", "100"], cwd=EXAMPLES,
                            env=dict(os.environ, PATH=paths), stdout=subprocess.PIPE)
     try:
+        assert job.stdout
         while not job.stdout.readline().startswith(b"step 100"):
             pass
         lines = scene(os.environ.get("PROBING", "probing"), job.pid)

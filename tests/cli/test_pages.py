@@ -12,8 +12,9 @@ import signal
 import subprocess
 import time
 
-import pages
 import pytest
+
+import pages
 from support.torch_python import torch_python
 
 SRCDIR = os.path.abspath(pages.SRCDIR)
