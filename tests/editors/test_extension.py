@@ -4,7 +4,6 @@ import glob
 import json
 import os
 import re
-import shutil
 import struct
 import subprocess
 import zipfile
@@ -41,21 +40,6 @@ def test_units(package, tmp_path):
                           env=dict(os.environ, OUT=str(tmp_path / "extension" / "out")), timeout=60)
     assert done.returncode == 0, done.stdout.decode()
     assert b"pass 7" in done.stdout
-
-
-def test_lint(tmp_path):
-    """ESLint, with the rules of eslint.config.mjs."""
-    tools = os.environ["PROBING_EDITORS"]
-    node, modules = os.path.join(tools, "node", "bin", "node"), os.path.join(tools, "lint", "node_modules")
-    if not os.path.exists(modules):
-        pytest.skip("no ESLint: tests/editors/setup.sh was not run, or could not")
-    for name in ("src", "package.json", "tsconfig.json", "eslint.config.mjs"):
-        path = os.path.join(FOLDER, name)
-        (shutil.copytree if os.path.isdir(path) else shutil.copy)(path, str(tmp_path / name))
-    os.symlink(modules, str(tmp_path / "node_modules"))
-    done = subprocess.run([node, os.path.join(modules, "eslint", "bin", "eslint.js"), "--max-warnings", "0", "src"], cwd=str(tmp_path),
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    assert done.returncode == 0, done.stdout.decode()
 
 
 def test_package(package, about):
