@@ -1,13 +1,13 @@
 /*
  * probing.h: see inside a live Python process, a core file or a snapshot of one.
  *
- * The only installed header.  Handles are opaque; results are plain structs that own their
- * strings and are freed as a whole.  Conventions: fallible functions return bool or a pointer
- * (true, non-NULL: success), results come last and are written only on success, then the
- * caller's struct prb_error, which may be NULL.  Returned const pointers are borrowed from the
- * handle or result named beside them.  All strings are UTF-8.  Nothing here prints, exits, or
- * runs code in the target; nothing stops the target unless an option says so. One handle serves
- * one thread at a time; different handles are independent.
+ * Looking is here; inject.h has getting in.  Handles are opaque; results are plain structs that own
+ * their strings and are freed as a whole.  Conventions: fallible functions return bool or a pointer
+ * (true, non-NULL: success), results come last and are written only on success, then the caller's
+ * struct prb_error, which may be NULL.  Returned const pointers are borrowed from the handle or
+ * result named beside them.  All strings are UTF-8.  Nothing here prints, exits, or runs code in
+ * the target; nothing stops the target unless an option says so.  One handle serves one thread at a
+ * time; different handles are independent.
  */
 #ifndef PROBING_H
 #define PROBING_H
@@ -37,7 +37,7 @@ typedef uint64_t prb_addr;
     CODE(NOT_FOUND, "not found", 3)     /* no such process, file, table, thread */                 \
     CODE(NOT_PYTHON, "not python", 4)   /* a process, but no CPython in it */                      \
     CODE(PERMISSION, "permission", 5)   /* the kernel refuses */                                   \
-    CODE(UNSUPPORTED, "unsupported", 6) /* an interpreter or processor we do not know */           \
+    CODE(UNSUPPORTED, "unsupported", 6) /* an interpreter or architecture we do not know */        \
     CODE(GONE, "gone", 7)               /* the target ended, or became another program */          \
     CODE(CORRUPT, "corrupt", 8)         /* the target's bytes or a file contradict themselves */   \
     CODE(QUERY, "query", 9)             /* wrong SQL */                                            \
@@ -62,7 +62,7 @@ struct prb_error {
     char remedy[360]; /* what the user can do, or "" */
 };
 
-/* "not found" and so on, as PRB_CODES has it; "unknown" for what is no code.  Never freed. */
+/* "not found" and so on, as PRB_CODES has it; "unknown" for any other number.  Never freed. */
 PRB_API const char *prb_code_name(enum prb_code code);
 /* The command line's exit status for a code. */
 PRB_API int prb_code_exit(enum prb_code code);
@@ -93,8 +93,8 @@ struct prb_process {
     double started;         /* seconds since the epoch */
     int threads;
     int64_t rss; /* bytes */
-    double cpu;  /* seconds of processor time used so far, user and system */
-    /* from RANK, LOCAL_RANK, WORLD_SIZE or their likes in its environment; -1: unset */
+    double cpu;  /* seconds of CPU time used so far, user and system */
+    /* from RANK, LOCAL_RANK, WORLD_SIZE and similar variables in its environment; -1: unset */
     int rank, local_rank, world_size;
     bool has_probe; /* libprobe.so is mapped */
 };
@@ -146,17 +146,18 @@ struct prb_debugger {
     /* Copy len bytes at addr as the program has them, without breakpoints; returns how many
      * came, from the first on. */
     size_t (*read)(void *context, prb_addr addr, void *buf, size_t len);
-    /* Values of count registers of a stopped thread, named as the processor's manual does;
-     * false: not to be had.  NULL: where the caller is the tracer, ptrace(2) tells the kernel's. */
+    /* Values of count registers of a stopped thread, named as the architecture's manual does;
+     * false: they cannot be read.  NULL: ptrace(2) gives the kernel's, if the caller is the tracer.
+     */
     bool (*registers)(void *context, pid_t tid, const char *const *names, size_t count,
                       uint64_t *values);
 };
 
 /*
- * The same through a debugger that holds the process: nothing is stopped or let go by us, and
- * all threads are taken to stand still until the target is closed: close it before they go on.
- * Its functions are called in the caller's thread, also by later calls with this target.  The
- * strings of debugger and options are copied.
+ * The same through a debugger that holds the process: we stop and resume nothing, and assume that
+ * no thread runs until the target is closed: close it before you resume them.  Its functions are
+ * called in the caller's thread, also by later calls with this target.  The strings of debugger and
+ * options are copied.
  */
 PRB_API struct prb_target *prb_target_open_debugger(const struct prb_debugger *debugger,
                                                     const struct prb_target_options *options,
@@ -169,10 +170,10 @@ struct prb_target_info {
     const char *command; /* arguments joined by spaces, or NULL */
     const char *executable;
     const char *python; /* "3.11.7", with "+jit", "t" (free-threaded) marks: "3.14.0t" */
-    const char *layout; /* one line: which offsets serve and how they were checked */
+    const char *layout; /* one line: which offsets are used and how they were checked */
     /* seconds since the epoch: when a core or snapshot was taken; 0 for a live one */
     double time;
-    int signal;      /* of a core: the signal that ended it; 0: none, or not told */
+    int signal;      /* of a core: the signal that ended it; 0: none, or unknown */
     pid_t signalled; /* the thread that the signal came to; 0: not known */
 };
 
@@ -233,10 +234,10 @@ struct prb_thread {
     bool active;      /* running, or holding the GIL */
     enum prb_gil_state gil;
     bool gc;         /* collecting garbage now */
-    bool unstable;   /* two equal readings were not had: the stack may mix two moments */
+    bool unstable;   /* no two readings agreed: the stack may mix two moments */
     bool has_python; /* has a Python thread state */
-    /* it stands in our hook for an exception that nobody handled; its frames are those where
-     * that was raised, with the locals they had */
+    /* it waits in our hook for an unhandled exception; its frames are those that raised it, with
+     * the locals they had */
     bool raised;
     struct prb_frame *frames; /* innermost first */
     size_t frame_count;
@@ -248,7 +249,7 @@ struct prb_stacks {
     struct prb_thread *threads;
     size_t thread_count;
     uint64_t tries, rejected; /* readings of single threads, and how many of them did not agree */
-    double longest_stop;      /* seconds that one thread was stopped at the most; 0: none was */
+    double longest_stop;      /* seconds of the longest stop of a thread; 0: none was stopped */
     const char *warning;      /* something that was left out, or NULL */
 };
 
@@ -257,7 +258,7 @@ struct prb_stack_options {
     bool locals;
     bool all_interpreters; /* else the main one's threads only */
     bool stop;             /* stop the Python threads while reading */
-    /* native: never stop any thread, so that those which run have no native frames */
+    /* native: never stop a thread; running threads then have no native frames */
     bool untouched;
     uint64_t only_thread; /* os_thread_id or thread_id; 0: all */
     bool source_lines;    /* native: file and line from debug information (slower) */
@@ -271,7 +272,7 @@ PRB_API struct prb_stacks *prb_stacks_take(struct prb_target *target,
                                            const struct prb_stack_options *options,
                                            struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_stacks_free(struct prb_stacks *stacks);
-/* Who holds the GIL of a live process, for people: `thread 12 "loader" at f (train.py:3) in
+/* Who has the GIL of a live process, as text for people: `thread 12 "loader" at f (train.py:3) in
  * poll`, cut to size; "": nobody does, by now.  False: it cannot be read. */
 PRB_API bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error *err);
 
@@ -297,7 +298,7 @@ PRB_API void prb_stack_groups_free(struct prb_stack_groups *groups);
 
 enum prb_async_state {
     PRB_ASYNC_RUNNING, /* on its thread's stack */
-    PRB_ASYNC_READY,   /* the loop will run it: nothing keeps it */
+    PRB_ASYNC_READY,   /* the loop will run it: it waits for nothing */
     PRB_ASYNC_WAITING, /* for a future */
 };
 
@@ -307,11 +308,11 @@ struct prb_async_task {
     const char *name;      /* Task.get_name(), or NULL (3.7 has none) */
     const char *coroutine; /* qualified name of its coroutine's function, or NULL */
     enum prb_async_state state;
-    /* requests to cancel it that are on their way (3.11+: Task.cancelling()) */
+    /* pending requests to cancel it (3.11+: Task.cancelling()) */
     int64_t cancels;
     /* class of the future that it waits for, such as "Task"; NULL: it does not wait */
     const char *waits_for;
-    bool unstable; /* two equal readings were not had */
+    bool unstable; /* no two readings agreed */
     int64_t interpreter;
     prb_addr loop;         /* its event loop, the object */
     const char *loop_type; /* qualified name of the loop's class, or NULL */
@@ -405,7 +406,7 @@ PRB_API void prb_parts_free(struct prb_parts *parts);
 
 #define PRB_TENSOR_DIMS_MAX 64
 
-/* A numpy array or a torch tensor, or a part of one, as the target's memory tells it. */
+/* A numpy array or a torch tensor, or a part of one, as read from the target's memory. */
 struct prb_tensor {
     prb_addr object; /* the Python object; 0: it has none */
     bool torch;      /* torch.Tensor; else numpy.ndarray */
@@ -426,7 +427,7 @@ struct prb_tensor {
     bool contiguous;             /* row by row without gaps */
     bool requires_grad, is_leaf; /* of numpy: false, true */
     bool conjugated, negated; /* the elements mean the conjugate, the negative, of what is stored */
-    int64_t version;          /* how often it was changed in place; -1: nobody counts */
+    int64_t version;          /* how often it was changed in place; -1: not counted */
     prb_addr implementation;  /* torch: its TensorImpl */
     prb_addr grad;            /* torch: the TensorImpl of its gradient; 0: none */
     char unreadable[96];      /* why its elements cannot be read here; "": they can */
@@ -486,7 +487,7 @@ PRB_API char *prb_tensor_text(struct prb_target *target, const struct prb_tensor
 struct prb_statistics {
     /* elements; those that are neither number nor infinite, infinite, 0 */
     int64_t count, nan, inf, zero;
-    double min, max; /* of all that is no NaN; NAN: there is none, or they are complex */
+    double min, max; /* of all that are not NaN; NAN: there are none, or they are complex */
     /* of the finite ones; NAN: none.  std as the library's own: torch divides by n - 1, numpy by
      * n */
     double mean, std, norm;
@@ -551,7 +552,7 @@ PRB_API void prb_exceptions_all_free(struct prb_exceptions **all, size_t count);
 
 /* ---- crash dumps ---- */
 
-/* What a crash dump tells of the crash, as it was found then.  Texts are NULL and numbers -1
+/* What a crash dump says about the crash, as it was found then.  Texts are NULL and numbers -1
  * (line, code, signal: 0) where they were not known. */
 struct prb_crash {
     /* "signal", "exception", "asked" (SIGTERM), "memory" (the control group has nearly none
@@ -579,7 +580,7 @@ struct prb_crash {
     const char *group;
 };
 
-/* NULL: the target is no crash dump.  Borrowed from the target. */
+/* NULL: the target is not a crash dump.  Borrowed from the target. */
 PRB_API const struct prb_crash *prb_target_crash(struct prb_target *target);
 
 #define PRB_CRASH_PATH_MAX 1024
@@ -587,20 +588,20 @@ struct prb_crash_written {
     char path[PRB_CRASH_PATH_MAX]; /* of the dump */
     uint64_t bytes;
     uint64_t folder_bytes; /* that all dumps of the folder may hold; 0: no bound */
-    /* held, so that nobody's sweep takes the dump away before it is told; -1: not */
+    /* locked, so that no sweep removes the dump before it is reported; -1: not locked */
     int folder;
 };
 
 /*
- * Write the crash dump of a process that crashes now and waits for it: record is the address of
- * its account (lib/crash/record.h). Its threads are held meanwhile, all of them that can be.
- * What it holds shrinks until it fits the size that the account tells. Errors: CORRUPT (no such
- * account), PERMISSION, IO.
+ * Write the crash dump of a process that crashes now and waits for it: record is the address of its
+ * struct prb_crash_record (lib/crash/record.h).  Its threads are stopped meanwhile, as many as can
+ * be.  The dump leaves things out until it fits the size that the record allows.  Errors: CORRUPT
+ * (no such record), PERMISSION, IO.
  */
 PRB_API bool prb_crash_dump_write(pid_t pid, prb_addr record, struct prb_crash_written *out,
                                   struct prb_error *err) PRB_MUST_CHECK;
-/* After it, once the dump was told: let go of the folder, and remove its oldest dumps beyond the
- * bound. */
+/* Call after it, once the dump was reported: unlocks the folder, and removes its oldest dumps
+ * beyond the bound. */
 PRB_API void prb_crash_dump_told(struct prb_crash_written *dump);
 /* The folder of the dumps: wanted, or with "" the default one, made when it is not there:
  * /tmp/probing-UID/crash, or where another user has that name /tmp/probing-UID-USERNS/crash or
@@ -628,16 +629,16 @@ PRB_API bool prb_snapshot_write(struct prb_target *target, const char *path,
 /* ---- profiles ---- */
 
 /*
- * Many samples of one or several processes, from outside, nothing stopped (but see native).  A
- * profiler takes them and adds them up in a struct prb_profile, which any number of formats can
- * be made of; between two runs it may be read. A sample is one look at all threads of a process;
- * a thread's stack in it is told twice the same or not counted
- * (dropped).  Code objects are proven the same at each sample that tells them.
+ * Takes many samples of one or several processes, from outside; stops nothing (but see native).  A
+ * profiler takes them and adds them up in a struct prb_profile, which any number of formats can be
+ * made of; between two runs it may be read.  A sample is one reading of all threads of a process.
+ * A stack counts if two readings of it agree; else it is dropped.  The identity of its code objects
+ * is checked in every sample.
  */
 enum prb_profile_mode {
     PRB_PROFILE_ACTIVE, /* threads that run or have the GIL */
     PRB_PROFILE_WALL,   /* all threads, those that wait too */
-    /* all threads, by the processor time that each used since its last sample */
+    /* all threads, by the CPU time that each used since its last sample */
     PRB_PROFILE_CPU,
     PRB_PROFILE_GIL,       /* the threads that have the GIL */
     PRB_PROFILE_EXCEPTION, /* threads that run or have the GIL and handle an exception */
@@ -655,7 +656,7 @@ struct prb_profiler_options {
     bool all_interpreters; /* else the main one's threads only */
     /* between an asyncio loop's frames and its task's: the tasks that wait for that one */
     bool async;
-    /* what threads wait for and their processor time, also where the mode does not need it */
+    /* what threads wait for and their CPU time, also where the mode does not need it */
     bool states;
 };
 
@@ -681,7 +682,7 @@ struct prb_profile_thread {
     uint32_t node;                                        /* its stack at its last sample */
     uint64_t seen;                                        /* profile->samples at its last sample */
     uint64_t samples, gil_samples, idle_samples, dropped; /* of all, counted by mode or not */
-    uint64_t cpu_ns; /* processor time while it was sampled; 0: not known */
+    uint64_t cpu_ns; /* CPU time while it was sampled; 0: unknown */
 };
 
 struct prb_profile_function {
@@ -700,7 +701,7 @@ struct prb_profile_node {
     uint32_t parent, frame;
 };
 /* How often, and for how much time, a thread was found with a stack: by mode, each sample stands
- * for one period, or for the processor time used since the sample before. */
+ * for one period, or for the CPU time used since the sample before. */
 struct prb_profile_weight {
     uint32_t thread, node;
     uint64_t samples, ns;
@@ -715,22 +716,23 @@ struct prb_profile {
     const struct prb_profile_thread *threads;
     const struct prb_profile_function *functions;
     const struct prb_profile_frame *frames;
-    /* 0 is no stack: the root; a parent comes before its children */
+    /* 0 is the root, not a stack; a parent comes before its children */
     const struct prb_profile_node *nodes;
     const struct prb_profile_weight *weights;
     size_t process_count, thread_count, function_count, frame_count, node_count, weight_count;
-    uint64_t samples;        /* looks at a process */
-    uint64_t thread_samples; /* threads that were told in them */
+    uint64_t samples;        /* readings of a process */
+    uint64_t thread_samples; /* threads found in them */
     uint64_t dropped;        /* threads that were not: no two equal readings, or a broken walk */
-    uint64_t failed;         /* looks that told nothing */
+    uint64_t failed;         /* readings that failed */
     /* readings of threads, and those that did not agree with the one before */
     uint64_t tries, rejected;
-    /* native and Python frames of a thread that may be of two moments: told, and counted here */
+    /* native and Python frames of a thread that may be of two moments: included, and counted here
+     */
     uint64_t moved;
     /* moments that had passed when their turn came: more than the machine can do */
     uint64_t skipped;
     double late, latest; /* s after their time that samples began: mean, worst */
-    double cpu;          /* s of processor time that sampling took */
+    double cpu;          /* s of CPU time that sampling took */
     double longest_stop; /* s that one thread was stopped at the most; 0: none was */
     const char *warning; /* what is left out, or NULL */
 };
@@ -744,11 +746,10 @@ PRB_API void prb_profiler_free(struct prb_profiler *profiler);
 /* Sample this process too.  Errors as prb_target_open_pid. */
 PRB_API bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error *err);
 /*
- * With the option subprocesses: follow what this process starts though it may be no Python
- * itself (a shell, a launcher); with ranks: a job's launcher, for the ranks that it starts anew.
- * A run goes on until the first one followed has ended,
- * too.  Returns how many processes were found to sample so far: before a run, ask
- * again until there is one.
+ * With the option subprocesses: follow what this process starts, though it may not be Python itself
+ * (a shell, a launcher); with ranks: a job's launcher, for the ranks that it starts anew.  A run
+ * goes on until the first one followed has ended, too.  Returns how many processes were found to
+ * sample so far: before a run, ask again until there is one.
  */
 PRB_API size_t prb_profiler_follow(struct prb_profiler *profiler, pid_t pid);
 /* Called some ten times a second while a profiler runs; false ends the run. */

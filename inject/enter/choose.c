@@ -168,8 +168,7 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
         if (why == PRB_FIT && is_confined(chooser, task->tid))
             why = PRB_UNFIT_CONFINED;
         if (why == PRB_FIT) {
-            choice =
-                (struct prb_choice){.tid = task->tid, .processor = task->processor, .call = call};
+            choice = (struct prb_choice){.tid = task->tid, .processor = task->cpu, .call = call};
             best = rank;
         } else if (why < PRB_UNFIT_COUNT) {
             chooser->unfit[why]++;
@@ -187,7 +186,7 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
             return false;
         }
         choice = (struct prb_choice){
-            .tid = chooser->running.tid, .processor = chooser->running.processor, .running = true};
+            .tid = chooser->running.tid, .processor = chooser->running.cpu, .running = true};
     }
     if (!choice.tid)
         return false;

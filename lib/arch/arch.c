@@ -1,6 +1,6 @@
 /*
- * The list of processors, and the conversion between the kernel's register sets and ours, driven by
- * their tables.
+ * The list of architectures, and the conversion between the kernel's register sets and ours, driven
+ * by their tables.
  */
 #include "arch/arch.h"
 
@@ -46,7 +46,7 @@ bool prb_arch_gregset(const struct prb_arch *arch, const struct prb_registers *r
                       size_t len, struct prb_error *err)
 {
     if (len < arch->gregset_size)
-        return prb_fail(err, PRB_INTERNAL, "%zu bytes are no room for the registers of %s", len,
+        return prb_fail(err, PRB_INTERNAL, "%zu bytes are too few for the registers of %s", len,
                         arch->name);
     memset(out, 0, arch->gregset_size);
     for (unsigned i = 0; i < arch->register_count; i++)

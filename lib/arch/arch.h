@@ -1,11 +1,11 @@
 /*
- * What differs between processors: one constant struct each.
+ * What differs between architectures: one constant struct each.
  *
  * A struct prb_registers holds the general registers in the order of the arch's table below; the
  * kernel's register set (PTRACE_GETREGSET with NT_PRSTATUS, and pr_reg of a core's NT_PRSTATUS
  * note) is the same bytes in the kernel's order.
  *
- * To add a processor: arch/NAME.c with its constant struct, declared here, its name in
+ * To add an architecture: arch/NAME.c with its constant struct, declared here, its name in
  * arch/local.mk and in the list of arch.c, and a case in tests/unit/arch.c.
  */
 #ifndef PRB_ARCH_ARCH_H
@@ -19,11 +19,11 @@
 struct prb_arch_register {
     const char *name;
     int dwarf;         /* its DWARF number; -1: it has none */
-    int unwind;        /* libunwind's number for a remote target of this processor; -1: none */
+    int unwind;        /* libunwind's number for a remote target of this architecture; -1: none */
     uint16_t position; /* word index in the kernel's register set */
 };
 
-#define PRB_CALL_MAX 8 /* bytes before a return address that tell a call */
+#define PRB_CALL_MAX 8 /* bytes before a return address that show a call */
 
 struct prb_arch {
     const char *name;     /* as uname -m says */
@@ -49,7 +49,7 @@ extern const struct prb_arch prb_arch_x86_64, prb_arch_aarch64;
 
 /* By e_machine; NULL: not known. */
 const struct prb_arch *prb_arch_find(uint16_t elf_machine);
-/* The processor this code was built for. */
+/* The architecture this code was built for. */
 const struct prb_arch *prb_arch_host(void);
 
 /* From the kernel's register set.  CORRUPT when len is too short. */

@@ -1,6 +1,6 @@
 /*
- * A growing byte buffer, and an arena whose strings live until it is released.
- * Out of memory is sticky: appends after it do nothing, and prb_buf_ok() tells once at the end.
+ * A growing byte buffer, and an arena whose strings live until it is released.  Out of memory is
+ * sticky: appends after it do nothing, so one prb_buf_ok() at the end is enough.
  */
 #ifndef PRB_BASE_BUF_H
 #define PRB_BASE_BUF_H

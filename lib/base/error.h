@@ -17,7 +17,7 @@
 bool prb_fail_sys(struct prb_error *err, int sys, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Whether an errno tells of our own want (memory, descriptors), and nothing of what was asked
+/* Whether an errno means that we lack memory or descriptors, and says nothing about what was asked
  * for. */
 bool prb_error_is_want(int sys);
 

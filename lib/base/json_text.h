@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-/* Append text as a JSON string, in quotes.  Bytes that are no UTF-8 become U+FFFD, so that the
+/* Append text as a JSON string, in quotes.  Bytes that are not UTF-8 become U+FFFD, so that the
  * result always parses. */
 void prb_json_add_text(struct prb_buf *out, const char *text, size_t len);
 

@@ -79,7 +79,7 @@ bool prb_new_file_end(struct prb_new_file *file)
     if (!file->named && !give_name(file, &done))
         return false;
     int fd = PRB_STEAL_FD(file->fd);
-    /* Some file systems tell a full disk only here. */
+    /* Some file systems report a full disk only here. */
     if (close(fd) != 0 || (!done && rename(file->beside, file->path) != 0)) {
         int wrong = errno;
         if (done)

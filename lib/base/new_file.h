@@ -1,6 +1,6 @@
 /*
- * A file that takes a path's place once it is whole: no reader sees half of it, and what was there
- * stays when it fails.  Until then it has no name (O_TMPFILE), so that nothing is left behind
+ * A file that takes a path's place once it is whole: no reader sees half of it, and a failure
+ * leaves what was there.  Until then it has no name (O_TMPFILE), so that nothing is left behind
  * however we end.  Two exceptions, where a kill leaves PATH.XXXXXX: between two system calls where
  * a file is replaced (there is no link(2) that replaces), and all the time on a file system that
  * has no nameless files.  A pipe or a device keeps its place.
@@ -20,8 +20,8 @@ struct prb_new_file {
     bool named;       /* it is there by that name */
 };
 
-/* For path, with these permissions less the umask.  False with errno; EEXIST: what
- * is there is no regular file. */
+/* For path, with these permissions less the umask.  False with errno; EEXIST: what is there is not
+ * a regular file. */
 bool prb_new_file_begin(struct prb_new_file *file, const char *path, mode_t mode);
 /* Put it in its place and close it.  False with errno, of a full disk, too. */
 bool prb_new_file_end(struct prb_new_file *file);

@@ -33,7 +33,7 @@ static const char *const other_words[] = {
     "COMPASS", "BYPASS", "SURPASS", "OVERPASS", "UNDERPASS", "TRESPASS", "MULTIPASS",
 };
 
-/* Whole names that have such a word and are no secret. */
+/* Whole names that have such a word and are not secret. */
 static const char *const harmless[] = {
     "PWD",
     "OLDPWD",

@@ -1,9 +1,9 @@
 /*
- * What is secret: by its name (AWS_SECRET_ACCESS_KEY=…, --hf-token …), or by its look (a URL's
- * password, Bearer …, password=…, ghp_…, a private key).  One table for everything that is shown
- * or written: SQL, JSON, lists, DAP, snapshots, crash dumps.
+ * What is secret: by its name (AWS_SECRET_ACCESS_KEY=…, --hf-token …), or by its form (a URL's
+ * password, Bearer …, password=…, ghp_…, a private key).  One table for everything that is shown or
+ * written: SQL, JSON, lists, DAP, snapshots, crash dumps.
  *
- * To add a name: the lists of secret.c.  To add a look: a line of the table in secret_look.c.  A
+ * To add a name: the lists of secret.c.  To add a form: a line of the table in secret_look.c.  A
  * case each in tests/unit/secret.c.
  */
 #ifndef PRB_BASE_SECRET_H
@@ -29,7 +29,7 @@ bool prb_secret_argument(const char *name, const char *value);
  * that mean nothing else (password, api_key, client_secret). */
 bool prb_secret_variable(const char *name);
 
-/* What a text is: names count in the latter two, the look of a value in all. */
+/* What a text is.  Names count in the latter two, the form of a value in all. */
 enum prb_secret_kind {
     PRB_SECRET_TEXT, /* any text */
     /* "A=1\0B=2\0": /proc/PID/environ; one value of it without a name is a TEXT */
@@ -51,10 +51,10 @@ bool prb_secret_mask(enum prb_secret_kind kind, const char *text, size_t len, st
 
 /* ---- secret_look.c ---- */
 
-/* The first part from there on that looks secret. */
+/* The first secret part from there on, by its form. */
 bool prb_secret_find(const char *text, size_t len, size_t from, struct prb_span *out);
 /* Whether something that looks secret begins at text[at]; *out: its secret part (password=X: X),
- * which may begin later. To be asked only where a head stands, or everywhere. */
+ * which may begin later.  Ask only where a head begins, or everywhere. */
 bool prb_secret_at(const char *text, size_t len, size_t at, struct prb_span *out);
 /* The first bytes of everything prb_secret_at finds but USER:PASSWORD@HOST, at least 3 bytes
  * each; NULL behind the last. Letters stand for both cases. */

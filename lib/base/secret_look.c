@@ -1,7 +1,7 @@
 /*
- * Secrets by their look, wherever they stand in a text.  A look is told by its first bytes, its
- * head; what follows decides.  So that a search through memory can skip what begins otherwise,
- * every look but USER:PASSWORD@HOST has one.
+ * Secrets by their form, anywhere in a text.  A form begins with fixed bytes, its head; what
+ * follows decides.  Every form but USER:PASSWORD@HOST has a head, so that a search through memory
+ * can skip all other bytes.
  */
 #include <ctype.h>
 #include <stdatomic.h>
@@ -79,7 +79,7 @@ static bool give(struct prb_span *out, size_t at, size_t len)
     return len > 0;
 }
 
-/* What was masked before is no secret. */
+/* What was masked before is not secret. */
 static bool is_mask(const struct text *text, size_t at, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -180,7 +180,8 @@ static bool find_basic(const struct text *text, size_t at, size_t head, struct p
     return len >= 4 && colon && give(out, at + head, len);
 }
 
-/* A value that says nothing: None, another's mask; %s, {password} and $PASSWORD are told before. */
+/* A value without a secret: None, or another program's mask; %s, {password} and $PASSWORD were
+ * handled before. */
 static bool is_stand_in(const struct text *text, size_t at, size_t len)
 {
     static const char *const nothing[] = {"none", "null", "true", "false", "str", "self"};

@@ -14,9 +14,9 @@ size_t prb_utf8_length(const char *text, size_t len);
 size_t prb_utf8_prefix(const char *text, size_t len);
 /* The code point of a well-formed character of n bytes. */
 uint32_t prb_utf8_code(const char *character, size_t n);
-/* Whether a well-formed character of n bytes does nothing but stand there: it is no control, no
- * mark that turns the direction of text or hides in it, and XML 1.0 has it (its Char, but line
- * feeds and tabs are not asked here). */
+/* Whether a well-formed character of n bytes is safe to show: not a control character, not a mark
+ * that is invisible or changes the direction of text, and in XML 1.0's Char (line feeds and tabs
+ * are not considered here). */
 bool prb_utf8_is_plain(const char *character, size_t n);
 /* Append text with each byte that belongs to no character replaced. */
 void prb_utf8_add(struct prb_buf *out, const char *text, size_t len);

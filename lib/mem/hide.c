@@ -1,6 +1,6 @@
 /*
- * Secrets hidden in bytes.  A bit for each hash of the first three bytes of every needle and of
- * every look tells at nearly every place that nothing begins there.
+ * Hides secrets in bytes.  A bit set, by a hash of three bytes, has the beginnings of every value
+ * and every form: at nearly every place it shows that nothing begins there.
  */
 #include "mem/hide.h"
 
@@ -22,8 +22,8 @@
 #define PIECE 8          /* bytes of an end that are hidden at a border */
 #define BEFORE 4         /* bytes of a word before: the first may be of a header, not of the text */
 #define NEEDLES_MAX 4096 /* values, in all forms */
-#define WIDE_FIRST 160   /* characters of a wide string that tell whether it is a look */
-#define WIDE_MAX 4096    /* characters of a wide string that are looked at */
+#define WIDE_FIRST 160   /* characters of a wide string that decide whether it is such a form */
+#define WIDE_MAX 4096    /* characters of a wide string that are examined */
 #define WORDS (65536 / 64)
 
 struct prb_needle {
@@ -99,7 +99,7 @@ static bool is_known(const struct prb_hidden *hidden, const char *value, size_t 
     return false;
 }
 
-/* UTF-8 into characters of so many bytes; false: one does not fit, or it is no UTF-8. */
+/* UTF-8 into characters of so many bytes; false: one does not fit, or it is not UTF-8. */
 static bool widen(const char *value, size_t len, unsigned width, struct prb_buf *out)
 {
     for (size_t i = 0; i < len;) {
@@ -169,7 +169,7 @@ static void add_decoded(struct prb_hidden *hidden, const char *value, size_t len
         add_value(hidden, plain.data, plain.len);
 }
 
-/* As urllib.parse.quote writes it: kept are letters, digits, _.-~ and what is safe. */
+/* As urllib.parse.quote writes it: letters, digits, _.-~ and what is safe stay as they are. */
 static void add_encoded(struct prb_hidden *hidden, const char *value, size_t len, const char *safe)
 {
     PRB_AUTO(prb_buf) struct prb_buf quoted = {0};
@@ -254,7 +254,7 @@ static uint32_t hash_of(const uint8_t *at)
 static void set_bit(uint64_t *bits, uint32_t hash) { bits[hash / 64] |= UINT64_C(1) << hash % 64; }
 static bool bit(const uint64_t *bits, uint32_t hash) { return bits[hash / 64] >> hash % 64 & 1; }
 
-/* Three first characters of a look, in both cases and all widths: their first three bytes. */
+/* The first three characters of a form, in both cases and all widths: their first three bytes. */
 static void set_look(uint64_t *bits, const char *head)
 {
     for (unsigned cases = 0; cases < 8; cases++) {
@@ -355,7 +355,7 @@ static size_t hide_known(struct prb_hidden *hidden, struct bytes *bytes, size_t 
     return end;
 }
 
-/* A wide string's characters while they are those of a look. */
+/* A wide string's characters while they match a form. */
 static size_t narrow(const struct bytes *bytes, size_t at, unsigned width, char *out, size_t cap)
 {
     size_t n = 0;
@@ -377,7 +377,7 @@ static size_t hide_look(struct bytes *bytes, size_t at)
         return span.at + span.len;
     }
     for (unsigned width = 2; width <= 4 && !bytes->data[at + 1]; width *= 2) {
-        /* One character before tells whether a word begins. */
+        /* The character before decides whether a word begins. */
         size_t before = at >= width && word_at(bytes, at - width, width) ? 1 : 0;
         char three[3];
         if (narrow(bytes, at, width, three, 3) < 3)

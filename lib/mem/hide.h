@@ -3,8 +3,7 @@
  * string of 1-, 2- or 4-byte characters, is overwritten by stars, in one pass over the bytes
  * whatever the number of values.
  *
- * Not every value is sought, as a dump in which "main" or "/usr/lib" is starred out tells
- * nothing any more:
+ * Not every value is sought, as a dump with "main" or "/usr/lib" starred out is useless:
  *   1 to 3 characters, a number of up to 7 digits, a switch (true, none), a path, a plain word
  *   of the table's own
  *       (password, localhost): never;
@@ -28,7 +27,7 @@ struct prb_hidden {
     /* a bit for each hash of three first bytes; NULL until they are built */
     uint64_t *known, *looks;
     uint64_t *tails; /* the same of three last bytes */
-    bool first[256]; /* bytes that a look begins with */
+    bool first[256]; /* bytes that a form begins with */
     uint32_t *table; /* by hash: index + 1 of the first item; the others by their next */
 };
 
@@ -40,8 +39,8 @@ void prb_hidden_add(struct prb_hidden *hidden, const char *value, size_t len);
  * of which only an end stands at the border of the bytes is overwritten, too, from 8 bytes on.
  * On failure (out of memory) everything is. */
 bool prb_hidden_apply(struct prb_hidden *hidden, void *bytes, size_t len);
-/* Overwrite them in all that is recorded (prb_mem_record_new).  False: out of memory, nothing
- * may be kept. */
+/* Overwrite them in all that is recorded (prb_mem_record_new).  False: out of memory, and the
+ * recording must not be saved. */
 bool prb_hidden_record(struct prb_hidden *hidden, struct prb_mem *record);
 
 void prb_hidden_deinit(struct prb_hidden *hidden);

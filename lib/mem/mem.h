@@ -38,12 +38,11 @@ struct prb_mem {
     uint64_t calls, bytes; /* how often and how much was read, for figures */
 };
 
-/* Read all ranges; true when every byte of every range came.  False with FAULT: got tells; other
- * codes: source lost. */
+/* Read all ranges; true when every byte of every range came.  False with FAULT: got says how many
+ * came; other codes: the source is lost. */
 bool prb_mem_readv(struct prb_mem *mem, struct prb_range *ranges, size_t count,
                    struct prb_error *err);
-/* The same, with short reads left to the caller, who looks at got; false only when the source is
- * lost. */
+/* The same, but the caller checks got for short reads; false only when the source is lost. */
 bool prb_mem_readv_some(struct prb_mem *mem, struct prb_range *ranges, size_t count,
                         struct prb_error *err);
 /* Read len bytes, all or FAULT. */
@@ -71,7 +70,7 @@ struct prb_mem *prb_mem_self_new(struct prb_error *err);
 typedef size_t prb_mem_fn(void *context, prb_addr addr, void *buf, size_t len);
 struct prb_mem *prb_mem_callback_new(prb_mem_fn *read, void *context, struct prb_error *err);
 
-/* An ELF core file (and so a snapshot): see mem/core.h for what else it tells. */
+/* An ELF core file (and so a snapshot): see mem/core.h for what else it knows. */
 
 /*
  * Wraps a source, which it does not own, and remembers every page that was read, with the bytes
@@ -98,7 +97,7 @@ void prb_mem_record_blank(struct prb_mem *record, prb_addr start, prb_addr end);
 bool prb_mem_record_each(struct prb_mem *record,
                          bool (*each)(void *context, prb_addr addr, const void *data, size_t len),
                          void *context);
-/* The same to change them in place: change tells whether it did.  False: out of memory. */
+/* The same to change them in place: change returns whether it did.  False: out of memory. */
 bool prb_mem_record_change(struct prb_mem *record,
                            bool (*change)(void *context, void *data, size_t len), void *context);
 

@@ -57,9 +57,9 @@ static ssize_t read_batch(pid_t pid, const struct prb_range *ranges, size_t coun
 }
 
 /*
- * The kernel stops at the first bad byte and tells only a total, so the total is dealt out over the
- * ranges and the next call begins where it ended: an error then is about that very address, and the
- * rest of that range is given up.
+ * The kernel stops at the first bad byte and returns only a total.  So we deal the total out over
+ * the ranges and begin the next call where it ended: an error then is about that address, and we
+ * give up the rest of that range.
  */
 static bool process_readv(struct prb_mem *mem, struct prb_range *ranges, size_t count,
                           struct prb_error *err)
@@ -109,7 +109,7 @@ static bool file_readv(struct prb_mem *mem, struct prb_range *ranges, size_t cou
                 continue;
             if (n < 0 && !is_bad_address(errno))
                 return lost(self, errno, err);
-            /* End of file: the address space that was opened is no more. */
+            /* End of file: the address space that was opened is gone. */
             if (n == 0)
                 return lost(self, ESRCH, err);
             if (n < 0)
@@ -151,7 +151,7 @@ struct prb_mem *prb_mem_process_file_new(pid_t pid, struct prb_error *err)
 
 struct prb_mem *prb_mem_process_new(pid_t pid, struct prb_error *err)
 {
-    /* The kernel checks the right to read before the address, so reading address 0 tells whether it
+    /* The kernel checks the right to read before the address, so reading address 0 shows whether it
      * lets us. */
     char byte;
     struct prb_range none = {.addr = 0, .buf = &byte, .len = 1};

@@ -1,10 +1,10 @@
 /*
- * A source that remembers what is read through it, page by page: what a snapshot is made of, and
- * how much is read of a program that stands for a moment only.
+ * A source that saves what is read through it, page by page: for snapshots, and to read a program
+ * at once that is stopped for a moment only.
  *
  * Reads go to the inner source every time, so that a second reading of a living target sees what
- * changed; the page keeps the bytes of the latest reading, which is the one that decoding believed
- * in the end.
+ * changed; the page has the bytes of the latest reading, which is the one that decoding accepted in
+ * the end.
  */
 #include <string.h>
 

@@ -45,7 +45,7 @@ static struct prb_span follow(struct prb_span kept, struct prb_span now)
     return (both.hi - both.lo) - (now.hi - now.lo) > SHRINK ? now : both;
 }
 
-/* What the last walk did to a page: it keeps its span up, or grows old.  False: forget it. */
+/* Age a page by what the last walk read of it: its span stays, or grows old.  False: forget it. */
 static bool settle_page(struct prb_view *view, struct prb_page *page)
 {
     struct prb_span now = page->touched;

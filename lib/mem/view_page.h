@@ -75,7 +75,7 @@ struct prb_view {
     size_t count, cap;
     struct prb_page *free;
     size_t wanted;       /* pages with that mark */
-    uint64_t generation; /* changes whenever a kept span does; no two views share one */
+    uint64_t generation; /* changes with every span that is saved; no two views share one */
     bool asked;          /* prb_view_want since the last refresh */
     bool walked;         /* since the last refresh */
     uint8_t *across;     /* prb_view_get over a page border */
@@ -83,7 +83,7 @@ struct prb_view {
     struct prb_plan plan;
 };
 
-/* Make the table anew from pages[]. */
+/* Rebuild the table from pages[]. */
 void prb_view_rehash(struct prb_view *view);
 void prb_plan_deinit(struct prb_plan *plan);
 

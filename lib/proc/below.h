@@ -1,8 +1,8 @@
 /*
  * Files of a target, by the paths that it sees.  The target may put anything in their place at any
- * time: a path never leads out of its root, through a link neither, nor through one of /proc to
- * whatever a process has open; only regular files are opened, and opening waits for nobody.
- * Relies on openat2(2); where the kernel lacks it (Linux before 5.6), links are refused.
+ * time: a path never leads out of its root, not by a link, nor by a link of /proc to what a process
+ * has open.  Only regular files are opened, and opening never waits.  Relies on openat2(2); where
+ * the kernel lacks it (Linux before 5.6), links are refused.
  */
 #ifndef PRB_PROC_BELOW_H
 #define PRB_PROC_BELOW_H
@@ -14,7 +14,7 @@
 /* The root folder of a process, to be given to those below and closed; -1 with errno. */
 int prb_root_open(pid_t pid);
 /* A regular file, open for reading, by its path below a folder, as if the folder were "/"; -1 with
- * errno: EINVAL for what is no regular file. */
+ * errno: EINVAL if it is not a regular file. */
 int prb_open_below(int root, const char *path);
 /* A folder, to make, find and remove files in (O_PATH: openat(fd, ".", …) lists it); -1 with
  * errno. */

@@ -36,7 +36,7 @@ static bool core_text(struct prb_proc *proc, const char *name, struct prb_buf *o
 {
     const struct prb_proc_text *text = prb_proc_kept(proc, name);
     if (!text)
-        return prb_fail(err, PRB_UNSUPPORTED, "%s does not tell %s of the process",
+        return prb_fail(err, PRB_UNSUPPORTED, "%s does not have the process's %s",
                         ((struct core *)proc)->path, name);
     prb_buf_add(out, text->text.data ? text->text.data : "", text->text.len);
     return true;
@@ -123,7 +123,7 @@ static bool core_check(struct prb_proc *proc, struct prb_error *err)
 
 /* ---- registers ---- */
 
-/* The number beside tid in lines "TID HEX"; `otherwise` when there is no such text. */
+/* The number beside tid in lines "TID HEX"; `otherwise` when the text is missing. */
 static uint64_t known_mask(const struct prb_proc *proc, pid_t tid, uint64_t otherwise)
 {
     const struct prb_proc_text *text = prb_proc_kept(proc, PRB_TEXT_REGISTERS);
@@ -181,7 +181,7 @@ static const struct prb_map *first_map(const struct prb_maps *maps, const struct
     }
 }
 
-/* The build id that the process had there: as the snapshot tells, or as its memory does. */
+/* The build id that the process had there: as the snapshot says, or its memory. */
 static size_t build_id_then(struct prb_proc *proc, const struct prb_map *map, uint8_t out[64])
 {
     const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
@@ -383,8 +383,8 @@ static bool is_of_a_file(const struct prb_core_file *file, prb_addr addr)
     return false;
 }
 
-/* coredump_filter (core(5)) can leave out all that decoding needs, and what libraries' data became;
- * their files would then tell how it began. */
+/* coredump_filter (core(5)) can leave out all that decoding needs.  The libraries' files only have
+ * the data as it was at the start. */
 static bool has_memory(const struct prb_core_file *file, const char *path, struct prb_error *err)
 {
     bool left_out = false;

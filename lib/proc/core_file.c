@@ -55,8 +55,8 @@ void prb_core_file_deinit(struct prb_core_file *core)
 static bool read_header(const struct input *input, Elf64_Ehdr *out, struct prb_error *err)
 {
     if (input->size < sizeof *out)
-        return prb_fail(err, PRB_CORRUPT, "%s is no core file: it has only %llu bytes", input->name,
-                        (unsigned long long)input->size);
+        return prb_fail(err, PRB_CORRUPT, "%s is not a core file: it has only %llu bytes",
+                        input->name, (unsigned long long)input->size);
     if (!input_read(input, 0, out, sizeof *out, err))
         return false;
     if (memcmp(out->e_ident, ELFMAG, SELFMAG) != 0)
@@ -280,7 +280,7 @@ static bool take_notes(const struct input *input, const Elf64_Phdr *headers, siz
         }
     }
     if (core->thread_count == 0)
-        return prb_fail(err, PRB_CORRUPT, "%s tells of no thread", input->name);
+        return prb_fail(err, PRB_CORRUPT, "%s has no thread", input->name);
     return true;
 }
 

@@ -50,7 +50,7 @@ struct prb_core_file {
     struct prb_core_mapped *mapped;
     size_t mapped_count;
     pid_t pid;
-    char state;              /* 0: not told */
+    char state;              /* 0: unknown */
     char name[17], args[81]; /* NT_PRPSINFO: comm, and the start of the command line */
     const uint8_t *auxv;     /* NT_AUXV */
     size_t auxv_len;
@@ -84,7 +84,7 @@ size_t prb_core_build_id(prb_mem_fn *read, void *context, prb_addr start, uint8_
     "probing/build-ids" /* lines "START HEX": of the modules mapped there                          \
                          */
 
-/* Texts as a note's contents, and back: each is kept in proc. */
+/* Texts as a note's contents, and back: each is saved in proc. */
 void prb_core_texts_write(const struct prb_proc *proc, struct prb_buf *out);
 bool prb_core_texts_read(struct prb_proc *proc, const uint8_t *data, size_t len,
                          struct prb_error *err);

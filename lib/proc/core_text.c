@@ -1,6 +1,6 @@
 /*
- * What a core tells, in the words of /proc: maps from segments and mapped files, so that one parser
- * serves all; and the note in which a snapshot carries the texts themselves.
+ * What a core knows, in the formats of /proc: maps from segments and mapped files, so that one
+ * parser is enough; and the note in which a snapshot carries the texts themselves.
  */
 #include <elf.h>
 #include <string.h>
@@ -181,7 +181,7 @@ bool prb_core_texts_read(struct prb_proc *proc, const uint8_t *data, size_t len,
         len -= 8;
         char name[NAME_MAX_BYTES];
         if (lengths[0] >= sizeof name || lengths[0] > len || lengths[1] > len - lengths[0])
-            return prb_fail(err, PRB_CORRUPT, "the snapshot's texts make no sense");
+            return prb_fail(err, PRB_CORRUPT, "the snapshot's texts cannot be parsed");
         memcpy(name, data, lengths[0]);
         name[lengths[0]] = '\0';
         if (!prb_proc_keep(proc, name, (const char *)data + lengths[0], lengths[1]))

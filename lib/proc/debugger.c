@@ -1,8 +1,8 @@
 /*
- * What a debugger holds: a process whose threads it has stopped, or a core that it has open.  Texts
- * and files are those of the process or core itself; memory is the debugger's (without its
- * breakpoints), and what it does not give the process's own; registers are what the debugger tells
- * (it may replay a recording), else what ptrace(2) answers in the tracer's own thread.
+ * A process whose threads a debugger has stopped, or a core that it has open.  Texts and files come
+ * from the process or core itself; memory from the debugger (without its breakpoints), else from
+ * the process; registers from the debugger (it may replay a recording), else from ptrace(2) in the
+ * tracer's own thread.
  */
 #include <elf.h>
 #include <string.h>
@@ -110,7 +110,7 @@ static bool debugger_registers(struct prb_proc *proc, pid_t tid, struct prb_regi
     if (!proc->exists)
         return prb_proc_registers(debugged->inner, tid, out, err);
     return by_debugger(debugged, tid, out) || by_ptrace(tid, out) || by_proc(proc, tid, out) ||
-           prb_fail(err, PRB_BUSY, "thread %d runs, or its registers are not to be had", (int)tid);
+           prb_fail(err, PRB_BUSY, "thread %d runs, or its registers cannot be read", (int)tid);
 }
 
 /* ---- memory ---- */
@@ -118,7 +118,7 @@ static bool debugger_registers(struct prb_proc *proc, pid_t tid, struct prb_regi
 struct debugger_mem {
     struct prb_mem base;
     struct prb_proc *inner;
-    struct prb_mem *told; /* what the debugger reads; NULL: it does not */
+    struct prb_mem *told; /* what the debugger reads; NULL: it reads nothing */
 };
 
 static void from_inner(struct prb_mem *mem, struct prb_range *range)

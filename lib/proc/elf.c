@@ -1,11 +1,10 @@
 /*
  * ELF files, read with pread(2) into memory of our own.
  *
- * The file belongs to somebody who may write to it or cut it short while we read.  So it is never
- * mapped (a mapping ends in SIGBUS behind the new end), and each value is read once, then checked,
- * then used.  libelf is no help there: it keeps a mapping, or believes what it reads twice.
- * Contents are fetched where they are wanted, in small windows: what is looked up is a few bytes of
- * many megabytes.
+ * The file belongs to somebody who may write to it or cut it short while we read.  So we never map
+ * it (reading behind the new end would raise SIGBUS), and read each value once, check it, then use
+ * it. libelf does not help: it keeps a mapping, or trusts what it reads twice.  We read contents in
+ * small windows: a look-up needs a few bytes of many megabytes.
  */
 #include <errno.h>
 #include <string.h>
@@ -243,7 +242,7 @@ struct debug_section {
     char name[24];
 };
 
-/* What lines are told by.  Not .gnu_debugaltlink: libdw would open and map the file that it
+/* The sections that give lines.  Not .gnu_debugaltlink: libdw would open and map the file that it
  * names. */
 static bool is_wanted(const char *name)
 {
@@ -288,7 +287,7 @@ void *prb_elf_debug_image(struct prb_elf *elf, size_t *len_out)
     Elf64_Ehdr head;
     if (!count || prb_elf_read(elf, 0, &head, sizeof head) != sizeof head)
         return NULL;
-    /* The header, the sections, their names, the table of sections: number 0 and the last are no
+    /* The header, the sections, their names, the table of sections: number 0 and the last are not
      * debug information. */
     uint64_t len = ALIGNED(sizeof head);
     for (size_t i = 0; i < count; i++) {

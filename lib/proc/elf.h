@@ -18,7 +18,7 @@ PRB_DEFINE_AUTO_PTR(prb_elf, struct prb_elf, prb_elf_free)
 /* An ELF file's own addresses below are "file addresses": add the module's bias for the
  * target's. */
 struct prb_symbol {
-    uint64_t value, size; /* file address, bytes (0: not told) */
+    uint64_t value, size; /* file address, bytes (0: unknown) */
     const char *name;     /* borrowed from the elf; mangled */
 };
 
@@ -63,7 +63,8 @@ bool prb_modules_init(struct prb_modules *modules, struct prb_proc *proc, struct
 void prb_modules_deinit(struct prb_modules *modules);
 PRB_DEFINE_AUTO(prb_modules, struct prb_modules, prb_modules_deinit)
 struct prb_module *prb_modules_find(struct prb_modules *modules, prb_addr addr);
-/* The ELF file of a module, opened on first use and kept; NULL with err when it cannot be had. */
+/* The ELF file of a module, opened on first use and kept open; NULL with err when it cannot be
+ * opened. */
 struct prb_elf *prb_modules_elf(struct prb_modules *modules, struct prb_module *module,
                                 struct prb_error *err);
 

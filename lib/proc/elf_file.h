@@ -48,7 +48,7 @@ bool prb_elf_contents(const struct prb_elf *elf, const Elf64_Shdr *section, stru
 /* The bytes at a place of the file: how many there are, fewer where it ends or cannot be read.
  * Through the windows: for a few bytes here and there. */
 size_t prb_elf_read(struct prb_elf *elf, uint64_t offset, void *out, size_t len);
-/* A string of a string section, kept with the elf; NULL: none begins and ends there. */
+/* A string of a string section, owned by the elf; NULL: there is none. */
 const char *prb_elf_string(struct prb_elf *elf, const struct prb_extent *strings, uint64_t at);
 /* Whether that string is this one. */
 bool prb_elf_string_is(struct prb_elf *elf, const struct prb_extent *strings, uint64_t at,
@@ -56,7 +56,7 @@ bool prb_elf_string_is(struct prb_elf *elf, const struct prb_extent *strings, ui
 /* Debug information alone, as an ELF file in memory of its own for libdw; freed by the caller.
  * NULL: there is none, it is longer than DEBUG_MAX, or cannot be read. */
 void *prb_elf_debug_image(struct prb_elf *elf, size_t *len_out);
-/* Where symbols are looked for after the file's own tables: owned by elf from now on. */
+/* Search symbols there after the file's own tables; elf owns it from now on. */
 void prb_elf_add_debug(struct prb_elf *elf, struct prb_elf *debug);
 
 /* The separate file with symbols and debug information that distributions keep below
@@ -75,7 +75,7 @@ struct prb_note {
     const uint8_t *desc;
     size_t desc_len;
 };
-/* The note at *at, which moves behind it; false at the end, or where the bytes make no sense. */
+/* The note at *at, which moves behind it; false at the end, or where the bytes cannot be parsed. */
 bool prb_note_next(const uint8_t *notes, size_t size, size_t *at, struct prb_note *out);
 bool prb_note_is(const struct prb_note *note, const char *name, uint32_t type);
 /* The build id among notes: its length, or 0. */

@@ -102,8 +102,8 @@ static bool set_capabilities(const uint32_t effective[2])
     return syscall(SYS_capset, &head, sets) == 0;
 }
 
-/* setfsuid(2) and setfsgid(2) tell no error: whether it was done is asked by a value that is no
- * id. */
+/* setfsuid(2) and setfsgid(2) report no error: a second call with an invalid id returns what is
+ * set. */
 static bool set_user(uid_t user)
 {
     setfsuid(user);
@@ -117,7 +117,7 @@ static bool set_group(gid_t group)
 
 static bool take(const struct prb_ids *ids, const struct prb_ids *own)
 {
-    /* What it may in a namespace of its own is not to be had here. */
+    /* Its rights in a namespace of its own do not count here. */
     unsigned long long may = ids->user_namespace == own->user_namespace ? ids->effective : 0;
     uint32_t effective[2];
     if (syscall(SYS_setgroups, (long)ids->more_count, ids->more) != 0 ||

@@ -21,8 +21,8 @@ struct prb_ids {
     uint64_t user_namespace;                           /* its inode; 0: not known */
 };
 
-/* folder: an open /proc/PID.  False with errno: it cannot be read, or makes no sense (EINVAL;
- * E2BIG: more groups than we keep). */
+/* folder: an open /proc/PID.  False with errno: it cannot be read, or parsed (EINVAL; E2BIG: more
+ * groups than there is room for). */
 bool prb_ids_read(int folder, struct prb_ids *out);
 bool prb_ids_of(pid_t pid, struct prb_ids *out);
 bool prb_ids_same(const struct prb_ids *a, const struct prb_ids *b);

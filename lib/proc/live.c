@@ -261,7 +261,7 @@ const struct prb_proc_ops prb_proc_live_ops = {
     .free = live_free,
 };
 
-/* There is no such folder: is there no such process, or may we not see it? */
+/* The folder is missing: there is no such process, or we may not see it. */
 static bool not_there(pid_t pid, int sys, struct prb_error *err)
 {
     if (prb_error_is_want(sys))

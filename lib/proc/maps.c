@@ -132,7 +132,7 @@ bool prb_maps_parse(const char *text, size_t len, struct prb_maps *out, struct p
         const struct prb_map *before = maps.count ? map - 1 : NULL;
         *map = (struct prb_map){0};
         if (!numbers(&line, map) || (before && map->start < before->end))
-            return prb_fail(err, PRB_CORRUPT, "line %zu of the memory map makes no sense",
+            return prb_fail(err, PRB_CORRUPT, "line %zu of the memory map cannot be parsed",
                             maps.count + 1);
         if (!path_of(&line, map, before, &maps.arena))
             return prb_fail(err, PRB_NOMEM, "out of memory");

@@ -8,7 +8,7 @@
 #include "proc/elf_file.h"
 #include "proc/source.h"
 
-/* Whether a map goes on where the module's last map of the file ended, or begins the file anew. */
+/* Whether a map continues the module's last map of the file, or begins the file again. */
 static bool continues(const struct prb_map *last, const struct prb_map *map)
 {
     if (!last || map->inode != last->inode || map->dev_major != last->dev_major ||

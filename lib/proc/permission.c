@@ -31,7 +31,7 @@ static bool has_ptrace_capability(void)
     return line && (strtoull(line + 8, NULL, 16) >> CAP_SYS_PTRACE_BIT & 1);
 }
 
-/* Real, effective and saved user of a process; false when it cannot be told. */
+/* Real, effective and saved user of a process; false when they are unknown. */
 static bool users_of(pid_t pid, unsigned users[3])
 {
     char path[48], text[4096];

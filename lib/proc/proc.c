@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Texts that are kept: some for each thread. */
+/* Texts that are saved: some for each thread. */
 #define TEXTS_MAX (4u * PRB_TASKS_MAX)
 
 void prb_proc_deinit(struct prb_proc *proc)

@@ -34,7 +34,7 @@ struct prb_maps {
 
 void prb_maps_deinit(struct prb_maps *maps);
 PRB_DEFINE_AUTO(prb_maps, struct prb_maps, prb_maps_deinit)
-/* Text of /proc/PID/maps.  Lines that make no sense are CORRUPT, a missing last line feed is
+/* Text of /proc/PID/maps.  A line that cannot be parsed is CORRUPT, a missing last line feed is
  * not. */
 bool prb_maps_parse(const char *text, size_t len, struct prb_maps *out, struct prb_error *err);
 /* The map that holds addr, or NULL. */
@@ -47,7 +47,7 @@ struct prb_task {
     char comm[64];      /* "" if not known */
     char state;         /* R, S, D, T, t, Z, …; 0: not known */
     uint64_t cpu_ticks; /* utime + stime, clock ticks */
-    int processor;      /* where it runs, or ran last */
+    int cpu;            /* where it runs, or ran last */
     bool real_time;     /* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE */
 };
 
@@ -76,16 +76,15 @@ PRB_DEFINE_AUTO_PTR(prb_proc, struct prb_proc, prb_proc_free)
 pid_t prb_proc_pid(const struct prb_proc *proc);
 /* Whether it answers from a living process that goes on meanwhile (and so can be stopped). */
 bool prb_proc_live(const struct prb_proc *proc);
-/* Whether there is such a process now, live or held by a debugger: the kernel answers for its
- * number. */
+/* Whether the process exists now, live or stopped by a debugger: the kernel answers for its pid. */
 bool prb_proc_exists(const struct prb_proc *proc);
 /* Seconds since the epoch at which a core or snapshot was taken; 0: live. */
 double prb_proc_time(const struct prb_proc *proc);
 /*
- * A process, or core, that a debugger holds: texts and files from inner (taken, also on
- * failure), memory by read, and what that does not give from inner; registers by registers (may
- * be NULL): values of count registers by name into values, false when the thread has none to
- * tell; else as the debugger's own thread gets them by ptrace.
+ * A process that a debugger has stopped, or a core that it has open: texts and files from inner
+ * (owned from now on, also on failure); memory by read, else from inner; registers by registers
+ * (may be NULL), else by ptrace(2), which works in the debugger's own thread. registers puts the
+ * values of count registers by name into values; false: it has none for that thread.
  */
 typedef bool prb_registers_fn(void *context, pid_t tid, const char *const *names, size_t count,
                               uint64_t *values);
@@ -97,12 +96,11 @@ bool prb_proc_check(struct prb_proc *proc, struct prb_error *err);
 /* Append a text of /proc/PID; at most 16 MiB.  UNSUPPORTED when a core does not know it. */
 bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
                    struct prb_error *err);
-/* Maps, read once and kept; refresh reads them anew.  Borrowed until the next refresh. */
+/* Maps, read once and saved; refresh reads them again.  Borrowed until the next refresh. */
 const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct prb_error *err);
-/* The maps of this moment, for the caller; what prb_proc_maps gives stays as it is. */
+/* The maps of this moment, owned by the caller; does not change what prb_proc_maps gives. */
 bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err);
-/* Tasks now.  inner_tid is only looked up when the target lives in another pid namespace than
- * we. */
+/* Tasks now. inner_tid is read only when the target is in another pid namespace than we. */
 bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);
 /* The same with tid and inner_tid alone: a stat text costs some 10 µs a thread. */
 bool prb_proc_tids(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);
@@ -119,7 +117,7 @@ bool prb_proc_syscall(struct prb_proc *proc, pid_t tid, struct prb_syscall *out,
                       struct prb_error *err);
 /* The text of that file. */
 bool prb_syscall_parse(const char *text, struct prb_syscall *out);
-/* Registers that a core or snapshot holds; UNSUPPORTED for a live process (native/stop.h takes
+/* Registers that a core or snapshot holds; UNSUPPORTED for a live process (native/unwinder.h takes
  * those). */
 bool prb_proc_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *out,
                         struct prb_error *err);
@@ -154,9 +152,9 @@ struct prb_saved_task {
 bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record,
                    const struct prb_saved_task *tasks, size_t count, const char *path,
                    uint64_t *bytes_out, struct prb_error *err);
-/* From now on keep every text that is asked for, for prb_proc_save. */
+/* From now on save every text that is asked for, for prb_proc_save. */
 void prb_proc_record(struct prb_proc *proc);
-/* Nobody runs there from now on: a text is read once, then answered by what was kept of it.
+/* The process does not run from now on: each text is read once, then answered from what was saved.
  * After prb_proc_record. */
 void prb_proc_still(struct prb_proc *proc);
 

@@ -10,23 +10,23 @@
 
 #define WORD_BITS (8 * sizeof(unsigned long))
 
-static bool allowed(const struct prb_same_cpu *same, int processor)
+static bool allowed(const struct prb_same_cpu *same, int cpu)
 {
-    return processor >= 0 && (size_t)processor < 8 * same->size &&
-           same->processors[(size_t)processor / WORD_BITS] >> ((size_t)processor % WORD_BITS) & 1;
+    return cpu >= 0 && (size_t)cpu < 8 * same->size &&
+           same->cpus[(size_t)cpu / WORD_BITS] >> ((size_t)cpu % WORD_BITS) & 1;
 }
 
-static bool use(const unsigned long *processors, size_t size)
+static bool use(const unsigned long *cpus, size_t size)
 {
-    return syscall(SYS_sched_setaffinity, 0, size, processors) == 0;
+    return syscall(SYS_sched_setaffinity, 0, size, cpus) == 0;
 }
 
-static bool use_one(const struct prb_same_cpu *same, int processor)
+static bool use_one(const struct prb_same_cpu *same, int cpu)
 {
-    unsigned long one[sizeof same->processors / sizeof *same->processors] = {0};
-    if (!allowed(same, processor))
+    unsigned long one[sizeof same->cpus / sizeof *same->cpus] = {0};
+    if (!allowed(same, cpu))
         return false;
-    one[(size_t)processor / WORD_BITS] = 1ul << (size_t)processor % WORD_BITS;
+    one[(size_t)cpu / WORD_BITS] = 1ul << (size_t)cpu % WORD_BITS;
     return use(one, same->size);
 }
 
@@ -46,13 +46,13 @@ bool prb_same_cpu_begin(struct prb_same_cpu *out, struct prb_proc *proc, pid_t t
 {
     struct prb_task task = {.tid = tid};
     *out = (struct prb_same_cpu){.from = sched_getcpu()};
-    long size = syscall(SYS_sched_getaffinity, 0, sizeof out->processors, out->processors);
+    long size = syscall(SYS_sched_getaffinity, 0, sizeof out->cpus, out->cpus);
     if (size <= 0 || !prb_proc_task_look(proc, &task) || task.real_time)
         return false;
     out->size = (size_t)size;
     out->moved = true;
     take_short_turns(out);
-    if (use_one(out, task.processor))
+    if (use_one(out, task.cpu))
         return true;
     prb_same_cpu_end(out);
     return false;
@@ -62,9 +62,9 @@ void prb_same_cpu_end(struct prb_same_cpu *same)
 {
     if (!same->moved)
         return;
-    /* Else we would stay, and take more of its time than the reading needs. */
+    /* Else we would remain, and take more of its time than the reading needs. */
     use_one(same, same->from);
-    use(same->processors, same->size);
+    use(same->cpus, same->size);
     if (same->schedule.size)
         syscall(SYS_sched_setattr, 0, &same->schedule, 0);
     same->moved = false;

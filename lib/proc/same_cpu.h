@@ -1,9 +1,9 @@
 /*
- * Reading beside a thread: on its own processor, where the two run by turns and never at once.
+ * Reads a thread from the CPU that it runs on, where only one of the two runs at a time.
  *
- * A thread that calls and returns every 50 ns has another stack at every reading from another
- * processor.  While we have its turn it stands still, unstopped: it waits some ten microseconds for
- * its processor, as it would for any other program, and nothing of it is touched.
+ * A thread that calls and returns every 50 ns has another stack at every reading from another CPU.
+ * On its own CPU it cannot run while we do, and need not be stopped: it waits some ten microseconds
+ * for the CPU, as it would for any other program.
  */
 #ifndef PRB_PROC_SAME_CPU_H
 #define PRB_PROC_SAME_CPU_H
@@ -15,9 +15,9 @@
 /* What the calling thread goes back to. */
 struct prb_same_cpu {
     bool moved;
-    int from;                                                     /* the processor */
-    size_t size;                                                  /* bytes of processors in use */
-    unsigned long processors[8192 / (8 * sizeof(unsigned long))]; /* the kernel's NR_CPUS at most */
+    int from;                                               /* the CPU */
+    size_t size;                                            /* bytes of cpus in use */
+    unsigned long cpus[8192 / (8 * sizeof(unsigned long))]; /* the kernel's NR_CPUS at most */
     struct prb_schedule { /* struct sched_attr, version 0: sched_setattr(2) */
         uint32_t size, policy;
         uint64_t flags;
@@ -28,10 +28,9 @@ struct prb_same_cpu {
 };
 
 /*
- * Move the calling thread to the processor of a task of a live process, with short turns.
- * False, and nothing was done: the task ended, it is a real-time one (we might wait for ever),
- * or its processor is none of those that the calling thread may use.  The task may be moved
- * elsewhere at any time.
+ * Move the calling thread to the CPU of a task of a live process, with a short time slice.  False,
+ * and nothing was done: the task ended, it is a real-time task (we might wait forever), or the
+ * calling thread may not use its CPU.  The kernel may move the task elsewhere at any time.
  */
 bool prb_same_cpu_begin(struct prb_same_cpu *out, struct prb_proc *proc, pid_t tid);
 void prb_same_cpu_end(struct prb_same_cpu *same);

@@ -99,7 +99,7 @@ static void add_info(struct image *image, struct prb_proc *proc)
         memcpy(info + 40, stat.comm, 15);
     }
     memcpy(info + 24, &(uint32_t){(uint32_t)proc->pid}, 4);
-    /* What was kept may have been masked: it is not read again. */
+    /* What was saved may have been masked: it is not read again. */
     const struct prb_proc_text *kept = prb_proc_kept(proc, "cmdline");
     if (kept)
         prb_buf_add(&cmdline, kept->text.data, kept->text.len);
@@ -256,7 +256,7 @@ static bool make_head(const struct image *image, struct prb_buf *out, struct prb
 static bool failed(const char *path, int sys, struct prb_error *err)
 {
     if (sys == EEXIST)
-        return prb_fail(err, PRB_USAGE, "%s is no regular file, as a snapshot is", path);
+        return prb_fail(err, PRB_USAGE, "%s is not a regular file, as a snapshot must be", path);
     prb_fail_sys(err, sys, "cannot write %s", path);
     if (sys == ENOSPC || sys == EDQUOT)
         prb_error_remedy(err, "Free some space, or name a file on another disk");

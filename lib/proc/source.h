@@ -26,7 +26,7 @@ struct prb_proc_ops {
     void (*free)(struct prb_proc *proc);
 };
 
-/* A text that was asked for, kept for a snapshot. */
+/* A text that was asked for, saved for a snapshot. */
 struct prb_proc_text {
     char *name;
     struct prb_buf text;
@@ -42,7 +42,7 @@ struct prb_proc {
     bool exists; /* such a process is there now */
     bool snapshot;
     bool recording;
-    bool still; /* what was kept is the answer: prb_proc_still */
+    bool still; /* what was saved is the answer: prb_proc_still */
     struct prb_proc_text *texts;
     size_t text_count, text_cap;
     struct prb_index text_index; /* by name */
@@ -59,8 +59,7 @@ void prb_proc_deinit(struct prb_proc *proc);
 /* Keep what was appended to out at from, if the process records; false: out of memory. */
 bool prb_proc_recorded(struct prb_proc *proc, const char *name, const struct prb_buf *out,
                        size_t from, struct prb_error *err);
-/* Append what was kept of a text, of a process that stands still (prb_proc_still); false: it is
- * to be read. */
+/* Append a saved text, of a process that does not run (prb_proc_still); false: it must be read. */
 bool prb_proc_answered(const struct prb_proc *proc, const char *name, struct prb_buf *out);
 /* Keep a text under its name, in place of the one before. */
 bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len);

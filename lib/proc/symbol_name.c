@@ -6,7 +6,7 @@
 
 #include "proc/symbol_table.h"
 
-/* How well a symbol tells the function at an address: the higher the better. */
+/* How well a symbol names the function at an address: the higher the better. */
 struct claim {
     bool sized;     /* it says where it ends, and covers the address */
     uint64_t value; /* the nearer its start the better */
@@ -49,7 +49,7 @@ static bool names_code(const Elf64_Sym *symbol)
            (type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && !symbol->st_size));
 }
 
-/* Addresses that want names, ascending, and the best found so far. */
+/* Addresses to be named, ascending, and the best found so far. */
 struct wanted {
     size_t count;
     const uint64_t *addrs;
@@ -75,7 +75,7 @@ static void name_by(struct prb_elf *elf, const struct prb_symbol_table *table,
         return;
     struct claim claim = {symbol->st_size != 0, symbol->st_value,
                           ELF64_ST_BIND(symbol->st_info) != STB_LOCAL, (int)strspn(begin, "_")};
-    /* "$x" and the like mark kinds of code on some processors. */
+    /* "$x" and the like mark kinds of code on some architectures. */
     if (!*begin || *begin == '$')
         return;
     const char *name = NULL;
@@ -99,7 +99,7 @@ static bool all_covered(const struct wanted *wanted)
 
 #define FURTHER (8 * PRB_SYMBOL_BLOCK)
 
-/* whole: look at all symbols for the best names, else only until each address is covered. */
+/* whole: read all symbols for the best names, else only until each address is covered. */
 static void name_by_pass(struct prb_elf *elf, const struct prb_symbol_table *table, bool whole,
                          struct wanted *wanted)
 {
@@ -114,8 +114,8 @@ static void name_by_pass(struct prb_elf *elf, const struct prb_symbol_table *tab
     }
 }
 
-/* Passes over one table after which an index of it pays: a profile names program counters as it
- * meets them, one look all at once. */
+/* Passes over one table after which an index of it pays: a profile names program counters one by
+ * one, a backtrace all at once. */
 #define PASSES_MAX 4
 
 typedef void each_fn(void *context, const Elf64_Sym *symbol, size_t number);

@@ -92,7 +92,7 @@ bool prb_proc_task_look(struct prb_proc *proc, struct prb_task *task)
     int64_t policy = stat.field[PRB_STAT_POLICY];
     task->state = stat.state == '?' ? 0 : stat.state;
     task->cpu_ticks = (uint64_t)(stat.field[PRB_STAT_UTIME] + stat.field[PRB_STAT_STIME]);
-    task->processor = (int)stat.field[PRB_STAT_PROCESSOR];
+    task->cpu = (int)stat.field[PRB_STAT_PROCESSOR];
     task->real_time = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
     memcpy(task->comm, stat.comm, sizeof task->comm);
     return true;
@@ -210,6 +210,6 @@ bool prb_proc_syscall(struct prb_proc *proc, pid_t tid, struct prb_syscall *out,
     if (!prb_proc_text(proc, name, &text, err))
         return false;
     return prb_syscall_parse(text.data, out) ||
-           prb_fail(err, PRB_CORRUPT, "/proc/%d/task/%d/syscall makes no sense", (int)proc->pid,
+           prb_fail(err, PRB_CORRUPT, "/proc/%d/task/%d/syscall cannot be parsed", (int)proc->pid,
                     (int)tid);
 }

@@ -244,8 +244,8 @@ struct file {
     uint64_t size, room; /* room: bytes that may be written still */
 };
 
-/* A small file may hold any number of bytes: what else writes to the disk, such as the job that is
- * looked at, keeps a tenth of what is free. */
+/* A small file may unpack to any number of bytes: a tenth of the free space is left to others that
+ * write to the disk, such as the job. */
 static uint64_t room_of(int fd)
 {
     struct statvfs info;
@@ -342,7 +342,8 @@ int prb_unpack(int fd, const char *path, struct prb_error *err)
         return -1;
     }
     if (file.size == 0) {
-        prb_fail(err, PRB_CORRUPT, "%s is damaged: it is no core packed by %s", path, method->name);
+        prb_fail(err, PRB_CORRUPT, "%s is damaged: it is not a core packed by %s", path,
+                 method->name);
         return -1;
     }
     futimens(made, (struct timespec[]){info.st_atim, info.st_mtim});

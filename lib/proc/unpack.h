@@ -1,4 +1,4 @@
-/* Core files as systemd-coredump keeps them: packed by zstd, lz4 or xz; gzip, too. */
+/* Core files as systemd-coredump saves them: packed by zstd, lz4 or xz; also gzip. */
 #ifndef PRB_PROC_UNPACK_H
 #define PRB_PROC_UNPACK_H
 

@@ -162,7 +162,7 @@ static void beside_and_back(void **state)
         assert_int_equal(sched_setaffinity(child, sizeof one, &one), 0);
         do
             assert_true(prb_proc_task_look(proc, &task));
-        while (task.processor != processor);
+        while (task.cpu != processor);
         PRB_AUTO(prb_same_cpu) struct prb_same_cpu same = {0};
         assert_true(prb_same_cpu_begin(&same, proc, child));
         assert_int_equal(sched_getcpu(), processor);
