@@ -1,9 +1,9 @@
 /*
- * Python frames at their place among native ones, by anchor and not by counting.
+ * Puts Python frames at their place among native ones, by anchor and not by counting.
  *
  * A run is the Python frames that one call of the evaluator runs.  What ties it to the evaluator's
- * native frame (trait anchor): an address inside that frame (the shim frame, a CFrame), or, up
- * to 3.9, the address of the Python frame, which the evaluator keeps in its part of the stack. Only
+ * native frame (trait anchor): an address inside that frame (the shim frame, a CFrame), or, up to
+ * 3.9, the address of the Python frame, which the evaluator stores in its part of the stack.  Only
  * runs that no anchor places are counted against the evaluators left over between their neighbours;
  * when that fails too, nothing is merged and nothing dropped.
  */
@@ -112,7 +112,7 @@ static size_t frame_at(const struct merge *merge, prb_addr addr, size_t from)
     return NOWHERE;
 }
 
-#define FRAME_WORDS_MAX 4096 /* of one native frame, looked through for an anchor */
+#define FRAME_WORDS_MAX 4096 /* of one native frame, searched for an anchor */
 
 static bool holds_word(const struct merge *merge, size_t i, uint64_t wanted)
 {
@@ -128,8 +128,8 @@ static bool holds_word(const struct merge *merge, size_t i, uint64_t wanted)
     return false;
 }
 
-/* Where no name tells the evaluator: of the interpreter's frames that hold the anchor, before any
- * that holds the next one, the largest; the others only carried it along. */
+/* Where no name identifies the evaluator: the largest of the interpreter's frames that contain the
+ * anchor, before any that contains the next one; the others only passed it on. */
 static size_t largest_holder(const struct merge *merge, size_t from, prb_addr anchor, prb_addr next)
 {
     size_t best = NOWHERE;

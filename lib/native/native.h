@@ -38,7 +38,7 @@ struct prb_native_stack {
 
 struct prb_unwinder;
 
-/* modules and mem are borrowed.  UNSUPPORTED: libunwind was built for another processor than the
+/* modules and mem are borrowed.  UNSUPPORTED: libunwind was built for another architecture than the
  * target's. */
 struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_mem *mem,
                                       struct prb_error *err);
@@ -48,12 +48,12 @@ PRB_DEFINE_AUTO_PTR(prb_unwinder, struct prb_unwinder, prb_unwinder_free)
 /* Follow no more than so many frames of a stack. */
 void prb_unwinder_limit(struct prb_unwinder *unwinder, size_t frames_max);
 
-/* A new look at the target begins: what was read of it is forgotten, and so are all frames, names
- * and rows given out. */
+/* A new reading of the target begins: what was read before is forgotten, and all frames, names and
+ * rows given out are invalid. */
 void prb_unwinder_renew(struct prb_unwinder *unwinder);
 
-/* The next of many looks: as prb_unwinder_renew, but that the maps, and the code that lies there,
- * are believed to be as they were. */
+/* The next of many readings: as prb_unwinder_renew, but the maps, and the code there, are assumed
+ * to be as they were. */
 void prb_unwinder_again(struct prb_unwinder *unwinder);
 /* A number that differs when the target has mapped other code, as of the last renewal. */
 uint64_t prb_unwinder_code(const struct prb_unwinder *unwinder);
@@ -84,9 +84,9 @@ typedef void prb_during_stop_fn(void *context);
 /* Say why the kernel refused to let a thread be stopped (sys: its errno).  Returns false. */
 bool prb_stop_refused(struct prb_proc *proc, pid_t tid, int sys, struct prb_error *err);
 /*
- * Unwind a copy.  *suffices_out false: registers that the copy lacks were needed, and the walk went
- * on by guessing; stop the thread and take it anew for a better one.  The frames are owned by the
- * unwinder.
+ * Unwind a copy. *suffices_out false: registers that the copy lacks were needed, and the walk went
+ * on by scanning the stack; stop the thread and copy it again for a better one.  The frames are
+ * owned by the unwinder.
  */
 bool prb_unwind(struct prb_unwinder *unwinder, const struct prb_thread_copy *copy,
                 struct prb_native_stack *out, bool *suffices_out, struct prb_error *err);

@@ -1,5 +1,5 @@
 /*
- * Callers by guess: the first word up the stack that can be a return address.
+ * Finds a caller by a scan of the stack: the first word up the stack that can be a return address.
  *
  * It must point behind a call instruction in executable memory, and the walk must go on well from
  * there.  Words left over from earlier calls pass the first test often, the second seldom. The
@@ -8,13 +8,13 @@
  */
 #include "native/step.h"
 
-#define SCAN_BYTES 65536   /* of the stack, to look through */
+#define SCAN_BYTES 65536   /* of the stack, to scan */
 #define CANDIDATES_MAX 128 /* words tried by walking on from them */
-#define TRIAL_STEPS 6      /* frames that convince */
+#define TRIAL_STEPS 6      /* frames that are proof enough */
 #define PUSHED_WORDS 6     /* callee-saved registers of a prologue, below the return address */
 #define FRAME_BYTES_MAX 1048576
 
-/* Registers that can be told at the cursor. */
+/* Registers that are known at the cursor. */
 static void collect(struct prb_unwinder *u, unw_cursor_t *cursor, struct prb_registers *out)
 {
     out->known = 0;

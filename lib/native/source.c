@@ -74,7 +74,7 @@ static bool find_unit(const struct prb_libdw *dw, Dwarf *dwarf, uint64_t addr, D
     return false;
 }
 
-/* Where functions were inlined, the line table tells the innermost one's line, but the symbol is
+/* Where functions were inlined, the line table gives the innermost one's line, but the symbol is
  * the outermost one's: its line is where it called the first of them.  False: nothing was inlined
  * here. */
 static bool find_call_site(const struct prb_libdw *dw, Dwarf_Die *unit, uint64_t addr,

@@ -11,7 +11,7 @@ struct prb_source;
  * none, or more than prb_elf_debug_image() copies. */
 struct prb_source *prb_source_open(struct prb_proc *proc, struct prb_elf *elf);
 void prb_source_close(struct prb_source *source);
-/* File (from the arena) and line of an address in the file; NULL and 0 when not told. */
+/* File (from the arena) and line of an address in the file; NULL and 0 when unknown. */
 void prb_source_line(struct prb_source *source, uint64_t addr, struct prb_arena *arena,
                      const char **file_out, int *line_out);
 

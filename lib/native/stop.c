@@ -1,9 +1,9 @@
 /*
  * Registers and stack bytes of one thread, at one moment.
  *
- * A blocked thread need not be stopped: /proc/PID/task/TID/syscall tells its stack pointer and
+ * A blocked thread need not be stopped: /proc/PID/task/TID/syscall has its stack pointer and
  * program counter, and the same answer before and after its stack was read proves that it did not
- * move (proc(5)).  A running one is seized, interrupted, copied and let go (ptrace(2)); should it
+ * move (proc(5)).  A running one is seized, interrupted, copied and resumed (ptrace(2)); should it
  * enter one of the system calls that cannot take this (struct prb_arch, fragile_syscalls) within
  * those microseconds, that call ends in EINTR.  It happens in a thread of its own: when the target
  * does not stop in time, only the tracer's end makes the kernel let go of it.
@@ -24,7 +24,7 @@
 #include "proc/stat.h"
 
 #define BLOCKED_TRIES 3         /* readings of a blocked thread that moves meanwhile */
-#define STOP_WAIT_NS 1000000000 /* it did not stop: uninterruptible, or no processor for it */
+#define STOP_WAIT_NS 1000000000 /* it did not stop: uninterruptible, or it waits for a CPU */
 #define SPIN_NS 50000           /* how long we poll for the stop, before we sleep */
 
 void prb_thread_copy_deinit(struct prb_thread_copy *copy)
@@ -163,14 +163,13 @@ static bool await_stop(pid_t tid, int *status_out, uint64_t *since_out)
 {
     uint64_t begin = prb_clock_ns();
     pid_t got;
-    /* One that runs on another processor stops within microseconds. */
+    /* One that runs on another CPU stops within microseconds. */
     for (*since_out = begin; prb_clock_ns() - begin < SPIN_NS; *since_out = prb_clock_ns()) {
         got = waitpid(tid, status_out, __WALL | WNOHANG);
         if (got)
             return got == tid;
     }
-    /* One that waits for a processor, perhaps for ours, stops when it gets it, and that wakes us.
-     */
+    /* One that waits for a CPU, perhaps for ours, stops when it gets it, and that wakes us. */
     int old;
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
     do
@@ -258,7 +257,7 @@ static bool take_live(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
     struct prb_syscall call;
     struct prb_error unread = {0};
     if (!copy_blocked(proc, mem, tid, stop->copy, &call, &blocked, &unread)) {
-        /* A kernel without that file, or a thread that ended; trying to stop it will tell. */
+        /* A kernel without that file, or a thread that ended; trying to stop it will show which. */
         if (rule == PRB_STOP_NEVER || unread.code == PRB_PERMISSION) {
             if (err)
                 *err = unread;
@@ -274,7 +273,7 @@ static bool take_live(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
         struct prb_registers told = stop->copy->registers;
         if (copy_by_stop(proc, stop, NULL))
             return true;
-        /* What /proc told is better than nothing. */
+        /* What /proc gave is better than nothing. */
         stop->copy->registers = told;
         read_stack(mem, call.sp, stop->copy);
         return true;

@@ -21,8 +21,8 @@ struct prb_stopper {
     bool done, leave;
 };
 
-/* So that nobody takes the processor from us while the target is stopped.  Where it is not allowed,
- * we do without. */
+/* So that nobody takes the CPU from us while the target is stopped.  Where it is not allowed, we do
+ * without. */
 static void hurry(void)
 {
     struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
@@ -130,7 +130,7 @@ bool prb_stopper_run(struct prb_stopper **place, void (*work)(void *context), vo
     if (!stopper)
         return prb_fail(err, PRB_NOMEM, "no memory for a thread");
     if (stopper->made && stopper->process != getpid()) {
-        *place = NULL; /* the parent's: its lock may be held by nobody who is here */
+        *place = NULL; /* the parent's: its lock may be held by a thread that does not exist here */
         return prb_stopper_run(place, work, context, wait_ns, err);
     }
     if (!stopper->made && !make_thread(stopper, err))

@@ -1,6 +1,6 @@
 /*
- * A thread for work that may hang, kept from one piece of work to the next: making one costs more
- * than a stop.
+ * A thread for work that may hang.  It is used again for the next piece of work: making one costs
+ * more than a stop.
  */
 #ifndef PRB_NATIVE_STOPPER_H
 #define PRB_NATIVE_STOPPER_H

@@ -1,6 +1,6 @@
 /*
- * Names for many frames at once: each module's symbol table is passed over once for all its program
- * counters. C++ names are demangled by the C++ runtime's own __cxa_demangle (Itanium C++ ABI,
+ * Names for many frames at once: each module's symbol table is read once for all its program
+ * counters.  C++ names are demangled by the C++ runtime's own __cxa_demangle (Itanium C++ ABI,
  * section 3.4), loaded when the first one is met; without it they stay mangled.
  */
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
  * (libunwind(3), "remote unwinding").
  *
  * Where libunwind has nothing to go by (code without unwind information: assembler kernels, machine
- * code made at run time; a register that /proc does not tell) the caller is looked for among the
+ * code made at run time; a register that /proc does not have) the caller is searched for among the
  * stack's words (scan.c).
  */
 #include <string.h>
@@ -91,7 +91,7 @@ static int no_name(unw_addr_space_t space, unw_word_t addr, char *name, size_t l
     return -UNW_ENOINFO;
 }
 
-#define REGISTER_STATES 1024 /* program counters whose unwind rules libunwind keeps */
+#define REGISTER_STATES 1024 /* program counters whose unwind rules libunwind caches */
 
 struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_mem *mem,
                                       struct prb_error *err)
@@ -233,8 +233,8 @@ static bool walk_all(struct walk *walk, struct prb_native_frame frame, struct pr
         here->module = prb_modules_find(walk->u->modules, frame.pc - frame.returning);
         if (!walk_on(walk, here, &next))
             return true;
-        /* It stands still: only a leaf on processors that keep the return address in a register
-         * may. */
+        /* The walk does not move: only a leaf function may, on an architecture with the return
+         * address in a register. */
         if (next.sp == here->sp && next.pc == here->pc) {
             walk->broken = "the stack leads back to itself";
             return true;

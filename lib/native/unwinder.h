@@ -76,13 +76,13 @@ struct prb_unwinder {
 /* ---- stop.c ---- */
 
 /*
- * Take registers and stack bytes of a task.  Of a core or snapshot: what it holds.  Of a live
- * process: of a thread that is blocked or stopped already, what /proc tells (stack pointer and
+ * Take registers and stack bytes of a task.  Of a core or snapshot: what it has.  Of a live
+ * process: of a thread that is blocked or stopped already, what /proc has (stack pointer and
  * program counter only); of any other, all registers, with the thread stopped for the copy
- * (PTRACE_SEIZE, PTRACE_INTERRUPT) and nothing else. Never stopped: threads that wait in a system
- * call which would end in EINTR (struct prb_arch, fragile_syscalls). Errors: GONE (it ended), BUSY
+ * (PTRACE_SEIZE, PTRACE_INTERRUPT) and nothing else.  Never stopped: threads that wait in a system
+ * call which would end in EINTR (struct prb_arch, fragile_syscalls).  Errors: GONE (it ended), BUSY
  * (it runs, and another tracer holds it or rule forbids), TIMEOUT (it could not be stopped),
- * PERMISSION.  stops begins as {0}.
+ * PERMISSION. stops begins as {0}.
  */
 bool prb_thread_copy_take(struct prb_proc *proc, struct prb_mem *mem, pid_t tid,
                           enum prb_stop_rule rule, prb_during_stop_fn *during_stop, void *context,
@@ -104,7 +104,7 @@ void prb_unwinder_pages_forget(struct prb_unwinder *u, bool code);
 const struct prb_pc *prb_unwinder_pc(struct prb_unwinder *u, prb_addr pc);
 
 /* ---- tables.c ---- */
-/* Have tables for the modules as they are, or as they are now (again: read the maps anew).  False:
+/* Make tables for the modules as they are, or as they are now (again: read the maps again).  False:
  * out of memory. */
 bool prb_unwind_tables_follow(struct prb_unwinder *u, bool again);
 /* The table for code at pc; NULL: there is none. */

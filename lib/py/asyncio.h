@@ -69,9 +69,9 @@ void prb_async_running_each(struct prb_objects *objects, prb_addr interpreter, p
                             prb_async_task_fn *each, void *context);
 
 /*
- * Who waits for a future: each(context, future or task), by the links that CPython keeps (3.14+),
- * else by its callbacks: the wake-up of a task, what gather, shield, wait and wait_for leave there,
- * and a TaskGroup's.
+ * Who waits for a future: each(context, future or task), by CPython's own links (3.14+), else by
+ * its callbacks: the wake-up of a task, what gather, shield, wait and wait_for leave there, and a
+ * TaskGroup's.
  */
 void prb_async_waiters_each(struct prb_objects *objects, prb_addr future, prb_async_task_fn *each,
                             void *context);

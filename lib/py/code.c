@@ -1,9 +1,9 @@
 /*
- * Code objects: read once, kept by address, proven the same when a new look begins.
+ * Code objects: read once, saved by address, checked again when a new reading of the target begins.
  *
- * An address may be reused by another code object while we look away, even with its strings at the
- * old addresses.  So the first use of an entry after prb_codes_renew() reads its identity again:
- * the fields that name and place it, the bytes of its line table and of its name.
+ * Between two readings an address may be reused by another code object, even with its strings at
+ * the old addresses.  So the first use of an entry after prb_codes_renew() reads its identity
+ * again: the fields that name and place it, the bytes of its line table and of its name.
  */
 #include "base/hash_map.h"
 #include "py/code_read.h"
@@ -109,7 +109,7 @@ const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_vie
         !prb_code_is_same_in(py, view, &entry->read))
         entry = NULL;
     if (!entry) {
-        prb_objects_clear(cache->objects); /* what it holds is of an earlier look */
+        prb_objects_clear(cache->objects); /* what it saved is of an earlier reading */
         entry = load(py, cache, addr, err);
         if (!entry)
             return NULL;

@@ -1,6 +1,6 @@
 /*
- * Code objects: names, positions.  Read once, kept, and proven still the same when a new look
- * begins (addresses are reused).
+ * Code objects: names, positions.  Read once, saved, and checked again when a new reading of the
+ * target begins (addresses are reused).
  */
 #ifndef PRB_PY_CODE_H
 #define PRB_PY_CODE_H
@@ -34,22 +34,21 @@ struct prb_position {
     int line, column, end_line, end_column; /* line 0, column -1: unknown */
 };
 
-/* Names and line table, or also the variables.  Borrowed until the runtime is freed.  CORRUPT
- * when it is no code object. */
+/* Names and line table, or also the variables.  Borrowed until the runtime is freed.  CORRUPT when
+ * it is not a code object. */
 const struct prb_code_object *prb_code_get(struct prb_py *py, prb_addr code, bool variables,
                                            struct prb_error *err);
 /* Where an instruction of this code stands in the source; instruction in bytes, -1: not begun. */
 struct prb_position prb_code_position(struct prb_py *py, const struct prb_code_object *code,
                                       int instruction);
-/* A new look at the target begins: entries are read again and compared before their next use. */
+/* A new reading of the target begins: entries are read again and compared before their next use. */
 void prb_codes_renew(struct prb_py *py);
 /*
- * For those who look at the same code objects again and again: the same as prb_code_get(py,
- * code, false, …), proven by what view holds of its identity, of its name and of its line
- * table's beginning.  The caller has refreshed view since the chain that names the code was
- * read, and begins each look with prb_codes_again.  *fresh_out: it was not known, or was another
- * one, before this look: the chain is to be read once more after it, to prove that it names this
- * one.
+ * For callers that read the same code objects again and again: the same as prb_code_get(py, code,
+ * false, …), checked by what view has of its identity, of its name and of its line table's
+ * beginning.  The caller has refreshed view since the chain that names the code was read, and
+ * begins each reading with prb_codes_again. *fresh_out: it was unknown, or another one, before this
+ * reading: read the chain once more, to prove that it names this one.
  */
 const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_view *view,
                                                prb_addr code, bool *fresh_out,

@@ -107,7 +107,7 @@ static bool is_nameless_type(struct prb_py *py, prb_addr type, prb_addr name)
            PRB_FIELD_OF(py, made_by, object, type, &itself, NULL) && itself == made_by;
 }
 
-/* A code object's type is called "code"; once seen, its address tells. */
+/* A code object's type is called "code"; once seen, its address is enough. */
 static bool check_type(struct prb_py *py, prb_addr addr, struct prb_error *err)
 {
     uint64_t type = 0, name = 0;
@@ -195,7 +195,7 @@ bool prb_code_is_same(struct prb_py *py, const struct prb_code_reading *read)
            same_name(&py->layout, name, read->name_bytes, read->name_bytes_len);
 }
 
-#define WATCHED_LINES 256 /* bytes of the line table: enough to tell one body from another */
+#define WATCHED_LINES 256 /* bytes of the line table: enough to distinguish two bodies */
 
 static size_t watched_lines(const struct prb_code_reading *read)
 {

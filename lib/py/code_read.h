@@ -1,6 +1,6 @@
 /*
- * Reading code objects, for the cache that keeps them (code.c).  What is read lives in the reader's
- * arena; errors are those of the reads, and CORRUPT for what no code object can hold.
+ * Reading code objects, for the cache of them (code.c).  What is read lives in the reader's arena;
+ * errors are those of the reads, and CORRUPT for what no code object can hold.
  */
 #ifndef PRB_PY_CODE_READ_H
 #define PRB_PY_CODE_READ_H
@@ -12,17 +12,17 @@
 struct prb_code_reader {
     struct prb_py *py;
     struct prb_objects *objects; /* for names */
-    struct prb_arena *arena;     /* for what is kept */
+    struct prb_arena *arena;     /* for what is saved */
 };
 
-/* What tells one code object from another at the same address; compared byte by byte, so without
- * padding. */
+/* The identity of a code object, to notice another one at the same address; compared byte by byte,
+ * so without padding. */
 struct prb_code_identity {
     uint64_t name, qualname, filename, linetable;
     uint32_t firstlineno, flags, argcount, posonlyargcount, kwonlyargcount, nlocals;
 };
 
-#define PRB_CODE_NAME_BYTES 128 /* of the name object, that tell it from another */
+#define PRB_CODE_NAME_BYTES 128 /* of the name object, to distinguish it from another */
 
 struct prb_code_reading {
     struct prb_code_object code; /* without variables */
@@ -42,7 +42,7 @@ bool prb_code_read_variables(const struct prb_code_reader *reader, struct prb_co
 const char *prb_code_text(const struct prb_code_reader *reader, prb_addr str,
                           struct prb_error *err);
 
-/* Whether the same code object is still there: read anew, or as view holds it. */
+/* Whether the same code object is still there: read again, or as view has it. */
 bool prb_code_is_same(struct prb_py *py, const struct prb_code_reading *read);
 bool prb_code_is_same_in(struct prb_py *py, struct prb_view *view,
                          const struct prb_code_reading *read);

@@ -120,7 +120,7 @@ static bool in_await(struct prb_objects *objects, const struct prb_raw_frame *fr
 
 #define STACK_WORDS_MAX 65536 /* values on the stack of one frame */
 
-/* The address behind the last value on its stack; 0: cannot be told. */
+/* The address behind the last value on its stack; 0: unknown. */
 static prb_addr stack_end(struct prb_objects *objects, prb_addr frame)
 {
     const struct prb_layout *layout = objects->layout;
@@ -167,7 +167,7 @@ static bool is_wrapper(const char *type)
     return false;
 }
 
-/* What an object that is no coroutine stands for, or 0. */
+/* What an object that is not a coroutine stands for, or 0. */
 static prb_addr unwrap(struct prb_objects *objects, prb_addr object)
 {
     struct prb_object_type *type = prb_type_of(objects, object, NULL);

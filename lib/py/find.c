@@ -162,7 +162,7 @@ static void place(struct prb_py *py)
 
 /* ---- belief ---- */
 
-/* Whether the thread states of an interpreter point back to it; how many were looked at. */
+/* Whether the thread states of an interpreter point back to it; how many were checked. */
 static bool threads_agree_now(struct prb_py *py, prb_addr interp, unsigned *checked,
                               struct prb_error *err)
 {
@@ -223,8 +223,8 @@ static bool believe(struct prb_py *py, unsigned *checked, prb_addr *main_out, st
     return true;
 }
 
-/* sys.hexversion, where no symbol tells the version: needs a layout of about the right kind, and so
- * proves it. */
+/* sys.hexversion, where no symbol gives the version: reading it needs a layout of about the right
+ * kind, and so proves the layout. */
 static bool asked_version(struct prb_py *py, prb_addr interp, uint32_t *out)
 {
     uint64_t sysdict;
@@ -261,7 +261,7 @@ static bool guess_version(struct prb_py *py, const char **how, struct prb_error 
         *how = "sys.hexversion";
         return true;
     }
-    return prb_fail(err, PRB_UNSUPPORTED, "an interpreter in %s that does not tell its version",
+    return prb_fail(err, PRB_UNSUPPORTED, "an interpreter in %s whose version cannot be found",
                     base_name(py->module->path));
 }
 
@@ -402,7 +402,7 @@ static void look_everywhere(struct search *search)
         }
 }
 
-/* Of a core: the files by which an interpreter could be told, and that are not here. */
+/* Of a core: the missing files by which an interpreter could be recognized. */
 static bool not_found(struct search *search, struct prb_error *err)
 {
     struct prb_modules *modules = search->modules;
@@ -418,7 +418,7 @@ static bool not_found(struct search *search, struct prb_error *err)
     if (!used)
         return prb_fail(err, PRB_NOT_PYTHON, "no CPython in process %d",
                         (int)prb_proc_pid(modules->proc));
-    prb_fail(err, PRB_NOT_FOUND, "no CPython can be told in the core of process %d without its %s",
+    prb_fail(err, PRB_NOT_FOUND, "CPython cannot be found in the core of process %d without its %s",
              (int)prb_proc_pid(modules->proc), missing);
     return prb_error_remedy(err, "Name the folder that holds the process's files with --sysroot, "
                                  "or its executable with --exe");

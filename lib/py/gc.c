@@ -1,7 +1,8 @@
 /*
  * The collector's lists: rings of PyGC_Head, one for each generation, walked from the youngest to
- * the oldest, so that what grows older meanwhile is met twice rather than never.  Memory is read in
- * blocks that are kept for one walk of one list; marks keep an object from being told twice.
+ * the oldest, so that an object that grows older meanwhile is met twice rather than never.  Memory
+ * is read in blocks that are cached for one walk of one list; marks make sure that each object is
+ * given once.
  */
 #include "py/gc.h"
 
@@ -10,7 +11,7 @@
 #include <time.h>
 
 #define BLOCK 16384u
-#define BLOCKS 2048u         /* kept at once: 32 MiB */
+#define BLOCKS 2048u         /* cached at once: 32 MiB */
 #define FLAGS 3ull           /* lowest bits of the links */
 #define FLAG_COLLECTING 2ull /* of prev, 3.8+: what it links to is something else meanwhile */
 #define TRIES 12             /* walks of one list */
@@ -265,7 +266,7 @@ static bool find_shape(struct collector *collector, prb_addr generations, bool l
     uint64_t word;
     if (!prb_mem_u64(collector->py->mem, collector->lists[2], &word, err))
         return prb_error_prefix(err, "the collector's lists");
-    return prb_fail(err, PRB_CORRUPT, "the collector's lists are not as CPython %s keeps them",
+    return prb_fail(err, PRB_CORRUPT, "the collector's lists are not as CPython %s has them",
                     layout->name);
 }
 
@@ -302,7 +303,7 @@ static bool no_room(struct collector *collector, struct prb_error *err)
     if (collector->found.count < PRB_GC_OBJECTS_MAX)
         return prb_fail(err, PRB_NOMEM, "no memory for the list of objects");
     collector->found.whole = false;
-    collector->found.why = "there are more objects than are looked at";
+    collector->found.why = "there are more objects than are read";
     return true;
 }
 
@@ -335,7 +336,7 @@ bool prb_gc_take(struct prb_py *py, prb_addr interpreter, bool main, bool live,
     const struct prb_layout *layout = &py->layout;
     if (!PRB_HAS(layout, gc_head, size))
         return prb_fail(err, PRB_UNSUPPORTED,
-                        "CPython %s is free-threaded: its collector keeps no lists of objects",
+                        "CPython %s is free-threaded: its collector has no lists of objects",
                         layout->name);
     if (!PRB_HAS(layout, interp, gc_generations) && !main) {
         *out = (struct prb_gc_objects){.whole = true};

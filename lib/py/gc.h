@@ -2,8 +2,8 @@
  * The objects that the garbage collector knows, found by its own lists, without running code.
  *
  * Containers, instances and most other objects that refer to others are there; ints, texts, numpy
- * arrays and tuples of such are not.  A live target goes on meanwhile: each list is walked again
- * until it is found whole, bounded, and what was not is told.
+ * arrays and tuples of such are not.  A live target runs meanwhile: each list is walked again until
+ * it is whole, at most a bounded number of times; lists that were not whole are reported.
  */
 #ifndef PRB_PY_GC_H
 #define PRB_PY_GC_H

@@ -3,10 +3,10 @@
  * begins.
  *
  * gc.collecting says only that some thread does.  That one has the GIL until it runs a finalizer or
- * the callback of a weak reference, which may let it go; so the GIL does not tell.  Meanwhile the
- * objects to be freed are in a list whose head is a variable of the collector (Modules/gcmodule.c
- * up to 3.12, Python/gc.c from 3.13: unreachable, seen, final_unreachable): two words of its stack
- * that lead to an object's head and from there back.
+ * the callback of a weak reference, which may let it go; so the GIL does not show it.  Meanwhile
+ * the objects to be freed are in a list whose head is a variable of the collector
+ * (Modules/gcmodule.c up to 3.12, Python/gc.c from 3.13: unreachable, seen, final_unreachable): two
+ * words of its stack that lead to an object's head and from there back.
  */
 #include <string.h>
 

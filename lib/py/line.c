@@ -1,7 +1,7 @@
 /*
- * Line tables: from an instruction's offset to its position in the source.
- * Pure functions over the table's bytes, which are hostile: every read is bounded by the table's
- * end, and sums are kept in 64 bits, so that no table can overflow them.
+ * Line tables: from an instruction's offset to its position in the source.  Pure functions over the
+ * table's bytes, which are hostile: every read is bounded by the table's end, and sums have 64
+ * bits, so that no table can overflow them.
  */
 #include <limits.h>
 

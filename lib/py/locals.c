@@ -39,7 +39,7 @@ static bool open_cell(struct prb_objects *objects, struct prb_variable *variable
     return inside != 0;
 }
 
-/* They will be looked at next: let them come together. */
+/* They are read next: read them together. */
 static void want_objects(struct prb_objects *objects, const uint64_t *words, size_t count)
 {
     const struct prb_layout *layout = &prb_objects_py(objects)->layout;

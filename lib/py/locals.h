@@ -12,7 +12,7 @@
 struct prb_variable {
     const char *name; /* valid during the call */
     prb_addr object;  /* 0: number holds it */
-    bool is_number;   /* an int kept in the reference itself (3.14+, tagged) */
+    bool is_number;   /* an int stored in the reference itself (3.14+, tagged) */
     int64_t number;
     bool arg;
 };

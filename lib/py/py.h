@@ -1,6 +1,6 @@
 /*
- * One CPython runtime inside a target: where it is, which layout serves, and the two ways to
- * read through it.
+ * One CPython runtime inside a target: where it is, which layout fits, and the two ways to read
+ * through it.
  *
  * Found by symbol, section or cookie in the modules that look like an interpreter (find.c); a
  * process can hold

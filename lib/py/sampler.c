@@ -1,12 +1,13 @@
 /*
- * The sampler: all threads' frame chains, read twice and compared (DESIGN 4.3).
+ * The sampler: all threads' frame chains, read twice and compared (two equal readings prove a
+ * stack).
  *
  * Every thread has a view (mem/view.h).  A sample refreshes all views in common system calls, walks
  * each, refreshes again; where the bytes are the same nothing needs a second walk, where they
- * differ the second walk must give the same chain, or that thread is tried again.
- * A stack that was found true stays so while its bytes read the same (of a thread that stands still
- * the last sample was the first of the two readings), and while its thread did not have the GIL
- * (threads.c): then it is not even read.
+ * differ the second walk must give the same chain, or that thread is tried again.  A stack that was
+ * proven remains so while its bytes read the same (for a thread that does not move, the last sample
+ * was the first of the two readings), and while its thread did not have the GIL (threads.c): then
+ * it is not even read.
  */
 #include "py/sampler.h"
 
@@ -125,8 +126,8 @@ static bool fetch_cold(struct prb_sampler *sampler, struct prb_error *err)
     return count == 0 || prb_view_refresh(sampler->batch, count, NULL, err);
 }
 
-/* Threads begin and end while their list is walked: until it was seen whole, or often enough (a
- * list that is damaged gives what can be had). */
+/* Threads begin and end while their list is walked: until it was read whole, or often enough (a
+ * damaged list gives what can be read). */
 #define LIST_TRIES 32
 static bool list_whole(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err)
 {
@@ -167,9 +168,10 @@ static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
     slot->verified = verdict == VERIFIED;
 }
 
-/* Read the open threads again; those whose readings agree are published: at once, or twice running
- * when they were seen to move, because two torn readings can be equal by chance.  A broken chain is
- * never agreement, as a frame is broken while it is made.  The others stay open. */
+/* Read the open threads again; those whose readings agree are published: at once, or, if they were
+ * seen to move, after two agreements in a row, because two torn readings can be equal by chance.
+ * Two broken chains never agree, as a frame looks broken while it is made.  The others stay open.
+ */
 static bool settle(struct prb_sampler *sampler, struct prb_error *err)
 {
     size_t count = sampler->open_count;
@@ -217,7 +219,7 @@ static pid_t task_of(const struct prb_sampler *sampler, const struct prb_tasks *
     return task ? task->tid : 0;
 }
 
-/* Of each thread that will not stand still, how often from another processor, then from its own. */
+/* Tries for each thread that keeps moving: from another CPU, then from its own. */
 #define TRIES_APART 12
 #define TRIES_BESIDE 8
 #define ROUNDS_BESIDE 4 /* the scheduler may move it away from us */
@@ -296,8 +298,8 @@ static bool read_threads(struct prb_sampler *sampler, unsigned tries_max, struct
     return true;
 }
 
-/* Where one thread keeps the GIL: what the GIL says and what the active threads touched, in one
- * system call, and the list of threads is as it was.  False: all are to be read. */
+/* Where one thread keeps the GIL: one system call reads the GIL and what the active threads
+ * touched, if the list of threads is as it was.  False: all must be read. */
 static bool read_standing(struct prb_sampler *sampler)
 {
     size_t count = sampler->active_count;

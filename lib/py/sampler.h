@@ -20,13 +20,13 @@ struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc,
                                     struct prb_error *err);
 void prb_sampler_free(struct prb_sampler *sampler);
 PRB_DEFINE_AUTO_PTR(prb_sampler, struct prb_sampler, prb_sampler_free)
-/* One sample of all threads.  The result is borrowed until the next call.  tries_max: readings
- * of one thread before it is called unstable (0: PRB_TRIES, some of them beside it); 1 reads
+/* One sample of all threads.  The result is borrowed until the next call. tries_max: readings of
+ * one thread before it is called unstable (0: PRB_TRIES, some of them from its own CPU); 1 reads
  * once and proves nothing (stopped targets, cores). */
 #define PRB_TRIES 800
 const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max,
                                               struct prb_error *err);
-/* The result of the last take, for what wants to be of the same reading; empty before the first. */
+/* The result of the last take, for callers that need the same reading; empty before the first. */
 const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler);
 /* Read one thread's frames once more, for a caller that has stopped it: the result replaces the
  * thread's in place. */

@@ -29,7 +29,7 @@ struct prb_gil_note {
     int64_t id;
     prb_addr last_holder;
     uint64_t switch_number;
-    bool kept;       /* nobody else had it since the reading before */
+    bool kept;       /* no other thread had it since the reading before */
     bool mistrusted; /* it changed hands and did not count */
 };
 

@@ -54,8 +54,8 @@ struct prb_raw_stacks {
     bool finalizing;
     bool whole;      /* the lists of threads were read to their ends; else threads are missing */
     uint64_t serial; /* of this reading */
-    /* Since the reading before, serial - 1, the same threads stand in the same places, and only
-     * those at these indices may have moved.  False: any may have, and active is not told. */
+    /* Since the reading before, serial - 1, the same threads are at the same indices, and only
+     * those at these indices may have moved.  False: any may have, and active is not set. */
     bool standing;
     const size_t *active;
     size_t active_count;

@@ -238,8 +238,8 @@ static bool read_switches(struct prb_sampler *sampler, const struct prb_interpre
            list_word(sampler, interp->gil, PRB_F_gil_switch_number, switches);
 }
 
-/* Make the note anew: whether no thread but its last holder had the GIL since it was made.  NULL:
- * not known. */
+/* Update the note: whether no thread but its last holder had the GIL since it was made.  NULL:
+ * unknown. */
 static const struct prb_gil_note *look_at_gil(struct prb_sampler *sampler,
                                               const struct prb_interpreter *interp)
 {
@@ -356,8 +356,8 @@ bool prb_sampler_still_standing(struct prb_sampler *sampler)
 
 /* ---- threads ---- */
 
-/* The thread list of one interpreter, newest first as CPython keeps it.  *whole: whether its end
- * was reached. */
+/* The thread list of one interpreter, newest first as in CPython. *whole: whether its end was
+ * reached. */
 static bool list_threads(struct prb_sampler *sampler, size_t interpreter, bool *whole,
                          struct prb_error *err)
 {

@@ -89,8 +89,8 @@ static prb_addr bytecode_copy(struct prb_view *view, const struct prb_layout *la
     return copy;
 }
 
-/* Offset of the current instruction, bytes from the start of the code; -1: not begun, or not to be
- * told. */
+/* Offset of the current instruction, bytes from the start of the code; -1: not begun, or unknown.
+ */
 static int32_t instruction_of(const struct shape *shape, struct prb_view *view, const uint8_t *head,
                               prb_addr code)
 {

@@ -1,5 +1,5 @@
-/* The texts of what is told by its name: modules, functions, types, generators, code; and small
- * objects that hold others. */
+/* The texts of what is shown by its name: modules, functions, types, generators, code; and small
+ * objects that contain others. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static bool add_loader(struct prb_repr *repr, prb_addr loader)
     return false;
 }
 
-/* Where a module came from, as its spec says; false when it has none that tells. */
+/* Where a module came from, as its spec says; false when there is no such spec. */
 static bool add_origin(struct prb_repr *repr, prb_addr spec)
 {
     enum { ORIGIN, HAS_FILE, LOADER, COUNT };

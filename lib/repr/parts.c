@@ -14,7 +14,7 @@
 
 /* ---- elements ---- */
 
-/* Where a kind keeps the number of its elements. */
+/* Where a kind has the number of its elements. */
 static bool size_field(enum prb_object_kind kind, enum prb_field *out)
 {
     static const struct {
@@ -191,7 +191,7 @@ static bool give_name(void *context, prb_addr key, prb_addr value)
     struct attributes *attributes = context;
     PRB_AUTO(prb_buf) struct prb_buf name = {0};
     if (!prb_object_str(attributes->objects, key, PRB_PART_KEY, &name, NULL) || !name.data)
-        return true; /* a key that is no name */
+        return true; /* a key that is not a name */
     return give_attribute(context, name.data, value);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The text of an object: which writer serves which kind, scalars, and what keeps the walk finite.
- * Text, depth, items and steps are bounded, so a hostile graph costs no more than a large one.
+ * The text of an object: which writer is for which kind, scalars, and what bounds the walk.  Text,
+ * depth, items and steps are bounded, so a hostile graph costs no more than a large one.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * What an object looks like as text: repr() without running code.
- * Layer: above py and tensor, below target.
+ * What an object looks like as text: repr() without running code.  Layer: above py and tensor,
+ * below inspect.
  */
 #ifndef PRB_REPR_REPR_H
 #define PRB_REPR_REPR_H
@@ -17,14 +17,13 @@ struct prb_repr_limits {
 #define PRB_REPR_ITEMS 4096 /* more than that many characters can hold */
 
 /*
- * Append what repr(object) would print, as far as it can be told without running code.  Built-in
+ * Append what repr(object) would print, as far as it is known without running code.  Built-in
  * scalars and containers read back with ast.literal_eval unless cut; a text that is cut, wherever,
- * ends in "…" and no other does.  Ints of more than 9,247 digits are told by their leading digits
- * in hexadecimal.  A cycle is "[...]" as Python prints it; instances are
- * "<module.Class attr=…, attr=… at 0x…>", dataclasses "Class(field=…)", subclasses of builtins
- * "Class(value)", cells their content, tensors "torch.Tensor(shape=(2, 3), dtype=float32,
- * device=cpu)". Unreadable parts are marked "<unreadable>" in place; fails only when the object
- * itself cannot be read.
+ * ends in "…" and no other does.  Ints of more than 9,247 digits are shown by their leading digits
+ * in hexadecimal.  A cycle is "[...]" as Python prints it; instances are "<module.Class attr=…,
+ * attr=… at 0x…>", dataclasses "Class(field=…)", subclasses of builtins "Class(value)", cells their
+ * content, tensors "torch.Tensor(shape=(2, 3), dtype=float32, device=cpu)".  Unreadable parts are
+ * marked "<unreadable>" in place; fails only when the object itself cannot be read.
  */
 bool prb_object_repr(struct prb_objects *objects, prb_addr object,
                      const struct prb_repr_limits *limits, struct prb_buf *out,

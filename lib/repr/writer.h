@@ -7,9 +7,10 @@
 #include "py/object/reader.h"
 #include "repr/repr.h"
 
-#define PRB_CACHED_TEXTS_MAX (4 << 20) /* bytes of texts kept for when they are asked again */
+#define PRB_CACHED_TEXTS_MAX                                                                       \
+    (4 << 20) /* bytes of texts cached for the next time they are asked for */
 
-/* The text of an object under some limits, as it was written in this look. */
+/* The text of an object under some limits, as it was written in this reading. */
 struct prb_cached_text {
     prb_addr object; /* 0: free */
     struct prb_repr_limits limits;
@@ -53,7 +54,7 @@ prb_repr_fn prb_repr_list, prb_repr_tuple, prb_repr_dict, prb_repr_set, prb_repr
     prb_repr_namedtuple;
 /* instance.c */
 prb_repr_fn prb_repr_instance, prb_repr_dataclass, prb_repr_enum, prb_repr_exception;
-/* named.c: what is told by its name */
+/* named.c: what is shown by its name */
 prb_repr_fn prb_repr_module, prb_repr_function, prb_repr_builtin, prb_repr_method, prb_repr_type,
     prb_repr_cell, prb_repr_generator, prb_repr_code, prb_repr_range, prb_repr_slice,
     prb_repr_proxy, prb_repr_weakref;

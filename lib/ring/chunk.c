@@ -3,7 +3,7 @@
  *
  * Lock-free: a chunk is owned by whoever changes its use to OPEN.  Chunks are taken in turns, so
  * the one that was filled longest ago comes first.  The file is opened by its path each time it
- * grows, as a program may close or reuse every descriptor it finds; device and inode tell that it
+ * grows, as a program may close or reuse every descriptor it finds; device and inode show that it
  * is still the same.
  */
 #include <errno.h>
@@ -104,7 +104,7 @@ static void enter(struct prb_ring_table *table, struct prb_ring_lane *lane, uint
     lane->chunk = (struct prb_ring_chunk *)(table->map + chunk_offset(table, slot));
 }
 
-/* Begin a chunk anew: readers of its earlier rows see that before any byte of them changes. */
+/* Begin a chunk again: readers of its earlier rows see that before any byte of them changes. */
 static void enter_anew(struct prb_ring_table *table, struct prb_ring_lane *lane, uint32_t slot)
 {
     enter(table, lane, slot);

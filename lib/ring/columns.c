@@ -17,7 +17,7 @@ bool prb_ring_is_name(const char *text)
 
 static bool bad_name(const char *what, const char *name, struct prb_error *err)
 {
-    prb_fail(err, PRB_USAGE, "\"%.80s\" is no name of a %s", name, what);
+    prb_fail(err, PRB_USAGE, "\"%.80s\" is not a name for a %s", name, what);
     return prb_error_remedy(err, "use letters, digits and _, a letter first, at most %d of them",
                             PRB_RING_NAME_MAX);
 }

@@ -15,7 +15,7 @@ bool prb_ring_columns_check(const struct prb_ring_column *columns, size_t count,
                             struct prb_error *err);
 /* Copy as much of text as fits, cut at a character's end; NULL is "". */
 void prb_ring_cut(char *out, size_t cap, const char *text);
-/* Bytes of text[0..len) that fit in max without cutting a character (whatever is no UTF-8 is cut
+/* Bytes of text[0..len) that fit in max without cutting a character (what is not UTF-8 is cut
  * anywhere). */
 size_t prb_ring_cut_length(const char *text, size_t len, size_t max);
 

@@ -1,9 +1,8 @@
 /*
  * Where rings lie, and which of them are still wanted.
  *
- * A folder is named by pid and start time, and held by a lock (flock(2)) that ends with the last
- * process that has it: a sweeper in another pid namespace cannot see the process, but it sees the
- * lock.
+ * A folder is named by pid and start time, and locked (flock(2)) until the last process that has
+ * the lock ends: a sweeper in another pid namespace cannot see the process, but it sees the lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +28,7 @@ static bool own_folder(const char *path, struct prb_error *err)
     if (lstat(path, &st) != 0)
         return prb_fail_sys(err, errno, "%s", path);
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022)) {
-        prb_fail(err, PRB_PERMISSION, "%s is no folder that only this user can write to", path);
+        prb_fail(err, PRB_PERMISSION, "%s is not a folder that only this user can write to", path);
         return prb_error_remedy(err, "remove it, or set PROBING_DATA_DIR to a folder of yours");
     }
     return true;

@@ -9,8 +9,9 @@
 
 #define PRB_RING_DATA_VARIABLE "PROBING_DATA_DIR"
 /*
- * DATA_DIR is the first of these that can be had; the last for those whose user id is another's in
- * the user namespace that a shared file system belongs to. user_namespace: prb_ring_user_namespace.
+ * DATA_DIR is the first of these that can be made and is ours; the last for those whose user id is
+ * another's in the user namespace that a shared file system belongs to. user_namespace:
+ * prb_ring_user_namespace.
  */
 #define PRB_RING_PLACES 3
 void prb_ring_place(size_t which, unsigned uid, uint64_t user_namespace,

@@ -5,7 +5,7 @@
  * A head, then chunks of chunk_bytes each.  A chunk's state is one word, generation << 32 | bytes
  * of rows, that the writer stores behind the row's bytes; rows of one generation never change, so
  * what lay below the count when the reading began is whole if the generation is the same when it
- * has ended.  check tells a word that was read while it was stored.  A file system without room
+ * has ended. check shows whether a word was read while it was stored.  A file system without room
  * leaves a hole: chunks of zeros are chunks that were never used.
  */
 #ifndef PRB_RING_FORMAT_H

@@ -1,7 +1,7 @@
 /*
  * What belongs to the writing process and its threads.  A page that fork empties (MADV_WIPEONFORK,
- * madvise(2), Linux 4.14) tells a child from its parent at the cost of one load; pthread keys tell
- * the end of threads.
+ * madvise(2), Linux 4.14) distinguishes a child from its parent at the cost of one load; pthread
+ * keys report the end of threads.
  */
 #include <errno.h>
 #include <sched.h>

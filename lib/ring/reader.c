@@ -15,7 +15,7 @@
 
 #define STATE_TRIES 1000 /* readings of a state that is being stored */
 #define STATE_STEADY 8   /* equal ones that are taken for what a stopped or dead writer left */
-#define CHUNK_TRIES 4    /* readings of a chunk that is begun anew meanwhile */
+#define CHUNK_TRIES 4    /* readings of a chunk that is begun again meanwhile */
 
 struct prb_ring_reader {
     int fd;
@@ -84,7 +84,7 @@ struct prb_ring_reader *prb_ring_open_fd(int fd, const char *file, struct prb_er
     if (fstat(fd, &st) != 0)
         return PRB_NULL(prb_fail_sys(err, errno, "%s", file));
     if (!S_ISREG(st.st_mode))
-        return PRB_NULL(prb_fail(err, PRB_CORRUPT, "%s is no regular file", file));
+        return PRB_NULL(prb_fail(err, PRB_CORRUPT, "%s is not a regular file", file));
     if (!read_head(reader, err))
         return PRB_NULL(prb_error_prefix(err, "%s", file));
     return PRB_STEAL(reader);
@@ -118,8 +118,8 @@ static uint64_t chunk_offset(const struct prb_ring_reader *reader, uint32_t chun
     return reader->head->head_bytes + (uint64_t)chunk * reader->head->chunk_bytes;
 }
 
-/* A state that was not read while it was stored.  False: there is no such chunk, or no sense in it.
- */
+/* A state that was not read while it was stored.  False: there is no such chunk, or it cannot be
+ * parsed. */
 static bool read_state(const struct prb_ring_reader *reader, uint32_t chunk, struct words *out)
 {
     struct words before = {0};

@@ -8,7 +8,7 @@
  * SIGBUS), and the file can be read after the writer died.  libc only: the probe uses the writer.
  *
  * FOLDER: DATA_DIR/PID-STARTTIME (the target's own pid; field 22 of proc_pid_stat(5)).  DATA_DIR:
- * PROBING_DATA_DIR, else the first of folder.h that can be had.  Folders 0700, files 0600.
+ * PROBING_DATA_DIR, else the first of folder.h that can be used.  Folders 0700, files 0600.
  */
 #ifndef PRB_RING_RING_H
 #define PRB_RING_RING_H
@@ -54,16 +54,16 @@ struct prb_ring_table;
 struct prb_ring_limits {
     uint64_t bytes_max; /* of the file; 0: PRB_RING_BYTES_DEFAULT.  At least PRB_RING_BYTES_MIN are
                            used */
-    double retention;   /* s; older rows are not read; 0: for ever */
+    double retention;   /* s; older rows are not read; 0: forever */
 };
 #define PRB_RING_BYTES_DEFAULT ((uint64_t)32 << 20)
 #define PRB_RING_BYTES_MIN ((uint64_t)64 << 10)
 
 /*
- * A table of this process.  The same name with the same columns gives the same table, with
- * others USAGE; so do names that are none.  A file that an earlier probe of this process left
- * goes on when it has the same shape, else it is replaced.  Errors: IO with ENOSPC: no room;
- * NOMEM: the memory of prb_ring_set_memory is used up.
+ * A table of this process.  The same name with the same columns gives the same table, with others
+ * USAGE; so does a name that is not valid.  A file that an earlier probe of this process left is
+ * continued when it has the same shape, else replaced.  Errors: IO with ENOSPC: no room; NOMEM: the
+ * memory of prb_ring_set_memory is used up.
  */
 struct prb_ring_table *prb_ring_table_new(const char *folder, const char *name,
                                           const struct prb_ring_column *columns, size_t count,
@@ -75,8 +75,8 @@ struct prb_ring_table *prb_ring_table_parse(const char *folder, const char *name
                                             const char *columns,
                                             const struct prb_ring_limits *limits,
                                             struct prb_error *err);
-/* No row is written any more, by whichever thread; the file stays.  The handle stays valid: writing
- * to it drops. */
+/* No thread writes rows any more; the file remains.  The handle remains valid: writing to it drops
+ * the row. */
 void prb_ring_table_free(struct prb_ring_table *table);
 /* The same for all tables of this process. */
 void prb_ring_tables_free(void);
@@ -101,8 +101,8 @@ int prb_ring_write_packed(struct prb_ring_table *table, const void *packed, size
 void prb_ring_set_memory(uint64_t bytes);
 /* Bytes that they have reserved. */
 uint64_t prb_ring_memory(void);
-/* Seconds for which rows of all tables, present and coming, are kept unless a table's limits say
- * less; 0: for ever. */
+/* Seconds for which rows of all tables, present and coming, are read, unless a table's limits say
+ * less; 0: forever. */
 void prb_ring_set_retention(double seconds);
 
 /* ---- folders ---- */
@@ -125,7 +125,7 @@ size_t prb_ring_sweep(const char *data_dir, double retention, uint64_t bytes_max
 
 struct prb_ring_reader;
 
-/* A file of a folder that is open.  CORRUPT: it is no ring, or not in one piece. */
+/* A file of a folder that is open.  CORRUPT: it is not a ring, or damaged. */
 struct prb_ring_reader *prb_ring_open(int folder, const char *file, struct prb_error *err);
 /* The same of a descriptor, which is taken, also on failure; file is its name in errors. */
 struct prb_ring_reader *prb_ring_open_fd(int fd, const char *file, struct prb_error *err);

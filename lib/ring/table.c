@@ -191,7 +191,7 @@ static bool parse_line(char *line, struct prb_ring_column *out, struct prb_error
             out->type = types[i].type;
             return true;
         }
-    prb_fail(err, PRB_USAGE, "column %.80s: \"%.40s\" is no type", out->name, type);
+    prb_fail(err, PRB_USAGE, "column %.80s: \"%.40s\" is not a type", out->name, type);
     return prb_error_remedy(err, "types are integer, real, text, boolean and time");
 }
 

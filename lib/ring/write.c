@@ -1,6 +1,6 @@
 /*
- * Writing rows.  The common way is a look at the thread's lane, the clock, and stores into one or
- * two cache lines that no other thread writes to: no atomic read-modify-write, no system call.
+ * Writing rows.  The common path reads the thread's lane and the clock, and stores into one or two
+ * cache lines that no other thread writes to: no atomic read-modify-write, no system call.
  */
 #include <string.h>
 #include <time.h>

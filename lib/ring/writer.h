@@ -64,7 +64,7 @@ struct prb_ring_thread {
 /* The process's word: 0 in a child after fork, until it makes a table of its own. */
 struct prb_ring_process {
     _Atomic uint64_t *token; /* in a page that fork wipes */
-    _Atomic uint32_t *lock;  /* beside it: a child never finds it held */
+    _Atomic uint32_t *lock;  /* beside it: a child never finds it locked */
     bool wiped;              /* the kernel does that; else getpid() must be asked */
     pid_t pid;
     pthread_key_t key; /* struct prb_ring_thread * */
@@ -101,11 +101,10 @@ static inline struct prb_ring_lane *prb_ring_lane(struct prb_ring_table *table)
 /* The table's file, mapped; path and shape are set. */
 bool prb_ring_file_make(struct prb_ring_table *table, const struct prb_ring_column *columns,
                         struct prb_error *err);
-/* The file is left alone from here on: a writer that is within a row goes on in memory that nobody
- * reads. */
-void prb_ring_file_unmap(struct prb_ring_table *table);
-/* Seconds that rows are kept by the table's own word and the process's, as they stand in the head.
+/* The file does not change from here on: a writer within a row goes on in memory that nobody reads.
  */
+void prb_ring_file_unmap(struct prb_ring_table *table);
+/* Seconds for which rows are read, by the table's limits and the process's, as in the head. */
 uint64_t prb_ring_retention_bits(double own);
 
 /* ---- chunk.c ---- */

@@ -11,7 +11,8 @@
  */
 #define OVERLAP_MAX 4096
 #define OVERLAP_FREE (64 << 20) /* elements */
-/* Bytes that are read at once: they stay in a cache, and a call of the kernel is paid for. */
+/* Bytes that are read at once: few enough for the CPU's cache, and enough to be worth a system
+ * call. */
 #define WINDOW (1u << 20)
 
 /* A dimension as the walk takes it: no order, no sign. */

@@ -138,7 +138,7 @@ struct prb_element prb_element_of(const struct prb_element_type *type, const uin
 
 /* ---- text ---- */
 
-/* How many digits tell any two elements of a type apart; 17: all are shown. */
+/* How many digits distinguish any two elements of a type; 17: all are shown. */
 static int digits_of(enum prb_dtype_kind kind)
 {
     return kind == PRB_DTYPE_HALF || kind == PRB_DTYPE_COMPLEX_HALF ? 5

@@ -1,6 +1,6 @@
 /*
- * The inner loops (kernel.h), written once in kernel_body.h and compiled for each kind of
- * processor: the plain one (SSE2, NEON) and AVX2.  Vector types of GCC and clang throughout.
+ * The inner loops (kernel.h), written once in kernel_body.h and compiled for each kind of CPU: the
+ * plain one (SSE2, NEON) and AVX2.  Vector types of GCC and clang throughout.
  */
 #include "tensor/kernel.h"
 

@@ -1,11 +1,11 @@
 /*
- * The inner loops for one kind of processor, included by kernel.c once for each with
+ * The inner loops for one kind of CPU, included by kernel.c once for each with
  *   NAME(x)   the names of this kind
  *   BYTES     of a vector register
  *   MIN32, MAX32, MIN64, MAX64 (a, b)   lane by lane; b where either is NaN
  *   WIDE(x)   half a register of floats as one of doubles
- * Most blocks have finite elements only.  So a block is summed as if it did; the sum of squares is
- * no number where it does not, and then the block is summed again, with care.
+ * Most blocks have finite elements only.  So a block is summed as if it did; if not, the sum of
+ * squares is not finite, and the block is summed again, with care.
  */
 #define F32S (BYTES / 4)
 #define F64S (BYTES / 8)
@@ -32,7 +32,7 @@ static void NAME(f32_init)(struct NAME(f32_sums) * sums)
                                     .high = (NAME(f32)){0} - INFINITY};
 }
 
-/* By copies: a vector whose lanes are taken by number would be kept in memory. */
+/* By copies: a vector whose lanes are taken by number would live in memory. */
 static void NAME(f32_total)(const struct NAME(f32_sums) * sums, struct prb_block *out)
 {
     NAME(f64) sum = sums->sum + sums->sum2, squares = sums->squares + sums->squares2;

@@ -44,5 +44,5 @@ bool prb_scalar_read(struct prb_objects *objects, prb_addr object, const char *t
         prb_element_text(type.dtype, &number, out);
         return true;
     }
-    return prb_fail(err, PRB_UNSUPPORTED, "%s is no scalar that is known", type_name);
+    return prb_fail(err, PRB_UNSUPPORTED, "%s is not a known scalar", type_name);
 }

@@ -1,7 +1,7 @@
 /*
- * numpy arrays and torch tensors, from memory: what prb_tensor of probing.h tells, their elements
- * and statistics.  What is read must agree with itself before it is told, as these structs are
- * private to their libraries.
+ * numpy arrays and torch tensors, from memory: what prb_tensor of probing.h has, their elements and
+ * statistics.  The fields that are read must agree with each other before they are believed, as
+ * these structs are private to their libraries.
  *   numpy.c, torch.c  the two libraries' structs
  *   dtype.c           element types by name
  *   element.c          one element: its bits, its text
@@ -55,7 +55,7 @@ const char *prb_torch_device(int8_t code);
 /* ---- element types ---- */
 
 enum prb_dtype_kind {
-    PRB_DTYPE_NAMED, /* told by its name: its elements are not decoded */
+    PRB_DTYPE_NAMED, /* only its name is known: its elements are not decoded */
     PRB_DTYPE_BOOL,
     PRB_DTYPE_INT,
     PRB_DTYPE_UINT,

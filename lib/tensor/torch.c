@@ -38,7 +38,8 @@ enum {
     INLINE_MAX = 5,
 };
 
-/* What drifts: where THPVariable keeps the pointer, from the end of the object's head … */
+/* What differs by version: where THPVariable has the pointer, from the end of the object's head …
+ */
 static const struct place {
     uint8_t impl;
     bool maybe_owned; /* c10::MaybeOwned: a flag before it; borrowed ones point to a Tensor that

@@ -28,5 +28,5 @@ bool prb_torch_constant_read(struct prb_objects *objects, prb_addr object, const
         prb_buf_addc(out, ')');
         return true;
     }
-    return prb_fail(err, PRB_UNSUPPORTED, "%s is no constant that is known", type_name);
+    return prb_fail(err, PRB_UNSUPPORTED, "%s is not a known constant", type_name);
 }

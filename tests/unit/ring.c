@@ -139,14 +139,14 @@ static void wrong_definitions_are_refused(void **state)
     static const struct {
         const char *name, *columns, *text;
     } wrong[] = {
-        {"", "a:integer", "no name of a table"},
-        {"1a", "a:integer", "no name of a table"},
-        {"a/b", "a:integer", "no name of a table"},
+        {"", "a:integer", "not a name for a table"},
+        {"1a", "a:integer", "not a name for a table"},
+        {"a/b", "a:integer", "not a name for a table"},
         {"t", "", "1 to 63 columns"},
-        {"t", "a:float", "no type"},
-        {"t", "a", "no type"},
+        {"t", "a:float", "not a type"},
+        {"t", "a", "not a type"},
         {"t", "a:integer\nA:real", "two columns"},
-        {"t", "a b:integer", "no name of a column"},
+        {"t", "a b:integer", "not a name for a column"},
         {"values2", "a:integer", "other columns"},
     };
     struct prb_error err;

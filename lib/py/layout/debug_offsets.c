@@ -16,7 +16,7 @@ enum { COOKIE_AT = 0, VERSION_AT = 8, FREE_THREADED_AT = 16, HEAD_SIZE = 24 };
 /*
  * The rows of all layouts, one after the other, each list after a row BEGIN.  A field's offset is
  * the word at first, plus or minus the word at second; it must lie in a struct as large as the word
- * at size (0: the table does not tell).
+ * at size (0: the table does not say).
  */
 enum rule { BEGIN, TABLE, TAKE, SUM, DIFFERENCE };
 struct row {
@@ -137,7 +137,7 @@ bool prb_debugger_support(struct prb_mem *mem, prb_addr runtime, const struct pr
     uint64_t words[6];
     if (!row || layout->minor < DEBUGGER_SUPPORT_SINCE) {
         prb_fail(err, PRB_UNSUPPORTED,
-                 "CPython %s has no door for debuggers (that is from 3.14 on, PEP 768)",
+                 "CPython %s has no remote debugging interface (PEP 768, 3.14 and later)",
                  layout->name);
         return prb_error_remedy(err, "Use --method thread");
     }
@@ -146,7 +146,7 @@ bool prb_debugger_support(struct prb_mem *mem, prb_addr runtime, const struct pr
     for (unsigned i = 0; i < 6; i++) {
         words[i] = le64toh(words[i]);
         if (words[i] > STRUCT_MAX || (i == 5 && (words[i] < 64 || words[i] > SCRIPT_PATH_MAX)))
-            return prb_fail(err, PRB_CORRUPT, "the table of offsets of CPython %s makes no sense",
+            return prb_fail(err, PRB_CORRUPT, "the table of offsets of CPython %s cannot be parsed",
                             layout->name);
     }
     *out =

@@ -1,7 +1,7 @@
 /*
- * Layouts: where CPython keeps things, as data.  One file 3.N.def for each minor version, printed
- * by mk/mk.c from the headers of an interpreter, and patches.def for the releases that differ;
- * this is the only place that knows versions.
+ * Layouts: where CPython has things, as data.  One file 3.N.def for each minor version, printed by
+ * mk/mk.c from the headers of an interpreter, and patches.def for the releases that differ; this is
+ * the only place that knows versions.
  *
  * To add a version:
  *  1. mk-layouts.sh on its headers; a member that moved or was renamed is a compile error in mk/:
@@ -75,8 +75,8 @@ unsigned prb_field_width(enum prb_field field);
 
 /*
  * The layout of a version: hexversion as Py_Version and sys.hexversion have it (0x030b07f0).  Patch
- * releases that moved a field are told apart.  UNSUPPORTED (says which versions are known) when
- * there is none.
+ * releases that moved a field have layouts of their own.  UNSUPPORTED (says which versions are
+ * known) when there is none.
  */
 bool prb_layout_find(uint32_t hexversion, bool free_threaded, struct prb_layout *out,
                      struct prb_error *err);

@@ -73,7 +73,7 @@ static bool managed_dict(struct prb_objects *objects, prb_addr object,
     if (!word_near(objects, object, PRB_OFF(layout, managed_dict, dict), &word))
         return false;
     if (PRB_IS(layout, instance, DICT_OR_VALUES) && word & 1) {
-        out->values = word + 1; /* stored one below, to be told from a dict */
+        out->values = word + 1; /* stored one below, to distinguish it from a dict */
         word = 0;
     }
     out->dict = word;
@@ -111,7 +111,7 @@ static bool give(void *context, prb_addr key, prb_addr value)
     struct attributes *attributes = context;
     PRB_AUTO(prb_buf) struct prb_buf name = {0};
     if (!prb_object_str(attributes->objects, key, NAME_MAX_CHARACTERS, &name, NULL))
-        return true; /* a key that is no name */
+        return true; /* a key that is not a name */
     attributes->ended = !attributes->each(attributes->context, name.data ? name.data : "", value);
     return !attributes->ended;
 }

@@ -1,6 +1,6 @@
 /*
  * Ints of any size: 30-bit digits to decimal up to a bound, beyond it the leading digits in
- * hexadecimal. Source: Include/cpython/longintrepr.h; the size is told as trait int_size says.
+ * hexadecimal.  Source: Include/cpython/longintrepr.h; the size is encoded as trait int_size says.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * containers.
  *
  * Bounded by the named limits below.  Reads go through a struct prb_objects, which caches types and
- * pages of one look at the target; make a new one (or clear it) for each look.
+ * pages of one reading of the target; make a new one (or clear it) for each reading.
  */
 #ifndef PRB_PY_OBJECT_H
 #define PRB_PY_OBJECT_H

@@ -1,7 +1,6 @@
 /*
- * The reader of objects: one look at the target through a page cache (mem/view.h) and a cache of
- * types. Fields come from the layout; everything read is bounded by the limits of
- * reader.h.
+ * The reader of objects: one reading of the target through a page cache (mem/view.h) and a cache of
+ * types.  Fields come from the layout; everything read is bounded by the limits of reader.h.
  */
 #include <string.h>
 
@@ -109,7 +108,7 @@ const char *prb_objects_cstring(struct prb_objects *objects, prb_addr addr, size
                : NULL;
 }
 
-#define HEAD_BYTES 64 /* of an object: enough to tell type, size and where the rest is */
+#define HEAD_BYTES 64 /* of an object: enough for its type, its size and where the rest is */
 
 void prb_objects_want(struct prb_objects *objects, const uint64_t *addrs, size_t count)
 {

@@ -16,11 +16,11 @@
 #define PRB_BASICSIZE_MAX (1 << 24) /* bytes of an instance */
 #define PRB_MRO_MAX 256             /* classes that a class inherits from */
 #define PRB_BASES_MAX 64            /* of those, one above the other */
-#define PRB_CLASS_NAMES_MAX 4096    /* names of a class that are looked through */
+#define PRB_CLASS_NAMES_MAX 4096    /* names of a class that are searched */
 #define PRB_MEMBERS_MAX 4096        /* __slots__ of one class */
 #define PRB_INT_DIGITS_MAX                                                                         \
     1024 /* 30-bit digits (9,247 decimal ones) that are converted; above: hexadecimal */
-#define PRB_REPR_STEPS 200000     /* slots and digits looked at for one text */
+#define PRB_REPR_STEPS 200000     /* slots and digits read for one text */
 #define PRB_REPR_DEPTH_MAX 200    /* whatever the caller asks */
 #define PRB_CACHED_PAGES_MAX 2048 /* then they are forgotten: bounds the tool's memory */
 
@@ -60,8 +60,8 @@ struct prb_object_type {
     size_t member_count;
 };
 
-/* Names that are looked for in every class's dict: found once, then known by address, because they
- * are interned. */
+/* Names that are searched in every class's dict: found once, then recognized by address, because
+ * they are interned. */
 enum prb_known_name { PRB_NAME_MODULE, PRB_NAME_DATACLASS_FIELDS, PRB_NAME_FIELDS, PRB_NAME_COUNT };
 
 struct prb_objects {
@@ -69,7 +69,7 @@ struct prb_objects {
     const struct prb_layout *layout;
     struct prb_view *view;
     bool looking_up;           /* one item is sought: values are not announced to the view */
-    size_t steps;              /* what the walk under way may still look at */
+    size_t steps;              /* what the walk under way may still read */
     struct prb_arena arena;    /* types and their strings */
     struct prb_hash_map types; /* struct prb_object_type by address */
     unsigned type_depth;       /* how many bases deep the reading of types is */
@@ -156,8 +156,8 @@ bool prb_attributes_walk(struct prb_objects *objects, prb_addr object, struct pr
 /* Values of an instance stored beside shared keys (the class's, or a split dict's). */
 bool prb_shared_values_each(struct prb_objects *objects, prb_addr keys, prb_addr values,
                             prb_item_fn *each, void *context, struct prb_error *err);
-/* Where an instance keeps its attributes: a dict, or values beside its class's keys; 0: has none of
- * that. */
+/* Where an instance has its attributes: a dict, or values beside its class's keys; 0: it has none.
+ */
 struct prb_attribute_place {
     prb_addr dict, values, keys;
 };

@@ -64,7 +64,7 @@ static bool tuple_each(struct walk *walk, prb_addr tuple)
 }
 
 /* A removed entry keeps a marker: an object whose entry has hash -1, which no object has; up to 3.4
- * only its type tells. */
+ * only its type shows it. */
 static bool is_removed(struct prb_objects *objects, prb_addr key, uint64_t hash)
 {
     if (hash == UINT64_MAX)

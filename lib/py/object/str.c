@@ -189,7 +189,7 @@ static size_t plain_run(const struct prb_buf *raw, size_t i, size_t count, char 
     return n;
 }
 
-/* Of a longer text only so much is looked at for quotes, even if less of it fits. */
+/* Of a longer text only so much is searched for quotes, even if less of it fits. */
 #define QUOTES_WITHIN 4096
 
 /* Characters that fit, and as many more as the choice of quotes wants and memory has. */

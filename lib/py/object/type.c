@@ -1,5 +1,5 @@
 /*
- * Types of the target, read once per look.  The kind of an object follows from the flags of its
+ * Types of the target, read once per reading.  The kind of an object follows from the flags of its
  * type where CPython has one, else from the name of the C type below it; a class's form (dataclass,
  * enum, named tuple) from its dict.
  */
@@ -61,8 +61,8 @@ enum prb_object_kind prb_kind_by_name(const char *name)
     return PRB_OBJ_OTHER;
 }
 
-/* The C type that decides what an instance looks like: the type itself, or the first of its bases
- * that is no class statement's.  Those have their module in tp_name when they live on the heap. */
+/* The C type that decides an instance's form in memory: the type itself, or the first of its bases
+ * that no class statement made.  Those have their module in tp_name when they live on the heap. */
 static bool is_python_class(uint64_t flags, const char *name)
 {
     return flags & PRB_TPFLAG_HEAP && !strchr(name, '.');
