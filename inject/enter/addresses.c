@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "base/file.h"
 #include "inject/enter/method.h"
 
 bool prb_path_is(const char *path, const char *name)
 {
-    const char *slash = strrchr(path, '/');
-    const char *last = slash ? slash + 1 : path;
+    const char *last = prb_base_name(path);
     size_t len = strlen(name);
     if (len && name[len - 1] == '*')
         return strncmp(last, name, len - 1) == 0;

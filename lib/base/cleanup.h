@@ -9,6 +9,8 @@
  * A type joins with one line beside its release function: PRB_DEFINE_AUTO(prb_buf, struct
  * prb_buf, prb_buf_deinit) for caller's storage, PRB_DEFINE_AUTO_PTR(prb_elf, struct prb_elf,
  * prb_elf_free) for heap objects.
+ *
+ * Not installed: of this library's own headers the one that the command line uses, too.
  */
 #ifndef PRB_BASE_CLEANUP_H
 #define PRB_BASE_CLEANUP_H

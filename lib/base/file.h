@@ -6,6 +6,7 @@
 #define PRB_BASE_FILE_H
 
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -29,5 +30,12 @@ size_t prb_read_at(int fd, void *out, size_t len, uint64_t offset);
 
 /* False with errno: that of write(2), and part of data may be written. */
 bool prb_write_all(int fd, const void *data, size_t len);
+
+/* The part of a path behind its last '/'. */
+static inline const char *prb_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
 
 #endif

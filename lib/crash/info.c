@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "crash/crash.h"
 
 #define FRAME_BYTES 65536 /* between a stack's end and the pointer into it, at its overflow */
@@ -91,11 +92,7 @@ void prb_crash_title(const struct prb_crash_facts *facts, struct prb_buf *out)
 
 /* ---- where ---- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : "?";
-}
+static const char *file_name(const char *path) { return path ? prb_base_name(path) : "?"; }
 
 static const struct prb_frame *first_of(const struct prb_thread *thread, enum prb_frame_kind kind)
 {
@@ -122,7 +119,7 @@ static void add_place(const struct prb_crash_facts *facts, struct prb_buf *out)
     const struct prb_frame *native = raised ? NULL : first_of(facts->thread, PRB_FRAME_NATIVE);
     if (python) {
         prb_buf_addf(&place, "%s (%s:%d)", python->qualname ? python->qualname : python->name,
-                     base_name(python->filename), python->line);
+                     file_name(python->filename), python->line);
         add_line(out, "function", python->qualname ? python->qualname : python->name);
         add_line(out, "file", python->filename);
         prb_buf_addf(out, "line %d\n", python->line);
@@ -151,7 +148,7 @@ static void mix_frame(uint64_t *hash, const struct prb_frame *frame)
         frame->kind == PRB_FRAME_NATIVE && strncmp(frame->name, "0x", 2) == 0 ? "?" : frame->name);
     if (frame->kind != PRB_FRAME_PYTHON)
         return;
-    mix(hash, base_name(frame->filename));
+    mix(hash, file_name(frame->filename));
     mix(hash, line);
 }
 

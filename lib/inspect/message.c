@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/file.h"
 #include "inspect/message.h"
 #include "py/object/reader.h"
 #include "repr/repr.h"
@@ -124,9 +125,8 @@ static bool tell_syntax_error(const struct told *told)
         file = 0;
     if (line && prb_object_kind(told->objects, line, NULL) != PRB_OBJ_INT)
         line = 0;
-    const char *slash = file && path.data ? strrchr(path.data, '/') : NULL;
     if (file)
-        prb_buf_addf(told->out, " (%s", slash ? slash + 1 : path.data ? path.data : "");
+        prb_buf_addf(told->out, " (%s", path.data ? prb_base_name(path.data) : "");
     if (line) {
         prb_buf_adds(told->out, file ? ", line " : " (line ");
         add_str(told, line);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/file.h"
 #include "inspect/look.h"
 
 #define MISSING_NAMED 6 /* files in a warning */
@@ -116,8 +117,7 @@ static void warn_of_missing_files(struct prb_look *look, const struct prb_native
                 at++;
             if (!module || at < n || prb_modules_elf(&look->target->modules, module, NULL))
                 continue;
-            const char *slash = strrchr(module->path, '/');
-            prb_buf_addf(&names, "%s%s", n ? ", " : "", slash ? slash + 1 : module->path);
+            prb_buf_addf(&names, "%s%s", n ? ", " : "", prb_base_name(module->path));
             told[n++] = module;
         }
     if (n && prb_buf_ok(&names))

@@ -9,17 +9,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "base/secret.h"
 #include "inspect/target.h"
 #include "proc/stat.h"
 
 /* ---- is it Python? ---- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 /* "3.11" behind "python" or "libpython" in a file name. */
 static bool version_in_name(const char *name, char version[16])
@@ -57,8 +52,8 @@ static bool mapped_python(struct prb_proc *proc, char version[16])
 {
     const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
     for (size_t i = 0; maps && i < maps->count; i++)
-        if (strncmp(base_name(maps->items[i].path), "libpython", 9) == 0)
-            return version_in_name(base_name(maps->items[i].path), version);
+        if (strncmp(prb_base_name(maps->items[i].path), "libpython", 9) == 0)
+            return version_in_name(prb_base_name(maps->items[i].path), version);
     return false;
 }
 
@@ -66,7 +61,7 @@ static bool is_python(struct prb_proc *proc, char version[16])
 {
     char path[PATH_MAX];
     bool known = executable_of(prb_proc_pid(proc), path);
-    if (known && version_in_name(base_name(path), version)) {
+    if (known && version_in_name(prb_base_name(path), version)) {
         if (!version[0])
             mapped_python(proc, version);
         return true;
@@ -76,7 +71,7 @@ static bool is_python(struct prb_proc *proc, char version[16])
     /* Not ours to look into: its own first argument is all there is. */
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     return prb_proc_text(proc, "cmdline", &text, NULL) && text.data &&
-           version_in_name(base_name(text.data), version);
+           version_in_name(prb_base_name(text.data), version);
 }
 
 bool prb_process_is_python(pid_t pid, char version[16])

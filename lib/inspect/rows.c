@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/file.h"
 #include "inspect/look.h"
 #include "py/locals.h"
 #include "py/object/reader.h"
@@ -200,8 +201,7 @@ struct prb_frame prb_look_native_row(struct prb_look *look, const struct prb_nat
     row.qualname = row.name;
     row.filename = native->file ? prb_arena_strdup(arena, native->file) : NULL;
     const char *path = row.filename ? row.filename : row.module;
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    row.short_filename = slash ? slash + 1 : path;
+    row.short_filename = path ? prb_base_name(path) : NULL;
     return row;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/file.h"
 #include "proc/source.h"
 #include "proc/stat.h"
 
@@ -79,8 +80,7 @@ static bool find_environ(struct prb_target *copy, prb_addr *out)
 {
     struct prb_modules *modules = &copy->modules;
     for (size_t i = 0; i < modules->count; i++) {
-        const char *slash = strrchr(modules->items[i].path, '/');
-        const char *name = slash ? slash + 1 : modules->items[i].path;
+        const char *name = prb_base_name(modules->items[i].path);
         bool libc = strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2", 6) == 0 ||
                     strncmp(name, "ld-musl", 7) == 0;
         bool program =

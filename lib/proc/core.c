@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "proc/below.h"
 #include "proc/core_file.h"
 #include "proc/elf_file.h"
@@ -231,8 +232,7 @@ static bool is_executable(struct core *core, const struct prb_map *map)
     const struct prb_map *its = maps && entry ? prb_maps_find(maps, entry) : NULL;
     if (its)
         return its->inode == map->inode;
-    const char *slash = strrchr(map->path, '/'), *given = strrchr(core->exe, '/');
-    return strcmp(slash ? slash + 1 : map->path, given ? given + 1 : core->exe) == 0;
+    return strcmp(prb_base_name(map->path), prb_base_name(core->exe)) == 0;
 }
 
 static int core_open_path(struct prb_proc *proc, const char *path)
