@@ -162,7 +162,7 @@ static bool name_tasks(struct prb_target *copy, const struct account *account,
             continue;
         struct prb_registers registers = {.known = 0};
         prb_proc_registers(copy->proc, tid, &registers, NULL);
-        prb_target_keep(copy, tid, &registers);
+        prb_target_save_registers(copy, tid, &registers);
     }
     for (size_t i = 0; i < copy->saved_count; i++)
         if (copy->saved[i].tid == account->record.tid) {

@@ -49,7 +49,7 @@ static struct prb_native_look *native_look_new(size_t count, struct prb_error *e
 
 static void note(struct prb_look *look, pid_t tid, const struct prb_thread_copy *copy)
 {
-    prb_target_keep(look->target, tid, &copy->registers);
+    prb_target_save_registers(look->target, tid, &copy->registers);
     if (copy->stopped > look->box->stacks.longest_stop)
         look->box->stacks.longest_stop = copy->stopped;
 }

@@ -10,21 +10,6 @@
 #define SNAPSHOT_TRIES                                                                             \
     5 /* decodings until the recorded pages tell the same stacks as the live ones did */
 
-void prb_target_keep(struct prb_target *target, pid_t tid, const struct prb_registers *registers)
-{
-    if (!target->recording)
-        return;
-    size_t i = 0;
-    while (i < target->saved_count && target->saved[i].tid != tid)
-        i++;
-    if (i == target->saved_count) {
-        if (!PRB_GROW(target->saved, target->saved_count, target->saved_cap))
-            return;
-        target->saved_count++;
-    }
-    target->saved[i] = (struct prb_saved_task){.tid = tid, .registers = *registers};
-}
-
 static struct prb_target *open_again(const struct prb_target *target, struct prb_error *err)
 {
     const struct prb_debugger *debugger = &target->debugger;
@@ -58,7 +43,7 @@ static bool keep_all_tasks(struct prb_target *target, struct prb_error *err)
         for (size_t k = 0; k < target->saved_count; k++)
             known |= target->saved[k].tid == tasks.items[i].tid;
         if (!known)
-            prb_target_keep(target, tasks.items[i].tid, &(struct prb_registers){0});
+            prb_target_save_registers(target, tasks.items[i].tid, &(struct prb_registers){0});
     }
     return true;
 }

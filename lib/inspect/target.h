@@ -50,8 +50,11 @@ struct prb_target *prb_target_hold(const struct prb_debugger *debugger, const ch
 /* The unwinder of the target, made on first use; borrowed. */
 struct prb_unwinder *prb_target_unwinder(struct prb_target *target, struct prb_error *err);
 
-/* While a snapshot is made, keep the registers of a task. */
-void prb_target_keep(struct prb_target *target, pid_t tid, const struct prb_registers *registers);
+/* ---- threads.c ---- */
+
+/* While a snapshot is made, save the registers of a task for it. */
+void prb_target_save_registers(struct prb_target *target, pid_t tid,
+                               const struct prb_registers *registers);
 
 /* ---- processes.c ---- */
 

@@ -216,3 +216,21 @@ bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtim
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
     }
 }
+
+/* ---- for a snapshot ---- */
+
+void prb_target_save_registers(struct prb_target *target, pid_t tid,
+                               const struct prb_registers *registers)
+{
+    if (!target->recording)
+        return;
+    size_t i = 0;
+    while (i < target->saved_count && target->saved[i].tid != tid)
+        i++;
+    if (i == target->saved_count) {
+        if (!PRB_GROW(target->saved, target->saved_count, target->saved_cap))
+            return;
+        target->saved_count++;
+    }
+    target->saved[i] = (struct prb_saved_task){.tid = tid, .registers = *registers};
+}
