@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash_map.h"
+#include "base/index.h"
 
 static void error_texts(void **state)
 {
@@ -184,6 +186,62 @@ static void full_disk_is_told(void **state)
     assert_true(prb_write_all(full, "", 0));
 }
 
+static void hash_map_finds_what_was_added(void **state)
+{
+    (void)state;
+    struct prb_hash_map map = {0};
+    assert_null(prb_hash_map_pointer(&map, 7));
+    for (uint64_t key = 1; key <= 10000; key++)
+        prb_hash_map_add(&map, key << 4)->number = key;
+    assert_int_equal(map.count, 10000);
+    assert_true(map.capacity >= 2 * map.count);
+    for (uint64_t key = 1; key <= 10000; key++) {
+        assert_int_equal(prb_hash_map_number(&map, key << 4), key);
+        assert_int_equal(prb_hash_map_number(&map, (key << 4) + 1), 0);
+    }
+    assert_int_equal(prb_hash_map_add(&map, 16)->number, 1);
+    assert_int_equal(map.count, 10000);
+    assert_int_equal(prb_hash_map_number(&map, 0), 0);
+    prb_hash_map_clear(&map);
+    assert_int_equal(prb_hash_map_number(&map, 16), 0);
+    prb_hash_map_deinit(&map);
+}
+
+static uint64_t word_hash(const void *items, uint32_t item)
+{
+    const char *word = ((const char *const *)items)[item];
+    return prb_hash_bytes(word, strlen(word));
+}
+
+static bool word_is(const void *items, uint32_t item, const void *key)
+{
+    return strcmp(((const char *const *)items)[item], key) == 0;
+}
+
+static void index_finds_items_of_an_array(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"maps", "stat", "status", "cmdline"};
+    const struct prb_index_kind kind = {word_hash, word_is};
+    struct prb_index index = {0};
+    assert_int_equal(prb_index_find(&index, &kind, words, 1, "maps"), PRB_NO_ITEM);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(prb_index_add(&index, &kind, words, word_hash(words, i), i));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(prb_index_find(&index, &kind, words, word_hash(words, i), words[i]), i);
+    assert_int_equal(prb_index_find(&index, &kind, words, word_hash(words, 0), "comm"),
+                     PRB_NO_ITEM);
+    prb_index_deinit(&index);
+}
+
+static void base_name_is_behind_the_last_slash(void **state)
+{
+    (void)state;
+    assert_string_equal(prb_base_name("/usr/bin/python3"), "python3");
+    assert_string_equal(prb_base_name("python3"), "python3");
+    assert_string_equal(prb_base_name("/usr/"), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +256,9 @@ int main(void)
         cmocka_unit_test(some_is_what_one_read_gives),
         cmocka_unit_test(short_text_is_cut_to_its_room),
         cmocka_unit_test(full_disk_is_told),
+        cmocka_unit_test(hash_map_finds_what_was_added),
+        cmocka_unit_test(index_finds_items_of_an_array),
+        cmocka_unit_test(base_name_is_behind_the_last_slash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
