@@ -105,8 +105,7 @@ static bool send_cancel(struct prb_control *control, uint32_t request, struct pr
     PRB_AUTO(prb_buf) struct prb_buf fields = {0}, message = {0};
     prb_fields_number(&fields, PRB_FLD_REQUEST, request);
     prb_message_add(&message, PRB_MSG_CANCEL, ++control->last, &fields);
-    return prb_buf_ok(&message) ? prb_control_send(control->fd, &message, err)
-                                : prb_fail(err, PRB_NOMEM, "out of memory");
+    return prb_buf_ok(&message) ? prb_control_send(control->fd, &message, err) : prb_nomem(err);
 }
 
 /* What is to be done about the time: false with err, or *wait_ms_out. */
@@ -172,7 +171,7 @@ bool prb_control_ask(struct prb_control *control, enum prb_message_type type,
         return prb_fail(err, PRB_USAGE, "the request is larger than %u MiB", PRB_MESSAGE_MAX >> 20);
     prb_message_add(&message, type, request, fields);
     if (!prb_buf_ok(&message))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     return prb_control_send(control->fd, &message, err) &&
            wait_for_end(control, request, ask, end_out, err);
 }
@@ -191,7 +190,7 @@ static struct prb_control *begin(int fd, pid_t pid, struct prb_error *err)
     struct prb_control *control = calloc(1, sizeof *control);
     if (!control) {
         close(fd);
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     }
     control->fd = fd;
     control->pid = pid;

@@ -80,7 +80,7 @@ static bool begin(struct prb_debug *debug, struct prb_error *err)
 {
     debug->reads = pthread_create(&debug->reader, NULL, prb_debug_read, debug) == 0;
     if (!debug->reads)
-        return prb_fail(err, PRB_NOMEM, "no memory for a thread");
+        return prb_nomem(err);
     PRB_AUTO(prb_buf) struct prb_buf fields = {0};
     add_bytecode(debug, &fields);
     if (!prb_debug_send(debug, PRB_MSG_DEBUG, debug->session, &fields, err))
@@ -98,7 +98,7 @@ static bool begin(struct prb_debug *debug, struct prb_error *err)
                prb_fail(err, PRB_TIMEOUT,
                         "the probe does not begin the session: the process may be stopped");
     debug->tells = pthread_create(&debug->teller, NULL, prb_debug_tell, debug) == 0;
-    return debug->tells || prb_fail(err, PRB_NOMEM, "no memory for a thread");
+    return debug->tells || prb_nomem(err);
 }
 
 struct prb_debug *prb_debug_open(pid_t pid, const struct prb_debug_options *options,
@@ -110,7 +110,7 @@ struct prb_debug *prb_debug_open(pid_t pid, const struct prb_debug_options *opti
     struct prb_debug *debug = calloc(1, sizeof *debug);
     if (!debug) {
         prb_control_close(control);
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     }
     debug->control = control;
     debug->pid = pid;
@@ -261,13 +261,13 @@ bool prb_debug_call(struct prb_debug *debug, const struct prb_debug_call *call, 
     add_time(&fields, PRB_FLD_GIL_TIMEOUT_MS, call->gil_timeout);
     add_time(&fields, PRB_FLD_TIMEOUT_MS, call->timeout);
     if (!prb_buf_ok(&fields))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     add_waiter(debug, &waiter);
     bool ok = prb_debug_send(debug, PRB_MSG_DEBUG_CALL, waiter.request, &fields, err) &&
               await(debug, call, &waiter, err);
     remove_waiter(debug, &waiter);
     if (ok && !waiter.text)
-        ok = prb_fail(err, PRB_NOMEM, "out of memory");
+        ok = prb_nomem(err);
     if (!ok) {
         free(waiter.text);
         return false;

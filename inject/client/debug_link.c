@@ -24,7 +24,7 @@ bool prb_debug_send(struct prb_debug *debug, enum prb_message_type type, uint32_
         return prb_fail(err, PRB_USAGE, "the request is larger than %u MiB", PRB_MESSAGE_MAX >> 20);
     prb_message_add(&message, type, request, fields);
     if (!prb_buf_ok(&message))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     pthread_mutex_lock(&debug->sending);
     bool ok = prb_control_send(debug->fd, &message, err);
     pthread_mutex_unlock(&debug->sending);

@@ -7,10 +7,7 @@
 #define ANSWER_MS 10000 /* of requests that the server answers by itself */
 #define COMPLETE_MS 5000
 
-static bool out_of_memory(struct prb_error *err)
-{
-    return prb_fail(err, PRB_NOMEM, "out of memory");
-}
+static bool out_of_memory(struct prb_error *err) { return prb_nomem(err); }
 
 static bool is_set(const struct prb_message *message, enum prb_message_field key)
 {

@@ -150,7 +150,7 @@ static bool read_text(struct prb_proc *proc, const struct prb_module *module, st
     PRB_AUTO(text) struct text text = {.len = map->end - map->start, .start = map->start};
     text.bytes = malloc(text.len);
     if (!text.bytes)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     if (!prb_mem_read(mem, text.start, text.bytes, text.len, err))
         return false;
     *out = text;
@@ -312,7 +312,7 @@ static bool add_allocator(struct gather *gather, struct prb_module *libc, struct
         prb_addr end = behind < count ? exports[behind].value
                                       : exports[behind - 1].value + exports[behind - 1].size;
         if (!add(gather, start + libc->bias, end + libc->bias, "the allocator"))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         i = behind - 1;
     }
     return true;
@@ -378,7 +378,7 @@ static bool gather_dangers(struct gather *gather, struct prb_proc *proc, const s
                 good = add(gather, start, start + 256, "the unwinder's tables");
         }
     }
-    return good || prb_fail(err, PRB_NOMEM, "out of memory");
+    return good || prb_nomem(err);
 }
 
 const struct prb_danger *prb_danger_at(const struct prb_places *places, prb_addr addr)

@@ -535,7 +535,7 @@ bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
 {
     void *room;
     if (posix_memalign(&room, 64, sizeof(struct stop)))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     PRB_AUTO_FREE struct stop *stop = memset(room, 0, sizeof *stop);
     stop->chooser = chooser;
     stop->arch = chooser->places->arch;

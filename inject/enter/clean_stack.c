@@ -37,7 +37,7 @@ static bool enlarge(struct prb_chooser *chooser, size_t bytes)
 bool prb_stack_room(struct prb_chooser *chooser, struct prb_error *err)
 {
     if (!enlarge(chooser, STACK_MAX))
-        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
+        return prb_nomem(err);
     /* Page faults here, not while a thread is stopped. */
     memset(chooser->room.words, 0, STACK_FIRST);
     return true;

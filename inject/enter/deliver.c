@@ -204,7 +204,7 @@ static bool read_file(const char *path, char **bytes_out, size_t *len_out, struc
         return prb_fail_sys(err, errno, "cannot read %s", path);
     *len_out = bytes.len;
     *bytes_out = prb_buf_steal(&bytes);
-    return *bytes_out || prb_fail(err, PRB_NOMEM, "out of memory");
+    return *bytes_out || prb_nomem(err);
 }
 
 /* Whether another user may read a file: each folder of its path lets everybody through. */

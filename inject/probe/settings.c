@@ -218,7 +218,7 @@ bool prb_settings_set_lines(const char *lines, struct prb_error *err)
         PRB_AUTO_FREE char *copy = strdup(lines);
         char *rest = copy;
         if (!copy)
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         for (char *line; (line = strsep(&rest, "\n"));)
             if (!do_line(line, pass, err))
                 return false;

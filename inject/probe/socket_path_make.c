@@ -91,7 +91,7 @@ bool prb_socket_path_make(struct prb_socket_path *out, struct prb_error *err)
     uint64_t start = 0;
     bool found = false;
     if (!environment)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     long len = prb_socket_path_self("environ", environment, ENVIRONMENT_MAX);
     const char *runtime = len < 0 ? getenv("XDG_RUNTIME_DIR") : NULL; /* a root without /proc */
     if (runtime) {

@@ -125,3 +125,5 @@ bool prb_error_remedy(struct prb_error *err, const char *format, ...)
     va_end(args);
     return false;
 }
+
+bool prb_nomem(struct prb_error *err) { return prb_fail(err, PRB_NOMEM, "out of memory"); }

@@ -34,6 +34,9 @@ bool prb_error_prefix(struct prb_error *err, const char *format, ...)
 bool prb_error_remedy(struct prb_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Out of memory.  Returns false. */
+bool prb_nomem(struct prb_error *err);
+
 /* Return NULL where a function gives a pointer: return PRB_NULL(prb_fail(...)). */
 #define PRB_NULL(failure) ((void)(failure), NULL)
 

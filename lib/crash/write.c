@@ -126,7 +126,7 @@ static bool keep_texts(struct prb_target *copy, const struct prb_crash_facts *fa
     }
     prb_crash_info(facts, &info);
     if (!prb_buf_ok(&info) || !prb_proc_keep(copy->proc, PRB_TEXT_CRASH, info.data, info.len))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     return true;
 }
 

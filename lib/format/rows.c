@@ -279,7 +279,7 @@ struct prb_row_writer *prb_row_writer_new(const char *format, const struct prb_r
 {
     PRB_AUTO(prb_row_writer) struct prb_row_writer *writer = calloc(1, sizeof *writer);
     if (!writer || !(writer->out = open_memstream(&writer->text, &writer->size)))
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     writer->options = *options;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (strcmp(formats[i].name, format) == 0)
@@ -328,6 +328,6 @@ bool prb_row_writer_end(struct prb_row_writer *writer, struct prb_error *err)
         flush(writer);
     }
     if (writer->failed)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     return !writer->refused || prb_fail(err, PRB_IO, "the output does not take all rows");
 }

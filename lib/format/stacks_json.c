@@ -91,5 +91,5 @@ char *prb_stacks_json(const struct prb_stacks *stacks, struct prb_error *err)
                     ? json_dumps(threads, JSON_INDENT(2))
                     : NULL;
     json_decref(threads);
-    return out ? out : PRB_NULL(prb_fail(err, PRB_NOMEM, "JSON of the stacks"));
+    return out ? out : PRB_NULL(prb_nomem(err));
 }

@@ -70,5 +70,5 @@ char *prb_async_tasks_json(const struct prb_async_tasks *tasks, struct prb_error
     }
     prb_buf_adds(&out, tasks->count ? "\n]" : "]");
     char *text = good ? prb_buf_steal(&out) : NULL;
-    return text ? text : PRB_NULL(prb_fail(err, PRB_NOMEM, "JSON of the tasks"));
+    return text ? text : PRB_NULL(prb_nomem(err));
 }

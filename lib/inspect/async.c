@@ -69,7 +69,7 @@ static bool find_tasks(struct prb_async_look *look, struct prb_error *err)
         prb_async_tasks_each(objects, raw->interpreters[i].addr, raw, i, add_task, look, &whole,
                              &known);
         if (look->failed)
-            return prb_fail(err, PRB_NOMEM, "tasks");
+            return prb_nomem(err);
         if (!known)
             look->box->tasks.warning = "the asyncio of this CPython keeps its tasks where they "
                                        "cannot be found from outside (3.7 and later are read)";
@@ -118,7 +118,7 @@ static bool place_running(struct prb_async_look *look, size_t *missing, struct p
     const struct prb_raw_stacks *raw = look->look.raw;
     PRB_AUTO_FREE struct prb_async_one **running = calloc(look->count + 1, sizeof *running);
     if (!running)
-        return prb_fail(err, PRB_NOMEM, "tasks");
+        return prb_nomem(err);
     for (size_t i = 0; i < look->count; i++) {
         look->ones[i].thread = SIZE_MAX;
         if (runs(&look->ones[i]))
@@ -167,7 +167,7 @@ static bool sample(struct prb_async_look *look, struct prb_error *err)
     free(inner->facts);
     inner->facts = calloc(inner->raw->thread_count + 1, sizeof *inner->facts);
     if (!inner->facts)
-        return prb_fail(err, PRB_NOMEM, "tasks");
+        return prb_nomem(err);
     prb_threads_identify(inner->target, inner->runtime, inner->raw, inner->tasks,
                          &look->box->rows.arena, inner->facts);
     return true;
@@ -237,7 +237,7 @@ static bool take_all(struct prb_target *target, struct prb_async_box *box, struc
         return false;
     PRB_AUTO_FREE bool *covered = calloc(threads.count + 1, sizeof *covered);
     if (!covered)
-        return prb_fail(err, PRB_NOMEM, "tasks");
+        return prb_nomem(err);
     for (size_t i = 0; i < target->runtime_count; i++) {
         struct prb_look look = {.target = target,
                                 .runtime = &target->runtimes[i],
@@ -255,7 +255,7 @@ struct prb_async_tasks *prb_async_tasks_take(struct prb_target *target, struct p
 {
     struct prb_async_box *box = calloc(1, sizeof *box);
     if (!box)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "tasks"));
+        return PRB_NULL(prb_nomem(err));
     PRB_AUTO(prb_async_tasks) struct prb_async_tasks *tasks = &box->tasks;
     prb_look_time(target, &tasks->time);
     prb_look_info(&box->rows.arena, &target->info, &tasks->target);

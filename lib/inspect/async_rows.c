@@ -271,7 +271,7 @@ static bool link_all(struct prb_async_look *look, size_t first, struct prb_error
     PRB_AUTO_FREE struct place *places = calloc(count + 1, sizeof *places);
     PRB_AUTO_FREE size_t *found_for = calloc(count + 1, sizeof *found_for);
     if (!places || !found_for)
-        return prb_fail(err, PRB_NOMEM, "tasks");
+        return prb_nomem(err);
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){tasks->items[first + i].id, first + i};
     qsort(places, count, sizeof *places, by_address);
@@ -282,10 +282,10 @@ static bool link_all(struct prb_async_look *look, size_t first, struct prb_error
                               .links_left = PRB_ASYNC_LINKS_MAX};
     for (size_t i = first; i < tasks->count; i++)
         if (!link_task(&linking, &tasks->items[i]))
-            return prb_fail(err, PRB_NOMEM, "tasks");
+            return prb_nomem(err);
     if (!linking.links_left)
         tasks->warning = "more tasks wait for others than are followed: some links are missing";
-    return turn_round(tasks->items, first, tasks->count) || prb_fail(err, PRB_NOMEM, "tasks");
+    return turn_round(tasks->items, first, tasks->count) || prb_nomem(err);
 }
 
 /* ---- all of them ---- */
@@ -318,7 +318,7 @@ bool prb_async_rows(struct prb_async_look *look, struct prb_error *err)
     struct loops loops = {0};
     struct prb_async_task *grown = realloc(tasks->items, (first + look->count + 1) * sizeof *grown);
     if (!grown)
-        return prb_fail(err, PRB_NOMEM, "tasks");
+        return prb_nomem(err);
     tasks->items = grown;
     bool good = true;
     for (size_t i = 0; i < look->count && good; i++) {

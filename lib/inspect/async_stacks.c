@@ -69,7 +69,7 @@ static bool insert(struct prb_stacks_box *box, struct prb_thread *thread, size_t
     struct prb_frame *rows =
         prb_arena_alloc(&box->arena, (thread->frame_count + more) * sizeof *rows);
     if (!rows)
-        return prb_fail(err, PRB_NOMEM, "stacks");
+        return prb_nomem(err);
     memcpy(rows, thread->frames, above * sizeof *rows);
     count = above;
     for (size_t i = 0; i < waiting; i++) {

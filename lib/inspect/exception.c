@@ -94,7 +94,7 @@ static bool add_exception(struct reading *reading, prb_addr addr, enum prb_excep
     struct box *box = reading->box;
     PRB_AUTO(prb_buf) struct prb_buf type = {0}, message = {0};
     if (!PRB_GROW(box->exceptions.items, box->exceptions.count, box->cap))
-        return prb_fail(err, PRB_NOMEM, "exceptions");
+        return prb_nomem(err);
     struct prb_exception *out = &box->exceptions.items[box->exceptions.count++];
     (void)prb_object_type_name(reading->objects, addr, &type, NULL);
     prb_exception_message(reading->objects, addr, &message);
@@ -105,7 +105,7 @@ static bool add_exception(struct reading *reading, prb_addr addr, enum prb_excep
         .link = link,
         .addr = addr,
     };
-    return read_traceback(reading, out) || prb_fail(err, PRB_NOMEM, "exceptions");
+    return read_traceback(reading, out) || prb_nomem(err);
 }
 
 static bool is_exception(struct reading *reading, prb_addr addr)
@@ -241,7 +241,7 @@ static struct prb_exceptions *take_one(struct prb_target *target, struct prb_run
 {
     struct box *box = calloc(1, sizeof *box);
     if (!box)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "exceptions"));
+        return PRB_NULL(prb_nomem(err));
     PRB_AUTO(prb_exceptions) struct prb_exceptions *exceptions = &box->exceptions;
     struct reading reading = {runtime->objects, runtime->py, box};
     bool is_main = tid_of(threads, i) == prb_proc_pid(target->proc);
@@ -288,7 +288,7 @@ struct prb_exceptions **prb_exceptions_all(struct prb_target *target,
 {
     struct prb_exceptions **all = calloc(stacks->thread_count + 1, sizeof *all);
     if (!all)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "exceptions"));
+        return PRB_NULL(prb_nomem(err));
     for (size_t i = 0; i < target->runtime_count; i++) {
         PRB_AUTO(threads) struct threads threads = {0};
         if (!take_threads(target, &target->runtimes[i], &threads))

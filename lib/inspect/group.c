@@ -69,12 +69,12 @@ struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struc
     size_t n = stacks->thread_count;
     struct groups_box *box = calloc(1, sizeof *box);
     if (!box)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "stack groups"));
+        return PRB_NULL(prb_nomem(err));
     PRB_AUTO(prb_stack_groups) struct prb_stack_groups *groups = &box->groups;
     box->members = calloc(n + 1, sizeof *box->members);
     groups->items = calloc(n + 1, sizeof *groups->items);
     if (!box->members || !groups->items)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "stack groups"));
+        return PRB_NULL(prb_nomem(err));
     for (size_t i = 0; i < n; i++)
         box->members[i] = i;
     qsort_r(box->members, n, sizeof *box->members, by_stack, (void *)stacks);

@@ -32,7 +32,7 @@ static bool take_runtime(struct prb_heap *heap, struct prb_target *target,
         prb_objects_clear(runtime->objects);
     for (size_t i = 0; i < raw->interpreter_count; i++) {
         if (!PRB_GROW(heap->parts, heap->part_count, *cap))
-            return prb_fail(err, PRB_NOMEM, "no memory for the list of objects");
+            return prb_nomem(err);
         struct prb_heap_part *part = &heap->parts[heap->part_count];
         *part = (struct prb_heap_part){.runtime = runtime, .interpreter = raw->interpreters[i].id};
         if (!prb_gc_take(runtime->py, raw->interpreters[i].addr, part->interpreter == 0, live,
@@ -52,7 +52,7 @@ struct prb_heap *prb_heap_take(struct prb_target *target, struct prb_error *err)
     PRB_AUTO(prb_heap) struct prb_heap *heap = calloc(1, sizeof *heap);
     size_t cap = 0;
     if (!heap)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for the list of objects"));
+        return PRB_NULL(prb_nomem(err));
     for (size_t i = 0; i < target->runtime_count; i++)
         if (!take_runtime(heap, target, &target->runtimes[i], &cap, err))
             return NULL;

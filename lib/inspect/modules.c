@@ -128,7 +128,7 @@ static bool find_modules(struct tree *tree, struct prb_heap_part *part, struct p
         (void)prb_attributes_each(objects, object->object, take_part, &parts, NULL);
     }
     prb_hash_map_deinit(&classes.known);
-    return good || prb_fail(err, PRB_NOMEM, "no memory for the modules");
+    return good || prb_nomem(err);
 }
 
 static size_t *no_links(size_t count)
@@ -145,11 +145,11 @@ static bool index_modules(struct tree *tree, struct prb_error *err)
     tree->below = calloc(tree->count + 1, sizeof *tree->below);
     tree->placed = calloc(tree->count + 1, sizeof *tree->placed);
     if (!tree->first || !tree->below || !tree->placed)
-        return prb_fail(err, PRB_NOMEM, "no memory for the modules");
+        return prb_nomem(err);
     for (size_t i = 0; i < tree->count; i++) {
         struct prb_hash_slot *slot = prb_hash_map_add(&tree->index, tree->found[i].object);
         if (!slot)
-            return prb_fail(err, PRB_NOMEM, "no memory for the modules");
+            return prb_nomem(err);
         slot->number = i + 1;
     }
     return true;
@@ -233,11 +233,11 @@ bool prb_heap_modules(struct prb_heap *heap, struct prb_error *err)
             (void)prb_dict_each(tree.found[i].part->runtime->objects, tree.found[i].modules,
                                 link_child, &linking, NULL);
         if (linking.failed)
-            return prb_fail(err, PRB_NOMEM, "no memory for the modules");
+            return prb_nomem(err);
     }
     heap->modules = calloc(tree.count + 1, sizeof *heap->modules);
     if (!heap->modules)
-        return prb_fail(err, PRB_NOMEM, "no memory for the modules");
+        return prb_nomem(err);
     for (int rootless = 0; rootless < 2; rootless++) /* at last what is in a cycle of parents */
         for (size_t i = 0; i < tree.count; i++)
             if (!tree.placed[i] && (rootless || !tree.below[i]))

@@ -43,7 +43,7 @@ static struct prb_native_look *native_look_new(size_t count, struct prb_error *e
         native->count = count;
     }
     if (!native || !native->items || !native->stacks)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "native stacks"));
+        return PRB_NULL(prb_nomem(err));
     return PRB_STEAL(native);
 }
 
@@ -186,7 +186,7 @@ bool prb_native_look_rows(struct prb_look *look, struct prb_native_look *native,
         return prb_fail(err, PRB_NOT_FOUND, "no native stack");
     PRB_AUTO_FREE const struct prb_raw_thread **list = on_one_thread(look, i, &list_count);
     if (!list)
-        return prb_fail(err, PRB_NOMEM, "native stacks");
+        return prb_nomem(err);
     if (!prb_merge(look->target->unwinder, look->runtime->py, &taken->copy, &taken->stack, list,
                    list_count, &rows, &count, &sure, err) ||
         !(thread->frames = prb_look_rows(look, count, err)))
@@ -231,7 +231,7 @@ bool prb_native_threads(struct prb_look *look, struct prb_error *err)
     if (!unwinder)
         return false;
     if (!stacks || !owners)
-        return prb_fail(err, PRB_NOMEM, "native stacks");
+        return prb_nomem(err);
     for (size_t i = 0; i < tasks->count; i++) {
         PRB_AUTO(prb_thread_copy) struct prb_thread_copy copy = {0};
         if (look->covered[i] || !prb_look_wants(look, 0, &tasks->items[i]))

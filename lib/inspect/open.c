@@ -40,7 +40,7 @@ static bool runtimes_make(struct prb_target *target, struct prb_error *err)
 {
     target->runtimes = calloc(target->runtime_count, sizeof *target->runtimes);
     if (!target->runtimes)
-        return prb_fail(err, PRB_NOMEM, "target");
+        return prb_nomem(err);
     for (size_t i = 0; i < target->runtime_count; i++) {
         struct prb_runtime *runtime = &target->runtimes[i];
         runtime->py = &target->pys[i];
@@ -81,7 +81,7 @@ struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct pr
     PRB_AUTO(prb_target) struct prb_target *target = calloc(1, sizeof *target);
     if (!target) {
         prb_proc_free(proc);
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "target"));
+        return PRB_NULL(prb_nomem(err));
     }
     target->proc = proc;
     struct prb_mem *mem = prb_proc_mem(proc, err);

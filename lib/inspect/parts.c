@@ -91,7 +91,7 @@ struct prb_parts *prb_parts_take(struct prb_target *target, prb_addr object,
     static const struct prb_parts_options whole;
     struct box *box = calloc(1, sizeof *box);
     if (!box)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "parts of an object"));
+        return PRB_NULL(prb_nomem(err));
     PRB_AUTO(prb_parts) struct prb_parts *parts = &box->parts;
     options = options ? options : &whole;
     struct taking taking = {.box = box,
@@ -107,6 +107,6 @@ struct prb_parts *prb_parts_take(struct prb_target *target, prb_addr object,
     if (!take_parts(&taking, object, options, err))
         return NULL;
     if (taking.failed)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "parts of an object"));
+        return PRB_NULL(prb_nomem(err));
     return PRB_STEAL(parts);
 }

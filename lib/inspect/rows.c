@@ -208,5 +208,5 @@ struct prb_frame prb_look_native_row(struct prb_look *look, const struct prb_nat
 struct prb_frame *prb_look_rows(struct prb_look *look, size_t count, struct prb_error *err)
 {
     struct prb_frame *rows = prb_arena_alloc(&look->box->arena, (count + 1) * sizeof *rows);
-    return rows ? rows : PRB_NULL(prb_fail(err, PRB_NOMEM, "stacks"));
+    return rows ? rows : PRB_NULL(prb_nomem(err));
 }

@@ -186,7 +186,7 @@ bool prb_secrets_hide(struct prb_target *copy, struct prb_hidden *secrets, struc
     blank_places(copy);
     if (!mask_text(proc, "environ", PRB_SECRET_ENVIRONMENT) ||
         !mask_text(proc, "cmdline", PRB_SECRET_ARGUMENTS) || !prb_hidden_record(secrets, copy->mem))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     for (size_t i = 0; i < proc->text_count; i++)
         if (is_of_program(proc->texts[i].name) && proc->texts[i].text.len)
             prb_hidden_apply(secrets, proc->texts[i].text.data, proc->texts[i].text.len);

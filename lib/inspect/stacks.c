@@ -33,7 +33,7 @@ struct prb_thread *prb_look_thread(struct prb_look *look, struct prb_error *err)
 {
     struct prb_stacks *stacks = &look->box->stacks;
     if (!PRB_GROW(stacks->threads, stacks->thread_count, look->box->thread_cap))
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "stacks"));
+        return PRB_NULL(prb_nomem(err));
     struct prb_thread *thread = &stacks->threads[stacks->thread_count];
     *thread = (struct prb_thread){.interpreter = -1};
     return thread;
@@ -116,7 +116,7 @@ static bool chain_copy(struct chain_copy *copy, const struct prb_raw_thread *raw
     copy->count = raw->frame_count;
     copy->frames = malloc((raw->frame_count + 1) * sizeof *copy->frames);
     if (!copy->frames)
-        return prb_fail(err, PRB_NOMEM, "stacks");
+        return prb_nomem(err);
     if (copy->count)
         memcpy(copy->frames, raw->frames, copy->count * sizeof *copy->frames);
     return true;
@@ -222,7 +222,7 @@ static bool sample(struct prb_look *look, unsigned tries, struct prb_thread_fact
     look->box->stacks.rejected += look->raw->rejected;
     struct prb_thread_facts *facts = calloc(look->raw->thread_count + 1, sizeof *facts);
     if (!facts)
-        return prb_fail(err, PRB_NOMEM, "stacks");
+        return prb_nomem(err);
     free(*facts_out);
     *facts_out = look->facts = facts;
     prb_threads_identify(look->target, look->runtime, look->raw, look->tasks, &look->box->arena,
@@ -265,7 +265,7 @@ static bool stop_and_copy(struct prb_look *look, struct prb_error *err)
     size_t count = 0;
     PRB_AUTO_FREE pid_t *tids = calloc(look->raw->thread_count + 1, sizeof *tids);
     if (!tids)
-        return prb_fail(err, PRB_NOMEM, "stacks");
+        return prb_nomem(err);
     for (size_t i = 0; i < look->raw->thread_count; i++)
         if (look->facts[i].task)
             tids[count++] = look->facts[i].task->tid;
@@ -326,7 +326,7 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
         return false;
     PRB_AUTO_FREE bool *covered = calloc(tasks.count + 1, sizeof *covered);
     if (!covered)
-        return prb_fail(err, PRB_NOMEM, "stacks");
+        return prb_nomem(err);
     struct prb_look look = {.target = target,
                             .options = options,
                             .tasks = &tasks,
@@ -367,7 +367,7 @@ struct prb_stacks *prb_stacks_take(struct prb_target *target,
     static const struct prb_stack_options defaults;
     struct prb_stacks_box *box = calloc(1, sizeof *box);
     if (!box)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "stacks"));
+        return PRB_NULL(prb_nomem(err));
     PRB_AUTO(prb_stacks) struct prb_stacks *stacks = &box->stacks;
     options = options ? options : &defaults;
     prb_look_time(target, &stacks->time);

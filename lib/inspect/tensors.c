@@ -33,7 +33,7 @@ char *prb_tensor_text(struct prb_target *target, const struct prb_tensor *tensor
     if (!prb_tensor_text_in(target->mem, tensor, limit, &text, err))
         return NULL;
     char *out = prb_buf_steal(&text);
-    return out ? out : PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for a text"));
+    return out ? out : PRB_NULL(prb_nomem(err));
 }
 
 bool prb_tensor_statistics(struct prb_target *target, const struct prb_tensor *tensor,

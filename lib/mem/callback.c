@@ -30,7 +30,7 @@ struct prb_mem *prb_mem_callback_new(prb_mem_fn *read, void *context, struct prb
 {
     struct callback *self = calloc(1, sizeof *self);
     if (!self)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     *self = (struct callback){{&callback_ops, 0, 0}, read, context};
     return &self->base;
 }

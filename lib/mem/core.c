@@ -90,7 +90,7 @@ struct prb_mem *prb_mem_core_new(int fd, const struct prb_piece *pieces, size_t 
     if (!self || !copy) {
         free(self);
         free(copy);
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     }
     if (count)
         memcpy(copy, pieces, count * sizeof *copy);

@@ -143,7 +143,7 @@ struct prb_mem *prb_mem_process_file_new(pid_t pid, struct prb_error *err)
     }
     struct process *self = calloc(1, sizeof *self);
     if (!self)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     *self = (struct process){{&file_ops, 0, 0}, pid, fd};
     fd = -1;
     return &self->base;
@@ -162,7 +162,7 @@ struct prb_mem *prb_mem_process_new(pid_t pid, struct prb_error *err)
         return PRB_NULL(prb_fail(err, PRB_GONE, "process %d ended", (int)pid));
     struct process *self = calloc(1, sizeof *self);
     if (!self)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     *self = (struct process){{&process_ops, 0, 0}, pid, -1};
     return &self->base;
 }

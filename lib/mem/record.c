@@ -46,7 +46,7 @@ static bool add(struct record *self, uint64_t number, struct prb_error *err)
     struct prb_hash_slot *slot = prb_hash_map_add(&self->by_number, number + 1);
     struct page *page = NULL;
     if (!slot || !PRB_GROW(self->pages, self->count, self->cap) || !(page = malloc(sizeof *page)))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     page->number = number;
     page->len = 0;
     page->reading = self->reading;
@@ -86,7 +86,7 @@ static bool fill_pages(struct record *self, size_t from, struct prb_error *err)
         return true;
     PRB_AUTO_FREE struct prb_range *ranges = calloc(count, sizeof *ranges);
     if (!ranges)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     for (size_t i = 0; i < count; i++) {
         struct page *page = self->pages[from + i];
         ranges[i] = (struct prb_range){.addr = page->number * PAGE, .buf = page->data, .len = PAGE};
@@ -132,7 +132,7 @@ static bool read_again(struct record *self, struct prb_range *ranges, const bool
 {
     PRB_AUTO_FREE struct prb_range *again = malloc(count ? count * sizeof *again : 1);
     if (!again)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         if (!fresh[i])
@@ -159,7 +159,7 @@ static bool record_readv(struct prb_mem *mem, struct prb_range *ranges, size_t c
     size_t from = self->count;
     PRB_AUTO_FREE bool *fresh = calloc(count ? count : 1, sizeof *fresh);
     if (!fresh)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     for (size_t i = 0; i < count; i++) {
         if (!add_range(self, &ranges[i], &fresh[i], err))
             return false;
@@ -198,7 +198,7 @@ struct prb_mem *prb_mem_record_new(struct prb_mem *inner, struct prb_error *err)
 {
     struct record *self = calloc(1, sizeof *self);
     if (!self)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     *self = (struct record){{&record_ops, 0, 0}, .inner = inner, .mode = PRB_RECORD_ON};
     return &self->base;
 }

@@ -182,7 +182,7 @@ static bool plan_make(struct prb_plan *plan, struct prb_view *const *views, size
     if (ok && plan_join(plan))
         return true;
     plan->owner_count = 0;
-    return prb_fail(err, PRB_NOMEM, "out of memory");
+    return prb_nomem(err);
 }
 
 /* Put a span that was read into its page.  False when a byte differs that the last walk saw. */

@@ -40,7 +40,7 @@ struct prb_mem *prb_mem_self_new(struct prb_error *err)
         return NULL;
     struct self *self = calloc(1, sizeof *self);
     if (!self)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     *self = (struct self){{&self_ops, 0, 0}, PRB_STEAL(inner), getpid()};
     return &self->base;
 }

@@ -16,7 +16,7 @@ struct prb_view *prb_view_new(struct prb_mem *mem, struct prb_error *err)
     if (!view || !table) {
         free(view);
         free(table);
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     }
     /* A plan must not take a new view for one that was freed at the same address. */
     static atomic_uint_fast32_t serial;

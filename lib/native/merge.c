@@ -52,7 +52,7 @@ static bool split(struct merge *merge, const struct prb_raw_thread *const *pytho
             if (!frame->entry && f + 1 < thread->frame_count)
                 continue;
             if (!PRB_GROW(merge->runs, merge->run_count, cap))
-                return prb_fail(err, PRB_NOMEM, "no memory to merge stacks");
+                return prb_nomem(err);
             merge->runs[merge->run_count++] =
                 (struct run){thread, &thread->frames[first], f + 1 - first,
                              frame->entry ? frame->anchor : 0, NOWHERE};
@@ -363,14 +363,14 @@ bool prb_merge(struct prb_unwinder *u, struct prb_py *py, const struct prb_threa
     PRB_AUTO(merge) struct merge merge = {.u = u, .py = py, .native = native};
     merge.taken = calloc(native->count + 1, sizeof *merge.taken);
     if (!merge.taken)
-        return prb_fail(err, PRB_NOMEM, "no memory to merge stacks");
+        return prb_nomem(err);
     if (!split(&merge, python, python_count, err))
         return false;
     size_t room = native->count + merge.python_frames + 1;
     struct rows rows = {.items = prb_arena_alloc(&u->arena, room * sizeof *rows.items),
                         .wanted = python_count ? python[0] : NULL};
     if (!rows.items)
-        return prb_fail(err, PRB_NOMEM, "no memory to merge stacks");
+        return prb_nomem(err);
     merge.evaluator = evaluator_name(&merge);
     u->copy = copy;
     bool sure = place(&merge);

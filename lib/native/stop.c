@@ -55,7 +55,7 @@ static bool deliver(const struct prb_thread_copy *copy, struct prb_thread_copy *
 {
     uint8_t *stack = malloc(copy->stack_len ? copy->stack_len : 1);
     if (!stack)
-        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
+        return prb_nomem(err);
     memcpy(stack, copy->stack, copy->stack_len);
     *out = *copy;
     out->stack = stack;
@@ -75,7 +75,7 @@ static bool make_staging(struct prb_stops *stops, struct prb_error *err)
     if (stops->staging)
         return true;
     if (!(stops->staging = malloc(PRB_STACK_COPY_MAX)))
-        return prb_fail(err, PRB_NOMEM, "no memory for a stack");
+        return prb_nomem(err);
     memset(stops->staging, 0, PRB_STACK_COPY_MAX);
     return true;
 }

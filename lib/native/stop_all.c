@@ -191,11 +191,11 @@ bool prb_stop_threads(struct prb_proc *proc, const pid_t *tids, size_t count,
     struct stop stop = {
         .threads = threads, .count = count, .work = work, .context = context, .err = err};
     if (!threads)
-        return prb_fail(err, PRB_NOMEM, "stopping threads");
+        return prb_nomem(err);
     for (size_t i = 0; i < count; i++)
         threads[i].tid = tids[i];
     if (!run(&stop))
-        return prb_fail(err, PRB_NOMEM, "a thread to stop others from");
+        return prb_nomem(err);
     if (stop.refused)
         return prb_stop_refused(proc, stop.refused_tid, stop.refused, err);
     *stopped_out = stop.stopped_s;

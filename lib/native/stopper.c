@@ -128,7 +128,7 @@ bool prb_stopper_run(struct prb_stopper **place, void (*work)(void *context), vo
 {
     struct prb_stopper *stopper = *place ? *place : (*place = stopper_new());
     if (!stopper)
-        return prb_fail(err, PRB_NOMEM, "no memory for a thread");
+        return prb_nomem(err);
     if (stopper->made && stopper->process != getpid()) {
         *place = NULL; /* the parent's: its lock may be held by a thread that does not exist here */
         return prb_stopper_run(place, work, context, wait_ns, err);

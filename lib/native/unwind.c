@@ -108,7 +108,7 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
     };
     PRB_AUTO(prb_unwinder) struct prb_unwinder *u = calloc(1, sizeof *u);
     if (!u)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for an unwinder"));
+        return PRB_NULL(prb_nomem(err));
     u->modules = modules;
     u->mem = mem;
     u->arch = prb_arch_host();
@@ -117,7 +117,7 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
         return NULL;
     u->space = u->lib->unw_create_addr_space(&accessors, 0);
     if (!u->space || !prb_unwind_tables_follow(u, false))
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for an unwinder"));
+        return PRB_NULL(prb_nomem(err));
     u->lib->unw_set_caching_policy(u->space, UNW_CACHE_GLOBAL);
     u->lib->unw_set_cache_size(u->space, REGISTER_STATES, 0);
     return PRB_STEAL(u);
@@ -227,7 +227,7 @@ static bool walk_all(struct walk *walk, struct prb_native_frame frame, struct pr
             return true;
         }
         if (!PRB_GROW(walk->frames, walk->count, walk->cap))
-            return prb_fail(err, PRB_NOMEM, "no memory for native frames");
+            return prb_nomem(err);
         struct prb_native_frame *here = &walk->frames[walk->count++], next;
         *here = frame;
         here->module = prb_modules_find(walk->u->modules, frame.pc - frame.returning);
@@ -263,7 +263,7 @@ bool prb_unwind(struct prb_unwinder *u, const struct prb_thread_copy *copy,
     struct prb_native_stack stack = {.count = walk.count, .broken = walk.broken};
     stack.frames = prb_arena_alloc(&u->arena, walk.count * sizeof *stack.frames);
     if (!stack.frames)
-        return prb_fail(err, PRB_NOMEM, "no memory for native frames");
+        return prb_nomem(err);
     memcpy(stack.frames, walk.frames, walk.count * sizeof *stack.frames);
     *out = stack;
     *suffices_out = walk.suffices;

@@ -52,7 +52,7 @@ static bool keep_unless_kept(struct core *core, const char *name, const char *te
                              struct prb_error *err)
 {
     return prb_proc_kept(&core->base, name) || prb_proc_keep(&core->base, name, text, len) ||
-           prb_fail(err, PRB_NOMEM, "out of memory");
+           prb_nomem(err);
 }
 
 static unsigned long long ticks(uint64_t microseconds)
@@ -315,7 +315,7 @@ static struct prb_mem *core_mem_new(struct prb_proc *proc, struct prb_error *err
     size_t count = core->file.segment_count, n = 0;
     PRB_AUTO_FREE struct prb_piece *pieces = calloc(count ? count : 1, sizeof *pieces);
     if (!pieces)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     for (size_t i = 0; i < count; i++) {
         const struct prb_core_segment *segment = &core->file.segments[i];
         if (segment->file_len)
@@ -436,7 +436,7 @@ struct prb_proc *prb_proc_open_core(const char *path, const char *exe, const cha
 {
     struct core *core = calloc(1, sizeof *core);
     if (!core)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     PRB_AUTO(prb_proc) struct prb_proc *proc = &core->base;
     core->base.ops = &core_ops;
     core->base.inner = -1;
@@ -447,7 +447,7 @@ struct prb_proc *prb_proc_open_core(const char *path, const char *exe, const cha
     core->path = strdup(path);
     core->exe = exe ? strdup(exe) : NULL;
     if (!core->path || (exe && !core->exe))
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     core->root = open(sysroot ? sysroot : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (core->root < 0)
         return PRB_NULL(prb_fail_sys(err, errno, "cannot open the folder %s", sysroot));

@@ -124,7 +124,7 @@ static bool take_segments(const struct input *input, const Elf64_Phdr *headers, 
 {
     core->segments = calloc(count ? count : 1, sizeof *core->segments);
     if (!core->segments)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     for (size_t i = 0; i < count; i++) {
         const Elf64_Phdr *header = &headers[i];
         uint64_t end;
@@ -269,14 +269,14 @@ static bool take_notes(const struct input *input, const Elf64_Phdr *headers, siz
                         (unsigned long long)size);
     core->notes = malloc(size ? size : 1);
     if (!core->notes)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     if (!input_read(input, headers[i].p_offset, core->notes, size, err))
         return false;
     struct prb_note note;
     for (size_t at = 0; prb_note_next(core->notes, size, &at, &note);) {
         for (size_t k = 0; k < sizeof takers / sizeof *takers; k++) {
             if (prb_note_is(&note, takers[k].name, takers[k].type) && !takers[k].take(core, &note))
-                return prb_fail(err, PRB_NOMEM, "out of memory");
+                return prb_nomem(err);
         }
     }
     if (core->thread_count == 0)
@@ -299,7 +299,7 @@ bool prb_core_file_read(int fd, const char *name, struct prb_core_file *out, str
         return false;
     PRB_AUTO_FREE Elf64_Phdr *headers = malloc(count ? count * sizeof *headers : 1);
     if (!headers)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     core.arch = prb_arch_find(header.e_machine);
     if (!input_read(&input, header.e_phoff, headers, count * sizeof *headers, err) ||
         !check_complete(&input, headers, count, err) ||

@@ -94,7 +94,7 @@ bool prb_core_maps_text(const struct prb_core_file *core, struct prb_buf *out,
     size_t segments = core->segment_count, files = core->mapped_count, count = 0;
     PRB_AUTO_FREE uint64_t *borders = calloc(2 * (segments + files) + 1, sizeof *borders);
     if (!borders)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     if (files)
         qsort(core->mapped, files, sizeof *core->mapped, by_start);
     for (size_t i = 0; i < segments; i++) {
@@ -120,7 +120,7 @@ bool prb_core_maps_text(const struct prb_core_file *core, struct prb_buf *out,
             add_line(out, start, end, in_segment ? &core->segments[s] : NULL,
                      in_file ? &core->mapped[f] : NULL, &names);
     }
-    return prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "out of memory");
+    return prb_buf_ok(out) || prb_nomem(err);
 }
 
 /* ---- build ids ---- */
@@ -185,7 +185,7 @@ bool prb_core_texts_read(struct prb_proc *proc, const uint8_t *data, size_t len,
         memcpy(name, data, lengths[0]);
         name[lengths[0]] = '\0';
         if (!prb_proc_keep(proc, name, (const char *)data + lengths[0], lengths[1]))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         data += (size_t)lengths[0] + lengths[1];
         len -= (size_t)lengths[0] + lengths[1];
     }

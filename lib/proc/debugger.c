@@ -162,7 +162,7 @@ static struct prb_mem *debugger_mem_new(struct prb_proc *proc, struct prb_error 
     const struct debugged *debugged = (struct debugged *)proc;
     PRB_AUTO_FREE struct debugger_mem *self = calloc(1, sizeof *self);
     if (!self)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     *self = (struct debugger_mem){{&debugger_mem_ops, 0, 0}, debugged->inner, NULL};
     if (debugged->read &&
         !(self->told = prb_mem_callback_new(debugged->read, debugged->context, err)))
@@ -189,7 +189,7 @@ struct prb_proc *prb_proc_of_debugger(struct prb_proc *inner, prb_mem_fn *read,
     struct debugged *debugged = calloc(1, sizeof *debugged);
     if (!debugged) {
         prb_proc_free(inner);
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     }
     *debugged = (struct debugged){
         .base = {.ops = &debugger_ops,

@@ -152,7 +152,7 @@ struct prb_elf *prb_elf_open(int fd, const char *name, struct prb_error *err)
         return PRB_NULL(prb_fail(err, PRB_CORRUPT, "%s is not an ELF file", name));
     PRB_AUTO(prb_elf) struct prb_elf *elf = calloc(1, sizeof *elf);
     if (!elf)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     elf->fd = PRB_STEAL_FD(guarded);
     elf->size = (uint64_t)info.st_size;
     Elf64_Ehdr header = {0};

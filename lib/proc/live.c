@@ -65,8 +65,7 @@ static bool live_text(struct prb_proc *proc, const char *name, struct prb_buf *o
     if (errno == EFBIG)
         return prb_fail(err, PRB_CORRUPT, "/proc/%d/%s is longer than %u MiB", (int)proc->pid, name,
                         TEXT_MAX >> 20);
-    return out->failed ? prb_fail(err, PRB_NOMEM, "out of memory")
-                       : refused(live, errno, name, err);
+    return out->failed ? prb_nomem(err) : refused(live, errno, name, err);
 }
 
 static bool live_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err)
@@ -78,7 +77,7 @@ static bool live_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_err
     PRB_AUTO(dir) DIR *folder = fdopendir(fd);
     if (!folder) {
         close(fd);
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     }
     for (struct dirent *entry; (entry = readdir(folder));) {
         if (entry->d_name[0] != '.')
@@ -289,7 +288,7 @@ struct prb_proc *prb_proc_open(pid_t pid, struct prb_error *err)
     PRB_AUTO_FREE struct live *live = calloc(1, sizeof *live);
     if (!live) {
         close(folder);
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     }
     live->base =
         (struct prb_proc){.ops = &prb_proc_live_ops, .pid = pid, .exists = true, .inner = -1};

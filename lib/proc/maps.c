@@ -127,7 +127,7 @@ bool prb_maps_parse(const char *text, size_t len, struct prb_maps *out, struct p
         struct cursor line = {at, feed ? feed : end};
         at = feed ? feed + 1 : end;
         if (!PRB_GROW(maps.items, maps.count, cap))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         struct prb_map *map = &maps.items[maps.count];
         const struct prb_map *before = maps.count ? map - 1 : NULL;
         *map = (struct prb_map){0};
@@ -135,7 +135,7 @@ bool prb_maps_parse(const char *text, size_t len, struct prb_maps *out, struct p
             return prb_fail(err, PRB_CORRUPT, "line %zu of the memory map cannot be parsed",
                             maps.count + 1);
         if (!path_of(&line, map, before, &maps.arena))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         maps.count++;
     }
     *out = maps;

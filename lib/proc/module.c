@@ -49,7 +49,7 @@ bool prb_modules_init(struct prb_modules *out, struct prb_proc *proc, struct prb
             /* A file without code is data: a font, a model's weights. */
             modules.count -= !has_code;
             if (!begin(&modules, &cap, map))
-                return prb_fail(err, PRB_NOMEM, "out of memory");
+                return prb_nomem(err);
             has_code = false;
         }
         modules.items[modules.count - 1].end = map->end;

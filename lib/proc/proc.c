@@ -112,7 +112,7 @@ bool prb_proc_recorded(struct prb_proc *proc, const char *name, const struct prb
 {
     if (!prb_buf_ok(out) ||
         (proc->recording && !prb_proc_keep(proc, name, out->data + from, out->len - from)))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     return true;
 }
 

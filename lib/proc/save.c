@@ -197,12 +197,12 @@ static bool make_notes(struct image *image, struct prb_proc *proc,
     if (prb_proc_text(proc, "auxv", &auxv, NULL))
         add_note(&image->notes, "CORE", NT_AUXV, auxv.data, auxv.len);
     if (!keep_own_texts(proc, image->maps, tasks, count))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     prb_core_texts_write(proc, &texts);
     if (!prb_buf_ok(&texts) || texts.len > UINT32_MAX)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     add_note(&image->notes, PRB_NOTE_NAME, PRB_NOTE_TEXTS, texts.data, texts.len);
-    return prb_buf_ok(&image->notes) || prb_fail(err, PRB_NOMEM, "out of memory");
+    return prb_buf_ok(&image->notes) || prb_nomem(err);
 }
 
 /* ---- the file ---- */
@@ -250,7 +250,7 @@ static bool make_head(const struct image *image, struct prb_buf *out, struct prb
     prb_buf_add(out, image->notes.data, image->notes.len);
     while (prb_buf_ok(out) && out->len < data_at)
         prb_buf_addc(out, '\0');
-    return prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "out of memory");
+    return prb_buf_ok(out) || prb_nomem(err);
 }
 
 static bool failed(const char *path, int sys, struct prb_error *err)
@@ -286,7 +286,7 @@ bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record,
     if (!image.maps)
         return false;
     if (!prb_mem_record_each(record, add_run, &image))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     if (!make_notes(&image, proc, tasks, count, err) || !make_head(&image, &head, err) ||
         !write_file(path, &head, &image.data, err))
         return false;

@@ -197,7 +197,7 @@ struct prb_symbol *prb_elf_exports(struct prb_elf *elf, size_t *count_out, struc
     PRB_AUTO_FREE struct prb_symbol *exports = malloc((symbols + 1) * sizeof *exports);
     const char *names = all_strings(elf, &table.names, &len);
     if (!block || !exports || !names)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     for (size_t first = 0; (n = prb_symbol_block(elf, &table, first, block)); first += n)
         for (size_t k = first == 0; k < n; k++) {
             unsigned type = ELF64_ST_TYPE(block[k].st_info);

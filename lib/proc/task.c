@@ -118,7 +118,7 @@ bool prb_proc_tids(struct prb_proc *proc, struct prb_tasks *out, struct prb_erro
     char *at = list.data, *end;
     for (long tid; (tid = strtol(at, &end, 10)) > 0 && tid <= PRB_TASKS_MAX; at = end) {
         if (!PRB_GROW(tasks.items, tasks.count, cap))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         tasks.items[tasks.count++] =
             (struct prb_task){.tid = (pid_t)tid, .inner_tid = inner_tid(proc, (pid_t)tid)};
     }

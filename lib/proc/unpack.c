@@ -328,7 +328,7 @@ int prb_unpack(int fd, const char *path, struct prb_error *err)
     PRB_AUTO_FREE uint8_t *buffer = malloc(INPUT + OUTPUT);
     void *state = buffer ? method->begin() : NULL;
     if (!state) {
-        prb_fail(err, PRB_NOMEM, "out of memory");
+        prb_nomem(err);
         return -1;
     }
     PRB_AUTO_FD int made = nameless_file();

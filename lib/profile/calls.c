@@ -105,7 +105,7 @@ bool prb_profile_each_call(const struct prb_profile *profile, prb_profile_call_f
 {
     PRB_AUTO_FREE struct stack *stacks = calloc(profile->thread_count + 1, sizeof *stacks);
     if (!stacks)
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     struct making v = {
         .profile = profile, .stacks = stacks, .each = each, .context = context, .on = true};
     bool ok = prb_profile_each_interval(profile, take_interval, &v, err);
@@ -115,5 +115,5 @@ bool prb_profile_each_call(const struct prb_profile *profile, prb_profile_call_f
         free(stacks[i].calls);
     }
     free(v.path);
-    return ok && (!v.failed || prb_fail(err, PRB_NOMEM, "profile"));
+    return ok && (!v.failed || prb_nomem(err));
 }

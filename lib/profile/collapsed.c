@@ -60,7 +60,7 @@ static bool read_lines(struct prb_profile_box *box, FILE *file, const char *path
             return prb_fail(err, PRB_CORRUPT, "%s: line %zu is no stack with a count", path,
                             number);
         if (box->failed)
-            return prb_fail(err, PRB_NOMEM, "profile");
+            return prb_nomem(err);
     }
     if (ferror(file))
         return prb_fail_sys(err, errno, "%s", path);

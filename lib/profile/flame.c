@@ -195,7 +195,7 @@ bool prb_flame_build(struct prb_flame *flame, const struct prb_profile *profile,
     PRB_AUTO_FREE uint32_t *order = calloc(profile->weight_count + 1, sizeof *order);
     struct building b = {flame, profile, labels, below, owner};
     if (!labels || !below || !owner || !order || !build(&b, style, order))
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     prb_flame_sum(flame);
     return true;
 }

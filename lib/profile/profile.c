@@ -9,11 +9,11 @@ struct prb_profile_box *prb_profile_new(struct prb_error *err)
 {
     struct prb_profile_box *box = calloc(1, sizeof *box);
     if (!box)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "profile"));
+        return PRB_NULL(prb_nomem(err));
     PRB_AUTO(prb_profile) struct prb_profile *profile = &box->profile;
     box->timeline.fd = -1;
     if (!PRB_GROW(box->nodes, 0, box->node_cap))
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "profile"));
+        return PRB_NULL(prb_nomem(err));
     box->nodes[0] = (struct prb_profile_node){0, PRB_NO_ITEM};
     profile->nodes = box->nodes;
     profile->node_count = 1;

@@ -225,7 +225,7 @@ static bool read_table(struct reading *reading, const char *name, take_fn *take,
         ok = reading->row < ROWS_MAX && take(reading, row) && !reading->box->failed;
     sqlite3_finalize(row);
     if (reading->box->failed)
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     if (!ok)
         return prb_fail(err, PRB_CORRUPT, "row %lld of its table %s makes no sense",
                         (long long)reading->row, name);

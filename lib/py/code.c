@@ -40,7 +40,7 @@ static struct prb_code_cache *cache_of(struct prb_py *py, struct prb_error *err)
         return py->codes;
     struct prb_code_cache *cache = calloc(1, sizeof *cache);
     if (!cache)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "code cache"));
+        return PRB_NULL(prb_nomem(err));
     cache->objects = prb_objects_new(py, err);
     if (!cache->objects) {
         prb_code_cache_free(cache);
@@ -59,13 +59,13 @@ static struct entry *load(struct prb_py *py, struct prb_code_cache *cache, prb_a
 {
     struct entry *entry = prb_arena_alloc(&cache->arena, sizeof *entry);
     if (!entry)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "code cache"));
+        return PRB_NULL(prb_nomem(err));
     const struct prb_code_reader reader = reader_of(py, cache);
     if (!prb_code_read(&reader, addr, &entry->read, err))
         return NULL;
     struct prb_hash_slot *slot = prb_hash_map_add(&cache->entries, addr);
     if (!slot)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "code cache"));
+        return PRB_NULL(prb_nomem(err));
     slot->pointer = entry;
     cache->held++;
     entry->loaded = entry->announced = cache->generation;

@@ -73,7 +73,7 @@ const char *prb_code_text(const struct prb_code_reader *reader, prb_addr str, st
     if (!prb_object_str(reader->objects, str, NAME_MAX_CHARACTERS, &text, err))
         return NULL;
     const char *copy = prb_arena_strndup(reader->arena, text.data ? text.data : "", text.len);
-    return copy ? copy : PRB_NULL(prb_fail(err, PRB_NOMEM, "code object"));
+    return copy ? copy : PRB_NULL(prb_nomem(err));
 }
 
 static bool read_line_table(const struct prb_code_reader *reader, prb_addr table,
@@ -87,7 +87,7 @@ static bool read_line_table(const struct prb_code_reader *reader, prb_addr table
         return prb_fail(err, PRB_CORRUPT, "line table of %llu bytes", (unsigned long long)len);
     uint8_t *bytes = prb_arena_alloc(reader->arena, len);
     if (!bytes)
-        return prb_fail(err, PRB_NOMEM, "line table");
+        return prb_nomem(err);
     if (!prb_mem_read(py->mem, table + (prb_addr)PRB_OFF(&py->layout, bytes, data), bytes, len,
                       err))
         return prb_error_prefix(err, "line table");

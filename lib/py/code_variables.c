@@ -43,7 +43,7 @@ static bool room_for(const struct prb_code_reader *reader, struct prb_code_objec
     code->variables = prb_arena_alloc(reader->arena, (count + 1) * sizeof *code->variables);
     code->variable_kinds = prb_arena_alloc(reader->arena, count + 1);
     code->variable_count = 0;
-    return code->variables && code->variable_kinds ? true : prb_fail(err, PRB_NOMEM, "variables");
+    return code->variables && code->variable_kinds ? true : prb_nomem(err);
 }
 
 static void mark_arguments(struct prb_code_object *code)
@@ -73,7 +73,7 @@ static bool read_localsplus(const struct prb_code_reader *reader, struct prb_cod
     struct variables v = {reader, code, count, 0};
     PRB_AUTO_FREE uint8_t *raw = malloc(count + 1);
     if (!raw)
-        return prb_fail(err, PRB_NOMEM, "variables");
+        return prb_nomem(err);
     if (!room_for(reader, code, count, err) ||
         !prb_mem_read(py->mem, kinds + (prb_addr)PRB_OFF(&py->layout, bytes, data), raw, count,
                       err) ||

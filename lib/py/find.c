@@ -430,7 +430,7 @@ bool prb_py_find(struct prb_modules *modules, struct prb_mem *mem, struct prb_py
     struct search search = {.modules = modules, .mem = mem};
     search.found = calloc(RUNTIMES_MAX, sizeof *search.found);
     if (!search.found)
-        return prb_fail(err, PRB_NOMEM, "runtimes");
+        return prb_nomem(err);
     look_everywhere(&search);
     if (search.count == 0) {
         free(search.found);

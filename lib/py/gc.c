@@ -301,7 +301,7 @@ static bool locate(struct collector *collector, prb_addr interpreter, prb_addr *
 static bool no_room(struct collector *collector, struct prb_error *err)
 {
     if (collector->found.count < PRB_GC_OBJECTS_MAX)
-        return prb_fail(err, PRB_NOMEM, "no memory for the list of objects");
+        return prb_nomem(err);
     collector->found.whole = false;
     collector->found.why = "there are more objects than are read";
     return true;
@@ -347,7 +347,7 @@ bool prb_gc_take(struct prb_py *py, prb_addr interpreter, bool main, bool live,
     int left = COLLECTION_MS;
     collector.blocks = malloc((size_t)BLOCKS * BLOCK);
     if (!collector.blocks)
-        return prb_fail(err, PRB_NOMEM, "no memory to read the collector's lists");
+        return prb_nomem(err);
     if (!locate(&collector, interpreter, &generations, err) ||
         !find_shape(&collector, generations, live, err))
         return false;

@@ -58,7 +58,7 @@ static bool each_fast(struct prb_objects *objects, const struct prb_raw_frame *f
     size_t count = code->variable_count < PRB_LOCALS_MAX ? code->variable_count : PRB_LOCALS_MAX;
     PRB_AUTO_FREE uint64_t *words = calloc(count + 1, sizeof *words);
     if (!words)
-        return prb_fail(err, PRB_NOMEM, "locals");
+        return prb_nomem(err);
     prb_addr at = frame->frame + (prb_addr)PRB_OFF(&py->layout, frame, localsplus);
     if (count && !prb_objects_words(objects, at, words, count))
         return prb_fail_addr(err, at, "locals of %s", code->name);

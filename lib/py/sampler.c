@@ -20,7 +20,7 @@ struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, st
 {
     PRB_AUTO(prb_sampler) struct prb_sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
+        return PRB_NULL(prb_nomem(err));
     sampler->py = py;
     sampler->proc = proc;
     sampler->capacity = 64;
@@ -29,7 +29,7 @@ struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, st
     if (!sampler->lists)
         return NULL;
     if (!sampler->slots)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
+        return PRB_NULL(prb_nomem(err));
     return PRB_STEAL(sampler);
 }
 
@@ -68,16 +68,16 @@ static bool batch_room(struct prb_sampler *sampler, size_t count, struct prb_err
 {
     while (sampler->batch_cap < count)
         if (!PRB_GROW(sampler->batch, sampler->batch_cap, sampler->batch_cap))
-            return prb_fail(err, PRB_NOMEM, "sampler");
+            return prb_nomem(err);
     while (sampler->batch_slot_cap < count)
         if (!PRB_GROW(sampler->batch_slots, sampler->batch_slot_cap, sampler->batch_slot_cap))
-            return prb_fail(err, PRB_NOMEM, "sampler");
+            return prb_nomem(err);
     while (sampler->open_cap < count)
         if (!PRB_GROW(sampler->open, sampler->open_cap, sampler->open_cap))
-            return prb_fail(err, PRB_NOMEM, "sampler");
+            return prb_nomem(err);
     while (sampler->same_cap < count)
         if (!PRB_GROW(sampler->same, sampler->same_cap, sampler->same_cap))
-            return prb_fail(err, PRB_NOMEM, "sampler");
+            return prb_nomem(err);
     return true;
 }
 

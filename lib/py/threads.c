@@ -65,13 +65,13 @@ static struct prb_sampler_slot *slot_for(struct prb_sampler *sampler, prb_addr t
     if ((sampler->used + 1) * 2 > sampler->capacity) {
         if (!rehash(sampler, sampler->capacity) || ((sampler->used + 1) * 2 > sampler->capacity &&
                                                     !rehash(sampler, sampler->capacity * 2)))
-            return PRB_NULL(prb_fail(err, PRB_NOMEM, "sampler"));
+            return PRB_NULL(prb_nomem(err));
         place = slot_place(sampler->slots, sampler->capacity, tstate);
     }
     struct prb_sampler_slot *slot = calloc(1, sizeof *slot);
     if (!slot || !(slot->view = prb_view_new(sampler->py->mem, err))) {
         if (!slot)
-            prb_fail(err, PRB_NOMEM, "sampler");
+            prb_nomem(err);
         free(slot);
         return NULL;
     }
@@ -115,7 +115,7 @@ static bool add_interpreter(struct prb_sampler *sampler, prb_addr addr, struct p
     struct prb_raw_stacks *result = &sampler->result;
     struct prb_py *py = sampler->py;
     if (!PRB_GROW(result->interpreters, result->interpreter_count, sampler->interpreter_cap))
-        return prb_fail(err, PRB_NOMEM, "interpreters");
+        return prb_nomem(err);
     struct prb_interpreter *interp = &result->interpreters[result->interpreter_count];
     *interp = (struct prb_interpreter){.addr = addr};
     uint64_t value = 0;
@@ -165,7 +165,7 @@ static bool add_thread(struct prb_sampler *sampler, size_t interpreter,
     struct prb_raw_stacks *result = &sampler->result;
     if (!PRB_GROW(result->threads, result->thread_count, sampler->thread_cap) ||
         !PRB_GROW(sampler->slot_of_thread, result->thread_count, sampler->slot_cap))
-        return prb_fail(err, PRB_NOMEM, "threads");
+        return prb_nomem(err);
     struct prb_raw_thread *thread = &result->threads[result->thread_count];
     *thread = (struct prb_raw_thread){.tstate = slot->tstate, .interpreter = interpreter};
     sampler->slot_of_thread[result->thread_count++] = slot;

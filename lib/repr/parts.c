@@ -343,5 +343,5 @@ bool prb_object_summary(struct prb_objects *objects, prb_addr object, size_t lim
         prb_buf_addf(out, " %s", array.device);
     if (!array.dims)
         prb_array_value(objects, &array, out);
-    return prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "no memory for a text");
+    return prb_buf_ok(out) || prb_nomem(err);
 }

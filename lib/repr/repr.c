@@ -331,7 +331,7 @@ bool prb_object_repr(struct prb_objects *objects, prb_addr object,
     struct prb_cached_text *entry = cached(objects, object, &limits);
     if (entry && entry->object) {
         prb_buf_add(out, entry->text, entry->len);
-        return prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "no memory for a text");
+        return prb_buf_ok(out) || prb_nomem(err);
     }
     struct prb_repr repr = {
         .objects = objects,
@@ -344,7 +344,7 @@ bool prb_object_repr(struct prb_objects *objects, prb_addr object,
     write_value(&repr, object, type);
     prb_text_finish(&repr.text);
     if (!prb_buf_ok(out))
-        return prb_fail(err, PRB_NOMEM, "no memory for a text");
+        return prb_nomem(err);
     remember(objects, entry, object, &limits, out->data + start, out->len - start);
     return true;
 }

@@ -59,7 +59,7 @@ static bool map_file(struct prb_ring_table *table, int fd, uint32_t chunks, stru
         return prb_fail_sys(err, errno, "%s", table->path);
     free(table->slots);
     if (!(table->slots = calloc(table->chunk_count, sizeof *table->slots)))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     if (!prb_ring_reserve(fd, 0, first, err))
         return prb_error_prefix(err, "%s", table->path);
     table->device = st.st_dev;

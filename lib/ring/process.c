@@ -52,7 +52,7 @@ bool prb_ring_lock(struct prb_error *err)
 {
     pthread_once(&once, begin);
     if (!ready)
-        return prb_fail(err, PRB_NOMEM, "no memory for the tables");
+        return prb_nomem(err);
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* nobody would unlock */
     uint32_t own = (uint32_t)getpid();

@@ -62,7 +62,7 @@ static bool read_head(struct prb_ring_reader *reader, struct prb_error *err)
         return prb_fail(err, PRB_CORRUPT, "no ring of version %u", PRB_RING_VERSION);
     size_t bytes = sizeof head + head.columns * sizeof(struct prb_ring_head_column);
     if (!(reader->head = malloc(bytes)))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     if (prb_read_at(reader->fd, reader->head, bytes, 0) != bytes)
         return prb_fail(err, PRB_CORRUPT, "the ring ends within its head");
     memcpy(reader->head, &head, sizeof head); /* what was checked, should it have changed */
@@ -78,7 +78,7 @@ struct prb_ring_reader *prb_ring_open_fd(int fd, const char *file, struct prb_er
     PRB_AUTO(reader) struct prb_ring_reader *reader = calloc(1, sizeof *reader);
     if (!reader) {
         close(fd);
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     }
     reader->fd = fd;
     if (fstat(fd, &st) != 0)
@@ -154,7 +154,7 @@ static bool copy_chunk(const struct prb_ring_reader *reader, uint32_t chunk, str
         }
         PRB_AUTO_FREE char *copy = malloc(used);
         if (!copy)
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         atomic_thread_fence(memory_order_seq_cst);
         if (prb_read_at(reader->fd, copy, used,
                         chunk_offset(reader, chunk) + sizeof(struct prb_ring_chunk)) != used)
@@ -221,7 +221,7 @@ static bool note_rows(struct reading *reading, const char *copy, uint64_t state,
         if (row->time < since)
             continue;
         if (!PRB_GROW(reading->rows, reading->count, reading->cap))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         reading->rows[reading->count++] = (struct found){row->time, row};
     }
     return true;
@@ -252,7 +252,7 @@ static bool collect(struct reading *reading, struct prb_error *err)
         struct words words;
         char *copy;
         if (!PRB_GROW(reading->copies, reading->copy_count, reading->copy_cap))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         if (!copy_chunk(reading->reader, chunk, &words, &copy, &reading->counts, err))
             return false;
         if (!copy)

@@ -65,7 +65,7 @@ static struct prb_ring_table *table_make(const char *folder, const char *name,
     static uint32_t index; /* under the lock */
     PRB_AUTO(table) struct prb_ring_table *table = calloc(1, sizeof *table);
     if (!table)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     set_shape(table, limits && limits->bytes_max ? limits->bytes_max : PRB_RING_BYTES_DEFAULT);
     set_columns(table, columns, count);
     table->retention = limits ? limits->retention : 0;
@@ -206,7 +206,7 @@ struct prb_ring_table *prb_ring_table_parse(const char *folder, const char *name
         return PRB_NULL(prb_fail(err, PRB_USAGE, "the columns of %.80s are too long a text", name));
     PRB_AUTO_FREE char *text = strdup(columns);
     if (!text)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n"));) {
         if (!*line)

@@ -82,7 +82,7 @@ static bool prepare_naming(struct prb_sampled_process *process, struct prb_error
     struct prb_target *target = process->target;
     process->names = calloc(target->runtime_count, sizeof *process->names);
     if (!process->names)
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     for (size_t i = 0; i < target->runtime_count; i++) {
         struct prb_runtime *runtime = &target->runtimes[i];
         if (!(process->names[i].codes = prb_view_new(runtime->py->mem, err)))
@@ -105,7 +105,7 @@ struct prb_sampled_process *prb_sampled_process_new(struct prb_profile_box *box,
 {
     PRB_AUTO(prb_sampled_process) struct prb_sampled_process *process = calloc(1, sizeof *process);
     if (!process)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "profile"));
+        return PRB_NULL(prb_nomem(err));
     process->pidfd = -1;
     process->box = box;
     process->options = options;
@@ -310,7 +310,7 @@ static bool match_threads(struct prb_sampled_process *process, size_t k, uint64_
             continue;
         struct prb_sampled_thread *thread = thread_of(process, k, one);
         if (!thread)
-            return prb_fail(err, PRB_NOMEM, "profile");
+            return prb_nomem(err);
         thread->seen = process->number;
         thread->raw = i;
         name_thread(process, thread);
@@ -395,7 +395,7 @@ bool prb_sampled_process_sample(struct prb_sampled_process *process,
         return false;
     }
     box->processes[process->index].end = 1e-9 * (double)moment->now;
-    return !box->failed || prb_fail(err, PRB_NOMEM, "profile");
+    return !box->failed || prb_nomem(err);
 }
 
 void prb_sampled_process_close(struct prb_sampled_process *process, uint64_t now)

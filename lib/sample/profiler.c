@@ -56,7 +56,7 @@ struct prb_profiler *prb_profiler_new(const struct prb_profiler_options *options
     static const struct prb_profiler_options defaults;
     struct prb_profiler *profiler = calloc(1, sizeof *profiler);
     if (!profiler)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "profiler"));
+        return PRB_NULL(prb_nomem(err));
     profiler->followed = -1;
     profiler->options = options ? *options : defaults;
     profiler->children.of_sampled = profiler->options.subprocesses;
@@ -103,7 +103,7 @@ bool prb_profiler_add(struct prb_profiler *profiler, pid_t pid, struct prb_error
     if (!process)
         return false;
     if (!PRB_GROW(profiler->processes, profiler->process_count, profiler->process_cap))
-        return prb_fail(err, PRB_NOMEM, "profiler");
+        return prb_nomem(err);
     profiler->processes[profiler->process_count++] = PRB_STEAL(process);
     prb_children_add(&profiler->children, pid, true, false);
     return true;

@@ -138,6 +138,6 @@ bool prb_aggregates_register(sqlite3 *sqlite, struct prb_error *err)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (sqlite3_create_function_v2(sqlite, table[i].name, table[i].arguments, flags, NULL, NULL,
                                        table[i].step, table[i].final, NULL) != SQLITE_OK)
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
     return true;
 }

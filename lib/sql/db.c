@@ -24,10 +24,10 @@ struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_ta
 {
     PRB_AUTO(prb_db) struct prb_db *db = calloc(1, sizeof *db);
     if (!db)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     db->target = target;
     if (!(db->tables = calloc(count + 1, sizeof *db->tables)))
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     for (size_t i = 0; i < count; i++)
         db->tables[i] = tables[i];
     db->table_count = db->constant_count = count;
@@ -111,7 +111,7 @@ static bool step_all(struct run *run, sqlite3_stmt *stmt, int *rc_out, struct pr
     PRB_AUTO_FREE const char **names = calloc((size_t)columns + 1, sizeof *names);
     PRB_AUTO_FREE struct prb_value *row = calloc((size_t)columns + 1, sizeof *row);
     if (!names || !row)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     for (int i = 0; i < columns; i++)
         names[i] = sqlite3_column_name(stmt, i);
     bool begun = false;
@@ -170,7 +170,7 @@ static bool own_sql(struct prb_statement *statement, struct prb_error *err, cons
     va_end(args);
     prb_buf_adds(&statement->sql, sql ? sql : "");
     sqlite3_free(sql);
-    return (sql && prb_buf_ok(&statement->sql)) || prb_fail(err, PRB_NOMEM, "out of memory");
+    return (sql && prb_buf_ok(&statement->sql)) || prb_nomem(err);
 }
 
 static bool describe(struct run *run, struct prb_statement *statement, struct prb_error *err)

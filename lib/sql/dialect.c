@@ -48,7 +48,7 @@ static bool edit(struct parse *parse, size_t first, size_t last, const char *tex
 {
     struct prb_statement *out = parse->out;
     if (!PRB_GROW(out->edits, out->edit_count, out->edit_cap))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     size_t from = parse->tokens[first].offset;
     size_t to = parse->tokens[last].offset + parse->tokens[last].len;
     size_t copied = out->edit_count ? out->edits[out->edit_count - 1].offset +
@@ -256,7 +256,7 @@ static bool rewrite(struct parse *parse, struct prb_error *err)
                                     : out->offset;
     prb_buf_add(&out->sql, parse->text + copied, out->end - copied);
     if (!prb_buf_ok(&out->sql))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     out->kind = PRB_STATEMENT_QUERY;
     return true;
 }
@@ -429,7 +429,7 @@ static bool read_tokens(struct parse *parse, size_t *offset, struct prb_error *e
             token = (struct prb_token){PRB_TOKEN_END, token.offset, 0};
         }
         if (!PRB_GROW(parse->tokens, parse->count, parse->cap))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         parse->tokens[parse->count++] = token;
         if (last)
             return true;

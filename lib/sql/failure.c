@@ -269,7 +269,7 @@ bool prb_db_failure(struct prb_db *db, int rc, const char *text, size_t len,
                                 "add LIMIT or a WHERE term, or SET probing.query_timeout = 300");
     }
     if ((rc & 0xff) == SQLITE_NOMEM)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     char message[400];
     snprintf(message, sizeof message, "%s", sqlite3_errmsg(db->sqlite));
     if (db->refused || strstr(message, "may not be modified")) {

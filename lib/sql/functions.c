@@ -320,7 +320,7 @@ bool prb_functions_register(struct prb_db *db, struct prb_error *err)
         int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS | (table[i].changes ? 0 : SQLITE_DETERMINISTIC);
         if (sqlite3_create_function_v2(db->sqlite, table[i].name, table[i].arguments, flags, db,
                                        table[i].call, NULL, NULL, NULL) != SQLITE_OK)
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
     }
     return prb_aggregates_register(db->sqlite, err);
 }

@@ -21,7 +21,7 @@ bool prb_db_add_source(struct prb_db *db, struct prb_table_source *source, struc
         reallocarray(db->sources, db->source_count + 1, sizeof *sources);
     if (!sources) {
         source->free(source);
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     }
     db->sources = sources;
     sources[db->source_count++] = source;
@@ -37,7 +37,7 @@ static bool list_source(struct prb_db *db, struct prb_table_source *source, stru
     const struct prb_table **tables =
         realloc(db->tables, (db->table_count + count + 1) * sizeof *tables);
     if (!tables)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     db->tables = tables;
     for (size_t i = 0; i < count; i++)
         tables[db->table_count++] = found[i];

@@ -34,7 +34,7 @@ bool prb_view_begin(struct prb_db *db, struct prb_error *err)
 {
     uint64_t *wanted = calloc(db->table_count + 1, sizeof *wanted);
     if (!wanted)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     db->view = (struct prb_statement_view){
         .wanted = wanted, .deadline = seconds(CLOCK_MONOTONIC) + db->settings.query_timeout};
     db->refused = NULL;
@@ -99,7 +99,7 @@ static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argu
         if (!arguments[i].given)
             continue;
         if (!prb_value_copy(&arguments[i].value, &rows->arguments[i].value))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         rows->arguments[i].given = true;
     }
     if (table->needs_target && !db->target) {
@@ -122,7 +122,7 @@ struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_a
                                  PRB_ROW_SETS_MAX));
     struct prb_rows *rows = prb_rows_new(db, db->tables[table], db->view.wanted[table]);
     if (!rows)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     if (!fill(db, rows, arguments, err)) {
         prb_rows_free(rows);
         return NULL;

@@ -349,7 +349,7 @@ static bool attach(struct prb_db *db, const char *schema, struct prb_error *err)
 bool prb_vtab_register(struct prb_db *db, struct prb_error *err)
 {
     if (sqlite3_create_module_v2(db->sqlite, "prb", &module, db, NULL) != SQLITE_OK)
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     return prb_vtab_add(db, 0, err);
 }
 

@@ -31,7 +31,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         if (prb_rows_wants(rows, "definition"))
             define(&text, db->tables[i]);
         if (!prb_buf_ok(&text))
-            return prb_fail(err, PRB_NOMEM, "out of memory");
+            return prb_nomem(err);
         prb_row_begin(rows);
         prb_row_text(rows, db->tables[i]->schema);
         prb_row_text(rows, db->tables[i]->name);

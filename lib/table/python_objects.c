@@ -180,7 +180,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     struct prb_heap *heap = prb_rows_heap(rows, err);
     for (size_t i = 0; heap && i < heap->part_count; i++)
         if (!fill_part(rows, &heap->parts[i]))
-            return prb_fail(err, PRB_NOMEM, "no memory for the types of objects");
+            return prb_nomem(err);
     return heap && prb_proc_check(prb_rows_target(rows)->proc, err);
 }
 

@@ -27,7 +27,7 @@ static bool add_variable(struct prb_rows *rows, const char *name, const char *va
     else
         masked = prb_secret_mask(PRB_SECRET_TEXT, value, strlen(value), &shown);
     if (!prb_buf_ok(&shown))
-        return prb_fail(err, PRB_NOMEM, "out of memory");
+        return prb_nomem(err);
     prb_row_begin(rows);
     prb_row_text(rows, name);
     prb_row_text(rows, shown.data);

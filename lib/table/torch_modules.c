@@ -155,7 +155,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     free(sorted);
     free(all.items);
     if (heap && !good)
-        return prb_fail(err, PRB_NOMEM, "no memory for the parameters");
+        return prb_nomem(err);
     return heap && prb_proc_check(prb_rows_target(rows)->proc, err);
 }
 

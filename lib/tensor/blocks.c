@@ -224,7 +224,7 @@ bool prb_tensor_each_block(struct prb_mem *mem, const struct prb_tensor *tensor,
     size_t room = room_for(&reading, tensor->numel);
     PRB_AUTO_FREE uint8_t *memory = malloc(2 * room);
     if (!memory)
-        return prb_fail(err, PRB_NOMEM, "no memory to read a tensor");
+        return prb_nomem(err);
     reading.window = memory;
     reading.gathered = memory + room;
     if (overlaps_too_much(&reading, tensor->numel))

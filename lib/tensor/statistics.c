@@ -359,7 +359,7 @@ bool prb_tensor_statistics_in(struct prb_mem *mem, const struct prb_tensor *tens
     struct prb_statistics made = {.min = NAN, .max = NAN, .mean = NAN, .std = NAN, .norm = NAN};
     PRB_AUTO(run) struct run *run = calloc(1, sizeof *run);
     if (!run)
-        return prb_fail(err, PRB_NOMEM, "no memory to read a tensor");
+        return prb_nomem(err);
     if (!prb_tensor_element_type(tensor, &run->type, err))
         return false;
     run->mem = mem;

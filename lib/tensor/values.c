@@ -176,6 +176,5 @@ bool prb_tensor_text_in(struct prb_mem *mem, const struct prb_tensor *tensor, si
         prb_buf_adds(out, "[...]"); /* too many dimensions even so */
         return true;
     }
-    return write_part(&writing, 0, tensor->data, err) &&
-           (prb_buf_ok(out) || prb_fail(err, PRB_NOMEM, "no memory for a text"));
+    return write_part(&writing, 0, tensor->data, err) && (prb_buf_ok(out) || prb_nomem(err));
 }

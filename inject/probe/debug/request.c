@@ -271,7 +271,7 @@ static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct
         return prb_fail(err, PRB_USAGE, "the answer is larger than %u MiB", PRB_MESSAGE_MAX >> 20);
     job->text = malloc((size_t)len + 1);
     if (!job->text)
-        return prb_fail(err, PRB_NOMEM, "no memory for the result");
+        return prb_nomem(err);
     memcpy(job->text, data, (size_t)len + 1);
     job->result = (struct prb_python_result){.text = job->text, .len = (size_t)len};
     return true;

@@ -108,7 +108,7 @@ static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct
         return prb_fail(err, (enum prb_code)code, "%s", data);
     job->text = malloc((size_t)len + 1);
     if (!job->text)
-        return prb_fail(err, PRB_NOMEM, "no memory for the result");
+        return prb_nomem(err);
     memcpy(job->text, data, (size_t)len + 1);
     job->interrupted = flags & INTERRUPTED;
     job->result = (struct prb_python_result){.raised = flags & RAISED,

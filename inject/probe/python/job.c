@@ -279,7 +279,7 @@ static void unwatched(struct prb_python_job *job)
     pthread_mutex_lock(&job->lock);
     bool mine = job->phase == PRB_JOB_WAITING;
     if (mine) {
-        prb_fail(&job->left, PRB_NOMEM, "no memory for a thread");
+        prb_nomem(&job->left);
         prb_job_leave_behind(job);
     }
     pthread_mutex_unlock(&job->lock);
@@ -312,7 +312,7 @@ struct prb_python_job *prb_python_start(const struct prb_python_request *request
         return job;
     }
     if (entered) {
-        prb_fail(err, PRB_NOMEM, "no memory for a thread");
+        prb_nomem(err);
         leave_list(job);
         worker_gone();
     }

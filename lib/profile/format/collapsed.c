@@ -40,7 +40,7 @@ static bool write_collapsed(const struct prb_profile *profile,
     if (!prb_flame_build(&flame, profile, style, err))
         return false;
     if (!(path = calloc(flame.node_count + 1, sizeof *path)))
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     for (uint32_t i = 1; i < flame.node_count; i++) {
         if (!flame.nodes[i].self)
             continue;

@@ -321,7 +321,7 @@ static bool write_firefox(const struct prb_profile *profile, const struct prb_pr
     if (!used || !part_init(&w.nodes, profile->node_count) ||
         !part_init(&w.frames, profile->frame_count) ||
         !part_init(&w.functions, profile->function_count))
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     for (size_t i = 0; i < profile->weight_count; i++)
         used[profile->weights[i].thread] = true;
     put_meta(&w);

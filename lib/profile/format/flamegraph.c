@@ -46,7 +46,7 @@ static bool sort_nodes(struct drawing *d, struct prb_error *err)
     d->order = calloc(count + 1, sizeof *d->order);
     d->first = calloc(count + 2, sizeof *d->first);
     if (!d->order || !d->first)
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     for (uint32_t i = 1; i < count; i++)
         d->order[i - 1] = i;
     if (count)
@@ -116,7 +116,7 @@ static bool put_boxes(struct drawing *d, struct prb_error *err)
     size_t count = 0, cap = 0;
     PRB_AUTO_FREE struct place *todo = NULL;
     if (!PRB_GROW(todo, count, cap))
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     todo[count++] = (struct place){0, 0, 0, WIDTH};
     while (count) {
         struct place at = todo[--count];
@@ -130,7 +130,7 @@ static bool put_boxes(struct drawing *d, struct prb_error *err)
             double width = whole > 0 ? at.width * (double)flame->nodes[child].total / whole : 0;
             if (width >= LEAST && at.depth < DEPTH_MAX) {
                 if (!PRB_GROW(todo, count, cap))
-                    return prb_fail(err, PRB_NOMEM, "profile");
+                    return prb_nomem(err);
                 todo[count++] = (struct place){child, at.depth + 1, x, width};
             }
             x += width;
@@ -179,7 +179,7 @@ static bool put_data(FILE *out, const struct prb_flame_page *page, struct prb_er
     const struct prb_flame *flame = page->flame;
     PRB_AUTO_FREE bool *used = calloc(page->profile->thread_count + 1, sizeof *used);
     if (!used)
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     for (size_t i = 0; i < flame->weight_count; i++)
         used[flame->weights[i].thread] = true;
     fputs("<script type=\"application/json\" id=\"data\"><![CDATA[{\"unit\":", out);
@@ -271,7 +271,7 @@ bool prb_flame_page_write(FILE *out, const struct prb_flame_page *page, struct p
     PRB_AUTO_FREE uint64_t *totals = calloc(page->flame->node_count + 1, sizeof *totals);
     struct drawing d = {.flame = page->flame, .out = open_memstream(&boxes, &size)};
     if (!totals || !d.out)
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     if (page->base && sum_base(page, totals)) {
         d.base = totals;
         d.base_whole = totals[0];
@@ -280,7 +280,7 @@ bool prb_flame_page_write(FILE *out, const struct prb_flame_page *page, struct p
     free(d.order);
     free(d.first);
     if (fclose(d.out) != 0)
-        ok = prb_fail(err, PRB_NOMEM, "profile");
+        ok = prb_nomem(err);
     if (!ok)
         return false;
     put_head(out, page, d.deepest);
@@ -304,19 +304,19 @@ static uint64_t *add_base(struct prb_flame *flame, const struct prb_flame *other
     PRB_AUTO_FREE uint64_t *base = calloc(own + other->weight_count + 1, sizeof *base);
     PRB_AUTO_FREE uint32_t *here = calloc(other->node_count + 1, sizeof *here);
     if (!base || !here)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "profile"));
+        return PRB_NULL(prb_nomem(err));
     for (size_t i = 1; i < other->node_count; i++)
         here[i] = prb_flame_child(flame, here[other->nodes[i].parent],
                                   prb_flame_label(flame, other->labels[other->nodes[i].label]));
     for (size_t i = 0; i < other->weight_count; i++) {
         if (!PRB_GROW(flame->weights, flame->weight_count, flame->weight_cap))
-            return PRB_NULL(prb_fail(err, PRB_NOMEM, "profile"));
+            return PRB_NULL(prb_nomem(err));
         base[flame->weight_count] = other->weights[i].value;
         flame->weights[flame->weight_count++] =
             (struct prb_flame_weight){0, here[other->weights[i].node], 0};
     }
     if (flame->failed)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "profile"));
+        return PRB_NULL(prb_nomem(err));
     prb_flame_sum(flame);
     return PRB_STEAL(base);
 }

@@ -163,7 +163,7 @@ static bool write_heatmap(const struct prb_profile *profile, const struct prb_pr
                         style->source);
     PRB_AUTO_FREE struct heat *lines = add_up(&map) ? map.lines : NULL;
     if (!lines)
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     for (size_t i = 0; i < profile->weight_count; i++)
         whole += prb_value_of(profile, &profile->weights[i]);
     prb_label_counts(&counts, profile);

@@ -175,7 +175,7 @@ static bool write_pprof(const struct prb_profile *profile, const struct prb_prof
     for (size_t i = 0; i < w.strings.label_count; i++)
         put_bytes(&w.out, PROFILE_STRINGS, w.strings.labels[i], strlen(w.strings.labels[i]));
     if (w.out.failed || w.part.failed || w.inner.failed || w.strings.failed)
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     fwrite(w.out.data, 1, w.out.len, out);
     return true;
 }

@@ -98,7 +98,7 @@ static bool write_speedscope(const struct prb_profile *profile,
     struct writing w = {.out = out, .profile = profile};
     bool any = false;
     if (!seen)
-        return prb_fail(err, PRB_NOMEM, "profile");
+        return prb_nomem(err);
     for (size_t i = 0; i < profile->weight_count; i++)
         seen[profile->weights[i].thread] = true;
     prb_label_title(&title, profile, style);

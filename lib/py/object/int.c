@@ -155,7 +155,7 @@ bool prb_int_write(struct prb_objects *objects, prb_addr object, struct prb_text
         return false;
     PRB_AUTO_FREE char *decimal = prb_int_decimal(digits, number.count);
     if (!decimal)
-        return prb_fail(err, PRB_NOMEM, "no memory for an int");
+        return prb_nomem(err);
     if (number.sign < 0)
         prb_text_char(text, '-');
     prb_text_add(text, decimal);

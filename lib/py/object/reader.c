@@ -10,7 +10,7 @@ struct prb_objects *prb_objects_new(struct prb_py *py, struct prb_error *err)
 {
     PRB_AUTO(prb_objects) struct prb_objects *objects = calloc(1, sizeof *objects);
     if (!objects)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory to read objects with"));
+        return PRB_NULL(prb_nomem(err));
     objects->py = py;
     objects->layout = &py->layout;
     objects->view = prb_view_new(py->mem, err);

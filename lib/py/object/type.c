@@ -148,11 +148,11 @@ struct prb_object_type *prb_type_at(struct prb_objects *objects, prb_addr addr,
     if (!type && addr) {
         type = prb_arena_alloc(&objects->arena, sizeof *type);
         if (!type)
-            return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for types"));
+            return PRB_NULL(prb_nomem(err));
         bool good = objects->type_depth < PRB_BASES_MAX && read_type(objects, addr, type);
         struct prb_hash_slot *slot = prb_hash_map_add(&objects->types, addr);
         if (!slot)
-            return PRB_NULL(prb_fail(err, PRB_NOMEM, "no memory for types"));
+            return PRB_NULL(prb_nomem(err));
         if (!good)
             type->name = NULL;
         /* Known before its bases are, so that a cycle of bases ends. */

@@ -187,7 +187,7 @@ struct prb_table_source *prb_dumped_tables_of(struct prb_proc *proc, struct prb_
     size_t prefix = strlen(PRB_TEXT_RING);
     struct kept_tables *kept = calloc(1, sizeof *kept);
     if (!kept)
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     kept->source = (struct prb_table_source){changed, list, kept_free};
     for (size_t i = 0; i < proc->text_count && kept->count < KEPT_MAX; i++) {
         const struct prb_proc_text *text = &proc->texts[i];

@@ -276,7 +276,7 @@ static struct prb_table_source *source_new(struct prb_proc *proc, int folder, st
     if (!user) {
         if (folder >= 0)
             close(folder);
-        return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+        return PRB_NULL(prb_nomem(err));
     }
     *user = (struct user_tables){
         .source = {changed, list, user_tables_free}, .proc = proc, .folder = folder};
@@ -285,7 +285,7 @@ static struct prb_table_source *source_new(struct prb_proc *proc, int folder, st
     if (user->seen && user->tables)
         return &user->source;
     user_tables_free(&user->source);
-    return PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+    return PRB_NULL(prb_nomem(err));
 }
 
 struct prb_table_source *prb_recorded_tables_of(struct prb_proc *proc, struct prb_error *err)
