@@ -1,7 +1,7 @@
 # The command line: main and the shared parts here, the commands one file each in the folder of their subject.
 # Links only what probing.h and inject/ export.
 noinst_PROGRAMS += probing
-probing_SOURCES = %D%/main.c %D%/command.h %D%/options.c %D%/options.h %D%/ends.c %D%/ends.h %D%/target.c
+probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.c %D%/fail.c %D%/options.c %D%/options.h %D%/ends.c %D%/ends.h %D%/target.c
 # The commands, in the order of the help.  To add one: command.h.
 CLI_COMMANDS = %D%/look/list.c %D%/look/backtrace.c %D%/look/tasks.c %D%/debug/debug.c %D%/debug/dap.c \
 	%D%/look/inspect.c %D%/look/query.c %D%/look/tables.c %D%/look/snapshot.c %D%/profile/profile.c %D%/profile/diff.c \
