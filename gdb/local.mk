@@ -2,7 +2,7 @@
 GDB_PACKAGE = %D%/probing_gdb/__init__.py %D%/probing_gdb/calls.py %D%/probing_gdb/command.py %D%/probing_gdb/expression.py \
 	%D%/probing_gdb/filter.py %D%/probing_gdb/functions.py %D%/probing_gdb/interrupts.py %D%/probing_gdb/library.py \
 	%D%/probing_gdb/model.py %D%/probing_gdb/printers.py %D%/probing_gdb/progress.py %D%/probing_gdb/selection.py \
-	%D%/probing_gdb/session.py %D%/probing_gdb/show.py %D%/probing_gdb/source.py %D%/probing_gdb/sql.py %D%/probing_gdb/text.py %D%/probing_gdb/values.py
+	%D%/probing_gdb/session.py %D%/probing_gdb/show.py %D%/probing_gdb/source.py %D%/probing_gdb/structs.py %D%/probing_gdb/sql.py %D%/probing_gdb/text.py %D%/probing_gdb/values.py
 GDB_COMMANDS = %D%/probing_gdb/commands/__init__.py %D%/probing_gdb/commands/backtrace.py %D%/probing_gdb/commands/debug.py \
 	%D%/probing_gdb/commands/down.py %D%/probing_gdb/commands/eval.py %D%/probing_gdb/commands/gil.py \
 	%D%/probing_gdb/commands/list.py %D%/probing_gdb/commands/locals.py %D%/probing_gdb/commands/print.py \
@@ -17,7 +17,13 @@ dist_gdbpackage_DATA = $(GDB_PACKAGE)
 nodist_gdbpackage_DATA = %D%/probing_gdb/installed.py
 dist_gdbcommands_DATA = $(GDB_COMMANDS)
 
-# Where the library and the command lie once they are installed.
+# The structs of the public headers for ctypes, printed into the source tree when a header changes.
+GDB_MIRRORED = $(srcdir)/lib/probing.h $(srcdir)/lib/format/format.h
+$(srcdir)/%D%/probing_gdb/structs.py: $(srcdir)/%D%/mirror.py $(GDB_MIRRORED)
+	$(AM_V_GEN)test '$(PYTHON)' = : || { $(PYTHON) $(srcdir)/%D%/mirror.py $(GDB_MIRRORED) >$@.new && mv $@.new $@; }
+EXTRA_DIST += %D%/mirror.py
+
+# Where the library and the command are once they are installed.
 %D%/probing_gdb/installed.py: Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && printf 'LIBRARIES = "%s"\nPROGRAMS = "%s"\n' '$(libdir)' '$(bindir)' >$@
 CLEANFILES += %D%/probing_gdb/installed.py

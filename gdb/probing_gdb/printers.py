@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import gdb
 
-from probing_gdb import library, session, text
+from probing_gdb import library, session, structs, text
 
 OBJECTS = re.compile(r"^(_object|_?PyArrayObject(_fields)?|tagPyArrayObject(_fields)?|THPVariable|_?Py[A-Z]\w*Object|_typeobject)$")
 
@@ -39,7 +39,7 @@ class TensorPrinter:
             target = session.target()
             address = int(self.value.address) if self.value.address is not None else 0
             impl = int.from_bytes(bytes(gdb.selected_inferior().read_memory(address, 8)), sys.byteorder)
-            tensor = library.Tensor()
+            tensor = structs.Tensor()
             target.call("prb_tensor_take_native", target.handle, impl, c.byref(tensor))
         except Exception:  # not begun, undefined or gone
             return "(undefined tensor)"

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import gdb
 
-from probing_gdb import interrupts, library, model, progress
+from probing_gdb import interrupts, library, model, progress, structs
 from probing_gdb.library import ProbingError
 
 PAGE = 4096
@@ -81,14 +81,14 @@ class Target:
         self._known = {}  # type: Dict[Any, model.Stacks]
         self._library = library.load()
         self.pid, self.core = _where()
-        # Kept, since the library calls them as long as the target is open.
-        self._read = library.READ(self._memory)
+        # Saved here, since the library calls them as long as the target is open.
+        self._read = structs.READ(self._memory)
         recording = gdb.current_recording() is not None
-        self._registers = library.REGISTERS(self._register_values) if recording else library.REGISTERS()
-        debugger = library.Debugger(self.pid, self.core.encode() if self.core else None, None, self._read, self._registers)
+        self._registers = structs.REGISTERS(self._register_values) if recording else structs.REGISTERS()
+        debugger = structs.Debugger(pid=self.pid, core=self.core.encode() if self.core else None, read=self._read, registers=self._registers)
         space = gdb.current_progspace()
         executable = space.filename if self.core and space is not None else None
-        options = library.TargetOptions(executable.encode() if executable else None, None)
+        options = structs.TargetOptions(exe=executable.encode() if executable else None)
         self.handle = self.call("prb_target_open_debugger", c.byref(debugger), c.byref(options))
 
     def _memory(self, _context: Any, addr: int, buf: int, length: int) -> int:
@@ -143,7 +143,7 @@ class Target:
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a function of the library; its failure, and Ctrl-C during it, are exceptions."""
-        error = library.Error()
+        error = structs.Error()
         self.interrupted = False
         with self.used():
             result = getattr(self._library, name)(*(arguments + (c.byref(error),)))
@@ -184,7 +184,7 @@ class Target:
         """All stacks, or one thread's; those of one stop are read once."""
         key = (native, local, thread, limit)
         if key not in self._known:
-            options = library.StackOptions(native, local, True, False, False, thread, False, limit)
+            options = structs.StackOptions(native=native, locals=local, all_interpreters=True, only_thread=thread, repr_limit=limit)
             raw = self.call("prb_stacks_take", self.handle, c.byref(options))
             try:
                 self._known[key] = model.Stacks(raw.contents)
@@ -195,7 +195,8 @@ class Target:
     def parts(self, addr: int, indexed: bool = False, named: bool = False, start: int = 0, count: int = 0,
               only: Optional[str] = None, limit: int = 0) -> Tuple[model.Part, List[model.Part]]:
         """An object, and parts of it."""
-        options = library.PartsOptions(indexed, named, start, count, limit, only.encode() if only is not None else None)
+        options = structs.PartsOptions(indexed=indexed, named=named, start=start, count=count, repr_limit=limit,
+                                       only=only.encode() if only is not None else None)
         raw = self.call("prb_parts_take", self.handle, addr, c.byref(options))
         try:
             told = raw.contents

@@ -3,7 +3,7 @@
 import ctypes as c
 from typing import Any, Callable, List
 
-from probing_gdb import library, progress, session, text
+from probing_gdb import library, progress, session, structs, text
 
 NULL, INTEGER, REAL, TEXT, BLOB = range(5)  # enum prb_type
 ROWS_MEASURED = 200  # the widths of a table follow its first rows
@@ -25,7 +25,7 @@ def _run(statement: str, take: Callable[[int, Any, Any], bool], trouble: List[Ba
     was raised where it may not pass through the library."""
     target = session.target()
     lib = library.load()
-    error = library.Error()
+    error = structs.Error()
     shown = progress.Progress("{:,} rows")
     seen = [0]
 
@@ -83,7 +83,7 @@ def query(statement: str, each: Callable[[List[str], Any], None]) -> None:
 def show(statement: str, cell: int) -> None:
     """Print the rows as a table, a cell cut to so many columns (0: not)."""
     lib = library.load()
-    error = library.Error()
+    error = structs.Error()
     trouble = []  # type: List[BaseException]
 
     def write(_context: Any, data: int, length: int) -> bool:
@@ -94,7 +94,7 @@ def show(statement: str, cell: int) -> None:
             trouble.append(caught)
             return False
 
-    options = library.RowOptions(write=library.WRITE(write), cell=cell, measured=ROWS_MEASURED, null=b"NULL")
+    options = structs.RowOptions(write=structs.WRITE(write), cell=cell, measured=ROWS_MEASURED, null=b"NULL")
     writer = lib.prb_row_writer_new(b"table", c.byref(options), c.byref(error))
     if not writer:
         raise library.failed(error)

@@ -268,20 +268,25 @@ def test_old_python_could_read_it():
                     ast.parse(file.read(), name, **arguments)
 
 
+def test_structs_are_printed():
+    """Every field of the headers' structs: structs.py is what mirror.py prints of them."""
+    headers = [os.path.join(gdbs.SRCDIR, "lib", name) for name in ("probing.h", "format/format.h")]
+    folder = os.path.dirname(gdbs.PLUGIN)
+    printed = subprocess.run([sys.executable, os.path.join(folder, "mirror.py")] + headers, check=True, stdout=subprocess.PIPE)
+    with open(os.path.join(folder, "probing_gdb", "structs.py"), "rb") as file:
+        assert file.read() == printed.stdout
+
+
 def test_header_agrees(tmp_path):
     """The plugin's structs are those of probing.h, by the compiler's word."""
     sys.path.insert(0, os.path.dirname(gdbs.PLUGIN))
     try:
-        from probing_gdb import library
+        from probing_gdb import structs as mirror
     finally:
         sys.path.pop(0)
-    structs = {"prb_error": library.Error, "prb_debugger": library.Debugger, "prb_target_options": library.TargetOptions,
-               "prb_target_info": library.TargetInfo, "prb_local": library.Local, "prb_frame": library.Frame,
-               "prb_thread": library.Thread, "prb_stacks": library.Stacks, "prb_stack_options": library.StackOptions,
-               "prb_part": library.Part, "prb_parts": library.Parts, "prb_parts_options": library.PartsOptions,
-               "prb_snapshot_options": library.SnapshotOptions, "prb_value": library.Value, "prb_tensor": library.Tensor,
-               "prb_statistics": library.Statistics, "prb_statistics_options": library.StatisticsOptions,
-               "prb_row_options": library.RowOptions}
+    structs = {"prb_" + re.sub("(?<=.)(?=[A-Z])", "_", name).lower(): kind for name, kind in vars(mirror).items()
+               if isinstance(kind, type) and kind.__module__ == mirror.__name__}
+    assert len(structs) > 15
     lines, wanted = [], []
     for name, struct in structs.items():
         lines.append('printf("%zu\\n", sizeof(struct {}));'.format(name))

@@ -6,7 +6,7 @@ from typing import Dict, List
 
 import gdb
 
-from probing_gdb import library, session, text
+from probing_gdb import session, structs, text
 from probing_gdb.command import Command
 
 
@@ -28,7 +28,7 @@ class Snapshot(Command):
     def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
         path = os.path.expanduser(arguments[0])
         target = session.target()
-        wanted = library.SnapshotOptions("-python" not in options, True, False)
+        wanted = structs.SnapshotOptions(native="-python" not in options, locals=True)
         size, moved = c.c_uint64(), c.c_size_t()
         target.call("prb_snapshot_write", target.handle, os.fsencode(path), c.byref(wanted), c.byref(size), c.byref(moved))
         text.say("{}: {:,} bytes".format(text.safe(path), size.value))

@@ -3,7 +3,7 @@
 import ctypes as c
 from typing import Any, Dict, List, Optional, Tuple
 
-from probing_gdb import expression, library, session, text
+from probing_gdb import expression, library, session, structs, text
 from probing_gdb.command import Command
 from probing_gdb.library import ProbingError
 
@@ -26,7 +26,7 @@ def _split(source: str) -> Tuple[str, Optional[str]]:
 
 def _is_one(target: session.Target, addr: int) -> bool:
     try:
-        target.call("prb_tensor_take", target.handle, addr, c.byref(library.Tensor()))
+        target.call("prb_tensor_take", target.handle, addr, c.byref(structs.Tensor()))
         return True
     except ProbingError:
         return False
@@ -69,8 +69,8 @@ def _bound(value: float) -> str:
 
 
 def _statistics(target: session.Target, tensor: Any) -> List[str]:
-    told = library.Statistics()
-    target.call("prb_tensor_statistics", target.handle, c.byref(tensor), c.byref(library.StatisticsOptions(BINS, 0, 0)), c.byref(told))
+    told = structs.Statistics()
+    target.call("prb_tensor_statistics", target.handle, c.byref(tensor), c.byref(structs.StatisticsOptions(bins=BINS)), c.byref(told))
     lines = ["  {:,} NaN, {:,} Inf, {:,} zero; min {}, max {}, mean {:g}, std {:g}, L2 norm {:g}".format(
         told.nan, told.inf, told.zero, _bound(told.min), _bound(told.max), told.mean, told.std, told.norm)]
     most = max(told.histogram[i] for i in range(told.bins)) if told.bins else 0
@@ -110,10 +110,10 @@ class Tensor(Command):
     def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
         target = session.target()
         addr, subscript = _find(target, arguments[0])
-        tensor = library.Tensor()
+        tensor = structs.Tensor()
         target.call("prb_tensor_take", target.handle, addr, c.byref(tensor))
         if subscript is not None:
-            part = library.Tensor()
+            part = structs.Tensor()
             target.call("prb_tensor_slice", c.byref(tensor), subscript.encode(), c.byref(part))
             tensor = part
         text.say("{} at {:#x}".format(text.safe(target.parts(addr)[0].type or "object"), addr))
