@@ -105,12 +105,12 @@ bool prb_cli_fail(struct prb_error *err, enum prb_code code, const char *remedy,
 bool prb_wanted_target_add(struct prb_wanted_target **wanted, const char *word,
                            enum prb_global_option how, struct prb_error *err);
 void prb_wanted_target_free(struct prb_wanted_target *wanted);
-/* Whether a word is a target by its looks: pids, or, as the first one, a path or HOST:PORT. */
+/* Whether a word is a target by its form: pids, or, as the first one, a path or HOST:PORT. */
 bool prb_word_is_target(const char *word, bool first);
 /* Open what the user named; NULL with err. */
 struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err) PRB_MUST_CHECK;
 bool prb_run_has_target(const struct prb_run *run);
-/* The pid of a process that is no more, or a folder, when the user named one as the target; else
+/* The pid of a process that ended, or a folder, when the user named one as the target; else
  * NULL. */
 const char *prb_run_ended(const struct prb_run *run);
 /* The path of a saved profile, when the user named one as the target; else NULL. */

@@ -39,7 +39,7 @@ static bool has_ended(pid_t child)
     return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid;
 }
 
-/* Between two looks where its end cannot be waited for by a descriptor (before Linux 5.3). */
+/* Between two checks, where no descriptor reports the end (before Linux 5.3). */
 #define LOOK_MS 50
 
 bool prb_await_child(pid_t child, int ends, double seconds, bool *signalled)

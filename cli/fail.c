@@ -17,7 +17,7 @@ bool prb_usage(const struct prb_run *run, struct prb_error *err, const char *for
 {
     char remedy[80];
     va_list arguments;
-    snprintf(remedy, sizeof remedy, "`probing help %s` tells more", run->command->name);
+    snprintf(remedy, sizeof remedy, "`probing help %s` explains it", run->command->name);
     va_start(arguments, format);
     prb_fail_args(err, PRB_USAGE, remedy, format, arguments);
     va_end(arguments);

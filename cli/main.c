@@ -1,4 +1,4 @@
-/* probing, the command line: finds target and command among the words, runs it, tells what went
+/* probing, the command line: finds target and command among the words, runs it, reports what went
  * wrong. */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "cli/print/out.h"
 
-/* Targets that options name; how often each was given is in the values, which hold only the last.
+/* Targets that options name; how often each was given is in the values, which have only the last.
  */
 static bool take_target_options(struct prb_run *run, struct prb_error *err)
 {
@@ -28,7 +28,7 @@ static bool take_target_options(struct prb_run *run, struct prb_error *err)
 }
 
 /*
- * Options before the command, targets, the command.  A word that is no command is a target when it
+ * Options before the command, targets, the command.  A word that is not a command is a target when it
  * looks like one, or when the word after it is a command.
  */
 static bool take_command(struct prb_run *run, struct prb_scan *scan, struct prb_error *err)

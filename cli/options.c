@@ -164,16 +164,16 @@ const char *prb_scan_next(struct prb_scan *scan, bool *ok, struct prb_error *err
 bool prb_run_number(const struct prb_run *run, int option, double least, double most, double *out,
                     struct prb_error *err)
 {
-    const struct prb_option *told = &run->command->options[option];
+    const struct prb_option *given = &run->command->options[option];
     const char *text = run->options[option].text;
     if (!text)
         return true;
     char *end = NULL;
     double value = strtod(text, &end);
     if (end == text || *end || !isfinite(value) || value < least || value > most)
-        return prb_usage(run, err, "--%s%c%s: a number%s from %g to %g is meant", told->name,
-                         may_omit(told) ? '=' : ' ', text,
-                         strstr(told->argument, "SECONDS") ? " of seconds" : "", least, most);
+        return prb_usage(run, err, "--%s%c%s: must be a number%s from %g to %g", given->name,
+                         may_omit(given) ? '=' : ' ', text,
+                         strstr(given->argument, "SECONDS") ? " of seconds" : "", least, most);
     *out = value;
     return true;
 }

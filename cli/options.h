@@ -30,7 +30,7 @@ const char *prb_scan_next(struct prb_scan *scan, bool *ok, struct prb_error *err
 #define PRB_SECONDS_LEAST 1e-3
 #define PRB_SECONDS_MOST 1e7
 
-/* The number given for an option of the command, from least to most; *out stays as it is when none
+/* The number given for an option of the command, from least to most; *out is unchanged when none
  * was given. */
 bool prb_run_number(const struct prb_run *run, int option, double least, double most, double *out,
                     struct prb_error *err);

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/probe/probe.h"
 
-#define TARGETS_MAX 64   /* as many are told apart; more are counted */
+#define TARGETS_MAX 64   /* so many are compared; more are only counted */
 #define COMMAND_SHOWN 40 /* bytes of a command line in a message */
 
 struct prb_wanted_target {
@@ -46,7 +46,7 @@ static bool add_pid(struct prb_wanted_target *wanted, const char *digits, struct
     errno = 0;
     long number = strtol(digits, NULL, 10);
     if (errno || number <= 0 || number > INT_MAX)
-        return prb_cli_fail(err, PRB_USAGE, "", "\"%.*s\" is no process id",
+        return prb_cli_fail(err, PRB_USAGE, "", "\"%.*s\" is not a process id",
                             (int)strcspn(digits, separators), digits);
     for (size_t i = 0; i < wanted->pid_count; i++)
         if (wanted->pids[i] == number)
@@ -69,7 +69,7 @@ bool prb_wanted_target_add(struct prb_wanted_target **wanted, const char *word,
                             "the target is empty");
     if (how == PRB_GLOBAL_PID && !is_pids(word))
         return prb_cli_fail(err, PRB_USAGE, "use -n for a part of the command line, -t for a file",
-                            "\"%s\" is no process id", word);
+                            "\"%s\" is not a process id", word);
     if (!one->word) {
         one->word = word;
         one->how = how == PRB_GLOBAL_TARGET && is_pids(word) ? PRB_GLOBAL_PID : how;
@@ -130,7 +130,7 @@ static void describe(const struct prb_process *one, char *text, size_t size)
              command[shown] ? "…" : "");
 }
 
-/* Say which of the many are Python, by rank and command, as far as the message holds. */
+/* Say which of the many are Python, by rank and command, as many as fit into the message. */
 static bool several(const struct prb_run *run, struct prb_error *err)
 {
     const struct prb_wanted_target *wanted = run->target;
@@ -157,7 +157,7 @@ static bool several(const struct prb_run *run, struct prb_error *err)
     else if (python == 0)
         snprintf(remedy, sizeof remedy,
                  "none of them is a Python process that you may see; see `probing list`");
-    return prb_cli_fail(err, PRB_USAGE, remedy, "%zu targets were given, and `%s` looks at one",
+    return prb_cli_fail(err, PRB_USAGE, remedy, "%zu targets were given, and `%s` takes one",
                         wanted->count, run->command->name);
 }
 
@@ -188,7 +188,7 @@ static struct prb_target *open_named(const struct prb_run *run, struct prb_error
         return prb_target_open_name(wanted->word, err);
     if (is_address(wanted->word) && access(wanted->word, F_OK) != 0) {
         prb_cli_fail(err, PRB_UNSUPPORTED, "on that machine use the process id: probing PID ...",
-                     "%s is an address, and this release looks at processes, cores and snapshots "
+                     "%s is an address, and this release reads processes, cores and snapshots "
                      "of this machine",
                      wanted->word);
         return NULL;

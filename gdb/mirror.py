@@ -51,7 +51,7 @@ def declared(declaration: str) -> Iterator[Tuple[str, str, str]]:
 
 
 def with_lengths(members: List[Tuple[str, str]]) -> List[Tuple[str, str]]:
-    """A string with its length beside it may hold NULs, so that it stays an address."""
+    """A string with its length beside it may hold NULs, so it remains an address."""
     following = members[1:] + [("", "")]
     return [(name, "c.c_void_p" if kind == "c.c_char_p" and after == "length" else kind)
             for (name, kind), (after, _) in zip(members, following)]

@@ -1,5 +1,5 @@
 # Probing's commands for gdb: `source probing-gdb.py`, in a session or in ~/.gdbinit; gdb loads it by itself where
-# `make install` put its auto-load scripts.  The package probing_gdb lies beside this file.
+# `make install` put its auto-load scripts.  The package probing_gdb is beside this file.
 import os
 import sys
 

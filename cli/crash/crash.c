@@ -201,7 +201,7 @@ const struct prb_command prb_command_crash = {
         "A process that crashes under `inject -c`, PROBING_CRASH=1 or probing.init(crash=True) "
         "leaves a dump, a snapshot of its last moment, and a text beside it. `list` shows those of "
         "a folder (PROBING_CRASH_DIR, else the default one), the earliest first, equal crashes of "
-        "several ranks on one line. `show` tells one as text: what happened, the exceptions, the "
+        "several ranks on one line. `show` prints one as text: what happened, the exceptions, the "
         "stacks with their variables; of a folder the latest. `export` prints the same as "
         "JSON.\n\n"
         "Every other command reads a dump, too: `probing -t FILE backtrace`, query, tables, and "

@@ -4,16 +4,16 @@
 
 #include "cli/command.h"
 
-/* A dump of a folder, and what it tells. */
+/* A dump of a folder, and what it says. */
 struct prb_crash_file {
     char *path;
     uint64_t bytes;
     bool opened;                 /* false: a text only, or broken */
-    bool crashed;                /* it tells of a crash; what comes behind is that one's */
+    bool crashed;                /* it describes a crash; what follows is about that one */
     double time;                 /* s since the epoch */
     pid_t pid;                   /* of the process */
     int rank;                    /* in its job; -1: none */
-    char *title, *place, *group; /* NULL: not told */
+    char *title, *place, *group; /* NULL: not known */
 };
 
 struct prb_crash_files {

@@ -37,7 +37,7 @@ static bool has_ending(const char *name, const char *ending)
     return n > m && strcmp(name + n - m, ending) == 0;
 }
 
-/* A text whose dump is there is no crash of its own. */
+/* A text report whose dump exists is not a crash of its own. */
 static bool is_wanted(int folder, const char *name)
 {
     char dump[NAME_MAX + 8];
@@ -66,7 +66,7 @@ static bool grow(struct prb_crash_files *files)
 
 static bool keep(char **out, const char *text) { return !text || (*out = strdup(text)); }
 
-/* A folder holds thousands: none stays open.  False: out of memory. */
+/* A folder holds thousands: each is closed at once.  False: out of memory. */
 static bool read_account(struct prb_crash_file *file)
 {
     PRB_AUTO(prb_target) struct prb_target *target = prb_target_open(file->path, NULL, NULL);

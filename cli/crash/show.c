@@ -92,7 +92,7 @@ bool prb_crash_show(struct prb_target *target, const char *path, FILE *out, stru
     const struct prb_crash *crash = prb_target_crash(target);
     if (!crash)
         return prb_cli_fail(err, PRB_USAGE, "`probing -t FILE backtrace` shows it all the same",
-                            "%s is no crash dump", path);
+                            "%s is not a crash dump", path);
     PRB_AUTO(prb_stacks) struct prb_stacks *stacks = prb_stacks_take(target, &whole, err);
     if (!stacks)
         return false;

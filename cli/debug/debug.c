@@ -30,7 +30,7 @@ static const struct prb_option options[] = {
                  "where: HOST:PORT or the path of a Unix socket (default " DEFAULT_ADDRESS ")",
                  NULL},
     [RESUME_AFTER] = {0, "resume-after", "SECONDS",
-                      "with --pause: let it go on when nobody came by then", NULL},
+                      "with --pause: resume it when no debugger has connected by then", NULL},
     [SNAPSHOT] = {0, "snapshot", NULL,
                   "only look, without the probe: stacks and variables are copied while the Python "
                   "threads stop for milliseconds, and the process runs on",
@@ -48,9 +48,9 @@ static bool check_options(const struct prb_run *run, struct prb_error *err)
     const struct prb_option_value *given = run->options;
     bool file = given[CORE].count != 0;
     if (file && (prb_run_has_target(run) || given[PAUSE].count || given[SNAPSHOT].count))
-        return prb_usage(run, err, "--core FILE is looked at instead of a process");
+        return prb_usage(run, err, "--core FILE takes the place of a process");
     if (given[PAUSE].count && given[SNAPSHOT].count)
-        return prb_usage(run, err, "--snapshot lets the process go on: it goes without --pause");
+        return prb_usage(run, err, "--snapshot does not stop the process: leave out --pause");
     if (given[RESUME_AFTER].count && !given[PAUSE].count)
         return prb_usage(run, err, "--resume-after goes with --pause");
     if (!file && !given[PAUSE].count && !given[LISTEN].count && !given[SNAPSHOT].count)

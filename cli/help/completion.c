@@ -257,8 +257,8 @@ const struct prb_command prb_command_completion = {
     .arguments_min = 1,
     .arguments_max = 1,
     .target = PRB_USES_NO_TARGET,
-    .description =
-        "The scripts are installed with the program; print one for a shell that looks elsewhere.",
+    .description = "The scripts are installed with the program; print one for a shell that "
+                   "searches elsewhere.",
     .examples = "source <(probing completion bash)\n",
     .run = run_completion,
 };

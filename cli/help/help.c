@@ -114,7 +114,7 @@ static void print_all(void)
     title("Exit status");
     for (size_t at = 0; prb_exit_status_next(&at, &status, &meaning);)
         printf("  %3d  %s\n", status, meaning);
-    printf("\n`probing help COMMAND` tells more; so does `man probing`.\n");
+    printf("\n`probing help COMMAND` explains a command; `man probing` has all.\n");
 }
 
 enum { MAN };

@@ -10,16 +10,17 @@ static const char *const meanings[] = {
     [PRB_NOT_FOUND] = "no such process, file, table or thread",
     [PRB_NOT_PYTHON] = "a process, but no CPython in it",
     [PRB_PERMISSION] = "the kernel refuses",
-    [PRB_UNSUPPORTED] = "an interpreter, processor or request that this release does not know",
+    [PRB_UNSUPPORTED] =
+        "an interpreter, CPU architecture or request that this release does not know",
     [PRB_GONE] = "the target ended, or became another program",
     [PRB_CORRUPT] = "the target's memory or a file contradicts itself, or is cut short",
     [PRB_QUERY] = "wrong SQL",
     [PRB_FAULT] = "an address of the target cannot be read",
     [PRB_IO] = "reading or writing a file failed",
     [PRB_NOMEM] = "out of memory",
-    [PRB_TIMEOUT] = "a bound was reached",
-    [PRB_BUSY] = "somebody else holds it: another debugger the target, or a thread the GIL",
-    [PRB_INTERNAL] = "a mistake of Probing's own",
+    [PRB_TIMEOUT] = "a limit was reached",
+    [PRB_BUSY] = "another debugger has the target, or another thread has the GIL",
+    [PRB_INTERNAL] = "a bug in Probing",
 };
 
 bool prb_exit_status_next(size_t *at, int *status_out, const char **meaning_out)

@@ -33,11 +33,11 @@ static const struct prb_option options[] = {
     {0},
 };
 
-struct picture {
+struct view {
     struct prb_target *target;
     const struct prb_stack_options *options;
     struct prb_stacks_style style;
-    bool json, again; /* again: one picture of many */
+    bool json, again; /* again: redrawn again and again */
     bool tasks;       /* with those of asyncio */
 };
 
@@ -51,17 +51,17 @@ static bool add_tasks(struct prb_target *target, struct prb_stacks *stacks, stru
 
 static bool draw(void *context, FILE *out, struct prb_error *err)
 {
-    const struct picture *picture = context;
+    const struct view *view = context;
     PRB_AUTO(prb_stacks)
-    struct prb_stacks *stacks = prb_stacks_take(picture->target, picture->options, err);
+    struct prb_stacks *stacks = prb_stacks_take(view->target, view->options, err);
     if (!stacks)
         return false;
-    if (picture->tasks && !add_tasks(picture->target, stacks, err))
+    if (view->tasks && !add_tasks(view->target, stacks, err))
         return false;
-    if (stacks->warning && !picture->again)
+    if (stacks->warning && !view->again)
         prb_out_note(stacks->warning);
-    if (!picture->json)
-        return prb_stacks_print(stacks, &picture->style, out, err);
+    if (!view->json)
+        return prb_stacks_print(stacks, &view->style, out, err);
     PRB_AUTO_FREE char *text = prb_stacks_json(stacks, err);
     if (!text)
         return false;
@@ -70,14 +70,14 @@ static bool draw(void *context, FILE *out, struct prb_error *err)
     return true;
 }
 
-static bool draw_once(struct picture *picture, struct prb_error *err)
+static bool draw_once(struct view *view, struct prb_error *err)
 {
     PRB_AUTO_FREE char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    bool ok = draw(picture, out, err);
+    bool ok = draw(view, out, err);
     if (fclose(out) != 0)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     if (ok)
@@ -95,7 +95,7 @@ bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *wa
     PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
     if (!target)
         return false;
-    struct picture picture = {
+    struct view view = {
         .target = target,
         .options = wanted,
         .style = {.verbose = run->verbose, .group = own && run->options[GROUP].count},
@@ -104,11 +104,11 @@ bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *wa
         .tasks = own && run->options[ASYNC].count,
     };
     if (seconds <= 0)
-        return draw_once(&picture, err);
+        return draw_once(&view, err);
     const struct prb_target_info *info = prb_target_info(target);
     if (info->kind != PRB_TARGET_PROCESS)
         return prb_usage(run, err, "--watch: a core or snapshot does not change");
-    return prb_watch(info->pid, seconds, draw, &picture, err);
+    return prb_watch(info->pid, seconds, draw, &view, err);
 }
 
 static bool parse_thread(const struct prb_run *run, const char *text, uint64_t *out,
@@ -118,7 +118,7 @@ static bool parse_thread(const struct prb_run *run, const char *text, uint64_t *
     errno = 0;
     unsigned long long number = strtoull(text, &end, 0);
     if (errno || end == text || *end || *text == '-' || number == 0)
-        return prb_usage(run, err, "\"%s\" is no thread id", text);
+        return prb_usage(run, err, "\"%s\" is not a thread id", text);
     *out = number;
     return true;
 }
@@ -150,7 +150,7 @@ static bool run_backtrace(const struct prb_run *run, struct prb_error *err)
 const struct prb_command prb_command_backtrace = {
     .name = "backtrace",
     .aliases = "bt b",
-    .summary = "show where every thread stands",
+    .summary = "show the stack of every thread",
     .arguments = "[TID]",
     .arguments_max = 1,
     .target = PRB_USES_TARGET,
@@ -161,7 +161,7 @@ const struct prb_command prb_command_backtrace = {
                    "unstable. The innermost frame comes first.\n\n"
                    "A thread is active when it runs or holds the GIL (+gil), or idle; +gc means "
                    "that it collects garbage. "
-                   "With --native, frames of C and C++ stand among Python's; one found without "
+                   "With --native, frames of C and C++ appear among Python's; one found without "
                    "unwind information is marked "
                    "[guessed]. A thread blocked in a system call is read as it is; one that runs "
                    "is stopped alone, for the copy "

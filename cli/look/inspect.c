@@ -93,7 +93,8 @@ const struct prb_command prb_command_inspect = {
         "in, and what was imported. Tensors and objects come largest first. With FILTER only rows "
         "with that text in a name, type, shape, device or file; case does not count.\n\n"
         "These are rows of torch.modules, torch.tensors, python.objects, python.threads and "
-        "python.modules: `probing tables NAME` tells all columns, `query` orders and sums them.",
+        "python.modules: `probing tables NAME` describes all columns, `query` orders and sums "
+        "them.",
     .options = options,
     .examples = "probing 12345 inspect tensors cuda:0  # the largest first\n"
                 "probing 12345 inspect modules linear  # of the model, with their parameters\n"

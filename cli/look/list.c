@@ -206,8 +206,8 @@ const struct prb_command prb_command_list = {
     .target = PRB_USES_NO_TARGET,
     .description = "Lists every process that has a CPython inside and that you may see: its rank "
                    "and the number of ranks when its "
-                   "environment tells (RANK, WORLD_SIZE and their likes), the version of Python, "
-                   "processor time as a share of its "
+                   "environment says (RANK, WORLD_SIZE and their likes), the version of Python, "
+                   "CPU time as a share of its "
                    "life, resident memory, threads, start, whether a probe listens "
                    "in it (when one does anywhere), command. -v adds parent, user and "
                    "executable.",

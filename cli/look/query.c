@@ -66,10 +66,10 @@ static char *read_standard_input(struct prb_error *err)
     if (got < 0 && ferror(stdin))
         prb_cli_fail(err, PRB_IO, "", "standard input cannot be read");
     else if (got < 0)
-        prb_cli_fail(err, PRB_USAGE, "", "standard input holds no SQL");
+        prb_cli_fail(err, PRB_USAGE, "", "standard input is empty");
     else if ((size_t)got > SQL_MAX || (got > 0 && !feof(stdin)))
         prb_cli_fail(err, PRB_USAGE, "",
-                     "standard input is no SQL text: too long, or with a NUL byte");
+                     "standard input is not SQL: it is too long, or has a NUL byte");
     else
         return PRB_STEAL(text);
     return NULL;

@@ -1,4 +1,4 @@
-/* probing snapshot: keep what decoding a target touches, to look at it later or elsewhere. */
+/* probing snapshot: save the memory that decoding a target reads, to use it later or elsewhere. */
 #include <inttypes.h>
 
 #include "cli/command.h"
@@ -9,8 +9,8 @@ enum { NATIVE, LOCALS, STOP };
 static const struct prb_option options[] = {
     [NATIVE] = {0, "native", NULL, "with registers and native stacks of all threads", NULL},
     [LOCALS] = {'l', "locals", NULL, "with what the values of local variables need", NULL},
-    [STOP] = {0, "stop", NULL, "stop the Python threads meanwhile, so that all is of one moment",
-              NULL},
+    [STOP] = {0, "stop", NULL,
+              "stop the Python threads meanwhile, so that all of it is from one moment", NULL},
     {0},
 };
 

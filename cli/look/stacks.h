@@ -14,7 +14,7 @@ struct prb_stacks_style {
 bool prb_stacks_print(const struct prb_stacks *stacks, const struct prb_stacks_style *style,
                       FILE *out, struct prb_error *err);
 
-/* What is looked at, in two or three lines. */
+/* The target, in two or three lines. */
 void prb_stacks_print_process(const struct prb_target_info *info, bool verbose, FILE *out);
 /* One row of a stack behind an indent, with its locals if it has them. */
 void prb_stacks_print_frame(const struct prb_frame *frame, const char *indent, bool verbose,

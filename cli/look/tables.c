@@ -22,7 +22,7 @@ static bool run_tables(const struct prb_run *run, struct prb_error *err)
     if (run->argument_count) {
         const char *name = run->arguments[0];
         if (!*name || strlen(name) > NAME_MAX_ || name[strspn(name, name_characters)])
-            return prb_usage(run, err, "\"%s\" is no name of a table", name);
+            return prb_usage(run, err, "\"%s\" is not the name of a table", name);
         snprintf(sql, sizeof sql, "DESCRIBE %s", name);
     }
     return prb_query_print(run, sql, run->options[FORMAT].text, false, err);

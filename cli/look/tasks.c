@@ -7,8 +7,8 @@
 #include "cli/print/out.h"
 
 #define NAMES_SHOWN 4 /* of the tasks that one waits for, or that wait for it */
-#define EQUAL_SHOWN 3 /* of tasks side by side that stand alike */
-#define DEPTH_MAX 100 /* of the tree; what lies deeper is left out */
+#define EQUAL_SHOWN 3 /* of neighbouring tasks with equal stacks */
+#define DEPTH_MAX 100 /* of the tree; deeper tasks are left out */
 
 PRB_DEFINE_AUTO_PTR(prb_async_tasks, struct prb_async_tasks, prb_async_tasks_free)
 
@@ -21,7 +21,7 @@ static const struct prb_option options[] = {
     {0},
 };
 
-struct picture {
+struct view {
     const struct prb_async_tasks *tasks;
     bool verbose;
     FILE *out;
@@ -30,29 +30,28 @@ struct picture {
 
 /* ---- one task ---- */
 
-static void print_name(const struct picture *picture, const struct prb_async_task *task)
+static void print_name(const struct view *view, const struct prb_async_task *task)
 {
-    prb_out_style(picture->out, PRB_STYLE_TITLE);
+    prb_out_style(view->out, PRB_STYLE_TITLE);
     if (task->name)
-        prb_out_text(picture->out, task->name);
+        prb_out_text(view->out, task->name);
     else
-        fprintf(picture->out, "Task 0x%" PRIx64, task->id);
-    prb_out_style(picture->out, PRB_STYLE_PLAIN);
+        fprintf(view->out, "Task 0x%" PRIx64, task->id);
+    prb_out_style(view->out, PRB_STYLE_PLAIN);
 }
 
-static void print_names(const struct picture *picture, const size_t *indices, size_t count)
+static void print_names(const struct view *view, const size_t *indices, size_t count)
 {
-    size_t shown = picture->verbose || count <= NAMES_SHOWN ? count : NAMES_SHOWN - 1;
+    size_t shown = view->verbose || count <= NAMES_SHOWN ? count : NAMES_SHOWN - 1;
     for (size_t i = 0; i < shown; i++) {
-        fputs(i ? ", " : " ", picture->out);
-        print_name(picture, &picture->tasks->items[indices[i]]);
+        fputs(i ? ", " : " ", view->out);
+        print_name(view, &view->tasks->items[indices[i]]);
     }
     if (shown < count)
-        fprintf(picture->out, " and %zu more", count - shown);
+        fprintf(view->out, " and %zu more", count - shown);
 }
 
-static void print_state(const struct picture *picture, const struct prb_async_task *task,
-                        bool with_names)
+static void print_state(const struct view *view, const struct prb_async_task *task, bool with_names)
 {
     static const struct {
         const char *text;
@@ -60,13 +59,13 @@ static void print_state(const struct picture *picture, const struct prb_async_ta
     } states[] = {[PRB_ASYNC_RUNNING] = {"running", PRB_STYLE_GOOD},
                   [PRB_ASYNC_READY] = {"ready", PRB_STYLE_GOOD},
                   [PRB_ASYNC_WAITING] = {"waiting", PRB_STYLE_SUBTLE}};
-    FILE *out = picture->out;
+    FILE *out = view->out;
     prb_out_style(out, states[task->state].style);
     fputs(states[task->state].text, out);
     prb_out_style(out, PRB_STYLE_PLAIN);
     if (with_names && task->awaits_count) {
         fputs(" for", out);
-        print_names(picture, task->awaits, task->awaits_count);
+        print_names(view, task->awaits, task->awaits_count);
     } else if (task->waits_for) {
         fputs(" for a ", out);
         prb_out_text(out, task->waits_for);
@@ -80,38 +79,38 @@ static void print_state(const struct picture *picture, const struct prb_async_ta
     }
 }
 
-static void print_coroutine(const struct picture *picture, const struct prb_async_task *task)
+static void print_coroutine(const struct view *view, const struct prb_async_task *task)
 {
     if (!task->coroutine)
         return;
-    fputc(' ', picture->out);
-    prb_out_style(picture->out, PRB_STYLE_FUNCTION);
-    prb_out_text(picture->out, task->coroutine);
-    prb_out_style(picture->out, PRB_STYLE_PLAIN);
+    fputc(' ', view->out);
+    prb_out_style(view->out, PRB_STYLE_FUNCTION);
+    prb_out_text(view->out, task->coroutine);
+    prb_out_style(view->out, PRB_STYLE_PLAIN);
 }
 
-static void print_frames(const struct picture *picture, const struct prb_async_task *task,
+static void print_frames(const struct view *view, const struct prb_async_task *task,
                          const char *indent)
 {
     for (size_t i = 0; i < task->frame_count; i++)
-        prb_stacks_print_frame(&task->frames[i], indent, picture->verbose, picture->out);
+        prb_stacks_print_frame(&task->frames[i], indent, view->verbose, view->out);
 }
 
 /* ---- the list ---- */
 
-static void print_task(const struct picture *picture, const struct prb_async_task *task)
+static void print_task(const struct view *view, const struct prb_async_task *task)
 {
-    fputc('\n', picture->out);
-    print_name(picture, task);
-    print_coroutine(picture, task);
-    fputs(": ", picture->out);
-    print_state(picture, task, true);
+    fputc('\n', view->out);
+    print_name(view, task);
+    print_coroutine(view, task);
+    fputs(": ", view->out);
+    print_state(view, task, true);
     if (task->awaited_by_count) {
-        fputs(", awaited by", picture->out);
-        print_names(picture, task->awaited_by, task->awaited_by_count);
+        fputs(", awaited by", view->out);
+        print_names(view, task->awaited_by, task->awaited_by_count);
     }
-    fputc('\n', picture->out);
-    print_frames(picture, task, "    ");
+    fputc('\n', view->out);
+    print_frames(view, task, "    ");
 }
 
 /* ---- the tree ---- */
@@ -136,51 +135,50 @@ static bool alike(const struct prb_async_task *a, const struct prb_async_task *b
     return true;
 }
 
-static void print_branches(struct picture *picture, const size_t *indices, size_t count,
+static void print_branches(struct view *view, const size_t *indices, size_t count,
                            const struct branch *above);
 
-static void print_branch(struct picture *picture, size_t index, bool last,
-                         const struct branch *above)
+static void print_branch(struct view *view, size_t index, bool last, const struct branch *above)
 {
-    const struct prb_async_task *task = &picture->tasks->items[index];
+    const struct prb_async_task *task = &view->tasks->items[index];
     PRB_AUTO_FREE char *below = NULL, *rows = NULL;
-    bool again = picture->drawn[index];
-    fprintf(picture->out, "%s%s ", above->indent, last ? "└──" : "├──");
-    print_name(picture, task);
-    print_coroutine(picture, task);
-    fputs(": ", picture->out);
-    print_state(picture, task, false);
-    fputs(again && task->awaits_count ? " (see above)\n" : "\n", picture->out);
-    picture->drawn[index] = 1;
+    bool again = view->drawn[index];
+    fprintf(view->out, "%s%s ", above->indent, last ? "└──" : "├──");
+    print_name(view, task);
+    print_coroutine(view, task);
+    fputs(": ", view->out);
+    print_state(view, task, false);
+    fputs(again && task->awaits_count ? " (see above)\n" : "\n", view->out);
+    view->drawn[index] = 1;
     if (again || asprintf(&below, "%s%s ", above->indent, last ? "   " : "│  ") < 0 ||
         asprintf(&rows, "%s%s   ", below, task->awaits_count ? "│" : " ") < 0)
         return;
-    print_frames(picture, task, rows);
+    print_frames(view, task, rows);
     const struct branch branch = {below, above->depth + 1};
     if (branch.depth < DEPTH_MAX)
-        print_branches(picture, task->awaits, task->awaits_count, &branch);
+        print_branches(view, task->awaits, task->awaits_count, &branch);
     else if (task->awaits_count)
-        fprintf(picture->out, "%s└── … %zu more below\n", below, task->awaits_count);
+        fprintf(view->out, "%s└── … %zu more below\n", below, task->awaits_count);
 }
 
-static void print_branches(struct picture *picture, const size_t *indices, size_t count,
+static void print_branches(struct view *view, const size_t *indices, size_t count,
                            const struct branch *above)
 {
-    const struct prb_async_task *items = picture->tasks->items;
+    const struct prb_async_task *items = view->tasks->items;
     for (size_t i = 0; i < count;) {
         size_t end = i + 1;
         while (end < count && alike(&items[indices[i]], &items[indices[end]]))
             end++;
-        size_t shown = picture->verbose || end - i <= EQUAL_SHOWN ? end - i : EQUAL_SHOWN - 1;
+        size_t shown = view->verbose || end - i <= EQUAL_SHOWN ? end - i : EQUAL_SHOWN - 1;
         for (size_t k = i; k < i + shown; k++)
-            print_branch(picture, indices[k], k + 1 == count, above);
+            print_branch(view, indices[k], k + 1 == count, above);
         for (size_t k = i + shown; k < end; k++)
-            picture->drawn[indices[k]] = 1;
+            view->drawn[indices[k]] = 1;
         if (shown < end - i) {
-            prb_out_style(picture->out, PRB_STYLE_SUBTLE);
-            fprintf(picture->out, "%s%s … %zu more with the same stack\n", above->indent,
+            prb_out_style(view->out, PRB_STYLE_SUBTLE);
+            fprintf(view->out, "%s%s … %zu more with the same stack\n", above->indent,
                     end == count ? "└──" : "├──", end - i - shown);
-            prb_out_style(picture->out, PRB_STYLE_PLAIN);
+            prb_out_style(view->out, PRB_STYLE_PLAIN);
         }
         i = end;
     }
@@ -205,9 +203,9 @@ static void mark_below(const struct prb_async_tasks *tasks, size_t from, unsigne
 }
 
 /* Those that nobody waits for; and of a ring of tasks that wait for each other, one. */
-static void print_tree(struct picture *picture, const size_t *members, size_t count)
+static void print_tree(struct view *view, const size_t *members, size_t count)
 {
-    const struct prb_async_tasks *tasks = picture->tasks;
+    const struct prb_async_tasks *tasks = view->tasks;
     PRB_AUTO_FREE size_t *roots = calloc(count + 1, sizeof *roots);
     PRB_AUTO_FREE size_t *room = calloc(tasks->count + 1, sizeof *room);
     PRB_AUTO_FREE unsigned char *marked = calloc(tasks->count + 1, 1);
@@ -222,23 +220,22 @@ static void print_tree(struct picture *picture, const size_t *members, size_t co
             roots[root_count++] = members[i];
             mark_below(tasks, members[i], marked, room);
         }
-    print_branches(picture, roots, root_count, &trunk);
+    print_branches(view, roots, root_count, &trunk);
     for (size_t i = 0; i < count; i++) /* below what is drawn of a deep tree */
-        if (!picture->drawn[members[i]])
-            print_branch(picture, members[i], true, &trunk);
+        if (!view->drawn[members[i]])
+            print_branch(view, members[i], true, &trunk);
 }
 
 /* ---- loops ---- */
 
-static void print_loop(const struct picture *picture, const struct prb_async_task *task,
-                       size_t count)
+static void print_loop(const struct view *view, const struct prb_async_task *task, size_t count)
 {
-    FILE *out = picture->out;
+    FILE *out = view->out;
     prb_out_style(out, PRB_STYLE_TITLE);
     fputs("\nEvent loop ", out);
     prb_out_text(out, task->loop_type ? task->loop_type : "?");
     prb_out_style(out, PRB_STYLE_PLAIN);
-    if (picture->verbose)
+    if (view->verbose)
         fprintf(out, " at 0x%" PRIx64, task->loop);
     if (task->os_thread_id)
         fprintf(out, ", thread %d", (int)task->os_thread_id);
@@ -252,9 +249,9 @@ static void print_loop(const struct picture *picture, const struct prb_async_tas
     fprintf(out, ": %zu task%s\n", count, count == 1 ? "" : "s");
 }
 
-static void print_all(struct picture *picture, bool tree)
+static void print_all(struct view *view, bool tree)
 {
-    const struct prb_async_tasks *tasks = picture->tasks;
+    const struct prb_async_tasks *tasks = view->tasks;
     PRB_AUTO_FREE size_t *members = calloc(tasks->count + 1, sizeof *members);
     if (!members)
         return;
@@ -264,16 +261,16 @@ static void print_all(struct picture *picture, bool tree)
                tasks->items[i].interpreter == tasks->items[first].interpreter;
              i++)
             members[count++] = i;
-        print_loop(picture, &tasks->items[first], count);
+        print_loop(view, &tasks->items[first], count);
         if (tree)
-            print_tree(picture, members, count);
+            print_tree(view, members, count);
         for (size_t k = 0; k < count && !tree; k++)
-            print_task(picture, &tasks->items[members[k]]);
+            print_task(view, &tasks->items[members[k]]);
     }
     if (!tasks->count)
         fputs(tasks->imported ? "\nNo tasks: asyncio is loaded, and nothing is to do.\n"
                               : "\nNo tasks: the process has not loaded asyncio.\n",
-              picture->out);
+              view->out);
 }
 
 static bool run_tasks(const struct prb_run *run, struct prb_error *err)
@@ -301,9 +298,9 @@ static bool run_tasks(const struct prb_run *run, struct prb_error *err)
     PRB_AUTO_FREE unsigned char *drawn = calloc(tasks->count + 1, 1);
     if (!drawn)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    struct picture picture = {tasks, run->verbose, stdout, drawn};
+    struct view view = {tasks, run->verbose, stdout, drawn};
     prb_stacks_print_process(&tasks->target, run->verbose, stdout);
-    print_all(&picture, tree);
+    print_all(&view, tree);
     return true;
 }
 
@@ -320,7 +317,7 @@ const struct prb_command prb_command_tasks = {
         "the "
         "innermost first; what it waits for; and the tasks that wait for it, also through gather, "
         "shield, wait, wait_for or a TaskGroup.\n\n"
-        "A task is running when it stands on its thread's stack, ready when its loop will run it, "
+        "A task is running when it is on its thread's stack, ready when its loop will run it, "
         "or "
         "waiting. One that went on in every reading is marked unstable.",
     .options = options,

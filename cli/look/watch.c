@@ -1,4 +1,4 @@
-/* Redrawing without flicker: one write a picture, each line erased to its end, the rest of the
+/* Redrawing without flicker: one write for each screen, each line erased to its end, the rest of the
  * screen below it. */
 #include "cli/look/watch.h"
 

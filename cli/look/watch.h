@@ -6,11 +6,11 @@
 
 #include "probing.h"
 
-/* Write one picture to out. */
+/* Write one screen to out. */
 typedef bool prb_watch_fn(void *context, FILE *out, struct prb_error *err);
 
 /*
- * On a terminal each picture takes the place of the last; elsewhere they follow each other, an
+ * On a terminal each screen replaces the last; elsewhere they follow each other, an
  * empty line between. Ends well on Ctrl-C, SIGTERM, a hang-up, and when the process pid (0: none)
  * ends, which is said in a last line.
  */

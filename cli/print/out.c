@@ -136,7 +136,7 @@ bool prb_out_finish(struct prb_error *err)
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return true;
-    /* It failed earlier, and nobody kept why: one byte more fails alike. */
+    /* It failed earlier, and the reason was not saved: one byte more fails in the same way. */
     if (!errno && fputc('\n', stdout) == '\n')
         fflush(stdout);
     return prb_cli_fail(err, PRB_IO, "", "standard output did not take everything: %s",

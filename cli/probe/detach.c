@@ -1,4 +1,4 @@
-/* probing detach: the probe ends; the target goes on as if it had never been there. */
+/* probing detach: the probe ends; the target runs on without it. */
 #include "cli/print/out.h"
 #include "cli/probe/probe.h"
 
@@ -20,7 +20,7 @@ const struct prb_command prb_command_detach = {
     .target = PRB_USES_TARGET,
     .description =
         "Ends the probe: its threads, its socket and its hooks go, running evaluations are "
-        "interrupted first. What stays is the text of the library, mapped and idle, and the rows "
+        "interrupted first. What remains is the code of the library, mapped and idle, and the rows "
         "that were recorded, until they are too old. `probing inject` arms the same text again.",
     .examples = "probing 12345 detach\n",
     .run = run_detach,

@@ -8,10 +8,10 @@
 
 #define CODE_MAX (4u << 20) /* bytes; the protocol's messages hold twice that */
 
-enum { TIMEOUT = PRB_PLACE_OPTION_COUNT };
+enum { TIMEOUT = PRB_EVAL_PLACE_OPTION_COUNT };
 
 static const struct prb_option options[] = {
-    PRB_PLACE_OPTIONS,
+    PRB_EVAL_PLACE_OPTIONS,
     [TIMEOUT] = {0, "timeout", "SECONDS", "interrupt the code after so long", NULL},
     {0},
 };
@@ -58,15 +58,16 @@ static char *gather(const struct prb_run *run, size_t *len_out, struct prb_error
     return ok && too_long(*len_out, err) ? PRB_STEAL(text) : NULL;
 }
 
-static bool read_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err)
+static bool read_options(const struct prb_run *run, struct prb_eval_place *place,
+                         struct prb_error *err)
 {
-    return prb_place_options(run, place, err) &&
+    return prb_eval_place_options(run, place, err) &&
            prb_run_number(run, TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &place->timeout, err);
 }
 
 static bool run_eval(const struct prb_run *run, struct prb_error *err)
 {
-    struct prb_place place = {0};
+    struct prb_eval_place place = {0};
     size_t len = 0;
     bool interrupted = false;
     PRB_AUTO(prb_eval_result) struct prb_eval_result result = {0};
@@ -78,8 +79,8 @@ static bool run_eval(const struct prb_run *run, struct prb_error *err)
     if (!control)
         return false;
     place.control = control;
-    if (run->options[PRB_PLACE_THREAD].count &&
-        !prb_place_thread(&place, run->options[PRB_PLACE_THREAD].text, err))
+    if (run->options[PRB_EVAL_PLACE_THREAD].count &&
+        !prb_eval_place_thread(&place, run->options[PRB_EVAL_PLACE_THREAD].text, err))
         return false;
     bool ok = prb_evaluate(&place, PRB_EVAL_AUTO, code, len, &result, &interrupted, err);
     if (interrupted)
@@ -106,7 +107,7 @@ const struct prb_command prb_command_eval = {
         "Runs code in the target, on a thread of its own that takes the GIL, and prints the value "
         "of the last expression. Several arguments are lines; `-` reads them from standard input; "
         "code that begins with a minus sign goes after `--`. The code sees the names of __main__, "
-        "or with --thread those of the frame where that thread stands.\n\n"
+        "or with --thread those of the frame that the thread runs.\n\n"
         "What it prints comes out as it is printed, standard error on standard error. When it "
         "raises, the traceback goes to standard error and the exit status is 1. Ctrl-C interrupts "
         "it by KeyboardInterrupt and gives status 130; a second one leaves at once. When the GIL "

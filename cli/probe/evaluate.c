@@ -20,7 +20,7 @@ static void on_interrupt(int signal_number)
 
 struct streams {
     struct prb_out_stream out, err;
-    bool told; /* that it is being interrupted */
+    bool announced; /* that it is being interrupted */
 };
 
 static bool take_output(void *context, int stream, const char *text, size_t len)
@@ -33,9 +33,9 @@ static bool take_output(void *context, int stream, const char *text, size_t len)
 static bool is_cancelled(void *context)
 {
     struct streams *streams = context;
-    if (interrupts && !streams->told)
+    if (interrupts && !streams->announced)
         prb_out_note("interrupting it; Ctrl-C again leaves at once");
-    streams->told = streams->told || interrupts;
+    streams->announced = streams->announced || interrupts;
     return interrupts != 0;
 }
 
@@ -46,7 +46,7 @@ static void advise_on_gil(pid_t pid, struct prb_error *err)
              (int)pid);
 }
 
-bool prb_evaluate(const struct prb_place *place, enum prb_eval_mode mode, const char *code,
+bool prb_evaluate(const struct prb_eval_place *place, enum prb_eval_mode mode, const char *code,
                   size_t code_len, struct prb_eval_result *result, bool *interrupted_out,
                   struct prb_error *err)
 {
@@ -112,7 +112,7 @@ static const struct prb_thread *find_thread(const struct prb_stacks *stacks, pid
     return strcmp(word, "MainThread") == 0 ? main_thread : NULL;
 }
 
-bool prb_place_thread(struct prb_place *place, const char *word, struct prb_error *err)
+bool prb_eval_place_thread(struct prb_eval_place *place, const char *word, struct prb_error *err)
 {
     char *end = NULL;
     errno = 0;
@@ -141,18 +141,19 @@ bool prb_parse_frame(const struct prb_run *run, const char *text, unsigned *fram
                      struct prb_error *err)
 {
     if (!*text || strlen(text) > 6 || text[strspn(text, "0123456789")])
-        return prb_usage(run, err, "\"%s\" is no number of a frame; 0 is the innermost", text);
+        return prb_usage(run, err, "\"%s\" is not a frame number; 0 is the innermost", text);
     *frame_out = (unsigned)strtoul(text, NULL, 10);
     return true;
 }
 
-bool prb_place_options(const struct prb_run *run, struct prb_place *place, struct prb_error *err)
+bool prb_eval_place_options(const struct prb_run *run, struct prb_eval_place *place,
+                            struct prb_error *err)
 {
-    const struct prb_option_value *given = run->options, *frame = &given[PRB_PLACE_FRAME];
-    if (frame->count && !given[PRB_PLACE_THREAD].count)
+    const struct prb_option_value *given = run->options, *frame = &given[PRB_EVAL_PLACE_FRAME];
+    if (frame->count && !given[PRB_EVAL_PLACE_THREAD].count)
         return prb_usage(run, err, "--frame goes with --thread");
-    place->namespace = given[PRB_PLACE_NAMESPACE].text;
+    place->namespace = given[PRB_EVAL_PLACE_NAMESPACE].text;
     return (!frame->count || prb_parse_frame(run, frame->text, &place->frame, err)) &&
-           prb_run_number(run, PRB_PLACE_GIL_TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST,
+           prb_run_number(run, PRB_EVAL_PLACE_GIL_TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST,
                           &place->gil_timeout, err);
 }

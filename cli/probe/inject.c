@@ -20,10 +20,9 @@ static const struct prb_option options[] = {
     [DLL] = {0, "dll", "PATH", "load this library instead of the probe", NULL},
     [METHOD] = {0, "method", "METHOD",
                 "auto (the default), thread (a parked thread makes one that loads), remote-exec "
-                "(CPython's own door, 3.14 on)",
+                "(CPython's own interface, 3.14 on)",
                 "auto thread remote-exec"},
-    [FORCE] = {0, "force", NULL, "although the target is no Python, or its stacks raise doubts",
-               NULL},
+    [FORCE] = {0, "force", NULL, "even if the target is not Python, or no stack seems safe", NULL},
     [WAIT] = {0, "wait", "SECONDS", "wait so long for a safe thread (2)", NULL},
     {0},
 };
@@ -46,7 +45,7 @@ static void tell_later(const struct prb_run *run)
         char text[120];
         if (!run->options[later[i].option].count)
             continue;
-        snprintf(text, sizeof text, "--%s: %s with a later release; the setting is kept",
+        snprintf(text, sizeof text, "--%s: %s with a later release; the setting is saved",
                  options[later[i].option].name, later[i].what);
         prb_out_note(text);
     }
@@ -83,7 +82,7 @@ static char *settings_text(const struct prb_run *run, struct prb_error *err)
     for (size_t i = 0; to && ok && i < sizeof later / sizeof *later; i++) {
         const struct prb_option_value *given = &run->options[later[i].option];
         const char *value = given->text ? given->text : "on";
-        ok = !strchr(value, '\n') || prb_usage(run, err, "\"%s\" is no address", value);
+        ok = !strchr(value, '\n') || prb_usage(run, err, "\"%s\" is not an address", value);
         if (given->count)
             fprintf(to, "%s=%s\n", later[i].setting, value);
     }

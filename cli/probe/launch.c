@@ -47,7 +47,7 @@ static bool preload(struct prb_error *err)
         return false;
     if (strpbrk(library, " :"))
         return prb_cli_fail(err, PRB_UNSUPPORTED, "install Probing elsewhere, or use `inject`",
-                            "LD_PRELOAD cannot hold the path %s", library);
+                            "LD_PRELOAD cannot contain the path %s", library);
     if (asprintf(&all, "%s%s%s", library, others && *others ? ":" : "", others ? others : "") < 0)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     return set_variable("LD_PRELOAD", all, err);

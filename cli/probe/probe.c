@@ -13,7 +13,7 @@ void prb_report_text(const struct prb_inject_report *report, char *text, size_t 
     if (report->already)
         snprintf(text, size, "a probe was there already, found in %.1f ms", report->total_ms);
     else if (report->will_load_later)
-        snprintf(text, size, "the target is stopped: it loads when the target goes on");
+        snprintf(text, size, "the target is stopped: the probe loads when the target resumes");
     else if (report->tid)
         snprintf(text, size, "loaded in %.1f ms, one thread paused %.0f µs (thread %d)",
                  report->total_ms, report->paused_us, (int)report->tid);

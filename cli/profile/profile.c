@@ -15,7 +15,7 @@
 #include "cli/print/out.h"
 #include "cli/profile/ranks.h"
 
-/* s between two looks at a program that we started, until Python runs in it */
+/* s between two checks of a program that we started, until Python runs in it */
 #define PAUSE_LEAST 0.01
 #define PAUSE_MOST 0.2
 
@@ -61,13 +61,8 @@ static const struct prb_option options[] = {
                "for that one",
                NULL},
     [THREADS] = {0, "threads", NULL, "each thread by itself", NULL},
-    [SUBPROCESSES] = {'s', "subprocesses", NULL,
-                      "the Python processes that it starts, too, now and later", NULL},
-    [RANKS] =
-        {0, "ranks", NULL,
-         "all ranks of the target's job on this machine, also those that its launcher starts anew; "
-         "without a target of every job",
-         NULL},
+    [SUBPROCESSES] = PRB_OPTION_SUBPROCESSES,
+    [RANKS] = PRB_OPTION_RANKS,
     [SOURCE] = {0, "source", "FILE", "heatmap: which file, by the end of its path", NULL},
     [FUNCTION] = {'F', "function", NULL, "functions by their first line, not line by line", NULL},
     [NOLINENO] = {0, "nolineno", NULL, "no line numbers", NULL},

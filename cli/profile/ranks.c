@@ -17,7 +17,7 @@ static const struct prb_process *find_process(const struct prb_process_list *lis
     return NULL;
 }
 
-/* What a rank starts has its RANK, too: workers of a DataLoader are no ranks. */
+/* What a rank starts has its RANK, too: workers of a DataLoader are not ranks. */
 static const struct prb_process *rank_of(const struct prb_process_list *list,
                                          const struct prb_process *process)
 {

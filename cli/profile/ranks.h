@@ -11,4 +11,13 @@
  */
 bool prb_run_ranks(struct prb_profiler *profiler, pid_t pid, struct prb_error *err);
 
+/* Options of profile and top. */
+#define PRB_OPTION_SUBPROCESSES                                                                    \
+    {'s', "subprocesses", NULL, "the Python processes that it starts, too, now and later", NULL}
+#define PRB_OPTION_RANKS                                                                           \
+    {0, "ranks", NULL,                                                                             \
+     "all ranks of the target's job on this machine, also those that its launcher starts later; "  \
+     "without a target, of every job",                                                             \
+     NULL}
+
 #endif

@@ -48,7 +48,7 @@ static bool run_bt(struct prb_repl *repl, const char *rest, struct prb_error *er
         else if (!isdigit((unsigned char)*word) ||
                  !(options.only_thread = strtoull(word, &end, 0)) || *end)
             return prb_cli_fail(err, PRB_USAGE, "%bt [TID] [native] [locals]",
-                                "\"%.60s\" is no thread id", words.items[i]);
+                                "\"%.60s\" is not a thread id", words.items[i]);
     }
     return prb_backtrace(repl->run, &options, err);
 }
@@ -132,7 +132,7 @@ static bool list_threads(struct prb_repl *repl, struct prb_error *err)
 static bool run_thread(struct prb_repl *repl, const char *rest, struct prb_error *err)
 {
     struct words words;
-    struct prb_place place = repl->place;
+    struct prb_eval_place place = repl->place;
     if (!split(rest, &words, err))
         return false;
     if (words.count == 0)
@@ -143,7 +143,7 @@ static bool run_thread(struct prb_repl *repl, const char *rest, struct prb_error
         (words.count == 2 && !prb_parse_frame(repl->run, words.items[1], &place.frame, err)))
         return prb_cli_fail(err, PRB_USAGE, "%thread [THREAD [FRAME]], %thread off",
                             "a thread and a frame's number are meant");
-    if (strcmp(words.items[0], "off") != 0 && !prb_place_thread(&place, words.items[0], err))
+    if (strcmp(words.items[0], "off") != 0 && !prb_eval_place_thread(&place, words.items[0], err))
         return false;
     repl->place = place;
     if (place.thread)
@@ -158,7 +158,7 @@ static bool run_config(struct prb_repl *repl, const char *rest, struct prb_error
     struct words words;
     bool ok = true;
     if (!repl->place.control)
-        return prb_cli_fail(err, PRB_GONE, "", "there is no probe to ask");
+        return prb_cli_fail(err, PRB_GONE, "", "the probe is gone");
     if (!*rest)
         return prb_config_list(repl->place.control, false, err);
     if (!split(rest, &words, err))
@@ -181,7 +181,7 @@ static const struct {
     const char *name, *arguments, *help;
     bool (*run)(struct prb_repl *repl, const char *rest, struct prb_error *err);
 } commands[] = {
-    {"bt", "[TID] [native] [locals]", "where every thread stands; needs no probe", run_bt},
+    {"bt", "[TID] [native] [locals]", "the stack of every thread; needs no probe", run_bt},
     {"query", "SQL", "ask the target's tables; needs no probe", run_query},
     {"tables", "[TABLE]", "the tables, or one's columns", run_tables},
     {"inspect", "EXPR", "type, value and attributes of an object", run_inspect},

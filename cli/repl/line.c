@@ -110,7 +110,7 @@ static size_t name_start(const char *word)
     return at;
 }
 
-/* item in place of the name that word ends in; some are given without what stands before the last
+/* item in place of the name that word ends in; some are given without what precedes the last
  * point. */
 static char *replacement(const char *item, const char *word)
 {
@@ -203,7 +203,7 @@ static void take_line(char *line)
     edit.rl_callback_handler_remove();
 }
 
-/* Until a line is there or something else happened; libedit has the terminal meanwhile.  open: the
+/* Until a line is there or something else happened; libedit owns the terminal meanwhile.  open: the
  * signals that are let through while waiting; SIGINT is blocked otherwise, so that none is missed.
  */
 static enum prb_line_event wait_for_line(const sigset_t *open)

@@ -13,7 +13,7 @@ enum prb_line_event {
 };
 
 struct prb_line_reader {
-    /* Fill out with what may stand at cursor (bytes of line); false: nothing. */
+    /* Fill out with what may follow at cursor (bytes of line); false: nothing. */
     bool (*complete)(void *context, const char *line, size_t cursor, struct prb_strings *out);
     void *context;
     int watched; /* a socket, or -1 */

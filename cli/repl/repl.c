@@ -8,7 +8,7 @@
 #include "cli/repl/line.h"
 
 static const struct prb_option options[] = {
-    PRB_PLACE_OPTIONS,
+    PRB_EVAL_PLACE_OPTIONS,
     {0},
 };
 
@@ -30,7 +30,7 @@ static void tell_lost(struct prb_repl *repl)
     prb_line_watch(-1);
     if (prb_process_runs(repl->place.pid))
         snprintf(text, sizeof text,
-                 "the probe of process %d ended; the next line looks for it again",
+                 "the probe of process %d ended; the next line searches for it again",
                  (int)repl->place.pid);
     else
         snprintf(text, sizeof text, "process %d ended; Ctrl-D leaves", (int)repl->place.pid);
@@ -107,7 +107,7 @@ static bool append(struct prb_repl *repl, const char *line, struct prb_error *er
     return true;
 }
 
-/* Run what is pending; it stays when more lines are needed.  closed: as if an empty line followed.
+/* Run what is pending, unless more lines are needed.  closed: as if an empty line followed.
  */
 static bool submit(struct prb_repl *repl, bool closed, struct prb_error *err)
 {
@@ -140,7 +140,7 @@ static bool take_line(struct prb_repl *repl, const char *line, struct prb_error 
     bool empty = repl->pending && !*text;
     if (!append(repl, line, err))
         return false;
-    /* In a script an empty line may stand inside a block. */
+    /* In a script a block may contain an empty line. */
     return (empty && !repl->typed) || submit(repl, false, err);
 }
 
@@ -202,10 +202,10 @@ static bool run_repl(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO(prb_repl) struct prb_repl repl = {.run = run};
     struct prb_error why = {0};
-    if (!prb_place_options(run, &repl.place, err) || !connect(&repl, err))
+    if (!prb_eval_place_options(run, &repl.place, err) || !connect(&repl, err))
         return false;
-    if (run->options[PRB_PLACE_THREAD].count &&
-        !prb_place_thread(&repl.place, run->options[PRB_PLACE_THREAD].text, err))
+    if (run->options[PRB_EVAL_PLACE_THREAD].count &&
+        !prb_eval_place_thread(&repl.place, run->options[PRB_EVAL_PLACE_THREAD].text, err))
         return false;
     const struct prb_line_reader reader = {complete, &repl, prb_control_fd(repl.place.control)};
     repl.typed = prb_line_begin(&reader);
@@ -230,12 +230,12 @@ const struct prb_command prb_command_repl = {
     .description =
         "Runs what is typed inside the target, as `probing eval` does, and prints values as the "
         "interactive interpreter does. Blocks go on until an empty line, or until a line that "
-        "begins a new statement. Tab completes names of live objects; the history is kept in "
+        "begins a new statement. Tab completes names of live objects; the history is saved in "
         "$XDG_STATE_HOME/probing/history (~/.local/state). Ctrl-C interrupts what runs, and at "
         "the prompt drops the line.\n\n"
         "Lines that begin with % are Probing's own: %bt, %query SQL, %tables, %inspect EXPR, "
         "%thread, %config, %help. %thread, or --thread and --frame, make the names those of the "
-        "frame where a thread stands.\n\n"
+        "frame that a thread runs.\n\n"
         "Input from a pipe is a script: no prompts, and the exit status is 1 when a line of it "
         "failed.",
     .options = options,

@@ -1,4 +1,4 @@
-/* The picture of top as lines. */
+/* The screen of top as lines. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli/top/top.h"
 
 #define HEAD_LINES 4  /* above the rows */
-#define PLAIN_ROWS 20 /* of a picture that is no screen */
+#define PLAIN_ROWS 20 /* of output that is not a terminal */
 
 struct drawing {
     struct prb_top *top;
@@ -60,7 +60,7 @@ static void place(struct drawing *drawing, uint32_t function, int line, unsigned
     if (wide + more <= columns) {
         cut(drawing, name, wide);
         cut(drawing, where, more);
-    } else if (more + 12 <= columns) { /* then the name, to what tells it still */
+    } else if (more + 12 <= columns) { /* then the name, as far as it stays distinct */
         cut(drawing, name, columns - more);
         cut(drawing, where, more);
     } else {
@@ -214,8 +214,8 @@ static void help(struct drawing *drawing)
         "Up Down    choose a row; also j k, PgUp PgDn, Home End",
         "Enter      stack of the chosen thread, threads of the chosen process",
         "s          sort by own, total, and both since the beginning",
-        "/          filter by name, file or rank; Enter keeps it, Esc drops it",
-        "Space      hold the picture; sampling goes on",
+        "/          filter by name, file or rank; Enter applies it, Esc drops it",
+        "Space      pause the display; sampling goes on",
         "q          back, or quit",
         "",
         "%own: which part of the time of all threads that count a function used itself;",
@@ -290,7 +290,7 @@ static void head(struct drawing *drawing)
     bool filtered = top->view != PRB_TOP_STACK && (top->filter[0] || top->typing);
     whose_label(top, whose);
     snprintf(line, sizeof line, "probing top: %s%s%s%s%s", views[top->view].name, whose,
-             top->paused ? " [held]" : "", filtered ? ", filter: " : "",
+             top->paused ? " [paused]" : "", filtered ? ", filter: " : "",
              filtered ? top->filter : "");
     cut(drawing, line, drawing->columns);
     if (top->typing && filtered)

@@ -7,8 +7,8 @@
 #include "cli/top/top.h"
 
 #define DEPTH_MAX 100000   /* frames of a stack */
-#define PROCESSES_MAX 1024 /* of which the function is told that they are the most in */
-#define ENDED_SECONDS 5    /* that something which ended keeps its row */
+#define PROCESSES_MAX 1024 /* for which the function that is on most stacks is found */
+#define ENDED_SECONDS 5    /* that a row remains after its thread or process ended */
 
 void prb_top_deinit(struct prb_top *top)
 {

@@ -10,7 +10,7 @@
 
 #include "probing.h"
 
-#define PRB_LINES_MAX 1024 /* of one picture */
+#define PRB_LINES_MAX 1024 /* of one screen */
 
 enum prb_line_style {
     PRB_LINE_PLAIN,

@@ -17,21 +17,16 @@
 enum { DELAY, COUNT, RATE, VIEW, GIL, IDLE, NATIVE, SUBPROCESSES, RANKS };
 
 static const struct prb_option options[] = {
-    [DELAY] = {'d', "delay", "SECONDS", "between two pictures, 1 if not given", NULL},
-    [COUNT] = {0, "count", "N", "end after so many pictures", NULL},
+    [DELAY] = {'d', "delay", "SECONDS", "between two updates, 1 if not given", NULL},
+    [COUNT] = {0, "count", "N", "end after so many updates", NULL},
     [RATE] = {'r', "rate", "HZ", "samples a second, 100 if not given", NULL},
     [VIEW] = {0, "view", "WHAT", "what is shown first: functions, threads or processes",
               "functions threads processes"},
     [GIL] = {'g', "gil", NULL, "only the time of threads that have the GIL counts", NULL},
     [IDLE] = {'i', "idle", NULL, "the time of threads that wait counts, too", NULL},
     [NATIVE] = {'n', "native", NULL, "native frames too", NULL},
-    [SUBPROCESSES] = {'s', "subprocesses", NULL,
-                      "the Python processes that it starts, too, now and later", NULL},
-    [RANKS] =
-        {0, "ranks", NULL,
-         "all ranks of the target's job on this machine, also those that its launcher starts anew; "
-         "without a target of every job",
-         NULL},
+    [SUBPROCESSES] = PRB_OPTION_SUBPROCESSES,
+    [RANKS] = PRB_OPTION_RANKS,
     {0},
 };
 
@@ -41,10 +36,10 @@ struct showing {
     struct prb_top top;
     bool screen, failed;
     double delay, next; /* s of the profile */
-    unsigned long pictures, wanted;
+    unsigned long updates, wanted;
 };
 
-/* ---- pictures ---- */
+/* ---- updates ---- */
 
 static bool show(struct showing *showing)
 {
@@ -85,12 +80,12 @@ static bool progress(void *context, const struct prb_profile *profile)
         if (!showing->top.paused) {
             showing->failed = !prb_top_look(&showing->top, profile);
             changed = true;
-            showing->pictures++;
+            showing->updates++;
         }
     }
     if (changed && !showing->failed && showing->top.profile)
         showing->failed = !show(showing);
-    return !showing->failed && (!showing->wanted || showing->pictures < showing->wanted);
+    return !showing->failed && (!showing->wanted || showing->updates < showing->wanted);
 }
 
 /* ---- the command ---- */
@@ -145,7 +140,7 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
         prb_screen_close();
     prb_top_deinit(&showing.top);
     if (good && showing.failed)
-        return prb_cli_fail(err, PRB_IO, "", "the picture could not be written");
+        return prb_cli_fail(err, PRB_IO, "", "the output cannot be written");
     if (good && prb_profiler_alive(profiler) == 0) {
         if (ranks)
             puts("All ranks ended.");
@@ -164,16 +159,16 @@ const struct prb_command prb_command_top = {
     .description =
         "Samples the target from outside, as profile does, and shows while it runs: functions by "
         "their own and total share, of the last interval and since the beginning; threads with "
-        "their processor time, their share of the GIL and what they wait for; processes and ranks "
+        "their CPU time, their share of the GIL and what they wait for; processes and ranks "
         "side by side. Nothing is stopped.\n\n"
         "Keys: f functions, t threads, p processes, Enter the stack of the chosen thread or the "
-        "threads of the chosen process, s sort, / filter, Space holds the picture, h help, q back "
+        "threads of the chosen process, s sort, / filter, Space pauses the display, h help, q back "
         "or quit. Threads, processes and the functions of both leave the list 5 s after they "
-        "ended. When the input or the output is no terminal, pictures come as plain lines, one "
+        "ended. When the input or the output is not a terminal, updates come as plain lines, one "
         "after the other.",
     .options = options,
     .examples = "probing 1234 top\n"
                 "probing 1234 top --ranks --view processes  # ranks side by side\n"
-                "probing 1234 top --count 1 | head -20  # one picture as text\n",
+                "probing 1234 top --count 1 | head -20  # one update as text\n",
     .run = run_top,
 };

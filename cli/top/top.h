@@ -37,19 +37,19 @@ struct prb_top_thread {
     unsigned state; /* PRB_SAMPLED_* */
     const char *waits;
     bool gone;                /* not in the last samples */
-    double cpu, gil, running; /* shares of the last interval: of one processor, of its samples */
+    double cpu, gil, running; /* shares of the last interval: of one CPU, of its samples */
 };
 
 struct prb_top_process {
     uint32_t process;
     size_t threads, running; /* that are there; that did not wait at the last sample */
-    double cpu, gil;         /* of one processor; how much of its time somebody had the GIL */
+    double cpu, gil;         /* of one CPU; the share of its time in which a thread had the GIL */
     uint32_t function;       /* with the most own time; UINT32_MAX: none */
     uint64_t own, own_most;
     bool listed; /* it is there, or ended a few seconds ago */
 };
 
-/* A picture of a profile, valid until the next prb_top_look: while paused it stays as it is. */
+/* A view of a profile, valid until the next prb_top_look; unchanged while paused. */
 struct prb_top {
     const struct prb_profile *profile;
     struct prb_top_function *functions;
@@ -79,7 +79,7 @@ struct prb_top {
     } *thread_before;
     double *process_ended;   /* the same by process */
     uint32_t *stamp, stamps; /* by function: last stack that counted it */
-    size_t *places;          /* by function: where it stands in functions */
+    size_t *places;          /* by function: its index in functions */
     uint64_t *sums;          /* by function: of the process that is added up */
     size_t weight_cap, thread_cap, function_cap, process_cap;
     double seconds_before;
@@ -105,7 +105,7 @@ void prb_top_process_label(const struct prb_top *top, uint32_t index, char text[
 void prb_top_stack_each(const struct prb_profile *profile, uint32_t node,
                         void (*each)(void *, uint32_t), void *context);
 
-/* The picture as lines of at most columns; lines 0: as many as there are rows, top_rows of them. */
+/* The screen as lines of at most columns; lines 0: as many as there are rows, top_rows of them. */
 void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, unsigned lines);
 /* Rows that the view has. */
 size_t prb_top_rows(const struct prb_top *top);

@@ -121,7 +121,7 @@ def _settle() -> None:
 
 
 def _stopped(_event: Any) -> None:
-    """A function must not be called while gdb tells of a stop."""
+    """A function must not be called while gdb reports a stop."""
     if _left:
         gdb.post_event(lambda: guarded(_settle))
 

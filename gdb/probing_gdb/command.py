@@ -109,7 +109,7 @@ class _Completing(_Bound):
             token = line.split(" ")[-1]
             found = self.command.options if token.startswith("-") else self.command.complete(token)
             return [one[len(token) - len(word):] for one in found if one.startswith(token)]
-        except Exception:  # no completion is no error
+        except Exception:  # a completion that fails is not an error
             return []
 
 

@@ -125,7 +125,7 @@ def _number(source: str) -> Optional[int]:
     try:
         return int(gdb.parse_and_eval(source)) & 0xFFFFFFFFFFFFFFFF
     except gdb.error as error:
-        raise ProbingError("{} is no address: {}".format(text.safe(source), str(error).rstrip(".")))
+        raise ProbingError("{} is not an address: {}".format(text.safe(source), str(error).rstrip(".")))
 
 
 def address(source: str) -> int:
@@ -136,7 +136,7 @@ def address(source: str) -> int:
     try:
         return _address(ast.parse(source.strip(), mode="eval").body)
     except (SyntaxError, ValueError):
-        raise ProbingError("{} is no expression of Python".format(text.safe(source)))
+        raise ProbingError("{} is not a Python expression".format(text.safe(source)))
     except (RecursionError, MemoryError):
         raise ProbingError("the expression is too deep")
 

@@ -34,8 +34,8 @@ class Variable:
 
     def value(self) -> Any:
         value = values.scalar(self.variable)
-        told = text.safe(self.variable.repr) or "(unset)"
-        return value if value is not None else text.cut(told, self.limit) if self.limit else told
+        shown = text.safe(self.variable.repr) or "(unset)"
+        return value if value is not None else text.cut(shown, self.limit) if self.limit else shown
 
 
 class PythonFrame(FrameDecorator):

@@ -1,4 +1,4 @@
-"""What libprobing told, copied into Python objects, so that the library's own memory is given back at once."""
+"""The library's results, copied into Python objects, so that its own memory is freed at once."""
 
 from typing import Any, List, Optional
 

@@ -55,7 +55,7 @@ def _of_one_call(rows: List[model.Frame]) -> int:
 
 
 def _given(hidden: List[Any], rows: List[model.Frame]) -> Iterator[Piece]:
-    """Frames of the interpreter in which no evaluator could be told (it has no symbols): the first one gets the rows."""
+    """Frames of the interpreter in which no evaluator was recognized (it has no symbols): the first one gets the rows."""
     pending = [row for row in rows if row.kind == model.PYTHON]
     if pending and not hidden:
         yield Piece(None, pending, False)
@@ -103,7 +103,7 @@ def walk(frame: Optional[Any]) -> Iterator[Any]:
 
 
 class _Choice:
-    """What py-up and py-down chose, as long as gdb's own selection stays."""
+    """What py-up and py-down chose, as long as gdb's own selection is unchanged."""
 
     def __init__(self) -> None:
         self.tid = 0
@@ -182,7 +182,7 @@ def _gdb_frame_of(one: model.Thread, index: int) -> Optional[Any]:
 
 
 def move(step: int) -> model.Frame:
-    """Choose the Python row that lies step further out, and gdb's frame that runs it, where gdb finds it."""
+    """Choose the Python row that is step further out, and gdb's frame that runs it, where gdb finds it."""
     one, index = current()
     rows = one.python()
     if index + step < 0:

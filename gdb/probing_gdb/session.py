@@ -1,6 +1,6 @@
 """The target behind gdb's selected inferior, opened when a command first asks and closed before the program goes on.
 
-Memory is read through gdb.  A reading that Ctrl-C interrupts tells the library that nothing more can be read, so it
+Memory is read through gdb.  A reading that Ctrl-C interrupts reports to the library that nothing more can be read, so it
 comes back at once, and then raises KeyboardInterrupt, as gdb's own commands do.
 """
 
@@ -18,7 +18,7 @@ PAGE = 4096
 
 
 def _core_file() -> Optional[str]:
-    """The core that gdb has open: it tells that only as text, until its Python learnt to (gdb 17)."""
+    """The core that gdb has open: before gdb 17, gdb reports it only as text."""
     core = getattr(gdb.selected_inferior(), "corefile", None)
     if core is not None:
         return str(core.filename)
@@ -49,7 +49,7 @@ def _where() -> Tuple[int, Optional[str]]:
         core = _core_file()
         if core:
             return 0, core
-        raise ProbingError("gdb does not tell which core file it has open")
+        raise ProbingError("gdb does not say which core file it has open")
     if not inferior.pid:
         raise ProbingError("there is no process", "attach to one (attach PID), start one (run), or open a core (core FILE)")
     if "remote" in kind:
@@ -106,7 +106,7 @@ class Target:
         return 0
 
     def _copy(self, addr: int, buf: int, length: int) -> int:
-        """All, or what lies before the first page that cannot be read."""
+        """All, or what comes before the first page that cannot be read."""
         try:
             c.memmove(buf, bytes(self.inferior.read_memory(addr, length)), length)
             return length
@@ -199,8 +199,8 @@ class Target:
                                        only=only.encode() if only is not None else None)
         raw = self.call("prb_parts_take", self.handle, addr, c.byref(options))
         try:
-            told = raw.contents
-            return model.Part(told.whole), [model.Part(told.items[i]) for i in range(told.count)]
+            result = raw.contents
+            return model.Part(result.whole), [model.Part(result.items[i]) for i in range(result.count)]
         finally:
             self._library.prb_parts_free(raw)
 
@@ -214,8 +214,8 @@ class settings:
 
     def _set(self, values: Dict[str, Any]) -> None:
         for name, value in values.items():
-            told = ("off", "on")[value] if isinstance(value, bool) else value
-            gdb.execute("set {} {}".format(name, told), to_string=True)
+            word = ("off", "on")[value] if isinstance(value, bool) else value
+            gdb.execute("set {} {}".format(name, word), to_string=True)
 
     def __enter__(self) -> None:
         self.before = {name: gdb.parameter(name) for name in self.wanted}
@@ -226,7 +226,7 @@ class settings:
 
 
 def function_at(name: str) -> Optional[int]:
-    """Where a function of the program lies, whatever language gdb thinks in."""
+    """The address of a function of the program, whatever language gdb has set."""
     with settings({"language": "c"}):
         try:
             return int(gdb.parse_and_eval("(long)&" + name)) & 0xFFFFFFFFFFFFFFFF
@@ -235,7 +235,7 @@ def function_at(name: str) -> Optional[int]:
 
 
 class selected_thread:
-    """Select a thread by the kernel's number, and the one before again at the end; other frames stay as they are."""
+    """Select a thread by the kernel's number, and the one before again at the end; other frames are not changed."""
 
     def __init__(self, tid: int) -> None:
         self.tid = tid
@@ -289,7 +289,7 @@ def target() -> Target:
 
 
 def renew() -> None:
-    """What was read counts no more in the condition of a breakpoint: gdb does not tell when it lets the thread go on."""
+    """Forget what was read, in the condition of a breakpoint: gdb does not report when it resumes the thread."""
     thread = gdb.selected_thread()
     if thread is not None and thread.is_running():
         close()

@@ -32,16 +32,16 @@ def thread(one: model.Thread, selected: bool) -> str:
     states = [gil(one), "collects garbage" if one.gc else "", "" if one.has_python else "without Python",
               "interpreter {}".format(one.interpreter) if one.interpreter > 0 else "", "unstable" if one.unstable else "",
               "where the exception was raised" if one.raised else ""]
-    told = ", ".join(state for state in states if state)
-    return " ".join(words) + (", " + told if told else "")
+    states_text = ", ".join(state for state in states if state)
+    return " ".join(words) + (", " + states_text if states_text else "")
 
 
 def native_name(one: model.Frame, innermost: bool) -> str:
     """gdb's name of a function that has none for libprobing: gdb reads symbols that lie in a file of their own, or packed."""
     if not one.name.startswith("0x"):
         return one.name
-    told = gdb.execute("info symbol {:#x}".format(one.code - (not innermost)), to_string=True)
-    found = re.match(r"(.+?)(?: \+ \d+)? in section ", told)
+    symbol = gdb.execute("info symbol {:#x}".format(one.code - (not innermost)), to_string=True)
+    found = re.match(r"(.+?)(?: \+ \d+)? in section ", symbol)
     return found.group(1) if found else one.name
 
 

@@ -11,7 +11,7 @@ import gdb
 from probing_gdb import model, session, text
 
 BYTES_MAX = 8 << 20
-SYS_OPENAT2 = 437  # of every processor
+SYS_OPENAT2 = 437  # on every architecture
 RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 0x02, 0x10
 
 
@@ -77,7 +77,7 @@ def _read(found: int) -> Optional[List[str]]:
 
 
 def lines(frame: model.Frame) -> Optional[List[str]]:
-    """The lines of a frame's file; None when it is not to be had."""
+    """The lines of a frame's file; None when it cannot be read."""
     for found in _found(frame.filename or ""):
         read = _read(found)
         if read is not None:

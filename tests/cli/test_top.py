@@ -90,7 +90,7 @@ def test_the_chosen_thread_stays_chosen():
         view = Screen([PROBING, "-t", str(target.pid), "top", "--delay", "0.2", "--view", "threads"])
         view.until(lambda lines: "turn-" in lines[4] and "turn-" in lines[5])
         view.press(" j")
-        lines = view.until_text("[held]")
+        lines = view.until_text("[paused]")
         marked = re.search(r"turn-\d", lines[5]).group()
         view.press(" ")
         view.until(lambda lines: marked in lines[4])
@@ -119,10 +119,10 @@ def test_hold_filter_help(screen):
     view.until(lambda lines: "heavy" in function_rows(lines))
     view.press("\r")
     view.press(" ")
-    held = view.until_text("[held]")
+    paused = view.until_text("[paused]")
     for _ in range(5):  # longer than a picture takes to change
         view.read(0.2)
-    assert view.shown()[1:] == held[1:]
+    assert view.shown()[1:] == paused[1:]
     view.press(" h")
     view.until(lambda lines: "probing top: help" in lines[0] and any("filter by name" in line for line in lines)
                and any("threads of the chosen process" in line for line in lines)

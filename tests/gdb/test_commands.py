@@ -216,7 +216,7 @@ def test_print(told):
 def test_errors_are_one_line(told):
     for name, words in {"none": "there is no nothing_of_this_name", "attribute": "no attribute nothing", "index": "2 elements",
                         "call": "nothing is evaluated", "garbage": "", "unknown-option": "Usage", "unknown-too": "Usage: py-print", "no-argument": "Usage: $py_local",
-                        "void": "is no address",
+                        "void": "is not an address",
                         "deep-path": "too deep", "character": "in double quotes", "no-lines": "none from 5 to 3",
                         "no-command": "no `probing nonsense`"}.items():
         assert words in told[name] and len(told[name].strip().splitlines()) == 1, told[name]

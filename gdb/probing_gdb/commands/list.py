@@ -28,8 +28,8 @@ class ListSource(Command):
         frame = one.python()[index]
         lines = source.lines(frame)
         if lines is None:
-            raise ProbingError("{} is not to be had here".format(text.safe(frame.filename or "the source")),
-                               "set substitute-path FROM TO tells where it is")
+            raise ProbingError("{} cannot be read here".format(text.safe(frame.filename or "the source")),
+                               "set substitute-path FROM TO says where it is")
         first = int(numbers[0]) if numbers else frame.line - AROUND
         last = int(numbers[1]) if len(numbers) > 1 else first + 2 * AROUND
         shown = range(max(first, 1), min(last, len(lines)) + 1)

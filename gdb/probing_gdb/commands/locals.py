@@ -11,7 +11,7 @@ class Locals(Command):
 
     Usage: py-locals [-long] [NAME]
 
-    Values are told as repr() would tell them, without running it; -long does not cut them.  NAME: only variables
+    Values are shown as repr() would show them, without running it; -long does not cut them.  NAME: only variables
     whose name begins so.  py-up and py-down select another frame."""
 
     names = ("py-locals", "probing locals")

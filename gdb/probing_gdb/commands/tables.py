@@ -17,7 +17,7 @@ class Tables(Command):
 
     def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
         if arguments and not arguments[0].replace("_", "").replace(".", "").isalnum():
-            raise ProbingError("{} is no name of a table".format(arguments[0]), "`probing tables` lists them")
+            raise ProbingError("{} is not the name of a table".format(arguments[0]), "`probing tables` lists them")
         sql.show("DESCRIBE " + arguments[0] if arguments else "SHOW TABLES", 0)
 
     def complete(self, token: str) -> List[str]:

@@ -69,14 +69,14 @@ def _bound(value: float) -> str:
 
 
 def _statistics(target: session.Target, tensor: Any) -> List[str]:
-    told = structs.Statistics()
-    target.call("prb_tensor_statistics", target.handle, c.byref(tensor), c.byref(structs.StatisticsOptions(bins=BINS)), c.byref(told))
+    found = structs.Statistics()
+    target.call("prb_tensor_statistics", target.handle, c.byref(tensor), c.byref(structs.StatisticsOptions(bins=BINS)), c.byref(found))
     lines = ["  {:,} NaN, {:,} Inf, {:,} zero; min {}, max {}, mean {:g}, std {:g}, L2 norm {:g}".format(
-        told.nan, told.inf, told.zero, _bound(told.min), _bound(told.max), told.mean, told.std, told.norm)]
-    most = max(told.histogram[i] for i in range(told.bins)) if told.bins else 0
+        found.nan, found.inf, found.zero, _bound(found.min), _bound(found.max), found.mean, found.std, found.norm)]
+    most = max(found.histogram[i] for i in range(found.bins)) if found.bins else 0
     if most:
-        bars = "".join(BARS[(len(BARS) - 1) * told.histogram[i] // most] if told.histogram[i] else " " for i in range(told.bins))
-        lines.append("  {:g} {} {:g}".format(told.low, bars, told.high))
+        bars = "".join(BARS[(len(BARS) - 1) * found.histogram[i] // most] if found.histogram[i] else " " for i in range(found.bins))
+        lines.append("  {:g} {} {:g}".format(found.low, bars, found.high))
     return lines
 
 
