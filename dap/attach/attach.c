@@ -1,6 +1,6 @@
 /*
- * attach: a process (with the probe, or only looked at), a core or a snapshot.  Arguments of ours
- * and of the stock Python debugger; what neither knows is passed over, as the protocol wants it.
+ * attach: a process (with the probe, or read only), a core or a snapshot.  It takes arguments
+ * of ours and of the stock Python debugger, and ignores all others, as the protocol demands.
  */
 #include "dap/attach/attach.h"
 
@@ -19,7 +19,7 @@
 #include "net/token.h"
 
 #define REFUSALS_MAX 3
-#define EVALUATE_S 30.0 /* of an evaluation, unless the configuration says another */
+#define EVALUATE_S 30.0 /* time-out of an evaluation, where the configuration sets none */
 
 bool prb_dap_shows_token(struct prb_dap_session *session, const json_t *request)
 {
@@ -53,7 +53,7 @@ bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struc
         err, "add the token that the server printed: \"token\": \"...\" in the configuration");
 }
 
-/* A number, or digits as text; 0: not given. */
+/* A number, or a string of digits; 0: absent. */
 static bool take_pid(const json_t *arguments, const char *key, pid_t *out, struct prb_error *err)
 {
     const json_t *given = prb_dap_get(arguments, key);
@@ -73,16 +73,16 @@ static bool take_pid(const json_t *arguments, const char *key, pid_t *out, struc
     return true;
 }
 
-struct wish {
+struct wish { /* what the client wants to attach to */
     pid_t pid;
     const char *file; /* a core or snapshot */
     const char *name; /* a part of a command line */
     const char *exe, *sysroot;
-    bool look; /* without the probe */
+    bool look; /* read only, without the probe */
 };
 
-/* A server about one target may run for another user than its clients: they get nothing else by it.
- * Processes of the same job are let in when they are claimed. */
+/* A server that debugs one target may run as another user than its clients: they get nothing else
+ * through it.  Processes of the same job are checked when they are claimed. */
 static bool is_allowed(const struct prb_dap_host *host, const struct wish *wish,
                        struct prb_error *err)
 {
@@ -119,15 +119,15 @@ static bool take_wish(const struct prb_dap_session *session, const json_t *argum
     }
     if (!wish->pid && !wish->file && !wish->name)
         return prb_fail(err, PRB_USAGE,
-                        session->host->follows
+                        session->host->relays
                             ? "attach needs a processId, a processName, a core, a snapshot or "
                               "connect"
                             : "attach needs a processId, a processName, a core or a snapshot");
     return true;
 }
 
-static bool look_at(struct prb_dap_session *session, struct prb_target *target,
-                    struct prb_error *err)
+static bool read_only(struct prb_dap_session *session, struct prb_target *target,
+                      struct prb_error *err)
 {
     session->backend = prb_dap_readonly_open(target, err);
     if (!session->backend)
@@ -150,14 +150,14 @@ static bool open_file(struct prb_dap_session *session, const struct wish *wish,
     free(session->title);
     session->title = strdup(info->command ? info->command : wish->file);
     session->pid = info->kind == PRB_TARGET_PROCESS ? info->pid : 0;
-    if (!look_at(session, target, err))
+    if (!read_only(session, target, err))
         return false;
     if (known)
         prb_dap_readonly_owned_by(session->backend, status.st_uid, status.st_gid);
     return true;
 }
 
-/* The pid behind a name; a process is opened to read it, nothing more. */
+/* The pid of a process by its name; the process is opened only to read its command line. */
 static bool find_named(const char *name, pid_t *pid_out, struct prb_error *err)
 {
     struct prb_target *target = prb_target_open_name(name, err);
@@ -198,7 +198,7 @@ static bool open_process(struct prb_dap_session *session, pid_t pid, bool look,
         if (host->ops->allows && !host->ops->allows(host, pid, err))
             return false;
         struct prb_target *target = prb_target_open_pid(pid, err);
-        return target && look_at(session, target, err) &&
+        return target && read_only(session, target, err) &&
                (!host->ops->allows || host->ops->allows(host, pid, err));
     }
     json_t *stopped = NULL;
@@ -210,16 +210,16 @@ static bool open_process(struct prb_dap_session *session, pid_t pid, bool look,
     if (stopped) {
         json_decref(session->stopped);
         session->stopped = stopped;
-        session->unsaid = true;
+        session->stop_unsent = true;
     }
     pthread_mutex_unlock(&session->lock);
     return true;
 }
 
-/* What the agent needs to know; its own answer is kept. */
-static bool tell_agent(struct prb_dap_session *session, struct prb_error *err)
+/* Give the agent the settings that it needs; its answer becomes session->facts. */
+static bool configure_agent(struct prb_dap_session *session, struct prb_error *err)
 {
-    static const char *const passed[] = {
+    static const char *const settings[] = {
         "justMyCode",
         "redirectOutput",
         "maxString",
@@ -234,9 +234,9 @@ static bool tell_agent(struct prb_dap_session *session, struct prb_error *err)
         "showNativeThreads",
     };
     json_t *arguments = json_object();
-    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
-        if (prb_dap_get(session->settings, passed[i]))
-            json_object_set(arguments, passed[i], prb_dap_get(session->settings, passed[i]));
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (prb_dap_get(session->settings, settings[i]))
+            json_object_set(arguments, settings[i], prb_dap_get(session->settings, settings[i]));
     if (session->host->look)
         json_object_set_new(arguments, "still", json_true());
     session->facts = prb_dap_ask(session, "attach", arguments, 0, err);
@@ -282,13 +282,14 @@ static void send_beginning(struct prb_dap_session *session, const char *how)
     prb_dap_event(session, "initialized", NULL);
 }
 
-/* Output of the target while attached, unless the configuration forbids it. */
+/* Show the output of the target while attached, unless the configuration forbids it. */
 static void redirect(struct prb_dap_session *session)
 {
-    const json_t *wish = prb_dap_get(session->settings, "redirectOutput");
-    /* A launched program has its own reader, or a terminal. */
-    bool elsewhere = session->program && (prb_dap_program_is_read(session->program) || !wish);
-    if (json_is_false(wish) || elsewhere || !session->backend->ops->has(session->backend, "output"))
+    const json_t *wanted = prb_dap_get(session->settings, "redirectOutput");
+    /* We read the output of a launched program ourselves, or it has a terminal. */
+    bool elsewhere = session->program && (prb_dap_program_is_read(session->program) || !wanted);
+    if (json_is_false(wanted) || elsewhere ||
+        !session->backend->ops->has(session->backend, "output"))
         return;
     struct prb_error why = {0};
     json_t *arguments = json_pack("{s:b}", "on", true),
@@ -301,7 +302,7 @@ static void redirect(struct prb_dap_session *session)
 
 static bool begin(struct prb_dap_session *session, const char *how, struct prb_error *err)
 {
-    if (!tell_agent(session, err) || !take_settings(session, err))
+    if (!configure_agent(session, err) || !take_settings(session, err))
         return false;
     json_t *stopped = json_object_get(session->facts, "stopped");
     struct prb_dap_countdown *countdown = prb_dap_countdown_open(session);
@@ -394,17 +395,17 @@ static bool handle_configuration_done(struct prb_dap_session *session, json_t *a
     (void)arguments, (void)body_out;
     if (!prb_dap_get_flag(session->settings, "stopOnEntry", &pause, err))
         return false;
-    /* There is nothing to see before the first picture. */
+    /* A read-only back end has nothing to show before the first view. */
     pause |= session->backend && strcmp(session->backend->ops->name, "look") == 0;
     pthread_mutex_lock(&session->lock);
-    bool stands = session->stopped != NULL;
+    bool stopped = session->stopped != NULL;
     session->state = PRB_DAP_CONFIGURED;
-    json_t *unsaid = session->unsaid ? json_incref(session->stopped) : NULL;
-    session->unsaid = false;
+    json_t *unsent = session->stop_unsent ? json_incref(session->stopped) : NULL;
+    session->stop_unsent = false;
     pthread_mutex_unlock(&session->lock);
-    if (unsaid)
-        prb_dap_event(session, "stopped", unsaid);
-    bool good = !pause || stands || pause_now(session, err);
+    if (unsent)
+        prb_dap_event(session, "stopped", unsent);
+    bool good = !pause || stopped || pause_now(session, err);
     if (session->program)
         prb_dap_program_let_go(session->program);
     return good;

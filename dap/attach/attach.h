@@ -4,12 +4,11 @@
 
 #include "dap/session/session.h"
 
-/* Whether the client may: it showed the token, where one is wanted. */
+/* Whether the client is let in: it has shown the token, where one is needed. */
 bool prb_dap_authorize(struct prb_dap_session *session, const char *token, struct prb_error *err);
-/* Whether a request shows the token; the client may, from here on. */
+/* Whether a request shows the token; the client is let in from here on. */
 bool prb_dap_shows_token(struct prb_dap_session *session, const json_t *request);
-/* The session is about this process from here on; settings: the arguments; how: "attach" or
- * "launch". */
+/* Attach the session to a process.  settings: the arguments; how: "attach" or "launch". */
 bool prb_dap_attach_to(struct prb_dap_session *session, pid_t pid, json_t *settings,
                        const char *how, struct prb_error *err);
 

@@ -1,4 +1,4 @@
-/* disconnect and terminate, and the end of the target. */
+/* disconnect and terminate. */
 #include "dap/attach/ending.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ void prb_dap_ending_release(struct prb_dap_session *session)
     struct prb_dap_backend *backend = session->backend;
     struct prb_dap_countdown *countdown = session->countdown;
     struct prb_dap_watch *watch = session->watch;
-    session->backend = NULL; /* nobody begins to ask it now */
+    session->backend = NULL; /* from here on nobody asks it */
     session->countdown = NULL;
     session->watch = NULL;
     session->state = PRB_DAP_ENDED;
@@ -34,7 +34,7 @@ void prb_dap_ending_release(struct prb_dap_session *session)
     prb_dap_watch_close(watch);
     prb_dap_countdown_stop(countdown);
     pthread_mutex_lock(&session->lock);
-    while (session->running[PRB_DAP_WORKERS - 1]) /* a pause, which was cancelled */
+    while (session->running[PRB_DAP_WORKERS - 1]) /* a pause, cancelled by now */
         pthread_cond_wait(&session->changed, &session->lock);
     json_t *stopped = session->keep ? json_incref(session->stopped) : NULL;
     pthread_mutex_unlock(&session->lock);
@@ -58,11 +58,11 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
         return false;
     bool live = prb_dap_session_is_live(session) && !session->gone;
     session->leave_program = !terminate;
-    session->keep = suspend && !terminate && session->host->keeps && live;
+    session->keep = suspend && !terminate && session->host->keeps_target && live;
     if (session->keep)
         prb_dap_breakpoints_clear(session);
-    /* Not after `terminated`: dape says this of any session that ends.  What is only looked at is
-     * not ours to end. */
+    /* Not after `terminated`: dape sends terminateDebuggee whenever a session ends.  A process that
+     * is only read is not ours to end. */
     if (terminate && live && !prb_dap_ending_signal(session, SIGTERM, err))
         return false;
     prb_dap_ending_release(session);
@@ -83,10 +83,9 @@ const struct prb_dap_request prb_dap_disconnect = {
 };
 
 /*
- * terminate ends what launch began.  After attach it only detaches, unless the configuration says
- * more by onTerminate
- * ("SIGTERM", or the stock debugger's "KeyboardInterrupt"): several clients send it when their user
- * just leaves.
+ * terminate ends a program that launch started.  After attach it only detaches, since several
+ * clients send it when their user just leaves; unless onTerminate of the configuration is "SIGTERM"
+ * or, as in the stock debugger, "KeyboardInterrupt".
  */
 static bool handle_terminate(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                              struct prb_error *err)
@@ -102,7 +101,7 @@ static bool handle_terminate(struct prb_dap_session *session, json_t *arguments,
         prb_dap_event(session, "terminated", NULL);
         return true;
     }
-    /* Running first: what its signal handler raises must not meet the debugger's own code. */
+    /* It runs first: its signal handler must not raise an exception in the debugger's code. */
     prb_dap_breakpoints_clear(session);
     prb_dap_target_resumed(session);
     json_decref(prb_dap_ask(session, "continue", NULL, 0, NULL));

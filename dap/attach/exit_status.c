@@ -16,8 +16,8 @@ bool prb_dap_has_ended(const struct prb_dap_session *session, int wait_ms)
     return session->pidfd < 0 ? kill(session->pid, 0) != 0 : poll(&fd, 1, wait_ms) == 1;
 }
 
-/* PIDFD_GET_INFO (linux/pidfd.h), as of 6.15, which tells of processes that the parent has waited
- * for. */
+/* PIDFD_GET_INFO (linux/pidfd.h) of Linux 6.15, which also knows processes that their parent has
+ * waited for. */
 struct pidfd_info_64 {
     uint64_t mask, cgroup;
     uint32_t ids[11];

@@ -1,4 +1,4 @@
-/* launch: a program begins under the debugger; it waits until the client has configured. */
+/* launch: start a program under the debugger; it waits for configurationDone. */
 #include "dap/attach/attach.h"
 #include "dap/attach/program.h"
 

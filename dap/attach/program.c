@@ -18,19 +18,19 @@
 #include "base/utf8.h"
 #include "dap/attach/program_command.h"
 
-#define START_MS 60000 /* until the interpreter is up; terminals run their user's profile first */
-#define END_MS 3000    /* for a program that was asked to end */
+#define START_MS 60000 /* for the interpreter to start; a terminal runs the user's profile first */
+#define END_MS 3000    /* for a program that got SIGTERM */
 #define DRAIN_S 1      /* for the rest of its output */
 #define READ_AT_ONCE 8192
-#define LOOK_MS 200
+#define ROUND_MS 200
 
 struct prb_dap_program {
     struct prb_dap_session *session;
-    char folder[64];     /* of the socket; "" once it is gone */
-    int listening, gate; /* the gate: a byte lets the program go */
+    char folder[64];     /* of the socket; "" once it is removed */
+    int listening, gate; /* gate: a byte lets the program run */
     pid_t pid;
     int pidfd;
-    bool child;    /* ours, not the terminal's */
+    bool child;    /* our child, not the terminal's */
     int output[2]; /* stdout, stderr; -1: not ours */
     pthread_t reader;
     bool reading;
@@ -123,15 +123,15 @@ static bool run_in_terminal(struct prb_dap_program *program, const json_t *argum
                                   err);
 }
 
-/* The interpreter is up when it knocks: its process is the one that does. */
-static bool wait_for_knock(struct prb_dap_program *program, struct prb_error *err)
+/* The interpreter connects when it has started; the peer is its process. */
+static bool wait_for_interpreter(struct prb_dap_program *program, struct prb_error *err)
 {
     struct pollfd fds[] = {{.fd = program->listening, .events = POLLIN},
                            {.fd = program->pidfd, .events = POLLIN}};
     struct ucred who;
     socklen_t size = sizeof who;
     double until = prb_clock_s() + START_MS / 1000.0;
-    while (poll(fds, 2, LOOK_MS) <= 0) {
+    while (poll(fds, 2, ROUND_MS) <= 0) {
         if (prb_dap_is_cancelled(program->session))
             return prb_fail(err, PRB_TIMEOUT, "cancelled");
         if (prb_clock_s() >= until)
@@ -158,7 +158,7 @@ static void send_output(struct prb_dap_session *session, int which, struct prb_b
     while (at < text->len) {
         size_t n = prb_utf8_length(text->data + at, text->len - at);
         if (!n && !all && text->len - at < 4)
-            break; /* the rest of a character may come */
+            break; /* the rest of a character may follow */
         if (n)
             prb_buf_add(&clean, text->data + at, n);
         else
@@ -173,7 +173,7 @@ static void send_output(struct prb_dap_session *session, int which, struct prb_b
     text->len -= at;
 }
 
-/* Somebody else may hold its output open when it has ended. */
+/* Another process may have its output open when it has ended. */
 static bool is_stopping(struct prb_dap_program *program)
 {
     pthread_mutex_lock(&program->lock);
@@ -190,7 +190,7 @@ static void *read_output(void *context)
     struct pollfd fds[] = {{.fd = program->output[0], .events = POLLIN},
                            {.fd = program->output[1], .events = POLLIN}};
     while ((fds[0].fd >= 0 || fds[1].fd >= 0) && !is_stopping(program)) {
-        if (poll(fds, 2, LOOK_MS) <= 0)
+        if (poll(fds, 2, ROUND_MS) <= 0)
             continue;
         for (int i = 0; i < 2; i++) {
             if (fds[i].fd < 0 || !fds[i].revents)
@@ -248,7 +248,7 @@ static bool start(struct prb_dap_program *program, const json_t *arguments, stru
         program->pidfd = (int)syscall(SYS_pidfd_open, program->pid, 0);
         program->reading = pthread_create(&program->reader, NULL, read_output, program) == 0;
     }
-    return wait_for_knock(program, err);
+    return wait_for_interpreter(program, err);
 }
 
 struct prb_dap_program *prb_dap_program_start(struct prb_dap_session *session,
@@ -277,7 +277,7 @@ void prb_dap_program_let_go(struct prb_dap_program *program)
     if (program->gate < 0)
         return;
     ssize_t sent = send(program->gate, "g", 1, MSG_NOSIGNAL);
-    (void)sent; /* it has ended: that is told by itself */
+    (void)sent; /* failed: it has ended, which is reported elsewhere */
     close(PRB_STEAL_FD(program->gate));
 }
 

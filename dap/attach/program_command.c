@@ -8,8 +8,8 @@ extern char **environ;
 
 /*
  * Waits for its byte; without one (the client left) it ends.  Then argv, sys.path and __main__ are
- * those of the program.  inject/probe/debug/agent/threads.py knows its frames by the names of its functions.  All in
- * one line, since terminals' shells get it: the lines of the text are Python's escapes.
+ * those of the program.  inject/probe/debug/agent/threads.py knows these functions by their names.
+ * It is one line, since a terminal's shell may get it: line ends are Python escapes.
  */
 static const char bootstrap[] =
     "exec(\""
@@ -52,7 +52,7 @@ static bool add_word(struct prb_dap_words *words, const char *text, struct prb_e
     return words->items[words->count++] || prb_fail(err, PRB_NOMEM, "out of memory");
 }
 
-/* A text, or a list of texts. */
+/* A string, or an array of strings. */
 static bool add_words(struct prb_dap_words *words, const json_t *given, const char *key,
                       struct prb_error *err)
 {

@@ -1,4 +1,4 @@
-/* How a program that `launch` starts is called: its words, its environment, and the few lines
+/* The command of a program that `launch` starts: its arguments, its environment, and the few lines
  * that run before it. */
 #ifndef PRB_DAP_PROGRAM_COMMAND_H
 #define PRB_DAP_PROGRAM_COMMAND_H
@@ -18,11 +18,11 @@ struct prb_dap_words {
 void prb_dap_words_deinit(struct prb_dap_words *words);
 PRB_DEFINE_AUTO(prb_dap_words, struct prb_dap_words, prb_dap_words_deinit)
 
-/* The interpreter with lines of ours that connect to the Unix socket gate, wait there for a
- * byte, and become the program that the arguments of launch name.  USAGE, NOT_FOUND. */
+/* The interpreter, with lines of ours that connect to the Unix socket gate, wait there for a byte,
+ * and then run the program that the arguments of launch name.  USAGE, NOT_FOUND. */
 bool prb_dap_program_command(const char *gate, const json_t *arguments, struct prb_dap_words *words,
                              struct prb_error *err);
-/* Our environment, with what the configuration sets (null: takes away), unbuffered. */
+/* Our environment, changed as the configuration says (null: remove), with unbuffered output. */
 bool prb_dap_program_environment(const json_t *arguments, struct prb_dap_words *words,
                                  struct prb_error *err);
 

@@ -1,5 +1,6 @@
-/* A session that is another server's: see relay.h.  Numbers of the client's requests stay; the
- * server's messages get ours as all that goes to the client, so its own requests are remembered. */
+/* A session that is relayed to another server: see relay.h.  Requests of the client keep their
+ * numbers.  Messages of the server get numbers of our own, as all that goes to the client; so its
+ * requests are stored, to number the answers. */
 #include "dap/attach/relay.h"
 
 #include <errno.h>
@@ -14,22 +15,22 @@
 #include "dap/requests/capabilities.h"
 
 #define CONNECT_MS 10000
-#define LOOK_MS 100
+#define ROUND_MS 100
 #define READ_AT_ONCE (64u << 10)
-#define HELLO (-1) /* number of our own initialize; clients begin at 1 */
+#define INITIALIZE_SEQ (-1) /* of our own initialize; clients begin at 1 */
 
 struct prb_dap_relay {
     struct prb_dap_session *session;
     int fd;
-    char place[300];
+    char address[300];
     struct prb_dap_wire wire;
     pthread_t reader;
     bool reading;
     pthread_mutex_t writing;
-    pthread_mutex_t lock; /* what follows; never held while the server is written to */
+    pthread_mutex_t lock; /* of what follows; never held while we write to the server */
     json_t *unanswered;   /* {number: command} of the client's requests */
     json_t *asked;        /* {our number: the server's} of its requests to the client */
-    json_t *capabilities; /* that the client was told */
+    json_t *capabilities; /* that the client knows */
     bool ending, terminated;
     double until; /* s: the end of ending */
 };
@@ -43,7 +44,7 @@ static bool write_all(int fd, const char *data, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return false; /* the reader meets it, too */
+            return false; /* the reader notices it, too */
         data += n;
         len -= (size_t)n;
     }
@@ -63,7 +64,7 @@ bool prb_dap_relay_is_open(struct prb_dap_session *session)
     return open;
 }
 
-/* The answer's number of the request that the server made; false: it made none. */
+/* Give the answer the number of the server's request; false: the server made none. */
 static bool number_answer(struct prb_dap_relay *relay, json_t *answer)
 {
     char key[32];
@@ -98,8 +99,8 @@ void prb_dap_relay_pass(struct prb_dap_session *session, const json_t *message)
 
 /* ---- to the client ---- */
 
-/* What the server can and we have not told. */
-static void tell_capabilities(struct prb_dap_relay *relay, const json_t *body)
+/* Announce capabilities of the server that differ from ours. */
+static void send_capabilities(struct prb_dap_relay *relay, const json_t *body)
 {
     json_t *changed = json_object(), *value;
     const char *name;
@@ -127,12 +128,12 @@ static void take(struct prb_dap_relay *relay, json_t *message)
     }
     relay->terminated |= event && strcmp(event, "terminated") == 0;
     json_int_t theirs = json_integer_value(json_object_get(message, "seq"));
-    bool hello = type && strcmp(type, "response") == 0 && answered == HELLO;
+    bool initialized = type && strcmp(type, "response") == 0 && answered == INITIALIZE_SEQ;
     bool asks = type && strcmp(type, "request") == 0;
-    if (hello)
-        tell_capabilities(relay, json_object_get(message, "body"));
+    if (initialized)
+        send_capabilities(relay, json_object_get(message, "body"));
     json_int_t ours =
-        hello ? 0 : prb_dap_outbox_put(relay->session->outbox, json_incref(message), false);
+        initialized ? 0 : prb_dap_outbox_put(relay->session->outbox, json_incref(message), false);
     if (asks) {
         snprintf(key, sizeof key, "%lld", (long long)ours);
         json_object_set_new(relay->asked, key, json_integer(theirs));
@@ -165,13 +166,13 @@ static bool is_over(struct prb_dap_relay *relay)
     return over;
 }
 
-/* What was asked and will not be answered, and that nothing more comes. */
-static void tell_end(struct prb_dap_relay *relay)
+/* Answer the open requests with an error, and end the session. */
+static void send_end(struct prb_dap_relay *relay)
 {
     char text[400];
     const char *number;
     json_t *command;
-    snprintf(text, sizeof text, "the server at %s closed the connection", relay->place);
+    snprintf(text, sizeof text, "the server at %s closed the connection", relay->address);
     pthread_mutex_lock(&relay->lock);
     json_object_foreach(relay->unanswered, number, command)
     {
@@ -182,9 +183,9 @@ static void tell_end(struct prb_dap_relay *relay)
                       "body", "error", "id", (int)PRB_GONE, "format", text);
         prb_dap_outbox_put(relay->session->outbox, answer, false);
     }
-    bool say = !relay->terminated && !relay->ending;
+    bool report = !relay->terminated && !relay->ending;
     pthread_mutex_unlock(&relay->lock);
-    if (say)
+    if (report)
         prb_dap_send(relay->session, "terminated", NULL);
 }
 
@@ -194,7 +195,7 @@ static void *run(void *context)
     PRB_AUTO_FREE char *chunk = malloc(READ_AT_ONCE);
     while (chunk && !is_over(relay)) {
         struct pollfd fd = {.fd = relay->fd, .events = POLLIN};
-        if (poll(&fd, 1, LOOK_MS) <= 0)
+        if (poll(&fd, 1, ROUND_MS) <= 0)
             continue;
         ssize_t n = recv(relay->fd, chunk, READ_AT_ONCE, 0);
         if (n < 0 && errno == EINTR)
@@ -202,14 +203,15 @@ static void *run(void *context)
         if (n <= 0 || !prb_dap_wire_add(&relay->wire, chunk, (size_t)n) || !take_messages(relay))
             break;
     }
-    tell_end(relay);
+    send_end(relay);
     prb_dap_session_leave(relay->session);
     return NULL;
 }
 
 /* ---- the connection ---- */
 
-static bool take_place(const json_t *connect, char host[256], char port[16], struct prb_error *err)
+static bool take_address(const json_t *connect, char host[256], char port[16],
+                         struct prb_error *err)
 {
     const json_t *number = json_object_get(connect, "port");
     const char *name = NULL;
@@ -281,7 +283,7 @@ bool prb_dap_relay_wanted(const struct prb_dap_session *session, const json_t *a
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (prb_dap_get(arguments, own[i]))
             return false;
-    return session->host->follows && prb_dap_get(arguments, "connect");
+    return session->host->relays && prb_dap_get(arguments, "connect");
 }
 
 static void release(struct prb_dap_relay *relay)
@@ -300,12 +302,13 @@ static void release(struct prb_dap_relay *relay)
 static bool begin(struct prb_dap_relay *relay, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf out = {0};
-    json_t *hello = json_pack("{s:i, s:s, s:s, s:O}", "seq", HELLO, "type", "request", "command",
-                              "initialize", "arguments", relay->session->hello);
-    bool sent = prb_dap_wire_write(&out, hello) && write_all(relay->fd, out.data, out.len);
-    json_decref(hello);
+    json_t *initialize =
+        json_pack("{s:i, s:s, s:s, s:O}", "seq", INITIALIZE_SEQ, "type", "request", "command",
+                  "initialize", "arguments", relay->session->initialize);
+    bool sent = prb_dap_wire_write(&out, initialize) && write_all(relay->fd, out.data, out.len);
+    json_decref(initialize);
     if (!sent)
-        return prb_fail(err, PRB_GONE, "the server at %s closed the connection", relay->place);
+        return prb_fail(err, PRB_GONE, "the server at %s closed the connection", relay->address);
     int failed = pthread_create(&relay->reader, NULL, run, relay);
     relay->reading = !failed;
     return !failed || prb_fail_sys(err, failed, "starting a thread");
@@ -315,7 +318,7 @@ bool prb_dap_relay_open(struct prb_dap_session *session, const json_t *arguments
                         struct prb_error *err)
 {
     char host[256], port[16];
-    if (!take_place(prb_dap_get(arguments, "connect"), host, port, err))
+    if (!take_address(prb_dap_get(arguments, "connect"), host, port, err))
         return false;
     int fd = find_server(host, port, err);
     struct prb_dap_relay *relay = fd < 0 ? NULL : calloc(1, sizeof *relay);
@@ -329,7 +332,7 @@ bool prb_dap_relay_open(struct prb_dap_session *session, const json_t *arguments
                                     .unanswered = json_object(),
                                     .asked = json_object(),
                                     .capabilities = prb_dap_capabilities_announced(session)};
-    snprintf(relay->place, sizeof relay->place, "%s:%s", host, port);
+    snprintf(relay->address, sizeof relay->address, "%s:%s", host, port);
     pthread_mutex_init(&relay->writing, NULL);
     pthread_mutex_init(&relay->lock, NULL);
     if (!begin(relay, err)) {
@@ -347,7 +350,7 @@ void prb_dap_relay_end(struct prb_dap_session *session)
     struct prb_dap_relay *relay = session->relay;
     if (!relay)
         return;
-    shutdown(relay->fd, SHUT_WR); /* whoever just writes to it goes on */
+    shutdown(relay->fd, SHUT_WR); /* a thread that is writing to it continues */
     pthread_mutex_lock(&relay->lock);
     relay->ending = true;
     relay->until = prb_clock_s() + PRB_DAP_GOODBYE_MS / 1000.0;

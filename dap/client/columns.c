@@ -20,7 +20,7 @@ size_t prb_dap_utf16_units(const char *text, size_t len)
     return units;
 }
 
-/* The whole file, as the target sees it; false: it cannot be had. */
+/* The whole file, as the target sees it; false: it cannot be read. */
 static bool read_source(const struct prb_dap_session *session, const char *path,
                         struct prb_buf *text)
 {
@@ -33,7 +33,7 @@ static bool read_source(const struct prb_dap_session *session, const char *path,
     return prb_buf_read(text, fd, PRB_DAP_SOURCE_MAX);
 }
 
-static bool is_plain(const struct prb_buf *text)
+static bool is_ascii(const struct prb_buf *text)
 {
     unsigned char seen = 0;
     for (size_t i = 0; i < text->len; i++)
@@ -41,7 +41,7 @@ static bool is_plain(const struct prb_buf *text)
     return seen < 128;
 }
 
-/* Where a line begins, and its bytes; false: there are not so many. */
+/* A line and its length in bytes; false: the file has fewer lines. */
 static bool find_line(const struct prb_buf *text, json_int_t line, const char **out,
                       size_t *len_out)
 {
@@ -64,14 +64,14 @@ json_int_t prb_dap_column_of(struct prb_dap_session *session, const char *path, 
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     const char *start;
     size_t len;
-    if (column <= 1 || !path || path[0] != '/' || json_object_get(session->plain, path) ||
+    if (column <= 1 || !path || path[0] != '/' || json_object_get(session->ascii_sources, path) ||
         !read_source(session, path, &text) || !text.len)
         return column;
-    if (is_plain(&text)) {
-        if (!session->plain)
-            session->plain = json_object();
-        if (json_object_size(session->plain) < PRB_DAP_PLAIN_MAX)
-            json_object_set_new(session->plain, path, json_true());
+    if (is_ascii(&text)) {
+        if (!session->ascii_sources)
+            session->ascii_sources = json_object();
+        if (json_object_size(session->ascii_sources) < PRB_DAP_ASCII_MAX)
+            json_object_set_new(session->ascii_sources, path, json_true());
         return column;
     }
     if (!find_line(&text, line, &start, &len) || (size_t)(column - 1) > len)

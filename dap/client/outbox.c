@@ -1,5 +1,5 @@
-/* The queue to the client: see outbox.h.  Messages are text when they are queued, so that the
- * writer shares nothing with the rest. */
+/* The queue to the client: see outbox.h.  Messages are queued as text, so that the writer shares
+ * nothing with the other threads. */
 #include "dap/client/outbox.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "dap/client/wire.h"
 
-#define NOW_MAX (64u << 10) /* bytes that are written by whoever queues them */
+#define NOW_MAX (64u << 10) /* bytes that the queueing thread may write itself */
 
 struct prb_dap_outbox {
     int fd;
@@ -22,8 +22,8 @@ struct prb_dap_outbox {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct prb_buf waiting; /* text that was not written */
-    size_t writing;         /* bytes that the writer holds */
+    struct prb_buf waiting; /* text not yet written */
+    size_t writing;         /* bytes that the writer is writing */
     json_int_t last;        /* seq */
     unsigned long dropped;  /* since the last note */
     bool started, ending, is_lost, is_socket;
@@ -60,16 +60,16 @@ static ssize_t write_some(struct prb_dap_outbox *outbox, const char *data, size_
                              : write(outbox->fd, data, len < PIPE_BUF ? len : PIPE_BUF);
 }
 
-/* Everything, or false: the client is lost. */
+/* Write all; false: the client is lost. */
 static bool write_all(struct prb_dap_outbox *outbox, const char *data, size_t len)
 {
-    enum { LOOK_MS = 100 };
+    enum { ROUND_MS = 100 };
     int waited = 0;
     while (len) {
         struct pollfd fd = {.fd = outbox->fd, .events = POLLOUT};
-        int ready = poll(&fd, 1, LOOK_MS);
+        int ready = poll(&fd, 1, ROUND_MS);
         if (ready == 0 || (ready < 0 && errno == EINTR)) {
-            waited += LOOK_MS;
+            waited += ROUND_MS;
             if (waited >= PRB_DAP_SEND_MS || must_stop(outbox))
                 return false;
             continue;
@@ -105,9 +105,9 @@ static void *write_them(void *context)
         outbox->is_lost |= !written;
         pthread_cond_broadcast(&outbox->changed);
     }
-    bool tell = outbox->is_lost && !outbox->ending;
+    bool report = outbox->is_lost && !outbox->ending;
     pthread_mutex_unlock(&outbox->lock);
-    if (tell)
+    if (report)
         outbox->lost(outbox->context);
     return NULL;
 }
@@ -175,8 +175,8 @@ static void append_note(struct prb_dap_outbox *outbox)
     json_decref(note);
 }
 
-/* What can go out at once goes from here: to wake the writer takes longer than to write.  With the
- * lock; a pipe that is ready takes PIPE_BUF bytes without waiting. */
+/* Write now what the client takes at once: waking the writer takes longer than writing.  The lock
+ * is held; a pipe that is ready takes PIPE_BUF bytes without blocking. */
 static void write_now(struct prb_dap_outbox *outbox)
 {
     struct pollfd fd = {.fd = outbox->fd, .events = POLLOUT};
@@ -186,7 +186,7 @@ static void write_now(struct prb_dap_outbox *outbox)
         return;
     ssize_t n = write_some(outbox, waiting->data, waiting->len);
     if (n <= 0)
-        return; /* whatever it is, the writer meets it, too */
+        return; /* the writer meets the same error, and handles it */
     memmove(waiting->data, waiting->data + n, waiting->len - (size_t)n);
     waiting->len -= (size_t)n;
 }

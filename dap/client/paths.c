@@ -1,5 +1,5 @@
-/* Paths: see paths.h.  The longest root that is a whole-component prefix wins; a local root with
- * backslashes or a drive letter is a Windows client's, compared without regard to case. */
+/* Paths: see paths.h.  The longest root that is a prefix of whole components wins.  A local root
+ * with backslashes or a drive letter belongs to a Windows client, and is compared without case. */
 #include "dap/client/paths.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@ static bool is_windows(const char *path)
            (path[0] == '\\' && path[1] == '\\');
 }
 
-/* What follows root in path, without separator; NULL: root is no whole-component prefix. */
+/* What follows root in path, without separator; NULL: root is not a prefix of whole components. */
 static const char *behind(const char *root, const char *path, bool windows)
 {
     size_t i = 0;
@@ -43,8 +43,7 @@ static char *join(const char *root, const char *rest, char separator, bool from_
     return prb_buf_steal(&path);
 }
 
-/* Take "." and ".." and repeated separators out of an absolute path, by its text alone; in place.
- */
+/* Remove ".", ".." and repeated separators from an absolute path, in place, by its text alone. */
 static void tidy(char *path, bool windows)
 {
     size_t first = windows && path[1] == ':' ? 2 : 0, end = first;

@@ -1,5 +1,5 @@
 /*
- * The client's paths and the target's: pathMappings of attach, file URIs, Windows clients, and
+ * Paths of the client and of the target: pathMappings of attach, file URIs, Windows clients, and
  * numbers for sources that the client cannot open by path.
  */
 #ifndef PRB_DAP_PATHS_H
@@ -28,15 +28,16 @@ struct prb_dap_paths {
 #define PRB_DAP_SOURCE_FIRST (1 << 29)
 #define PRB_DAP_SOURCES_MAX 65536
 
-/* pathMappings: a list of {localRoot, remoteRoot}, of pairs, or one object {local: remote}; cwd:
- * of the target, for the remote "." */
+/* mappings: an array of {localRoot, remoteRoot}, of pairs, or one object {local: remote}.  cwd: of
+ * the target, for the remote ".". */
 bool prb_dap_paths_set(struct prb_dap_paths *paths, const json_t *mappings, const char *cwd,
                        struct prb_error *err);
 void prb_dap_paths_clear(struct prb_dap_paths *paths);
-/* The caller frees; NULL: out of memory. */
+/* A path of the client as the target knows it, and back.  The caller frees it; NULL: out of
+ * memory. */
 char *prb_dap_paths_in(const struct prb_dap_paths *paths, const char *client_path);
 char *prb_dap_paths_out(const struct prb_dap_paths *paths, const char *target_path);
-/* Whether a mapping was used for it. */
+/* Whether a mapping applies to the path. */
 bool prb_dap_paths_is_mapped(const struct prb_dap_paths *paths, const char *target_path);
 /* A number for a target path that the client cannot open; 0: too many. */
 int prb_dap_paths_number(struct prb_dap_paths *paths, const char *target_path);

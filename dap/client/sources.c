@@ -1,6 +1,6 @@
-/* Sources: see sources.h.  A path is given to the client as it is, or mapped; where it is no file
- * here, or another one than the target sees (a container), the client gets a number to ask the text
- * by. */
+/* Sources: see sources.h.  The client gets a path as it is, or mapped.  If there is no such file
+ * here, or the target sees another file (a container), the client gets a number to ask for the
+ * text. */
 #include "dap/client/sources.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "proc/below.h"
 
-/* Whether a path names the same file for us as for the target. */
+/* Whether a path names the same file here as for the target. */
 static bool is_same_file(const struct prb_dap_session *session, const char *path)
 {
     struct stat mine, its;
@@ -85,7 +85,7 @@ static void map_number(json_t *object, const char *key, bool from_0)
         json_object_set_new(object, key, json_integer(json_integer_value(number) - 1));
 }
 
-/* "path" and a source of its own kind become DAP's. */
+/* "path", and a source as the back end writes it, become DAP's. */
 void prb_dap_lines_map(struct prb_dap_session *session, json_t *object)
 {
     json_t *source = json_object_get(object, "source");

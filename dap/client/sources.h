@@ -1,15 +1,14 @@
-/* Sources as the client knows them (DAP's Source), made from paths and numbers of the target,
- * and back. */
+/* Sources: from paths and numbers of the target to DAP's Source, and back. */
 #ifndef PRB_DAP_SOURCES_H
 #define PRB_DAP_SOURCES_H
 
 #include "dap/session/session.h"
 
-/* path: the target's, or NULL; reference: the back end's number of a source without file, or 0;
- * own: not a library's. */
+/* path: of the target, or NULL; reference: the back end's number of a source without a file, or 0;
+ * own: not in a library. */
 json_t *prb_dap_source_json(struct prb_dap_session *session, const char *path, json_int_t reference,
                             bool own);
-/* From the client: {path} as the target knows it, or {sourceReference}; a new reference. */
+/* A source of the client as the back end takes it: {path} or {sourceReference}; a new reference. */
 json_t *prb_dap_source_wanted(struct prb_dap_session *session, const json_t *source,
                               struct prb_error *err);
 /* The source, line and column members of an event's body, in place. */

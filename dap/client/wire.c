@@ -1,5 +1,5 @@
-/* Framing: see wire.h.  One Content-Length a message; other header lines are passed over, as the
- * protocol wants it, but must be header lines: a web page that posts to our port is turned away. */
+/* Framing: see wire.h.  A message has one Content-Length.  Other header lines are ignored, as the
+ * protocol demands, but must be header lines: a web page that posts to our port is refused. */
 #include "dap/client/wire.h"
 
 #include <ctype.h>
@@ -85,8 +85,8 @@ static bool take_header(const char *head, size_t head_len, size_t most, size_t *
     return true;
 }
 
-/* Bytes of the header lines, and of the empty line behind them: "\r\n\r\n", or "\n\n" of a careless
- * client.  False: it is not there yet. */
+/* Bytes of the header lines, and of the empty line after them: "\r\n\r\n", or "\n\n" from a
+ * careless client.  False: it has not arrived yet. */
 static bool find_end(const char *data, size_t len, size_t *head_out, size_t *gap_out)
 {
     for (size_t i = 0; i + 1 < len; i++) {
@@ -104,7 +104,7 @@ static bool find_end(const char *data, size_t len, size_t *head_out, size_t *gap
     return false;
 }
 
-/* A first line that is none is turned away before its end is seen. */
+/* A first line that is not a header is refused before its end has arrived. */
 static bool may_begin(const char *data, size_t len)
 {
     size_t name = 0;
@@ -138,7 +138,7 @@ enum prb_dap_taken prb_dap_wire_take(struct prb_dap_wire *wire, const char **bod
     return PRB_DAP_TAKEN;
 }
 
-/* Before the parser recurses: how deep brackets go, strings left out. */
+/* Whether brackets outside strings nest too deeply for the parser, which recurses. */
 static bool too_deep(const char *body, size_t len)
 {
     size_t depth = 0;

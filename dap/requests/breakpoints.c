@@ -1,7 +1,7 @@
-/* Breakpoints of lines, functions and data, and where they may lie. */
+/* Breakpoints on lines, functions and data, and where they are possible. */
 #include "dap/client/sources.h"
 
-/* The back end's answer with places as the client has them. */
+/* The back end's answer, with sources, lines and columns as the client has them. */
 static bool finish(struct prb_dap_session *session, json_t *answer, json_t **body_out)
 {
     json_t *one;
@@ -57,10 +57,10 @@ static void remember(struct prb_dap_session *session, const json_t *wanted)
 {
     json_t *one;
     size_t i;
-    json_array_foreach(session->marked, i, one) if (json_equal(one, wanted)) return;
-    if (!session->marked)
-        session->marked = json_array();
-    json_array_append_new(session->marked, json_copy((json_t *)wanted));
+    json_array_foreach(session->breakpoint_sources, i, one) if (json_equal(one, wanted)) return;
+    if (!session->breakpoint_sources)
+        session->breakpoint_sources = json_array();
+    json_array_append_new(session->breakpoint_sources, json_copy((json_t *)wanted));
 }
 
 void prb_dap_breakpoints_clear(struct prb_dap_session *session)
@@ -69,7 +69,7 @@ void prb_dap_breakpoints_clear(struct prb_dap_session *session)
     json_t *none = json_pack("{s:[]}", "breakpoints"), *filters = json_pack("{s:[]}", "filters"),
            *one;
     size_t i;
-    json_array_foreach(session->marked, i, one)
+    json_array_foreach(session->breakpoint_sources, i, one)
     {
         json_object_set_new(one, "breakpoints", json_array());
         json_decref(prb_dap_ask(session, "set_breakpoints", one, 0, NULL));
@@ -104,7 +104,7 @@ const struct prb_dap_request prb_dap_set_breakpoints = {
     .handle = handle_lines,
 };
 
-/* Each an object that has a text of this name. */
+/* Each item must be an object with a string of this name. */
 static bool check_list(const json_t *arguments, const char *key, struct prb_error *err)
 {
     const json_t *list = prb_dap_get(arguments, "breakpoints"), *one;

@@ -25,7 +25,7 @@ json_t *prb_dap_capabilities_announced(const struct prb_dap_session *session)
         if (request->more)
             request->more(capabilities);
     }
-    if (session->host->keeps)
+    if (session->host->keeps_target)
         json_object_set_new(capabilities, "supportSuspendDebuggee", json_true());
     return capabilities;
 }
@@ -47,7 +47,7 @@ json_t *prb_dap_capabilities_changed(struct prb_dap_session *session)
     if (prb_dap_session_is_live(session))
         return changed;
     json_object_set_new(changed, "supportTerminateDebuggee", json_false());
-    if (session->host->keeps)
+    if (session->host->keeps_target)
         json_object_set_new(changed, "supportSuspendDebuggee", json_false());
     return changed;
 }

@@ -1,5 +1,5 @@
-/* Requests of the stock Python debugger's dialect that its VS Code extension and others send beside
- * the protocol's. */
+/* Requests of the stock Python debugger that are not in the protocol, but that its VS Code
+ * extension and others send. */
 #include <string.h>
 
 #include "dap/attach/attach.h"
@@ -21,8 +21,8 @@ const struct prb_dap_request prb_dap_pydevd_authorize = {
     .handle = handle_authorize,
 };
 
-/* Settings of the other debugger's insides: they change nothing here, and clients go on only when
- * they are taken. */
+/* Internal settings of the other debugger.  They change nothing here, but clients continue only
+ * when they are accepted. */
 static bool handle_property(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                             struct prb_error *err)
 {

@@ -1,4 +1,4 @@
-/* Exceptions: which stop the target, and what is known of the one that did. */
+/* Exceptions: which of them stop the target, and details of the one that did. */
 #include "dap/session/session.h"
 
 static const struct {

@@ -28,7 +28,7 @@ static bool take_client(struct prb_dap_client *client, const json_t *arguments,
     client->lines_from_0 = !lines_from_1;
     client->columns_from_0 = !columns_from_1;
     client->uris = strcmp(format, "uri") == 0;
-    client->folds = strcmp(id, "vscode") == 0; /* and what is made of it */
+    client->folds = strcmp(id, "vscode") == 0; /* and editors made from it */
     snprintf(client->name, sizeof client->name, "%s", name);
     return true;
 }
@@ -42,8 +42,8 @@ static bool handle_initialize(struct prb_dap_session *session, json_t *arguments
         return false;
     session->state = PRB_DAP_INITIALIZED;
     session->paths.uris = session->client.uris;
-    if (session->host->follows)
-        session->hello = json_incref(arguments);
+    if (session->host->relays)
+        session->initialize = json_incref(arguments);
     *body_out = prb_dap_capabilities_announced(session);
     return true;
 }

@@ -5,7 +5,7 @@
 #include "dap/requests/stack.h"
 #include "dap/requests/variables.h"
 
-#define READ_AT_ONCE (4 << 20) /* bytes of an answer; the client asks on */
+#define READ_AT_ONCE (4 << 20) /* bytes of an answer; the client asks for the rest */
 
 static bool take_range(const json_t *arguments, const char **reference_out, json_int_t *offset_out,
                        struct prb_error *err)
@@ -73,7 +73,7 @@ const struct prb_dap_request prb_dap_write_memory = {
     .handle = handle_write,
 };
 
-/* A frame's code by the number that stackTrace gave, or an address of an earlier answer. */
+/* The code of a frame, by the number that stackTrace gave, or an address from an earlier answer. */
 static json_t *code_wanted(const json_t *arguments, const char *reference, struct prb_error *err)
 {
     static const char *const numbers[] = {"offset", "instructionOffset", "instructionCount"};

@@ -115,8 +115,8 @@ const struct prb_dap_request prb_dap_step_out = {
     .handle = handle_step_out,
 };
 
-/* A client that pauses what stands waits for the event all the same. */
-static bool say_again(struct prb_dap_session *session)
+/* A client that pauses a stopped target waits for the event all the same. */
+static bool repeat_stop(struct prb_dap_session *session)
 {
     pthread_mutex_lock(&session->lock);
     json_t *stopped = session->stopped ? json_incref(session->stopped) : NULL;
@@ -133,7 +133,7 @@ static bool handle_pause(struct prb_dap_session *session, json_t *arguments, jso
     (void)body_out;
     if (!prb_dap_get_integer(arguments, "threadId", &thread, err))
         return false;
-    if (say_again(session))
+    if (repeat_stop(session))
         return true;
     json_t *wanted = json_pack("{s:I}", "threadId", thread);
     json_t *answer = prb_dap_ask(session, "pause", wanted, 0, err);
@@ -176,7 +176,7 @@ const struct prb_dap_request prb_dap_goto_targets = {
     .handle = handle_goto_targets,
 };
 
-/* The back end tells `stopped` with the reason goto, after the response. */
+/* The back end reports `stopped` with the reason goto, after the response. */
 static bool handle_goto(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                         struct prb_error *err)
 {

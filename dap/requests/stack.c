@@ -1,4 +1,4 @@
-/* stackTrace, scopes and stepInTargets: what belongs to frames. */
+/* stackTrace, scopes and stepInTargets: frames and what belongs to them. */
 #include <string.h>
 
 #include "dap/backend/frames.h"
@@ -20,7 +20,7 @@ static json_t *frame_name(const json_t *frame, const json_t *format)
     return prb_buf_ok(&text) ? json_string(text.data) : NULL;
 }
 
-/* A line, and the column in it, by their names. */
+/* Copy a line and its column, under these names, as the client counts them. */
 static void set_place(struct prb_dap_session *session, json_t *to, const json_t *from,
                       const char *line_key, const char *column_key)
 {
@@ -36,7 +36,7 @@ static void set_place(struct prb_dap_session *session, json_t *to, const json_t 
     json_object_set_new(to, column_key, json_integer(prb_dap_column_out(session, units)));
 }
 
-/* A frame of the back end as the protocol has it. */
+/* A frame of the back end as DAP's StackFrame. */
 static json_t *frame_of(struct prb_dap_session *session, const json_t *from, const json_t *format)
 {
     json_int_t id = json_integer_value(json_object_get(from, "id"));
@@ -92,7 +92,7 @@ static json_t *ask_rows(struct prb_dap_session *session, json_int_t thread, json
     return answer;
 }
 
-/* The first row that is the program's own, or how many rows there are. */
+/* The first frame of the user's program; the number of frames, if there is none. */
 static json_int_t first_own(const json_t *rows)
 {
     const json_t *one;
@@ -105,18 +105,19 @@ static json_int_t first_own(const json_t *rows)
     return (json_int_t)i;
 }
 
-/* For a client that shows all rows before the program's first as one: they do not count as levels,
- * or it would show nothing else.  The protocol wants no more than were asked for, so others get no
- * more; nor does who wants only the top. */
+/* A client that folds shows all frames before the program's first as one row.  For such a client
+ * they do not count as levels, or it would show nothing else.  Other clients get no more frames
+ * than they asked for, as the protocol demands, and so does a client that asks for the top frame
+ * only. */
 static json_t *page_of(struct prb_dap_session *session, json_int_t thread, json_int_t start,
                        json_int_t levels, struct prb_error *err)
 {
     json_t *page = ask_rows(session, thread, start, levels, err);
     const json_t *rows = json_object_get(page, "stackFrames");
-    json_int_t told = (json_int_t)json_array_size(rows);
-    bool goes_on = told == levels && told > 1 &&
-                   json_integer_value(json_object_get(page, "totalFrames")) > start + told;
-    if (!goes_on || !session->client.folds || !first_own(rows))
+    json_int_t count = (json_int_t)json_array_size(rows);
+    bool more = count == levels && count > 1 &&
+                json_integer_value(json_object_get(page, "totalFrames")) > start + count;
+    if (!more || !session->client.folds || !first_own(rows))
         return page;
     json_t *whole = ask_rows(session, thread, 0, 0, NULL);
     rows = json_object_get(whole, "stackFrames");

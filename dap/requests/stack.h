@@ -1,4 +1,4 @@
-/* What stackTrace gives and disassemble takes back. */
+/* What stackTrace gives to the client and disassemble gets back. */
 #ifndef PRB_DAP_STACK_H
 #define PRB_DAP_STACK_H
 

@@ -1,10 +1,10 @@
-/* variables, setVariable, setExpression, evaluate and completions: they run code of the target, on
- * the thread that what they look at belongs to, for a bounded time. */
+/* variables, setVariable, setExpression, evaluate and completions.  They run code of the target, on
+ * the thread that the frame or value belongs to, for a bounded time. */
 #include "dap/requests/variables.h"
 
 #include <string.h>
 
-#define HOVER_S 5.0 /* nobody looks at a hover for longer */
+#define HOVER_S 5.0 /* nobody waits longer for a hover */
 
 static void remember(struct prb_dap_session *session, json_t *value, pid_t thread)
 {
@@ -48,7 +48,7 @@ const struct prb_dap_request prb_dap_variables = {
     .handle = handle_variables,
 };
 
-/* Ask what makes one value, and remember where it belongs. */
+/* Call a method that returns a value, and store which thread the value belongs to. */
 static bool make_value(struct prb_dap_session *session, const char *method, json_t *arguments,
                        pid_t thread, double timeout, json_t **body_out, struct prb_error *err)
 {

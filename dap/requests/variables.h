@@ -1,4 +1,4 @@
-/* Values that the client shows may be others now. */
+/* Values that the client shows may have changed. */
 #ifndef PRB_DAP_VARIABLES_H
 #define PRB_DAP_VARIABLES_H
 

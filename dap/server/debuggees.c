@@ -1,5 +1,5 @@
-/* Processes that are debugged through a server: one session each; some are kept standing for the
- * next one. */
+/* Processes that are debugged through a server, each by one session at a time; some stay stopped
+ * for the next session. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -9,9 +9,9 @@
 #include "proc/stat.h"
 
 #define LEAVING_S 5 /* for a session to leave its process */
-#define MOMENT_S 1  /* for one that has lost its client to begin to */
+#define MOMENT_S 1  /* for a session to notice that its client is gone */
 
-static void happened(void *context, const char *event, json_t *body)
+static void take_event(void *context, const char *event, json_t *body)
 {
     struct prb_dap_debuggee *debuggee = context;
     struct prb_dap_server *server = debuggee->server;
@@ -25,13 +25,13 @@ static void happened(void *context, const char *event, json_t *body)
         debuggee->stopped = NULL;
     }
     struct prb_dap_session *owner = debuggee->owner;
-    debuggee->telling += owner != NULL;
+    debuggee->in_use += owner != NULL;
     pthread_mutex_unlock(&server->lock);
     if (!owner)
         return;
     prb_dap_target_event(owner, event, body);
     pthread_mutex_lock(&server->lock);
-    debuggee->telling--;
+    debuggee->in_use--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
 }
@@ -69,9 +69,9 @@ static bool has_group(const struct prb_ids *ids, gid_t group)
     return ids->groups[0] == group;
 }
 
-/* Whether a process has no right that the target had when the server began.  The server may run
- * with more rights than its clients; a program of another user, or one that can become another (its
- * saved id is not the target's), would lend them those. */
+/* Whether a process has only rights that the target had when the server started.  The server may
+ * run with more rights than its clients; a program of another user, or one that can become another
+ * (its saved id is not the target's), would lend them those. */
 static bool has_no_more(const struct prb_dap_server *server, pid_t pid)
 {
     const struct prb_ids *ours = &server->target_ids;
@@ -122,7 +122,7 @@ bool prb_dap_debuggee_allows(struct prb_dap_host *host, pid_t pid, struct prb_er
 static bool open_backend(struct prb_dap_server *server, struct prb_dap_debuggee *debuggee,
                          struct prb_error *err)
 {
-    struct prb_dap_backend *backend = prb_dap_live_open(debuggee->pid, happened, debuggee, err);
+    struct prb_dap_backend *backend = prb_dap_live_open(debuggee->pid, take_event, debuggee, err);
     pthread_mutex_lock(&server->lock);
     debuggee->backend = backend;
     if (!backend)
@@ -132,8 +132,8 @@ static bool open_backend(struct prb_dap_server *server, struct prb_dap_debuggee 
     return backend != NULL;
 }
 
-/* The lock is held.  A process that is just being left is waited for, and a moment also one whose
- * client may be gone without a word: clients that restart come at once. */
+/* The lock is held.  Wait for a process that a session is leaving, and for MOMENT_S for one whose
+ * client may be gone unnoticed: clients that restart connect at once. */
 static struct prb_dap_debuggee *find_settled(struct prb_dap_server *server, pid_t pid)
 {
     struct prb_dap_debuggee *debuggee;
@@ -161,7 +161,7 @@ void prb_dap_debuggee_release(struct prb_dap_host *host, struct prb_dap_backend 
         debuggee->owner = NULL;
     if (debuggee && !keep)
         debuggee->backend = NULL; /* nobody may claim it now */
-    while (debuggee && debuggee->telling)
+    while (debuggee && debuggee->in_use)
         pthread_cond_wait(&server->changed, &server->lock);
     if (debuggee && stopped && !debuggee->stopped)
         debuggee->stopped = json_incref(stopped);
@@ -188,12 +188,12 @@ struct prb_dap_backend *prb_dap_debuggee_claim(struct prb_dap_host *host, pid_t 
         return NULL;
     pthread_mutex_lock(&server->lock);
     struct prb_dap_debuggee *debuggee = find_settled(server, pid);
-    bool busy = debuggee && (debuggee->owner || !debuggee->backend), kept = debuggee && !busy;
+    bool busy = debuggee && (debuggee->owner || !debuggee->backend), known = debuggee && !busy;
     if (!debuggee && (debuggee = find(server, 0)))
         *debuggee = (struct prb_dap_debuggee){.pid = pid, .server = server};
     if (debuggee && !busy)
         debuggee->owner = session;
-    if (kept && debuggee->stopped)
+    if (known && debuggee->stopped)
         *stopped_out = json_incref(debuggee->stopped);
     pthread_mutex_unlock(&server->lock);
     if (busy || !debuggee) {
@@ -203,10 +203,10 @@ struct prb_dap_backend *prb_dap_debuggee_claim(struct prb_dap_host *host, pid_t 
                  (int)pid);
         return PRB_NULL(prb_error_remedy(err, "disconnect the other one first"));
     }
-    if (!kept && !open_backend(server, debuggee, err))
+    if (!known && !open_backend(server, debuggee, err))
         return NULL;
     struct prb_dap_backend *backend = debuggee->backend;
-    if (prb_dap_debuggee_allows(host, pid, err)) /* it may have begun another program meanwhile */
+    if (prb_dap_debuggee_allows(host, pid, err)) /* it may have started another program meanwhile */
         return backend;
     json_decref(*stopped_out);
     *stopped_out = NULL;
@@ -236,8 +236,8 @@ json_t *prb_dap_debuggee_ask(struct prb_dap_server *server, pid_t pid, const cha
     pthread_mutex_lock(&server->lock);
     struct prb_dap_debuggee *debuggee = find(server, pid);
     struct prb_dap_backend *backend = debuggee ? debuggee->backend : NULL;
-    if (backend) /* it is not closed meanwhile */
-        debuggee->telling++;
+    if (backend) /* so that it is not closed meanwhile */
+        debuggee->in_use++;
     pthread_mutex_unlock(&server->lock);
     if (!backend)
         return PRB_NULL(
@@ -245,7 +245,7 @@ json_t *prb_dap_debuggee_ask(struct prb_dap_server *server, pid_t pid, const cha
     const struct prb_dap_call call = {.method = method};
     json_t *answer = backend->ops->call(backend, &call, err);
     pthread_mutex_lock(&server->lock);
-    debuggee->telling--;
+    debuggee->in_use--;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
     return answer;
@@ -277,7 +277,7 @@ bool prb_dap_debuggee_resume(struct prb_dap_server *server)
         if (!backend)
             continue;
         pthread_mutex_lock(&server->lock);
-        while (debuggee->telling)
+        while (debuggee->in_use)
             pthread_cond_wait(&server->changed, &server->lock);
         pthread_mutex_unlock(&server->lock);
         prb_dap_backend_close(backend);

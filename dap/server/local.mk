@@ -1,2 +1,2 @@
-# Who serves sessions: a listening server and the processes it keeps, or standard input and output.
+# Who serves sessions: a listening server with the processes that it debugs, or standard input and output.
 libprb_la_SOURCES += %D%/server.c %D%/server.h %D%/debuggees.c %D%/stdio.c

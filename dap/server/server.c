@@ -1,4 +1,4 @@
-/* A listening server: clients are let in, each gets a session on a thread of its own. */
+/* A listening server: each client that is let in gets a session on a thread of its own. */
 #include "dap/server/server.h"
 
 #include <errno.h>
@@ -14,21 +14,21 @@
 #include "base/clock.h"
 #include "dap/session/countdown.h"
 
-#define QUIET_S 30      /* a connection without a byte for so long is asked whether it lives */
-#define SILENT_MS 60000 /* and is lost when it does not answer for so long */
-#define LEAVE_S 5       /* for sessions to end, once the target has */
-#define ROOM_S 1        /* for a stranger that was hung up to be gone */
-#define TOLD_MAX 20     /* lines about strangers, who may come for ever */
+#define QUIET_S 30      /* a silent connection is probed after this time */
+#define SILENT_MS 60000 /* and is lost without an answer after this time */
+#define LEAVE_S 5       /* for sessions to end after the target */
+#define ROOM_S 1        /* for the thread of a closed stranger to end */
+#define NOTES_MAX 20    /* lines about strangers: there may be any number */
 
 _Static_assert(PRB_DAP_TOKEN_MIN == PRB_NET_TOKEN_MIN, "what dap.h says of tokens");
 
-/* One client; a list, so that all are hung up at the end. */
-struct prb_dap_client_of {
-    struct prb_dap_client_of *next;
+/* One client; in a list, so that all are closed at the end. */
+struct prb_dap_connection {
+    struct prb_dap_connection *next;
     struct prb_dap_server *server;
     int fd;
-    bool known;   /* it needs no token, or has shown it; else a stranger */
-    bool hung_up; /* a stranger that made room */
+    bool known;  /* it needs no token, or has shown it; otherwise it is a stranger */
+    bool closed; /* a stranger that had to make room */
 };
 
 static void note(const struct prb_dap_server *server, const char *format, ...)
@@ -44,11 +44,11 @@ static void note(const struct prb_dap_server *server, const char *format, ...)
         server->options->note(server->options->context, text);
 }
 
-static void forget(struct prb_dap_client_of *client)
+static void forget(struct prb_dap_connection *client)
 {
     struct prb_dap_server *server = client->server;
     pthread_mutex_lock(&server->lock);
-    struct prb_dap_client_of **at = &server->clients;
+    struct prb_dap_connection **at = &server->clients;
     while (*at != client)
         at = &(*at)->next;
     *at = client->next;
@@ -66,14 +66,14 @@ static void forget(struct prb_dap_client_of *client)
 
 static void *serve(void *context)
 {
-    struct prb_dap_client_of *client = context;
+    struct prb_dap_connection *client = context;
     struct prb_dap_server *server = client->server;
     struct prb_error why = {0};
     if (!prb_dap_session_run(&server->host, client->fd, client->fd, client->known, &why)) {
         pthread_mutex_lock(&server->lock);
-        bool tell = client->known || server->told++ < TOLD_MAX;
+        bool report = client->known || server->notes++ < NOTES_MAX;
         pthread_mutex_unlock(&server->lock);
-        if (tell)
+        if (report)
             note(server, "a client was refused: %s", why.text);
     }
     forget(client);
@@ -84,7 +84,7 @@ static bool admits(struct prb_dap_host *host, int in, struct prb_error *err)
 {
     struct prb_dap_server *server = (struct prb_dap_server *)host;
     pthread_mutex_lock(&server->lock);
-    struct prb_dap_client_of *client = server->clients;
+    struct prb_dap_connection *client = server->clients;
     while (client->fd != in)
         client = client->next;
     bool room = server->sessions < PRB_DAP_SESSIONS_MAX;
@@ -98,18 +98,18 @@ static bool admits(struct prb_dap_host *host, int in, struct prb_error *err)
            prb_fail(err, PRB_BUSY, "%d clients are connected already", PRB_DAP_SESSIONS_MAX);
 }
 
-/* The stranger who has been here longest goes.  The lock is held; false: there is no room yet. */
+/* Close the oldest stranger.  The lock is held; false: there is no room yet. */
 static bool make_room(struct prb_dap_server *server)
 {
-    struct prb_dap_client_of *oldest = NULL;
+    struct prb_dap_connection *oldest = NULL;
     struct timespec until;
     if (server->strangers < PRB_DAP_STRANGERS_MAX)
         return true;
-    for (struct prb_dap_client_of *at = server->clients; at; at = at->next)
-        if (!at->known && !at->hung_up)
+    for (struct prb_dap_connection *at = server->clients; at; at = at->next)
+        if (!at->known && !at->closed)
             oldest = at; /* the newest is first */
     if (oldest) {
-        oldest->hung_up = true;
+        oldest->closed = true;
         shutdown(oldest->fd, SHUT_RDWR);
     }
     clock_gettime(CLOCK_REALTIME, &until);
@@ -134,9 +134,9 @@ static void set_options(int fd)
 static void note_stranger(struct prb_dap_server *server, const char *text)
 {
     pthread_mutex_lock(&server->lock);
-    bool tell = server->told++ < TOLD_MAX;
+    bool report = server->notes++ < NOTES_MAX;
     pthread_mutex_unlock(&server->lock);
-    if (tell)
+    if (report)
         note(server, "%s", text);
 }
 
@@ -153,23 +153,23 @@ static void let_in(struct prb_dap_server *server)
         return;
     }
     bool known = answer == PRB_ACCESS_GRANTED;
-    struct prb_dap_client_of *client = calloc(1, sizeof *client);
+    struct prb_dap_connection *client = calloc(1, sizeof *client);
     if (!client)
         return;
     set_options(fd);
     pthread_mutex_lock(&server->lock);
     bool room = known ? server->sessions < PRB_DAP_SESSIONS_MAX : make_room(server);
-    *client = (struct prb_dap_client_of){
+    *client = (struct prb_dap_connection){
         .next = server->clients, .server = server, .fd = fd, .known = known};
     if (room) {
         server->clients = client;
         server->sessions += known;
         server->strangers += !known;
     }
-    bool tell = known || (!room && server->told++ < TOLD_MAX);
+    bool report = known || (!room && server->notes++ < NOTES_MAX);
     pthread_mutex_unlock(&server->lock);
     if (!room) {
-        if (tell)
+        if (report)
             note(server, "a client was refused: too many are connected");
         free(client);
         return;
@@ -201,7 +201,7 @@ static void stop_target(struct prb_dap_server *server)
 
 static bool wait_for_clients(struct prb_dap_server *server, int target, struct prb_error *err)
 {
-    enum { LOOK_MS = 200 };
+    enum { ROUND_MS = 200 };
     const struct prb_dap_listen_options *options = server->options;
     double until =
         options->pause && options->resume_after > 0 ? prb_clock_s() + options->resume_after : 0;
@@ -212,7 +212,7 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
             {.fd = target, .events = POLLIN},
             {.fd = options->pause_fd, .events = POLLIN},
         };
-        if (poll(fds, 4, options->once || until > 0 ? LOOK_MS : -1) < 0 && errno != EINTR)
+        if (poll(fds, 4, options->once || until > 0 ? ROUND_MS : -1) < 0 && errno != EINTR)
             return prb_fail_sys(err, errno, "waiting for clients");
         if (fds[1].revents)
             return true;
@@ -233,7 +233,7 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
     return true;
 }
 
-/* Sessions that do not end by themselves are hung up. */
+/* Wait for the sessions to end, then close the connections of the others. */
 static void end_sessions(struct prb_dap_server *server, double wait_s)
 {
     struct timespec until;
@@ -243,14 +243,14 @@ static void end_sessions(struct prb_dap_server *server, double wait_s)
     while (server->sessions && wait_s > 0 &&
            pthread_cond_timedwait(&server->changed, &server->lock, &until) != ETIMEDOUT)
         continue;
-    for (struct prb_dap_client_of *at = server->clients; at; at = at->next)
+    for (struct prb_dap_connection *at = server->clients; at; at = at->next)
         shutdown(at->fd, SHUT_RD);
     while (server->sessions || server->strangers)
         pthread_cond_wait(&server->changed, &server->lock);
     pthread_mutex_unlock(&server->lock);
 }
 
-/* Better told now than to the first client: a file that is no core, a process without Python or of
+/* Report now, not to the first client: a file that is not a core, a process without Python or of
  * another user. */
 static bool can_be_opened(const struct prb_dap_listen_options *options, struct prb_error *err)
 {
@@ -259,15 +259,15 @@ static bool can_be_opened(const struct prb_dap_listen_options *options, struct p
                                               : prb_target_open_pid(options->pid, &why);
     if (target)
         prb_target_close(target);
-    bool hopeless = options->file || why.code == PRB_NOT_PYTHON || why.code == PRB_PERMISSION;
-    if (target || !hopeless)
+    bool final = options->file || why.code == PRB_NOT_PYTHON || why.code == PRB_PERMISSION;
+    if (target || !final)
         return true;
     if (err)
         *err = why;
     return false;
 }
 
-/* Nobody is connected who could be told. */
+/* No client is connected that could show it. */
 static void warn_of_time_out(struct prb_dap_server *server)
 {
     double seconds = 0;
@@ -362,7 +362,7 @@ bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_err
                                          .pid = options->pid,
                                          .file = options->file,
                                          .look = options->look,
-                                         .keeps = !options->once};
+                                         .keeps_target = !options->once};
     server->options = options;
     server->listening = -1;
     pthread_mutex_init(&server->lock, NULL);

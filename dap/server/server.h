@@ -1,4 +1,4 @@
-/* What a listening server shares with its sessions: the processes that are debugged through it. */
+/* A listening server, and the processes that are debugged through it. */
 #ifndef PRB_DAP_SERVER_H
 #define PRB_DAP_SERVER_H
 
@@ -8,15 +8,15 @@
 #include "proc/ids.h"
 
 #define PRB_DAP_SESSIONS_MAX 64
-#define PRB_DAP_STRANGERS_MAX 8 /* connections of nobody known, beside the sessions */
+#define PRB_DAP_STRANGERS_MAX 8 /* connections without a token, beside the sessions */
 
-/* A process that a session debugs, or that stands until one comes. */
+/* A process that a session debugs, or that is stopped until one comes. */
 struct prb_dap_debuggee {
     pid_t pid;                       /* 0: free */
     struct prb_dap_backend *backend; /* NULL: being opened */
-    struct prb_dap_session *owner;   /* NULL: it is kept */
-    unsigned telling;                /* events that are on their way to the owner */
-    json_t *stopped;                 /* body of the event that it stands at */
+    struct prb_dap_session *owner;   /* NULL: it waits for the next */
+    unsigned in_use;                 /* calls that use the back end or its owner now */
+    json_t *stopped;                 /* body of the event at which it is stopped */
     struct prb_dap_server *server;
 };
 
@@ -33,10 +33,10 @@ struct prb_dap_server {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct prb_dap_debuggee debuggees[PRB_DAP_SESSIONS_MAX];
-    struct prb_dap_client_of *clients; /* server.c */
-    unsigned sessions, strangers;      /* connections of clients that may, and of others */
-    unsigned served;                   /* sessions that have ended */
-    unsigned told;                     /* lines about strangers */
+    struct prb_dap_connection *clients; /* server.c */
+    unsigned sessions, strangers;       /* connections of clients with and without a token */
+    unsigned served;                    /* sessions that have ended */
+    unsigned notes;                     /* printed about strangers */
     bool ending;
 };
 
@@ -47,15 +47,14 @@ struct prb_dap_backend *prb_dap_debuggee_claim(struct prb_dap_host *host, pid_t 
                                                json_t **stopped_out, struct prb_error *err);
 void prb_dap_debuggee_release(struct prb_dap_host *host, struct prb_dap_backend *backend,
                               json_t *stopped, bool keep);
-/* pid stands from now on, and no session has it yet. */
+/* Stop pid, which no session debugs yet. */
 bool prb_dap_debuggee_pause(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
-/* The same, also when a session has it. */
+/* Stop pid, also when a session debugs it. */
 bool prb_dap_debuggee_stop(struct prb_dap_server *server, pid_t pid, struct prb_error *err);
-/* What the back end of a process says to a method without arguments; NULL: there is none, or no
- * answer. */
+/* Call a method without arguments of the process's back end; NULL: there is none, or no answer. */
 json_t *prb_dap_debuggee_ask(struct prb_dap_server *server, pid_t pid, const char *method,
                              struct prb_error *err);
-/* Let go on what no session has; true: there was one. */
+/* Let the processes run that no session debugs; true: there was one. */
 bool prb_dap_debuggee_resume(struct prb_dap_server *server);
 
 #endif

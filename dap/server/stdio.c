@@ -1,4 +1,4 @@
-/* The host of a session that serves one client and is gone with it: standard input and output. */
+/* The host of a session that serves one client, on standard input and output. */
 #include "dap/dap.h"
 #include "dap/session/session.h"
 
@@ -22,6 +22,6 @@ static const struct prb_dap_host_ops host_ops = {.claim = claim, .release = rele
 
 bool prb_dap_serve(int in, int out, struct prb_error *err)
 {
-    struct prb_dap_host host = {.ops = &host_ops, .follows = true};
+    struct prb_dap_host host = {.ops = &host_ops, .relays = true};
     return prb_dap_session_run(&host, in, out, true, err);
 }

@@ -1,4 +1,4 @@
-/* What a message of the client holds, checked: see request.h. */
+/* Members of a message of the client, checked: see request.h. */
 #include "base/error.h"
 #include "dap/session/request.h"
 

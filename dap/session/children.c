@@ -1,8 +1,7 @@
 /*
- * Child sessions: processes that the target started (`subProcess`: DataLoader workers and others)
- * and ranks of its job
- * (`ranks`).  The client opens a session for each: by the request startDebugging, or, where it
- * cannot and speaks the stock Python debugger's dialect, by that one's event.
+ * Child sessions: one for each process that the target started (`subProcess`: DataLoader workers
+ * and others) and for each rank of its job (`ranks`).  The client is asked to open it, by the
+ * request startDebugging; a client without that request, by the stock Python debugger's event.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -38,7 +37,7 @@ static bool descends(const struct prb_process_list *list, const struct prb_proce
     return false;
 }
 
-/* Python's own helpers are no business of the user's. */
+/* Python's own helper processes: nobody wants to debug them. */
 static bool is_helper(const struct prb_process *one)
 {
     return one->command &&
@@ -57,25 +56,25 @@ static bool is_new(struct prb_dap_children *children, pid_t pid)
     return true;
 }
 
-/* Where this client reached us, for its other sessions: a server may listen on all addresses. */
-static json_t *our_place(int fd)
+/* The address at which this client reached us, for its other sessions: a server may listen on all
+ * addresses. */
+static json_t *our_address(int fd)
 {
-    struct sockaddr_storage place = {0};
-    socklen_t size = sizeof place;
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
     char host[INET6_ADDRSTRLEN] = "";
-    if (getsockname(fd, (struct sockaddr *)&place, &size) != 0)
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
         return NULL;
-    bool six = place.ss_family == AF_INET6;
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&place;
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&place;
-    if (!inet_ntop(place.ss_family, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, host,
+    bool six = address.ss_family == AF_INET6;
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&address;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&address;
+    if (!inet_ntop(address.ss_family, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, host,
                    sizeof host))
         return NULL;
     return json_pack("{s:s, s:i}", "host", host, "port", ntohs(six ? v6->sin6_port : v4->sin_port));
 }
 
-/* What the child session's attach gets: the parent's own arguments, less what is about its target.
- */
+/* The arguments of the child session's attach: the parent's, without those about its target. */
 static json_t *configuration_of(const struct prb_dap_session *session,
                                 const struct prb_process *one, bool child)
 {
@@ -97,7 +96,7 @@ static json_t *configuration_of(const struct prb_dap_session *session,
                             json_string(session->debugpy ? "debugpy" : "probing"));
     json_object_set_new(configuration, "name", json_string(name));
     json_object_set_new(configuration, "request", json_string("attach"));
-    json_t *connect = session->host->address ? our_place(session->in) : NULL;
+    json_t *connect = session->host->address ? our_address(session->in) : NULL;
     json_object_set_new(configuration, connect ? "subProcessId" : "processId",
                         json_integer(one->pid));
     if (connect)
@@ -105,7 +104,7 @@ static json_t *configuration_of(const struct prb_dap_session *session,
     return configuration;
 }
 
-static void tell(struct prb_dap_session *session, const struct prb_process *one, bool child)
+static void announce(struct prb_dap_session *session, const struct prb_process *one, bool child)
 {
     if (session->client.start_debugging) {
         json_t *wanted = json_pack("{s:s, s:o}", "request", "attach", "configuration",
@@ -120,14 +119,14 @@ static void tell(struct prb_dap_session *session, const struct prb_process *one,
     }
 }
 
-/* Not of one that the server would not let this client have. */
+/* Whether the server would let this client debug the process. */
 static bool is_ours(const struct prb_dap_session *session, pid_t pid)
 {
     struct prb_dap_host *host = session->host;
     return !host->ops->allows || host->ops->allows(host, pid, NULL);
 }
 
-void prb_dap_children_look(struct prb_dap_session *session, struct prb_dap_children *children)
+void prb_dap_children_announce(struct prb_dap_session *session, struct prb_dap_children *children)
 {
     struct prb_process_list *list = prb_process_list(NULL);
     const struct prb_process *own = list ? find(list, session->pid) : NULL;
@@ -138,7 +137,7 @@ void prb_dap_children_look(struct prb_dap_session *session, struct prb_dap_child
                     one->ppid == own->ppid && own->ppid > 1;
         if ((child || rank) && !is_helper(one) && is_ours(session, one->pid) &&
             is_new(children, one->pid))
-            tell(session, one, child);
+            announce(session, one, child);
     }
     prb_process_list_free(list);
 }

@@ -1,5 +1,5 @@
-/* The countdown of a pause: see countdown.h.  A thread of its own, since the target is asked; a
- * stop that lasts less than a moment (stepping) is not worth a question. */
+/* The countdown of a pause: see countdown.h.  It has its own thread, since it asks the target.  A
+ * stop shorter than WORTH_S (stepping) is not worth a question. */
 #include "dap/session/countdown.h"
 
 #include <errno.h>
@@ -8,22 +8,22 @@
 
 #include "base/clock.h"
 
-#define WORTH_S 1.0 /* a stop that lasts so long */
+#define WORTH_S 1.0
 
 struct prb_dap_countdown {
     struct prb_dap_session *session;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool stands, ending;
+    bool stopped, ending;
     unsigned stop; /* counts stops */
     double since;  /* s, monotonic */
 };
 
-/* Wait until then (s, monotonic) with the lock held; false: the stop is over. */
+/* Wait until a time (s, monotonic), with the lock held; false: the stop is over. */
 static bool wait_until(struct prb_dap_countdown *countdown, unsigned stop, double when)
 {
-    while (!countdown->ending && countdown->stands && countdown->stop == stop) {
+    while (!countdown->ending && countdown->stopped && countdown->stop == stop) {
         double left = when - prb_clock_s();
         if (left <= 0)
             return true;
@@ -90,9 +90,9 @@ static void watch_stop(struct prb_dap_countdown *countdown)
     bool found = prb_dap_countdown_first(answer, &seconds, name, sizeof name);
     json_decref(answer);
     pthread_mutex_lock(&countdown->lock);
-    if (found && countdown->stands && countdown->stop == stop)
+    if (found && countdown->stopped && countdown->stop == stop)
         count_down(countdown, stop, seconds, name);
-    while (!countdown->ending && countdown->stands && countdown->stop == stop)
+    while (!countdown->ending && countdown->stopped && countdown->stop == stop)
         pthread_cond_wait(&countdown->changed, &countdown->lock);
 }
 
@@ -101,7 +101,7 @@ static void *watch(void *context)
     struct prb_dap_countdown *countdown = context;
     pthread_mutex_lock(&countdown->lock);
     while (!countdown->ending)
-        if (countdown->stands)
+        if (countdown->stopped)
             watch_stop(countdown);
         else
             pthread_cond_wait(&countdown->changed, &countdown->lock);
@@ -145,13 +145,13 @@ void prb_dap_countdown_free(struct prb_dap_countdown *countdown)
     free(countdown);
 }
 
-static void set(struct prb_dap_countdown *countdown, bool stands)
+static void set(struct prb_dap_countdown *countdown, bool stopped)
 {
     if (!countdown)
         return;
     pthread_mutex_lock(&countdown->lock);
-    countdown->stands = stands;
-    countdown->stop += stands;
+    countdown->stopped = stopped;
+    countdown->stop += stopped;
     countdown->since = prb_clock_s();
     pthread_cond_broadcast(&countdown->changed);
     pthread_mutex_unlock(&countdown->lock);

@@ -1,4 +1,4 @@
-/* One request after the other: found, checked, handled, answered exactly once. */
+/* One request: found, checked, handled, answered exactly once. */
 #include <string.h>
 
 #include "dap/attach/relay.h"
@@ -16,7 +16,7 @@ static const struct prb_dap_request *find(const struct prb_dap_session *session,
 /* ---- may it be handled now? ---- */
 
 struct refusal {
-    const char *message; /* a word of the protocol, or NULL: err's text */
+    const char *message; /* a word of the protocol; NULL: err's text */
     struct prb_error err;
 };
 
@@ -62,7 +62,7 @@ static json_t *failure_body(const struct prb_error *err, bool show)
     char text[sizeof err->text + sizeof err->remedy + 4];
     snprintf(text, sizeof text, "%s%s%s", err->text, *err->remedy ? "; " : "", err->remedy);
     json_t *format = json_string(text);
-    if (!format) /* bytes of the target that are no UTF-8 */
+    if (!format) /* bytes of the target that are not UTF-8 */
         format = json_string("the request failed; the reason is not valid UTF-8");
     return json_pack("{s:{s:i, s:o, s:b}}", "error", "id", (int)err->code, "format", format,
                      "showUser", show);
@@ -101,7 +101,7 @@ static bool handle(struct prb_dap_session *session, struct prb_dap_pending *pend
     if (!check_state(session, request, refusal))
         return false;
     json_t *none = arguments ? NULL : json_object();
-    pending->holds = !(request->when & PRB_DAP_RUNS_CODE);
+    pending->delays = !(request->when & PRB_DAP_RUNS_CODE);
     bool good = request->handle(session, arguments ? arguments : none, body_out, &refusal->err);
     json_decref(none);
     return good;
@@ -131,7 +131,7 @@ void prb_dap_dispatch(struct prb_dap_session *session, struct prb_dap_pending *p
         good = handle(session, pending, &body, &refusal);
     if (!good && was_cancelled(session, pending))
         refusal.message = "cancelled";
-    if (good && prb_dap_relay_is_open(session)) /* attach: the server answers it */
+    if (good && prb_dap_relay_is_open(session)) /* attach: the other server answers */
         prb_dap_relay_pass(session, pending->message);
     else
         respond(session, pending, good, body, &refusal);

@@ -20,18 +20,19 @@ static bool is_output(const json_t *message)
     return strcmp(json_string_value(json_object_get(message, "event")), "output") == 0;
 }
 
-/* Out, or after the response that they wait for.  The lock is held.  Takes message. */
+/* Send message, or keep it until the response that it waits for is sent.  The lock is held.  Takes
+ * message. */
 static void put(struct prb_dap_session *session, json_t *message)
 {
-    bool holds = false;
+    bool delay = false;
     for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
-        holds |= session->running[worker] && session->running[worker]->holds;
-    if (holds && !session->held)
-        session->held = json_array();
-    if (!holds)
+        delay |= session->running[worker] && session->running[worker]->delays;
+    if (delay && !session->delayed)
+        session->delayed = json_array();
+    if (!delay)
         prb_dap_outbox_put(session->outbox, message, is_output(message));
-    else if (json_array_size(session->held) < PRB_DAP_HELD_MAX)
-        json_array_append_new(session->held, message);
+    else if (json_array_size(session->delayed) < PRB_DAP_DELAYED_MAX)
+        json_array_append_new(session->delayed, message);
     else
         json_decref(message);
 }
@@ -75,7 +76,7 @@ void prb_dap_say(struct prb_dap_session *session, bool important, const char *fo
     strcat(text, "\n");
     json_t *body =
         json_pack("{s:s, s:s}", "category", important ? "important" : "console", "output", text);
-    if (body) /* the text is no UTF-8: it was cut */
+    if (body) /* not UTF-8: it was cut */
         prb_dap_event(session, "output", body);
 }
 
@@ -92,11 +93,11 @@ static void put_all(struct prb_dap_session *session, json_t **events)
 void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pending *pending)
 {
     pthread_mutex_lock(&session->lock);
-    pending->holds = false;
+    pending->delays = false;
     prb_dap_progress_end(session, pending);
-    pending->told = true; /* it takes no longer now */
+    pending->announced = true; /* no progress for it from here on */
     put_all(session, &pending->events);
-    put_all(session, &session->held);
+    put_all(session, &session->delayed);
     pthread_mutex_unlock(&session->lock);
 }
 

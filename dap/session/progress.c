@@ -1,5 +1,5 @@
-/* Requests that take longer than a moment are shown by the client, which may cancel them: progress
- * events. */
+/* Progress events: the client shows requests that take longer than MOMENT_S, and can cancel
+ * them. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -24,13 +24,13 @@ static void begin(struct prb_dap_session *session, struct prb_dap_pending *pendi
     json_object_set_new(body, "title", json_string(command));
     json_object_set_new(body, "requestId", json_integer(pending->seq));
     json_object_set_new(body, "cancellable", json_true());
-    pending->told = true;
+    pending->announced = true;
     prb_dap_outbox_put(session->outbox, event, false);
 }
 
 void prb_dap_progress_end(struct prb_dap_session *session, const struct prb_dap_pending *pending)
 {
-    if (pending->told)
+    if (pending->announced)
         prb_dap_outbox_put(session->outbox, event_of("progressEnd", pending), false);
 }
 
@@ -40,10 +40,10 @@ void *prb_dap_progress_run(void *context)
     pthread_mutex_lock(&session->lock);
     while (!session->leaving) {
         struct prb_dap_pending *pending = session->running[0];
-        if (!pending || pending->told || !session->client.progress) {
-            session->watches_none = true;
-            pthread_cond_wait(&session->begun, &session->lock);
-            session->watches_none = false;
+        if (!pending || pending->announced || !session->client.progress) {
+            session->progress_idle = true;
+            pthread_cond_wait(&session->progress_wake, &session->lock);
+            session->progress_idle = false;
             continue;
         }
         double left = pending->since + MOMENT_S - prb_clock_s();
@@ -56,7 +56,7 @@ void *prb_dap_progress_run(void *context)
         until.tv_nsec += (long)(left * 1e9);
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&session->begun, &session->lock, &until);
+        pthread_cond_timedwait(&session->progress_wake, &session->lock, &until);
     }
     pthread_mutex_unlock(&session->lock);
     return NULL;

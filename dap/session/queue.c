@@ -31,8 +31,8 @@ struct prb_dap_pending *prb_dap_queue_next(struct prb_dap_session *session, unsi
             session->cost -= found->cost;
             session->running[worker] = found;
             found->since = prb_clock_s();
-            if (session->watches_none && session->client.progress)
-                pthread_cond_signal(&session->begun);
+            if (session->progress_idle && session->client.progress)
+                pthread_cond_signal(&session->progress_wake);
         }
         if (found || session->leaving) {
             pthread_mutex_unlock(&session->lock);
@@ -131,7 +131,7 @@ static void wake_reader(struct prb_dap_session *session)
 {
     uint64_t one = 1;
     ssize_t written = write(session->wake, &one, sizeof one);
-    (void)written; /* full means that it is awake */
+    (void)written; /* full: the reader is awake already */
 }
 
 void prb_dap_session_leave(struct prb_dap_session *session)
@@ -139,7 +139,7 @@ void prb_dap_session_leave(struct prb_dap_session *session)
     pthread_mutex_lock(&session->lock);
     session->leaving = true;
     pthread_cond_broadcast(&session->changed);
-    pthread_cond_broadcast(&session->begun);
+    pthread_cond_broadcast(&session->progress_wake);
     for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
         pthread_cond_broadcast(&session->work[worker]);
     pthread_mutex_unlock(&session->lock);

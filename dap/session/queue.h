@@ -7,20 +7,20 @@
 
 #include "dap/session/session.h"
 
-/* Wait for the next request of a worker, which runs from then on; NULL: the session ends. */
+/* Wait for the next request of a worker, which is running from then on; NULL: the session ends. */
 struct prb_dap_pending *prb_dap_queue_next(struct prb_dap_session *session, unsigned worker);
 /* It was answered; frees it. */
 void prb_dap_queue_done(struct prb_dap_session *session, struct prb_dap_pending *pending);
 void prb_dap_pending_free(struct prb_dap_pending *pending);
 /* Whether one more of cost bytes would be too many (PRB_DAP_PENDING_MAX, PRB_DAP_PENDING_COST). */
 bool prb_dap_queue_is_crowded(struct prb_dap_session *session, size_t cost);
-/* Whether one waits or is handled; with the lock. */
+/* Whether a request waits or is handled; the lock is held. */
 bool prb_dap_queue_is_busy(const struct prb_dap_session *session);
 /* To the end of the queue; takes pending.  One that ends the session cancels all before it. */
 void prb_dap_queue_add(struct prb_dap_session *session, struct prb_dap_pending *pending);
-/* The request of this number, if it waits or runs. */
+/* Cancel the request of this number, if it waits or runs. */
 void prb_dap_queue_cancel(struct prb_dap_session *session, json_int_t seq);
-/* What runs is not needed any more; what waits is answered as cancelled when its turn comes. */
+/* Cancel what runs; what waits is answered as cancelled in its turn. */
 void prb_dap_queue_cancel_all(struct prb_dap_session *session);
 
 #endif

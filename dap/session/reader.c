@@ -1,5 +1,5 @@
-/* What the client sends: messages out of bytes, each a request that is put where it waits, a
- * cancel, which is done at once, or an answer that somebody waits for. */
+/* What the client sends.  A request goes to the queue; cancel is carried out at once; an answer
+ * goes to the thread that waits for it. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define READ_AT_ONCE (64u << 10)
 
-/* The request that a cancel means: by its number, or by its progress (progress.c). */
+/* The request that cancel names, by its number or by its progress (progress.c). */
 static json_int_t wanted_of(const json_t *arguments)
 {
     const char *progress = json_string_value(json_object_get(arguments, "progressId"));
@@ -40,8 +40,8 @@ static void answer_now(struct prb_dap_session *session, const json_t *request, b
     prb_dap_outbox_put(session->outbox, response, false);
 }
 
-/* Of a client that is not known yet: what shows the token makes it one, and all else is answered
- * here and now.  True: the request is to wait for its turn. */
+/* A client that is not known yet becomes known by the request that shows the token; all its other
+ * requests are handled here and now.  True: the request goes to the queue. */
 static bool is_for_workers(struct prb_dap_session *session, struct prb_dap_pending *pending)
 {
     struct prb_error why = {0};
@@ -96,7 +96,7 @@ static void take_request(struct prb_dap_session *session, json_t *message, size_
     json_decref(message);
 }
 
-/* The client's answer to a request of ours that somebody waits for. */
+/* The client's answer to a request of ours, for the thread that waits for it. */
 static void take_answer(struct prb_dap_session *session, json_t *message)
 {
     char key[32];
@@ -135,7 +135,7 @@ static void take_body(struct prb_dap_session *session, const char *body, size_t 
     }
 }
 
-/* All messages that have come; false: nothing more can be understood. */
+/* All messages that have arrived; false: what follows cannot be parsed. */
 static bool take_messages(struct prb_dap_session *session, struct prb_error *err)
 {
     const char *body;
@@ -161,18 +161,18 @@ static bool is_leaving(struct prb_dap_session *session)
     return leaving;
 }
 
-/* Time that is left to a client that has not shown the token, in ms; -1: it may stay. */
+/* Time left to a client that has not shown the token, in ms; -1: it has shown it. */
 static int patience(struct prb_dap_session *session, double since)
 {
     pthread_mutex_lock(&session->lock);
-    bool stays = session->authorized;
+    bool known = session->authorized;
     pthread_mutex_unlock(&session->lock);
     double left = PRB_DAP_STRANGER_MS - (prb_clock_s() - since) * 1000;
-    return stays ? -1 : left > 0 ? (int)left + 1 : 0;
+    return known ? -1 : left > 0 ? (int)left + 1 : 0;
 }
 
-/* Nothing more comes.  A client that only shut down its sending side gets what it asked for, for a
- * moment: TCP does not say whether it listens. */
+/* The client has stopped sending.  It may have shut down only that direction (TCP does not say), so
+ * it gets the answers that are still to come, for PRB_DAP_GOODBYE_MS. */
 static void answer_rest(struct prb_dap_session *session)
 {
     struct timespec deadline;

@@ -1,9 +1,9 @@
 /*
  * Requests of the client: one struct prb_dap_request for each; and what a handler may do.
  *
- * A session has a reader (framing; answers cancel and, while a call waits, pause), one worker that
- * runs handlers one after the other, and a writer with a bounded queue.  Every request is answered
- * exactly once; events that a handler raises follow its response.
+ * A session has a reader (parses messages, carries out cancel), a worker that runs handlers one
+ * after the other, a second worker for a pause while the first is busy, and a writer with a bounded
+ * queue.  Every request is answered exactly once; events that a handler raises follow its response.
  *
  * To add a request: `const struct prb_dap_request prb_dap_NAME = {...}` in the file of its concern
  * (DAP_REQUESTS in dap/requests/local.mk); the build finds it there.  initialize tells the client
@@ -27,10 +27,10 @@ enum prb_dap_when {
 
 struct prb_dap_request {
     const char *command;      /* "stackTrace" */
-    const char *capabilities; /* "supportsGotoTargetsRequest", several by spaces, or NULL */
-    void (*more)(json_t *capabilities); /* those that are not just true, or NULL */
-    const char *method;                 /* what the back end must have, or NULL */
-    const char *setting;                /* of attach, that must be true, or NULL */
+    const char *capabilities; /* "supportsGotoTargetsRequest", several with spaces, or NULL */
+    void (*more)(json_t *capabilities); /* adds others than true; or NULL */
+    const char *method;                 /* that the back end must have, or NULL */
+    const char *setting;                /* of attach that must be true, or NULL */
     unsigned when;
     /* arguments: an object, never NULL, borrowed.  *body_out: a new reference or left NULL.
      * False: err is the response's message. */
@@ -39,10 +39,11 @@ struct prb_dap_request {
 };
 
 /*
- * What a message of the client holds, checked: absent and null are the default (clients send
- * null for what they leave out); another type is an error that names the member.
+ * Members of a message of the client, checked.  Absent and null mean the default, which stays in
+ * *out (clients send null for what they leave out).  Another type is an error that names the
+ * member.
  */
-/* of any type; NULL: absent or null */
+/* Of any type; NULL: absent or null. */
 json_t *prb_dap_get(const json_t *arguments, const char *key);
 bool prb_dap_get_text(const json_t *arguments, const char *key, const char **out,
                       struct prb_error *err);
@@ -52,13 +53,13 @@ bool prb_dap_get_flag(const json_t *arguments, const char *key, bool *out, struc
 
 /* NULL before attach. */
 struct prb_dap_backend *prb_dap_session_backend(struct prb_dap_session *session);
-/* Queue an event; it is sent after the response of the request that is handled.  Takes body. */
+/* Queue an event, sent after the response of the request that this thread handles.  Takes body. */
 void prb_dap_event(struct prb_dap_session *session, const char *event, json_t *body);
-/* Call the back end as the worker does: cancelled when the client cancels the request or leaves. */
+/* Call a method of the back end; cancelled when the client cancels the request or leaves. */
 json_t *prb_dap_ask(struct prb_dap_session *session, const char *method, json_t *arguments,
                     pid_t thread, struct prb_error *err) PRB_MUST_CHECK;
-/* client/sources.c: lines and columns as the client counts (linesStartAt1, columnsStartAt1), to
- * those from 1 and back. */
+/* client/sources.c: lines and columns as the client counts them (linesStartAt1, columnsStartAt1),
+ * to numbers from 1 (_in) and back (_out). */
 json_int_t prb_dap_line_in(const struct prb_dap_session *session, json_int_t line);
 json_int_t prb_dap_line_out(const struct prb_dap_session *session, json_int_t line);
 json_int_t prb_dap_column_in(const struct prb_dap_session *session, json_int_t column);

@@ -1,4 +1,4 @@
-/* A session's life: its threads begin, the client is read until it leaves, all ends.  See
+/* The life of a session: its threads start, the client is read until it leaves, all is freed.  See
  * session.h. */
 #include "dap/session/session.h"
 
@@ -33,19 +33,19 @@ static void end(struct prb_dap_session *session)
     prb_dap_wire_deinit(&session->wire);
     prb_dap_paths_clear(&session->paths);
     prb_dap_thread_map_clear(&session->threads);
-    json_decref(session->held);
+    json_decref(session->delayed);
     json_decref(session->stopped);
     json_decref(session->answers);
     json_decref(session->settings);
     json_decref(session->facts);
-    json_decref(session->plain);
-    json_decref(session->hello);
-    json_decref(session->marked);
+    json_decref(session->ascii_sources);
+    json_decref(session->initialize);
+    json_decref(session->breakpoint_sources);
     free(session->title);
     if (session->wake >= 0)
         close(session->wake);
     pthread_cond_destroy(&session->changed);
-    pthread_cond_destroy(&session->begun);
+    pthread_cond_destroy(&session->progress_wake);
     for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
         pthread_cond_destroy(&session->work[worker]);
     pthread_mutex_destroy(&session->lock);
@@ -64,7 +64,7 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
     struct prb_error why = {0};
     pthread_mutex_init(&session.lock, NULL);
     pthread_cond_init(&session.changed, NULL);
-    pthread_cond_init(&session.begun, NULL);
+    pthread_cond_init(&session.progress_wake, NULL);
     for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
         pthread_cond_init(&session.work[worker], NULL);
     bool good = begin(&session, out, &why);

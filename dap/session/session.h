@@ -1,11 +1,11 @@
 /*
  * A session: one client, from its first byte to its last, and what it debugs.
  *
- * THREADS.  The reader (prb_dap_session_run's caller), the worker (handlers), a second worker
- * for what must not wait for it (`pause` while an evaluation runs), the writer (outbox.h), and
- * the back end's, which tells events.  `lock` guards what several of them use; never held
- * while the back end is called.  Until the client is known or has shown the token there is the
- * reader alone, which handles what comes by itself.
+ * THREADS.  The reader (the caller of prb_dap_session_run), the worker (handlers), a second worker
+ * for what must not wait for the first (`pause` while an evaluation runs), the writer (outbox.h),
+ * the progress thread, and a thread of the back end, which reports events.  `lock` guards what
+ * several of them use; it is never held while the back end is called.  Until the client is known
+ * or has shown the token there is only the reader, which handles requests itself.
  */
 #ifndef PRB_DAP_SESSION_H
 #define PRB_DAP_SESSION_H
@@ -20,11 +20,11 @@
 #include "dap/session/request.h"
 #include "dap/session/thread_map.h"
 
-#define PRB_DAP_PENDING_MAX 4096          /* requests that wait; more are refused */
-#define PRB_DAP_PENDING_COST (128u << 20) /* bytes that they take */
-#define PRB_DAP_STRANGER_MS 30000         /* within which a client shows the token */
-#define PRB_DAP_HELD_MAX 4096             /* events that wait for a response */
-#define PRB_DAP_GOODBYE_MS 2000           /* for the client to take what was said last */
+#define PRB_DAP_PENDING_MAX 4096          /* waiting requests; more are refused */
+#define PRB_DAP_PENDING_COST (128u << 20) /* bytes of memory that they take */
+#define PRB_DAP_STRANGER_MS 30000         /* a client must show the token within this time */
+#define PRB_DAP_DELAYED_MAX 4096          /* events that wait for a response */
+#define PRB_DAP_GOODBYE_MS 2000           /* for the client to receive the last messages */
 #define PRB_DAP_WORKERS 2
 
 enum prb_dap_state {
@@ -35,30 +35,30 @@ enum prb_dap_state {
     PRB_DAP_ENDED
 };
 
-/* What the transport is and allows; the session's caller keeps it. */
+/* What the transport is and allows; owned by the caller of the session. */
 struct prb_dap_host {
     const struct prb_dap_host_ops *ops;
     const char *token; /* that a client must show unless it is known, or NULL */
-    pid_t pid;         /* what `attach` without a process means; 0: it must say */
+    pid_t pid;         /* the target of an `attach` that names none; 0: it must name one */
     const char *file;  /* the same: a core or snapshot */
-    bool look;         /* without the probe */
-    /* attach may name a listening server by "connect", whose session this then is */
-    bool follows;
-    bool keeps;          /* there may be a next client, for which the target can be left standing */
+    bool look;         /* read only, without the probe */
+    /* attach may name another server by "connect", to which the session is then relayed */
+    bool relays;
+    bool keeps_target;   /* the target may stay stopped for the next client */
     const char *address; /* "HOST:PORT" where the server listens, or NULL (stdio, Unix socket) */
 };
 struct prb_dap_host_ops {
-    /* Whether this host's clients may see a process at all; NULL: every one.  PERMISSION. */
+    /* Whether clients of this host may debug a process; NULL: any process.  PERMISSION. */
     bool (*allows)(struct prb_dap_host *host, pid_t pid, struct prb_error *err);
-    /* The back end of a process: opened, or the one that was kept; *stopped_out: the body of the
-     * event it stands at, a new reference or NULL.  BUSY: another client debugs it. */
+    /* The back end of a process, opened now or left by an earlier session.  *stopped_out: the body
+     * of the event at which it is stopped, a new reference or NULL.  BUSY: another client debugs
+     * it. */
     struct prb_dap_backend *(*claim)(struct prb_dap_host *host, pid_t pid,
                                      struct prb_dap_session *session, json_t **stopped_out,
                                      struct prb_error *err);
-    /* A client that was none of the known has shown the token; NULL: nobody asks.  BUSY: there
-     * are too many. */
+    /* An unknown client has shown the token; NULL: always admitted.  BUSY: there are too many. */
     bool (*admits)(struct prb_dap_host *host, int in, struct prb_error *err);
-    /* The session leaves it; keep: as it stands (suspendDebuggee), only when the host keeps. */
+    /* The session leaves the back end; keep: the target stays stopped (suspendDebuggee). */
     void (*release)(struct prb_dap_host *host, struct prb_dap_backend *backend, json_t *stopped,
                     bool keep);
 };
@@ -67,8 +67,8 @@ struct prb_dap_host_ops {
 struct prb_dap_client {
     bool lines_from_0, columns_from_0, uris;
     bool progress, invalidated, memory, start_debugging, run_in_terminal, variable_type, paging;
-    /* rows of a stack that are not the program's become one, and it takes more rows than it
-     * asked for */
+    /* it shows neighbouring frames that are not the program's as one row, and accepts more
+     * frames than it asked for */
     bool folds;
     char name[64];
 };
@@ -79,70 +79,71 @@ struct prb_dap_session {
     struct prb_dap_host *host;
     const struct prb_dap_request *const *requests; /* that it answers; ends with NULL */
     int in;
-    int wake; /* eventfd: the reader looks up */
+    int wake; /* eventfd that wakes the reader */
     struct prb_dap_outbox *outbox;
     struct prb_dap_wire wire;
 
     pthread_mutex_t lock;
     pthread_cond_t changed;               /* answers, a worker is free, leaving */
     pthread_cond_t work[PRB_DAP_WORKERS]; /* a request waits for the worker */
-    /* for the progress thread, when it waits for nothing else */
-    pthread_cond_t begun;
-    bool watches_none; /* that thread does so */
+    /* wakes the progress thread */
+    pthread_cond_t progress_wake;
+    bool progress_idle; /* the progress thread waits for progress_wake alone */
     enum prb_dap_state state;
     struct prb_dap_pending *first, *last; /* that wait */
     struct prb_dap_pending *running[PRB_DAP_WORKERS];
-    size_t pending, cost; /* how many they are, and bytes that they take */
-    bool started;         /* the workers and the other threads are there; the reader's own */
+    size_t pending, cost; /* number of waiting requests, and their bytes */
+    bool started;         /* the other threads run; only the reader uses it */
     pthread_t workers[PRB_DAP_WORKERS];
     pthread_t progress;
-    json_t *held;    /* the target's events, until the response of what runs is out */
-    json_t *stopped; /* body of the last `stopped` while the target stands, or NULL */
-    bool unsaid;     /* that event was not sent yet: before configurationDone */
-    bool leaving;    /* nothing is handled any more */
-    bool gone;       /* the target */
+    json_t *delayed;  /* events of the target, until the running request is answered */
+    json_t *stopped;  /* body of the last `stopped` while the target is stopped, or NULL */
+    bool stop_unsent; /* that event is not sent yet: before configurationDone */
+    bool leaving;     /* no request is handled any more */
+    bool gone;        /* the target has ended */
     struct prb_dap_thread_map threads; /* of frames and values */
-    json_t *answers;                   /* of the client to our requests, by seq as text */
+    json_t *answers;                   /* of the client to our requests, by seq as a string */
 
-    /* The worker's own. */
+    /* Used by the worker only. */
     struct prb_dap_client client;
-    bool known, authorized;          /* it needs no token; it needs none, or has shown it */
-    unsigned refused;                /* wrong tokens */
-    struct prb_dap_backend *backend; /* changed with the lock, since the second worker asks, too */
+    bool known, authorized; /* known: it needs no token; authorized: that, or it has shown it */
+    unsigned refused;       /* wrong tokens */
+    struct prb_dap_backend *backend; /* changed with the lock: the second worker reads it */
     pid_t pid;                       /* of the target; 0: a file */
     int pidfd;                       /* of it; -1: none */
     char *title;                     /* of the target, for people */
     json_t *settings;                /* the arguments of attach */
     json_t *facts;                   /* the back end's answer to attach */
-    json_t *plain;                   /* {path: true} of sources that are ASCII: client/columns.c */
-    json_t *marked;          /* list of the sources that the client has set breakpoints in */
-    bool debugpy;            /* the client speaks the stock Python debugger's dialect */
-    bool keep;               /* the back end is kept as it stands */
-    double evaluate_timeout; /* s */
+    json_t *ascii_sources;           /* {path: true} of sources in ASCII: client/columns.c */
+    json_t *breakpoint_sources; /* array of the sources in which the client has set breakpoints */
+    bool debugpy;               /* the client speaks the stock Python debugger's dialect */
+    bool keep;                  /* the target stays stopped when the session leaves */
+    double evaluate_timeout;    /* s */
     struct prb_dap_paths paths;
-    json_t *hello; /* arguments of initialize, where the host follows */
-    /* to the server whose session this is; set once, with the lock (attach/relay.h) */
+    json_t *initialize; /* arguments of initialize, where the host relays */
+    /* to the server that the session is relayed to; set once, with the lock (attach/relay.h) */
     struct prb_dap_relay *relay;
-    struct prb_dap_countdown *countdown; /* both: read with the lock by others than the worker */
+    struct prb_dap_countdown *countdown; /* both: other threads read it with the lock */
     struct prb_dap_watch *watch;
     struct prb_dap_program *program; /* that launch started */
-    bool leave_program;              /* it runs on */
+    bool leave_program;              /* do not end it with the session */
 };
 
 /* Serve one client until it leaves or the target ends; the target is then as before.  in and out
- * stay the caller's. known: the client needs to show no token. */
+ * are not closed.  known: the client needs no token. */
 bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
                          struct prb_error *err);
 
 /* ---- for the session's own parts ---- */
 
-/* reader.c: until the client leaves.  False: it sent what is no message, or shows no token. */
+/* reader.c: until the client leaves.  False: it sent no token, or not a message. */
 bool prb_dap_session_read(struct prb_dap_session *session, struct prb_error *err);
-/* threads.c: the client is no stranger any more, all threads begin.  False: the session ends. */
+/* threads.c: the client is known or has shown the token; start all threads.  False: the session
+ * ends. */
 bool prb_dap_session_start(struct prb_dap_session *session, struct prb_error *err);
 /* Wait until they have ended, which prb_dap_session_leave makes them do. */
 void prb_dap_session_join(struct prb_dap_session *session);
-/* Whether what is attached is a process with the probe, which can be stopped and ended. */
+/* Whether the target is a process with the probe, which can be stopped and ended. */
 bool prb_dap_session_is_live(struct prb_dap_session *session);
 
 /* target_events.c: an event of the target, from any thread; body borrowed. */
@@ -154,29 +155,29 @@ void prb_dap_send_locked(struct prb_dap_session *session, const char *event, jso
 /* One line in the client's console; important: as a message that pops up. */
 void prb_dap_say(struct prb_dap_session *session, bool important, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A request of ours to the client.  wait_s 0: its answer is not waited for.  *body_out: a new
- * reference. */
+/* A request of ours to the client.  wait_s: how long to wait for the answer; 0: do not wait.
+ * *body_out: a new reference. */
 bool prb_dap_request_client(struct prb_dap_session *session, const char *command, json_t *arguments,
                             double wait_s, json_t **body_out, struct prb_error *err);
 /* Handle one message of the client, on its worker (dispatch.c). */
 void prb_dap_dispatch(struct prb_dap_session *session, struct prb_dap_pending *pending);
-/* The last response of a request was queued: what waited for it goes out. */
+/* The response of a request was queued: send the events that waited for it. */
 void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pending *pending);
-/* progress.c: a thread that tells what takes long, until the session leaves. */
+/* progress.c: the thread that reports slow requests, until the session leaves. */
 void *prb_dap_progress_run(void *session);
-/* It is done; the lock is held. */
+/* A request is done; the lock is held. */
 void prb_dap_progress_end(struct prb_dap_session *session, const struct prb_dap_pending *pending);
-/* requests/breakpoints.c: take all of them out, for who comes next. */
+/* requests/breakpoints.c: remove all breakpoints, before the next client comes. */
 void prb_dap_breakpoints_clear(struct prb_dap_session *session);
-/* Ask with a deadline (s; 0: none). */
+/* prb_dap_ask with a deadline (s; 0: none). */
 json_t *prb_dap_ask_for(struct prb_dap_session *session, const char *method, json_t *arguments,
                         pid_t thread, double timeout, struct prb_error *err) PRB_MUST_CHECK;
 /* Whether the request that this thread handles was cancelled, or the session has left the
  * target. */
 bool prb_dap_is_cancelled(void *session);
-/* The target goes on (running) or a request to do so failed: what was said of it is void. */
+/* The target runs again, or a request to do so failed: forget the stop and its handles. */
 void prb_dap_target_resumed(struct prb_dap_session *session);
-/* The thread of a frame or value, remembered and found; 0: not known. */
+/* Store and find the thread of a frame or value; 0: not known. */
 void prb_dap_session_set_thread(struct prb_dap_session *session, enum prb_dap_handle kind,
                                 json_int_t id, pid_t thread);
 pid_t prb_dap_session_thread(struct prb_dap_session *session, enum prb_dap_handle kind,
@@ -191,10 +192,10 @@ struct prb_dap_pending {
     json_int_t seq;
     unsigned worker;
     bool cancelled;
-    bool told;      /* to take long: progress.c */
-    double since;   /* s, monotonic: when it began to run */
-    bool holds;     /* the target's events wait for its response */
-    json_t *events; /* of ours, that follow it */
+    bool announced; /* as slow: progress.c */
+    double since;   /* s, monotonic: when its handler started */
+    bool delays;    /* events of the target wait for its response */
+    json_t *events; /* of ours, sent after its response */
 };
 
 #endif

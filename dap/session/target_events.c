@@ -1,4 +1,4 @@
-/* What the target does, as the back end reports it: it stops, goes on, prints, ends. */
+/* What the target does, as the back end reports it: it stops, runs, prints, ends. */
 #include <string.h>
 
 #include "dap/attach/exit_status.h"
@@ -13,10 +13,10 @@ static void take_stop(struct prb_dap_session *session, json_t *body)
     pthread_mutex_lock(&session->lock);
     json_decref(session->stopped);
     session->stopped = json_incref(body);
-    session->unsaid = session->state < PRB_DAP_CONFIGURED;
-    if (!session->unsaid)
+    session->stop_unsent = session->state < PRB_DAP_CONFIGURED;
+    if (!session->stop_unsent)
         prb_dap_send_locked(session, "stopped", json_incref(body));
-    prb_dap_watch_hurry(session->watch, json_integer_value(json_object_get(body, "threadId")));
+    prb_dap_watch_now(session->watch, json_integer_value(json_object_get(body, "threadId")));
     struct prb_dap_countdown *countdown = session->countdown;
     pthread_mutex_unlock(&session->lock);
     prb_dap_countdown_begin(countdown);
@@ -27,7 +27,7 @@ void prb_dap_target_resumed(struct prb_dap_session *session)
     pthread_mutex_lock(&session->lock);
     json_decref(session->stopped);
     session->stopped = NULL;
-    session->unsaid = false;
+    session->stop_unsent = false;
     prb_dap_thread_map_clear(&session->threads);
     struct prb_dap_countdown *countdown = session->countdown;
     pthread_mutex_unlock(&session->lock);

@@ -1,14 +1,14 @@
-/* Threads that begin and end: the kernel's list is looked at now and then, and when the target has
- * stopped, which it does not notice; only when the list has changed, or a thread stopped that is
- * not known, the back end is asked which threads run Python. */
+/* Threads that start and exit: the kernel's list is read now and then, and when the target has
+ * stopped; the target does not notice.  The back end is asked which threads run Python only when
+ * the list has changed, or when an unknown thread has stopped. */
 #include "dap/session/watch.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#define LOOK_MS 250
-#define CHILDREN_EVERY 8 /* looks */
+#define ROUND_MS 250
+#define CHILDREN_EVERY 8 /* rounds */
 #define THREADS_MAX 4096
 
 struct prb_dap_watch {
@@ -16,14 +16,14 @@ struct prb_dap_watch {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool ending, hurried;
-    long long stopped; /* the thread that did; 0: none since the last look */
+    bool ending, look_now;
+    long long stopped; /* the thread that stopped; 0: none since the last round */
     json_t *known;     /* {id as text: true} of Python's threads */
     uint64_t tasks;    /* a sum over the kernel's list */
     struct prb_dap_children children;
 };
 
-/* Of the ids of the kernel's list; other lists have other sums. */
+/* A sum over the ids in the kernel's list: another list has another sum. */
 static uint64_t sum_tasks(pid_t pid)
 {
     char path[40];
@@ -53,9 +53,9 @@ static json_t *python_threads(struct prb_dap_session *session)
     return found;
 }
 
-/* Those of one set that the other has not. */
-static void tell(struct prb_dap_session *session, json_t *these, const json_t *others,
-                 const char *reason)
+/* Events for the threads of one set that the other does not have. */
+static void send_threads(struct prb_dap_session *session, json_t *these, const json_t *others,
+                         const char *reason)
 {
     const char *key;
     json_t *unused;
@@ -68,20 +68,20 @@ static bool wait_a_moment(struct prb_dap_watch *watch)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_nsec += ROUND_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&watch->lock);
-    while (!watch->ending && !watch->hurried &&
+    while (!watch->ending && !watch->look_now &&
            pthread_cond_timedwait(&watch->changed, &watch->lock, &until) != ETIMEDOUT)
         continue;
     bool go_on = !watch->ending;
-    watch->hurried = false;
+    watch->look_now = false;
     pthread_mutex_unlock(&watch->lock);
     return go_on;
 }
 
-/* A thread may stop before a look has found it. */
+/* A thread may stop before a round has found it. */
 static bool stopped_unknown(struct prb_dap_watch *watch)
 {
     char key[32];
@@ -93,8 +93,8 @@ static bool stopped_unknown(struct prb_dap_watch *watch)
     return thread && watch->known && !json_object_get(watch->known, key);
 }
 
-/* A thread is in the kernel's list before Python knows it: a change is looked at once more. */
-static void look_at_threads(struct prb_dap_watch *watch, bool *again)
+/* A thread is in the kernel's list before Python knows it: after a change, ask once more. */
+static void check_threads(struct prb_dap_watch *watch, bool *again)
 {
     uint64_t tasks = sum_tasks(watch->session->pid);
     bool unknown = stopped_unknown(watch);
@@ -106,22 +106,22 @@ static void look_at_threads(struct prb_dap_watch *watch, bool *again)
     if (!now)
         return;
     if (watch->known) {
-        tell(watch->session, now, watch->known, "started");
-        tell(watch->session, watch->known, now, "exited");
+        send_threads(watch->session, now, watch->known, "started");
+        send_threads(watch->session, watch->known, now, "exited");
     }
     json_decref(watch->known);
     watch->known = now;
 }
 
-static void *look_on(void *context)
+static void *watch_all(void *context)
 {
     struct prb_dap_watch *watch = context;
     bool again = true, children = prb_dap_children_wanted(watch->session);
-    unsigned looks = 0;
+    unsigned rounds = 0;
     do {
-        look_at_threads(watch, &again);
-        if (children && looks++ % CHILDREN_EVERY == 0)
-            prb_dap_children_look(watch->session, &watch->children);
+        check_threads(watch, &again);
+        if (children && rounds++ % CHILDREN_EVERY == 0)
+            prb_dap_children_announce(watch->session, &watch->children);
     } while (wait_a_moment(watch));
     return NULL;
 }
@@ -135,21 +135,21 @@ struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session)
     watch->session = session;
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->changed, NULL);
-    /* Before the client is told that it is attached: what is born from then on is told. */
-    look_at_threads(watch, &(bool){true});
-    if (pthread_create(&watch->thread, NULL, look_on, watch) == 0)
+    /* Now, before the client knows that it is attached: threads that start later are reported. */
+    check_threads(watch, &(bool){true});
+    if (pthread_create(&watch->thread, NULL, watch_all, watch) == 0)
         return watch;
     json_decref(watch->known);
     free(watch);
     return NULL;
 }
 
-void prb_dap_watch_hurry(struct prb_dap_watch *watch, long long thread)
+void prb_dap_watch_now(struct prb_dap_watch *watch, long long thread)
 {
     if (!watch)
         return;
     pthread_mutex_lock(&watch->lock);
-    watch->hurried = true;
+    watch->look_now = true;
     watch->stopped = thread;
     pthread_cond_broadcast(&watch->changed);
     pthread_mutex_unlock(&watch->lock);

@@ -1,25 +1,24 @@
-/* What comes and goes in a live target and its job: threads, and processes that become child
- * sessions on request. */
+/* Threads that start and exit in a live target, and, on request, processes of its job that become
+ * child sessions. */
 #ifndef PRB_DAP_WATCH_H
 #define PRB_DAP_WATCH_H
 
 #include "dap/session/session.h"
 
-/* NULL: nothing to watch, or no thread to be had.  The session is attached. */
+/* The session is attached.  NULL: there is nothing to watch, or no thread can be started. */
 struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session);
-/* The target has stopped, by this thread (0: not known): look now.  NULL is harmless, here and
+/* Check now: the target has stopped, in this thread (0: not known).  NULL is harmless, here and
  * below. */
-void prb_dap_watch_hurry(struct prb_dap_watch *watch, long long thread);
+void prb_dap_watch_now(struct prb_dap_watch *watch, long long thread);
 void prb_dap_watch_close(struct prb_dap_watch *watch);
 
-/* children.c: tell the client of processes that are new, once each; of those in seen nothing is
- * told. */
+/* children.c: announce each new process to the client once, but none of those in seen. */
 #define PRB_DAP_CHILDREN_MAX 256
 struct prb_dap_children {
     pid_t seen[PRB_DAP_CHILDREN_MAX];
     size_t count;
 };
 bool prb_dap_children_wanted(const struct prb_dap_session *session);
-void prb_dap_children_look(struct prb_dap_session *session, struct prb_dap_children *children);
+void prb_dap_children_announce(struct prb_dap_session *session, struct prb_dap_children *children);
 
 #endif

@@ -81,7 +81,8 @@ static bool same_frame(const struct prb_frame *frame, const json_t *known, bool 
 }
 
 /* Index of the agent's innermost frame among the thread's; thread->frame_count: the two differ.
- * Frames further in belong to a call that began since (one that the debugger runs on the thread). */
+ * Frames further in belong to a call that began since (one that the debugger runs on the
+ * thread). */
 static size_t align(const struct prb_thread *thread, const json_t *frames)
 {
     size_t known = json_array_size(frames), at = thread->frame_count;
