@@ -1,7 +1,7 @@
 /*
- * How a session reaches its debug adapter: the server that the configuration names, else a
- * `probing dap` of its own on standard input and output; and what is learned by listening: the process
- * that each session is about, and that a token was refused.
+ * How a session reaches its debug adapter: the server that the configuration names, or a `probing dap`
+ * of its own on standard input and output.  From the messages we learn which process each session
+ * debugs, and that a token was refused.
  */
 import * as vscode from 'vscode';
 import { parseAddress, tokenKey } from './address';
@@ -9,9 +9,9 @@ import { toolPath } from './tool';
 
 export class AdapterFactory implements vscode.DebugAdapterDescriptorFactory {
   createDebugAdapterDescriptor(session: vscode.DebugSession): vscode.DebugAdapterDescriptor {
-    const place = parseAddress(session.configuration);
-    if (place?.kind === 'tcp') return new vscode.DebugAdapterServer(place.port, place.host);
-    if (place?.kind === 'socket') return new vscode.DebugAdapterNamedPipeServer(place.path);
+    const server = parseAddress(session.configuration);
+    if (server?.kind === 'tcp') return new vscode.DebugAdapterServer(server.port, server.host);
+    if (server?.kind === 'socket') return new vscode.DebugAdapterNamedPipeServer(server.path);
     const folder = session.workspaceFolder?.uri.fsPath;
     return new vscode.DebugAdapterExecutable(toolPath(), ['dap'], folder === undefined ? {} : { cwd: folder });
   }
@@ -26,7 +26,7 @@ interface Message {
   readonly body?: { readonly systemProcessId?: number };
 }
 
-/** Whether an answer says that attach wanted another token. */
+/** Whether an answer says that attach needs another token. */
 export function isTokenRefused(message: Message): boolean {
   return message.type === 'response' && message.command === 'attach' && message.success === false && /\btoken\b/.test(message.message ?? '');
 }
@@ -47,13 +47,13 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory {
     };
   }
 
-  /** So that the next attempt asks for it. */
+  /** The next attempt then asks for the token. */
   private async forgetToken(configuration: vscode.DebugConfiguration): Promise<void> {
-    const place = parseAddress(configuration);
-    if (place) await this.secrets.delete(tokenKey(place));
+    const server = parseAddress(configuration);
+    if (server) await this.secrets.delete(tokenKey(server));
   }
 
-  /** The process of the session that the user looks at, if there is one. */
+  /** The process of the active session, if there is one. */
   active(): number | undefined {
     const session = vscode.debug.activeDebugSession;
     return session && this.pids.get(session.id);

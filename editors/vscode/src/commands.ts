@@ -1,7 +1,6 @@
 /*
- * Commands beside debugging: attach and open a core from the palette, load the probe, show stacks,
- * query with SQL.  They act on the process of the session that is looked at, else on one that the
- * user picks.
+ * Commands of the palette: attach, open a core, load the probe, show stacks, query with SQL.  They act
+ * on the process of the active session, or on one that the user picks.
  */
 import * as vscode from 'vscode';
 import { Sessions } from './adapter';
@@ -38,15 +37,15 @@ async function openCore(): Promise<void> {
 async function inject(sessions: Sessions): Promise<void> {
   const pid = sessions.active() ?? (await pickProcess());
   if (pid === undefined) return;
-  const said = await attempt(`Probing: loading the probe into ${pid}`, () => runTool([String(pid), 'inject']));
-  if (said !== undefined) void vscode.window.showInformationMessage(`Probing: process ${pid}: ${said.trim()}`);
+  const output = await attempt(`Probing: loading the probe into ${pid}`, () => runTool([String(pid), 'inject']));
+  if (output !== undefined) void vscode.window.showInformationMessage(`Probing: process ${pid}: ${output.trim()}`);
 }
 
 async function backtrace(sessions: Sessions): Promise<void> {
   const pid = sessions.active() ?? (await pickProcess());
   if (pid === undefined) return;
   await attempt(`Probing: reading the stacks of ${pid}`, async () => {
-    // a name of its own each time: stacks are not read again for a document that is still open
+    // a new name each time: VS Code does not read an open document again
     const path = `/${pid}/stacks of ${pid} at ${new Date().toLocaleTimeString('en-GB')}.txt`;
     const document = await vscode.workspace.openTextDocument(vscode.Uri.from({ scheme: STACKS, path }));
     await vscode.window.showTextDocument(document, { preview: true });
@@ -59,12 +58,12 @@ async function query(context: vscode.ExtensionContext, sessions: Sessions): Prom
   const sql = await vscode.window.showInputBox({
     title: `SQL about process ${pid}`,
     value: context.workspaceState.get(LAST_QUERY, 'SELECT thread_name, func, file, lineno FROM python.backtrace WHERE depth = 0'),
-    prompt: '"SHOW TABLES" lists what there is',
+    prompt: '"SHOW TABLES" lists the tables',
     ignoreFocusOut: true,
   });
   if (!sql) return;
   await context.workspaceState.update(LAST_QUERY, sql);
-  await attempt(`Probing: asking process ${pid}`, async () => {
+  await attempt(`Probing: querying process ${pid}`, async () => {
     const text = await runTool([String(pid), 'query', '--format', 'json', sql]);
     showRows(`${pid}: ${sql}`, JSON.parse(text) as Rows);
   });

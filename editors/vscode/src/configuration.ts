@@ -1,6 +1,6 @@
 /*
- * Debug configurations of type "probing": defaults, and what is asked of the user when an entry
- * leaves it open.
+ * Debug configurations of type "probing": defaults, and questions to the user about what an entry does
+ * not say.
  */
 import * as vscode from 'vscode';
 import { parseAddress, parseToken, isLoopback, tokenKey } from './address';
@@ -9,12 +9,12 @@ import { attempt, runTool } from './tool';
 
 const TARGETS = ['processId', 'processName', 'address', 'connect', 'core', 'snapshot'] as const;
 
-/** The token of a server elsewhere: asked for once, then kept in the secret storage (adapter.ts takes a refused one out). */
+/** The token of a remote server: asked for once, then kept in the secret storage (adapter.ts removes a refused one). */
 async function addToken(configuration: vscode.DebugConfiguration, secrets: vscode.SecretStorage): Promise<boolean> {
-  const place = parseAddress(configuration);
+  const server = parseAddress(configuration);
   configuration['token'] ??= parseToken(configuration);
-  if (!place || isLoopback(place) || configuration['token'] !== undefined) return true;
-  const key = tokenKey(place);
+  if (!server || isLoopback(server) || configuration['token'] !== undefined) return true;
+  const key = tokenKey(server);
   let token = await secrets.get(key);
   if (!token) {
     token = await vscode.window.showInputBox({ title: `Token of ${key.slice(6)}`, password: true, ignoreFocusOut: true });
@@ -45,7 +45,7 @@ export class ConfigurationProvider implements vscode.DebugConfigurationProvider 
     folder: vscode.WorkspaceFolder | undefined,
     configuration: vscode.DebugConfiguration,
   ): Promise<vscode.DebugConfiguration | undefined> {
-    // said here, where the remedy is known, rather than by a spawn that fails
+    // checked here, where the remedy is known: a failing spawn could not say it
     const tool = parseAddress(configuration) ? '' : await attempt('Probing', () => runTool(['--version']));
     if (tool === undefined) return undefined;
     if (configuration.request === 'launch') {

@@ -1,6 +1,6 @@
 /*
- * The extension's parts, put together.  It is a thin front: `probing dap` debugs, `probing` lists,
- * injects, prints stacks and answers SQL.
+ * The parts of the extension, put together.  The extension is thin: `probing dap` debugs, and `probing`
+ * lists, injects, prints stacks and answers SQL.
  */
 import * as vscode from 'vscode';
 import { AdapterFactory, Sessions } from './adapter';

@@ -1,6 +1,6 @@
 /*
- * Values at the ends of lines while a session of ours is stopped: the names of the function, from its first line to the one
- * where it stands.  Other debuggers' sessions are left to their own providers.
+ * Values at the ends of lines while a session of ours is stopped: for the names in the function, from
+ * its first line to the stop.  Sessions of other debuggers have their own providers.
  */
 import * as vscode from 'vscode';
 
@@ -11,7 +11,7 @@ const NO_VALUES = new Set(
     'in is lambda nonlocal not or pass raise return try while with yield').split(' '),
 );
 
-/** The line that begins the function around a line: the nearest `def` with less indentation. */
+/** The first line of the function around a line: the nearest `def` with less indentation. */
 export function functionStart(lineText: (line: number) => string, line: number): number {
   let indent = /^\s*/.exec(lineText(line))?.[0].length ?? 0;
   for (let at = line; at > 0 && at > line - LINES_MAX; at--) {
@@ -24,7 +24,7 @@ export function functionStart(lineText: (line: number) => string, line: number):
   return Math.max(0, line - LINES_MAX);
 }
 
-/** Names with their columns: no keywords, attributes, calls, texts or comments. */
+/** Names with their columns: no keywords, attributes, calls, strings or comments. */
 export function namesIn(text: string): { name: string; column: number }[] {
   const plain = text.replace(/("""|'''|"|')(?:\\.|(?!\1).)*\1/g, (s) => ' '.repeat(s.length)).replace(/#.*/, '');
   return [...plain.matchAll(NAME)]

@@ -1,13 +1,13 @@
 /*
- * The list of Python processes to choose from: `probing list --json`, and which GPUs each has open
- * (its descriptors of /dev/nvidiaN; nothing where /proc does not tell).
+ * The list of Python processes to choose from: `probing list --json`, and the GPUs that each has open
+ * (its descriptors of /dev/nvidiaN; none where /proc cannot be read).
  */
 import * as fs from 'node:fs/promises';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { attempt, runTool } from './tool';
 
-const DESCRIPTORS_MAX = 4096; // looked at, of one process
+const DESCRIPTORS_MAX = 4096; // read, of one process
 
 export interface Process {
   readonly pid: number;
@@ -36,12 +36,12 @@ export async function gpusOf(pid: number, proc = '/proc'): Promise<number[]> {
       if (device) found.add(Number(device[1]));
     }
   } catch {
-    // another user's, or gone
+    // another user's process, or it has ended
   }
   return [...found].sort((a, b) => a - b);
 }
 
-/** Ranks first, in their order; then what was started last. */
+/** Ranks first, in their order; then the newest process first. */
 export function order(a: Process, b: Process): number {
   if ((a.rank === null) !== (b.rank === null)) return a.rank === null ? 1 : -1;
   return (a.rank ?? 0) - (b.rank ?? 0) || b.started - a.started;
@@ -67,14 +67,14 @@ export async function listProcesses(): Promise<Process[]> {
   return (JSON.parse(await runTool(['list', '--json'])) as Process[]).sort(order);
 }
 
-/** A pid, or undefined when the user chose none. */
+/** A pid; undefined when the user chose none. */
 export async function pickProcess(): Promise<number | undefined> {
   const items = await attempt('Probing: listing Python processes', async () =>
     Promise.all((await listProcesses()).map((one) => item(one))),
   );
   if (!items) return undefined;
   if (!items.length) {
-    void vscode.window.showInformationMessage('Probing: no Python process runs here.');
+    void vscode.window.showInformationMessage('Probing: no Python process is running here.');
     return undefined;
   }
   const chosen = await vscode.window.showQuickPick(items, {

@@ -1,6 +1,6 @@
 /*
- * The `probing` command: where it is, and running it.  Everything that the extension knows of
- * processes comes from it.
+ * The `probing` command: finding and running it.  All that the extension knows about processes comes
+ * from it.
  */
 import * as child from 'node:child_process';
 import * as fs from 'node:fs';
@@ -9,7 +9,7 @@ import * as vscode from 'vscode';
 
 const OUTPUT_MAX = 64 << 20; // bytes
 
-/** As the user set it; else a virtual environment's of the workspace; else for the PATH to find. */
+/** The user's setting; or a virtual environment of the workspace; or the one on the PATH. */
 export function toolPath(): string {
   const set = vscode.workspace.getConfiguration('probing').get<string>('path', '').trim();
   if (set) return set.replace(/^~(?=\/)/, process.env['HOME'] ?? '~');
@@ -21,13 +21,13 @@ export function toolPath(): string {
   return 'probing';
 }
 
-/** What it printed.  Throws an Error with what it said of its failure. */
+/** Its standard output.  Throws an Error with its error message. */
 export function runTool(words: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     child.execFile(toolPath(), words, { maxBuffer: OUTPUT_MAX }, (error, stdout, stderr) => {
       if (!error) resolve(stdout);
       else if (error.code === 'ENOENT')
-        reject(new Error(`there is no command "${toolPath()}" here; the setting probing.path says where it is`));
+        reject(new Error(`command not found: "${toolPath()}"; set probing.path to its place`));
       else reject(new Error(stderr.trim() || error.message));
     });
   });

@@ -1,10 +1,10 @@
 /*
- * Asking a stopped session about an array: media/view.py is evaluated in the program and answers
- * with JSON text.  Only `evaluate` is used, so it serves with any Python debugger.
+ * Reading an array in a stopped session: media/view.py is evaluated in the program and returns JSON
+ * text.  It needs only `evaluate`, so it works with any Python debugger.
  */
 import * as vscode from 'vscode';
 
-/** Which part of an array is looked at: index of the dimensions before the last two, then a window of cells. */
+/** The visible part of an array: the index of the dimensions before the last two, then a window of cells. */
 export interface Part {
   readonly index: readonly number[];
   readonly row: number;
@@ -47,14 +47,14 @@ export interface View {
   readonly statistics: Statistics;
 }
 
-/** The Python expression that runs a module's function `view` on another expression's value. */
+/** The Python expression that runs the function `view` of a module on the value of another expression. */
 export function viewExpression(code: string, expression: string, part: Part): string {
   const { index, row, column, rows, columns } = part;
   const call = `__v['view'](__e, [${index.join(', ')}], ${row}, ${column}, ${rows}, ${columns})`;
   return `(lambda __e, __v: (exec(${JSON.stringify(code)}, __v), ${call})[1])((${expression}), {})`;
 }
 
-/** What a debugger shows of a str: itself, or its repr. */
+/** A str as a debugger shows it: the text itself, or its repr. */
 export function parseView(result: string): View {
   const text = /^(['"]).*\1$/s.test(result) ? result.slice(1, -1) : result;
   try {

@@ -1,6 +1,6 @@
 /*
  * The tensor view: a panel for each expression, with a table of values, a heat map and a histogram
- * (src/webview/panel.ts draws).  It is asked again at each stop of its session.
+ * (src/webview/panel.ts draws them).  It is read again at each stop of its session.
  */
 import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
@@ -17,7 +17,7 @@ const BUTTONS = [
   ['right', '▶', 'Columns after'],
 ] as const;
 
-/** What VS Code gives a command of the variables' menu. */
+/** The argument of a command in the menu of VARIABLES. */
 interface VariableItem {
   readonly sessionId?: string;
   readonly variable?: { readonly name?: string; readonly evaluateName?: string };
@@ -42,7 +42,7 @@ function html(webview: vscode.Webview, media: vscode.Uri, script: vscode.Uri, ti
 <script nonce="${nonce}" src="${webview.asWebviewUri(script).toString()}"></script></body></html>`;
 }
 
-/** The frame that the user looks at in a session: where names have their values. */
+/** The selected frame of a session, in which expressions are evaluated. */
 function frameOf(session: vscode.DebugSession): number | undefined {
   const item = vscode.debug.activeStackItem;
   return item instanceof vscode.DebugStackFrame && item.session.id === session.id ? item.frameId : undefined;
@@ -51,7 +51,7 @@ function frameOf(session: vscode.DebugSession): number | undefined {
 class Panel {
   private part: Part = START;
   private asked = 0;
-  private stale = false; // something changed while the panel was behind others
+  private stale = false; // something changed while the panel was hidden
 
   constructor(
     private readonly panel: vscode.WebviewPanel,
@@ -85,11 +85,11 @@ class Panel {
   }
 
   private tell(note: string): void {
-    this.asked++; // an answer that is under way is of the last stop: it came too late
+    this.asked++; // an answer that is still to come belongs to the last stop: ignore it
     void this.panel.webview.postMessage({ note });
   }
 
-  /** Asks; an answer that a later question has overtaken is dropped. */
+  /** Read the array; an answer to an earlier request is dropped. */
   private async refresh(): Promise<void> {
     const mine = ++this.asked;
     this.stale = !this.panel.visible;
@@ -114,7 +114,7 @@ function open(context: vscode.ExtensionContext, session: vscode.DebugSession, ex
   });
   const code = fs.readFileSync(vscode.Uri.joinPath(media, 'view.py').fsPath, 'utf8');
   new Panel(panel, session, expression, code, frameOf(session));
-  // its script asks for the first view once it listens
+  // its script requests the first view when it is ready
   panel.webview.html = html(panel.webview, media, vscode.Uri.joinPath(scripts, 'panel.js'), expression);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Draws the tensor view.  Runs in the panel's page: tells the extension which part is wanted, and
- * draws what it answers (src/tensor/ask.ts has the shapes).
+ * Draws the tensor view.  Runs in the page of the panel: requests a part of the array from the
+ * extension, and draws the answer (types: src/tensor/ask.ts).
  */
 interface Code {
   postMessage(message: unknown): void;
@@ -47,7 +47,7 @@ const SCALE: readonly (readonly [number, number, number])[] = [
 ];
 
 const code = acquireVsCodeApi();
-// as many columns as the panel is wide for, of usual numbers
+// the number of columns that fit the panel
 const COLUMN_WIDTH = 92; // pixels
 const WIDE = Math.min(32, Math.max(4, Math.floor((window.innerWidth - COLUMN_WIDTH) / COLUMN_WIDTH)));
 let part: PanelPart = { index: [], row: 0, column: 0, rows: 16, columns: WIDE };
@@ -86,7 +86,7 @@ function rgb(level: number): string {
   return `rgb(${colour(level).join(' ')})`;
 }
 
-/** Every how many rows and columns a picture has one. */
+/** The heat map has one cell for this many rows and columns. */
 function steps(now: PanelView): { rows: number; columns: number } {
   const each = (side: number, drawn: number) => Math.max(1, Math.ceil(side / Math.max(1, drawn)));
   return { rows: each(now.rows, now.picture.rows), columns: each(now.columns, now.picture.columns) };
@@ -168,7 +168,7 @@ function drawTable(now: PanelView): void {
   able('right', now.column + part.columns < now.columns);
 }
 
-let fields = ''; // of which shape they are
+let fields = ''; // the shape that they are for
 
 /** One field for each dimension before the last two. */
 function drawIndex(shape: readonly number[]): void {
@@ -199,7 +199,7 @@ function drawIndex(shape: readonly number[]): void {
 
 function draw(now: PanelView): void {
   view = now;
-  part = { ...part, row: now.row, column: now.column }; // it may have shrunk
+  part = { ...part, row: now.row, column: now.column }; // the array may have shrunk
   const count = `${now.elements} ${now.elements === 1 ? 'element' : 'elements'}`;
   say('facts', `${now.dtype} [${now.shape.join(', ')}] ${now.device}${now.grad ? ' grad' : ''}, ${count}`);
   drawIndex(now.shape);
@@ -224,7 +224,7 @@ element('index', HTMLFormElement).addEventListener('submit', (event) => {
   event.preventDefault();
 });
 
-// a click on the picture moves the table there
+// a click on the heat map moves the table there
 element('heat', HTMLCanvasElement).addEventListener('click', (event) => {
   if (!view) return;
   const canvas = element('heat', HTMLCanvasElement);
@@ -244,7 +244,7 @@ window.addEventListener('message', (event: MessageEvent<{ view?: PanelView; prob
   if (event.data.view) draw(event.data.view);
   else if (!view) say('facts', 'no values');
 });
-// colours are the theme's
+// the theme may have other colours
 const redraw = () => {
   if (view?.elements) drawHistogram(view);
 };
