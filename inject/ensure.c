@@ -61,7 +61,7 @@ static bool is_running(pid_t pid)
 {
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
     struct prb_task first = {.tid = pid};
-    return proc && prb_proc_task_look(proc, &first) && !strchr("ZX", first.state);
+    return proc && prb_proc_task_read(proc, &first) && !strchr("ZX", first.state);
 }
 
 static bool load(pid_t pid, struct prb_inject_report *report, struct prb_error *err)

@@ -186,7 +186,7 @@ static bool stands_still(pid_t pid)
 {
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
     struct prb_task first = {.tid = pid};
-    return proc && prb_proc_task_look(proc, &first) && (first.state == 'T' || first.state == 't');
+    return proc && prb_proc_task_read(proc, &first) && (first.state == 'T' || first.state == 't');
 }
 
 /* Without the lock. */

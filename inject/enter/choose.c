@@ -161,7 +161,7 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
         struct prb_task *task = &tasks.items[(i + 1) % tasks.count];
         struct prb_syscall call;
         unsigned rank;
-        if (!prb_proc_task_look(chooser->proc, task) || is_kernels(task))
+        if (!prb_proc_task_read(chooser->proc, task) || is_kernels(task))
             continue;
         chooser->stopped |= task->state == 'T';
         enum prb_unfit why = fit(chooser, task, best, &rank, &call);

@@ -73,7 +73,7 @@ static enum prb_code code_of_errno(int sys)
     }
 }
 
-bool prb_error_is_want(int sys) { return sys == EMFILE || sys == ENFILE || sys == ENOMEM; }
+bool prb_error_is_our_limit(int sys) { return sys == EMFILE || sys == ENFILE || sys == ENOMEM; }
 
 bool prb_fail_sys(struct prb_error *err, int sys, const char *format, ...)
 {

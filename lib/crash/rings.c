@@ -77,7 +77,7 @@ void prb_crash_keep_table(struct prb_proc *proc, const char *table,
     prb_buf_add(&text, rows->data ? rows->data : "", rows->len);
     snprintf(name, sizeof name, PRB_TEXT_RING "%s", table);
     if (prb_buf_ok(&text) && prb_buf_ok(rows))
-        prb_proc_keep(proc, name, text.data, text.len);
+        prb_proc_save_text(proc, name, text.data, text.len);
 }
 
 static bool pack(void *context, const struct prb_ring_value *values)

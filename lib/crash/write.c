@@ -125,7 +125,7 @@ static bool keep_texts(struct prb_target *copy, const struct prb_crash_facts *fa
         prb_proc_text(copy->proc, names[i], &text, NULL);
     }
     prb_crash_info(facts, &info);
-    if (!prb_buf_ok(&info) || !prb_proc_keep(copy->proc, PRB_TEXT_CRASH, info.data, info.len))
+    if (!prb_buf_ok(&info) || !prb_proc_save_text(copy->proc, PRB_TEXT_CRASH, info.data, info.len))
         return prb_nomem(err);
     return true;
 }
@@ -281,7 +281,7 @@ static bool write_dump(struct account *account, const char *path, uint64_t *byte
     if (copy) {
         /* Nothing changes meanwhile: what was read once is not read again. */
         prb_mem_record_set(copy->mem, PRB_RECORD_STILL);
-        prb_proc_still(copy->proc);
+        prb_proc_set_stopped(copy->proc);
         limit_depth(copy);
         prb_crash_rings(copy->proc, account->record.dump_bytes / RING_SHARE);
     }

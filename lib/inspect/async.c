@@ -220,7 +220,7 @@ static bool take_runtime(struct prb_async_box *box, struct prb_look *look, struc
                                    .box = box,
                                    .frames_left = PRB_ASYNC_FRAMES_MAX,
                                    .rows_left = PRB_ASYNC_FRAMES_MAX};
-    prb_codes_renew(look->runtime->py);
+    prb_codes_new_reading(look->runtime->py);
     prb_objects_clear(look->runtime->objects);
     prb_async_prepare(look->target, look->runtime);
     if (!sample(&async, err))

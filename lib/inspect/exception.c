@@ -219,7 +219,7 @@ PRB_DEFINE_AUTO(threads, struct threads, threads_deinit)
 static bool take_threads(struct prb_target *target, struct prb_runtime *runtime,
                          struct threads *out)
 {
-    prb_codes_renew(runtime->py);
+    prb_codes_new_reading(runtime->py);
     prb_objects_clear(runtime->objects);
     out->raw = prb_sampler_take(runtime->sampler, prb_proc_live(target->proc) ? 0 : 1, NULL);
     if (!out->raw || !prb_proc_tids(target->proc, &out->tasks, NULL) ||

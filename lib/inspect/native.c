@@ -65,7 +65,7 @@ struct moment {
 static void read_chain(void *context)
 {
     struct moment *moment = context;
-    moment->read = prb_sampler_again(moment->look->runtime->sampler, moment->thread, NULL);
+    moment->read = prb_sampler_reread(moment->look->runtime->sampler, moment->thread, NULL);
 }
 
 /* A stopped thread's chain is read while it is stopped; a blocked one's is read again after, and
@@ -86,7 +86,7 @@ static void take_one(struct prb_look *look, size_t i, struct taken *taken)
             return;
         note(look, task->tid, &taken->copy);
         taken->torn = !moment.read && prb_proc_live(look->target->proc) &&
-                      !prb_sampler_stood(look->runtime->sampler, i, true);
+                      !prb_sampler_unchanged(look->runtime->sampler, i, true);
         if (!taken->torn)
             return;
     }

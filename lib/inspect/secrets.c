@@ -156,7 +156,7 @@ static void blank_places(struct prb_target *copy)
     prb_addr start, end;
     if (place_of(copy->proc, PRB_STAT_ENV_START, &start, &end))
         prb_mem_record_blank(copy->mem, start, end);
-    const struct prb_proc_text *arguments = prb_proc_kept(copy->proc, "cmdline");
+    const struct prb_proc_text *arguments = prb_proc_saved_text(copy->proc, "cmdline");
     if (arguments && arguments->text.len &&
         place_of(copy->proc, PRB_STAT_ARG_START, &place.start, &place.end))
         prb_secret_each(PRB_SECRET_ARGUMENTS, arguments->text.data, arguments->text.len, blank,
@@ -166,11 +166,11 @@ static void blank_places(struct prb_target *copy)
 static bool mask_text(struct prb_proc *proc, const char *name, enum prb_secret_kind kind)
 {
     PRB_AUTO(prb_buf) struct prb_buf masked = {0};
-    const struct prb_proc_text *kept = prb_proc_kept(proc, name);
+    const struct prb_proc_text *kept = prb_proc_saved_text(proc, name);
     if (!kept || !kept->text.len)
         return true;
     prb_secret_mask(kind, kept->text.data, kept->text.len, &masked);
-    return prb_buf_ok(&masked) && prb_proc_keep(proc, name, masked.data, masked.len);
+    return prb_buf_ok(&masked) && prb_proc_save_text(proc, name, masked.data, masked.len);
 }
 
 /* Texts of the program; those of the kernel, which parsers read, hold none. */

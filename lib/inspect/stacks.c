@@ -45,7 +45,7 @@ void prb_look_task(struct prb_look *look, const struct prb_task *task, struct pr
         return;
     /* Looked at only now, since most looks are at some of the threads. */
     if (!task->state)
-        prb_proc_task_look(look->target->proc, &look->tasks->items[task - look->tasks->items]);
+        prb_proc_task_read(look->target->proc, &look->tasks->items[task - look->tasks->items]);
     thread->os_thread_id = task->tid;
     thread->os_state = task->state;
     thread->comm = task->comm[0] ? prb_arena_strdup(&look->box->arena, task->comm) : NULL;
@@ -152,9 +152,9 @@ static bool fill_living_rows(struct prb_look *look, struct prb_native_look *nati
         return false;
     for (int tries = 0; !native && tries < LOCALS_TRIES && code_went(raw, thread); tries++) {
         PRB_AUTO(chain_copy) struct chain_copy before = {0};
-        if (!prb_sampler_again(look->runtime->sampler, i, err) || !chain_copy(&before, raw, err) ||
+        if (!prb_sampler_reread(look->runtime->sampler, i, err) || !chain_copy(&before, raw, err) ||
             !fill_rows(look, native, i, thread, err) ||
-            !prb_sampler_again(look->runtime->sampler, i, err))
+            !prb_sampler_reread(look->runtime->sampler, i, err))
             return false;
         thread->unstable = !same_chain(raw, &before);
     }
@@ -173,7 +173,7 @@ static bool fill_stable_rows(struct prb_look *look, struct prb_native_look *nati
     for (int tries = 0; tries < LOCALS_TRIES; tries++) {
         PRB_AUTO(chain_copy) struct chain_copy before = {0};
         if (!chain_copy(&before, raw, err) || !fill_rows(look, native, i, thread, err) ||
-            !prb_sampler_again(look->runtime->sampler, i, err))
+            !prb_sampler_reread(look->runtime->sampler, i, err))
             return false;
         if (same_chain(raw, &before))
             return true;
@@ -310,7 +310,7 @@ static bool take_runtime(struct prb_look *look, struct prb_error *err)
     const struct prb_runtime *runtime = look->runtime;
     bool live = prb_proc_live(look->target->proc);
     PRB_AUTO_FREE struct prb_thread_facts *facts = NULL;
-    prb_codes_renew(runtime->py);
+    prb_codes_new_reading(runtime->py);
     prb_objects_clear(runtime->objects);
     prb_sampler_want_anchors(runtime->sampler, look->options->native);
     if (look->options->stop && live && !look->options->native)
@@ -334,7 +334,7 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
                             .box = box,
                             .patience_ns = PATIENCE_NS};
     if (target->unwinder)
-        prb_unwinder_renew(target->unwinder);
+        prb_unwinder_forget_all(target->unwinder);
     for (size_t i = 0; i < target->runtime_count; i++) {
         look.runtime = &target->runtimes[i];
         if (!take_runtime(&look, err))

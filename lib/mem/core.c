@@ -59,7 +59,7 @@ static size_t read_all(struct core *self, prb_addr addr, void *buf, size_t len, 
     return got;
 }
 
-size_t prb_mem_core_held(struct prb_mem *core, prb_addr addr, void *buf, size_t len)
+size_t prb_mem_core_read_own(struct prb_mem *core, prb_addr addr, void *buf, size_t len)
 {
     return read_all((struct core *)core, addr, buf, len, false);
 }

@@ -20,6 +20,6 @@ struct prb_piece {
 struct prb_mem *prb_mem_core_new(int fd, const struct prb_piece *pieces, size_t count,
                                  prb_mem_fn *fallback, void *context, struct prb_error *err);
 /* Up to len bytes from the pieces alone. */
-size_t prb_mem_core_held(struct prb_mem *core, prb_addr addr, void *buf, size_t len);
+size_t prb_mem_core_read_own(struct prb_mem *core, prb_addr addr, void *buf, size_t len);
 
 #endif

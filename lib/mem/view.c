@@ -165,7 +165,7 @@ static void took(struct prb_page *page, const struct prb_range *ranges, size_t c
 /* How many pages that were announced come with a page that is needed now. */
 #define ALONG 64
 
-/* Read what a page lacks, and with it pages that were announced by prb_view_want. */
+/* Read what a page lacks, and with it pages that were announced by prb_view_prefetch. */
 static void fetch(struct prb_view *view, struct prb_page *page)
 {
     struct prb_range ranges[2 + ALONG];
@@ -253,7 +253,7 @@ static __attribute__((noinline)) const void *get_across(struct prb_view *view, p
         view->across_cap = len;
     }
     if (len > PRB_PAGE)
-        prb_view_want(view, addr, len);
+        prb_view_prefetch(view, addr, len);
     for (size_t done = 0; done < len;) {
         size_t part = PRB_PAGE - (size_t)((addr + done) % PRB_PAGE);
         part = part < len - done ? part : len - done;
@@ -283,7 +283,7 @@ bool prb_view_u64(struct prb_view *view, prb_addr addr, uint64_t *out)
     return true;
 }
 
-void prb_view_want(struct prb_view *view, prb_addr addr, size_t len)
+void prb_view_prefetch(struct prb_view *view, prb_addr addr, size_t len)
 {
     if (len == 0 || len > PRB_VIEW_MAX || addr > UINT64_MAX - len)
         return;

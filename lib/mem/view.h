@@ -29,7 +29,7 @@ const void *prb_view_get(struct prb_view *view, prb_addr addr, size_t len);
 bool prb_view_u64(struct prb_view *view, prb_addr addr, uint64_t *out);
 /* Say that [addr, addr + len) will be wanted, so that the next refresh or fetch brings it in the
  * same call. */
-void prb_view_want(struct prb_view *view, prb_addr addr, size_t len);
+void prb_view_prefetch(struct prb_view *view, prb_addr addr, size_t len);
 /*
  * Read the spans touched since the last refresh again, several views (one for each thread, all
  * of one source) in a common call.  *same_out (may be NULL), count long: whether the bytes that

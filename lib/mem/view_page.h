@@ -36,7 +36,7 @@ struct prb_page {
     struct prb_span touched;  /* by the walk since the last refresh */
     struct prb_span compared; /* touched by the last walk: what `same` speaks of */
     struct prb_span kept;     /* what a refresh reads */
-    struct prb_span asked;    /* prb_view_want since the last refresh */
+    struct prb_span asked;    /* prb_view_prefetch since the last refresh */
     uint8_t age;              /* walks that did not touch it */
     bool wanted;              /* comes with the next fetch */
     _Alignas(64) uint8_t data[PRB_PAGE];
@@ -76,7 +76,7 @@ struct prb_view {
     struct prb_page *free;
     size_t wanted;       /* pages with that mark */
     uint64_t generation; /* changes with every span that is saved; no two views share one */
-    bool asked;          /* prb_view_want since the last refresh */
+    bool asked;          /* prb_view_prefetch since the last refresh */
     bool walked;         /* since the last refresh */
     uint8_t *across;     /* prb_view_get over a page border */
     size_t across_cap;

@@ -50,11 +50,11 @@ void prb_unwinder_limit(struct prb_unwinder *unwinder, size_t frames_max);
 
 /* A new reading of the target begins: what was read before is forgotten, and all frames, names and
  * rows given out are invalid. */
-void prb_unwinder_renew(struct prb_unwinder *unwinder);
+void prb_unwinder_forget_all(struct prb_unwinder *unwinder);
 
-/* The next of many readings: as prb_unwinder_renew, but the maps, and the code there, are assumed
- * to be as they were. */
-void prb_unwinder_again(struct prb_unwinder *unwinder);
+/* For the next of many readings: as prb_unwinder_forget_all, but assumes that the maps, and the
+ * code there, are as they were. */
+void prb_unwinder_forget_memory(struct prb_unwinder *unwinder);
 /* A number that differs when the target has mapped other code, as of the last renewal. */
 uint64_t prb_unwinder_code(const struct prb_unwinder *unwinder);
 
@@ -108,11 +108,11 @@ struct prb_merged_row {
     const struct prb_raw_thread *thread; /* the Python frame's; NULL for a native one */
 };
 /*
- * Interleave by anchor (DESIGN 4.4).  python[0]: the frames to place; the others: those of the same
- * thread in other interpreters, which are known by them and left out.  native: named already.
- * Shims, and frames of the interpreter's own machinery (native/evaluator_symbols.def), are left out.  Returns
- * the number of rows (into rows_out, owned by the unwinder's arena); *sure_out false: some Python
- * run found no place, so both stacks follow each other whole, the native one first, nothing
+ * Interleave by anchor (DESIGN 4.4). python[0]: the frames to place; the others: those of the same
+ * thread in other interpreters, which are known by them and left out. native: named already.
+ * Shims, and frames of the interpreter's own machinery (evaluator_symbols.def), are left out.
+ * Returns the number of rows (into rows_out, owned by the unwinder's arena); *sure_out false: some
+ * Python run found no place, so both stacks follow each other whole, the native one first, nothing
  * dropped.
  */
 bool prb_merge(struct prb_unwinder *unwinder, struct prb_py *py, const struct prb_thread_copy *copy,

@@ -123,7 +123,7 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
     return PRB_STEAL(u);
 }
 
-void prb_unwinder_again(struct prb_unwinder *u)
+void prb_unwinder_forget_memory(struct prb_unwinder *u)
 {
     prb_unwinder_pages_forget(u, false);
     prb_arena_deinit(&u->arena);
@@ -132,10 +132,10 @@ void prb_unwinder_again(struct prb_unwinder *u)
 
 uint64_t prb_unwinder_code(const struct prb_unwinder *u) { return u->code; }
 
-void prb_unwinder_renew(struct prb_unwinder *u)
+void prb_unwinder_forget_all(struct prb_unwinder *u)
 {
     uint64_t code = u->code;
-    prb_unwinder_again(u);
+    prb_unwinder_forget_memory(u);
     /* Without memory for it the old modules serve on. */
     prb_unwind_tables_follow(u, true);
     prb_unwinder_pages_forget(u, true);

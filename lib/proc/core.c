@@ -35,7 +35,7 @@ struct core {
 static bool core_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
                       struct prb_error *err)
 {
-    const struct prb_proc_text *text = prb_proc_kept(proc, name);
+    const struct prb_proc_text *text = prb_proc_saved_text(proc, name);
     if (!text)
         return prb_fail(err, PRB_UNSUPPORTED, "%s does not have the process's %s",
                         ((struct core *)proc)->path, name);
@@ -51,8 +51,8 @@ static bool core_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_err
 static bool keep_unless_kept(struct core *core, const char *name, const char *text, size_t len,
                              struct prb_error *err)
 {
-    return prb_proc_kept(&core->base, name) || prb_proc_keep(&core->base, name, text, len) ||
-           prb_nomem(err);
+    return prb_proc_saved_text(&core->base, name) ||
+           prb_proc_save_text(&core->base, name, text, len) || prb_nomem(err);
 }
 
 static unsigned long long ticks(uint64_t microseconds)
@@ -66,7 +66,7 @@ static bool make_tasks(struct core *core, struct prb_error *err)
     const struct prb_core_file *file = &core->file;
     PRB_AUTO(prb_buf) struct prb_buf tids = {0}, text = {0};
     char name[48];
-    bool listed = prb_proc_kept(&core->base, "task") != NULL;
+    bool listed = prb_proc_saved_text(&core->base, "task") != NULL;
     for (size_t i = 0; i < file->thread_count && !listed; i++) {
         const struct prb_core_thread *thread = &file->threads[i];
         bool leader = thread->tid == file->pid;
@@ -103,7 +103,7 @@ static bool make_texts(struct core *core, struct prb_error *err)
     PRB_AUTO(prb_buf) struct prb_buf maps = {0}, comm = {0};
     if (file->texts && !prb_core_texts_read(&core->base, file->texts, file->texts_len, err))
         return false;
-    if (!prb_proc_kept(&core->base, "maps") && !prb_core_maps_text(file, &maps, err))
+    if (!prb_proc_saved_text(&core->base, "maps") && !prb_core_maps_text(file, &maps, err))
         return false;
     if (maps.len && !keep_unless_kept(core, "maps", maps.data, maps.len, err))
         return false;
@@ -127,7 +127,7 @@ static bool core_check(struct prb_proc *proc, struct prb_error *err)
 /* The number beside tid in lines "TID HEX"; `otherwise` when the text is missing. */
 static uint64_t known_mask(const struct prb_proc *proc, pid_t tid, uint64_t otherwise)
 {
-    const struct prb_proc_text *text = prb_proc_kept(proc, PRB_TEXT_REGISTERS);
+    const struct prb_proc_text *text = prb_proc_saved_text(proc, PRB_TEXT_REGISTERS);
     if (!text || !text->text.data)
         return otherwise;
     for (char *at = text->text.data, *end; *at; at = end) {
@@ -168,7 +168,7 @@ static bool core_registers(struct prb_proc *proc, pid_t tid, struct prb_register
 static size_t held(void *context, prb_addr addr, void *buf, size_t len)
 {
     struct prb_mem *mem = prb_proc_mem(context, NULL);
-    return mem ? prb_mem_core_held(mem, addr, buf, len) : 0;
+    return mem ? prb_mem_core_read_own(mem, addr, buf, len) : 0;
 }
 
 /* Where the file of a map begins in memory: the map of its first page at or below. */
@@ -189,7 +189,7 @@ static size_t build_id_then(struct prb_proc *proc, const struct prb_map *map, ui
     /* A caller may hold a copy of the map. */
     const struct prb_map *ours = maps ? prb_maps_find(maps, map->start) : NULL;
     const struct prb_map *first = ours ? first_map(maps, ours) : NULL;
-    const struct prb_proc_text *text = prb_proc_kept(proc, PRB_TEXT_BUILD_IDS);
+    const struct prb_proc_text *text = prb_proc_saved_text(proc, PRB_TEXT_BUILD_IDS);
     if (!first)
         return 0;
     for (char *at = text && text->text.data ? text->text.data : "", *end; *at; at = end) {
@@ -421,7 +421,7 @@ static int open_plain(const char *path, struct prb_error *err)
 
 static double time_of(struct core *core)
 {
-    const struct prb_proc_text *info = prb_proc_kept(&core->base, PRB_TEXT_INFO);
+    const struct prb_proc_text *info = prb_proc_saved_text(&core->base, PRB_TEXT_INFO);
     const char *at = info && info->text.data ? strstr(info->text.data, "time ") : NULL;
     struct stat file;
     if (at)

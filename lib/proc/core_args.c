@@ -18,7 +18,7 @@
 
 static bool word(struct prb_mem *mem, prb_addr addr, uint64_t *out)
 {
-    return prb_mem_core_held(mem, addr, out, sizeof *out) == sizeof *out;
+    return prb_mem_core_read_own(mem, addr, out, sizeof *out) == sizeof *out;
 }
 
 static prb_addr find_vector(const struct prb_core_file *core, struct prb_mem *mem)
@@ -28,7 +28,7 @@ static prb_addr find_vector(const struct prb_core_file *core, struct prb_mem *me
     if (!core->auxv || core->auxv_len < 32 || core->auxv_len > 1024 || end < sizeof window)
         return 0;
     prb_addr start = (end - sizeof window) & ~(prb_addr)7;
-    size_t len = prb_mem_core_held(mem, start, window, sizeof window);
+    size_t len = prb_mem_core_read_own(mem, start, window, sizeof window);
     for (size_t at = 0; at + core->auxv_len <= len; at += 8) {
         if (memcmp(window + at, core->auxv, core->auxv_len) == 0)
             return start + at;
@@ -60,7 +60,7 @@ static bool copy_strings(struct prb_mem *mem, prb_addr start, prb_addr end, stru
         return false;
     size_t len = (size_t)(end - start);
     char *room = prb_buf_reserve(out, len);
-    if (!room || prb_mem_core_held(mem, start, room, len) != len)
+    if (!room || prb_mem_core_read_own(mem, start, room, len) != len)
         return false;
     out->len += len;
     out->data[out->len] = '\0';

@@ -184,7 +184,7 @@ bool prb_core_texts_read(struct prb_proc *proc, const uint8_t *data, size_t len,
             return prb_fail(err, PRB_CORRUPT, "the snapshot's texts cannot be parsed");
         memcpy(name, data, lengths[0]);
         name[lengths[0]] = '\0';
-        if (!prb_proc_keep(proc, name, (const char *)data + lengths[0], lengths[1]))
+        if (!prb_proc_save_text(proc, name, (const char *)data + lengths[0], lengths[1]))
             return prb_nomem(err);
         data += (size_t)lengths[0] + lengths[1];
         len -= (size_t)lengths[0] + lengths[1];

@@ -222,7 +222,7 @@ static int live_open_map(struct prb_proc *proc, const struct prb_map *map, struc
     int fd = open_regular(live, name);
     if (fd >= 0)
         return fd;
-    if (prb_error_is_want(errno)) {
+    if (prb_error_is_our_limit(errno)) {
         prb_fail_sys(err, errno, "cannot open %s", map->path);
         return -1;
     }
@@ -263,7 +263,7 @@ const struct prb_proc_ops prb_proc_live_ops = {
 /* The folder is missing: there is no such process, or we may not see it. */
 static bool not_there(pid_t pid, int sys, struct prb_error *err)
 {
-    if (prb_error_is_want(sys))
+    if (prb_error_is_our_limit(sys))
         return prb_fail_sys(err, sys, "cannot open /proc/%d", (int)pid);
     if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM)) {
         prb_fail(err, PRB_PERMISSION,

@@ -65,16 +65,16 @@ static bool text_has_name(const void *texts, uint32_t i, const void *name)
 
 static const struct prb_index_kind texts_by_name = {text_hash, text_has_name};
 
-const struct prb_proc_text *prb_proc_kept(const struct prb_proc *proc, const char *name)
+const struct prb_proc_text *prb_proc_saved_text(const struct prb_proc *proc, const char *name)
 {
     uint32_t found =
         prb_index_find(&proc->text_index, &texts_by_name, proc->texts, hash_of(name), name);
     return found == PRB_NO_ITEM ? NULL : &proc->texts[found];
 }
 
-bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len)
+bool prb_proc_save_text(struct prb_proc *proc, const char *name, const char *text, size_t len)
 {
-    struct prb_proc_text *kept = (struct prb_proc_text *)prb_proc_kept(proc, name);
+    struct prb_proc_text *kept = (struct prb_proc_text *)prb_proc_saved_text(proc, name);
     if (!kept) {
         if (proc->text_count == TEXTS_MAX ||
             !PRB_GROW(proc->texts, proc->text_count, proc->text_cap))
@@ -97,21 +97,21 @@ bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, si
 
 void prb_proc_record(struct prb_proc *proc) { proc->recording = true; }
 
-void prb_proc_still(struct prb_proc *proc) { proc->still = true; }
+void prb_proc_set_stopped(struct prb_proc *proc) { proc->stopped = true; }
 
-bool prb_proc_answered(const struct prb_proc *proc, const char *name, struct prb_buf *out)
+bool prb_proc_answer_saved(const struct prb_proc *proc, const char *name, struct prb_buf *out)
 {
-    const struct prb_proc_text *kept = proc->still ? prb_proc_kept(proc, name) : NULL;
+    const struct prb_proc_text *kept = proc->stopped ? prb_proc_saved_text(proc, name) : NULL;
     if (kept)
         prb_buf_add(out, kept->text.data, kept->text.len);
     return kept && prb_buf_ok(out);
 }
 
-bool prb_proc_recorded(struct prb_proc *proc, const char *name, const struct prb_buf *out,
-                       size_t from, struct prb_error *err)
+bool prb_proc_record_text(struct prb_proc *proc, const char *name, const struct prb_buf *out,
+                          size_t from, struct prb_error *err)
 {
     if (!prb_buf_ok(out) ||
-        (proc->recording && !prb_proc_keep(proc, name, out->data + from, out->len - from)))
+        (proc->recording && !prb_proc_save_text(proc, name, out->data + from, out->len - from)))
         return prb_nomem(err);
     return true;
 }
@@ -121,8 +121,9 @@ bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
 {
     size_t from = out->len;
     prb_buf_add(out, "", 0);
-    return prb_proc_answered(proc, name, out) ||
-           (proc->ops->text(proc, name, out, err) && prb_proc_recorded(proc, name, out, from, err));
+    return prb_proc_answer_saved(proc, name, out) ||
+           (proc->ops->text(proc, name, out, err) &&
+            prb_proc_record_text(proc, name, out, from, err));
 }
 
 /* The kernel gives the map in pieces: of a process that maps and unmaps meanwhile two may not fit

@@ -105,7 +105,7 @@ bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_err
 /* The same with tid and inner_tid alone: a stat text costs some 10 µs a thread. */
 bool prb_proc_tids(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);
 /* Fill the rest of a task by its tid.  False: it ended. */
-bool prb_proc_task_look(struct prb_proc *proc, struct prb_task *task);
+bool prb_proc_task_read(struct prb_proc *proc, struct prb_task *task);
 /* A task by what gettid() says in the target; NULL: none. */
 const struct prb_task *prb_tasks_by_inner(const struct prb_tasks *tasks, uint64_t inner);
 /* By its pthread_t.  The id stands in struct pthread, at 0x2d0 in glibc on x86-64
@@ -156,6 +156,6 @@ bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record,
 void prb_proc_record(struct prb_proc *proc);
 /* The process does not run from now on: each text is read once, then answered from what was saved.
  * After prb_proc_record. */
-void prb_proc_still(struct prb_proc *proc);
+void prb_proc_set_stopped(struct prb_proc *proc);
 
 #endif

@@ -47,7 +47,7 @@ bool prb_same_cpu_begin(struct prb_same_cpu *out, struct prb_proc *proc, pid_t t
     struct prb_task task = {.tid = tid};
     *out = (struct prb_same_cpu){.from = sched_getcpu()};
     long size = syscall(SYS_sched_getaffinity, 0, sizeof out->cpus, out->cpus);
-    if (size <= 0 || !prb_proc_task_look(proc, &task) || task.real_time)
+    if (size <= 0 || !prb_proc_task_read(proc, &task) || task.real_time)
         return false;
     out->size = (size_t)size;
     out->moved = true;

@@ -100,7 +100,7 @@ static void add_info(struct image *image, struct prb_proc *proc)
     }
     memcpy(info + 24, &(uint32_t){(uint32_t)proc->pid}, 4);
     /* What was saved may have been masked: it is not read again. */
-    const struct prb_proc_text *kept = prb_proc_kept(proc, "cmdline");
+    const struct prb_proc_text *kept = prb_proc_saved_text(proc, "cmdline");
     if (kept)
         prb_buf_add(&cmdline, kept->text.data, kept->text.len);
     if (kept ? prb_buf_ok(&cmdline) && cmdline.len
@@ -172,12 +172,12 @@ static bool keep_own_texts(struct prb_proc *proc, const struct prb_maps *maps,
     for (size_t i = 0; i < count; i++)
         prb_buf_addf(&masks, "%d %llx\n", (int)tasks[i].tid,
                      (unsigned long long)tasks[i].registers.known);
-    if (prb_proc_kept(proc, PRB_TEXT_BUILD_IDS) == NULL)
+    if (prb_proc_saved_text(proc, PRB_TEXT_BUILD_IDS) == NULL)
         build_ids_text(proc, maps, &ids);
     return prb_buf_ok(&info) && prb_buf_ok(&masks) && prb_buf_ok(&ids) &&
-           prb_proc_keep(proc, PRB_TEXT_INFO, info.data, info.len) &&
-           prb_proc_keep(proc, PRB_TEXT_REGISTERS, masks.data, masks.len) &&
-           (!ids.len || prb_proc_keep(proc, PRB_TEXT_BUILD_IDS, ids.data, ids.len));
+           prb_proc_save_text(proc, PRB_TEXT_INFO, info.data, info.len) &&
+           prb_proc_save_text(proc, PRB_TEXT_REGISTERS, masks.data, masks.len) &&
+           (!ids.len || prb_proc_save_text(proc, PRB_TEXT_BUILD_IDS, ids.data, ids.len));
 }
 
 static bool make_notes(struct image *image, struct prb_proc *proc,
@@ -280,7 +280,7 @@ bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record,
     PRB_AUTO(image) struct image image = {0};
     proc->recording = true;
     PRB_AUTO(prb_buf) struct prb_buf maps = {0}, head = {0};
-    if (!prb_proc_kept(proc, "maps") && !prb_proc_text(proc, "maps", &maps, err))
+    if (!prb_proc_saved_text(proc, "maps") && !prb_proc_text(proc, "maps", &maps, err))
         return false;
     image.maps = prb_proc_maps(proc, false, err);
     if (!image.maps)

@@ -42,7 +42,7 @@ struct prb_proc {
     bool exists; /* such a process is there now */
     bool snapshot;
     bool recording;
-    bool still; /* what was saved is the answer: prb_proc_still */
+    bool stopped; /* what was saved is the answer: prb_proc_set_stopped */
     struct prb_proc_text *texts;
     size_t text_count, text_cap;
     struct prb_index text_index; /* by name */
@@ -57,13 +57,14 @@ void prb_proc_deinit(struct prb_proc *proc);
 /* pid_max of 64-bit Linux: more threads than this cannot be. */
 #define PRB_TASKS_MAX 4194304
 /* Keep what was appended to out at from, if the process records; false: out of memory. */
-bool prb_proc_recorded(struct prb_proc *proc, const char *name, const struct prb_buf *out,
-                       size_t from, struct prb_error *err);
-/* Append a saved text, of a process that does not run (prb_proc_still); false: it must be read. */
-bool prb_proc_answered(const struct prb_proc *proc, const char *name, struct prb_buf *out);
+bool prb_proc_record_text(struct prb_proc *proc, const char *name, const struct prb_buf *out,
+                          size_t from, struct prb_error *err);
+/* Append a saved text of a process that does not run (prb_proc_set_stopped); false: it must be
+ * read. */
+bool prb_proc_answer_saved(const struct prb_proc *proc, const char *name, struct prb_buf *out);
 /* Keep a text under its name, in place of the one before. */
-bool prb_proc_keep(struct prb_proc *proc, const char *name, const char *text, size_t len);
-const struct prb_proc_text *prb_proc_kept(const struct prb_proc *proc, const char *name);
+bool prb_proc_save_text(struct prb_proc *proc, const char *name, const char *text, size_t len);
+const struct prb_proc_text *prb_proc_saved_text(const struct prb_proc *proc, const char *name);
 
 /*
  * The kernel refused: say which of its rules did, and what to do.  sys: the errno; what: "read the

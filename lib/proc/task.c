@@ -82,7 +82,7 @@ bool prb_status_number(const struct prb_buf *text, const char *key, int64_t *out
     return false;
 }
 
-bool prb_proc_task_look(struct prb_proc *proc, struct prb_task *task)
+bool prb_proc_task_read(struct prb_proc *proc, struct prb_task *task)
 {
     char name[48];
     snprintf(name, sizeof name, "task/%d/stat", (int)task->tid);
@@ -112,8 +112,8 @@ bool prb_proc_tids(struct prb_proc *proc, struct prb_tasks *out, struct prb_erro
     if (proc->inner < 0)
         look_at_namespace(proc);
     prb_buf_add(&list, "", 0);
-    if (!prb_proc_answered(proc, "task", &list) &&
-        (!proc->ops->tids(proc, &list, err) || !prb_proc_recorded(proc, "task", &list, 0, err)))
+    if (!prb_proc_answer_saved(proc, "task", &list) &&
+        (!proc->ops->tids(proc, &list, err) || !prb_proc_record_text(proc, "task", &list, 0, err)))
         return false;
     char *at = list.data, *end;
     for (long tid; (tid = strtol(at, &end, 10)) > 0 && tid <= PRB_TASKS_MAX; at = end) {
@@ -145,7 +145,7 @@ bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_err
     size_t count = 0;
     for (size_t i = 0; i < tasks.count; i++) {
         tasks.items[count] = tasks.items[i];
-        count += prb_proc_task_look(proc, &tasks.items[count]);
+        count += prb_proc_task_read(proc, &tasks.items[count]);
     }
     tasks.count = count;
     if (count == 0)

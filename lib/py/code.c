@@ -2,7 +2,7 @@
  * Code objects: read once, saved by address, checked again when a new reading of the target begins.
  *
  * Between two readings an address may be reused by another code object, even with its strings at
- * the old addresses.  So the first use of an entry after prb_codes_renew() reads its identity
+ * the old addresses.  So the first use of an entry after prb_codes_new_reading() reads its identity
  * again: the fields that name and place it, the bytes of its line table and of its name.
  */
 #include "base/hash_map.h"
@@ -120,23 +120,23 @@ const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_vie
     return &entry->read.code;
 }
 
-void prb_code_announce(struct prb_py *py, struct prb_view *view, prb_addr addr)
+void prb_code_prefetch(struct prb_py *py, struct prb_view *view, prb_addr addr)
 {
     struct prb_code_cache *cache = py->codes;
     struct entry *entry = cache ? prb_hash_map_pointer(&cache->entries, addr) : NULL;
     if (!entry || entry->announced == cache->generation)
         return;
     entry->announced = cache->generation;
-    prb_code_want(py, view, &entry->read);
+    prb_code_reading_prefetch(py, view, &entry->read);
 }
 
-void prb_codes_again(struct prb_py *py)
+void prb_codes_next_sample(struct prb_py *py)
 {
     if (py->codes)
         py->codes->generation++;
 }
 
-size_t prb_codes_held(const struct prb_py *py) { return py->codes ? py->codes->held : 0; }
+size_t prb_codes_count(const struct prb_py *py) { return py->codes ? py->codes->held : 0; }
 
 void prb_codes_drop(struct prb_py *py)
 {
@@ -144,7 +144,7 @@ void prb_codes_drop(struct prb_py *py)
     py->codes = NULL;
 }
 
-void prb_codes_renew(struct prb_py *py)
+void prb_codes_new_reading(struct prb_py *py)
 {
     if (py->codes) {
         py->codes->generation++;

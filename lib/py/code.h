@@ -42,23 +42,23 @@ const struct prb_code_object *prb_code_get(struct prb_py *py, prb_addr code, boo
 struct prb_position prb_code_position(struct prb_py *py, const struct prb_code_object *code,
                                       int instruction);
 /* A new reading of the target begins: entries are read again and compared before their next use. */
-void prb_codes_renew(struct prb_py *py);
+void prb_codes_new_reading(struct prb_py *py);
 /*
  * For callers that read the same code objects again and again: the same as prb_code_get(py, code,
  * false, …), checked by what view has of its identity, of its name and of its line table's
  * beginning.  The caller has refreshed view since the chain that names the code was read, and
- * begins each reading with prb_codes_again. *fresh_out: it was unknown, or another one, before this
- * reading: read the chain once more, to prove that it names this one.
+ * begins each reading with prb_codes_next_sample. *fresh_out: before this reading it was unknown or
+ * another one: read the chain once more, to prove that it names this one.
  */
 const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_view *view,
                                                prb_addr code, bool *fresh_out,
                                                struct prb_error *err);
-void prb_codes_again(struct prb_py *py);
+void prb_codes_next_sample(struct prb_py *py);
 /* Before view is refreshed: it is to bring in what prb_code_watched will compare. */
-void prb_code_announce(struct prb_py *py, struct prb_view *view, prb_addr code);
+void prb_code_prefetch(struct prb_py *py, struct prb_view *view, prb_addr code);
 /* Code objects read so far that the cache holds, replaced ones too; and an end to all of them,
  * and to their texts. */
-size_t prb_codes_held(const struct prb_py *py);
+size_t prb_codes_count(const struct prb_py *py);
 void prb_codes_drop(struct prb_py *py);
 void prb_code_cache_free(struct prb_code_cache *cache);
 

@@ -223,10 +223,11 @@ bool prb_code_is_same_in(struct prb_py *py, struct prb_view *view,
     return !len || (bytes && memcmp(bytes, read->code.lines, len) == 0);
 }
 
-void prb_code_want(struct prb_py *py, struct prb_view *view, const struct prb_code_reading *read)
+void prb_code_reading_prefetch(struct prb_py *py, struct prb_view *view,
+                               const struct prb_code_reading *read)
 {
-    prb_view_want(view, read->code.addr, head_size(&py->layout));
-    prb_view_want(view, read->identity.name, read->name_bytes_len);
-    prb_view_want(view, read->identity.linetable + (prb_addr)PRB_OFF(&py->layout, bytes, data),
-                  watched_lines(read));
+    prb_view_prefetch(view, read->code.addr, head_size(&py->layout));
+    prb_view_prefetch(view, read->identity.name, read->name_bytes_len);
+    prb_view_prefetch(view, read->identity.linetable + (prb_addr)PRB_OFF(&py->layout, bytes, data),
+                      watched_lines(read));
 }

@@ -47,6 +47,7 @@ bool prb_code_is_same(struct prb_py *py, const struct prb_code_reading *read);
 bool prb_code_is_same_in(struct prb_py *py, struct prb_view *view,
                          const struct prb_code_reading *read);
 /* Before view is refreshed: it is to bring in what prb_code_is_same_in compares. */
-void prb_code_want(struct prb_py *py, struct prb_view *view, const struct prb_code_reading *read);
+void prb_code_reading_prefetch(struct prb_py *py, struct prb_view *view,
+                               const struct prb_code_reading *read);
 
 #endif

@@ -103,7 +103,7 @@ static bool locate_by_file(struct prb_modules *modules, struct prb_module *modul
 {
     struct prb_elf *elf = prb_modules_elf(modules, module, err);
     uint64_t addr, size;
-    if (!elf && err && prb_error_is_want(err->sys))
+    if (!elf && err && prb_error_is_our_limit(err->sys))
         return false;
     if (elf && symbol_address(elf, module, "_PyRuntime", &py->runtime)) {
         *how = "symbol _PyRuntime";

@@ -46,7 +46,7 @@ static void want_objects(struct prb_objects *objects, const uint64_t *words, siz
     for (size_t i = 0; i < count; i++) {
         struct prb_variable variable = {0};
         if (untag(layout, words[i], &variable) && !variable.is_number)
-            prb_objects_want(objects, &variable.object, 1);
+            prb_objects_prefetch(objects, &variable.object, 1);
     }
 }
 

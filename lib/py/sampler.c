@@ -119,7 +119,7 @@ static bool fetch_cold(struct prb_sampler *sampler, struct prb_error *err)
         struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
         if (!slot->cold)
             continue;
-        prb_walk_announce(&sampler->py->layout, slot->view, slot->tstate, &slot->head);
+        prb_walk_prefetch(&sampler->py->layout, slot->view, slot->tstate, &slot->head);
         slot->cold = false;
         sampler->batch[count++] = slot->view;
     }
@@ -364,7 +364,7 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
     return result;
 }
 
-bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_error *err)
+bool prb_sampler_reread(struct prb_sampler *sampler, size_t thread, struct prb_error *err)
 {
     if (thread >= sampler->result.thread_count)
         return prb_fail(err, PRB_INTERNAL, "thread %zu of %zu", thread,
@@ -389,7 +389,7 @@ static bool same_frames(const struct prb_raw_frame *a, const struct prb_raw_fram
     return true;
 }
 
-bool prb_sampler_stood(struct prb_sampler *sampler, size_t thread, bool exactly)
+bool prb_sampler_unchanged(struct prb_sampler *sampler, size_t thread, bool exactly)
 {
     if (thread >= sampler->result.thread_count)
         return false;
@@ -400,6 +400,6 @@ bool prb_sampler_stood(struct prb_sampler *sampler, size_t thread, bool exactly)
         return false;
     if (count)
         memcpy(before, raw->frames, count * sizeof *before);
-    return prb_sampler_again(sampler, thread, NULL) && raw->frame_count == count &&
+    return prb_sampler_reread(sampler, thread, NULL) && raw->frame_count == count &&
            same_frames(before, raw->frames, count, exactly);
 }

@@ -30,10 +30,10 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
 const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler);
 /* Read one thread's frames once more, for a caller that has stopped it: the result replaces the
  * thread's in place. */
-bool prb_sampler_again(struct prb_sampler *sampler, size_t thread, struct prb_error *err);
+bool prb_sampler_reread(struct prb_sampler *sampler, size_t thread, struct prb_error *err);
 /* The same of a thread that was not stopped: whether its frames are those of the result before;
  * exactly: the innermost one's instruction and the anchors, too. */
-bool prb_sampler_stood(struct prb_sampler *sampler, size_t thread, bool exactly);
+bool prb_sampler_unchanged(struct prb_sampler *sampler, size_t thread, bool exactly);
 /* Where trait anchor is CFRAMES the anchors cost reads of their own: ask for them. */
 void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want);
 

@@ -243,19 +243,19 @@ bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_a
     return true;
 }
 
-void prb_walk_announce(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
+void prb_walk_prefetch(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
                        const struct prb_thread_head *head)
 {
     enum { CFRAME_BYTES = 32, DATA_BYTES = 4096 };
     uint64_t chunk = 0, top = 0;
     if (PRB_IS(layout, frame_chain, CFRAME))
-        prb_view_want(view, head->chain, CFRAME_BYTES);
+        prb_view_prefetch(view, head->chain, CFRAME_BYTES);
     if (!prb_view_field(view, layout, tstate, PRB_F_thread_datastack_chunk, &chunk) ||
         !prb_view_field(view, layout, tstate, PRB_F_thread_datastack_top, &top) || top <= chunk)
         return;
     uint64_t used = top - chunk;
     prb_addr from = used > DATA_BYTES ? top - DATA_BYTES : chunk;
-    prb_view_want(view, from, (size_t)(top - from));
+    prb_view_prefetch(view, from, (size_t)(top - from));
 }
 
 static void begin(struct prb_walk *walk)

@@ -25,7 +25,7 @@ struct prb_thread_head {
 bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
                    struct prb_thread_head *out);
 /* Announce to the view what the first walk of a thread will touch: its CFrame, its data stack. */
-void prb_walk_announce(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
+void prb_walk_prefetch(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
                        const struct prb_thread_head *head);
 /* Replace walk's contents.  anchors: also where each call of the evaluator stands on the native
  * stack. */

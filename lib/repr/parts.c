@@ -119,7 +119,7 @@ static bool array_elements(struct elements *elements, prb_addr items, struct prb
         size_t n = left < PIECE ? (size_t)left : PIECE;
         if (!prb_objects_words(elements->objects, items + 8 * elements->at, words, n))
             return prb_fail_addr(err, items, "the items at 0x%" PRIx64 " cannot be read", items);
-        prb_objects_want(elements->objects, words, n);
+        prb_objects_prefetch(elements->objects, words, n);
         for (size_t i = 0; i < n; i++, elements->at++)
             if (!give_indexed(elements, words[i]))
                 return true;

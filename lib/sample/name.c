@@ -75,7 +75,7 @@ static void announce_thread(struct prb_py *py, struct prb_view *codes,
 {
     for (size_t j = 0; !thread->at_rest && j < thread->frame_count; j++)
         if (thread->frames[j].code)
-            prb_code_announce(py, codes, thread->frames[j].code);
+            prb_code_prefetch(py, codes, thread->frames[j].code);
 }
 
 /* Announce the code objects of the stacks to name, so that one reading fetches all of them. */
@@ -92,7 +92,7 @@ static void announce(struct prb_sampled_process *process, size_t k)
 void prb_name_begin(struct prb_sampled_process *process, size_t runtime)
 {
     struct prb_py *py = process->target->runtimes[runtime].py;
-    if (prb_codes_held(py) > CODES_HELD_MAX) {
+    if (prb_codes_count(py) > CODES_HELD_MAX) {
         prb_codes_drop(py);
         prb_view_clear(process->names[runtime].codes);
         prb_index_clear(&process->instruction_index);
@@ -102,7 +102,7 @@ void prb_name_begin(struct prb_sampled_process *process, size_t runtime)
             process->threads[i]->has_stack = false;
         }
     }
-    prb_codes_again(py);
+    prb_codes_next_sample(py);
     announce(process, runtime);
     prb_view_refresh(&process->names[runtime].codes, 1, NULL, NULL);
 }
@@ -184,10 +184,10 @@ bool prb_name_thread(struct prb_sampled_process *process, struct prb_sampled_thr
         if (name_chain(process, thread, raw, &fresh)) {
             bool broken = raw->broken;
             thread->has_stack = (!fresh && !once) ||
-                                (prb_sampler_stood(sampler, k, false) && raw->broken == broken);
+                                (prb_sampler_unchanged(sampler, k, false) && raw->broken == broken);
         } else {
             thread->count = 0;
-            if (!prb_sampler_again(sampler, k, NULL))
+            if (!prb_sampler_reread(sampler, k, NULL))
                 return false;
         }
         if (thread->has_stack)

@@ -31,10 +31,10 @@ bool prb_native_begin(struct prb_sampled_process *process, uint64_t now, struct 
     if (!unwinder)
         return false;
     if (now >= process->renew_after) {
-        prb_unwinder_renew(unwinder);
+        prb_unwinder_forget_all(unwinder);
         process->renew_after = now + RENEW_NS;
     } else {
-        prb_unwinder_again(unwinder);
+        prb_unwinder_forget_memory(unwinder);
     }
     if (process->pcs_of != prb_unwinder_code(unwinder)) {
         process->pcs_of = prb_unwinder_code(unwinder);
@@ -140,7 +140,7 @@ struct meeting {
 static void read_chain(void *context)
 {
     struct meeting *meeting = context;
-    meeting->read = prb_sampler_again(meeting->sampler, meeting->thread, NULL);
+    meeting->read = prb_sampler_reread(meeting->sampler, meeting->thread, NULL);
 }
 
 /* ---- rows ---- */
@@ -215,7 +215,7 @@ static bool take(struct prb_sampled_process *process, struct prb_sampled_thread 
         return false;
     if (copy.stopped > profile->longest_stop)
         profile->longest_stop = copy.stopped;
-    bool one_moment = meeting.read || prb_sampler_stood(runtime->sampler, thread->raw, true);
+    bool one_moment = meeting.read || prb_sampler_unchanged(runtime->sampler, thread->raw, true);
     name_native(process, &stack);
     *waits_out = spinning(&stack);
     if (!merge(process, thread, &copy, &stack, &node))

@@ -221,7 +221,7 @@ static void introduce(struct prb_sampled_process *process, struct prb_sampled_th
         thread->has_task = true;
         row->tid = task.tid;
         prb_activity_init(&thread->activity, prb_proc_pid(process->target->proc), task.tid);
-        if (!facts->name && !row->name && prb_proc_task_look(process->target->proc, &task))
+        if (!facts->name && !row->name && prb_proc_task_read(process->target->proc, &task))
             row->name = prb_profile_text(process->box, task.comm);
     }
     if (facts->name) {

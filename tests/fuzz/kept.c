@@ -47,13 +47,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (len == size || data[len])
         return 0;
     snprintf(name, sizeof name, PRB_TEXT_RING "%s", (const char *)data);
-    if (!prb_proc_keep(&proc, name, (const char *)data + len + 1, size - len - 1))
+    if (!prb_proc_save_text(&proc, name, (const char *)data + len + 1, size - len - 1))
         abort();
     /* The same name in other letters is one table for SQL. */
     char *first = &name[sizeof PRB_TEXT_RING - 1];
     if (*first >= 'a' && *first <= 'z')
         *first ^= 'a' ^ 'A';
-    prb_proc_keep(&proc, name, (const char *)data + len + 1, size - len - 1);
+    prb_proc_save_text(&proc, name, (const char *)data + len + 1, size - len - 1);
     struct prb_table_source *source = prb_dumped_tables_of(&proc, NULL);
     if (!source || !source->list(source, &tables, &count, NULL) || count > 1)
         abort();

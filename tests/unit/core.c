@@ -163,8 +163,8 @@ static void pieces_and_what_lies_between(void **state)
     assert_int_equal(prb_mem_read_some(mem, 90, buf, 300), 210);
     assert_memory_equal(buf, "ffffffffffaaaaaaaaaabbbbbf", 26);
     assert_memory_equal(buf + 109, "fbbbbbf", 7);
-    assert_int_equal(prb_mem_core_held(mem, 90, buf, 10), 0);
-    assert_int_equal(prb_mem_core_held(mem, 105, buf, 300), 10);
+    assert_int_equal(prb_mem_core_read_own(mem, 90, buf, 10), 0);
+    assert_int_equal(prb_mem_core_read_own(mem, 105, buf, 300), 10);
     assert_int_equal(prb_mem_read_some(mem, 400, buf, 10), 5); /* the file ends */
     assert_int_equal(prb_mem_read_some(mem, UINT64_MAX - 1, buf, 10), 0);
     close(fd);

@@ -161,7 +161,7 @@ static void beside_and_back(void **state)
         struct prb_task task = {.tid = child};
         assert_int_equal(sched_setaffinity(child, sizeof one, &one), 0);
         do
-            assert_true(prb_proc_task_look(proc, &task));
+            assert_true(prb_proc_task_read(proc, &task));
         while (task.cpu != processor);
         PRB_AUTO(prb_same_cpu) struct prb_same_cpu same = {0};
         assert_true(prb_same_cpu_begin(&same, proc, child));
@@ -396,10 +396,10 @@ static void texts_are_kept(void **state)
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     prb_buf_adds(&text, "before ");
     assert_ok(prb_proc_text(proc, "comm", &text, &err), err);
-    assert_null(prb_proc_kept(proc, "comm"));
+    assert_null(prb_proc_saved_text(proc, "comm"));
     prb_proc_record(proc);
     assert_ok(prb_proc_text(proc, "comm", &text, &err), err);
-    const struct prb_proc_text *kept = prb_proc_kept(proc, "comm");
+    const struct prb_proc_text *kept = prb_proc_saved_text(proc, "comm");
     assert_non_null(kept);
     assert_int_equal(text.len, 7 + 2 * kept->text.len);
     assert_memory_equal(text.data + 7, kept->text.data, kept->text.len);
@@ -409,13 +409,13 @@ static void texts_are_kept(void **state)
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 1000; i++) {
             snprintf(name, sizeof name, "task/%d/stat", i);
-            assert_true(prb_proc_keep(proc, name, name, strlen(name) - (size_t)round));
+            assert_true(prb_proc_save_text(proc, name, name, strlen(name) - (size_t)round));
         }
     }
     assert_int_equal(proc->text_count, 1001);
-    kept = prb_proc_kept(proc, "task/77/stat");
+    kept = prb_proc_saved_text(proc, "task/77/stat");
     assert_string_equal(kept->text.data, "task/77/sta");
-    assert_null(prb_proc_kept(proc, "task/1000/stat"));
+    assert_null(prb_proc_saved_text(proc, "task/1000/stat"));
 }
 
 /* Of a process that stands a text is read once. */
@@ -432,7 +432,7 @@ static void still(void **state)
     prctl(PR_SET_NAME, "another");
     assert_ok(prb_proc_text(proc, "comm", &now, &err), err);
     assert_string_equal(now.data, "another\n");
-    prb_proc_still(proc);
+    prb_proc_set_stopped(proc);
     prctl(PR_SET_NAME, name);
     prb_buf_adds(&after, "> ");
     assert_ok(prb_proc_text(proc, "comm", &after, &err), err);

@@ -284,7 +284,7 @@ static void test_reused_code(void **state)
         struct image *image = &s.f.image;
         check_all(&s, true);
         PUT(image, s.codes[0], code, name, ascii(&s.f, "another"));
-        prb_codes_renew(&image->py);
+        prb_codes_new_reading(&image->py);
         const struct prb_code_object *code = prb_code_get(&image->py, s.codes[0], false, NULL);
         assert_non_null(code);
         assert_string_equal(code->name, "another");

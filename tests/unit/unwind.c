@@ -180,7 +180,7 @@ static void renewed(void **state)
     assert_true(prb_unwinder_word(lab->unwinder, (uintptr_t)&word, &seen));
     assert_int_equal(seen, 1);
     word = 2;
-    prb_unwinder_renew(lab->unwinder);
+    prb_unwinder_forget_all(lab->unwinder);
     assert_true(prb_unwinder_word(lab->unwinder, (uintptr_t)&word, &seen));
     assert_int_equal(seen, 2);
     middle();
@@ -203,13 +203,13 @@ static void later_code(void **state)
     assert_int_equal(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
     prb_addr inside = (prb_addr)(uintptr_t)map->l_ld;
     assert_null(prb_modules_find(lab->unwinder->modules, inside));
-    prb_unwinder_renew(lab->unwinder);
+    prb_unwinder_forget_all(lab->unwinder);
     assert_non_null(prb_modules_find(lab->unwinder->modules, inside));
     middle();
     unwind(false);
     assert_int_equal(find(0, "middle"), 1);
     dlclose(library);
-    prb_unwinder_renew(lab->unwinder);
+    prb_unwinder_forget_all(lab->unwinder);
     assert_null(prb_modules_find(lab->unwinder->modules, inside));
 }
 
@@ -395,7 +395,7 @@ static void unwind_from(const struct lies *lies)
     assert_int_equal(write(file, lies, sizeof *lies), sizeof *lies);
     uint8_t *image = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
     assert_true(image != MAP_FAILED);
-    prb_unwinder_renew(lab->unwinder);
+    prb_unwinder_forget_all(lab->unwinder);
     middle();
     lab->copy.registers.value[prb_arch_host()->pc] = (uintptr_t)image + CODE_AT + 16;
     unwind(false);

@@ -176,20 +176,20 @@ static void wanted_pages_come_along(void **state)
 {
     struct room *room = *state;
     for (int i = 1; i < 9; i++)
-        prb_view_want(room->view[0], BASE + (prb_addr)i * PAGE + 10, 20);
+        prb_view_prefetch(room->view[0], BASE + (prb_addr)i * PAGE + 10, 20);
     uint64_t calls = room->mem->calls;
     expect(room, 0, 8);
     for (size_t i = 1; i < 9; i++)
         expect(room, i * PAGE + 10, 20);
     assert_int_equal(room->mem->calls - calls, 1);
     prb_view_clear(room->view[0]);
-    prb_view_want(room->view[0], BASE + 2 * PAGE - 8, 16);
+    prb_view_prefetch(room->view[0], BASE + 2 * PAGE - 8, 16);
     assert_true(refresh(room));
     calls = room->mem->calls;
     expect(room, 2 * PAGE - 8, 16);
     assert_int_equal(room->mem->calls, calls);
-    prb_view_want(room->view[0], UINT64_MAX - 8, 16);
-    prb_view_want(room->view[0], UINT64_MAX - 8, 8);
+    prb_view_prefetch(room->view[0], UINT64_MAX - 8, 16);
+    prb_view_prefetch(room->view[0], UINT64_MAX - 8, 8);
     assert_true(refresh(room));
 }
 

@@ -88,7 +88,7 @@ static bool entries_each(struct prb_objects *objects, const struct keys *keys, p
                     seen[announced++] = value;
             }
         }
-        prb_objects_want(objects, seen, announced);
+        prb_objects_prefetch(objects, seen, announced);
         for (size_t i = 0; i < used; i += 2)
             if (!each(context, found[i], found[i + 1]))
                 return true;

@@ -110,11 +110,11 @@ const char *prb_objects_cstring(struct prb_objects *objects, prb_addr addr, size
 
 #define HEAD_BYTES 64 /* of an object: enough for its type, its size and where the rest is */
 
-void prb_objects_want(struct prb_objects *objects, const uint64_t *addrs, size_t count)
+void prb_objects_prefetch(struct prb_objects *objects, const uint64_t *addrs, size_t count)
 {
     for (size_t i = 0; i < count && prb_view_pages(objects->view) < PRB_CACHED_PAGES_MAX; i++)
         if (addrs[i] && addrs[i] <= UINT64_MAX - HEAD_BYTES)
-            prb_view_want(objects->view, addrs[i], HEAD_BYTES);
+            prb_view_prefetch(objects->view, addrs[i], HEAD_BYTES);
 }
 
 bool prb_objects_spend(struct prb_objects *objects, size_t n)

@@ -118,7 +118,7 @@ const char *prb_objects_strdup(struct prb_objects *objects, prb_addr str, size_t
 /* Whether a str object is text (ASCII). */
 bool prb_str_equals(struct prb_objects *objects, prb_addr str, const char *text);
 /* Say that the heads of these objects will be read next, so that they come in one call. */
-void prb_objects_want(struct prb_objects *objects, const uint64_t *addrs, size_t count);
+void prb_objects_prefetch(struct prb_objects *objects, const uint64_t *addrs, size_t count);
 /* Take n from the steps left; false when there are none: the walk ends. */
 bool prb_objects_spend(struct prb_objects *objects, size_t n);
 

@@ -39,7 +39,7 @@ static bool array_each(struct walk *walk, prb_addr addr, uint64_t count)
         if (at > (UINT64_MAX - addr) / 8 ||
             !prb_objects_words(walk->objects, addr + 8 * at, items, n))
             return unreadable(walk, addr);
-        prb_objects_want(walk->objects, items, n);
+        prb_objects_prefetch(walk->objects, items, n);
         for (size_t i = 0; i < n && !walk->ended; i++)
             walk->ended = !walk->each(walk->context, 0, items[i]);
     }
@@ -93,7 +93,7 @@ static bool set_each(struct walk *walk, prb_addr set)
                 keys[used] = entries[2 * i];
                 hashes[used++] = entries[2 * i + 1];
             }
-        prb_objects_want(walk->objects, keys, used);
+        prb_objects_prefetch(walk->objects, keys, used);
         for (size_t i = 0; i < used && !walk->ended; i++)
             if (!is_removed(walk->objects, keys[i], hashes[i]))
                 walk->ended = !walk->each(walk->context, 0, keys[i]);
