@@ -3,7 +3,7 @@
  *
  * A range costs the kernel about 0.4 µs whatever its length (it pins pages), so spans of one page
  * or of neighbouring pages become one range even across views: thread states lie side by side.
- * Bytes come into a staging area, are compared with what the view holds, and replace it.
+ * Bytes come into a staging area, are compared with what the view has, and replace it.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ static struct prb_span rounded(struct prb_span span)
                              (uint16_t)((span.hi + ROUND - 1) / ROUND * ROUND)};
 }
 
-/* The span to keep after a walk that touched (or announced) `now`. */
+/* The span to read again after a walk that touched (or announced) `now`. */
 static struct prb_span follow(struct prb_span kept, struct prb_span now)
 {
     now = rounded(now);

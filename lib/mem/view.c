@@ -108,7 +108,7 @@ static bool table_grow(struct prb_view *view)
     return true;
 }
 
-/* A page that holds nothing yet. */
+/* A page without bytes yet. */
 static struct prb_page *add(struct prb_view *view, uint64_t number)
 {
     if (view->count >= PRB_VIEW_PAGES_MAX || !table_grow(view) ||
@@ -128,7 +128,7 @@ static struct prb_page *add(struct prb_view *view, uint64_t number)
     return view->last = page;
 }
 
-/* The two ranges that are missing before and behind what a page holds; all of it when it holds
+/* The two ranges that are missing before and behind what a page has; the whole page when it has
  * nothing. */
 static size_t missing(struct prb_page *page, struct prb_range out[2])
 {

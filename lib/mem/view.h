@@ -2,12 +2,12 @@
  * A view: the pieces of target memory that one walk touches, read together and read again
  * together.
  *
- * A walk that follows pointers through a running process mixes moments.  So a walk reads through
- * a view: what it touches is fetched once (a page at a time) and remembered.  prb_view_refresh()
- * then reads exactly the touched spans again, in as few system calls as possible, and a second
- * walk over the same view costs no system call at all when the first one was right.  Two equal
- * walks make a truth (DESIGN 4.3). The spans of the last walk also serve the next sample, which
- * is why a warm sample of all threads is two calls.
+ * A walk that follows pointers through a running process mixes moments.  So a walk reads through a
+ * view: what it touches is fetched once (a page at a time) and remembered. prb_view_refresh() then
+ * reads exactly the touched spans again, in as few system calls as possible, and a second walk over
+ * the same view costs no system call at all when the first one was right.  Two equal walks prove
+ * what was read.  The spans of the last walk also serve the next sample, which is why a warm sample
+ * of all threads is two calls.
  */
 #ifndef PRB_MEM_VIEW_H
 #define PRB_MEM_VIEW_H
@@ -27,8 +27,8 @@ PRB_DEFINE_AUTO_PTR(prb_view, struct prb_view, prb_view_free)
 const void *prb_view_get(struct prb_view *view, prb_addr addr, size_t len);
 /* Little-endian words; false when they cannot be read. */
 bool prb_view_u64(struct prb_view *view, prb_addr addr, uint64_t *out);
-/* Say that [addr, addr + len) will be wanted, so that the next refresh or fetch brings it in the
- * same call. */
+/* Announce that [addr, addr + len) will be needed, so that the next refresh or fetch reads it in
+ * the same call. */
 void prb_view_prefetch(struct prb_view *view, prb_addr addr, size_t len);
 /*
  * Read the spans touched since the last refresh again, several views (one for each thread, all
@@ -40,7 +40,7 @@ void prb_view_prefetch(struct prb_view *view, prb_addr addr, size_t len);
  */
 bool prb_view_refresh(struct prb_view *const *views, size_t count, bool *same_out,
                       struct prb_error *err);
-/* How many pages it remembers. */
+/* How many pages it has. */
 size_t prb_view_pages(const struct prb_view *view);
 /* Forget everything. */
 void prb_view_clear(struct prb_view *view);

@@ -56,7 +56,7 @@ struct prb_plan_owner {
     uint64_t generation;
 };
 
-/* Spans of several views, ascending and joined to ranges.  Kept by the first view and used again
+/* Spans of several views, ascending and joined to ranges.  Saved by the first view and used again
  * while no view's set changes. */
 struct prb_plan {
     struct prb_planned *spans;

@@ -149,7 +149,7 @@ static size_t largest_holder(const struct merge *merge, size_t from, prb_addr an
 }
 
 /* The outermost evaluators, as many as there are runs of the one thread, each holding its run's
- * anchor: then an inner one left over has not begun its frame yet, or is done with it.  Looking
+ * anchor: then an inner one left over has not begun its frame yet, or is done with it.  Searching
  * from the inside would take it for its caller's, whose frame it names too. */
 static bool place_from_outside(struct merge *merge)
 {
@@ -326,8 +326,8 @@ static bool is_machinery(const struct merge *merge, size_t i, bool below_python)
         return false;
     if (!frame->symbol)
         return below_python;
-    /* An evaluator that runs nothing we know of is a fact worth showing: a greenlet that was
-     * switched out.  The innermost one may merely not have begun yet, or be done already. */
+    /* An evaluator that runs no frame that we know is worth showing: it may be a greenlet that was
+     * switched out.  The innermost one may only not have begun yet, or be done already. */
     return prb_is_call_machinery(frame->symbol) && !(below_python && is_evaluator(merge, i));
 }
 

@@ -3,9 +3,8 @@
  * its Python frames.
  *
  * libunwind walks over our memory sources by its remote accessors, the same for processes, cores
- * and snapshots. A thread blocked in a system call is unwound from what /proc says of it where that
- * suffices; any other is stopped alone, only while its registers and stack bytes are copied
- * (DESIGN 4.6).
+ * and snapshots.  A thread blocked in a system call is unwound from what /proc says of it where
+ * that suffices; any other is stopped alone, only while its registers and stack bytes are copied.
  */
 #ifndef PRB_NATIVE_NATIVE_H
 #define PRB_NATIVE_NATIVE_H
@@ -64,7 +63,7 @@ struct prb_thread_copy {
     prb_addr stack_start; /* address of stack[0] */
     uint8_t *stack;       /* from the stack pointer up; owned */
     size_t stack_len;
-    double stopped; /* seconds it was stopped at the most; 0: it was not */
+    double stopped; /* seconds that it was stopped at most; 0: it was not */
 };
 void prb_thread_copy_deinit(struct prb_thread_copy *copy);
 PRB_DEFINE_AUTO(prb_thread_copy, struct prb_thread_copy, prb_thread_copy_deinit)
@@ -73,12 +72,11 @@ PRB_DEFINE_AUTO(prb_thread_copy, struct prb_thread_copy, prb_thread_copy_deinit)
 enum prb_stop_rule {
     PRB_STOP_NEVER,   /* BUSY when it runs */
     PRB_STOP_RUNNING, /* only when it runs */
-    PRB_STOP_USEFUL, /* also when it is blocked in a system call that goes on as if nothing had been
-                      */
+    PRB_STOP_USEFUL,  /* also when it is blocked in a system call that can resume after a stop */
 };
 
-/* For what must be of the same moment, such as a view's refresh; called in another thread while the
- * caller waits. */
+/* For reading what must be of the same moment, such as a view's refresh; called in another thread
+ * while the caller waits. */
 typedef void prb_during_stop_fn(void *context);
 
 /* Say why the kernel refused to let a thread be stopped (sys: its errno).  Returns false. */
@@ -108,11 +106,11 @@ struct prb_merged_row {
     const struct prb_raw_thread *thread; /* the Python frame's; NULL for a native one */
 };
 /*
- * Interleave by anchor (DESIGN 4.4). python[0]: the frames to place; the others: those of the same
+ * Interleave by anchor (merge.c). python[0]: the frames to place; the others: those of the same
  * thread in other interpreters, which are known by them and left out. native: named already.
  * Shims, and frames of the interpreter's own machinery (evaluator_symbols.def), are left out.
  * Returns the number of rows (into rows_out, owned by the unwinder's arena); *sure_out false: some
- * Python run found no place, so both stacks follow each other whole, the native one first, nothing
+ * Python run could not be placed, so both stacks follow whole, the native one first, and nothing is
  * dropped.
  */
 bool prb_merge(struct prb_unwinder *unwinder, struct prb_py *py, const struct prb_thread_copy *copy,

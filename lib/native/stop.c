@@ -227,7 +227,7 @@ bool prb_stop_refused(struct prb_proc *proc, pid_t tid, int sys, struct prb_erro
     if (!tracer)
         return prb_fail_sys(err, sys, "cannot stop thread %d", (int)tid);
     prb_fail(err, PRB_BUSY, "thread %d is traced by process %d", (int)tid, (int)tracer);
-    return prb_error_remedy(err, "detach the debugger or strace that holds it");
+    return prb_error_remedy(err, "detach the debugger or strace that traces it");
 }
 
 static bool copy_by_stop(struct prb_proc *proc, struct stop *stop, struct prb_error *err)

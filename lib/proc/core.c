@@ -159,8 +159,7 @@ static bool core_registers(struct prb_proc *proc, pid_t tid, struct prb_register
         *out = registers;
         return true;
     }
-    return prb_fail(err, PRB_UNSUPPORTED, "%s holds no registers of thread %d", core->path,
-                    (int)tid);
+    return prb_fail(err, PRB_UNSUPPORTED, "%s has no registers of thread %d", core->path, (int)tid);
 }
 
 /* ---- files ---- */

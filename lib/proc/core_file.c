@@ -32,7 +32,7 @@ static bool input_read(const struct input *input, uint64_t offset, void *buf, si
                        struct prb_error *err)
 {
     if (offset > input->size || len > input->size - offset)
-        return prb_fail(err, PRB_CORRUPT, "%s is truncated: its headers point behind its end",
+        return prb_fail(err, PRB_CORRUPT, "%s is truncated: its headers point past its end",
                         input->name);
     if (prb_read_at(input->fd, buf, len, offset) == len)
         return true;
@@ -63,7 +63,7 @@ static bool read_header(const struct input *input, Elf64_Ehdr *out, struct prb_e
         return prb_fail(err, PRB_CORRUPT, "%s is not an ELF file", input->name);
     if (out->e_ident[EI_CLASS] != ELFCLASS64 || out->e_ident[EI_DATA] != ELFDATA2LSB ||
         !prb_arch_find(out->e_machine))
-        return prb_fail(err, PRB_UNSUPPORTED, "%s is of another kind of machine (ELF number %u)",
+        return prb_fail(err, PRB_UNSUPPORTED, "%s is for another architecture (ELF machine %u)",
                         input->name, out->e_machine);
     if (out->e_type != ET_CORE)
         return prb_fail(err, PRB_CORRUPT, "%s is an ELF file, but not a core", input->name);

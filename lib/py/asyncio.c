@@ -99,7 +99,7 @@ static bool read_c(struct prb_objects *objects, struct prb_async_raw *out, struc
     if (!PRB_HAS(layout, asyncio_task, size) ||
         type->basicsize != PRB_OFF(layout, asyncio_task, size))
         return prb_fail(err, PRB_UNSUPPORTED,
-                        "the tasks of this CPython are %lld bytes long, which is not known of %s",
+                        "the tasks of this CPython have %lld bytes, unlike those of %s",
                         (long long)type->basicsize, layout->name);
     if (!PRB_GET(objects, out->addr, asyncio_task, state, &state) ||
         !PRB_GET(objects, out->addr, asyncio_task, loop, &out->loop) ||

@@ -1,10 +1,10 @@
 /*
  * Finding CPython in a process: where its runtime state lies, which version it is, which layout
- * serves.
+ * fits.
  *
  * By symbol, by section, by the cookie of its own offsets table, in the modules whose names say
- * python first, then in all. Never by running the target's binary.  What was found is believed only
- * when the interpreter's own back pointers agree.
+ * python first, then in all.  Never by running the target's binary.  A result counts only when the
+ * interpreter's own back pointers agree.
  */
 #include <string.h>
 #include <time.h>
@@ -202,7 +202,7 @@ static bool threads_agree(struct prb_py *py, prb_addr interp, unsigned *checked,
     }
 }
 
-/* Follows the interpreter list.  True with *checked 0: all pointers are well, but no thread has
+/* Follows the interpreter list.  True with *checked 0: all pointers are good, but no thread has
  * begun (or all ended). */
 static bool believe(struct prb_py *py, unsigned *checked, prb_addr *main_out, struct prb_error *err)
 {
@@ -239,8 +239,8 @@ static bool asked_version(struct prb_py *py, prb_addr interp, uint32_t *out)
     return true;
 }
 
-/* No version is stated: try the layouts of the versions that don't, each proven by what the
- * interpreter says of itself. */
+/* The version is not known: try the layouts of the versions that do not publish it, and check each
+ * against the interpreter's own state. */
 static bool guess_version(struct prb_py *py, const char **how, struct prb_error *err)
 {
     static const uint32_t silent[] = {0x030a0df0, 0x030912f0, 0x030812f0, 0x030710f0,
@@ -285,7 +285,7 @@ static void pause_for_start(void)
     nanosleep(&pause, NULL);
 }
 
-/* Layout and belief for a located runtime. */
+/* The layout of a runtime that was found, and the checks that prove it. */
 static bool settle(struct prb_modules *modules, struct prb_py *py, const char *located, bool live,
                    struct prb_error *err)
 {
@@ -353,7 +353,7 @@ struct search {
     struct prb_mem *mem;
     struct prb_py *found;
     size_t count;
-    struct prb_error first; /* why the first located one was not taken */
+    struct prb_error first; /* why the first one that was found was not taken */
 };
 
 static bool locate(struct search *search, struct prb_module *module, bool scan, struct prb_py *py,

@@ -81,9 +81,9 @@ static bool batch_room(struct prb_sampler *sampler, size_t count, struct prb_err
     return true;
 }
 
-/* Bring in what the threads of the last sample touched, all at once, before the lists are walked;
- * not those at rest.  The interpreters come before: what they say of the GIL then holds for all
- * that is read after. */
+/* Read again what the threads of the last sample touched, all at once, before the lists are walked;
+ * not those at rest.  The interpreters come first: their state of the GIL then holds for all that
+ * is read later. */
 static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
 {
     size_t count = 0;
@@ -139,7 +139,7 @@ static bool list_whole(struct prb_sampler *sampler, unsigned tries_max, struct p
     return true;
 }
 
-/* The ids with the frames: a thread state bears its maker's ids until its thread begins. */
+/* Read the ids with the frames: a thread state has its maker's ids until its thread begins. */
 static void walk_thread(struct prb_sampler *sampler, size_t i)
 {
     struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
@@ -163,7 +163,8 @@ static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
     thread->broken = walk->broken;
     thread->error = walk->error;
     thread->unstable = verdict == UNSTABLE;
-    /* One reading of the lists since the last sample: what stood still for it did so since then. */
+    /* One reading of the lists since the last sample: what did not move in it has not moved since
+     * then. */
     thread->at_rest = slot->at_rest && slot->unchanged && sampler->number == sampler->taken + 1;
     slot->verified = verdict == VERIFIED;
 }
@@ -256,7 +257,7 @@ const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler)
     return &sampler->result;
 }
 
-/* Walk a thread if it changed since it was found true: then it is open. */
+/* Walk a thread if it changed since it was proven: then it is open. */
 static void first_reading(struct prb_sampler *sampler, size_t i)
 {
     struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
@@ -324,7 +325,7 @@ static bool read_standing(struct prb_sampler *sampler)
     return true;
 }
 
-/* The threads that may have moved, once, and what there is to know of the others. */
+/* The threads that may have moved, read once, and what is known of the others. */
 static bool read_all(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err)
 {
     struct prb_raw_stacks *result = &sampler->result;

@@ -1,6 +1,6 @@
 /*
  * The sampler's memory, shared by threads.c (which threads there are, and which may have moved) and
- * sampler.c (their frame chains, read until they are found true).
+ * sampler.c (their frame chains, read until they are proven).
  */
 #ifndef PRB_PY_SAMPLER_SLOTS_H
 #define PRB_PY_SAMPLER_SLOTS_H
@@ -17,7 +17,7 @@ struct prb_sampler_slot {
     struct prb_thread_head head;
     prb_addr next;      /* as the list was followed */
     bool moved, agreed; /* in this sample: two readings differed; the last two did not */
-    bool verified;      /* the last walk was found true */
+    bool verified;      /* the last walk was proven */
     bool unchanged;     /* … and what it touched reads the same again */
     bool at_rest;       /* its thread had no GIL since, so nothing of it can have changed */
     bool cold;          /* nothing of its chain was read yet */
@@ -30,7 +30,7 @@ struct prb_gil_note {
     prb_addr last_holder;
     uint64_t switch_number;
     bool kept;       /* no other thread had it since the reading before */
-    bool mistrusted; /* it changed hands and did not count */
+    bool mistrusted; /* it changed hands without counting: the count is not used */
 };
 
 struct prb_sampler {
@@ -54,7 +54,7 @@ struct prb_sampler {
     size_t batch_slot_cap;
     bool *same;
     size_t same_cap;
-    size_t *open; /* threads of the result that were not found true yet */
+    size_t *open; /* threads of the result that were not proven yet */
     size_t open_count, open_cap;
     /* while standing: threads of the result that are not at rest; the others need no reading */
     size_t *active;
@@ -67,21 +67,21 @@ struct prb_sampler {
 /* Read the interpreters, and say which slots of the last sample need not be read again
  * (slot->at_rest). */
 bool prb_sampler_interpreters(struct prb_sampler *sampler, struct prb_error *err);
-/* The same where the sampler is standing and all threads were found at rest but the active ones:
- * whether those, and who is in the list, are still the same.  Threads that came to rest are
- * active no more.  False: all are to be read. */
+/* The same while all threads are at rest but the active ones (sampler->standing): whether those,
+ * and the list of threads, are still the same.  Threads that came to rest are no longer active.
+ * False: all must be read. */
 bool prb_sampler_still_standing(struct prb_sampler *sampler);
-/* Whether the next sample may ask that.  A sample was taken. */
+/* After a sample: whether the next one may ask that. */
 bool prb_sampler_may_stand(struct prb_sampler *sampler);
-/* What the GIL says next proves nothing of what was read before. */
+/* The GIL's next state proves nothing about what was read before. */
 void prb_sampler_forget_gil(struct prb_sampler *sampler);
 /* Follow the thread lists: result.threads and slot_of_thread.  *whole: their ends were reached. */
 bool prb_sampler_threads(struct prb_sampler *sampler, bool *whole, struct prb_error *err);
 /*
- * A list that was followed while threads began and ended may end early: a thread state that is
- * freed and at once another's has no next one yet.  It stands when its first is still reached from
- * the head, and then its threads still lead on as they did; to be asked in this order, and the
- * threads read between, as a thread state gets its next one before the head leads to it.
+ * A list that is followed while threads begin and end may seem to end early: a thread state that
+ * was freed and is used again has no next one yet.  The list is whole if its first thread is still
+ * reached from the head, and if then its threads still have the same next ones.  Ask in this order,
+ * and read the threads between: a thread state gets its next one before the head leads to it.
  */
 bool prb_sampler_heads_stand(struct prb_sampler *sampler);
 bool prb_sampler_threads_lead_on(const struct prb_sampler *sampler);

@@ -172,14 +172,14 @@ static bool add_thread(struct prb_sampler *sampler, size_t interpreter,
     return true;
 }
 
-/* A thread state's place in the list; false when it is none of this interpreter's, or seen before:
+/* A thread state's place in the list; false when it is not of this interpreter, or was seen before:
  * a thread began or ended while we walked. */
 static bool in_list(struct prb_sampler *sampler, struct prb_sampler_slot *slot, prb_addr interp)
 {
     if (slot->seen == sampler->number)
         return false;
     if (slot->seen + 1 != sampler->number) {
-        prb_view_clear(slot->view); /* not refreshed with the others: what it holds is old */
+        prb_view_clear(slot->view); /* not refreshed with the others: its bytes are old */
         slot->unchanged = false;
         slot->cold = true;
     }
@@ -193,11 +193,11 @@ static bool in_list(struct prb_sampler *sampler, struct prb_sampler_slot *slot, 
 /* ---- who may have moved ---- */
 
 /*
- * Python code runs with the GIL only, so a thread that did not have it since the last sample stands
- * where it stood.  take_gil() counts each change of hands (switch_number, Python/ceval_gil.c):
- * where the count is as it was, all but the last holder are at rest, and only their interpreter is
- * read. Now and then everything is: a thread state without frames may leave the list without the
- * GIL.
+ * Python code runs only with the GIL, so a thread that did not have it since the last sample has
+ * not moved. take_gil() counts how often the GIL changes hands (switch_number, Python/ceval_gil.c):
+ * while the count is the same, all but the last holder are at rest, and only their interpreter is
+ * read.  Now and then everything is read: a thread state without frames may leave the list without
+ * the GIL.
  */
 #define READ_ALL_EVERY 64
 
@@ -300,7 +300,7 @@ bool prb_sampler_interpreters(struct prb_sampler *sampler, struct prb_error *err
     return true;
 }
 
-/* ---- one thread that keeps the GIL, and the others ---- */
+/* ---- one thread that has the GIL all the time, and the others ---- */
 
 bool prb_sampler_may_stand(struct prb_sampler *sampler)
 {

@@ -37,7 +37,7 @@ bool prb_ring_columns_check(const struct prb_ring_column *columns, size_t count,
         if (!prb_ring_is_name(columns[i].name))
             return bad_name("column", columns[i].name, err);
         if (columns[i].type < PRB_RING_INTEGER || columns[i].type > PRB_RING_TIME)
-            return prb_fail(err, PRB_USAGE, "column %s is of no known type", columns[i].name);
+            return prb_fail(err, PRB_USAGE, "column %s has an unknown type", columns[i].name);
         for (size_t j = 0; j < i; j++)
             if (strcasecmp(columns[i].name, columns[j].name) == 0)
                 return prb_fail(err, PRB_USAGE, "two columns are named %s", columns[i].name);

@@ -59,7 +59,7 @@ static bool read_head(struct prb_ring_reader *reader, struct prb_error *err)
     struct prb_ring_head head;
     if (prb_read_at(reader->fd, &head, sizeof head, 0) != sizeof head ||
         !prb_ring_shape_is_good(&head))
-        return prb_fail(err, PRB_CORRUPT, "no ring of version %u", PRB_RING_VERSION);
+        return prb_fail(err, PRB_CORRUPT, "not a ring of version %u", PRB_RING_VERSION);
     size_t bytes = sizeof head + head.columns * sizeof(struct prb_ring_head_column);
     if (!(reader->head = malloc(bytes)))
         return prb_nomem(err);
@@ -68,7 +68,7 @@ static bool read_head(struct prb_ring_reader *reader, struct prb_error *err)
     memcpy(reader->head, &head, sizeof head); /* what was checked, should it have changed */
     reader->head->name[PRB_RING_NAME_MAX] = '\0';
     if (!prb_ring_is_name(reader->head->name) || !read_columns(reader))
-        return prb_fail(err, PRB_CORRUPT, "the ring's names or types are none");
+        return prb_fail(err, PRB_CORRUPT, "the ring's names or types are not valid");
     return true;
 }
 

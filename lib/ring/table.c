@@ -203,7 +203,8 @@ struct prb_ring_table *prb_ring_table_parse(const char *folder, const char *name
     struct prb_ring_column parsed[PRB_RING_COLUMNS_MAX];
     size_t count = 0;
     if (strnlen(columns, TEXT_MAX + 1) > TEXT_MAX)
-        return PRB_NULL(prb_fail(err, PRB_USAGE, "the columns of %.80s are too long a text", name));
+        return PRB_NULL(
+            prb_fail(err, PRB_USAGE, "the text of the columns of %.80s is too long", name));
     PRB_AUTO_FREE char *text = strdup(columns);
     if (!text)
         return PRB_NULL(prb_nomem(err));

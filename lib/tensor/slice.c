@@ -178,7 +178,7 @@ static unsigned named_after(const char *text)
 static bool take_ellipsis(struct subscript *s, struct prb_error *err)
 {
     if (s->ellipsis)
-        return prb_fail(err, PRB_USAGE, "a subscript has one ... only");
+        return prb_fail(err, PRB_USAGE, "a subscript may have only one ...");
     s->at += 3;
     skip_blanks(s);
     s->ellipsis = true;
@@ -197,7 +197,7 @@ static bool take_one(struct subscript *s, struct prb_error *err)
     if (strncmp(s->at, "...", 3) == 0)
         return take_ellipsis(s, err);
     if (s->next >= s->tensor->dims)
-        return prb_fail(err, PRB_USAGE, "there are %u dimensions only", s->tensor->dims);
+        return prb_fail(err, PRB_USAGE, "there are only %u dimensions", s->tensor->dims);
     bool has_value = number(s, &value);
     if (*s->at == ':')
         return take_slice(s, has_value, value, err);

@@ -110,7 +110,7 @@ bool prb_layout_find(uint32_t hexversion, bool free_threaded, struct prb_layout 
         return unknown(major, minor, patch, free_threaded, err);
     if (level == 0xa || level == 0xb) {
         prb_fail(err, PRB_UNSUPPORTED,
-                 "CPython %u.%u.%u is here a test release (%s), whose structures are not known",
+                 "this CPython %u.%u.%u is a prerelease (%s), whose structures are not known",
                  major, minor, patch, level == 0xa ? "alpha" : "beta");
         return prb_error_remedy(err, "run the target with the final release of CPython %u.%u",
                                 major, minor);
