@@ -194,7 +194,7 @@ enum prb_gil_state { PRB_GIL_NONE, PRB_GIL_WAITING, PRB_GIL_HOLDING };
 
 struct prb_local {
     const char *name;
-    const char *repr; /* see prb_value_limits */
+    const char *repr; /* cut to repr_limit of struct prb_stack_options */
     const char *type; /* qualified name of its type, such as "torch.nn.parameter.Parameter" */
     prb_addr addr;    /* the object; 0 when unset */
     bool arg;         /* an argument of the function */
@@ -393,9 +393,9 @@ struct prb_parts_options {
 };
 
 /*
- * Look into an object without running code.  object: as in prb_local or prb_part of the same
- * target; a live one goes on meanwhile, so what was there may be another object now.  Errors:
- * FAULT, CORRUPT (no object there).  Free with prb_parts_free.
+ * The parts of an object, read without running code. object: as in prb_local or prb_part of the
+ * same target; a live target runs meanwhile, so another object may be there now.  Errors: FAULT,
+ * CORRUPT (no object there).  Free with prb_parts_free.
  */
 PRB_API struct prb_parts *prb_parts_take(struct prb_target *target, prb_addr object,
                                          const struct prb_parts_options *options,
@@ -421,7 +421,7 @@ struct prb_tensor {
     /* "strided", "sparse_coo", "sparse_csr", ...; else the C++ class that holds it */
     char layout[32];
     prb_addr data;               /* of the first element, on its device; 0: there is none */
-    prb_addr storage;            /* where what holds its elements begins; 0: none, or not known */
+    prb_addr storage;            /* where the storage of its elements begins; 0: none, or unknown */
     int64_t storage_size;        /* bytes; -1: not known */
     int64_t storage_offset;      /* bytes from there to the first element */
     bool contiguous;             /* row by row without gaps */
@@ -434,10 +434,10 @@ struct prb_tensor {
 };
 
 /*
- * The array or tensor at object (as in prb_local or prb_part).  torch 1.13 to 2.13, numpy 1 and
- * 2. Errors: UNSUPPORTED (neither, or laid out as none that is known), CORRUPT (its parts
- * contradict each other), FAULT. Source: numpy's ndarraytypes.h; torch's c10/core/TensorImpl.h,
- * StorageImpl.h, torch/csrc/autograd/variable.h.
+ * The array or tensor at object (as in prb_local or prb_part). torch 1.13 to 2.13, numpy 1 and 2.
+ * Errors: UNSUPPORTED (neither, or of an unknown layout), CORRUPT (its parts contradict each
+ * other), FAULT.  Source: numpy's ndarraytypes.h; torch's c10/core/TensorImpl.h, StorageImpl.h,
+ * torch/csrc/autograd/variable.h.
  */
 PRB_API bool prb_tensor_take(struct prb_target *target, prb_addr object, struct prb_tensor *out,
                              struct prb_error *err) PRB_MUST_CHECK;
@@ -485,7 +485,7 @@ PRB_API char *prb_tensor_text(struct prb_target *target, const struct prb_tensor
 #define PRB_HISTOGRAM_MAX 256
 
 struct prb_statistics {
-    /* elements; those that are neither number nor infinite, infinite, 0 */
+    /* elements; of them NaN, infinite, 0 */
     int64_t count, nan, inf, zero;
     double min, max; /* of all that are not NaN; NAN: there are none, or they are complex */
     /* of the finite ones; NAN: none.  std as the library's own: torch divides by n - 1, numpy by
@@ -516,7 +516,7 @@ PRB_API bool prb_tensor_statistics(struct prb_target *target, const struct prb_t
 enum prb_exception_state {
     PRB_EXCEPTION_RAISED,  /* on its way */
     PRB_EXCEPTION_HANDLED, /* the thread runs a handler for it */
-    /* sys.last_exc or last_value: the interpreter's last that nobody handled */
+    /* sys.last_exc or last_value: the interpreter's last unhandled one */
     PRB_EXCEPTION_LAST,
 };
 
@@ -618,9 +618,9 @@ struct prb_snapshot_options {
     bool stop;   /* stop the Python threads meanwhile, so that all is of one moment */
 };
 /*
- * Write what decoding this target touches to path, an ELF core of kilobytes that every core
- * reader opens. *bytes_out: its size.  *moved_out: threads that went on while they were copied,
- * in every try: their stacks in the file may mix two moments (none with stop).
+ * Write what decoding this target touches to path, an ELF core of kilobytes that every core reader
+ * opens. *bytes_out: its size. *moved_out: threads that ran while they were copied, in every try:
+ * their stacks in the file may mix two moments (none with stop).
  */
 PRB_API bool prb_snapshot_write(struct prb_target *target, const char *path,
                                 const struct prb_snapshot_options *options, uint64_t *bytes_out,
@@ -648,8 +648,8 @@ struct prb_profiler_options {
     enum prb_profile_mode mode;
     double rate;   /* samples a second; 0: 100 */
     bool native;   /* native frames, merged in; a thread that runs is stopped for its copy */
-    bool timeline; /* keep when each stack was seen (prb_profile_each_interval) */
-    /* and those that the mode does not count, with ns 0: where a thread waited it stayed */
+    bool timeline; /* save when each stack was seen (prb_profile_each_interval) */
+    /* and stacks that the mode does not count, with ns 0: where threads waited */
     bool whole_timeline;
     bool subprocesses;     /* and Python processes that they start, now or later */
     bool ranks;            /* of what a followed process starts, those with a rank, now or later */
@@ -729,7 +729,7 @@ struct prb_profile {
     /* native and Python frames of a thread that may be of two moments: included, and counted here
      */
     uint64_t moved;
-    /* moments that had passed when their turn came: more than the machine can do */
+    /* samples that were skipped, as their time had passed: the machine is too slow */
     uint64_t skipped;
     double late, latest; /* s after their time that samples began: mean, worst */
     double cpu;          /* s of CPU time that sampling took */
@@ -738,7 +738,7 @@ struct prb_profile {
 };
 
 struct prb_profiler;
-/* options may be NULL.  Errors: USAGE (a rate that is none), NOMEM. */
+/* options may be NULL.  Errors: USAGE (an invalid rate), NOMEM. */
 PRB_API struct prb_profiler *prb_profiler_new(const struct prb_profiler_options *options,
                                               struct prb_error *err) PRB_MUST_CHECK;
 /* And its profile, if that was not taken. */
@@ -762,13 +762,13 @@ typedef bool prb_profile_progress_fn(void *context, const struct prb_profile *pr
 PRB_API bool prb_profiler_run(struct prb_profiler *profiler, double seconds, int wake,
                               prb_profile_progress_fn *progress, void *context,
                               struct prb_error *err);
-/* One sample of every process, at once: for those who keep time themselves. */
+/* One sample of every process, at once: for callers with a clock of their own. */
 PRB_API bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err);
 /* How many of its processes have not ended. */
 PRB_API size_t prb_profiler_alive(const struct prb_profiler *profiler);
 /* Borrowed until the next call on the profiler. */
 PRB_API const struct prb_profile *prb_profiler_profile(const struct prb_profiler *profiler);
-/* Take the profile out; the profiler is only to be freed then.  Free with prb_profile_free. */
+/* Take the profile out; after that the profiler can only be freed.  Free with prb_profile_free. */
 PRB_API struct prb_profile *prb_profiler_finish(struct prb_profiler *profiler);
 PRB_API void prb_profile_free(struct prb_profile *profile);
 
@@ -841,8 +841,8 @@ PRB_API const struct prb_profile_format *const *prb_profile_formats(void);
 /* Whether path can be written to, known before anything was sampled. */
 PRB_API bool prb_profile_check_output(const char *path, struct prb_error *err);
 /*
- * Write a profile to path ("-": standard output).  A file stands there whole or as it was.  When
- * its disk is full or refuses, the file is put into TMPDIR, /var/tmp, /tmp or /dev/shm instead:
+ * Write a profile to path ("-": standard output).  The file is then whole, or as it was.  When its
+ * disk is full or refuses, the file is put into TMPDIR, /var/tmp, /tmp or /dev/shm instead:
  * elsewhere_out (cap bytes, "" else) names it. style may be NULL.
  */
 PRB_API bool prb_profile_write(const struct prb_profile *profile,
