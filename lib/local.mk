@@ -1,4 +1,4 @@
-# libprb.la: everything, all symbols within reach, for libprobing, the tests and (later) the probe.
+# libprb.la: everything, all symbols within reach, for libprobing, the command and the tests.
 # libprobing.so: the same archive; only what probing.h marks PRB_API is exported.
 include_HEADERS += %D%/probing.h
 noinst_LTLIBRARIES += libprb.la

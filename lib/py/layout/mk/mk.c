@@ -1,6 +1,6 @@
 /*
  * Prints the layout of one CPython: compiled against that interpreter's own headers (mk-layouts.sh
- * does it), it writes 3.N.def to standard output.  Offsets come from offsetof; what CPython keeps
+ * does it), it writes 3.N.def to standard output.  Offsets come from offsetof; what CPython defines
  * in its .c files is stated in objects.h, with the file it stands in, and tests/layout checks those
  * statements against debug information.
  *

@@ -78,7 +78,7 @@ bool mk_has(enum field field);
  */
 #define AT(struct_, field, type, member)                                                           \
     mk_set(F_##struct_##_##field, (long)offsetof(type, member), sizeof(((type *)0)->member))
-/* A size, or a place that is no member. */
+/* A size, or a place that is not a member. */
 #define PLACE(struct_, field, offset) mk_set(F_##struct_##_##field, (long)(offset), 0)
 #define NUMBER_IS(name, value) mk_number(N_##name, (long)(value))
 #define TRAIT_IS(name, value) mk_trait(T_##name, #value)

@@ -144,7 +144,7 @@ static void frame_numbers(void)
 #endif
 }
 
-/* _PyGen_yf, Objects/genobject.c; 3.15 keeps a word above what is awaited (SEND, bytecodes.c). */
+/* _PyGen_yf, Objects/genobject.c; 3.15 has a word above what is awaited (SEND, bytecodes.c). */
 static void await_numbers(void)
 {
 #if PY_MINOR_VERSION >= 15
