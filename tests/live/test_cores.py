@@ -180,7 +180,7 @@ def test_packed_is_no_core(tmp_path):
     began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     done = probing("-t", tmp_path / "core.gz", "backtrace", check=False)
     if "is packed" not in done.stderr:
-        assert done.returncode == 8 and "no core" in done.stderr, done
+        assert done.returncode == 8 and "not a core" in done.stderr, done
         assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began < 0.2
 
 
