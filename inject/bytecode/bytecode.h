@@ -1,5 +1,5 @@
 /*
- * The byte code of our Python for a target's interpreter (inject/probe/bytecode_form.h), so that
+ * The byte code of our Python for a target's interpreter (inject/probe/python/bytecode_form.h), so that
  * the target compiles nothing when a debugger attaches: from the cache of the user, else made by
  * the target's own interpreter binary in a process beside it, while the probe is loaded.
  *

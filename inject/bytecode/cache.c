@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "inject/probe/bytecode_form.h"
+#include "inject/probe/python/bytecode_form.h"
 #include "proc/below.h"
 
 #define FILES_MAX 32

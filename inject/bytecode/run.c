@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "inject/bytecode/confined.h"
-#include "inject/probe/bytecode_form.h"
+#include "inject/probe/python/bytecode_form.h"
 #include "inject/probe/python/sources.h"
 
 #define LIMIT_NS 3000000000u

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "inject/probe/log.h"
-#include "inject/probe/own.h"
+#include "inject/probe/own_fds.h"
 #include "inject/probe/part.h"
+#include "inject/probe/python_switches.h"
 #include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
 #include "inject/probe/start.h"
@@ -72,7 +73,7 @@ static void tell_later(int folder)
 static bool begin(const struct prb_probe_call *call, struct prb_error *err)
 {
     struct prb_socket_path place;
-    if (!prb_own_register(forked))
+    if (!prb_own_fds_register(forked))
         return prb_fail(err, PRB_NOMEM, "the target is out of memory");
     if (prb_server.owner && prb_server.owner != getpid())
         forked(); /* a child made without fork(2)'s handlers */
@@ -88,7 +89,7 @@ static bool begin(const struct prb_probe_call *call, struct prb_error *err)
         prb_parts_configure();
     }
     if (!set || !prb_server_start(&place, err)) {
-        prb_own_close(place.folder);
+        prb_own_fd_close(place.folder);
         return false;
     }
     snprintf(socket_path, sizeof socket_path, "%s/%s", place.path, place.name);

@@ -1,6 +1,6 @@
 /*
  * The settings' values.  One lock, held for copies of a few bytes only; fork(2) waits for it
- * (own.c), so that a child finds it free.
+ * (own_fds.c), so that a child finds it free.
  */
 #include "inject/probe/settings.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "inject/probe/value.h"
+#include "inject/probe/setting_value.h"
 
 struct setting {
     const char *key;

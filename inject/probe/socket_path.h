@@ -35,7 +35,7 @@ bool prb_socket_path_start_time(const char *stat_text, uint64_t *out);
 
 /* The probe's side: make DIR if need be, open it and remove sockets of dead processes. */
 struct prb_socket_path {
-    int folder;     /* noted by own.h */
+    int folder;     /* noted by own_fds.h */
     char path[256]; /* of DIR */
     char name[64];  /* of the socket */
 };

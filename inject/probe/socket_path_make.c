@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/own.h"
+#include "inject/probe/own_fds.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
 #define STALE_LOOKED_MAX 1000 /* entries of the folder */
@@ -33,12 +33,12 @@ static bool open_folder(struct prb_socket_path *out, uid_t uid, struct prb_error
 {
     if (mkdir(out->path, 0700) < 0 && errno != EEXIST)
         return prb_fail_sys(err, errno, "making the folder %s", out->path);
-    out->folder = prb_own_make(make_folder, out->path);
+    out->folder = prb_own_fd_make(make_folder, out->path);
     if (out->folder < 0)
         return prb_fail_sys(err, errno, "opening the folder %s", out->path);
     if (prb_socket_path_is_safe(out->folder, uid, out->path, err))
         return true;
-    prb_own_close(out->folder);
+    prb_own_fd_close(out->folder);
     return prb_error_remedy(err, "remove it, or set XDG_RUNTIME_DIR to a folder of yours");
 }
 

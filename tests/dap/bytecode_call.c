@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "inject/bytecode/run.h"
-#include "inject/probe/bytecode_form.h"
+#include "inject/probe/python/bytecode_form.h"
 
 static void try_to_escape(void)
 {

@@ -1,8 +1,8 @@
 /* The probe's settings: values with units, and which names and values are refused. */
 #include "unit.h"
 
+#include "inject/probe/setting_value.h"
 #include "inject/probe/settings.h"
-#include "inject/probe/value.h"
 
 static const char *get(const char *key)
 {

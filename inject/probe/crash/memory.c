@@ -13,7 +13,7 @@
 
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/own.h"
+#include "inject/probe/own_fds.h"
 #include "inject/probe/settings.h"
 #include "inject/probe/socket_path.h"
 #include "inject/probe/thread.h"
@@ -164,7 +164,7 @@ static void *watch(void *wake_fd)
     if (watcher.wake == wake)
         watcher.wake = -1;
     pthread_mutex_unlock(&watcher.lock);
-    prb_own_close(wake);
+    prb_own_fd_close(wake);
     return NULL;
 }
 
@@ -178,10 +178,10 @@ void prb_crash_watch_memory(bool on)
 {
     pthread_mutex_lock(&watcher.lock);
     if (on && watcher.wake < 0) {
-        watcher.wake = prb_own_make(make_wake, NULL);
+        watcher.wake = prb_own_fd_make(make_wake, NULL);
         if (watcher.wake >= 0 &&
             !prb_thread_start("probing-memory", watch, (void *)(intptr_t)watcher.wake, NULL)) {
-            prb_own_close(watcher.wake);
+            prb_own_fd_close(watcher.wake);
             watcher.wake = -1;
         }
     } else if (!on && watcher.wake >= 0) {

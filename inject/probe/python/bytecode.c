@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "inject/probe/bytecode_form.h"
 #include "inject/probe/libc.h"
+#include "inject/probe/python/bytecode_form.h"
 
 struct prb_bytecode_blob {
     unsigned references;

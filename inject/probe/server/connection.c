@@ -12,6 +12,7 @@
 #include "inject/probe/libc.h"
 #include "inject/probe/log.h"
 #include "inject/probe/part.h"
+#include "inject/probe/python_switches.h"
 #include "inject/probe/server/server.h"
 
 #define READ_AT_ONCE (64u << 10) /* bytes; then the others' turn */

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/own.h"
+#include "inject/probe/own_fds.h"
 #include "inject/probe/part.h"
 #include "inject/probe/server/server.h"
 
@@ -77,7 +77,7 @@ __attribute__((destructor)) static void remove_socket(void)
 void prb_server_finish(void)
 {
     unlinkat(prb_server.place.folder, prb_server.place.name, 0);
-    prb_own_close(prb_server.listener);
+    prb_own_fd_close(prb_server.listener);
     for (int i = 0; i < PRB_CLIENTS_MAX; i++)
         if (prb_server.clients[i])
             prb_client_abandon(prb_server.clients[i], &prb_request_detach);
@@ -93,8 +93,8 @@ void prb_server_finish(void)
         }
     }
     pthread_mutex_lock(&prb_server.lock);
-    prb_own_close(prb_server.wake);
-    prb_own_close(prb_server.place.folder);
+    prb_own_fd_close(prb_server.wake);
+    prb_own_fd_close(prb_server.place.folder);
     prb_server.wake = prb_server.listener = -1;
     prb_server.owner = 0;
     prb_server.state = PRB_STATE_NONE;

@@ -13,7 +13,7 @@
 
 #include "inject/probe/libc.h"
 #include "inject/probe/log.h"
-#include "inject/probe/own.h"
+#include "inject/probe/own_fds.h"
 #include "inject/probe/server/message.h"
 #include "inject/probe/server/server.h"
 
@@ -50,20 +50,20 @@ static bool address_of(const struct prb_socket_path *place, struct sockaddr_un *
 int prb_listen_open(const struct prb_socket_path *place, struct prb_error *err)
 {
     struct sockaddr_un address;
-    int fd = prb_own_make(make_socket, NULL);
+    int fd = prb_own_fd_make(make_socket, NULL);
     /* one of the same name is left of a program that this process was before execve(2) */
     unlinkat(place->folder, place->name, 0);
     if (fd >= 0 && address_of(place, &address) && fchmod(fd, 0600) == 0 &&
         bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
     prb_fail_sys(err, errno, "listening at %s/%s", place->path, place->name);
-    prb_own_close(fd);
+    prb_own_fd_close(fd);
     return -1;
 }
 
 int prb_listen_wake(struct prb_error *err)
 {
-    int fd = prb_own_make(make_wake, NULL);
+    int fd = prb_own_fd_make(make_wake, NULL);
     if (fd < 0)
         prb_fail_sys(err, errno, "making an eventfd");
     return fd;
@@ -103,7 +103,7 @@ static void turn_away(int fd, enum prb_code code, const char *text)
         ssize_t n = send(fd, message.data, message.len, MSG_NOSIGNAL | MSG_DONTWAIT);
         (void)n;
     }
-    prb_own_close(fd);
+    prb_own_fd_close(fd);
     errno = 0;
 }
 
@@ -112,7 +112,7 @@ int prb_listen_accept(int listener, bool full, char *who, size_t cap)
     struct ucred peer = {.uid = (uid_t)-1};
     socklen_t len = sizeof peer;
     char name[32], text[120];
-    int fd = prb_own_make(make_connection, &listener);
+    int fd = prb_own_fd_make(make_connection, &listener);
     if (fd < 0)
         return -1;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||

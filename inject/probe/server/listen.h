@@ -4,7 +4,7 @@
 
 #include "inject/probe/socket_path.h"
 
-/* Bound in the place and listening; noted by own.h.  -1: err. */
+/* Bound in the place and listening; noted by own_fds.h.  -1: err. */
 int prb_listen_open(const struct prb_socket_path *place, struct prb_error *err);
 /* The eventfd that wakes the server; -1: err. */
 int prb_listen_wake(struct prb_error *err);

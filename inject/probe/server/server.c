@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "inject/probe/libc.h"
-#include "inject/probe/own.h"
+#include "inject/probe/own_fds.h"
 #include "inject/probe/server/listen.h"
 #include "inject/probe/thread.h"
 
@@ -92,7 +92,7 @@ void prb_server_drop(int place)
     prb_server.clients_now--;
     pthread_cond_broadcast(&prb_server.changed);
     unlock();
-    prb_own_close(client->fd);
+    prb_own_fd_close(client->fd);
     prb_client_free(client);
 }
 
@@ -128,7 +128,7 @@ static bool accept_one(void)
         return errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
     struct prb_client *client = prb_client_new(fd, who);
     if (!client) {
-        prb_own_close(fd);
+        prb_own_fd_close(fd);
         return true;
     }
     lock();
@@ -183,8 +183,8 @@ bool prb_server_start(const struct prb_socket_path *place, struct prb_error *err
     prb_server.state = PRB_STATE_NONE;
     if (prb_server.listener >= 0)
         unlinkat(place->folder, place->name, 0);
-    prb_own_close(prb_server.listener);
-    prb_own_close(prb_server.wake);
+    prb_own_fd_close(prb_server.listener);
+    prb_own_fd_close(prb_server.wake);
     prb_server.listener = prb_server.wake = -1;
     return false;
 }

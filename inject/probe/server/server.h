@@ -96,11 +96,5 @@ void prb_client_send_failure(struct prb_client *client, uint32_t request,
 /* On the server thread: open one; NULL with err: too many, or the number is in use. */
 struct prb_request *prb_request_new(struct prb_client *client, uint32_t number,
                                     const struct prb_request_kind *kind, struct prb_error *err);
-/* Whether CPython's own switches forbid to run code from outside; why_out: which. */
-bool prb_remote_debug_is_off(const char **why_out);
-/* Whether the environment must not lead this process: it has rights that its caller does not have
- * (AT_SECURE), or its Python was started with -I or -E.  Where LD_PRELOAD loaded this library, the
- * environment leads it already. */
-bool prb_environment_is_shut(bool preloaded);
 
 #endif

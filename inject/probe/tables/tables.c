@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inject/probe/own.h"
+#include "inject/probe/own_fds.h"
 #include "inject/probe/part.h"
 #include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
@@ -44,7 +44,7 @@ static bool ready(struct prb_error *err)
     if (held >= 0)
         return true;
     *err = (struct prb_error){.code = PRB_IO, .text = "the probe holds too many descriptors"};
-    held = prb_own_make(make_folder, err);
+    held = prb_own_fd_make(make_folder, err);
     if (held < 0)
         return false;
     configure();
@@ -81,7 +81,7 @@ static void end(void)
     pthread_mutex_lock(&lock);
     if (held >= 0)
         prb_ring_tables_free();
-    prb_own_close(held);
+    prb_own_fd_close(held);
     held = -1;
     pthread_mutex_unlock(&lock);
 }

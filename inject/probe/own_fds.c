@@ -1,6 +1,6 @@
 /* Descriptors that a child closes.  The lock is held for one system call at most; fork(2) waits for
  * it. */
-#include "inject/probe/own.h"
+#include "inject/probe/own_fds.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ static int owned[PRB_OWN_MAX];
 static unsigned count;
 static void (*after_fork)(void);
 
-int prb_own_make(int (*make)(void *context), void *context)
+int prb_own_fd_make(int (*make)(void *context), void *context)
 {
     pthread_mutex_lock(&lock);
     int fd = count < PRB_OWN_MAX ? make(context) : -1;
@@ -22,7 +22,7 @@ int prb_own_make(int (*make)(void *context), void *context)
     return fd;
 }
 
-void prb_own_close(int fd)
+void prb_own_fd_close(int fd)
 {
     if (fd < 0)
         return;
@@ -57,7 +57,7 @@ static void child(void)
     parent();
 }
 
-bool prb_own_register(void (*after)(void))
+bool prb_own_fds_register(void (*after)(void))
 {
     static bool registered;
     after_fork = after;

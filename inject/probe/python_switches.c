@@ -4,10 +4,14 @@
  * 768).  They are honoured on every version, from what the process was started with.  And its
  * switches against the environment: -I and -E.
  */
+#include "inject/probe/python_switches.h"
+
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "inject/probe/server/server.h"
+#include "base/cleanup.h"
+#include "inject/probe/socket_path.h"
 
 #define TEXT_MAX (1 << 20)
 

@@ -1,6 +1,6 @@
 /* Values of settings: texts with units to numbers and back. */
-#ifndef PRB_PROBE_VALUE_H
-#define PRB_PROBE_VALUE_H
+#ifndef PRB_PROBE_SETTING_VALUE_H
+#define PRB_PROBE_SETTING_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

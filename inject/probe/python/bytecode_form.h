@@ -6,8 +6,8 @@
  * bytes) and marshalled bytes, a tuple with the code object of each piece.  check and build find
  * damage and other builds; they prove nothing about who made it: that is for who hands it on.
  */
-#ifndef PRB_PROBE_BYTECODE_FORM_H
-#define PRB_PROBE_BYTECODE_FORM_H
+#ifndef PRB_PROBE_PYTHON_BYTECODE_FORM_H
+#define PRB_PROBE_PYTHON_BYTECODE_FORM_H
 
 #include <stdbool.h>
 #include <stddef.h>

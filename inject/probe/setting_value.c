@@ -3,7 +3,7 @@
  * point, an exponent. KB, MB, … are powers of 1000, KiB, MiB, … and the bare letters K, M, … powers
  * of 1024.
  */
-#include "inject/probe/value.h"
+#include "inject/probe/setting_value.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The form of byte code: see bytecode_form.h.  Nothing here knows what is in the bytes. */
-#include "inject/probe/bytecode_form.h"
+#include "inject/probe/python/bytecode_form.h"
 
 #include <string.h>
 
