@@ -1,6 +1,6 @@
 /*
- * prb_probe_start: the one door into libprobe.so, and the functions that Python code in the target
- * gets by it. Starting twice, from two threads or after a detach is all the same call.
+ * prb_probe_start: the one entry point of libprobe.so, and the functions that Python code in the target
+ * gets from it.  It may be called twice, by two threads at once, and again after a detach.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -31,10 +31,9 @@ static void forked(void)
     socket_path[0] = '\0';
 }
 
-/* What makes no sense there is noted, and costs nothing else: it may be meant for somebody else.
- * Where the environment is not to be trusted it sets nothing: a setting names a program that is
- * run.
- */
+/* The settings as the environment has them.  A value that cannot be parsed is noted in the log and
+ * ignored: it may be meant for somebody else.  An environment that is not to be trusted sets
+ * nothing, since one setting names a program that is run. */
 static void configure(const struct prb_socket_path *place, bool preloaded)
 {
     PRB_AUTO_FREE char *text = malloc(ENVIRONMENT_MAX);
@@ -50,8 +49,8 @@ static void configure(const struct prb_socket_path *place, bool preloaded)
     configured = getpid();
 }
 
-/* Settings that are taken and do nothing yet. */
-static void tell_later(int folder)
+/* Settings that can be set and do nothing yet. */
+static void log_ignored(int folder)
 {
     static const struct {
         const char *key, *what;
@@ -66,8 +65,8 @@ static void tell_later(int folder)
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (prb_settings_given(later[i].key) &&
             prb_settings_get(later[i].key, value, sizeof value) > 0)
-            prb_log(folder, "%s=%.100s is kept: %s comes with a later release", later[i].key, value,
-                    later[i].what);
+            prb_log(folder, "%s=%.100s does nothing yet: %s comes with a later release",
+                    later[i].key, value, later[i].what);
 }
 
 static bool begin(const struct prb_probe_call *call, struct prb_error *err)
@@ -85,7 +84,7 @@ static bool begin(const struct prb_probe_call *call, struct prb_error *err)
         configure(&place, call->how && strcmp(call->how, PRB_HOW_PRELOAD) == 0);
     bool set = !call->settings || prb_settings_set_lines(call->settings, err);
     if (set) {
-        tell_later(place.folder);
+        log_ignored(place.folder);
         prb_parts_configure();
     }
     if (!set || !prb_server_start(&place, err)) {
@@ -111,7 +110,7 @@ static int config_get(const char *key, char *out, size_t cap)
     return prb_settings_get(key, out, cap);
 }
 
-static void tell(const struct prb_error *err, char *out, size_t cap)
+static void write_error(const struct prb_error *err, char *out, size_t cap)
 {
     if (snprintf(out, cap, "%s%s%s", err->text, *err->remedy ? "; " : "", err->remedy) < 0)
         *out = '\0';
@@ -125,7 +124,7 @@ static int config_set(const char *key, const char *value, char *error, size_t ca
         prb_parts_follow(before, FOLLOW_MS);
         return 0;
     }
-    tell(&err, error, cap);
+    write_error(&err, error, cap);
     return -1;
 }
 
@@ -194,6 +193,6 @@ __attribute__((visibility("default"))) int prb_probe_start(struct prb_probe_call
     if (ok)
         call->functions = &functions;
     else
-        tell(&err, call->error, sizeof call->error);
+        write_error(&err, call->error, sizeof call->error);
     return ok ? 0 : -1;
 }

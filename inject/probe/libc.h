@@ -45,7 +45,7 @@ PRB_BIND(pthread_setname_np, PRB_FIRST_GLIBC);
 #endif
 #endif
 
-/* struct stat is the kernel's on both processors. */
+/* struct stat is the kernel's on both architectures. */
 static inline int prb_fstat(int fd, struct stat *out)
 {
     return (int)syscall(SYS_newfstatat, fd, "", out, AT_EMPTY_PATH);

@@ -1,7 +1,7 @@
 /*
  * The log of what was done to processes through their probes: DIR/probing.log, one line for each
  * injection, evaluation and change, with time, process and who asked.  All probes of a user share
- * it; it is kept below two files of PRB_LOG_MAX bytes.  Failing to write it never fails a request.
+ * it; it takes at most two files of PRB_LOG_MAX bytes.  Failing to write it never fails a request.
  */
 #ifndef PRB_PROBE_LOG_H
 #define PRB_PROBE_LOG_H

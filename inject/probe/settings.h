@@ -23,7 +23,7 @@ bool prb_settings_set(const char *key, const char *value, struct prb_error *err)
 /* Lines "key=value", empty lines and blanks around ignored; all are checked before any is set. */
 bool prb_settings_set_lines(const char *lines, struct prb_error *err);
 /* One "NAME=value" of an environment.  PROBING_A_B, and the older PROBE_ names; others are left
- * alone (true).  False: it names a setting, but its value makes no sense. */
+ * alone (true).  False: it names a setting, but its value cannot be parsed. */
 bool prb_settings_set_variable(const char *variable, struct prb_error *err);
 /* Called after every change, on the thread that made it; NULL: nothing. */
 void prb_settings_on_change(void (*changed)(void));

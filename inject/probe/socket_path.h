@@ -28,7 +28,7 @@ const char *prb_socket_path_variable(const char *environment, size_t len, const 
 bool prb_socket_path_is_safe(int folder, uid_t uid, const char *path, struct prb_error *err);
 /* "123-456.sock" */
 void prb_socket_path_name(pid_t pid, uint64_t start_time, char out[64]);
-/* The pid and start time of a name; false: it is no socket's. */
+/* The pid and start time of a name; false: not the name of a socket. */
 bool prb_socket_path_parse(const char *name, pid_t *pid, uint64_t *start_time);
 /* Field 22 of /proc/…/stat: clock ticks after boot. */
 bool prb_socket_path_start_time(const char *stat_text, uint64_t *out);

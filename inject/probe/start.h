@@ -24,7 +24,7 @@ struct prb_probe_functions {
     int (*config_set)(const char *key, const char *value, char *error, size_t cap); /* 0: done */
     const char *(*socket_path)(void);
     /* columns: "name:type[:unit[:doc]]" lines; types integer, real, text, boolean, time.  The same
-     * name and columns again give the same table; other columns: NULL, error tells. */
+     * name and columns again give the same table; other columns: NULL, error says why. */
     void *(*table)(const char *name, const char *columns, char *error, size_t cap);
     /*
      * One row, packed, little endian: uint64_t with bit N set where column N is NULL; 8 bytes for
@@ -47,7 +47,7 @@ struct prb_probe_call {
     const struct prb_probe_functions *functions; /* filled */
 };
 
-/* 0: runs (or ran already); else call->error tells.  Idempotent; never takes the GIL. */
+/* 0: runs (or ran already); else call->error says why.  Idempotent; never takes the GIL. */
 int prb_probe_start(struct prb_probe_call *call);
 
 #endif

@@ -25,7 +25,7 @@
 
 /* Follow the settings probing.crash…: take the signals, or give them back.  Any thread. */
 void prb_crash_configure(void);
-/* The handlers are ours no more, where they still were. */
+/* Give back the signals, where nobody took them after us. */
 void prb_crash_end(void);
 /* In a child after fork(2): its dumps are its own. */
 void prb_crash_forked(void);
@@ -64,7 +64,7 @@ bool prb_crash_dump(enum prb_crash_kind kind, int signal, const siginfo_t *info,
  * signal does so itself. */
 void prb_crash_hold(void);
 void prb_crash_on_signal(int signal, siginfo_t *info, void *context);
-/* The action that a signal had before ours; NULL: it is none of ours. */
+/* The action that a signal had before ours; NULL: we do not handle it. */
 const struct sigaction *prb_crash_previous(int signal);
 /* Once in a process for each signal: whoever hands on to us again gets the default action. */
 bool prb_crash_may_hand_on(int signal);
@@ -73,8 +73,8 @@ bool prb_crash_may_hand_on(int signal);
 bool prb_crash_write(struct prb_crash_record *record);
 /* The text that the handler writes where no program could: its name ends in .txt. */
 void prb_crash_note(const struct prb_crash_record *record);
-/* On the standard error: that this process is kept for so long, for whom, and how it goes on. */
-void prb_crash_tell_kept(uint64_t ns);
+/* Write to standard error that this process is held for so long, for whom, and how it goes on. */
+void prb_crash_say_held(uint64_t ns);
 
 /* ---- small things without libc's state (raw_text.c) ---- */
 

@@ -145,7 +145,7 @@ void prb_crash_hold(void)
 {
     uint64_t since = prb_crash_now();
     if (prb_crash_plan.hold_ns)
-        prb_crash_tell_kept(prb_crash_plan.hold_ns);
+        prb_crash_say_held(prb_crash_plan.hold_ns);
     while (prb_crash_now() - since < *(volatile uint64_t *)&prb_crash_plan.hold_ns)
         sleep_on_turn(turns, 100000000);
 }

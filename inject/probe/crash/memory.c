@@ -115,7 +115,7 @@ static bool still_watches(int wake)
     return yes;
 }
 
-/* True: the group is over the threshold; told says whether it was before. */
+/* True: the group is over the threshold; told: it was before, too. */
 static bool look(const struct group *group, bool told)
 {
     char reason[160];
@@ -131,7 +131,7 @@ static bool look(const struct group *group, bool told)
     return true;
 }
 
-/* Until it is told to end; -1: no events to wait for. */
+/* Until it has to end; -1: there are no events to wait for. */
 static void watch_group(const struct group *group, int wake)
 {
     char path[440];

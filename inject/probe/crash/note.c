@@ -1,6 +1,6 @@
 /*
  * The text that a handler writes where the writer could not run: what happened, the registers, and
- * the maps, which tell whose code it was; and the line that says that the process is kept.  Two
+ * the maps, which show whose code it was; and the line that says that the process is held.  Two
  * system calls a piece, each bounded.
  */
 #include <errno.h>
@@ -217,10 +217,10 @@ void prb_crash_note(const struct prb_crash_record *record)
     tell(told, (size_t)(line.at - told));
 }
 
-void prb_crash_tell_kept(uint64_t ns)
+void prb_crash_say_held(uint64_t ns)
 {
-    char told[KEPT_BYTES];
-    struct prb_crash_text line = {told, told + sizeof told};
+    char room[KEPT_BYTES];
+    struct prb_crash_text line = {room, room + sizeof room};
     uint64_t pid = (uint64_t)PRB_RAW0(SYS_getpid);
     prb_crash_add(&line, "probing: kept for ");
     prb_crash_add_number(&line, (ns + 999999999) / 1000000000, 10, 1);
@@ -231,5 +231,5 @@ void prb_crash_tell_kept(uint64_t ns)
     prb_crash_add(&line, " debug --snapshot`; `probing ");
     prb_crash_add_number(&line, pid, 10, 1);
     prb_crash_add(&line, " config probing.crash_hold=0` lets it go\n");
-    tell(told, (size_t)(line.at - told));
+    tell(room, (size_t)(line.at - room));
 }

@@ -202,8 +202,8 @@ static bool run_job(bool on, uint32_t gil_ms, uint32_t wait_ms)
     return prb_python_wait(&request, wait_ms, NULL);
 }
 
-/* A preloaded probe is there before the interpreter is, nothing tells when that can be called, and
- * what it imports first fails (3.6 says that it began before anything of it did). */
+/* A preloaded probe starts before the interpreter, and no event says when that can be called: the
+ * first import may still fail (3.6 reports itself as started before it can do anything). */
 static void *await_python(void *nothing_here)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};

@@ -41,7 +41,7 @@ struct prb_debug_place {
     int line;             /* 0: not known */
     struct prb_py *value; /* borrowed or NULL; an exception is normalised, its __traceback__ as far
                              as it came */
-    bool planted;         /* a line that plant() named; CALL: code that watch_new_code() tells of */
+    bool planted;         /* a line that plant() named; CALL: code that watch_new_code() reports */
 };
 
 /* Whether anybody waits for such an event on this thread: asked before a frame object is made. */
@@ -58,12 +58,12 @@ struct prb_debug_mechanism {
     /* Whether this interpreter has what it needs; err says what not, NOT_FOUND: all of it. */
     bool (*usable)(const struct prb_py_api *py, struct prb_error *err);
     bool (*begin)(const struct prb_py_api *py, struct prb_error *err);
-    /* Everything is given back, byte for byte; full speed again. */
+    /* Take everything out again; the program runs at full speed. */
     void (*end)(const struct prb_py_api *py);
-    /* Lines of a code object to be told (LINE, planted); count 0: none any more.  Acts at once, in
+    /* Lines of a code object to report (LINE, planted); count 0: none any more.  Acts at once, in
      * frames that run or are suspended, too. */
     bool (*plant)(const struct prb_py_api *py, struct prb_py *code, const int *lines, size_t count);
-    /* CALL, once for each code object that runs and was not told since this was switched on. */
+    /* CALL, once for each code object that runs and was not reported since this was switched on. */
     bool (*watch_new_code)(const struct prb_py_api *py, bool on);
     /* A mask of RAISE and UNWIND, everywhere. */
     bool (*watch_exceptions)(const struct prb_py_api *py, unsigned events);
@@ -84,7 +84,7 @@ extern const struct prb_debug_mechanism prb_debug_monitoring, prb_debug_evaluati
 
 /* In a child after fork(2): no session, the hooks of this process out without any call. */
 void prb_debug_forked(void);
-/* The probe detaches, or the interpreter ends: as if the client had gone. */
+/* The probe detaches, or the interpreter ends: as when the client goes. */
 void prb_debug_end(void);
 
 /*

@@ -10,7 +10,7 @@
 #include "inject/probe/libc.h"
 
 #define session prb_debug_session
-#define TELL_MAX 4          /* times, when signal handlers come between */
+#define REPORT_MAX 4        /* times, when signal handlers come between */
 #define DESCRIPTOR_MAX 4096 /* bytes of glibc's struct pthread that are looked through */
 
 static pid_t own_tid(void) { return (pid_t)syscall(SYS_gettid); }
@@ -43,13 +43,13 @@ static void forget(struct prb_debug_parked *parked)
         }
 }
 
-/* The client must hear of it: again when a signal handler of the program ended the call. */
-static void tell(const struct prb_py_api *py, struct prb_debug_parked *parked)
+/* Report the stop to the client; again when a signal handler of the program ended the call. */
+static void report(const struct prb_py_api *py, struct prb_debug_parked *parked)
 {
     PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(parked->ident);
     struct prb_py *frame = parked->frame ? parked->frame : py->none;
     bool again = ident && parked->reason && session.report_parked;
-    for (int i = 0; again && i < TELL_MAX; i++) {
+    for (int i = 0; again && i < REPORT_MAX; i++) {
         unsigned before = parked->pending_count;
         parked->emitted = false;
         PRB_AUTO(prb_py)
@@ -59,7 +59,7 @@ static void tell(const struct prb_py_api *py, struct prb_debug_parked *parked)
     }
 }
 
-/* Until it may go on, with the lock, without the GIL. */
+/* Wait until it may go on.  With the lock, without the GIL. */
 static void wait(struct prb_debug_parked *parked)
 {
     while (parked->jobs || !parked->resume) {
@@ -98,7 +98,7 @@ bool prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked
         forget(parked);
     pthread_mutex_unlock(&session.lock);
     if (stays) {
-        tell(py, parked);
+        report(py, parked);
         void *saved = py->PyEval_SaveThread();
         pthread_mutex_lock(&session.lock);
         wait(parked);
@@ -147,7 +147,7 @@ void prb_debug_interrupt(const struct prb_py_api *py)
     pthread_mutex_unlock(&session.lock);
 }
 
-/* ---- told to Python ---- */
+/* ---- the list for Python ---- */
 
 static struct prb_py *describe(const struct prb_py_api *py, const struct prb_debug_parked *parked)
 {
@@ -159,8 +159,9 @@ static struct prb_py *describe(const struct prb_py_api *py, const struct prb_deb
                             parked->reason ? parked->reason : py->none);
 }
 
-/* The list changes without the GIL, its elements' objects only with it: what is counted on under
- * the lock is described outside, as allocation may run the collector, and that anything. */
+/* The list may change while the GIL is free; the objects in it may not.  Take references under the
+ * lock, and build Python objects after unlocking: an allocation may run the collector, and so any
+ * code. */
 struct prb_py *prb_debug_parked_list(const struct prb_py_api *py)
 {
     PRB_AUTO(prb_py) struct prb_py *list = py->PyList_New(0);

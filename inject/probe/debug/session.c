@@ -95,7 +95,7 @@ static void choose_mechanism(const struct prb_py_api *py)
         struct prb_error err = {0};
         if (mechanisms[i]->usable(py, &err) && mechanisms[i]->begin(py, &err))
             session.mechanism = mechanisms[i];
-        else if (!told) /* one that is of another CPython says nothing of this one */
+        else if (!told) /* one for another CPython has nothing to say of this one */
             snprintf(session.without, sizeof session.without, "%s", err.text);
         told = told || err.code != PRB_NOT_FOUND;
     }

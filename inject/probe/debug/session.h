@@ -73,8 +73,8 @@ bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err);
 /* A session of which the end has begun: hooks out, references dropped, DEBUG answered.  With the
  * GIL; nothing when there is none. */
 void prb_debug_take_out(const struct prb_py_api *py);
-/* Call a function of the agent with arguments that are taken; its exception is told as output, or
- * pending when it is the program's.  parked: this thread's, or NULL.  A new reference or NULL. */
+/* Call a function of the agent with arguments that are taken; its exception is reported as output, or
+ * kept when it is the program's.  parked: this thread's, or NULL.  A new reference or NULL. */
 struct prb_py *prb_debug_call_agent(const struct prb_py_api *py, struct prb_debug_parked *parked,
                                     struct prb_py *function, struct prb_py *args);
 
@@ -119,7 +119,7 @@ struct prb_debug_parked *prb_debug_here(const struct prb_py_api *py);
  * it came out of all our code. */
 bool prb_debug_keep_raised(const struct prb_py_api *py, struct prb_debug_parked *parked,
                            bool escaped);
-/* The same for one that Python code of ours caught; parked NULL: it is only told apart. */
+/* The same for one that Python code of ours caught; parked NULL: only say whose it is. */
 bool prb_debug_keep_caught(const struct prb_py_api *py, struct prb_debug_parked *parked,
                            struct prb_py *value);
 /* Run the handlers of signals that came, before code of ours does; what they raise is kept. */

@@ -9,7 +9,7 @@
 #include "inject/probe/python/sources.h"
 #include "inject/probe/python/space.h"
 
-#define CLOSE_WAIT_NOTE "waits for running evaluations, bounded"
+#define CLOSE_WAIT_NOTE "waits a moment for running evaluations"
 
 /* What is loaded, while it is; changed with the GIL and the lock. */
 static struct {
@@ -28,7 +28,7 @@ const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size)
     if (!bytes || py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
         data = NULL;
     py->PyErr_Clear();
-    snprintf(out, size, "%s", data ? data : "no reason told");
+    snprintf(out, size, "%s", data ? data : "no reason given");
     return out;
 }
 

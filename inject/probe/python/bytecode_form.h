@@ -19,7 +19,7 @@
 struct prb_bytecode_head {
     char mark[8];
     uint64_t check;   /* of all bytes behind it */
-    uint64_t build;   /* prb_bytecode_build() of who had it made */
+    uint64_t build;   /* prb_bytecode_build() of who made it */
     uint8_t magic[4]; /* importlib.util.MAGIC_NUMBER */
     uint32_t version_len;
 };

@@ -7,7 +7,7 @@ _WORD = re.compile(r"(?:[^\W\d]\w*\.)*(?:[^\W\d]\w*)?\Z")
 
 
 class Unknown(Exception):
-    """Only the program's own code could tell."""
+    """Only the program's own code would know."""
 
 
 def _mro(kind):
@@ -50,7 +50,7 @@ def _static(value, name):
         return space[name]
     if found is not Unknown:
         return found
-    # torch's modules and the like keep their parts elsewhere, and tell them by __getattr__.
+    # torch's modules and the like keep their parts elsewhere, and give them by __getattr__.
     _class_attribute(kind, "__getattr__")
     return getattr(value, name)
 

@@ -92,13 +92,14 @@ struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *
  * instruction.
  */
 void prb_py_withdraw(const struct prb_py_api *py, unsigned long ident);
-/* This thread has got the GIL for work of ours; it gives it back. */
+/* This thread has acquired the GIL for work of ours; it is about to release it. */
 void prb_py_gil_acquired(const struct prb_py_api *py);
 void prb_py_gil_releasing(const struct prb_py_api *py);
-/* When that was a moment ago, let other threads have it: none of the program's steps waits long. */
+/* When it has had the GIL for a moment, let other threads have it: no step of the program waits
+ * long. */
 void prb_py_yield_gil(const struct prb_py_api *py);
-/* Execute a source of ours (NUL-terminated) in a namespace, statement by statement, with a breath
- * between: compiling it whole would keep the GIL for milliseconds.  False: an exception is set. */
+/* Execute a source of ours (NUL-terminated) in a namespace, statement by statement; other
+ * threads run in between, as compiling it whole would keep the GIL for milliseconds.  False: an exception is set. */
 bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
                 struct prb_py *space);
 /* run(source, file, space): the same for Python code of ours. */

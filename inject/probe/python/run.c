@@ -1,6 +1,6 @@
 /*
- * Sources of ours are executed statement by statement, with breaths between, in which the program's
- * threads have the GIL: none of its steps waits long for us.  What came as byte code is not
+ * Sources of ours are executed statement by statement, with pauses in which the program's threads
+ * have the GIL: none of its steps waits long for us.  What came as byte code is not
  * compiled.
  */
 #include <string.h>
@@ -10,19 +10,19 @@
 #include "inject/probe/python/sources.h"
 #include "inject/probe/python/switch_interval.h"
 
-#define SLICE_NS 250000u /* of the GIL for us */
+#define SLICE_NS 250000u /* that we keep the GIL */
 #define PAUSE_NS 50000u  /* for another thread to get it */
 #define PAUSE_MAX_NS 4000000u
-/* Threads that compute get it for so many times as long as we had it: more would make an attach
+/* Threads that compute get it for so many times as long as we held it: more would make an attach
  * longer, and steps hardly shorter. */
 #define SHARE 4u
-#define BUSY 4u /* others ran for so much (1/4) of a breath */
-/* No more breaths than these, so that a client does not wait long. */
+#define BUSY 4u /* others ran for so much (1/4) of a pause */
+/* No more pauses than these, so that a client does not wait long. */
 #define PAUSES_NS 70000000u
 #define PAUSE_WINDOW_NS 1000000000u
 
-/* With the GIL: who of us has it, since when; what the last one, that gave it back then, had not
- * paid for by a breath (ns). */
+/* With the GIL: which thread of ours holds it, since when; when the last one released it, and for
+ * how long it had held it since its last pause (ns). */
 static struct {
     unsigned long ident;
     uint64_t since, gave, unpaid;
@@ -53,14 +53,14 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The processors' time that the process's other threads have had. */
+/* The CPU time of the process's other threads. */
 static uint64_t others_ran(void)
 {
     uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - own;
 }
 
-/* How long others shall have the GIL, which we had for so long (ns); 0: no more. */
+/* How long others get the GIL after we held it for so long (ns); 0: no more. */
 static uint64_t pause_for(uint64_t held, uint64_t spent, bool busy)
 {
     if (spent > PAUSES_NS)
@@ -171,4 +171,4 @@ static struct prb_py *on_run(struct prb_py *self, struct prb_py *args)
 }
 
 struct prb_py_method prb_py_run_method = {"run", on_run, PRB_PY_VARARGS,
-                                          "run(source, file, space): a part, with breaths"};
+                                          "run(source, file, space)"};

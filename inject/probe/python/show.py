@@ -1,5 +1,5 @@
 # repr() with a bound: builtin containers are written piece by piece until the room is used up, so that a list of
-# millions of numbers costs no more than what is shown of it; everything else by its own repr, whose faults are told.
+# millions of numbers costs no more than what is shown of it; everything else by its own repr, whose exceptions are shown.
 import _collections
 import itertools
 

@@ -99,8 +99,8 @@ static void fail_left(struct prb_python_job *job)
     if (job->stop == PRB_JOB_CLOSING)
         prb_fail(&job->left, PRB_GONE, "the interpreter is ending");
     else if (job->where[0])
-        prb_fail(&job->left, PRB_TIMEOUT,
-                 "the code was interrupted but does not end: it stands at %s", job->where);
+        prb_fail(&job->left, PRB_TIMEOUT, "the code was interrupted but does not end: it is at %s",
+                 job->where);
     else
         prb_fail(&job->left, PRB_TIMEOUT, "the code was interrupted but does not end");
     prb_error_remedy(&job->left,

@@ -9,7 +9,7 @@ int prb_listen_open(const struct prb_socket_path *place, struct prb_error *err);
 /* The eventfd that wakes the server; -1: err. */
 int prb_listen_wake(struct prb_error *err);
 /* The next connection of somebody who may: the same effective user, or root as this user namespace
- * maps it.  Others are told why not and dropped, as everybody is when full.  -1: none, errno as
+ * maps it.  Others get the reason and are dropped, as everybody is when full.  -1: none, errno as
  * accept(2) left it, else 0. */
 int prb_listen_accept(int listener, bool full, char *who, size_t cap);
 /* s since the epoch. */

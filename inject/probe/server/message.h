@@ -1,6 +1,6 @@
 /*
  * Messages of protocol.h as bytes: taking them apart (any bytes are safe) and putting them
- * together. Used by both sides.  Both processors we run on are little endian, so numbers are copied
+ * together. Used by both sides.  Both architectures are little endian, so numbers are copied
  * as they are.
  */
 #ifndef PRB_PROBE_SERVER_MESSAGE_H

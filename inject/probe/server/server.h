@@ -21,7 +21,7 @@
      << 20) /* bytes not yet sent, from which on output has to wait and requests are not read   \
                 */
 #define PRB_OUTPUT_MAX (16u << 20)  /* the client is dropped */
-#define PRB_GREETING_NS 5000000000u /* a client that has not said HELLO by then is dropped */
+#define PRB_GREETING_NS 5000000000u /* a client that has not sent HELLO by then is dropped */
 #define PRB_STUCK_NS 10000000000u   /* so is one that takes nothing for so long */
 
 struct prb_client {

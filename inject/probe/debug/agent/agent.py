@@ -42,11 +42,11 @@ def caught(error):
 
 
 class Uncompiled(object):
-    """Keeps TorchDynamo off our code: when ours runs within compiled code (a write to sys.stdout), it would compile it, too."""
+    """Keeps TorchDynamo off our code, which it would compile where compiled code calls ours (a write to sys.stdout)."""
 
     def __init__(self):
         self.done = set()  # ids of code objects, which live as long as we do
-        self.seen = False  # torch's compiler is there, and has been told of all
+        self.seen = False  # torch's compiler is loaded, and knows all of our code
 
     def of(self, spaces):
         skip = self.skip()
@@ -81,7 +81,7 @@ loading = _thread.RLock()
 
 
 def part(name):
-    """A part as a module.  Others run while it is loaded, so that only one loads."""
+    """Another file as a module.  Other threads run while it is loaded: a lock has only one of them load it."""
     found = parts.get(name)
     if found is not None:
         return found
@@ -107,9 +107,9 @@ def call(method, arguments):
     try:
         given = json.loads(arguments) if arguments else {}
     except json.Wrong as wrong:
-        raise Failed("the arguments are no JSON: {}".format(wrong))
+        raise Failed("the arguments are not JSON: {}".format(wrong))
     if not isinstance(given, dict):
-        raise Failed("the arguments are no JSON object")
+        raise Failed("the arguments must be a JSON object")
     if session.exceptions is not None:
         session.exceptions.again()
     try:

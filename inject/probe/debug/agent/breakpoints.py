@@ -16,7 +16,7 @@ class Breakpoint(object):
         self.rule = probe.part("conditions").Rule(given)
         self.places = {}  # id of code -> line: where it is planted
         self.compiled = False  # by torch, when it was set
-        self.line = None  # where it is told to be
+        self.line = None  # where the client was told that it is
         self.told = None
 
     def answer(self, path=None):

@@ -1,5 +1,5 @@
 # Code objects: their files, lines and names, whether they are the user's own, and which of a file there are now.
-# Found by the modules that come from the file and the frames that run; what nobody finds so is told when it is called next.
+# Found by the modules that come from the file and the frames that run; what is not found so is reported when it is called next.
 # (A walk over all of the collector's objects would keep the GIL for tens of milliseconds in a process with torch.)
 import os
 import sys
@@ -45,7 +45,7 @@ class Files(object):
         return self.path(name) or name
 
     def own(self, name):
-        """Whether it is no library's."""
+        """Whether it is user code, not a library."""
         found = self.owned.get(name)
         if found is None:
             found = not (name.startswith(probe.OWN) or name.startswith("<frozen"))
@@ -99,7 +99,7 @@ def lines_of(code, kept={}):  # noqa: B006
         return found[1]
     starts = [(offset, line) for offset, line in line_starts(code) if line]
     lines = set(line for _, line in starts)
-    # The line of `def` begins with instructions that are told to nobody, unless the body is on it.
+    # The line of `def` begins with instructions that no event reports, unless the body is on it.
     if code.co_name != "<module>" and code.co_firstlineno in lines and len(lines) > 1:
         if hasattr(code, "co_lines") and hasattr(code, "co_exceptiontable"):
             if max(offset for offset, line in starts if line == code.co_firstlineno) < 16:

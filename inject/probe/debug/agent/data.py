@@ -1,5 +1,5 @@
-# Data breakpoints: an attribute, an item or a variable that changes.  Nothing in CPython tells that, so every line of the user's
-# own code asks: slow where that code is hot, and the client is told so.  What is compared is identity, then equality of plain
+# Data breakpoints: an attribute, an item or a variable that changes.  CPython has no event for that, so every line of the user's
+# own code asks: slow where that code is hot, and the client is warned.  What is compared is identity, then equality of plain
 # values, then the version that torch counts for a tensor that is changed in place.
 codes = probe.part("codes")
 threads = probe.part("threads")

@@ -130,7 +130,7 @@ class Captured(object):
             self.tell(stream, data)
 
     def send(self, stream, data):
-        """In pieces, as print() writes them: told by lines."""
+        """print() writes pieces: they are sent on line by line."""
         data = self.waiting.pop(stream, b"") + data
         if data.endswith(b"\n") or len(data) > LINE_MAX:
             self.tell(stream, data)

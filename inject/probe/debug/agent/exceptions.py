@@ -1,4 +1,4 @@
-# Exceptions: which raise or unwinding stops, and what is told of it.
+# Exceptions: which raise or unwinding stops, and what is reported of it.
 codes = probe.part("codes")
 threads = probe.part("threads")
 names = probe.part("names")
@@ -108,7 +108,7 @@ def full_name(kind):
 def set_exception_breakpoints(session, given):
     wanted, answers = {}, []
     if not isinstance(given.get("filters") or [], list):
-        raise probe.Failed("filters is no list")
+        raise probe.Failed("filters must be an array")
     options = [(one, None) for one in given.get("filters") or []]
     options += [(one.get("filterId"), one.get("condition")) for one in given.get("filterOptions") or []]
     for name, condition in options:

@@ -1,5 +1,5 @@
 # Code of a file that is in no namespace of a module and in no frame that runs: kept by an object, a closure, a generator that
-# rests, a task, or a class that was made in a function.  Looked for where a breakpoint found nothing else, with breaths between.
+# rests, a task, or a class that was made in a function.  Looked for where a breakpoint found nothing else; other threads run in between.
 # (The collector could list all objects, but only in one go, which takes tens of milliseconds in a process with torch.)
 import sys
 import types
@@ -93,7 +93,7 @@ def running_loops():
 
 
 def all_tasks(loops):
-    """Of asyncio: from its own sets; where it has none of all tasks (3.6, and from 3.14 on), it tells those of a loop."""
+    """Of asyncio: from its own sets; where it has none of all tasks (3.6, and from 3.14 on), it gives those of a loop."""
     module = sys.modules.get("asyncio.tasks")
     found = [task for name in ("_all_tasks", "_scheduled_tasks", "_eager_tasks") for task in list(getattr(module, name, None) or ())]
     if module and not hasattr(module, "_all_tasks"):

@@ -52,7 +52,7 @@ def written(value, depth=0):
     if isinstance(value, str):
         return escaped(value)
     if not isinstance(value, (dict, list, tuple)):
-        raise Wrong("{} is no JSON".format(type(value).__name__))
+        raise Wrong("{} is not JSON".format(type(value).__name__))
     if depth > DEPTH_MAX:
         return '"..."'
     if isinstance(value, dict):

@@ -102,10 +102,10 @@ def bytes_of(found, first, last):
 
 
 def decoded(text):
-    """binascii passes over what is no base64."""
+    """binascii skips characters that are not base64."""
     digits = text.rstrip("=")
     if len(text) % 4 or len(text) - len(digits) > 2 or not BASE64.issuperset(digits):
-        raise probe.Failed("data is no base64")
+        raise probe.Failed("data must be base64")
     return binascii.a2b_base64(text)
 
 

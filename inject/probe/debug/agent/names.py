@@ -101,7 +101,7 @@ def store(frame, before, space):
 
 
 def is_yield(frame):
-    """Whether a frame that tells its return only rests."""
+    """Whether a frame whose return is reported is only suspended."""
     opcode = sys.modules.get("opcode")
     if opcode is None:
         import opcode

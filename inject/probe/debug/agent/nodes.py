@@ -70,7 +70,7 @@ class LazyNode(Node):
 
 
 class Raised(object):
-    """Stands for a value that could not be had."""
+    """Stands for a value that could not be read."""
 
     def __init__(self, error):
         self.text = "<{}>".format(probe.caught(error))

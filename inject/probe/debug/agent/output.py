@@ -8,7 +8,7 @@ NAMES = ("stdout", "stderr")
 
 
 class Tee(object):
-    """Acts as the program's stream, and tells what is written."""
+    """Acts as the program's stream, and reports what is written."""
 
     def __init__(self, name):
         self.__dict__.update(_prb_name=name, _prb_original=None, _prb_tell=None)
@@ -81,7 +81,7 @@ class Output(object):
                 setattr(sys, name, tee._prb_original)
 
     def tell(self, name, text, flushed=False):
-        """In pieces, as print() writes them: told by lines."""
+        """print() writes pieces: they are sent on line by line."""
         text = self.waiting.pop(name, "") + text
         if not (flushed or text.endswith("\n") or len(text) > LINE_MAX):
             self.waiting[name] = text

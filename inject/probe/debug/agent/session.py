@@ -93,7 +93,7 @@ class Control(object):
 
 
 class Stopping(Control):
-    """How a thread that stops is told."""
+    """How a thread that stops is reported."""
 
     def stop(self, ident, stop):
         self.stepping.clear()

@@ -117,7 +117,7 @@ class Stepping(Watching):
                 probe.engine.step(ident, code, 0)
 
     def again(self, step):
-        """It was interrupted, and may have ended before it told so."""
+        """It was interrupted, and may have ended before it said so."""
         self.steps[step.ident] = step
         for code, events in list(step.armed.values()):
             probe.engine.step(step.ident, code, events)

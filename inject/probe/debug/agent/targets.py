@@ -111,5 +111,5 @@ def step_in_targets(session, given):
 def accepts(session, number):
     target = session.handles.node_of(number)
     if not isinstance(target, Target):
-        raise probe.Failed("{} is no step-in target".format(number))
+        raise probe.Failed("{} is not a step-in target".format(number))
     return target

@@ -8,14 +8,14 @@ OF_THREADS = "_invoke_excepthook"  # Lib/threading.py, 3.8 and later: each Threa
 
 
 def usable(session):
-    """Instead of UNWIND: where that means a hook at every call, and nobody wants SystemExit, which no hook is told of."""
+    """Instead of UNWIND: where that means a hook at every call, and nobody wants SystemExit, which no hook sees."""
     threading = sys.modules.get("threading")
     return probe.engine.mechanism == "frame evaluation" and hasattr(threading, "_make_invoke_excepthook") and (
         not session.options.stop_on_exit)
 
 
 class InFront(object):
-    """A data descriptor of Thread comes before what each thread keeps under the name: it tells, then does that."""
+    """A data descriptor of Thread is found before the attribute of each thread: it reports, then does what that does."""
 
     def __init__(self, hand_over):
         self.hand_over = hand_over

@@ -110,7 +110,7 @@ def mro(kind):
 
 
 def items_count(value):
-    """How many children are had by position."""
+    """How many children can be asked for by position."""
     for kind in (dict, set, frozenset) + SEQUENCES:
         if isinstance(value, kind):
             return kind.__len__(value)

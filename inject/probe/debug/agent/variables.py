@@ -20,7 +20,7 @@ class View(object):
         if values.has_children(value):
             node = nodes.ObjectNode(self.session, self.handle, value, expression)
             row["variablesReference"] = self.session.handles.node(node)
-            if node.total:  # clients read in pages then, and by name only when they are told how many
+            if node.total:  # clients read in pages then, and by name only when they know how many
                 row["indexedVariables"] = node.total
                 row["namedVariables"] = node.named()
         reference = probe.part("memory").reference(self.session, value)

@@ -1,5 +1,5 @@
 /*
- * What is wanted of code objects: planted lines, steps, and who was told as new.  It hangs at the
+ * What is wanted of code objects: planted lines, steps, and what was reported as new.  It hangs at the
  * code object itself (its extra of PEP 523), so that it goes with it and is never found by an
  * address that another object has by now.
  */
@@ -93,7 +93,7 @@ bool prb_evaluation_step(struct prb_py *code, unsigned events)
     return true;
 }
 
-void prb_evaluation_told(struct prb_py *code)
+void prb_evaluation_reported(struct prb_py *code)
 {
     struct prb_evaluation_code *known = make(code);
     if (known)

@@ -117,8 +117,8 @@ static inline struct prb_evaluation_code *prb_evaluation_code(struct prb_py *cod
 void prb_evaluation_release_code(void *extra); /* a freefunc */
 bool prb_evaluation_plant(struct prb_py *code, const int *lines, size_t count);
 bool prb_evaluation_step(struct prb_py *code, unsigned events);
-/* It counts as told now. */
-void prb_evaluation_told(struct prb_py *code);
+/* It counts as reported now. */
+void prb_evaluation_reported(struct prb_py *code);
 bool prb_evaluation_planted(const struct prb_evaluation_code *known, int line);
 void prb_evaluation_drop_codes(void);
 /* Nothing is wanted of any, without a call of the interpreter. */
@@ -133,7 +133,7 @@ static inline unsigned prb_evaluation_running(const struct prb_evaluation_code *
         events |= known->step | (known->count ? PRB_DEBUG_LINE : 0u);
     return events;
 }
-/* Whether it is to be told as new. */
+/* Whether it is to be reported as new. */
 static inline bool prb_evaluation_is_new(const struct prb_evaluation_code *known)
 {
     return prb_evaluation.new_code && !(known && known->told == prb_evaluation.new_code);

@@ -1,5 +1,5 @@
 /*
- * The frames that were running when the hook came: nobody tells when they end, so what a caller of
+ * The frames that were running when the hook came: no event says when they end, so what a caller of
  * theirs wants must be on in their thread until then.  A set of addresses, never followed; frames
  * leave it when they run again under the hook.
  */

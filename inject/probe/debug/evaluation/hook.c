@@ -96,13 +96,13 @@ static bool tell_call(struct event *of, struct prb_py *value)
         prb_evaluation_starts(of->inner) ? PRB_DEBUG_CALL : PRB_DEBUG_RESUME;
     unsigned events = wanted(of->inner) | wanted_by(prb_evaluation_caller(of->inner));
     if (prb_evaluation_is_new(prb_evaluation_code(of->place.code))) {
-        prb_evaluation_told(of->place.code);
+        prb_evaluation_reported(of->place.code);
         event = PRB_DEBUG_CALL;
         events |= event;
         of->place.planted = true;
     }
     bool ok = !(events & event) || tell(of, event, NULL);
-    prb_evaluation_apply(of->thread); /* what is left to tell may be less */
+    prb_evaluation_apply(of->thread); /* less may be left to report */
     return ok;
 }
 
@@ -126,7 +126,7 @@ static bool tell_return(struct event *of, struct prb_py *value)
     bool noted = prb_evaluation_is_noted(of->inner);
     struct prb_evaluation_entry *entry = prb_evaluation_entry_of(of->thread);
     PRB_AUTO(prb_py) struct prb_py *raised = noted && entry ? PRB_STEAL(entry->raised) : NULL;
-    /* The hook tells of exceptions that leave frames which it ran. */
+    /* The hook reports exceptions that leave the frames which it ran. */
     bool told = value || noted;
     bool ok = !told || !(wanted(of->inner) & event) || tell(of, event, value ? value : raised);
     if (noted && !prb_evaluation_caller(of->inner))
@@ -156,7 +156,7 @@ static void forget_raised(char *thread)
     prb_evaluation_apply(thread);
 }
 
-/* value: (type, value, traceback).  Python/ceval.c also tells of exceptions that an instruction
+/* value: (type, value, traceback).  Python/ceval.c also reports exceptions that an instruction
  * itself swallows (the StopIteration that ends a loop): they have no traceback of this frame. */
 static bool tell_exception(struct event *of, struct prb_py *value)
 {

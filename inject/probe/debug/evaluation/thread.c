@@ -85,7 +85,7 @@ struct prb_py *prb_evaluation_handled(const char *thread)
     return item ? (struct prb_py *)word_at(item, PRB_OFF(LAYOUT, exc_stack_item, exc_value)) : NULL;
 }
 
-/* ---- how many threads have a trace function: up to 3.9 lines are told only when some have ---- */
+/* ---- how many threads have a trace function: up to 3.9 lines are reported only when some have ---- */
 
 /* Where the count cannot be reached, PyEval_SetTrace() on this thread moves it by one. */
 static void count_by_call(int step)
@@ -149,7 +149,7 @@ static void put_flag(char *thread, bool on)
 
 /*
  * Quiet: our function is there for exceptions only and does not count among those that want lines,
- * as that would have all threads run slower, and for ever when the thread ends so: nothing tells
+ * as that would have all threads run slower, and for ever when the thread ends so: nothing says
  * its end.
  */
 static void take(char *thread, char *now, bool quiet)

@@ -57,7 +57,7 @@ static struct prb_py *on_new(struct prb_py *self, struct prb_py **args, ptrdiff_
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py || count < 2)
         return NULL;
-    bool ours = prb_py_is_inside(); /* then it is told when the program runs it */
+    bool ours = prb_py_is_inside(); /* then it is reported when the program runs it */
     struct prb_debug_place place = {.event = PRB_DEBUG_CALL, .code = args[0], .planted = true};
     struct prb_py *told = happened(py, &place, py->none);
     if (!told || ours || !prb_monitoring.disable)
@@ -74,11 +74,11 @@ static struct prb_py *on_line(struct prb_py *self, struct prb_py **args, ptrdiff
         return NULL;
     struct prb_debug_place place = {.event = PRB_DEBUG_LINE, .code = args[0]};
     place.line = (int)py->PyLong_AsLong(args[1]);
-    /* The planter's event of this line tells it. */
+    /* The planter's event of this line reports it. */
     return is_planted(args[0], place.line) ? give(py, py->none) : happened(py, &place, py->none);
 }
 
-/* Whether a jump stays in a line: then no LINE tells of it, else that of its target does (seen on
+/* Whether a jump stays in a line: then no LINE reports it, else that of its target does (seen on
  * 3.12.1 to 3.15).  Offsets are of instructions: for those of caches 3.14 knows no line. */
 static bool is_silent(const struct prb_py_api *py, struct prb_py *code, int from, int to)
 {
@@ -86,7 +86,7 @@ static bool is_silent(const struct prb_py_api *py, struct prb_py *code, int from
            py->PyCode_Addr2Line(code, from) == py->PyCode_Addr2Line(code, to);
 }
 
-/* (code, from, to) as a place; false: not back, or LINE tells of it. */
+/* (code, from, to) as a place; false: not backward, or LINE reports it. */
 static bool take_jump(const struct prb_py_api *py, struct prb_py **args,
                       struct prb_debug_place *place)
 {
@@ -96,7 +96,7 @@ static bool take_jump(const struct prb_py_api *py, struct prb_py **args,
     return to <= from && is_silent(py, args[0], from, to);
 }
 
-/* A planted loop of one line: each turn is told as its line. */
+/* A planted loop of one line: each turn is reported as its line. */
 static struct prb_py *on_planted_jump(struct prb_py *self, struct prb_py **args, ptrdiff_t count)
 {
     (void)self;
@@ -117,7 +117,7 @@ static struct prb_py *on_jump(struct prb_py *self, struct prb_py **args, ptrdiff
         return NULL;
     struct prb_debug_place place = {.event = PRB_DEBUG_JUMP};
     bool silent = take_jump(py, args, &place);
-    /* The planter's event tells of a planted one. */
+    /* The planter's event reports a planted one. */
     bool told = silent && !is_planted(place.code, place.line);
     return told ? happened(py, &place, py->none) : give(py, py->none);
 }
