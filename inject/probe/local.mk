@@ -7,24 +7,20 @@ pkglib_LTLIBRARIES += libprobe.la
 libprb_la_SOURCES += %D%/server/protocol.h %D%/server/message.c %D%/server/message.h %D%/socket_path.c %D%/socket_path.h %D%/libc.h
 
 libprbprobe_la_SOURCES = %D%/start.h %D%/part.h %D%/parts.c %D%/parts.def %D%/own_fds.c %D%/own_fds.h %D%/thread.c %D%/thread.h \
-	%D%/server/server.c %D%/server/server.h %D%/server/finish.c %D%/server/listen.c %D%/server/listen.h %D%/server/connection.c \
-	%D%/server/request.c %D%/server/request.h %D%/server/requests.def %D%/server/basic.c %D%/python_switches.c %D%/python_switches.h \
-	%D%/settings.c %D%/settings.def %D%/settings.h %D%/setting_value.c %D%/setting_value.h %D%/log.c %D%/log.h %D%/socket_path_make.c \
-	%D%/server/protocol.h %D%/server/message.c %D%/server/message.h %D%/socket_path.c %D%/socket_path.h %D%/libc.h \
-	%D%/tables/tables.c lib/crash/record.h \
-	%D%/crash/crash.h %D%/crash/raw.h %D%/crash/arm.c %D%/crash/handler.c %D%/crash/memory.c %D%/crash/note.c %D%/crash/part.c %D%/crash/python.c %D%/crash/raw_text.c \
-	%D%/crash/stack.c %D%/crash/write.c \
-	lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c lib/proc/stat.c \
+	%D%/python_switches.c %D%/python_switches.h %D%/settings.c %D%/settings.def %D%/settings.h \
+	%D%/setting_value.c %D%/setting_value.h %D%/log.c %D%/log.h %D%/socket_path.c %D%/socket_path.h %D%/socket_path_make.c %D%/libc.h \
+	lib/crash/record.h lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c lib/proc/stat.c \
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
 	lib/ring/table.c lib/ring/write.c \
 	lib/table/recorded/names.c
+include inject/probe/server/local.mk
 include inject/probe/python/local.mk
-include inject/probe/debug/agent/local.mk
-probe_python_files += %D%/crash/crash.py
 include inject/probe/debug/local.mk
+include inject/probe/debug/agent/local.mk
+include inject/probe/crash/local.mk
+include inject/probe/tables/local.mk
 libprb_la_SOURCES += %D%/python/sources.c %D%/python/sources.h %D%/python/bytecode_form.c %D%/python/bytecode_form.h
 nodist_libprb_la_SOURCES = $(probe_python_bytes)
-libprbprobe_la_SOURCES += $(probe_python_sources)
 nodist_libprbprobe_la_SOURCES = $(probe_python_bytes)
 libprbprobe_la_CPPFLAGS = $(AM_CPPFLAGS) -DPRB_IN_PROBE -include inject/probe/libc.h
 libprbprobe_la_LIBADD = -lpthread -ldl

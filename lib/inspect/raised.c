@@ -9,7 +9,7 @@
 #include "inspect/traceback.h"
 #include "py/locals.h"
 
-/* inject/probe/python/python_crash.py, as the probe names it. */
+/* inject/probe/crash/crash.py, as the probe names it. */
 #define HOOK_FILE "<probing crash>"
 #define HOOK_ERROR "error"
 

@@ -47,7 +47,7 @@ class Column(object):
     def __init__(self, name, type, unit="", doc=""):
         # type: (str, Any, str, str) -> None
         if not _is_name(name):
-            raise ValueError("{!r} is no name for a column".format(name))
+            raise ValueError("{!r} is not a name for a column".format(name))
         self.name, self.type, self.unit, self.doc = name, _type_name(type), unit, doc
 
     def line(self):
@@ -77,7 +77,7 @@ def _bytes(value):
     try:
         data = (value if type(value) is str else str(value)).encode("utf-8", "replace")
     except Exception:  # of its own __str__
-        data = "<{} that has no text>".format(type(value).__name__).encode("utf-8", "replace")
+        data = "<{} whose str() failed>".format(type(value).__name__).encode("utf-8", "replace")
     if len(data) > _native.TEXT_MAX:
         data = data[:_native.TEXT_MAX].decode("utf-8", "ignore").encode("utf-8")
     return data
@@ -96,7 +96,7 @@ class Table(object):
         # type: (str, Sequence[Column]) -> None
         self.name = name[len("python."):] if name.startswith("python.") else name
         if not _is_name(self.name):
-            raise ValueError("{!r} is no name for a table".format(name))
+            raise ValueError("{!r} is not a name for a table".format(name))
         self._stamped = all(column.name != "time" for column in columns)
         self._names = [column.name for column in columns]
         stamp = [Column("time", "time", "s", "when the row was written")] if self._stamped else []

@@ -11,7 +11,7 @@ from support.injection import DEADLINE, wait_until
 
 LIBRARY = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
 
-# inject/probe/protocol.h
+# inject/probe/server/protocol.h
 HELLO, STATUS, EVAL, COMPLETE, CANCEL, CONFIG_LIST, CONFIG_GET, CONFIG_SET, DETACH, DEBUG, DEBUG_CALL = range(1, 12)
 PART, END, FAILED = 64, 65, 66  # answers
 # keys of fields

@@ -1,7 +1,7 @@
-# Running Python code: $(probe_python_sources) is built into libprobe.la by ../local.mk.
+# Running Python code.
 # $(probe_python_files), of all parts, go into the library as bytes.
 probe_python_files = %D%/agent.py %D%/streams.py %D%/show.py %D%/frames.py %D%/statements.py %D%/complete.py
-probe_python_sources = %D%/python.h %D%/api.c %D%/api.h %D%/agent.c %D%/eval.c %D%/eval.h %D%/space.c %D%/space.h %D%/run.c \
+libprbprobe_la_SOURCES += %D%/python.h %D%/api.c %D%/api.h %D%/agent.c %D%/eval.c %D%/eval.h %D%/space.c %D%/space.h %D%/run.c \
 	%D%/job.c %D%/job.h %D%/output.c %D%/wait.c %D%/switch_interval.c %D%/switch_interval.h %D%/inside.c %D%/watch.c %D%/request.c \
 	%D%/sources.c %D%/sources.h %D%/bytecode.c %D%/bytecode.h inject/probe/python/bytecode_form.c inject/probe/python/bytecode_form.h
 

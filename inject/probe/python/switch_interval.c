@@ -5,7 +5,9 @@
  *
  * The interval is a word of the interpreter's data that every waiting thread reads again
  * (take_gil() in Python/ceval_gil.*).  It is found by its value, and by what
- * sys.setswitchinterval() changes; where it is not found for sure, nothing is done.
+ * sys.setswitchinterval() changes; where it is not found for sure, nothing is done.  No layout file
+ * has its address: before 3.7 it is a static variable without a symbol, and later its place in
+ * _PyRuntime or in the interpreter is none of the fields that debuggers are given.
  */
 #include "inject/probe/python/switch_interval.h"
 
