@@ -571,7 +571,8 @@ def test_a_worker_of_dataloader(tmp_path):
         if child.poll() is None:
             child.kill()
             child.communicate()
-    assert child.returncode == 0 and b"segmentation fault" in told.lower(), (child.returncode, out, told)
+    # 1: DataLoader's handler of SIGCHLD raised while the error that came first was printed
+    assert child.returncode in (0, 1) and b"segmentation fault" in told.lower(), (child.returncode, out, told)
     (dump,) = tmp_path.glob("*.snap")
     functions = [frame[0] for frame in python_stack(dump, account(dump)["pid"])]
     assert "__getitem__" in functions and "_worker_loop" in functions
