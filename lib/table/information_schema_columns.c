@@ -9,7 +9,7 @@ static const struct prb_column columns[] = {
     {"column_name", PRB_TEXT, "", "its name"},
     {"data_type", PRB_TEXT, "", "INTEGER, REAL or TEXT; any of its values may be NULL"},
     {"unit", PRB_TEXT, "", "bytes, s (seconds), count, addr (an address), id, ratio, or empty"},
-    {"doc", PRB_TEXT, "", "what it says"},
+    {"doc", PRB_TEXT, "", "what its values mean"},
     {"is_argument", PRB_INTEGER, "",
      "1: hidden, an argument that is given as WHERE name = value or table(value)"},
     {0},

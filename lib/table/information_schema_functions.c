@@ -3,9 +3,9 @@
 #include "table/registry.h"
 
 static const struct prb_column columns[] = {
-    {"form", PRB_TEXT, "", "how it is written"},
+    {"form", PRB_TEXT, "", "how it is called"},
     {"kind", PRB_TEXT, "", "time, text, aggregate or SQLite"},
-    {"doc", PRB_TEXT, "", "what it gives"},
+    {"doc", PRB_TEXT, "", "what it returns"},
     {0},
 };
 

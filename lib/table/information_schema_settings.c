@@ -4,7 +4,7 @@
 
 static const struct prb_column columns[] = {
     {"name", PRB_TEXT, "", "SET name = value"},
-    {"value", PRB_TEXT, "", "as it is now, in this connection"},
+    {"value", PRB_TEXT, "", "its current value in this connection"},
     {"unit", PRB_TEXT, "", "of the value"},
     {"doc", PRB_TEXT, "", "what it changes"},
     {0},

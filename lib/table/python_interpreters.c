@@ -3,7 +3,7 @@
 #include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
-    {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the one who asks"},
+    {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the caller"},
     {"interpreter", PRB_INTEGER, "id", "0: the main one"},
     {"address", PRB_INTEGER, "addr", "of its PyInterpreterState"},
     {"threads", PRB_INTEGER, "count", "Python threads"},
@@ -14,7 +14,7 @@ static const struct prb_column columns[] = {
      "threading.get_ident() of its holder; NULL: nobody holds it"},
     {"gil_os_thread_id", PRB_INTEGER, "id", "kernel thread of its holder"},
     {"gil_thread_name", PRB_TEXT, "", "threading.Thread.name of its holder"},
-    {"runtime", PRB_INTEGER, "count", "0: the process's first CPython; it may hold several"},
+    {"runtime", PRB_INTEGER, "count", "0: the process's first CPython; it may have several"},
     {"layout", PRB_TEXT, "", "which version it is, and how that was found"},
     {0},
 };

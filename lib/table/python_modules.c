@@ -11,8 +11,8 @@ static const struct prb_column columns[] = {
     {"name", PRB_TEXT, "", "key in sys.modules"},
     {"file", PRB_TEXT, "", "__file__; NULL: built in"},
     {"package", PRB_TEXT, "", "__package__"},
-    {"version", PRB_TEXT, "", "__version__ of a top-level module, where it is a text"},
-    {"type", PRB_TEXT, "", "module, or the type of what stands there instead"},
+    {"version", PRB_TEXT, "", "__version__ of a top-level module, if it is a string"},
+    {"type", PRB_TEXT, "", "module, or the type of the object that is there instead"},
     {"address", PRB_INTEGER, "addr", "of the object"},
     {0},
 };

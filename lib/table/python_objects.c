@@ -6,18 +6,18 @@
 #include "table/shared/heap.h"
 
 static const struct prb_column columns[] = {
-    {"interpreter", PRB_INTEGER, "id", "whose they are; 0: the main one"},
+    {"interpreter", PRB_INTEGER, "id", "whose objects they are; 0: the main one"},
     {"type", PRB_TEXT, "", "module and name of their class"},
     {"count", PRB_INTEGER, "count", "objects of exactly this class"},
     {"bytes", PRB_INTEGER, "bytes",
-     "of the objects themselves, and of the tables of lists, dicts and sets: not of what they "
+     "of the objects themselves and of the tables of lists, dicts and sets; not of what they "
      "refer to"},
-    {"young", PRB_INTEGER, "count", "of them, those that no collection has seen yet"},
+    {"young", PRB_INTEGER, "count", "of them, those that no garbage collection has seen yet"},
     {"type_address", PRB_INTEGER, "addr", "of the class"},
     {0},
 };
 
-/* ---- sizes, as sys.getsizeof() tells them ---- */
+/* ---- sizes, as sys.getsizeof() gives them ---- */
 
 enum {
     MANAGED_WEAKREF_BIT = 3,
@@ -26,7 +26,7 @@ enum {
     SET_ENTRY = 16,
     SET_SMALL = 7
 };
-#define ITEMS_MAX (INT64_C(1) << 32) /* of one object; more is no number of items */
+#define ITEMS_MAX (INT64_C(1) << 32) /* of one object; more cannot be a number of items */
 
 /* What stands before an object: the collector's head; dict and weak references, where managed. */
 static int64_t head_bytes(const struct prb_objects *objects, const struct prb_object_type *type)

@@ -5,11 +5,11 @@
 static const struct prb_column columns[] = {
     {"time", PRB_REAL, "s", "since the epoch"},
     {"kind", PRB_TEXT, "", "signal, exception, asked (SIGTERM) or memory"},
-    {"title", PRB_TEXT, "", "one line"},
+    {"title", PRB_TEXT, "", "what happened, in one line"},
     {"pid", PRB_INTEGER, "id", "the process"},
     {"os_thread_id", PRB_INTEGER, "id", "the thread it came to"},
     {"thread_name", PRB_TEXT, "", "threading.Thread.name, or the kernel's name of a native thread"},
-    {"signal", PRB_INTEGER, "", "its number"},
+    {"signal", PRB_INTEGER, "", "number of the signal"},
     {"signal_name", PRB_TEXT, "", "SIGSEGV and the like"},
     {"code", PRB_INTEGER, "", "si_code, sigaction(2)"},
     {"address", PRB_INTEGER, "addr", "of a fault"},

@@ -10,7 +10,7 @@ static const struct prb_column columns[] = {
     {"value", PRB_TEXT, "",
      "*** where the name looks secret; SET probing.reveal_secrets = on shows it"},
     {"masked", PRB_INTEGER, "",
-     "1: the value, or what looks secret in it (a URL's password, a token), is not shown"},
+     "1: the value, or the part that looks secret (a URL's password, a token), is not shown"},
     {0},
 };
 

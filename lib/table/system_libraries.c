@@ -8,7 +8,7 @@
 static const struct prb_column columns[] = {
     {"name", PRB_TEXT, "", "the file's name without its folder"},
     {"path", PRB_TEXT, "", "as the process sees it"},
-    {"version", PRB_TEXT, "", "what stands behind .so. in the name"},
+    {"version", PRB_TEXT, "", "the part of the name after .so."},
     {"start", PRB_INTEGER, "addr", "first byte of its first map"},
     {"end", PRB_INTEGER, "addr", "behind its last map"},
     {"size", PRB_INTEGER, "bytes", "of its maps"},

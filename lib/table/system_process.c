@@ -1,4 +1,4 @@
-/* system.process: one row, the process that is looked at. */
+/* system.process: one row, the process itself. */
 #include <limits.h>
 #include <pwd.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
-    {"pid", PRB_INTEGER, "id", "in the pid namespace of the one who asks"},
+    {"pid", PRB_INTEGER, "id", "in the pid namespace of the caller"},
     {"ppid", PRB_INTEGER, "id", "its parent"},
     {"name", PRB_TEXT, "", "the kernel's name of it"},
     {"command", PRB_TEXT, "", "its arguments, joined by spaces"},
@@ -18,16 +18,17 @@ static const struct prb_column columns[] = {
     {"user", PRB_TEXT, "", "name of the user on this machine"},
     {"started", PRB_REAL, "s", "since the epoch"},
     {"threads", PRB_INTEGER, "count", "kernel threads"},
-    {"rss", PRB_INTEGER, "bytes", "memory that is resident"},
+    {"rss", PRB_INTEGER, "bytes", "resident memory"},
     {"vms", PRB_INTEGER, "bytes", "address space"},
-    {"cpu_user", PRB_REAL, "s", "processor time in user mode, all threads"},
-    {"cpu_system", PRB_REAL, "s", "processor time in the kernel, all threads"},
+    {"cpu_user", PRB_REAL, "s", "CPU time in user mode, all threads"},
+    {"cpu_system", PRB_REAL, "s", "CPU time in the kernel, all threads"},
     {"state", PRB_TEXT, "",
-     "of the main thread: R running, S sleeping, D in the disk, T stopped, Z ended"},
+     "of the main thread: R running, S sleeping, D waiting for the disk, T stopped, Z ended"},
     {"source", PRB_TEXT, "", "process, core, snapshot or callback"},
-    {"taken", PRB_REAL, "s", "since the epoch: when a core or snapshot was taken; NULL: it lives"},
+    {"taken", PRB_REAL, "s",
+     "since the epoch: when a core or snapshot was taken; NULL: a live process"},
     {"python", PRB_TEXT, "", "version, with t (free-threaded) and +jit"},
-    {"layout", PRB_TEXT, "", "which offsets serve, and how they were checked"},
+    {"layout", PRB_TEXT, "", "which table of offsets is used, and how it was checked"},
     {"rank", PRB_INTEGER, "id", "from its environment, as torchrun, Slurm or MPI set it"},
     {"local_rank", PRB_INTEGER, "id", "from its environment"},
     {"world_size", PRB_INTEGER, "count", "from its environment"},
@@ -120,7 +121,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 const struct prb_table prb_table_system_process = {
     .schema = "system",
     .name = "process",
-    .doc = "the process that is looked at: one row",
+    .doc = "the process itself: one row",
     .columns = columns,
     .needs_target = true,
     .fill = fill,

@@ -6,20 +6,21 @@
 #include "table/shared/thread_columns.h"
 
 static const struct prb_column columns[] = {
-    {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the one who asks"},
-    {"os_thread_id", PRB_INTEGER, "id", "in the pid namespace of the one who asks"},
+    {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the caller"},
+    {"os_thread_id", PRB_INTEGER, "id", "in the pid namespace of the caller"},
     {"inner_thread_id", PRB_INTEGER, "id", "what gettid() says inside its container"},
     {"name", PRB_TEXT, "", "the kernel's name of it"},
-    {"state", PRB_TEXT, "", "R running, S sleeping, D in the disk, T stopped, t traced, Z ended"},
-    {"cpu_user", PRB_REAL, "s", "processor time in user mode"},
-    {"cpu_system", PRB_REAL, "s", "processor time in the kernel"},
+    {"state", PRB_TEXT, "",
+     "R running, S sleeping, D waiting for the disk, T stopped, t traced, Z ended"},
+    {"cpu_user", PRB_REAL, "s", "CPU time in user mode"},
+    {"cpu_system", PRB_REAL, "s", "CPU time in the kernel"},
     {"started", PRB_REAL, "s", "since the epoch"},
     {"priority", PRB_INTEGER, "", "the kernel's"},
     {"nice", PRB_INTEGER, "", "-20 … 19"},
-    {"processor", PRB_INTEGER, "id", "where it ran last"},
-    {"system_call", PRB_INTEGER, "id", "number of the one it waits in; NULL: it runs"},
-    {"voluntary_switches", PRB_INTEGER, "count", "times it gave the processor away"},
-    {"involuntary_switches", PRB_INTEGER, "count", "times it was taken from it"},
+    {"processor", PRB_INTEGER, "id", "the CPU on which it ran last"},
+    {"system_call", PRB_INTEGER, "id", "number of the system call that it waits in; NULL: it runs"},
+    {"voluntary_switches", PRB_INTEGER, "count", "times it gave up its CPU"},
+    {"involuntary_switches", PRB_INTEGER, "count", "times its CPU was taken away"},
     {0},
 };
 

@@ -8,7 +8,7 @@
 
 static const struct prb_column columns[] = {
     {"interpreter", PRB_INTEGER, "id", "whose it is; 0: the main one"},
-    {"name", PRB_TEXT, "", "as model.named_modules() has it, \"layers.0\"; \"\" of a root"},
+    {"name", PRB_TEXT, "", "as in model.named_modules(), \"layers.0\"; \"\" for a root"},
     {"type", PRB_TEXT, "", "its class, \"torch.nn.modules.linear.Linear\""},
     {"address", PRB_INTEGER, "addr", "of the Python object"},
     {"parent", PRB_INTEGER, "addr", "of the module that has it; NULL: a root"},

@@ -7,7 +7,7 @@
 
 static const struct prb_column columns[] = {
     {"interpreter", PRB_INTEGER, "id", "whose it is; 0: the main one"},
-    {"name", PRB_TEXT, "", "as model.named_parameters() has it, \"layers.0.weight\""},
+    {"name", PRB_TEXT, "", "as in model.named_parameters(), \"layers.0.weight\""},
     {"kind", PRB_TEXT, "", "\"parameter\" or \"buffer\""},
     {"root", PRB_INTEGER, "addr", "of the outermost module: torch.modules.address"},
     {"module", PRB_INTEGER, "addr", "of the module that has it: torch.modules.address"},
@@ -18,7 +18,7 @@ static const struct prb_column columns[] = {
     {"grad_norm", PRB_REAL, "", "norm of its gradient, finite elements only; with_statistics"},
     {"grad_nan", PRB_INTEGER, "count",
      "NaN and infinite elements of its gradient; with_statistics"},
-    {"error", PRB_TEXT, "", "why something is not told"},
+    {"error", PRB_TEXT, "", "why a value is NULL"},
     PRB_STATISTICS_ARGUMENT,
     {0},
 };

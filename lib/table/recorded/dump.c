@@ -1,6 +1,6 @@
 /*
- * Tables of a crash dump: the rows that lib/crash/rings.c kept.  The file's bytes are hostile:
- * every length is looked at before it is used.
+ * Tables of a crash dump: the rows that lib/crash/rings.c saved.  The file's bytes are hostile:
+ * every length is checked before it is used.
  */
 #include "table/recorded/dump.h"
 
@@ -11,9 +11,9 @@
 #include "table/recorded/live.h"
 #include "table/recorded/names.h"
 
-#define KEPT_MAX 64
+#define TABLES_MAX 64
 
-struct kept_table {
+struct dumped_table {
     struct prb_table table; /* first */
     char *head;             /* the lines of columns, cut into words */
     struct prb_ring_column ring[PRB_RING_COLUMNS_MAX];
@@ -23,11 +23,11 @@ struct kept_table {
     size_t rows_len;
 };
 
-struct kept_tables {
+struct dumped_tables {
     struct prb_table_source source; /* first */
-    const struct prb_table *tables[KEPT_MAX];
+    const struct prb_table *tables[TABLES_MAX];
     size_t count;
-    bool told;
+    bool listed;
 };
 
 static const struct {
@@ -42,7 +42,7 @@ static const struct {
 /* ---- rows ---- */
 
 /* One row's values from its bytes; false: they contradict themselves. */
-static bool unpack(const struct kept_table *table, const char *at, size_t len,
+static bool unpack(const struct dumped_table *table, const char *at, size_t len,
                    struct prb_ring_value *values)
 {
     size_t fixed = (1 + table->count) * sizeof(uint64_t), used = fixed;
@@ -69,7 +69,7 @@ static bool unpack(const struct kept_table *table, const char *at, size_t len,
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
-    const struct kept_table *table = (const struct kept_table *)prb_rows_table(rows);
+    const struct dumped_table *table = (const struct dumped_table *)prb_rows_table(rows);
     struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
     (void)err;
     for (size_t at = 0; at < table->rows_len;) {
@@ -79,7 +79,8 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         at += sizeof length;
         if (!length || at > table->rows_len || length > table->rows_len - at ||
             !unpack(table, table->rows + at, length, values)) {
-            prb_rows_warn(rows, "python.%s: a part of the file is broken, and its rows left out",
+            prb_rows_warn(rows,
+                          "python.%s: a part of the file is broken, and its rows are left out",
                           table->table.name);
             break;
         }
@@ -93,13 +94,13 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 
 /* ---- tables ---- */
 
-static void table_free(struct kept_table *table)
+static void table_free(struct dumped_table *table)
 {
     free(table->head);
     free((char *)(uintptr_t)table->table.name);
     free(table);
 }
-PRB_DEFINE_AUTO_PTR(kept_table, struct kept_table, table_free)
+PRB_DEFINE_AUTO_PTR(dumped_table, struct dumped_table, table_free)
 
 static bool read_column(char *line, struct prb_ring_column *out)
 {
@@ -115,7 +116,7 @@ static bool read_column(char *line, struct prb_ring_column *out)
     return false;
 }
 
-static bool read_columns(struct kept_table *table)
+static bool read_columns(struct dumped_table *table)
 {
     char *rest = table->head;
     for (char *line; (line = strsep(&rest, "\n")) && *line;) {
@@ -127,10 +128,10 @@ static bool read_columns(struct kept_table *table)
     return table->count && prb_ring_columns_check(table->ring, table->count, NULL);
 }
 
-/* NULL: it makes no sense. */
-static struct kept_table *table_new(const char *name, const struct prb_buf *text)
+/* NULL: it cannot be parsed. */
+static struct dumped_table *table_new(const char *name, const struct prb_buf *text)
 {
-    PRB_AUTO(kept_table) struct kept_table *table = calloc(1, sizeof *table);
+    PRB_AUTO(dumped_table) struct dumped_table *table = calloc(1, sizeof *table);
     const char *end = text->data ? memmem(text->data, text->len, "\n\n", 2) : NULL;
     if (!table || !end || !prb_ring_is_name(name) || !prb_recorded_name_is_free(name, NULL))
         return NULL;
@@ -151,33 +152,33 @@ static struct kept_table *table_new(const char *name, const struct prb_buf *text
 
 static bool changed(struct prb_table_source *source)
 {
-    return !((struct kept_tables *)source)->told;
+    return !((struct dumped_tables *)source)->listed;
 }
 
 static bool list(struct prb_table_source *source, const struct prb_table *const **out,
                  size_t *count_out, struct prb_error *err)
 {
-    struct kept_tables *kept = (struct kept_tables *)source;
+    struct dumped_tables *dump = (struct dumped_tables *)source;
     (void)err;
-    kept->told = true;
-    *out = kept->tables;
-    *count_out = kept->count;
+    dump->listed = true;
+    *out = dump->tables;
+    *count_out = dump->count;
     return true;
 }
 
-static void kept_free(struct prb_table_source *source)
+static void dumped_free(struct prb_table_source *source)
 {
-    struct kept_tables *kept = (struct kept_tables *)source;
-    for (size_t i = 0; i < kept->count; i++)
-        table_free((struct kept_table *)(uintptr_t)kept->tables[i]);
-    free(kept);
+    struct dumped_tables *dump = (struct dumped_tables *)source;
+    for (size_t i = 0; i < dump->count; i++)
+        table_free((struct dumped_table *)(uintptr_t)dump->tables[i]);
+    free(dump);
 }
 
 /* SQL's names are the same in capitals. */
-static bool is_known(const struct kept_tables *kept, const char *name)
+static bool is_known(const struct dumped_tables *dump, const char *name)
 {
-    for (size_t i = 0; i < kept->count; i++)
-        if (strcasecmp(kept->tables[i]->name, name) == 0)
+    for (size_t i = 0; i < dump->count; i++)
+        if (strcasecmp(dump->tables[i]->name, name) == 0)
             return true;
     return false;
 }
@@ -185,17 +186,17 @@ static bool is_known(const struct kept_tables *kept, const char *name)
 struct prb_table_source *prb_dumped_tables_of(struct prb_proc *proc, struct prb_error *err)
 {
     size_t prefix = strlen(PRB_TEXT_RING);
-    struct kept_tables *kept = calloc(1, sizeof *kept);
-    if (!kept)
+    struct dumped_tables *dump = calloc(1, sizeof *dump);
+    if (!dump)
         return PRB_NULL(prb_nomem(err));
-    kept->source = (struct prb_table_source){changed, list, kept_free};
-    for (size_t i = 0; i < proc->text_count && kept->count < KEPT_MAX; i++) {
+    dump->source = (struct prb_table_source){changed, list, dumped_free};
+    for (size_t i = 0; i < proc->text_count && dump->count < TABLES_MAX; i++) {
         const struct prb_proc_text *text = &proc->texts[i];
-        if (strncmp(text->name, PRB_TEXT_RING, prefix) != 0 || is_known(kept, text->name + prefix))
+        if (strncmp(text->name, PRB_TEXT_RING, prefix) != 0 || is_known(dump, text->name + prefix))
             continue;
-        struct kept_table *table = table_new(text->name + prefix, &text->text);
+        struct dumped_table *table = table_new(text->name + prefix, &text->text);
         if (table)
-            kept->tables[kept->count++] = &table->table;
+            dump->tables[dump->count++] = &table->table;
     }
-    return &kept->source;
+    return &dump->source;
 }

@@ -229,7 +229,7 @@ static void look_below(struct search *search, const char *place)
     }
 }
 
-/* Where its user told that they are. */
+/* Where the user said that they are. */
 static void look_at_setting(struct search *search)
 {
     const char *path = getenv(PRB_RING_DATA_VARIABLE);
@@ -273,7 +273,7 @@ int prb_recorded_folder_ended(const char *spec, struct prb_error *err)
         return several(&search, spec, err);
     if (search.count == 1)
         return PRB_STEAL_FD(search.left[0].folder);
-    prb_fail(err, PRB_NOT_FOUND, "there is no process %s, and none of that id left tables behind",
+    prb_fail(err, PRB_NOT_FOUND, "there is no process %s, and no process with that id left tables",
              spec);
     prb_error_remedy(err, "`probing list` shows the Python processes of this machine");
     return -1;

@@ -84,14 +84,14 @@ static void warn(struct prb_rows *rows, const struct user_table *user,
                       (unsigned)user->owner);
     if (counts->broken)
         prb_rows_warn(rows,
-                      SCHEMA ".%s: %llu parts of its file are broken, and their rows left out",
+                      SCHEMA ".%s: %llu parts of its file are broken, and their rows are left out",
                       name, (unsigned long long)counts->broken);
     else if (counts->dropped)
         prb_rows_warn(
-            rows, SCHEMA ".%s: %llu rows were dropped by the program, as there was no room%s", name,
+            rows, SCHEMA ".%s: %llu rows were dropped by the program: there was no room%s", name,
             (unsigned long long)counts->dropped, counts->full ? " (the file system was full)" : "");
     else if (counts->full)
-        prb_rows_warn(rows, SCHEMA ".%s holds fewer rows than it may: the file system was full",
+        prb_rows_warn(rows, SCHEMA ".%s has fewer rows than allowed: the file system was full",
                       name);
 }
 

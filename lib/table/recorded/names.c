@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* SCHEMA_NAME of all: data alone, so that no list has to be kept beside that one. */
+/* SCHEMA_NAME of every table. */
 static const char *const built_in[] = {
 #define TABLE(symbol) #symbol,
 #include "table/tables.inc"

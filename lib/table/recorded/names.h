@@ -1,6 +1,6 @@
 /*
  * Names of tables that Python code makes (ring/ring.h): python.NAME, which no built-in table has.
- * The probe asks before it makes one, the reader before it shows one that somebody else made.
+ * The probe checks this before it makes one, the reader before it shows one.
  */
 #ifndef PRB_TABLE_RECORDED_NAMES_H
 #define PRB_TABLE_RECORDED_NAMES_H

@@ -5,7 +5,7 @@
 #include "inspect/heap.h"
 #include "sql/table.h"
 
-/* Borrowed until the statement ends; what is missing is told as the rows' warning. */
+/* Borrowed until the statement ends; what is missing is in the rows' warning. */
 struct prb_heap *prb_rows_heap(struct prb_rows *rows, struct prb_error *err);
 /* The same with its modules. */
 struct prb_heap *prb_rows_modules(struct prb_rows *rows, struct prb_error *err);

@@ -61,8 +61,7 @@ static bool argument(const struct prb_rows *rows, const char *name, double most,
            : value->type == PRB_REAL  ? value->real
                                       : NAN;
     return (isfinite(*out) && *out > 0 && *out <= most) ||
-           prb_fail(err, PRB_QUERY, "%s: a number above 0, of %g at the most, is meant", name,
-                    most);
+           prb_fail(err, PRB_QUERY, "%s must be a number above 0 and at most %g", name, most);
 }
 
 static bool in_time(void *context, const struct prb_profile *profile)
@@ -88,7 +87,7 @@ static struct prb_profile *take(struct prb_rows *rows, struct prb_error *err)
     const struct prb_target_info *info = prb_target_info(db->target);
     if (info->kind != PRB_TARGET_PROCESS)
         return PRB_NULL(
-            prb_fail(err, PRB_USAGE, "a core or snapshot does not move: it has no profile"));
+            prb_fail(err, PRB_USAGE, "a core or snapshot does not run: it has no profile"));
     const struct prb_profiler_options options = {
         .mode = PRB_PROFILE_WALL, .rate = rate, .timeline = true, .all_interpreters = true};
     PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&options, err);
@@ -103,11 +102,11 @@ static void warn(struct prb_rows *rows, const struct prb_profile *profile)
     if (profile->warning)
         prb_rows_warn(rows, "%s", profile->warning);
     else if (profile->dropped)
-        prb_rows_warn(rows, "%llu of %llu stacks were not told twice the same, and dropped",
+        prb_rows_warn(rows, "%llu of %llu stacks were dropped: no two readings were equal",
                       (unsigned long long)profile->dropped,
                       (unsigned long long)profile->thread_samples);
     else if (!profile->samples && profile->failed)
-        prb_rows_warn(rows, "none of %llu looks told anything",
+        prb_rows_warn(rows, "none of %llu samples could be taken",
                       (unsigned long long)profile->failed);
 }
 
@@ -116,7 +115,7 @@ bool prb_profiling_rows(struct prb_rows *rows, struct prb_error *err)
     struct prb_db *db = prb_rows_db(rows);
     PRB_AUTO(prb_profile) struct prb_profile *taken = NULL;
     if (!db->profile && !db->target) {
-        prb_fail(err, PRB_USAGE, "%s is of a process or a saved profile, and none is given",
+        prb_fail(err, PRB_USAGE, "%s needs a process or a saved profile, and none is given",
                  prb_rows_table(rows)->name);
         return prb_error_remedy(err, "name one: probing -t PID query …");
     }

@@ -4,14 +4,13 @@
 
 #include "sql/table.h"
 
-/* clang-format off */
 #define PRB_THREAD_COLUMNS                                                                         \
-    {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the one who asks"},               \
-    {"interpreter", PRB_INTEGER, "id", "its interpreter, 0: the main one; NULL: no Python thread"},\
-    {"thread_id", PRB_INTEGER, "id", "threading.get_ident(); NULL: no Python thread"},             \
-    {"os_thread_id", PRB_INTEGER, "id", "kernel thread, in the pid namespace of the one who asks"},\
-    {"thread_name", PRB_TEXT, "", "threading.Thread.name, else the kernel's name"}
-/* clang-format on */
+    {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the caller"},                     \
+        {"interpreter", PRB_INTEGER, "id",                                                         \
+         "its interpreter, 0: the main one; NULL: not a Python thread"},                           \
+        {"thread_id", PRB_INTEGER, "id", "threading.get_ident(); NULL: not a Python thread"},      \
+        {"os_thread_id", PRB_INTEGER, "id", "kernel thread, in the pid namespace of the caller"},  \
+        {"thread_name", PRB_TEXT, "", "threading.Thread.name, else the kernel's name"}
 
 void prb_thread_cells(struct prb_rows *rows, const struct prb_stacks *stacks,
                       const struct prb_thread *thread);
