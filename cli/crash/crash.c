@@ -186,7 +186,7 @@ static bool run_crash(const struct prb_run *run, struct prb_error *err)
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         if (strcmp(actions[i].name, wanted) == 0)
             return actions[i].run(run, err);
-    return prb_usage(run, err, "list, show or export is meant, not \"%s\"", wanted);
+    return prb_usage(run, err, "\"%s\" is not one of: list, show, export", wanted);
 }
 
 const struct prb_command prb_command_crash = {

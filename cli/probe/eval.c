@@ -108,14 +108,14 @@ const struct prb_command prb_command_eval = {
         "of the last expression. Several arguments are lines; `-` reads them from standard input; "
         "code that begins with a minus sign goes after `--`. The code sees the names of __main__, "
         "or with --thread those of the frame that the thread runs.\n\n"
-        "What it prints comes out as it is printed, standard error on standard error. When it "
-        "raises, the traceback goes to standard error and the exit status is 1. Ctrl-C interrupts "
-        "it by KeyboardInterrupt and gives status 130; a second one leaves at once. When the GIL "
-        "is not to be had, nothing ran, and the message says which thread holds it and where that "
-        "one stands.\n\n"
-        "Where there is no probe it is loaded first, as `probing inject` does, which one line on "
-        "standard error says. With PROBING_AUTO_INJECT=off, in the environment of this command or "
-        "of the target, eval refuses instead.",
+        "The output is passed on as it is printed, standard error on standard error. When the code "
+        "raises, the traceback goes to standard error and the exit status is 1. Ctrl-C raises "
+        "KeyboardInterrupt in the code and gives status 130; a second Ctrl-C leaves at once. When "
+        "the GIL cannot be acquired, nothing runs; the message says which thread has the GIL and "
+        "where that thread is.\n\n"
+        "If there is no probe, it is loaded first, as `probing inject` does, and a line on "
+        "standard error says so. With PROBING_AUTO_INJECT=off, in the environment of this command "
+        "or of the target, eval refuses instead.",
     .options = options,
     .examples =
         "probing 12345 eval \"import torch; print(torch.cuda.is_available())\"\n"

@@ -90,7 +90,7 @@ static char *settings_text(const struct prb_run *run, struct prb_error *err)
     for (unsigned i = 0; to && ok && i < run->options[DEFINE].count; i++) {
         const char *one = run->options[DEFINE].texts[i], *equals = strchr(one, '=');
         ok = (equals && equals != one && !strchr(one, '\n')) ||
-             prb_usage(run, err, "-D %s: KEY=VALUE is meant", one);
+             prb_usage(run, err, "-D %s: must be KEY=VALUE", one);
         fprintf(to, "%s\n", one);
     }
     if (!to || fclose(to) != 0) {

@@ -29,7 +29,7 @@ static bool define(const struct prb_run *run, const char *setting, struct prb_er
     const char *equals = strchr(setting, '=');
     if (!equals || strncmp(setting, prefix, sizeof prefix - 1) != 0 ||
         equals == setting + sizeof prefix - 1)
-        return prb_usage(run, err, "-D %s: probing.KEY=VALUE is meant", setting);
+        return prb_usage(run, err, "-D %s: must be probing.KEY=VALUE", setting);
     PRB_AUTO_FREE char *name = strndup(setting, (size_t)(equals - setting));
     if (!name)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
