@@ -1,6 +1,7 @@
 /*
  * A subcommand of probing is one file: a constant descriptor and the function that runs it.
- * Help, man page and shell completion are printed from the descriptors, and the parser reads them.
+ * Help, man page, shell completion and JSON are printed from the descriptors, and the parser reads
+ * them.
  *
  * To add one:
  *   1. NAME.c in the folder of its subject (cli/look, cli/probe, ...), with

@@ -117,10 +117,11 @@ static void print_all(void)
     printf("\n`probing help COMMAND` explains a command; `man probing` has all.\n");
 }
 
-enum { MAN };
+enum { MAN, JSON };
 
 static const struct prb_option options[] = {
     [MAN] = {0, "man", NULL, "print the man page, in roff", NULL},
+    [JSON] = {'j', "json", NULL, "print all commands, options and exit statuses as JSON", NULL},
     {0},
 };
 
@@ -128,6 +129,10 @@ static bool run_help(const struct prb_run *run, struct prb_error *err)
 {
     if (run->command == &prb_command_help && run->options[MAN].count) {
         prb_man_print();
+        return true;
+    }
+    if (run->command == &prb_command_help && run->options[JSON].count) {
+        prb_help_json();
         return true;
     }
     if (run->argument_count == 0) {

@@ -1,4 +1,4 @@
-/* What help, man page and completion share. */
+/* What help, man page, completion and JSON share. */
 #ifndef PRB_CLI_HELP_H
 #define PRB_CLI_HELP_H
 
@@ -11,5 +11,8 @@ bool prb_exit_status_next(size_t *at, int *status_out, const char **meaning_out)
 void prb_option_usage(const struct prb_option *option, char *text, size_t size);
 /* What stands before the command in its usage line: "probing TARGET". */
 const char *prb_command_usage(const struct prb_command *command);
+
+/* All of it as JSON, on standard output (json.c). */
+void prb_help_json(void);
 
 #endif

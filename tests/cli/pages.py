@@ -48,35 +48,22 @@ def table(head, lines):
     return "".join(drawn[:1] + ["|---" * len(head) + "|\n"] + drawn[1:])
 
 
-def section(text, title):
-    """The lines of help below a title, those that go on a line joined to it."""
-    lines = []  # type: list
-    for line in text.partition("\n" + title + "\n")[2].partition("\n\n")[0].splitlines():
-        if lines and line.startswith(" " * 20):
-            lines[-1] += " " + line.strip()
-        else:
-            lines.append(line)
-    return lines
-
-
 def commands():
-    """Every command with its other names and options, as `probing help` and `probing help COMMAND` print them."""
-    found = []
-    for line in section(probing("help"), "Commands"):
-        name = line.split()[0]
-        text = probing("help", name)
-        summary = text.partition("\n")[0].partition(": ")[2]
-        also = re.search(r"^Also: (.*)", text, re.MULTILINE)
-        usage = section(text, "Usage")[0].partition(" " + name)[2].replace(" [OPTION]...", "").strip()
-        options = [re.match(r"(?:-\w, )?(--\S+)", option.strip()) for option in section(text, "Options")]
-        found.append(["`{}`".format((name + " " + usage).strip()), code(also.group(1).split(), ", ")
-                      if also else "", summary, code(one.group(1) for one in options if one)])
-    return table(["command", "also", "what", "options"], found)
+    """Every command with its other names and options."""
+    told = json.loads(probing("help", "--json"))["commands"]
+    return table(["command", "also", "what", "options"], [
+        ["`{}`".format((one["name"] + " " + one["arguments"]).strip()), code(one["aliases"], ", "), one["summary"],
+         code(option_word(option) for option in one["options"])] for one in told])
+
+
+def option_word(option):
+    argument = option["argument"] or ""
+    return "--" + option["name"] + ("[={}]".format(argument[1:-1]) if argument.startswith("[") else "")
 
 
 def statuses():
     """The exit statuses, as one paragraph."""
-    told = ["**{}** {}".format(*line.split(None, 1)) for line in section(probing("help"), "Exit status")]
+    told = ["**{status}** {meaning}".format(**one) for one in json.loads(probing("help", "--json"))["statuses"]]
     return textwrap.fill("; ".join(told) + ".", 130, break_on_hyphens=False) + "\n"
 
 

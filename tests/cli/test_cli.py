@@ -1,5 +1,6 @@
 """The command line: its words, what it prints where, and with which status."""
 
+import json
 import os
 import re
 import shutil
@@ -177,6 +178,19 @@ def test_a_full_disk_is_told():
     with open("/dev/full", "w") as full:
         done = subprocess.run([PROBING, "help"], stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 11 and b"standard output" in done.stderr
+
+
+def test_help_as_json(probing):
+    told = json.loads(probing("help", "--json").works())
+    assert {one["name"] for one in told["commands"]} == set(COMMANDS)
+    for one in told["commands"]:
+        text = probing("help", one["name"]).works()
+        assert one["summary"] in text and all("--" + option["name"] in text for option in one["options"])
+    backtrace = next(one for one in told["commands"] if one["name"] == "backtrace")
+    assert backtrace["target"] == "required" and "bt" in backtrace["aliases"]
+    assert {"status": 2, "meaning": "the command line is wrong"} in told["statuses"]
+    color = next(one for one in told["options"] if one["name"] == "color")
+    assert color["choices"] == ["auto", "always", "never"]
 
 
 def test_help_in_columns(probing):
