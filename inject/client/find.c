@@ -1,6 +1,6 @@
 /*
  * The socket of a process lies in the process's own file system, named by its own pid and start
- * time (place.h), so it is reached through /proc/PID/root and found from what /proc says of the
+ * time (socket_path.h), so it is reached through /proc/PID/root and found from what /proc says of the
  * process: proc(5), user_namespaces(7).
  */
 #include "inject/client/find.h"

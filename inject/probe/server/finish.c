@@ -55,7 +55,7 @@ static void say_farewell(struct prb_client *client, uint64_t until)
 /*
  * At exit(3), however the program comes to it: the socket's name goes, and nothing else, as threads
  * still run.  After fork(2) the child has none.  What ends without exit(3) (a signal, _exit,
- * execve) leaves it to the next probe of this user, which sweeps (place_make.c).
+ * execve) leaves it to the next probe of this user, which sweeps (socket_path_make.c).
  */
 __attribute__((destructor)) static void remove_socket(void)
 {
