@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "proc/stat.h"
 
 #define NAME_TRIES_MAX 6  /* a thread that threading does not know has no name */
@@ -204,13 +205,6 @@ static void leave(struct prb_sampled_process *process, uint64_t now)
 
 /* ---- who they are ---- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void introduce(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
                       const struct prb_thread_facts *facts)
 {
@@ -257,14 +251,14 @@ static bool identify_runtime(struct prb_sampled_process *process, size_t k,
 static void identify(struct prb_sampled_process *process)
 {
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    uint64_t before = now_ns();
+    uint64_t before = prb_clock_ns();
     if (!process->unnamed || before < process->identify_after ||
         !prb_proc_tids(process->target->proc, &tasks, NULL))
         return;
     process->unnamed = false;
     for (size_t k = 0; k < process->target->runtime_count; k++)
         process->unnamed |= identify_runtime(process, k, &tasks);
-    uint64_t after = now_ns();
+    uint64_t after = prb_clock_ns();
     process->identify_after = after + (after - before) * IDENTIFY_SHARE;
 }
 

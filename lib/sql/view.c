@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "sql/db.h"
 
 static double seconds(clockid_t clock)
@@ -18,7 +19,7 @@ static int past_deadline(void *context)
 {
     struct prb_db *db = context;
     struct prb_statement_view *view = &db->view;
-    double now = seconds(CLOCK_MONOTONIC);
+    double now = prb_clock_s();
     view->timed_out = now > view->deadline;
     if (db->go_on && now - view->asked > ASK_SECONDS) {
         view->asked = now;
@@ -35,8 +36,8 @@ bool prb_view_begin(struct prb_db *db, struct prb_error *err)
     uint64_t *wanted = calloc(db->table_count + 1, sizeof *wanted);
     if (!wanted)
         return prb_nomem(err);
-    db->view = (struct prb_statement_view){
-        .wanted = wanted, .deadline = seconds(CLOCK_MONOTONIC) + db->settings.query_timeout};
+    db->view = (struct prb_statement_view){.wanted = wanted,
+                                           .deadline = prb_clock_s() + db->settings.query_timeout};
     db->refused = NULL;
     sqlite3_progress_handler(db->sqlite, PROGRESS_STEPS, past_deadline, db);
     return true;
