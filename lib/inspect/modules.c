@@ -42,10 +42,14 @@ static bool stands_on_module(struct prb_objects *objects, prb_addr addr)
 
 static bool is_module_class(struct classes *classes, prb_addr type)
 {
-    struct prb_hash_slot *known = prb_hash_map_add(&classes->known, type);
-    if (known && !known->number)
-        known->number = stands_on_module(classes->objects, type) ? MODULE : OTHER;
-    return known && known->number == MODULE;
+    uint64_t known = prb_hash_map_number(&classes->known, type);
+    if (known)
+        return known == MODULE;
+    struct prb_hash_slot *slot = prb_hash_map_add(&classes->known, type);
+    if (!slot)
+        return false;
+    slot->number = stands_on_module(classes->objects, type) ? MODULE : OTHER;
+    return slot->number == MODULE;
 }
 
 /* ---- the modules ---- */

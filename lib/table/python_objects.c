@@ -109,9 +109,10 @@ struct tallies {
 /* That of a type; NULL: out of memory. */
 static struct tally *tally_of(struct tallies *tallies, struct prb_objects *objects, prb_addr type)
 {
+    uint64_t known = prb_hash_map_number(&tallies->by_type, type);
+    if (known)
+        return &tallies->items[known - 1];
     struct prb_hash_slot *slot = prb_hash_map_add(&tallies->by_type, type);
-    if (slot && slot->number)
-        return &tallies->items[slot->number - 1];
     if (!slot || !PRB_GROW(tallies->items, tallies->count, tallies->cap))
         return NULL;
     struct tally *tally = &tallies->items[tallies->count++];
