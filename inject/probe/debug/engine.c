@@ -6,8 +6,9 @@
 #include "inject/probe/python/space.h"
 #include "inject/probe/server/request.h"
 
-#define session prb_debug_session
 #define LINES_MAX 100000 /* planted in one code object */
+
+static struct prb_debug_session *const session = &prb_debug_session;
 
 static struct prb_py *nothing(const struct prb_py_api *py)
 {
@@ -27,10 +28,10 @@ static struct prb_py *done(const struct prb_py_api *py, bool ok, const struct pr
 
 static const struct prb_debug_mechanism *mechanism(const struct prb_py_api *py)
 {
-    if (!session.mechanism && !py->PyErr_Occurred())
+    if (!session->mechanism && !py->PyErr_Occurred())
         py->PyErr_SetString(*py->runtime_error,
-                            session.without[0] ? session.without : "the debug session has ended");
-    return session.mechanism;
+                            session->without[0] ? session->without : "the debug session has ended");
+    return session->mechanism;
 }
 
 /* ---- events for the client ---- */
@@ -45,11 +46,11 @@ static bool send(struct prb_request *request, const char *text, size_t len, bool
 
 void prb_debug_emit(const char *text, size_t len, bool important)
 {
-    pthread_mutex_lock(&session.lock);
+    pthread_mutex_lock(&session->lock);
     struct prb_request *request =
-        session.state == PRB_DEBUG_OPEN ? prb_request_hold(session.request) : NULL;
-    unsigned long dropped = session.dropped;
-    pthread_mutex_unlock(&session.lock);
+        session->state == PRB_DEBUG_OPEN ? prb_request_hold(session->request) : NULL;
+    unsigned long dropped = session->dropped;
+    pthread_mutex_unlock(&session->lock);
     if (!request)
         return;
     char note[160];
@@ -63,9 +64,9 @@ void prb_debug_emit(const char *text, size_t len, bool important)
         dropped = 0;
     if (!send(request, text, len, important))
         dropped++;
-    pthread_mutex_lock(&session.lock);
-    session.dropped = dropped;
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_lock(&session->lock);
+    session->dropped = dropped;
+    pthread_mutex_unlock(&session->lock);
     prb_request_release(request);
 }
 
@@ -104,7 +105,7 @@ static struct prb_py *plant(struct prb_py *self, struct prb_py *args)
     for (ptrdiff_t i = 0; numbers && i < count; i++)
         numbers[i] = (int)py->PyLong_AsLong(py->PyTuple_GetItem(lines, i));
     bool ok = numbers && !py->PyErr_Occurred() &&
-              session.mechanism->plant(py, code, numbers, (size_t)count);
+              session->mechanism->plant(py, code, numbers, (size_t)count);
     return done(py, ok, &err);
 }
 
@@ -116,7 +117,7 @@ static struct prb_py *watch_new_code(struct prb_py *self, struct prb_py *args)
     if (!py || !py->PyArg_ParseTuple(args, "p", &on) || !mechanism(py))
         return NULL;
     struct prb_error err = {.text = "watching new code failed"};
-    return done(py, session.mechanism->watch_new_code(py, on), &err);
+    return done(py, session->mechanism->watch_new_code(py, on), &err);
 }
 
 static struct prb_py *watch_exceptions(struct prb_py *self, struct prb_py *args)
@@ -127,33 +128,33 @@ static struct prb_py *watch_exceptions(struct prb_py *self, struct prb_py *args)
     if (!py || !py->PyArg_ParseTuple(args, "i", &mask) || !mechanism(py))
         return NULL;
     struct prb_error err = {.text = "watching exceptions failed"};
-    session.exceptions = (unsigned)mask & (PRB_DEBUG_RAISE | PRB_DEBUG_UNWIND);
-    return done(py, session.mechanism->watch_exceptions(py, session.exceptions), &err);
+    session->exceptions = (unsigned)mask & (PRB_DEBUG_RAISE | PRB_DEBUG_UNWIND);
+    return done(py, session->mechanism->watch_exceptions(py, session->exceptions), &err);
 }
 
 /* Change what one thread's frames of a code object are stepped for; the union over all threads. */
 static bool keep_step(const struct prb_py_api *py, unsigned long ident, struct prb_py *code,
                       unsigned events, unsigned *union_out)
 {
-    unsigned all = 0, at = session.step_count;
-    for (unsigned i = 0; i < session.step_count; i++) {
-        if (session.steps[i].code != code)
+    unsigned all = 0, at = session->step_count;
+    for (unsigned i = 0; i < session->step_count; i++) {
+        if (session->steps[i].code != code)
             continue;
-        if (session.steps[i].ident == ident)
+        if (session->steps[i].ident == ident)
             at = i;
         else
-            all |= session.steps[i].events;
+            all |= session->steps[i].events;
     }
     *union_out = all | events;
     if (at == PRB_DEBUG_STEPS_MAX)
         return false;
-    if (at == session.step_count && events) {
+    if (at == session->step_count && events) {
         py->Py_IncRef(code);
-        session.steps[session.step_count++] = (struct prb_debug_step){ident, code, events};
-    } else if (at < session.step_count && events) {
-        session.steps[at].events = events;
-    } else if (at < session.step_count) {
-        session.steps[at] = session.steps[--session.step_count];
+        session->steps[session->step_count++] = (struct prb_debug_step){ident, code, events};
+    } else if (at < session->step_count && events) {
+        session->steps[at].events = events;
+    } else if (at < session->step_count) {
+        session->steps[at] = session->steps[--session->step_count];
         prb_py_drop(code); /* the caller has it still */
     }
     return true;
@@ -171,7 +172,7 @@ static struct prb_py *step(struct prb_py *self, struct prb_py *args)
     struct prb_error err = {.text = "stepping failed"};
     unsigned all = 0;
     bool ok = keep_step(py, ident, code, (unsigned)events, &all) &&
-              session.mechanism->step(py, code, all);
+              session->mechanism->step(py, code, all);
     return done(py, ok, &err);
 }
 
@@ -179,17 +180,17 @@ static struct prb_py *step(struct prb_py *self, struct prb_py *args)
 
 static bool set_gate(const struct prb_py_api *py, bool armed)
 {
-    bool was = session.armed;
-    pthread_mutex_lock(&session.lock);
-    session.armed = armed;
-    pthread_mutex_unlock(&session.lock);
-    session.pass_count = 0;
-    return was == armed || !session.mechanism || session.mechanism->gate(py, armed);
+    bool was = session->armed;
+    pthread_mutex_lock(&session->lock);
+    session->armed = armed;
+    pthread_mutex_unlock(&session->lock);
+    session->pass_count = 0;
+    return was == armed || !session->mechanism || session->mechanism->gate(py, armed);
 }
 
 void prb_debug_close_gate(const struct prb_py_api *py)
 {
-    if (!session.armed && !set_gate(py, true))
+    if (!session->armed && !set_gate(py, true))
         py->PyErr_Clear();
 }
 
@@ -215,9 +216,9 @@ static struct prb_py *resume(struct prb_py *self, struct prb_py *args)
     if (!py || !py->PyArg_ParseTuple(args, "k", &ident))
         return NULL;
     struct prb_error err = {.text = "the gate failed"};
-    bool ok = ident ? session.pass_count < PRB_DEBUG_PASSES_MAX : set_gate(py, false);
+    bool ok = ident ? session->pass_count < PRB_DEBUG_PASSES_MAX : set_gate(py, false);
     if (ident && ok)
-        session.passes[session.pass_count++] = ident;
+        session->passes[session->pass_count++] = ident;
     prb_debug_let_go(ident, false);
     return done(py, ok, &err);
 }
@@ -319,9 +320,9 @@ struct prb_py *prb_debug_functions(const struct prb_py_api *py)
     bool ok = dict;
     for (size_t i = 0; ok && i < sizeof methods / sizeof *methods; i++)
         ok = prb_py_give(py, dict, methods[i].name, py->PyCFunction_NewEx(&methods[i], NULL, NULL));
-    const char *name = session.mechanism ? session.mechanism->name : "";
+    const char *name = session->mechanism ? session->mechanism->name : "";
     ok = ok && prb_py_give(py, dict, "mechanism", prb_py_text(py, name)) &&
-         prb_py_give(py, dict, "without", prb_py_text(py, session.without)) &&
+         prb_py_give(py, dict, "without", prb_py_text(py, session->without)) &&
          py->PyDict_SetItemString(dict, "Interrupted", prb_py_interruption(py)) == 0;
     return ok ? PRB_STEAL(dict) : NULL;
 }

@@ -9,9 +9,10 @@
 
 #include "inject/probe/libc.h"
 
-#define session prb_debug_session
 #define REPORT_MAX 4        /* times, when signal handlers come between */
 #define DESCRIPTOR_MAX 4096 /* bytes of glibc's struct pthread that are looked through */
+
+static struct prb_debug_session *const session = &prb_debug_session;
 
 static pid_t own_tid(void) { return (pid_t)syscall(SYS_gettid); }
 
@@ -27,16 +28,16 @@ struct prb_debug_parked *prb_debug_enter(const struct prb_py_api *py,
     if (parked->frame)
         py->Py_IncRef(parked->frame);
     pthread_cond_init(&parked->changed, NULL);
-    pthread_mutex_lock(&session.lock);
-    parked->next = session.parked;
-    session.parked = parked;
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_lock(&session->lock);
+    parked->next = session->parked;
+    session->parked = parked;
+    pthread_mutex_unlock(&session->lock);
     return parked;
 }
 
 static void forget(struct prb_debug_parked *parked)
 {
-    for (struct prb_debug_parked **link = &session.parked; *link; link = &(*link)->next)
+    for (struct prb_debug_parked **link = &session->parked; *link; link = &(*link)->next)
         if (*link == parked) {
             *link = parked->next;
             return;
@@ -48,13 +49,13 @@ static void report(const struct prb_py_api *py, struct prb_debug_parked *parked)
 {
     PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(parked->ident);
     struct prb_py *frame = parked->frame ? parked->frame : py->none;
-    bool again = ident && parked->reason && session.report_parked;
+    bool again = ident && parked->reason && session->report_parked;
     for (int i = 0; again && i < REPORT_MAX; i++) {
         unsigned before = parked->pending_count;
         parked->emitted = false;
         PRB_AUTO(prb_py)
         struct prb_py *told = prb_debug_call_agent(
-            py, parked, session.report_parked, py->PyTuple_Pack(3, ident, frame, parked->reason));
+            py, parked, session->report_parked, py->PyTuple_Pack(3, ident, frame, parked->reason));
         again = !told && parked->pending_count != before && !parked->emitted;
     }
 }
@@ -65,13 +66,13 @@ static void wait(struct prb_debug_parked *parked)
     while (parked->jobs || !parked->resume) {
         struct prb_python_job *job = parked->jobs;
         if (!job) {
-            pthread_cond_wait(&parked->changed, &session.lock);
+            pthread_cond_wait(&parked->changed, &session->lock);
             continue;
         }
         parked->jobs = job->handed;
-        pthread_mutex_unlock(&session.lock);
+        pthread_mutex_unlock(&session->lock);
         prb_job_work(job);
-        pthread_mutex_lock(&session.lock);
+        pthread_mutex_lock(&session->lock);
     }
     forget(parked); /* before the GIL is asked for: at the interpreter's end it never comes */
 }
@@ -79,8 +80,8 @@ static void wait(struct prb_debug_parked *parked)
 /* With the lock: whether it is to park. */
 static bool settle(struct prb_debug_parked *parked, bool gated)
 {
-    if (session.state != PRB_DEBUG_OPEN || parked->resume ||
-        !(parked->reason || (gated && session.armed)))
+    if (session->state != PRB_DEBUG_OPEN || parked->resume ||
+        !(parked->reason || (gated && session->armed)))
         return false;
     parked->waits = true;
     return true;
@@ -90,19 +91,19 @@ bool prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked
                     struct prb_py *reason, bool gated)
 {
     parked->reason = reason;
-    if (reason && session.state == PRB_DEBUG_OPEN)
+    if (reason && session->state == PRB_DEBUG_OPEN)
         prb_debug_close_gate(py); /* somebody may have opened it while the agent decided */
-    pthread_mutex_lock(&session.lock);
+    pthread_mutex_lock(&session->lock);
     bool stays = settle(parked, gated);
     if (!stays)
         forget(parked);
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_unlock(&session->lock);
     if (stays) {
         report(py, parked);
         void *saved = py->PyEval_SaveThread();
-        pthread_mutex_lock(&session.lock);
+        pthread_mutex_lock(&session->lock);
         wait(parked);
-        pthread_mutex_unlock(&session.lock);
+        pthread_mutex_unlock(&session->lock);
         py->PyEval_RestoreThread(saved);
     }
     bool ok = prb_debug_raise_pending(py, parked);
@@ -116,35 +117,35 @@ bool prb_debug_stay(const struct prb_py_api *py, struct prb_debug_parked *parked
 struct prb_debug_parked *prb_debug_here(const struct prb_py_api *py)
 {
     unsigned long ident = py->PyThread_get_thread_ident();
-    pthread_mutex_lock(&session.lock);
-    struct prb_debug_parked *parked = session.parked;
+    pthread_mutex_lock(&session->lock);
+    struct prb_debug_parked *parked = session->parked;
     while (parked && parked->ident != ident)
         parked = parked->next;
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_unlock(&session->lock);
     return parked;
 }
 
 void prb_debug_let_go(unsigned long ident, bool only_gated)
 {
-    pthread_mutex_lock(&session.lock);
-    for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next) {
+    pthread_mutex_lock(&session->lock);
+    for (struct prb_debug_parked *parked = session->parked; parked; parked = parked->next) {
         if (!parked->waits || (ident && parked->ident != ident) || (only_gated && parked->reason))
             continue;
         parked->resume = true;
         pthread_cond_signal(&parked->changed);
     }
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_unlock(&session->lock);
 }
 
 void prb_debug_interrupt(const struct prb_py_api *py)
 {
-    pthread_mutex_lock(&session.lock);
-    for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
+    pthread_mutex_lock(&session->lock);
+    for (struct prb_debug_parked *parked = session->parked; parked; parked = parked->next)
         if (parked->asked) {
             parked->interrupted = true;
             py->PyThreadState_SetAsyncExc(parked->ident, prb_py_interruption(py));
         }
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_unlock(&session->lock);
 }
 
 /* ---- the list for Python ---- */
@@ -166,12 +167,12 @@ struct prb_py *prb_debug_parked_list(const struct prb_py_api *py)
 {
     PRB_AUTO(prb_py) struct prb_py *list = py->PyList_New(0);
     unsigned count = 0;
-    pthread_mutex_lock(&session.lock);
-    for (const struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
+    pthread_mutex_lock(&session->lock);
+    for (const struct prb_debug_parked *parked = session->parked; parked; parked = parked->next)
         count += parked->waits;
     PRB_AUTO_FREE struct prb_debug_parked *copies = calloc(count + 1u, sizeof *copies);
     count = 0;
-    for (const struct prb_debug_parked *parked = session.parked; copies && parked;
+    for (const struct prb_debug_parked *parked = session->parked; copies && parked;
          parked = parked->next)
         if (parked->waits) {
             copies[count] = *parked;
@@ -181,7 +182,7 @@ struct prb_py *prb_debug_parked_list(const struct prb_py_api *py)
                 py->Py_IncRef(parked->reason);
             count++;
         }
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_unlock(&session->lock);
     bool ok = list && copies;
     for (unsigned i = 0; i < count; i++) {
         PRB_AUTO(prb_py) struct prb_py *one = ok ? describe(py, &copies[i]) : NULL;

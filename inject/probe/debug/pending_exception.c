@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#define session prb_debug_session
 #define SIGNALS 65      /* Linux: 1 to 64 */
 #define WRAPPED_MAX 8   /* partials of methods of ... */
 #define TRACE_MAX 10000 /* entries of a traceback */

@@ -13,19 +13,20 @@
 #include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
 
-#define session prb_debug_session
 #define END_MS 1000u
 #define GIL_S 10.0 /* a debugger's user waits longer than one evaluation's */
 #define RESULT_MAX (PRB_MESSAGE_MAX - 1024)
+
+static struct prb_debug_session *const session = &prb_debug_session;
 
 /* ---- DEBUG ---- */
 
 /* With the lock: it is the session's now. */
 static void open_session(struct prb_request *request)
 {
-    session.request = request;
-    session.dropped = 0;
-    session.state = PRB_DEBUG_OPEN;
+    session->request = request;
+    session->dropped = 0;
+    session->state = PRB_DEBUG_OPEN;
 }
 
 static bool take_out(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
@@ -64,22 +65,22 @@ static void begin_debug(struct prb_request *request, const struct prb_message *m
     size_t len = 0;
     prb_message_text(message, PRB_FLD_BYTECODE, &blob, &len);
     PRB_AUTO(prb_bytecode_blob) struct prb_bytecode_blob *bytecode = prb_bytecode_copy(blob, len);
-    char who[sizeof session.who];
+    char who[sizeof session->who];
     snprintf(who, sizeof who, "%s", request->client ? request->client->who : "");
-    pthread_mutex_lock(&session.lock);
-    bool opened = session.state == PRB_DEBUG_NONE;
-    bool waits = session.state == PRB_DEBUG_ENDING && !session.waiting;
+    pthread_mutex_lock(&session->lock);
+    bool opened = session->state == PRB_DEBUG_NONE;
+    bool waits = session->state == PRB_DEBUG_ENDING && !session->waiting;
     if (opened)
         open_session(prb_request_hold(request));
     if (waits)
-        session.waiting = prb_request_hold(request);
+        session->waiting = prb_request_hold(request);
     if (opened || waits) {
-        memcpy(session.who, who, sizeof who);
+        memcpy(session->who, who, sizeof who);
         prb_bytecode_use(PRB_STEAL(bytecode));
     } else {
-        memcpy(who, session.who, sizeof who);
+        memcpy(who, session->who, sizeof who);
     }
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_unlock(&session->lock);
     if (opened)
         prb_request_item(request, "", 0);
     else if (waits)
@@ -90,11 +91,12 @@ static void begin_debug(struct prb_request *request, const struct prb_message *m
 
 void prb_debug_next(void)
 {
-    pthread_mutex_lock(&session.lock);
-    struct prb_request *next = session.state == PRB_DEBUG_NONE ? PRB_STEAL(session.waiting) : NULL;
+    pthread_mutex_lock(&session->lock);
+    struct prb_request *next =
+        session->state == PRB_DEBUG_NONE ? PRB_STEAL(session->waiting) : NULL;
     if (next)
         open_session(prb_request_hold(next));
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_unlock(&session->lock);
     if (!next)
         return;
     prb_request_item(next, "", 0);
@@ -105,12 +107,12 @@ void prb_debug_next(void)
 static void cancel_debug(struct prb_request *request, enum prb_cancel why)
 {
     (void)why;
-    pthread_mutex_lock(&session.lock);
-    bool waited = session.waiting == request;
-    bool owns = session.request == request;
+    pthread_mutex_lock(&session->lock);
+    bool waited = session->waiting == request;
+    bool owns = session->request == request;
     if (waited)
-        session.waiting = NULL;
-    pthread_mutex_unlock(&session.lock);
+        session->waiting = NULL;
+    pthread_mutex_unlock(&session->lock);
     if (waited) {
         prb_request_end(request, NULL);
         prb_request_release(request);
@@ -190,12 +192,12 @@ static void release_job(void *data) { prb_python_release(data); }
 
 static bool is_owner(const struct prb_request *request)
 {
-    pthread_mutex_lock(&session.lock);
+    pthread_mutex_lock(&session->lock);
     pthread_mutex_lock(&prb_server.lock);
-    bool is = session.state == PRB_DEBUG_OPEN && session.request && request->client &&
-              session.request->client == request->client;
+    bool is = session->state == PRB_DEBUG_OPEN && session->request && request->client &&
+              session->request->client == request->client;
     pthread_mutex_unlock(&prb_server.lock);
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_unlock(&session->lock);
     return is;
 }
 
@@ -218,8 +220,8 @@ static bool hand(struct prb_python_job *job)
     if (!call->thread)
         return false;
     bool taken = false;
-    pthread_mutex_lock(&session.lock);
-    for (struct prb_debug_parked *parked = session.parked; parked && !taken;
+    pthread_mutex_lock(&session->lock);
+    for (struct prb_debug_parked *parked = session->parked; parked && !taken;
          parked = parked->next) {
         if ((uint64_t)parked->tid != call->thread || !parked->waits || parked->resume)
             continue;
@@ -231,7 +233,7 @@ static bool hand(struct prb_python_job *job)
         pthread_cond_signal(&parked->changed);
         taken = true;
     }
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_unlock(&session->lock);
     return taken;
 }
 
@@ -284,7 +286,7 @@ static bool answer(struct prb_python_job *job, const struct prb_py_api *py, stru
     if (!prb_debug_load(py, err))
         return false;
     const struct call *asked = job->request.data;
-    PRB_AUTO(prb_py) struct prb_py *call = session.call;
+    PRB_AUTO(prb_py) struct prb_py *call = session->call;
     py->Py_IncRef(call);
     PRB_AUTO(prb_py)
     struct prb_py *method =

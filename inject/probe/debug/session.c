@@ -16,7 +16,7 @@
 #include "inject/probe/server/request.h"
 
 struct prb_debug_session prb_debug_session = {.lock = PTHREAD_MUTEX_INITIALIZER};
-#define session prb_debug_session
+static struct prb_debug_session *const session = &prb_debug_session;
 
 static const struct prb_debug_mechanism *const mechanisms[] = {
 #define MECHANISM(name) &prb_debug_##name,
@@ -63,24 +63,24 @@ static void drop(struct prb_py **object)
 
 static void take_hooks_out(const struct prb_py_api *py)
 {
-    const struct prb_debug_mechanism *mechanism = session.mechanism;
-    session.mechanism = NULL;
+    const struct prb_debug_mechanism *mechanism = session->mechanism;
+    session->mechanism = NULL;
     if (mechanism)
         mechanism->end(py);
     py->PyErr_Clear();
-    unsigned count = session.step_count;
-    session.step_count = session.pass_count = session.exceptions = 0;
-    session.armed = false;
+    unsigned count = session->step_count;
+    session->step_count = session->pass_count = session->exceptions = 0;
+    session->armed = false;
     for (unsigned i = 0; i < count; i++)
-        drop(&session.steps[i].code);
+        drop(&session->steps[i].code);
 }
 
 /* The hooks of a process that this one was forked from go when the first of them is reached. */
 static void drop_stale(const struct prb_py_api *py)
 {
-    if (!session.stale)
+    if (!session->stale)
         return;
-    session.stale = false;
+    session->stale = false;
     take_hooks_out(py);
 }
 
@@ -89,14 +89,14 @@ static void drop_stale(const struct prb_py_api *py)
 static void choose_mechanism(const struct prb_py_api *py)
 {
     bool told = false;
-    session.mechanism = NULL;
-    session.without[0] = '\0';
-    for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms && !session.mechanism; i++) {
+    session->mechanism = NULL;
+    session->without[0] = '\0';
+    for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms && !session->mechanism; i++) {
         struct prb_error err = {0};
         if (mechanisms[i]->usable(py, &err) && mechanisms[i]->begin(py, &err))
-            session.mechanism = mechanisms[i];
+            session->mechanism = mechanisms[i];
         else if (!told) /* one for another CPython has nothing to say of this one */
-            snprintf(session.without, sizeof session.without, "%s", err.text);
+            snprintf(session->without, sizeof session->without, "%s", err.text);
         told = told || err.code != PRB_NOT_FOUND;
     }
     py->PyErr_Clear();
@@ -119,11 +119,11 @@ static const struct {
     const char *name;
     struct prb_py **to;
 } functions[] = {
-    {"call", &session.call},
-    {"happened", &session.happened},
-    {"parked", &session.report_parked},
-    {"forget", &session.forget},
-    {"close", &session.close},
+    {"call", &prb_debug_session.call},
+    {"happened", &prb_debug_session.happened},
+    {"parked", &prb_debug_session.report_parked},
+    {"forget", &prb_debug_session.forget},
+    {"close", &prb_debug_session.close},
 };
 
 static bool load(const struct prb_py_api *py, struct prb_error *err)
@@ -131,8 +131,8 @@ static bool load(const struct prb_py_api *py, struct prb_error *err)
     struct prb_error told = {0};
     choose_mechanism(py);
     prb_py_yield_gil(py);
-    session.space = execute(py, &told);
-    if (!session.space) {
+    session->space = execute(py, &told);
+    if (!session->space) {
         char text[201];
         if (told.code)
             return prb_fail(err, told.code, "%s", told.text);
@@ -140,22 +140,22 @@ static bool load(const struct prb_py_api *py, struct prb_error *err)
                         prb_py_raised(py, text, sizeof text));
     }
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        *functions[i].to = py->PyDict_GetItemString(session.space, functions[i].name);
+        *functions[i].to = py->PyDict_GetItemString(session->space, functions[i].name);
         if (*functions[i].to)
             py->Py_IncRef(*functions[i].to);
     }
-    return session.call || prb_fail(err, PRB_INTERNAL, "the debugger's code has no function call");
+    return session->call || prb_fail(err, PRB_INTERNAL, "the debugger's code has no function call");
 }
 
 bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err)
 {
-    if (session.state != PRB_DEBUG_OPEN)
+    if (session->state != PRB_DEBUG_OPEN)
         return prb_fail(err, PRB_GONE, "the debug session has ended");
-    if (session.call)
+    if (session->call)
         return true;
-    if (session.loading)
+    if (session->loading)
         return prb_fail(err, PRB_BUSY, "the debug session is just beginning");
-    session.loading = true;
+    session->loading = true;
     prb_py_inside(1);
     drop_stale(py);
     prb_switch_interval_find(py);
@@ -163,8 +163,8 @@ bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err)
     if (!ok)
         take_hooks_out(py);
     prb_py_inside(-1);
-    session.loading = false;
-    if (session.state == PRB_DEBUG_OPEN)
+    session->loading = false;
+    if (session->state == PRB_DEBUG_OPEN)
         return ok;
     prb_debug_take_out(py); /* it waited for us */
     return prb_fail(err, PRB_GONE, "the debug session has ended");
@@ -176,30 +176,30 @@ static void drop_agent(const struct prb_py_api *py)
 {
     PRB_AUTO(prb_py)
     struct prb_py *closed =
-        session.close ? prb_debug_call_agent(py, NULL, session.close, py->PyTuple_Pack(0)) : NULL;
+        session->close ? prb_debug_call_agent(py, NULL, session->close, py->PyTuple_Pack(0)) : NULL;
     py->PyErr_Clear();
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         drop(functions[i].to);
-    drop(&session.space);
+    drop(&session->space);
 }
 
 void prb_debug_take_out(const struct prb_py_api *py)
 {
-    if (session.state != PRB_DEBUG_ENDING || session.loading || session.leaving)
+    if (session->state != PRB_DEBUG_ENDING || session->loading || session->leaving)
         return;
-    session.leaving = true;
+    session->leaving = true;
     prb_py_inside(1);
     prb_debug_interrupt(py);
     take_hooks_out(py);
     drop_agent(py);
     prb_py_inside(-1);
-    pthread_mutex_lock(&session.lock);
-    session.state = PRB_DEBUG_NONE;
-    struct prb_request *request = PRB_STEAL(session.request);
-    if (!session.waiting)
+    pthread_mutex_lock(&session->lock);
+    session->state = PRB_DEBUG_NONE;
+    struct prb_request *request = PRB_STEAL(session->request);
+    if (!session->waiting)
         prb_bytecode_use(NULL);
-    pthread_mutex_unlock(&session.lock);
-    session.leaving = false;
+    pthread_mutex_unlock(&session->lock);
+    session->leaving = false;
     if (request) {
         prb_request_end(request, NULL);
         prb_request_release(request);
@@ -209,29 +209,29 @@ void prb_debug_take_out(const struct prb_py_api *py)
 
 void prb_debug_end(void)
 {
-    pthread_mutex_lock(&session.lock);
-    if (session.state == PRB_DEBUG_OPEN)
-        session.state = PRB_DEBUG_ENDING;
-    pthread_mutex_unlock(&session.lock);
+    pthread_mutex_lock(&session->lock);
+    if (session->state == PRB_DEBUG_OPEN)
+        session->state = PRB_DEBUG_ENDING;
+    pthread_mutex_unlock(&session->lock);
     prb_debug_let_go(0, false);
 }
 
 void prb_debug_forked(void)
 {
-    for (struct prb_debug_parked *parked = session.parked; parked; parked = parked->next)
+    for (struct prb_debug_parked *parked = session->parked; parked; parked = parked->next)
         parked->resume = true;
-    pthread_mutex_init(&session.lock, NULL);
-    if (session.mechanism && session.mechanism->forked)
-        session.mechanism->forked();
-    session.stale = session.mechanism != NULL;
-    session.state = PRB_DEBUG_NONE;
-    session.request = session.waiting = NULL;
-    session.parked = NULL;
-    session.loading = session.leaving = session.armed = false;
-    session.exceptions = session.step_count = session.pass_count = 0;
+    pthread_mutex_init(&session->lock, NULL);
+    if (session->mechanism && session->mechanism->forked)
+        session->mechanism->forked();
+    session->stale = session->mechanism != NULL;
+    session->state = PRB_DEBUG_NONE;
+    session->request = session->waiting = NULL;
+    session->parked = NULL;
+    session->loading = session->leaving = session->armed = false;
+    session->exceptions = session->step_count = session->pass_count = 0;
     /* The parent's Python objects stay: nobody here may touch their counts now. */
-    session.space = session.call = session.happened = NULL;
-    session.report_parked = session.forget = session.close = NULL;
+    session->space = session->call = session->happened = NULL;
+    session->report_parked = session->forget = session->close = NULL;
 }
 
 /* ---- events ---- */
@@ -239,8 +239,8 @@ void prb_debug_forked(void)
 static bool is_stepped(enum prb_debug_event event, const struct prb_py *code, unsigned long ident)
 {
     bool any_code = event & (PRB_DEBUG_CALL | PRB_DEBUG_RESUME);
-    for (unsigned i = 0; i < session.step_count; i++) {
-        const struct prb_debug_step *step = &session.steps[i];
+    for (unsigned i = 0; i < session->step_count; i++) {
+        const struct prb_debug_step *step = &session->steps[i];
         if (step->ident == ident && (step->events & event) && (any_code || step->code == code))
             return true;
     }
@@ -251,15 +251,15 @@ static bool is_stepped(enum prb_debug_event event, const struct prb_py *code, un
 static bool is_asked(enum prb_debug_event event, const struct prb_py *code, bool planted,
                      unsigned long ident)
 {
-    return planted || (event & session.exceptions) || is_stepped(event, code, ident);
+    return planted || (event & session->exceptions) || is_stepped(event, code, ident);
 }
 
 static bool is_gated(enum prb_debug_event event, unsigned long ident)
 {
-    if (!session.armed || !(event & PRB_DEBUG_GATE))
+    if (!session->armed || !(event & PRB_DEBUG_GATE))
         return false;
-    for (unsigned i = 0; i < session.pass_count; i++)
-        if (session.passes[i] == ident)
+    for (unsigned i = 0; i < session->pass_count; i++)
+        if (session->passes[i] == ident)
             return false;
     return true;
 }
@@ -272,7 +272,7 @@ static void forget_stop(const struct prb_py_api *py, struct prb_debug_parked *pa
         return;
     PRB_AUTO(prb_py)
     struct prb_py *told =
-        prb_debug_call_agent(py, parked, session.forget, py->PyTuple_Pack(1, ident));
+        prb_debug_call_agent(py, parked, session->forget, py->PyTuple_Pack(1, ident));
 }
 
 /* What happened() answers: a reason, or NULL. */
@@ -291,7 +291,7 @@ static struct prb_py *ask(const struct prb_py_api *py, const struct prb_debug_pl
                          place->value ? place->value : py->none, planted);
     parked->asked = true;
     PRB_AUTO(prb_py)
-    struct prb_py *reason = prb_debug_call_agent(py, parked, session.happened, args);
+    struct prb_py *reason = prb_debug_call_agent(py, parked, session->happened, args);
     parked->asked = false;
     if (parked->interrupted)
         prb_debug_withdraw(py, parked);
@@ -331,7 +331,7 @@ bool prb_debug_wanted(enum prb_debug_event event, const struct prb_py *code, boo
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py)
         return false;
-    if (session.state != PRB_DEBUG_OPEN) {
+    if (session->state != PRB_DEBUG_OPEN) {
         drop_stale(py);
         return false;
     }
@@ -352,6 +352,6 @@ bool prb_debug_happened(const struct prb_debug_place *place)
 
 bool prb_debug_found(const struct prb_py_api *py, const struct prb_debug_place *place)
 {
-    return session.state != PRB_DEBUG_OPEN || prb_py_is_inside() ||
+    return session->state != PRB_DEBUG_OPEN || prb_py_is_inside() ||
            look(py, place, py->PyThread_get_thread_ident(), true);
 }
