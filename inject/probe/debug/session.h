@@ -70,8 +70,8 @@ extern struct prb_debug_session prb_debug_session;
 
 /* The session's Python, loaded when first needed.  With the GIL. */
 bool prb_debug_load(const struct prb_py_api *py, struct prb_error *err);
-/* A session of which the end has begun: hooks out, references dropped, DEBUG answered.  With the
- * GIL; nothing when there is none. */
+/* Finish a session that is ending: take the hooks out, drop references, answer DEBUG.  Nothing when
+ * none is ending.  With the GIL. */
 void prb_debug_take_out(const struct prb_py_api *py);
 /* Call a function of the agent with arguments that are taken; its exception is reported as output, or
  * kept when it is the program's.  parked: this thread's, or NULL.  A new reference or NULL. */

@@ -97,7 +97,7 @@ void prb_evaluation_reported(struct prb_py *code)
 {
     struct prb_evaluation_code *known = make(code);
     if (known)
-        known->told = prb_evaluation.new_code;
+        known->reported = prb_evaluation.new_code;
 }
 
 bool prb_evaluation_planted(const struct prb_evaluation_code *known, int line)
@@ -124,7 +124,7 @@ void prb_evaluation_forget_codes(void)
 {
     for (struct prb_evaluation_code *known = prb_evaluation.codes; known; known = known->next) {
         known->count = 0;
-        known->step = known->told = 0;
+        known->step = known->reported = 0;
     }
     prb_evaluation.wanting = 0;
 }

@@ -17,7 +17,7 @@
 
 #define PRB_EVALUATION_LINES_MAX 10000u      /* planted in one code object */
 #define PRB_EVALUATION_FRAMES_MAX (1u << 20) /* that run when the hook comes */
-#define PRB_EVALUATION_KEPT_MAX 4096u        /* threads with a trace function of the program's */
+#define PRB_EVALUATION_ENTRIES_MAX 4096u     /* threads with a trace function of the program's */
 
 #define PRB_EVALUATION_PLAIN_CODES 1024u
 #define PRB_EVALUATION_NOTED_PLACES 4096u
@@ -50,8 +50,8 @@ enum { PRB_TRACE_CALL, PRB_TRACE_EXCEPTION, PRB_TRACE_LINE, PRB_TRACE_RETURN };
 struct prb_evaluation_code {
     struct prb_py *code; /* borrowed: it owns this */
     struct prb_evaluation_code *next, **link;
-    unsigned step; /* events */
-    unsigned told; /* the watch_new_code that it was told to */
+    unsigned step;     /* events */
+    unsigned reported; /* to that watch_new_code(), by its number */
     size_t count;
     int *lines; /* sorted */
 };
@@ -136,7 +136,7 @@ static inline unsigned prb_evaluation_running(const struct prb_evaluation_code *
 /* Whether it is to be reported as new. */
 static inline bool prb_evaluation_is_new(const struct prb_evaluation_code *known)
 {
-    return prb_evaluation.new_code && !(known && known->told == prb_evaluation.new_code);
+    return prb_evaluation.new_code && !(known && known->reported == prb_evaluation.new_code);
 }
 
 /* ---- thread.c: threads' states and frames ---- */

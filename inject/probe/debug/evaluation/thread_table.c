@@ -23,7 +23,7 @@ static bool grow(void)
 {
     size_t more = room ? room * 2 : 16;
     struct prb_evaluation_entry *new =
-        more <= PRB_EVALUATION_KEPT_MAX ? realloc(table, more * sizeof *new) : NULL;
+        more <= PRB_EVALUATION_ENTRIES_MAX ? realloc(table, more * sizeof *new) : NULL;
     if (!new)
         return false;
     table = new;
