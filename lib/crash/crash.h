@@ -1,6 +1,6 @@
 /*
  * Crash dumps: snapshots that a program writes of the process that is its parent, when that one
- * crashes (inject/probe/crash/), and what they tell beyond a snapshot.
+ * crashes (inject/probe/crash/), and what they say beyond a snapshot.
  * Layer: above table; nothing is above it but the command line.
  */
 #ifndef PRB_CRASH_CRASH_H
@@ -29,7 +29,7 @@ void prb_crash_title(const struct prb_crash_facts *facts, struct prb_buf *out);
 
 /* Keep them as texts PRB_TEXT_RING NAME of proc, at most bytes_max in all. */
 void prb_crash_rings(struct prb_proc *proc, size_t bytes_max);
-/* One row appended to rows, and a table of such rows kept, in the same way. */
+/* The same for rows of our own: append one to rows, then save them as a table. */
 void prb_crash_pack(const struct prb_ring_column *columns, size_t count,
                     const struct prb_ring_value *values, struct prb_buf *rows);
 void prb_crash_keep_table(struct prb_proc *proc, const char *table,
@@ -48,7 +48,7 @@ void prb_crash_tensors(struct prb_target *copy, const struct prb_thread *thread)
 /* ---- folder.c: prb_crash_dump_folder, and ---- */
 
 /* Remove the oldest dumps of the folder that newest lies in until all of them hold no more than
- * bytes_max (0: no bound); newest stays, and what others are still writing.  The first crash of
+ * bytes_max (0: no bound); newest is never removed, nor what others still write.  The first crash of
  * each job (crashes with less than a minute between them) goes last.  While somebody holds the
  * folder (a lock, flock(2)) there may be twice as much. */
 void prb_crash_sweep(const char *newest, uint64_t bytes_max);

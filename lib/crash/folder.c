@@ -51,7 +51,7 @@ static bool default_folder(char out[PRB_CRASH_PATH_MAX], struct prb_error *err)
 {
     char above[64], own[80];
     for (size_t i = 0; i < PRB_CRASH_PLACES; i++) {
-        struct prb_error other, *why = i ? &other : err; /* the first one's is told */
+        struct prb_error other, *why = i ? &other : err; /* the first error is reported */
         name_place(i, above, own);
         if (make(above, why) && is_own(above, why) && make(own, why) && is_own(own, why)) {
             snprintf(out, PRB_CRASH_PATH_MAX, "%s", own);
@@ -89,7 +89,7 @@ bool prb_crash_dump_folder(const char *wanted, char out[PRB_CRASH_PATH_MAX], str
 struct dump {
     char name[256];
     uint64_t bytes;
-    bool kept; /* as long as others can go */
+    bool kept; /* removed only when no other is left */
 };
 
 struct dumps {
@@ -178,7 +178,7 @@ void prb_crash_sweep(const char *newest, uint64_t bytes_max)
     const char *slash = strrchr(newest, '/');
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - newest), newest);
     PRB_AUTO(dir) DIR *dir = bytes_max ? opendir(folder) : NULL;
-    /* Somebody still writes or tells one: he sweeps after that, unless there is always somebody. */
+    /* Another writer is still at work, and sweeps after that; unless there is always another. */
     if (dir && flock(dirfd(dir), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         bytes_max *= 2;
     if (dir)

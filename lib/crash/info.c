@@ -55,7 +55,7 @@ static void add_line(struct prb_buf *out, const char *key, const char *value)
     prb_buf_addc(out, '\n');
 }
 
-/* A fault beside the stack pointer: a frame of that many bytes had no room. */
+/* A fault near the stack pointer: a frame of that many bytes did not fit. */
 static bool is_at_stack_end(const struct prb_crash_facts *facts)
 {
     prb_addr sp = facts->stack_pointer, address = facts->record->address;

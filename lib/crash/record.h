@@ -1,5 +1,5 @@
 /*
- * What a process that crashes tells about it: one struct in the memory of the probe, read from
+ * What a crashing process says about its crash: one struct in the memory of the probe, read from
  * outside by the program that writes the crash dump (lib/crash/write.c).  Both sides.
  */
 #ifndef PRB_CRASH_RECORD_H
@@ -15,7 +15,7 @@
 #define PRB_CRASH_FOLDER_MAX 512
 #define PRB_CRASH_REASON_MAX 512
 
-/* The signals that may be told, signal(7). */
+/* The signals that may be reported, signal(7). */
 #define PRB_CRASH_SIGNALS(S) S(SIGSEGV) S(SIGBUS) S(SIGFPE) S(SIGILL) S(SIGABRT) S(SIGTERM)
 
 /* "SIGSEGV"; NULL: none of them.  Within a signal handler, too. */

@@ -137,7 +137,7 @@ static uint64_t text_columns(const char *head, size_t *count_out)
     return texts;
 }
 
-/* Each value by itself: two of them stand side by side, and a row's length behind the last. */
+/* Each value by itself: the next value, or the next row's length, follows without a gap. */
 static void hide_row(struct prb_hidden *secrets, char *row, size_t len, uint64_t texts,
                      size_t count)
 {

@@ -1,7 +1,7 @@
 /*
- * Writing a crash dump: the process is held, decoded through a recording source as it stands, and
- * what that touched is written as a snapshot, with what only a dying process has to tell.  When the
- * file is larger than it may be, the process is decoded again with less.
+ * Writing a crash dump: the process is stopped and decoded through a recording source.  What that
+ * touched is written as a snapshot, with what only a dying process can say.  If the file is larger
+ * than allowed, the process is decoded again with less.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -36,7 +36,7 @@ enum { QUESTIONS = sizeof questions / sizeof *questions, TENSORS_ASK = 2 };
 #define TASK_BYTES 1024    /* that a thread's registers, texts and segments take in the file */
 #define OTHER_BYTES 32768  /* that everything else takes */
 #define LEAST_BYTES 262144 /* of memory, however small the dump is to be */
-/* Frames of a stack that are followed: of one that overflowed the innermost tell it all. */
+/* Frames that are followed: of a stack that overflowed the innermost ones say enough. */
 #define FRAMES_MAX 500
 #define NATIVE_FRAMES_MAX 800
 
@@ -102,7 +102,7 @@ static const struct prb_thread *thread_of(const struct prb_stacks *stacks, pid_t
     return NULL;
 }
 
-/* So that the dump can tell them again; those of the thread that crashed are the caller's. */
+/* Read all, so that the dump has them; the caller owns those of the thread that crashed. */
 static struct prb_exceptions *take_exceptions(struct prb_target *target,
                                               const struct prb_stacks *stacks, pid_t wanted)
 {
@@ -130,7 +130,7 @@ static bool keep_texts(struct prb_target *copy, const struct prb_crash_facts *fa
     return true;
 }
 
-/* What is masked stands nowhere else in the dump, either: the program has copies. */
+/* What is masked must not be elsewhere in the dump: the program has copies. */
 static bool hide_secrets(struct prb_target *copy, const struct prb_crash_facts *facts,
                          struct prb_hidden *secrets, struct prb_error *err)
 {

@@ -1,6 +1,6 @@
 /*
  * The tasks of asyncio in a target: found, read until two readings agree, and made into rows.
- * Relies on py/asyncio.h for one interpreter, on the sampler for where running ones stand.
+ * Relies on py/asyncio.h for one interpreter, on the sampler for where running ones are.
  */
 #include <string.h>
 #include <time.h>
@@ -80,7 +80,7 @@ static bool find_tasks(struct prb_async_look *look, struct prb_error *err)
     return true;
 }
 
-/* ---- where those that run stand ---- */
+/* ---- where the running ones are ---- */
 
 static int by_coroutine(const void *a, const void *b)
 {
@@ -111,7 +111,7 @@ static struct prb_async_one *find_frame(struct prb_async_one **running, size_t c
     return NULL;
 }
 
-/* Find the coroutines that execute in the threads' chains; *missing: how many stand in none. */
+/* Find the coroutines that execute in the threads' chains; *missing: how many are in none. */
 static bool place_running(struct prb_async_look *look, size_t *missing, struct prb_error *err)
 {
     size_t count = 0;
@@ -197,7 +197,7 @@ static bool read_all(struct prb_async_look *look, struct prb_error *err)
     return true;
 }
 
-/* ---- the look as a whole ---- */
+/* ---- all tasks ---- */
 
 void prb_async_prepare(struct prb_target *target, const struct prb_runtime *runtime)
 {

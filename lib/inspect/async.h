@@ -1,6 +1,6 @@
 /*
- * One look at asyncio in a target: what the files that make prb_async_tasks share.
- *   async.c       the look as a whole: which tasks there are, read until they are found true
+ * The tasks of asyncio in a target, at one moment: what the files that make prb_async_tasks share.
+ *   async.c       which tasks there are, read again until two readings agree
  *   async_rows.c  the links between tasks, their loops and threads, their rows
  */
 #ifndef PRB_INSPECT_ASYNC_H
@@ -9,7 +9,7 @@
 #include "inspect/look.h"
 #include "py/asyncio.h"
 
-/* Of one look, so that chains and links that are each within their limits are so together, too. */
+/* For all tasks together, so that many chains within their limits stay within one limit. */
 #define PRB_ASYNC_FRAMES_MAX 2000000 /* awaits read; and as many frames of running tasks shown */
 #define PRB_ASYNC_LINKS_MAX 4000000  /* from a task to one that waits for it */
 

@@ -23,7 +23,7 @@ static int64_t number_of(struct prb_target *target, const char *text, const char
     return value ? (int64_t)strtoull(value, NULL, 10) : none;
 }
 
-/* A file may say anything: what is no time of day is 0. */
+/* A file may say anything: an impossible time is 0. */
 static double time_of(struct prb_target *target, const char *text)
 {
     const char *value = value_of(target, text, "time");

@@ -139,7 +139,7 @@ static bool add_chain(struct reading *reading, prb_addr addr, enum prb_exception
     return true;
 }
 
-/* ---- where a thread keeps it ---- */
+/* ---- where a thread has it ---- */
 
 /* The innermost handler's: _PyErr_StackItem, those of generators lie one above the other. */
 static prb_addr handled(struct reading *reading, prb_addr tstate)

@@ -1,9 +1,9 @@
 /*
- * One look at one runtime of a target: what the files that make prb_stacks share.
- *   stacks.c  the look as a whole, and its Python threads
+ * One reading of one runtime of a target: what the files that make prb_stacks share.
+ *   stacks.c  the whole reading, and its Python threads
  *   rows.c    a raw frame made into a row of probing.h: names, positions, locals
  *   native.c  native frames, merged in, and threads without Python
- *   raised.c  the frames of an exception in place of the hook that tells of it
+ *   raised.c  the frames of an exception in place of the hook that reports it
  */
 #ifndef PRB_INSPECT_LOOK_H
 #define PRB_INSPECT_LOOK_H
@@ -37,7 +37,7 @@ struct prb_frame prb_look_broken_row(struct prb_look *look, const struct prb_err
 /* Room for count rows and a broken one. */
 struct prb_frame *prb_look_rows(struct prb_look *look, size_t count, struct prb_error *err);
 
-/* stacks.c: when the target is looked at; a copy of what it is. */
+/* stacks.c: the time of the reading; a copy of the description of the target. */
 void prb_look_time(struct prb_target *target, double *out);
 void prb_look_info(struct prb_arena *arena, const struct prb_target_info *info,
                    struct prb_target_info *copy);
@@ -57,7 +57,7 @@ struct prb_native_look;
 struct prb_native_look *prb_native_look_take(struct prb_look *look, struct prb_error *err);
 void prb_native_look_free(struct prb_native_look *native);
 PRB_DEFINE_AUTO_PTR(prb_native_look, struct prb_native_look, prb_native_look_free)
-/* Rows of Python thread i, merged.  False with NOT_FOUND when its native stack could not be had. */
+/* Rows of Python thread i, merged.  False with NOT_FOUND when its native stack could not be read. */
 bool prb_native_look_rows(struct prb_look *look, struct prb_native_look *native, size_t i,
                           struct prb_thread *thread, struct prb_error *err);
 /* Threads without Python, behind the others. */

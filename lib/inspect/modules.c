@@ -175,7 +175,7 @@ static bool link_child(void *context, prb_addr key, prb_addr value)
     uint64_t at = prb_hash_map_number(&tree->index, value);
     PRB_AUTO(prb_buf) struct prb_buf name = {0};
     if (!at || at - 1 == linking->parent)
-        return true; /* None, or what is no module */
+        return true; /* None, or not a module */
     if (!PRB_GROW(tree->edges, tree->edge_count, tree->edge_cap)) {
         linking->failed = true;
         return false;

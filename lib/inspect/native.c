@@ -1,5 +1,5 @@
 /*
- * Native frames in a look: each thread's native stack is taken at one moment with its Python chain,
+ * Native frames: each thread's native stack is taken at one moment with its Python chain,
  * all are named together, then each is merged (native/native.h).
  */
 #include <string.h>

@@ -34,7 +34,7 @@ void prb_parts_free(struct prb_parts *parts)
 }
 PRB_DEFINE_AUTO_PTR(prb_parts, struct prb_parts, prb_parts_free)
 
-/* An object that cannot be read is told as that, in its place. */
+/* An object that cannot be read gets an entry that says so. */
 static void describe(struct taking *taking, prb_addr object, struct prb_part *part)
 {
     struct prb_arena *arena = &taking->box->arena;

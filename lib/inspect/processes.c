@@ -68,7 +68,7 @@ static bool is_python(struct prb_proc *proc, char version[16])
     }
     if (known)
         return mapped_python(proc, version);
-    /* Not ours to look into: its own first argument is all there is. */
+    /* We may not read it: its first argument is all we know. */
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     return prb_proc_text(proc, "cmdline", &text, NULL) && text.data &&
            version_in_name(prb_base_name(text.data), version);

@@ -22,7 +22,7 @@ static bool find_error(void *context, const struct prb_variable *variable)
     return false;
 }
 
-/* The exception that the hook tells of; 0: the thread stands elsewhere. */
+/* The exception that the hook reports; 0: the thread is not in the hook. */
 static prb_addr told_exception(struct prb_look *look, const struct prb_raw_thread *raw)
 {
     struct prb_objects *objects = look->runtime->objects;
@@ -54,7 +54,7 @@ static bool add_entry(void *context, const struct prb_traceback_entry *entry)
     return true;
 }
 
-/* The rows that stay: without the hook and what called it, from the frame that the exception came
+/* The rows that remain: without the hook and what called it, from the frame that the exception came
  * to last on, which is the traceback's first. */
 static size_t first_outer(const struct prb_thread *thread, prb_addr outermost)
 {

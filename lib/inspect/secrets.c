@@ -110,7 +110,7 @@ static void read_variable(struct prb_mem *mem, prb_addr at, struct prb_buf *out)
     prb_buf_addc(out, '\0');
 }
 
-/* As it is now, read past the recording: what nobody asked for is not kept. */
+/* As it is now, read past the recording, so that it does not get into the file. */
 static void read_environ(struct prb_target *copy, struct prb_buf *out)
 {
     struct prb_mem *mem = prb_proc_mem(copy->proc, NULL);

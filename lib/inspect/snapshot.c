@@ -8,7 +8,7 @@
 #include "inspect/secrets.h"
 
 #define SNAPSHOT_TRIES                                                                             \
-    5 /* decodings until the recorded pages tell the same stacks as the live ones did */
+    5 /* decodings until the recorded pages give the same stacks as the live ones */
 
 static struct prb_target *open_again(const struct prb_target *target, struct prb_error *err)
 {
@@ -63,7 +63,7 @@ static void put_first(struct prb_target *target)
 
 static bool same_text(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
 
-/* Threads whose frames differ between what was seen and what the file tells. */
+/* Threads whose frames differ between the process and the file. */
 static size_t count_moved(const struct prb_stacks *seen, const struct prb_stacks *told)
 {
     size_t moved = 0;
@@ -80,7 +80,7 @@ static size_t count_moved(const struct prb_stacks *seen, const struct prb_stacks
     return moved;
 }
 
-/* Looked for in the target itself: what the copy reads is kept. */
+/* Searched in the target itself: what the copy reads gets into the file. */
 static bool hide_secrets(struct prb_target *target, struct prb_target *copy,
                          const struct prb_stacks *seen, struct prb_error *err)
 {

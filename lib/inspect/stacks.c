@@ -43,7 +43,7 @@ void prb_look_task(struct prb_look *look, const struct prb_task *task, struct pr
 {
     if (!task)
         return;
-    /* Looked at only now, since most looks are at some of the threads. */
+    /* Read only now: most readings are of some threads only. */
     if (!task->state)
         prb_proc_task_read(look->target->proc, &look->tasks->items[task - look->tasks->items]);
     thread->os_thread_id = task->tid;
@@ -134,7 +134,7 @@ static bool same_chain(const struct prb_raw_thread *now, const struct chain_copy
     return true;
 }
 
-/* A chain that was verified names code that is no code object any more: the thread went on. */
+/* A verified chain names a code object that has ended since: the thread went on. */
 static bool code_went(const struct prb_raw_thread *raw, const struct prb_thread *thread)
 {
     size_t broken = 0;
@@ -143,7 +143,7 @@ static bool code_went(const struct prb_raw_thread *raw, const struct prb_thread 
     return broken > raw->broken;
 }
 
-/* Rows of a thread whose code objects may end while they are read: another look at it then. */
+/* Rows of a thread; if its code objects end while they are read, it is read again. */
 static bool fill_living_rows(struct prb_look *look, struct prb_native_look *native, size_t i,
                              struct prb_thread *thread, struct prb_error *err)
 {
@@ -183,7 +183,7 @@ static bool fill_stable_rows(struct prb_look *look, struct prb_native_look *nati
     return true;
 }
 
-/* ---- one look ---- */
+/* ---- one reading ---- */
 
 static bool add_python_threads(struct prb_look *look, struct prb_native_look *native,
                                struct prb_error *err)
@@ -250,7 +250,7 @@ static bool fill_threads(struct prb_look *look, struct prb_error *err)
  * pages of a program serve again and again.
  */
 
-/* While the threads stand. */
+/* While the threads are stopped. */
 static bool copy_still(void *context, struct prb_error *err)
 {
     struct prb_look *look = context;

@@ -9,7 +9,7 @@
 #include "py/object/object.h"
 #include "py/sampler.h"
 
-/* One CPython of the target, with what is kept warm for it. */
+/* One CPython of the target, with its caches. */
 struct prb_runtime {
     struct prb_py *py; /* borrowed from the target's runtimes */
     struct prb_sampler *sampler;
@@ -95,7 +95,7 @@ bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtim
                               const struct prb_task *task, int64_t *patience_ns);
 
 /* Whether thread k is the state that a thread has made for one that has not begun: it bears its
- * maker's ids, or none (3.12+), and runs nothing.  Nobody stands there yet. */
+ * maker's ids, or none (3.12+), and runs nothing. */
 bool prb_thread_unborn(const struct prb_raw_stacks *raw, size_t k);
 /* Whether a futex is one of those on which an interpreter's threads wait for its GIL. */
 bool prb_futex_of_gil(const struct prb_runtime *runtime, const struct prb_interpreter *interpreter,

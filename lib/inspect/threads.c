@@ -107,7 +107,7 @@ static bool has_frame(const struct prb_raw_thread *thread, prb_addr frame)
     return false;
 }
 
-/* Of a blocked thread the kernel tells it; of one that stands the source does. */
+/* The kernel says it for a blocked thread, the source for a stopped one. */
 static bool stack_pointer(struct prb_proc *proc, pid_t tid, prb_addr *out)
 {
     struct prb_syscall call;
@@ -169,7 +169,7 @@ void prb_threads_find_collectors(struct prb_target *target, const struct prb_run
 /* ---- waiting for the GIL ---- */
 
 /* take_gil() sleeps on the GIL's mutex or its cond (Python/ceval_gil.c); switch_cond is where
- * drop_gil() waits for another to take it, which is no wish to have it. */
+ * drop_gil() waits for another thread to take it: that is not waiting for the GIL. */
 bool prb_futex_of_gil(const struct prb_runtime *runtime, const struct prb_interpreter *interpreter,
                       prb_addr futex)
 {
@@ -208,8 +208,8 @@ bool prb_thread_waits_for_gil(struct prb_target *target, const struct prb_runtim
             return false;
         if (!call.running)
             return call.number == FUTEX && prb_futex_of_gil(runtime, interpreter, call.args[0]);
-        /* take_gil() wakes each 5 ms to ask for the GIL, and where processors are scarce stays
-         * runnable for a while: it is looked at again. */
+        /* take_gil() wakes every 5 ms to ask for the GIL, and on a busy machine is runnable
+         * for a while: read it again. */
         if (*patience_ns <= 0 || !prb_proc_live(target->proc))
             return false;
         *patience_ns -= NAP_NS;

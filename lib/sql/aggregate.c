@@ -5,7 +5,7 @@
 
 #include "sql/db.h"
 
-/* Values that one median or quantile keeps: 256 MiB. */
+/* Values that one median or quantile saves: 256 MiB. */
 #define QUANTILE_VALUES_MAX ((size_t)1 << 25)
 
 /* ---- quantiles: all values, sorted at the end ---- */

@@ -115,8 +115,8 @@ static bool step_all(struct run *run, sqlite3_stmt *stmt, int *rc_out, struct pr
     for (int i = 0; i < columns; i++)
         names[i] = sqlite3_column_name(stmt, i);
     bool begun = false;
-    /* The first step may fail (a target that is gone): columns are told when rows, or none, are
-     * certain. */
+    /* The first step may fail (a target that is gone): the columns are reported once it has
+     * not failed. */
     while ((*rc_out = sqlite3_step(stmt)) == SQLITE_ROW || *rc_out == SQLITE_DONE) {
         if (!begun && !run->each(run->context, (size_t)columns, names, NULL))
             run->ended = true;

@@ -326,7 +326,7 @@ static size_t take_key(struct parse *parse, size_t i)
     }
 }
 
-/* All to the end of the statement, as it stands; a single string without its quotes. */
+/* All to the end of the statement as it is; a single string without its quotes. */
 static size_t take_value(struct parse *parse, size_t i)
 {
     struct prb_statement *out = parse->out;
@@ -413,7 +413,7 @@ static bool refuse_illegal(const struct parse *parse, const struct prb_token *to
                           parse->text + token->offset);
 }
 
-/* The tokens up to the semicolon or the end, which is kept as the last one. */
+/* The tokens up to the semicolon or the end, which is the last one. */
 static bool read_tokens(struct parse *parse, size_t *offset, struct prb_error *err)
 {
     for (;;) {

@@ -59,7 +59,7 @@ PRB_DEFINE_AUTO(prb_statement, struct prb_statement, prb_statement_deinit)
 bool prb_dialect_next(const char *text, size_t len, size_t *offset, struct prb_statement *out,
                       struct prb_error *err);
 
-/* Where a byte of statement->sql stands in the user's text. */
+/* Where a byte of statement->sql is in the user's text. */
 size_t prb_statement_origin(const struct prb_statement *statement, size_t sql_offset);
 
 /* Seconds of an interval such as "5 minutes", "1 hour 30 min", "-2.5 days": microseconds in *out.

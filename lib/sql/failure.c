@@ -36,7 +36,7 @@ static bool is_name(const struct source *source, const struct prb_token *token, 
     return strcasecmp(text, name) == 0;
 }
 
-/* Where a name, perhaps dotted, stands; the statement's begin when nowhere. */
+/* Where a name, perhaps dotted, is; else the start of the statement. */
 static size_t find_name(const struct source *source, const char *dotted)
 {
     const char *last = strrchr(dotted, '.');

@@ -25,7 +25,7 @@ struct prb_column {
     enum prb_type type;
     const char *unit; /* "bytes", "s", "count", "addr", "id", "ratio", "ms", "1/s", or "" */
     const char *doc;
-    bool hidden; /* an argument: WHERE column = value, or table(value); stands behind the others */
+    bool hidden;        /* an argument: WHERE column = value, or table(value); after all others */
     unsigned needs;     /* PRB_NEED_*: a statement that uses the column needs these */
     unsigned asks;      /* PRB_NEED_*: a statement with a WHERE term on the column needs these … */
     const char *unless; /* … unless the term is column = this text */
@@ -34,12 +34,12 @@ struct prb_column {
 struct prb_table {
     const char *schema, *name; /* schema "main": needs no qualifier */
     const char *doc;           /* one sentence */
-    /* ends with name NULL; at most 63, as SQLite tells of so many whether they are used */
+    /* ends with name NULL; at most 63, as SQLite reports for that many whether they are used */
     const struct prb_column *columns;
     bool needs_target;
     unsigned needs; /* PRB_NEED_*: of every statement that uses the table */
     /*
-     * Append the rows of this moment.  rows tells the arguments and the target.
+     * Append the rows of this moment.  rows gives the arguments and the target.
      * False: the query fails with err; a row that could only be read in part is a row with NULLs.
      * Called at most once in a statement for the same arguments.
      */
@@ -51,8 +51,7 @@ struct prb_table {
  * statements, so that a table of a running statement never goes away.
  */
 struct prb_table_source {
-    /* Whether there are other tables than list told the last time; at first: whether there are any.
-     */
+    /* Whether the tables are others than at the last list(); at first: whether there are any. */
     bool (*changed)(struct prb_table_source *source);
     /* The tables of now; those of the last time end here.  Borrowed. */
     bool (*list)(struct prb_table_source *source, const struct prb_table *const **out,

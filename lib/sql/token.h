@@ -35,7 +35,7 @@ struct prb_token prb_token_at(const char *sql, size_t len, size_t offset);
 /* Whether the token is this word, in any case; word in lower case. */
 bool prb_token_is(const char *sql, const struct prb_token *token, const char *word);
 
-/* What a STRING or QUOTED token stands for (a WORD: itself), in out; returns its length, which may
+/* What a STRING or QUOTED token means (a WORD: itself), in out; returns its length, which may
  * exceed cap - 1 (then it is cut there). */
 size_t prb_token_unquote(const char *sql, const struct prb_token *token, char *out, size_t cap);
 

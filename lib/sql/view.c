@@ -29,7 +29,7 @@ static int past_deadline(void *context)
 }
 
 #define PROGRESS_STEPS                                                                             \
-    4096 /* virtual machine instructions between two looks at the clock: some 50 µs */
+    4096 /* virtual machine instructions between two readings of the clock: some 50 µs */
 
 bool prb_view_begin(struct prb_db *db, struct prb_error *err)
 {

@@ -58,7 +58,7 @@ static int vtab_connect(sqlite3 *sqlite, void *context, int argc, const char *co
     return SQLITE_OK;
 }
 
-/* Other than xConnect, so that the module itself is no table. */
+/* Different from xConnect, so that the module itself is not a table. */
 static int vtab_create(sqlite3 *sqlite, void *context, int argc, const char *const *argv,
                        sqlite3_vtab **out, char **message_out)
 {
@@ -219,7 +219,7 @@ static struct prb_value value_from(sqlite3_value *value)
     }
 }
 
-/* The narrowest range that a looked-up column gives; all rows where the values are no integers. */
+/* The narrowest range that a looked-up column gives; all rows where the values are not integers. */
 static struct prb_row_range find(struct prb_rows *rows, int plan, sqlite3_value **values)
 {
     struct prb_row_range best = {NULL, 0, rows->count}, range;
