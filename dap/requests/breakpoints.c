@@ -48,8 +48,13 @@ static json_t *lines_of(const struct prb_dap_session *session, const json_t *arg
             return PRB_NULL(prb_fail(err, PRB_USAGE, "breakpoint %zu has no line", i));
         }
     }
-    json_array_foreach(lines, i, one) if (!given && json_is_integer(one)) json_array_append_new(
-        list, json_pack("{s:I}", "line", prb_dap_line_in(session, json_integer_value(one))));
+    json_array_foreach(lines, i, one)
+    {
+        if (!given && json_is_integer(one))
+            json_array_append_new(
+                list,
+                json_pack("{s:I}", "line", prb_dap_line_in(session, json_integer_value(one))));
+    }
     return list;
 }
 
@@ -57,7 +62,11 @@ static void remember(struct prb_dap_session *session, const json_t *wanted)
 {
     json_t *one;
     size_t i;
-    json_array_foreach(session->breakpoint_sources, i, one) if (json_equal(one, wanted)) return;
+    json_array_foreach(session->breakpoint_sources, i, one)
+    {
+        if (json_equal(one, wanted))
+            return;
+    }
     if (!session->breakpoint_sources)
         session->breakpoint_sources = json_array();
     json_array_append_new(session->breakpoint_sources, json_copy((json_t *)wanted));
@@ -111,10 +120,11 @@ static bool check_list(const json_t *arguments, const char *key, struct prb_erro
     size_t i;
     if (!json_is_array(list))
         return prb_fail(err, PRB_USAGE, "breakpoints must be an array");
-    json_array_foreach(list, i, one) if (!json_is_string(json_object_get(
-                                             one, key))) return prb_fail(err, PRB_USAGE,
-                                                                         "breakpoint %zu has no %s",
-                                                                         i, key);
+    json_array_foreach(list, i, one)
+    {
+        if (!json_is_string(json_object_get(one, key)))
+            return prb_fail(err, PRB_USAGE, "breakpoint %zu has no %s", i, key);
+    }
     return true;
 }
 

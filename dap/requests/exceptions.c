@@ -31,8 +31,11 @@ static bool handle_filters(struct prb_dap_session *session, json_t *arguments, j
     size_t i;
     if (names && !json_is_array(names))
         return prb_fail(err, PRB_USAGE, "filters must be an array");
-    json_array_foreach(names, i, one) if (!json_is_string(one)) return prb_fail(
-        err, PRB_USAGE, "filter %zu must be a string", i);
+    json_array_foreach(names, i, one)
+    {
+        if (!json_is_string(one))
+            return prb_fail(err, PRB_USAGE, "filter %zu must be a string", i);
+    }
     *body_out = prb_dap_ask(session, "set_exception_breakpoints", arguments, 0, err);
     return *body_out != NULL;
 }

@@ -163,7 +163,10 @@ static bool handle_goto_targets(struct prb_dap_session *session, json_t *argumen
     json_object_set_new(wanted, "line", json_integer(prb_dap_line_in(session, line)));
     json_t *answer = prb_dap_ask(session, "goto_targets", wanted, 0, err);
     json_decref(wanted);
-    json_array_foreach(json_object_get(answer, "targets"), i, one) prb_dap_lines_map(session, one);
+    json_array_foreach(json_object_get(answer, "targets"), i, one)
+    {
+        prb_dap_lines_map(session, one);
+    }
     *body_out = answer;
     return answer != NULL;
 }

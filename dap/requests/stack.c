@@ -201,7 +201,10 @@ static bool handle_step_in_targets(struct prb_dap_session *session, json_t *argu
     json_t *wanted = json_pack("{s:I}", "frameId", frame);
     json_t *answer = prb_dap_ask(session, "step_in_targets", wanted, 0, err);
     json_decref(wanted);
-    json_array_foreach(json_object_get(answer, "targets"), i, one) prb_dap_lines_map(session, one);
+    json_array_foreach(json_object_get(answer, "targets"), i, one)
+    {
+        prb_dap_lines_map(session, one);
+    }
     *body_out = answer;
     return answer != NULL;
 }

@@ -23,8 +23,11 @@ static bool handle_threads(struct prb_dap_session *session, json_t *arguments, j
     (void)arguments;
     json_t *answer = prb_dap_ask(session, "threads", NULL, 0, err), *list = json_array(), *one;
     size_t i;
-    json_array_foreach(json_object_get(answer, "threads"), i, one) json_array_append_new(
-        list, json_pack("{s:O, s:o}", "id", json_object_get(one, "id"), "name", name_of(one)));
+    json_array_foreach(json_object_get(answer, "threads"), i, one)
+    {
+        json_array_append_new(
+            list, json_pack("{s:O, s:o}", "id", json_object_get(one, "id"), "name", name_of(one)));
+    }
     *body_out = answer ? json_pack("{s:o}", "threads", list) : (json_decref(list), NULL);
     json_decref(answer);
     return *body_out != NULL;

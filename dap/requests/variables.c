@@ -36,7 +36,10 @@ static bool handle_variables(struct prb_dap_session *session, json_t *arguments,
     pid_t thread = prb_dap_session_thread(session, PRB_DAP_VALUE, reference);
     json_t *answer =
         prb_dap_ask_for(session, "variables", arguments, thread, session->evaluate_timeout, err);
-    json_array_foreach(json_object_get(answer, "variables"), i, one) remember(session, one, thread);
+    json_array_foreach(json_object_get(answer, "variables"), i, one)
+    {
+        remember(session, one, thread);
+    }
     *body_out = answer;
     return answer != NULL;
 }

@@ -5,9 +5,12 @@
  * after the other, a second worker for a pause while the first is busy, and a writer with a bounded
  * queue.  Every request is answered exactly once; events that a handler raises follow its response.
  *
- * To add a request: `const struct prb_dap_request prb_dap_NAME = {...}` in the file of its concern
- * (DAP_REQUESTS in dap/requests/local.mk); the build finds it there.  initialize tells the client
- * the capabilities of those that the back end has methods for.
+ * To add a request: `const struct prb_dap_request prb_dap_NAME = {...}` in the file of its subject, or
+ * in a new file that DAP_REQUESTS (dap/requests/local.mk) lists.  The build finds it there.  If it
+ * has a method and capabilities, the client gets those where the back end has the method:
+ *   live      a line in inject/probe/debug/methods.def and its function in debug/agent/
+ *   readonly  a prb_dap_readonly_method and a line in backend/readonly/readonly.c
+ * Its test goes into tests/dap/, by subject.
  */
 #ifndef PRB_DAP_REQUEST_H
 #define PRB_DAP_REQUEST_H

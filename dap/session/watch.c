@@ -59,9 +59,13 @@ static void send_threads(struct prb_dap_session *session, json_t *these, const j
 {
     const char *key;
     json_t *unused;
-    json_object_foreach(these, key, unused) if (!json_object_get(others, key)) prb_dap_send(
-        session, "thread",
-        json_pack("{s:s, s:I}", "reason", reason, "threadId", (json_int_t)strtoll(key, NULL, 10)));
+    json_object_foreach(these, key, unused)
+    {
+        if (!json_object_get(others, key))
+            prb_dap_send(session, "thread",
+                         json_pack("{s:s, s:I}", "reason", reason, "threadId",
+                                   (json_int_t)strtoll(key, NULL, 10)));
+    }
 }
 
 static bool wait_a_moment(struct prb_dap_watch *watch)

@@ -188,8 +188,11 @@ static json_t *find_thread(const json_t *list, pid_t tid)
 {
     size_t i;
     json_t *item;
-    json_array_foreach(list, i, item) if (json_integer_value(json_object_get(item, "id")) ==
-                                          tid) return item;
+    json_array_foreach(list, i, item)
+    {
+        if (json_integer_value(json_object_get(item, "id")) == tid)
+            return item;
+    }
     return NULL;
 }
 
