@@ -4,8 +4,9 @@
  * Every request gets any number of parts (output as it comes) and exactly one end.  One connection
  * serves one thread of the caller; requests of one connection may overlap (cancel is one).
  *
- * Errors of every request, beside its own: GONE (the probe ended or hung up), TIMEOUT (it takes no
- * message or does not answer), CORRUPT (its answer makes no sense), NOMEM, and what the probe says.
+ * Errors of every request, beside its own: GONE (the probe ended or hung up), TIMEOUT (it accepts
+ * no message or does not answer), CORRUPT (its answer cannot be parsed), NOMEM, and those that the
+ * probe reports.
  */
 #ifndef PRB_INJECT_CONTROL_H
 #define PRB_INJECT_CONTROL_H
@@ -25,44 +26,43 @@ PRB_API int prb_control_fd(const struct prb_control *control);
 PRB_API pid_t prb_control_pid(const struct prb_control *control);
 /* Whether a process has a probe that listens, without connecting. */
 PRB_API bool prb_control_present(pid_t pid);
-/* The same by what /proc says alone, for lists: no file of the process is touched, whose file
- * system may never answer.  True also where another user's socket bears that name. */
+/* The same from /proc alone, for lists: no file of the process is opened, as its file system may
+ * hang.  Also true where another user's socket has that name. */
 PRB_API bool prb_control_seen(pid_t pid);
 
 enum prb_eval_mode {
-    PRB_EVAL_AUTO, /* an expression gives its value, else statements; the last expression's value of
-                      several */
-    PRB_EVAL_SINGLE, /* as the interactive interpreter does; INCOMPLETE: more lines are needed */
+    PRB_EVAL_AUTO,   /* the value of the last expression, if the code ends with one */
+    PRB_EVAL_SINGLE, /* as the interactive interpreter does; incomplete: more lines are needed */
 };
 
 struct prb_eval_options {
     enum prb_eval_mode mode;
     const char *code;
     size_t code_len;
-    const char *name_space; /* names live on between evaluations of one namespace; NULL: __main__'s;
-                               "": a fresh one */
+    /* evaluations of one namespace share their names; NULL: __main__'s; "": a new one */
+    const char *name_space;
     uint64_t thread; /* Python thread ident or OS thread id whose frame's names are used; 0: none */
-    unsigned frame;  /* of that thread, 0 innermost */
+    unsigned frame;  /* of that thread; 0: the innermost */
     double gil_timeout; /* s; 0: 1 */
     double timeout;     /* s for the code; 0: none */
     /* Output as it comes; stream 1: stdout, 2: stderr.  False: cancel. */
     bool (*output)(void *context, int stream, const char *text, size_t len);
-    /* Asked now and then while waiting; true: cancel (Ctrl-C).  NULL: never. */
+    /* Called now and then while waiting; true: cancel (Ctrl-C).  NULL: never. */
     bool (*cancelled)(void *context);
     void *context;
 };
 
 struct prb_eval_result {
     bool raised;     /* text is the traceback */
-    bool incomplete; /* SINGLE: the block goes on */
+    bool incomplete; /* SINGLE: the block is not complete */
     bool none;       /* no value to show */
-    char *text;      /* the value's repr, bounded; freed by prb_eval_result_free */
+    char *text;      /* the value's repr, limited in length; freed by prb_eval_result_free */
     double seconds;  /* in the target */
 };
 
 /* Run code in the target and wait for its end.  True also when the code raised: see result, freed
- * by prb_eval_result_free.  Errors: BUSY (the GIL could not be acquired, or too many run; nothing ran),
- * USAGE (code too large). */
+ * by prb_eval_result_free.  Errors: BUSY (the GIL could not be acquired, or too many evaluations
+ * run; nothing ran), USAGE (code too large). */
 PRB_API bool prb_control_eval(struct prb_control *control, const struct prb_eval_options *options,
                               struct prb_eval_result *result, struct prb_error *err);
 PRB_API void prb_eval_result_free(struct prb_eval_result *result);
@@ -75,8 +75,8 @@ struct prb_strings {
     char **items;
     size_t count;
 };
-/* The names that complete text at cursor (bytes), those of the frame of thread (as in
- * prb_eval_options; 0: none) among them. */
+/* The names that complete text at cursor (bytes); with thread (see prb_eval_options; 0: none) those
+ * of its frame, too. */
 PRB_API bool prb_control_complete(struct prb_control *control, const char *text, size_t cursor,
                                   uint64_t thread, struct prb_strings *out, struct prb_error *err);
 PRB_API void prb_strings_free(struct prb_strings *strings);
@@ -96,11 +96,11 @@ struct prb_probe_status {
     char probe_version[32];
     double started; /* s since the epoch */
     unsigned clients, evaluations;
-    char data_dir[256]; /* where its rings are, as the target sees it */
+    char data_dir[256]; /* the folder of its rings, as the target sees it */
 };
 PRB_API bool prb_control_status(struct prb_control *control, struct prb_probe_status *out,
                                 struct prb_error *err);
-/* The probe ends: threads, socket, hooks.  Its text stays mapped. */
+/* End the probe: threads, socket, hooks.  Its code stays mapped. */
 PRB_API bool prb_control_detach(struct prb_control *control, struct prb_error *err);
 
 #endif

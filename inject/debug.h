@@ -1,7 +1,7 @@
 /*
- * A debug session in a process with a probe (inject/probe/debug/debug.h): events come by
- * themselves, calls may overlap.  One session a process; it ends with prb_debug_close or this
- * process, and the target is then as before.
+ * A debug session in a process with a probe (inject/probe/debug/debug.h).  Events come at any time,
+ * calls may overlap.  One session a process; it ends with prb_debug_close or with this process, and
+ * the target is then as before.
  */
 #ifndef PRB_INJECT_DEBUG_H
 #define PRB_INJECT_DEBUG_H
@@ -12,19 +12,19 @@ struct prb_debug;
 struct prb_bytecode;
 
 struct prb_debug_options {
-    /* An event, JSON text {"event": name, "body": {...}}, on a thread of ours; never two at
-     * once. */
+    /* An event, JSON text {"event": name, "body": {...}}, on a thread of the library's; never two
+     * at once. */
     void (*event)(void *context, const char *text, size_t len);
-    /* The session ended by itself: err GONE (the target), BUSY is never told here. */
+    /* The session ended by itself; err is GONE, the target. */
     void (*ended)(void *context, const struct prb_error *err);
     void *context;
-    struct prb_bytecode *bytecode; /* bytecode.h, borrowed; NULL: the target compiles */
+    struct prb_bytecode *bytecode; /* see bytecode.h; borrowed; NULL: the target compiles */
 };
 
-/* BUSY: somebody debugs it already; the text says who.  NOT_FOUND: it has no probe. */
+/* BUSY: it is being debugged already; the text says by whom.  NOT_FOUND: it has no probe. */
 PRB_API struct prb_debug *prb_debug_open(pid_t pid, const struct prb_debug_options *options,
                                          struct prb_error *err) PRB_MUST_CHECK;
-/* Hooks out, all threads on; waits until it is so, a second at most. */
+/* Remove all hooks and continue all threads; waits for it, a second at most. */
 PRB_API void prb_debug_close(struct prb_debug *debug);
 
 struct prb_debug_call {

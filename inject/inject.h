@@ -1,8 +1,7 @@
 /*
- * Getting in: one parked thread of the target is sent through a stub that makes a new thread,
- * and that thread loads a library (the probe).  Nothing else of the target is stopped or
- * overwritten. Method and measurements: inject/README part of the tree's README, "How it gets
- * in".
+ * Loading a library (the probe) into a process.  One parked thread of the target is sent through a
+ * stub that makes a new thread, which loads the library.  Nothing else of the target is stopped or
+ * overwritten.  See inject/README.md.
  */
 #ifndef PRB_INJECT_INJECT_H
 #define PRB_INJECT_INJECT_H
@@ -10,36 +9,36 @@
 #include "probing.h"
 
 enum prb_inject_method {
-    PRB_INJECT_AUTO,        /* THREAD, and REMOTE_EXEC where that cannot be */
+    PRB_INJECT_AUTO,        /* THREAD, else REMOTE_EXEC */
     PRB_INJECT_THREAD,      /* a parked thread, ptrace(2) */
-    PRB_INJECT_REMOTE_EXEC, /* CPython 3.14's own door, PEP 768 */
+    PRB_INJECT_REMOTE_EXEC, /* remote debugging of CPython 3.14 and later, PEP 768 */
 };
 
 struct prb_inject_options {
     enum prb_inject_method method;
     const char *library;  /* --dll; NULL: libprobe.so beside libprobing.so or in the package */
     const char *settings; /* lines "key=value" for the probe, or NULL */
-    bool force;           /* although the target is no Python */
+    bool force;           /* also when the target is not Python */
     double wait;          /* s for a safe thread; 0: 2 */
 };
 
 struct prb_inject_report {
-    bool already;         /* a probe was there; nothing was done but a handshake */
-    bool will_load_later; /* the target is stopped: it loads when it goes on */
+    bool already;         /* a probe was loaded already; we only checked that it answers */
+    bool will_load_later; /* the target is stopped: it loads the library when it continues */
     enum prb_inject_method method;
     double total_ms;
-    double paused_us; /* from the thread's stop until it goes back to its own call */
+    double paused_us; /* from the thread's stop until it returns to its own call */
     /* the thread that was paused, in the caller's pid namespace; 0: none */
     pid_t tid;
     unsigned tries;
 };
 
-/* The path of libprobe.so that prb_inject takes by itself; for `launch` (LD_PRELOAD).
- * NOT_FOUND. */
+/* The path of the libprobe.so that prb_inject loads by default; for `launch` (LD_PRELOAD).
+ * Errors: NOT_FOUND. */
 PRB_API bool prb_inject_library(char *path, size_t size, struct prb_error *err);
 
-/* Load it.  Every refusal comes before the target is touched: one cause in err->text, one
- * remedy. */
+/* Load the library.  What is refused is refused before the target is touched, with one cause in
+ * err->text and one remedy. */
 PRB_API bool prb_inject(pid_t pid, const struct prb_inject_options *options,
                         struct prb_inject_report *report, struct prb_error *err);
 

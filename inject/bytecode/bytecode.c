@@ -35,7 +35,7 @@ struct prb_bytecode *prb_bytecode_begin(pid_t pid)
         return NULL;
     if (prb_bytecode_load(bytecode->key, &bytecode->blob))
         return PRB_STEAL(bytecode);
-    /* By Ctrl-Z this thread would stop us all, while another one holds a thread of the target. */
+    /* Ctrl-Z must not stop us while another of our threads has a thread of the target stopped. */
     sigset_t stops, before;
     sigemptyset(&stops);
     sigaddset(&stops, SIGTSTP), sigaddset(&stops, SIGTTIN), sigaddset(&stops, SIGTTOU);

@@ -59,7 +59,7 @@ uint64_t prb_bytecode_key(pid_t pid)
 
 /* ---- the folder ---- */
 
-/* Owned by us, and written by nobody else. */
+/* Owned by us, and writable by nobody else. */
 static bool is_ours(int fd, mode_t kind)
 {
     struct stat info;
@@ -67,7 +67,7 @@ static bool is_ours(int fd, mode_t kind)
            !(info.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* A folder within one; make: when it is not there.  -1: it cannot be had. */
+/* Open a subfolder; make: create it if missing.  -1: it cannot be opened. */
 static int enter(int at, const char *name, bool make, int flags)
 {
     if (make)
@@ -108,7 +108,7 @@ bool prb_bytecode_load(uint64_t key, struct prb_buf *out)
 
 /* ---- writing ---- */
 
-/* The oldest goes when there is no room for one more. */
+/* Remove the oldest file when there is no room for one more. */
 static void make_room(int folder)
 {
     int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,5 @@
-/* See confined.h.  All is read through one descriptor of /proc/PID: no other process can
- * come under its number meanwhile. */
+/* See confined.h.  Everything is read through one descriptor of /proc/PID, so that another process
+ * with the same pid cannot take its place. */
 #include "inject/bytecode/confined.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define TEXT_MAX (1u << 20)
 
-/* ---- texts of /proc ---- */
+/* ---- files of /proc ---- */
 
 static bool read_text(int folder, const char *name, struct prb_buf *out)
 {
@@ -45,7 +45,7 @@ static bool is_python(const char *path)
            name[7 + strspn(name + 7, "0123456789.dmut")] == '\0';
 }
 
-/* Two links of the same text; also when neither is there. */
+/* Whether two links have the same text, or neither exists. */
 static bool same_link(int theirs, int ours, const char *name)
 {
     char a[128] = "", b[128] = "";
@@ -67,7 +67,7 @@ static bool same_place(int theirs, int ours)
            (!labelled || strcmp(label.data, own.data) == 0);
 }
 
-/* By our own ids, or by those that root takes on. */
+/* With our own ids, or with those that root switches to. */
 static bool may_be(struct prb_confined *confined, const struct prb_ids *own)
 {
     const struct prb_ids *ids = &confined->ids;
@@ -81,7 +81,7 @@ static bool may_be(struct prb_confined *confined, const struct prb_ids *own)
            prb_ids_all_alike(ids->users) && prb_ids_all_alike(ids->groups);
 }
 
-/* A path that is told as we see it, as who has that root sees it. */
+/* A path that we see, as a process with that root sees it. */
 static void strip_root(char *path, int folder)
 {
     char root[sizeof((struct prb_confined *)0)->path];
@@ -116,7 +116,7 @@ static bool look_at_program(struct prb_confined *out, int folder)
     return fstat(out->program, &info) == 0 && S_ISREG(info.st_mode) && is_python(out->path);
 }
 
-/* What it needs to find its libraries, for any user but root. */
+/* The variables by which it finds its libraries; not for root. */
 static void look_at_environment(struct prb_confined *out, int folder)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
@@ -140,7 +140,7 @@ bool prb_confined_look(struct prb_confined *out, pid_t pid)
         return false;
     look_at_environment(out, folder);
     out->ours = !out->drops && out->root < 0;
-    /* It executed no other program meanwhile, such as one with another user's rights. */
+    /* Check that it has not executed another program meanwhile, perhaps with other rights. */
     return prb_ids_read(folder, &again) && prb_ids_same(&out->ids, &again);
 }
 
@@ -154,18 +154,18 @@ void prb_confined_deinit(struct prb_confined *confined)
     free(confined->home);
 }
 
-/* ---- taking it on ---- */
+/* ---- confining the child ---- */
 
 #define CAPABILITIES_MAX 64
 
-/* A session's keys are read by whoever possesses its keyring, keyrings(7): our child gets an empty
- * one.  No keys in this kernel: none to lose. */
+/* Who possesses a session's keyring can read its keys, keyrings(7): our child gets an empty one.  A
+ * kernel without keyrings has no keys to protect. */
 static bool leave_keyring(void)
 {
     return syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 || errno == ENOSYS;
 }
 
-/* Past the kernel's last one there is nothing to drop. */
+/* Beyond the kernel's last capability there is nothing to drop. */
 static bool drop_bounding_set(void)
 {
     int last = 0;

@@ -1,6 +1,6 @@
 /*
- * The process that compiles: see run.h.  What stands between fork(2) and the program is
- * system calls alone, as other threads of ours may hold any lock.
+ * The process that compiles: see run.h.  Between fork(2) and the program there are system calls
+ * only, as other threads of ours may hold any lock.
  */
 #include "inject/bytecode/run.h"
 
@@ -30,9 +30,9 @@
 #define MEMORY_MAX (2ull << 30)
 
 /*
- * Texts and bytes come and go behind their lengths (4 bytes, little endian).  In: the end of a
- * piece, then file and text of each source, an empty file last.  Out: the magic number,
- * sys.version, then as the form has it.
+ * Strings and bytes follow their lengths (4 bytes, little endian).  In: the mark that ends a
+ * piece, then file name and text of each source, last an empty name.  Out: the magic number,
+ * sys.version, then as bytecode_form.h says.
  */
 static const char program[] =
     "import sys, marshal\n"
@@ -55,7 +55,7 @@ static const char program[] =
     "    file = get()\n"
     "sys.stdout.buffer.flush()\n";
 
-/* ---- what goes in and comes out ---- */
+/* ---- input and output ---- */
 
 static void put(struct prb_buf *to, const char *data, size_t len)
 {
@@ -75,7 +75,7 @@ static bool add_sources(struct prb_buf *to)
     return prb_buf_ok(to);
 }
 
-/* What came out as a sealed blob. */
+/* The output as a sealed blob. */
 static bool take(const struct prb_buf *told, struct prb_buf *out)
 {
     struct prb_bytecode_head head = {0};
@@ -131,7 +131,7 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Whether the tool has ended; of another pid namespace getppid(2) does not tell. */
+/* Whether the tool has ended; getppid(2) does not show it across pid namespaces. */
 static bool orphaned(int tool)
 {
     struct pollfd fd = {.fd = tool, .events = POLLIN};
@@ -157,7 +157,7 @@ static void be_child(const struct child *child)
 
 /* ---- talking to it ---- */
 
-/* False: it ended badly, said too much, or the time is over. */
+/* False: it failed, wrote too much, or took too long. */
 static bool talk(int in, int out, const struct prb_buf *sources, struct prb_buf *told)
 {
     uint64_t until = prb_clock_ns() + LIMIT_NS;
@@ -194,8 +194,8 @@ static void end_child(pid_t pid)
 }
 
 /*
- * As fork(2), without the handlers of others.  As the first of a pid namespace it takes all that it
- * begins with it, whoever ends it; that takes a right.
+ * As fork(2), without atfork handlers.  The child is the first of a pid namespace, where we have
+ * the right to make one: when it ends, whatever it started ends, too.
  */
 static pid_t begin(void)
 {
@@ -231,7 +231,7 @@ static void close_child(struct child *child)
 }
 PRB_DEFINE_AUTO(child, struct child, close_child)
 
-/* A pipe that is broken is told by write(2), not by a signal that ends us. */
+/* A broken pipe is reported by write(2), not by a signal that ends us. */
 static void hold_sigpipe(void)
 {
     sigset_t broken;

@@ -1,15 +1,16 @@
 /*
- * Having the target's interpreter compile, in a process of its own.
+ * Compiling with the target's interpreter, in a process of its own.
  *
- * That process must get no right that the target has not.  It is made when we can see to that: the
- * target's program is a python by its name, it is in our namespaces, under no other seccomp mode or
- * security label, and has our ids and capabilities - or we are root, and it drops to the target's
- * ids, without any capability and for good.  Another root folder is entered.  (Landlock(7) cannot
- * be seen.)  Run by our own ids the program must be root's or ours.  It gets three descriptors, the
- * names LD_LIBRARY_PATH and PYTHONHOME of the target's environment unless it runs as root, no key
- * of our session, may make no process, and ends at the latest after 3 s, with all that it began:
- * where we may, it is the first of a pid namespace.  It stays out of the target's control group: a
- * group that runs out of memory by it could lose the target.
+ * That process must not get a right that the target does not have.  So it is made only when all
+ * this holds: the target's program has a name of Python; it is in our namespaces, with our seccomp
+ * mode and security label; and it has our ids and capabilities, or we are root and the process
+ * drops to the target's ids for good, without capabilities.  Another root folder is entered.
+ * (Landlock(7) cannot be checked.)  With our own ids, the program must belong to root or us.
+ *
+ * The process gets three descriptors, LD_LIBRARY_PATH and PYTHONHOME of the target's environment
+ * (not as root), and no key of our session.  It cannot make processes, and ends after 3 s at most
+ * with all that it started: it is the first of a pid namespace where we may make one.  It is not in
+ * the target's control group, where its memory could get the target killed.
  */
 #ifndef PRB_INJECT_BYTECODE_RUN_H
 #define PRB_INJECT_BYTECODE_RUN_H
@@ -19,8 +20,8 @@
 
 #include "base/buf.h"
 
-/* Append a sealed blob.  *ours_out: it ran by our own rights, so that it may be kept for other
- * processes.  To be called on a thread that lives on meanwhile.  False: none was made. */
+/* Append a sealed blob.  *ours_out: it was made with our own rights, so that it may be cached for
+ * other processes.  The calling thread must not end meanwhile.  False: none was made. */
 bool prb_bytecode_make(pid_t pid, struct prb_buf *out, bool *ours_out);
 
 #endif

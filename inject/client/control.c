@@ -1,4 +1,4 @@
-/* The connection of a client: messages out, messages in, one request waited for at a time
+/* The connection of a client: it sends and receives messages and waits for one request at a time
  * (control.h). */
 #include "inject/control.h"
 
@@ -13,17 +13,17 @@
 #include "inject/client/find.h"
 
 #define READ_AT_ONCE (64u << 10)
-#define SEND_MS 10000 /* the probe takes nothing for so long: it hangs */
+#define SEND_MS 10000 /* a probe that accepts nothing for so long hangs */
 #define GREETING_MS 3000
-#define LOOK_MS 50            /* how often cancelled is asked */
-#define CANCEL_NS 5000000000u /* after which a cancelled request is waited for no more */
+#define POLL_MS 50            /* how often cancelled is asked */
+#define CANCEL_NS 5000000000u /* after this a cancelled request is given up */
 
 struct prb_control {
     int fd;
     pid_t pid;
     uint32_t last; /* request number */
     struct prb_buf in;
-    size_t used; /* bytes of in that are dealt with */
+    size_t used; /* bytes of in that were handled */
 };
 
 static bool hung_up(struct prb_error *err)
@@ -42,19 +42,19 @@ bool prb_control_send(int to, const struct prb_buf *message, struct prb_error *e
         if (n >= 0)
             sent += (size_t)n;
         else if (errno == EPIPE || errno == ECONNRESET)
-            return true; /* what it said before it hung up is read next */
+            return true; /* what it sent before it hung up is read next */
         else if (errno != EAGAIN && errno != EINTR)
             return prb_fail_sys(err, errno, "sending to the probe");
         else if (poll(&fd, 1, SEND_MS) == 0)
             return prb_fail(err, PRB_TIMEOUT,
-                            "the probe takes no message: the process may be stopped");
+                            "the probe accepts no message: the process may be stopped");
     }
     return true;
 }
 
 enum got { GOT, GOT_NOTHING, GOT_FAILED };
 
-/* The next message of whichever request; valid until the next call. */
+/* The next message of any request; valid until the next call. */
 static enum got receive(struct prb_control *control, int wait_ms, struct prb_message *out,
                         struct prb_error *err)
 {
@@ -70,7 +70,7 @@ static enum got receive(struct prb_control *control, int wait_ms, struct prb_mes
             return GOT;
         control->used = 0;
         if (taken == PRB_TAKEN_MALFORMED) {
-            prb_fail(err, PRB_CORRUPT, "the probe's answer makes no sense");
+            prb_fail(err, PRB_CORRUPT, "the probe's answer cannot be parsed");
             return GOT_FAILED;
         }
         struct pollfd fd = {.fd = control->fd, .events = POLLIN};
@@ -108,15 +108,14 @@ static bool send_cancel(struct prb_control *control, uint32_t request, struct pr
     return prb_buf_ok(&message) ? prb_control_send(control->fd, &message, err) : prb_nomem(err);
 }
 
-/* What is to be done about the time: false with err, or *wait_ms_out. */
-static bool look_at_clock(struct prb_control *control, const struct prb_ask *ask, uint32_t request,
-                          uint64_t *give_up, bool *cancelled, int *wait_ms_out,
-                          struct prb_error *err)
+/* Cancel or give up when it is time; *wait_ms_out: how long to wait next.  False: give up. */
+static bool check_time(struct prb_control *control, const struct prb_ask *ask, uint32_t request,
+                       uint64_t *give_up, bool *cancelled, int *wait_ms_out, struct prb_error *err)
 {
     uint64_t now = prb_clock_ns();
     if (*give_up && now >= *give_up)
         return prb_fail(err, PRB_TIMEOUT,
-                        *cancelled ? "interrupted, but the target does not stop what it does"
+                        *cancelled ? "interrupted, but the target does not stop"
                                    : "the probe does not answer: the process may be stopped");
     if (!*cancelled && (ask->stop || (ask->cancelled && ask->cancelled(ask->context)))) {
         *cancelled = true;
@@ -126,8 +125,8 @@ static bool look_at_clock(struct prb_control *control, const struct prb_ask *ask
     }
     uint64_t left = *give_up ? (*give_up - now) / 1000000 + 1 : 0;
     *wait_ms_out = *give_up ? (int)left : -1;
-    if (ask->cancelled && !*cancelled && (!*give_up || left > LOOK_MS))
-        *wait_ms_out = LOOK_MS;
+    if (ask->cancelled && !*cancelled && (!*give_up || left > POLL_MS))
+        *wait_ms_out = POLL_MS;
     return true;
 }
 
@@ -139,7 +138,7 @@ static bool wait_for_end(struct prb_control *control, uint32_t request, struct p
     for (;;) {
         struct prb_message message;
         int wait_ms = -1;
-        if (!look_at_clock(control, ask, request, &give_up, &cancelled, &wait_ms, err))
+        if (!check_time(control, ask, request, &give_up, &cancelled, &wait_ms, err))
             return false;
         enum got got = receive(control, wait_ms, &message, err);
         if (got == GOT_FAILED)
@@ -149,8 +148,8 @@ static bool wait_for_end(struct prb_control *control, uint32_t request, struct p
         if (message.type == PRB_MSG_FAILED && (message.request == request || message.request == 0))
             return take_failure(&message, err);
         if (message.type < PRB_MSG_PART)
-            return prb_fail(err, PRB_CORRUPT, "the probe's answer makes no sense");
-        if (message.request != request) /* the rest of one that was given up */
+            return prb_fail(err, PRB_CORRUPT, "the probe's answer cannot be parsed");
+        if (message.request != request) /* of a request that was given up */
             continue;
         if (message.type == PRB_MSG_PART && ask->part && !ask->part(ask->context, &message))
             ask->stop = true;

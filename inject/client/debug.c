@@ -1,6 +1,6 @@
 /*
  * The client of a debug session (debug.h): one connection, a thread that reads it, and one that
- * hands events on (debug_link.h); its beginning and end, and its calls.
+ * dispatches events (debug_link.h); how it begins and ends, and its calls.
  */
 #include "inject/debug.h"
 
@@ -14,12 +14,12 @@
 #include "inject/client/debug_link.h"
 #include "proc/proc.h"
 
-#define BEGIN_NS 3000000000u  /* for the session to begin, the end of the last one included */
-#define CLOSE_NS 1000000000u  /* for hooks to be out */
-#define CANCEL_NS 5000000000u /* after which a cancelled call is waited for no more */
-#define LOOK_NS 20000000u     /* how often cancelled is asked */
-#define STOOD_NS 1000000000u  /* how often it is asked whether the process stands still */
-#define STOOD_MAX 2           /* looks; our own stops of a thread take microseconds */
+#define BEGIN_NS 3000000000u   /* for the session to begin, and the last one to end */
+#define CLOSE_NS 1000000000u   /* for hooks to be removed */
+#define CANCEL_NS 5000000000u  /* after this a cancelled call is given up */
+#define POLL_NS 20000000u      /* how often cancelled is asked */
+#define STOPPED_NS 1000000000u /* how often we check whether the process is stopped */
+#define STOPPED_MAX 2          /* checks; our own stops of a thread take microseconds */
 
 /* ---- waiting ---- */
 
@@ -49,8 +49,8 @@ static void close_threads(struct prb_debug *debug)
     shutdown(debug->fd, SHUT_RDWR);
     if (debug->reads)
         pthread_join(debug->reader, NULL);
-    if (debug->tells)
-        pthread_join(debug->teller, NULL);
+    if (debug->dispatches)
+        pthread_join(debug->dispatcher, NULL);
 }
 
 static void release(struct prb_debug *debug)
@@ -94,11 +94,10 @@ static bool begin(struct prb_debug *debug, struct prb_error *err)
         *err = debug->end;
     pthread_mutex_unlock(&debug->lock);
     if (!began)
-        return !over &&
-               prb_fail(err, PRB_TIMEOUT,
-                        "the probe does not begin the session: the process may be stopped");
-    debug->tells = pthread_create(&debug->teller, NULL, prb_debug_tell, debug) == 0;
-    return debug->tells || prb_nomem(err);
+        return !over && prb_fail(err, PRB_TIMEOUT,
+                                 "the probe did not start the session: the process may be stopped");
+    debug->dispatches = pthread_create(&debug->dispatcher, NULL, prb_debug_dispatch, debug) == 0;
+    return debug->dispatches || prb_nomem(err);
 }
 
 struct prb_debug *prb_debug_open(pid_t pid, const struct prb_debug_options *options,
@@ -117,7 +116,7 @@ struct prb_debug *prb_debug_open(pid_t pid, const struct prb_debug_options *opti
     debug->fd = prb_control_fd(control);
     debug->options = *options;
     debug->end_of_events = &debug->first;
-    debug->session = debug->last = 1000; /* not a number of the control's */
+    debug->session = debug->last = 1000; /* not one of struct prb_control's numbers */
     pthread_mutex_init(&debug->sending, NULL);
     pthread_mutex_init(&debug->lock, NULL);
     init_monotonic(&debug->changed);
@@ -174,15 +173,15 @@ static void remove_waiter(struct prb_debug *debug, struct prb_debug_waiter *wait
     pthread_cond_destroy(&waiter->changed);
 }
 
-/* What a wait for an answer looks at meanwhile. */
+/* When to give up waiting for an answer. */
 struct patience {
     uint64_t give_up; /* prb_clock_ns; 0: not yet */
-    uint64_t look;
-    unsigned stood;
+    uint64_t next_check;
+    unsigned stopped;
 };
 
-/* By SIGSTOP, job control or a tracer: it cannot answer, and nothing in it can say so. */
-static bool stands_still(pid_t pid)
+/* By SIGSTOP, job control or a tracer: then it cannot answer, and cannot say why. */
+static bool is_stopped(pid_t pid)
 {
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
     struct prb_task first = {.tid = pid};
@@ -196,10 +195,10 @@ static void lose_patience(struct prb_debug *debug, const struct prb_debug_call *
     uint64_t now = prb_clock_ns();
     if (call->cancelled(call->context)) {
         patience->give_up = now + CANCEL_NS;
-    } else if (now >= patience->look) {
-        patience->look = now + STOOD_NS;
-        patience->stood = stands_still(debug->pid) ? patience->stood + 1 : 0;
-        if (patience->stood == STOOD_MAX)
+    } else if (now >= patience->next_check) {
+        patience->next_check = now + STOPPED_NS;
+        patience->stopped = is_stopped(debug->pid) ? patience->stopped + 1 : 0;
+        if (patience->stopped == STOPPED_MAX)
             patience->give_up = now;
     }
 }
@@ -207,25 +206,26 @@ static void lose_patience(struct prb_debug *debug, const struct prb_debug_call *
 static bool fail_unanswered(const struct prb_debug *debug, const struct patience *patience,
                             struct prb_error *err)
 {
-    if (patience->stood < STOOD_MAX)
-        return prb_fail(err, PRB_TIMEOUT, "cancelled, but the target does not stop what it does");
+    if (patience->stopped < STOPPED_MAX)
+        return prb_fail(err, PRB_TIMEOUT, "cancelled, but the target does not stop");
     prb_fail(err, PRB_TIMEOUT,
              "process %d is stopped (SIGSTOP, or another debugger) and cannot answer",
              (int)debug->pid);
-    return prb_error_remedy(err, "`kill -CONT %d` lets it go on", (int)debug->pid);
+    return prb_error_remedy(err, "`kill -CONT %d` continues it", (int)debug->pid);
 }
 
-/* Until it is answered, cancelled for too long, cannot be answered, or nothing more comes. */
+/* Until the answer or the end of the session; gives up when the process is stopped, or does not
+ * react to a cancel. */
 static bool await(struct prb_debug *debug, const struct prb_debug_call *call,
                   struct prb_debug_waiter *waiter, struct prb_error *err)
 {
-    struct patience patience = {.look = prb_clock_ns() + STOOD_NS};
+    struct patience patience = {.next_check = prb_clock_ns() + STOPPED_NS};
     pthread_mutex_lock(&debug->lock);
     while (!waiter->over && !debug->over &&
            !(patience.give_up && prb_clock_ns() >= patience.give_up)) {
         if (patience.give_up || call->cancelled)
             wait_until(debug, &waiter->changed,
-                       patience.give_up ? patience.give_up : prb_clock_ns() + LOOK_NS);
+                       patience.give_up ? patience.give_up : prb_clock_ns() + POLL_NS);
         else
             pthread_cond_wait(&waiter->changed, &debug->lock);
         if (waiter->over || patience.give_up || !call->cancelled)

@@ -1,4 +1,4 @@
-/* What a debug session sends to the probe and what comes from it: see debug_link.h. */
+/* What a debug session sends to the probe and receives from it: see debug_link.h. */
 #include "inject/client/debug_link.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define READ_AT_ONCE (64u << 10)
 #define EVENTS_WAITING_MAX                                                                         \
-    (64u << 20) /* bytes; then the reader waits, and the probe leaves events out */
+    (64u << 20) /* bytes; beyond it the reader waits, and the probe drops events */
 
 /* ---- sending ---- */
 
@@ -126,7 +126,7 @@ static bool take(struct prb_debug *debug, const struct prb_message *message)
     return !ends;
 }
 
-/* All whole messages of in; false: no more can come. */
+/* Handle all complete messages of in; false: no more can come. */
 static bool take_all(struct prb_debug *debug, struct prb_buf *in)
 {
     struct prb_message message;
@@ -166,9 +166,9 @@ void *prb_debug_read(void *context)
     return NULL;
 }
 
-/* ---- the teller ---- */
+/* ---- the dispatcher ---- */
 
-void *prb_debug_tell(void *context)
+void *prb_debug_dispatch(void *context)
 {
     struct prb_debug *debug = context;
     bool told_end = false;

@@ -2,11 +2,9 @@
  * The connection of a debug session: what debug.c (the session, its calls) and debug_link.c
  * (what is sent, what comes) share.
  *
- * THREADS.  The reader takes messages apart: answers go to the waiter of their request, events
- * into a
- * queue.  The teller hands events on, so that who handles one may make a call.  Callers wait on
- * a
- * condition of their own, so that an answer wakes one thread.
+ * THREADS.  The reader parses messages: answers go to the waiter of their request, events to a
+ * queue.  The dispatcher passes events to the handler, which may therefore make calls.  Each caller
+ * waits on its own condition, so that an answer wakes one thread.
  */
 #ifndef PRB_INJECT_DEBUG_LINK_H
 #define PRB_INJECT_DEBUG_LINK_H
@@ -38,8 +36,8 @@ struct prb_debug {
     int fd;
     pid_t pid;
     struct prb_debug_options options;
-    pthread_t reader, teller;
-    bool reads, tells; /* the threads run */
+    pthread_t reader, dispatcher;
+    bool reads, dispatches; /* the threads run */
     pthread_mutex_t sending;
 
     pthread_mutex_t lock;   /* of what follows */
@@ -54,12 +52,12 @@ struct prb_debug {
     size_t waiting; /* bytes of them */
 };
 
-/* One request, whole.  A probe that has gone is no error here: the reader tells. */
+/* Send one request.  A probe that has gone is not an error here: the reader reports it. */
 bool prb_debug_send(struct prb_debug *debug, enum prb_message_type type, uint32_t request,
                     const struct prb_buf *fields, struct prb_error *err);
 void prb_debug_send_cancel(struct prb_debug *debug, uint32_t request);
-/* Bodies of the two threads; context: the struct prb_debug. */
+/* The two threads; context: the struct prb_debug. */
 void *prb_debug_read(void *context);
-void *prb_debug_tell(void *context);
+void *prb_debug_dispatch(void *context);
 
 #endif

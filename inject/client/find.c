@@ -1,7 +1,7 @@
 /*
- * The socket of a process lies in the process's own file system, named by its own pid and start
- * time (socket_path.h), so it is reached through /proc/PID/root and found from what /proc says of the
- * process: proc(5), user_namespaces(7).
+ * Finding the socket of a process's probe.  It is in the process's own file system, named by its
+ * own pid and start time (socket_path.h).  So it is reached through /proc/PID/root, and found from
+ * what /proc shows of the process: proc(5), user_namespaces(7).
  */
 #include "inject/client/find.h"
 
@@ -21,11 +21,11 @@
 #include "proc/below.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
-#define CONNECT_SECONDS 3 /* a stopped process still has room for some connections */
-#define LOOKED_MAX 1000
+#define CONNECT_SECONDS 3 /* the socket of a stopped process still accepts some connections */
+#define ENTRIES_MAX 1000
 
-/* What the name of the socket is made of. */
-struct whom {
+/* What the name of the socket is made from. */
+struct process {
     pid_t pid, inner; /* as we see it, as it sees itself */
     uid_t uid, inner_uid;
     uint64_t start;
@@ -41,7 +41,7 @@ static long read_text(pid_t pid, const char *name, char *out, size_t cap)
 }
 
 /* The effective user and the innermost pid. */
-static bool read_status(struct whom *out)
+static bool read_status(struct process *out)
 {
     char text[8192];
     unsigned uid;
@@ -64,32 +64,32 @@ static bool read_status(struct whom *out)
     return true;
 }
 
-/* What our user number is called in its user namespace: uid_map's lines are "inner outer count". */
-static void map_user(struct whom *whom)
+/* Its user id in its own user namespace: lines of uid_map are "inner outer count". */
+static void map_user(struct process *process)
 {
     char path[64], text[4096];
     struct stat ours, its;
-    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)whom->pid);
+    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)process->pid);
     if (stat("/proc/self/ns/user", &ours) < 0 || stat(path, &its) < 0)
         return;
-    whom->user_namespace = its.st_ino;
+    process->user_namespace = its.st_ino;
     if (ours.st_ino == its.st_ino)
         return;
-    whom->other_users = true;
-    if (read_text(whom->pid, "uid_map", text, sizeof text) < 0)
+    process->other_users = true;
+    if (read_text(process->pid, "uid_map", text, sizeof text) < 0)
         return;
     for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
         unsigned long inner, outer, count;
-        if (sscanf(line, "%lu %lu %lu", &inner, &outer, &count) == 3 && whom->uid >= outer &&
-            whom->uid - outer < count)
-            whom->inner_uid = (uid_t)(inner + (whom->uid - outer));
+        if (sscanf(line, "%lu %lu %lu", &inner, &outer, &count) == 3 && process->uid >= outer &&
+            process->uid - outer < count)
+            process->inner_uid = (uid_t)(inner + (process->uid - outer));
     }
 }
 
-static bool look_at(pid_t pid, struct whom *out, struct prb_error *err)
+static bool read_process(pid_t pid, struct process *out, struct prb_error *err)
 {
     char text[1024];
-    *out = (struct whom){.pid = pid};
+    *out = (struct process){.pid = pid};
     if (read_text(pid, "stat", text, sizeof text) <= 0 ||
         !prb_socket_path_start_time(text, &out->start) || !read_status(out))
         return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid);
@@ -103,21 +103,21 @@ static bool is_socket(int folder, const char *name)
     return prb_lstatat(folder, name, &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
-/* By its name, else any of its pid: start times differ in a time namespace. */
-static bool find_in(int folder, const struct whom *whom, char name[64])
+/* By its name, else any with its pid: start times differ in a time namespace. */
+static bool find_in(int folder, const struct process *process, char name[64])
 {
-    prb_socket_path_name(whom->inner, whom->start, name);
+    prb_socket_path_name(process->inner, process->start, name);
     if (is_socket(folder, name))
         return true;
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     PRB_AUTO(dir) DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    for (int i = 0; dir && i < LOOKED_MAX; i++) {
+    for (int i = 0; dir && i < ENTRIES_MAX; i++) {
         const struct dirent *entry = readdir(dir);
         pid_t pid;
         uint64_t start;
         if (!entry)
             break;
-        if (prb_socket_path_parse(entry->d_name, &pid, &start) && pid == whom->inner &&
+        if (prb_socket_path_parse(entry->d_name, &pid, &start) && pid == process->inner &&
             is_socket(folder, entry->d_name)) {
             snprintf(name, 64, "%.63s", entry->d_name);
             return true;
@@ -126,42 +126,42 @@ static bool find_in(int folder, const struct whom *whom, char name[64])
     return false;
 }
 
-/* The open folder with its socket; -1: err says why not. */
-static int find(const struct whom *whom, char name[64], struct prb_error *err)
+/* The open folder of its socket; -1: err says why not. */
+static int find(const struct process *process, char name[64], struct prb_error *err)
 {
     char path[4096];
     PRB_AUTO_FREE char *environment = malloc(ENVIRONMENT_MAX);
-    PRB_AUTO_FD int root = prb_root_open(whom->pid);
+    PRB_AUTO_FD int root = prb_root_open(process->pid);
     if (!environment || root < 0) {
-        prb_fail_sys(err, errno, "looking into the file system of process %d", (int)whom->pid);
-        prb_error_remedy(err, "only its user and root may");
+        prb_fail_sys(err, errno, "opening the file system of process %d", (int)process->pid);
+        prb_error_remedy(err, "only its user and root may do that");
         return -1;
     }
-    long len = read_text(whom->pid, "environ", environment, ENVIRONMENT_MAX);
-    struct prb_socket_owner of = {environment, len > 0 ? (size_t)len : 0, whom->inner_uid,
-                                  whom->user_namespace};
-    prb_fail(err, PRB_NOT_FOUND, "process %d has no probe", (int)whom->pid);
-    prb_error_remedy(err, "`probing %d inject` puts one there", (int)whom->pid);
+    long len = read_text(process->pid, "environ", environment, ENVIRONMENT_MAX);
+    struct prb_socket_owner of = {environment, len > 0 ? (size_t)len : 0, process->inner_uid,
+                                  process->user_namespace};
+    prb_fail(err, PRB_NOT_FOUND, "process %d has no probe", (int)process->pid);
+    prb_error_remedy(err, "`probing %d inject` loads one", (int)process->pid);
     for (unsigned which = 0; which < PRB_SOCKET_FOLDERS; which++) {
         if (!prb_socket_path_folder(which, &of, path, sizeof path))
             continue;
         PRB_AUTO_FD int folder = prb_folder_below(root, path);
-        if (folder < 0 || !find_in(folder, whom, name))
+        if (folder < 0 || !find_in(folder, process, name))
             continue;
-        if (!prb_socket_path_is_safe(folder, whom->uid, path, err))
+        if (!prb_socket_path_is_safe(folder, process->uid, path, err))
             return -1;
         return PRB_STEAL_FD(folder);
     }
     return -1;
 }
 
-/* The user that connect(2) shows to the other side: root outside of a user namespace is nobody
- * inside, the process's own user is known there.  Only this thread, only for the call. */
-static int connect_as(int fd, const struct sockaddr_un *address, const struct whom *whom)
+/* Connect as the process's user where it has its own user namespace: root of ours is nobody there,
+ * and the probe would refuse it.  Changes only this thread, only during the call. */
+static int connect_as(int fd, const struct sockaddr_un *address, const struct process *process)
 {
-    bool other = whom && whom->other_users && geteuid() == 0 && whom->uid != 0;
+    bool other = process && process->other_users && geteuid() == 0 && process->uid != 0;
     if (other)
-        syscall(SYS_setresuid, -1, whom->uid, -1);
+        syscall(SYS_setresuid, -1, process->uid, -1);
     int result = connect(fd, (const struct sockaddr *)address, sizeof *address);
     int sys = errno;
     if (other)
@@ -170,7 +170,8 @@ static int connect_as(int fd, const struct sockaddr_un *address, const struct wh
     return result;
 }
 
-static int connect_to(int folder, const char *name, const struct whom *whom, struct prb_error *err)
+static int connect_to(int folder, const char *name, const struct process *process,
+                      struct prb_error *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval patience = {.tv_sec = CONNECT_SECONDS};
@@ -182,14 +183,14 @@ static int connect_to(int folder, const char *name, const struct whom *whom, str
         return -1;
     }
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (connect_as(fd, &address, whom) == 0)
+    if (connect_as(fd, &address, process) == 0)
         return PRB_STEAL_FD(fd);
     if (errno == ECONNREFUSED)
         prb_fail(err, PRB_NOT_FOUND,
                  "nobody listens at %s any more: the program with the probe has ended", name);
     else if (errno == EAGAIN)
         prb_fail(err, PRB_TIMEOUT,
-                 "the probe does not take connections: the process may be stopped");
+                 "the probe does not accept connections: the process may be stopped");
     else
         prb_fail_sys(err, errno, "connecting to %s", name);
     return -1;
@@ -199,26 +200,27 @@ static bool peer_of(int fd, struct ucred *out, struct prb_error *err)
 {
     socklen_t len = sizeof *out;
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, out, &len) == 0 ||
-           prb_fail_sys(err, errno, "asking whose the socket is");
+           prb_fail_sys(err, errno, "asking who owns the socket");
 }
 
 int prb_control_connect(pid_t pid, struct prb_error *err)
 {
-    struct whom whom;
+    struct process process;
     struct ucred peer;
     char name[64];
-    if (!look_at(pid, &whom, err))
+    if (!read_process(pid, &process, err))
         return -1;
-    PRB_AUTO_FD int folder = find(&whom, name, err);
-    PRB_AUTO_FD int fd = folder < 0 ? -1 : connect_to(folder, name, &whom, err);
+    PRB_AUTO_FD int folder = find(&process, name, err);
+    PRB_AUTO_FD int fd = folder < 0 ? -1 : connect_to(folder, name, &process, err);
     if (fd < 0 || !peer_of(fd, &peer, err))
         return -1;
-    if (peer.pid == pid && peer.uid == whom.uid)
+    if (peer.pid == pid && peer.uid == process.uid)
         return PRB_STEAL_FD(fd);
     prb_fail(err, PRB_PERMISSION, "the socket of process %d is held by process %d of user %u",
              (int)pid, (int)peer.pid, (unsigned)peer.uid);
     prb_error_remedy(
-        err, "somebody pretends to be its probe, or a child kept its socket: remove %s", name);
+        err, "another process pretends to be its probe, or a child kept its socket: remove %s",
+        name);
     return -1;
 }
 
@@ -234,7 +236,7 @@ int prb_control_connect_path(const char *path, pid_t *pid_out, struct prb_error 
     PRB_AUTO_FD int folder =
         n < (int)sizeof parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (folder < 0 || !is_socket(folder, name)) {
-        prb_fail(err, PRB_NOT_FOUND, "%s is no socket", path);
+        prb_fail(err, PRB_NOT_FOUND, "%s is not a socket", path);
         return -1;
     }
     PRB_AUTO_FD int fd = connect_to(folder, name, NULL, err);
@@ -250,7 +252,7 @@ int prb_control_connect_path(const char *path, pid_t *pid_out, struct prb_error 
     return PRB_STEAL_FD(fd);
 }
 
-/* Whether the probe's library is mapped: a socket may be left of the program before execve(2). */
+/* Whether the probe's library is mapped: the socket may be left from before an execve(2). */
 static bool is_mapped(pid_t pid)
 {
     char path[64];
@@ -264,15 +266,15 @@ static bool is_mapped(pid_t pid)
     return false;
 }
 
-/* Whether somebody in its network namespace listens at a socket of its name, unix(7). */
-static bool listens(const struct whom *whom)
+/* Whether a socket of its name listens in its network namespace, unix(7). */
+static bool listens(const struct process *process)
 {
     char path[64], name[64], ending[66];
     PRB_AUTO_FREE char *line = NULL;
     size_t cap = 0;
-    prb_socket_path_name(whom->inner, whom->start, name);
+    prb_socket_path_name(process->inner, process->start, name);
     size_t len = (size_t)snprintf(ending, sizeof ending, "/%s\n", name);
-    snprintf(path, sizeof path, "/proc/%d/net/unix", (int)whom->pid);
+    snprintf(path, sizeof path, "/proc/%d/net/unix", (int)process->pid);
     PRB_AUTO(file) FILE *sockets = fopen(path, "re");
     for (ssize_t n; sockets && (n = getline(&line, &cap, sockets)) > 0;)
         if ((size_t)n > len && strcmp(line + (size_t)n - len, ending) == 0)
@@ -282,17 +284,17 @@ static bool listens(const struct whom *whom)
 
 bool prb_control_seen(pid_t pid)
 {
-    struct whom whom;
-    return is_mapped(pid) && look_at(pid, &whom, NULL) && listens(&whom);
+    struct process process;
+    return is_mapped(pid) && read_process(pid, &process, NULL) && listens(&process);
 }
 
 bool prb_control_present(pid_t pid)
 {
-    struct whom whom;
+    struct process process;
     char name[64];
-    if (!is_mapped(pid) || !look_at(pid, &whom, NULL))
+    if (!is_mapped(pid) || !read_process(pid, &process, NULL))
         return false;
     struct prb_error err;
-    PRB_AUTO_FD int folder = find(&whom, name, &err);
+    PRB_AUTO_FD int folder = find(&process, name, &err);
     return folder >= 0;
 }

@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 
-/* A connected socket to the probe of a process; the other side is that process.  -1: NOT_FOUND,
- * PERMISSION, TIMEOUT. */
+/* A socket that is connected to the probe of a process, and proven to be that process's.  -1:
+ * NOT_FOUND, PERMISSION, TIMEOUT. */
 int prb_control_connect(pid_t pid, struct prb_error *err);
-/* To a socket by its path; pid_out: whose it is, as we see it, 0 when we do not. */
+/* To a socket by its path; pid_out: its process in our pid namespace, 0: not visible. */
 int prb_control_connect_path(const char *path, pid_t *pid_out, struct prb_error *err);
 
 #endif

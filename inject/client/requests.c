@@ -1,10 +1,10 @@
-/* What a probe can be asked, as calls (control.h). */
+/* The requests to a probe, each a function (control.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "inject/client/ask.h"
 
-#define ANSWER_MS 10000 /* of requests that the server answers by itself */
+#define ANSWER_MS 10000 /* for requests that need no Python */
 #define COMPLETE_MS 5000
 
 static bool out_of_memory(struct prb_error *err) { return prb_nomem(err); }

@@ -1,13 +1,13 @@
 /*
- * Addresses in the target: the functions that the stub calls, and the text in which a borrowed
- * thread must not have a frame.  All are read from the target's own files at their place in its
- * memory, so its C library need not be ours.
+ * Addresses in the target: the functions that the stub calls, and the code in which a borrowed
+ * thread must not have a frame.  They are computed from the target's own files and mappings, so its
+ * C library may differ from ours.
  */
 #include <string.h>
 
 #include "arch/arch.h"
 #include "base/file.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 
 bool prb_path_is(const char *path, const char *name)
 {
@@ -44,8 +44,8 @@ bool prb_is_python(struct prb_modules *modules)
     static const char *const names[] = {"libpython*", NULL};
     if (module_named(modules, names))
         return true;
-    /* The executable is where the kernel maps it first, below everything else, or at a random
-     * place: ask those that are called so, then the first. */
+    /* The executable is mapped first, or at a random address: try modules named like Python, then
+     * the first one. */
     for (size_t i = 0; i < modules->count; i++) {
         struct prb_module *module = &modules->items[i];
         if (i > 0 && !prb_path_is(module->path, "python*") && !prb_path_is(module->path, "uwsgi*"))
@@ -75,7 +75,7 @@ struct libraries {
     struct prb_module *libc, *pthread, *dl, *loader;
 };
 
-static bool find_functions(struct prb_places *places, struct prb_modules *modules,
+static bool find_functions(struct prb_addresses *addresses, struct prb_modules *modules,
                            const struct libraries *in, struct prb_error *err)
 {
     struct prb_module *const homes[] = {in->libc, in->pthread, in->dl};
@@ -84,13 +84,13 @@ static bool find_functions(struct prb_places *places, struct prb_modules *module
         prb_addr *out;
         bool needed;
     } wanted[] = {
-        {"pthread_create", &places->pthread_create, true},
-        {"pthread_self", &places->pthread_self, true},
-        {"pthread_detach", &places->pthread_detach, true},
-        {"munmap", &places->munmap, true},
-        {"dlopen", &places->dlopen, false},
-        {"dlsym", &places->dlsym, false},
-        {"dlerror", &places->dlerror, false},
+        {"pthread_create", &addresses->pthread_create, true},
+        {"pthread_self", &addresses->pthread_self, true},
+        {"pthread_detach", &addresses->pthread_detach, true},
+        {"munmap", &addresses->munmap, true},
+        {"dlopen", &addresses->dlopen, false},
+        {"dlsym", &addresses->dlsym, false},
+        {"dlerror", &addresses->dlerror, false},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         bool found = false;
@@ -100,18 +100,18 @@ static bool find_functions(struct prb_places *places, struct prb_modules *module
             return prb_fail(err, PRB_UNSUPPORTED, "the target's C library %s has no %s",
                             in->libc->path, wanted[i].name);
     }
-    if (places->dlopen && places->dlsym)
+    if (addresses->dlopen && addresses->dlsym)
         return true;
-    /* glibc before 2.34, whose program did not load libdl. */
-    places->private_dlopen = true;
-    if (look_up(modules, in->libc, "__libc_dlopen_mode", &places->dlopen) &&
-        look_up(modules, in->libc, "__libc_dlsym", &places->dlsym))
+    /* glibc before 2.34, in a program that did not load libdl. */
+    addresses->private_dlopen = true;
+    if (look_up(modules, in->libc, "__libc_dlopen_mode", &addresses->dlopen) &&
+        look_up(modules, in->libc, "__libc_dlsym", &addresses->dlsym))
         return true;
     return prb_fail(err, PRB_UNSUPPORTED, "the target's C library %s has no dlopen",
                     in->libc->path);
 }
 
-/* ---- text of a module ---- */
+/* ---- code of a module ---- */
 
 struct text {
     uint8_t *bytes;
@@ -146,7 +146,7 @@ static bool read_text(struct prb_proc *proc, const struct prb_module *module, st
     if (!maps || !mem)
         return false;
     if (!map || map->end - map->start > TEXT_MAX)
-        return prb_fail(err, PRB_CORRUPT, "no text of %s is mapped", module->path);
+        return prb_fail(err, PRB_CORRUPT, "no code of %s is mapped", module->path);
     PRB_AUTO(text) struct text text = {.len = map->end - map->start, .start = map->start};
     text.bytes = malloc(text.len);
     if (!text.bytes)
@@ -158,22 +158,22 @@ static bool read_text(struct prb_proc *proc, const struct prb_module *module, st
     return true;
 }
 
-/* ---- what to keep away from ---- */
+/* ---- code to keep away from ---- */
 
 struct gather {
-    struct prb_places *places;
+    struct prb_addresses *addresses;
     size_t cap;
     struct prb_modules *modules;
 };
 
 static bool add(struct gather *gather, prb_addr start, prb_addr end, const char *what)
 {
-    struct prb_places *places = gather->places;
+    struct prb_addresses *addresses = gather->addresses;
     if (end <= start)
         return true;
-    if (!PRB_GROW(places->dangers, places->danger_count, gather->cap))
+    if (!PRB_GROW(addresses->dangers, addresses->danger_count, gather->cap))
         return false;
-    places->dangers[places->danger_count++] = (struct prb_danger){start, end, what, true};
+    addresses->dangers[addresses->danger_count++] = (struct prb_danger){start, end, what, true};
     return true;
 }
 
@@ -249,7 +249,7 @@ static bool add_functions(struct gather *gather, struct prb_module *module)
 static bool add_signal_return(struct gather *gather, struct prb_proc *proc,
                               const struct prb_module *module)
 {
-    const struct prb_arch *arch = prb_arch_find(gather->places->arch->elf_machine);
+    const struct prb_arch *arch = prb_arch_find(gather->addresses->arch->elf_machine);
     PRB_AUTO(text) struct text text = {0};
     if (!arch || !read_text(proc, module, &text, NULL))
         return true;
@@ -259,12 +259,12 @@ static bool add_signal_return(struct gather *gather, struct prb_proc *proc,
         prb_addr start = text.start + (prb_addr)(at - text.bytes);
         if (!add(gather, start - 1, start + arch->signal_return_len, "a signal handler"))
             return false;
-        gather->places->dangers[gather->places->danger_count - 1].called = false;
+        gather->addresses->dangers[gather->addresses->danger_count - 1].called = false;
     }
     return true;
 }
 
-/* Exported functions that live in the allocator's own object file. */
+/* Exported functions of the allocator's object file. */
 static const char *const allocator[] = {
     "malloc",           "free",           "calloc",         "realloc",         "memalign",
     "aligned_alloc",    "posix_memalign", "valloc",         "pvalloc",         "cfree",
@@ -289,8 +289,9 @@ static int by_value(const void *left, const void *right)
     return a->value < b->value ? -1 : a->value > b->value;
 }
 
-/* Its internals are local symbols, and old ones leave no return address in what is exported: from
- * the last function of somebody else before each to the first one behind. */
+/* The allocator's internals are local symbols, and old versions have no return address inside the
+ * exported functions.  So each range reaches from the last other function before an exported one to
+ * the first other function after it. */
 static bool add_allocator(struct gather *gather, struct prb_module *libc, struct prb_error *err)
 {
     struct prb_elf *elf = prb_modules_elf(gather->modules, libc, err);
@@ -318,7 +319,7 @@ static bool add_allocator(struct gather *gather, struct prb_module *libc, struct
     return true;
 }
 
-/* Allocators that take the C library's place, whole: their locks can be anywhere in them. */
+/* Allocators that replace the C library's, whole: their locks may be anywhere in them. */
 static const char *const allocators[] = {
     "libjemalloc*",  "libtcmalloc*", "libmimalloc*", "libsnmalloc*",  "librpmalloc*", "libhoard*",
     "libtbbmalloc*", "libscudo*",    "libasan*",     "liblsan*",      "libtsan*",     "libmsan*",
@@ -339,21 +340,21 @@ static int by_start(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Ascending, and none in another. */
-static void put_in_order(struct prb_places *places)
+/* Sort them, and merge those that overlap. */
+static void put_in_order(struct prb_addresses *addresses)
 {
     size_t kept = 0;
-    qsort(places->dangers, places->danger_count, sizeof *places->dangers, by_start);
-    for (size_t i = 0; i < places->danger_count; i++) {
-        struct prb_danger *last = kept ? &places->dangers[kept - 1] : NULL;
-        const struct prb_danger *now = &places->dangers[i];
+    qsort(addresses->dangers, addresses->danger_count, sizeof *addresses->dangers, by_start);
+    for (size_t i = 0; i < addresses->danger_count; i++) {
+        struct prb_danger *last = kept ? &addresses->dangers[kept - 1] : NULL;
+        const struct prb_danger *now = &addresses->dangers[i];
         if (last && now->start < last->end) {
             last->end = now->end > last->end ? now->end : last->end;
             last->called = last->called && now->called;
         } else
-            places->dangers[kept++] = *now;
+            addresses->dangers[kept++] = *now;
     }
-    places->danger_count = kept;
+    addresses->danger_count = kept;
 }
 
 static bool gather_dangers(struct gather *gather, struct prb_proc *proc, const struct libraries *in,
@@ -381,18 +382,19 @@ static bool gather_dangers(struct gather *gather, struct prb_proc *proc, const s
     return good || prb_nomem(err);
 }
 
-const struct prb_danger *prb_danger_at(const struct prb_places *places, prb_addr addr)
+const struct prb_danger *prb_danger_at(const struct prb_addresses *addresses, prb_addr addr)
 {
-    size_t low = 0, high = places->danger_count;
+    size_t low = 0, high = addresses->danger_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (places->dangers[middle].end < addr)
+        if (addresses->dangers[middle].end < addr)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < places->danger_count && places->dangers[low].start < addr ? &places->dangers[low]
-                                                                           : NULL;
+    return low < addresses->danger_count && addresses->dangers[low].start < addr
+               ? &addresses->dangers[low]
+               : NULL;
 }
 
 /* ---- all ---- */
@@ -403,7 +405,7 @@ static prb_addr find_code(const struct text *text, const uint8_t *code, size_t l
     return at ? text->start + (prb_addr)(at - text->bytes) : 0;
 }
 
-/* Whether returns are compared with a second stack of the kernel's (CET), which we do not write. */
+/* Whether returns are checked against a shadow stack (CET), which we do not write. */
 static bool has_shadow_stack(struct prb_proc *proc)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
@@ -414,26 +416,25 @@ static bool has_shadow_stack(struct prb_proc *proc)
     return end && memmem(line, (size_t)(end - line), "shstk", 5);
 }
 
-static bool find_syscall_code(struct prb_places *places, struct prb_proc *proc,
+static bool find_syscall_code(struct prb_addresses *addresses, struct prb_proc *proc,
                               const struct prb_module *libc, struct prb_error *err)
 {
     PRB_AUTO(text) struct text text = {0};
-    const struct prb_inject_arch *arch = places->arch;
+    const struct prb_inject_arch *arch = addresses->arch;
     const struct prb_arch *host = prb_arch_host();
     if (!read_text(proc, libc, &text, err))
         return false;
-    places->syscall_code = find_code(&text, arch->syscall_code, arch->syscall_len);
+    addresses->syscall_code = find_code(&text, arch->syscall_code, arch->syscall_len);
     if (!has_shadow_stack(proc)) {
-        places->syscall_return =
+        addresses->syscall_return =
             find_code(&text, arch->syscall_return_code, arch->syscall_return_len);
-        places->signal_return = find_code(&text, host->signal_return, host->signal_return_len);
+        addresses->signal_return = find_code(&text, host->signal_return, host->signal_return_len);
     }
-    return places->syscall_code ||
+    return addresses->syscall_code ||
            prb_fail(err, PRB_UNSUPPORTED, "%s has no system call instruction", libc->path);
 }
 
-/* A probe that is there already, by whatever way it came: as libprobe.so, memory file or our copy.
- */
+/* A probe that is loaded already: libprobe.so, a memory file, or our copy. */
 static struct prb_module *probe_module(struct prb_modules *modules)
 {
     static const char tail[] = "libprobe.so";
@@ -446,11 +447,11 @@ static struct prb_module *probe_module(struct prb_modules *modules)
     return NULL;
 }
 
-bool prb_places_init(struct prb_places *out, struct prb_proc *proc, struct prb_modules *modules,
-                     struct prb_error *err)
+bool prb_addresses_init(struct prb_addresses *out, struct prb_proc *proc,
+                        struct prb_modules *modules, struct prb_error *err)
 {
-    PRB_AUTO(prb_places)
-    struct prb_places places = {.arch = prb_inject_arch_find(prb_arch_host()->elf_machine)};
+    PRB_AUTO(prb_addresses)
+    struct prb_addresses addresses = {.arch = prb_inject_arch_find(prb_arch_host()->elf_machine)};
     struct libraries in = {
         .libc = prb_libc(modules),
         .pthread = module_named(modules, libpthread_names),
@@ -460,19 +461,20 @@ bool prb_places_init(struct prb_places *out, struct prb_proc *proc, struct prb_m
     if (!in.libc || !in.loader)
         return prb_fail(err, PRB_UNSUPPORTED, "no GNU C library is mapped in process %d",
                         (int)prb_proc_pid(proc));
-    struct gather gather = {.places = &places, .modules = modules};
-    if (!find_functions(&places, modules, &in, err) ||
-        !find_syscall_code(&places, proc, in.libc, err) || !gather_dangers(&gather, proc, &in, err))
+    struct gather gather = {.addresses = &addresses, .modules = modules};
+    if (!find_functions(&addresses, modules, &in, err) ||
+        !find_syscall_code(&addresses, proc, in.libc, err) ||
+        !gather_dangers(&gather, proc, &in, err))
         return false;
-    put_in_order(&places);
-    look_up(modules, probe_module(modules), "prb_probe_start", &places.probe_start);
-    *out = places;
-    places = (struct prb_places){0};
+    put_in_order(&addresses);
+    look_up(modules, probe_module(modules), "prb_probe_start", &addresses.probe_start);
+    *out = addresses;
+    addresses = (struct prb_addresses){0};
     return true;
 }
 
-void prb_places_deinit(struct prb_places *places)
+void prb_addresses_deinit(struct prb_addresses *addresses)
 {
-    free(places->dangers);
-    *places = (struct prb_places){0};
+    free(addresses->dangers);
+    *addresses = (struct prb_addresses){0};
 }

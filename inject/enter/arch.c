@@ -1,4 +1,4 @@
-/* The list of processors, and what all of them share. */
+/* The list of architectures, and what they share. */
 #include "inject/enter/arch.h"
 
 #include <linux/futex.h>

@@ -4,8 +4,8 @@
  * uapi/asm/ucontext.h and sigcontext.h.  Not run on such a machine yet: tests/unit/inject.c reads
  * what it writes.
  *
- * The kernel has moved the program counter back and put x0 before a thread that waits in a system
- * call comes to a stop, so that whoever puts its registers back makes the call anew (do_signal()).
+ * Before a thread that waits in a system call stops, the kernel moves its program counter back and
+ * restores x0: restoring the registers repeats the call (do_signal()).
  */
 #include <elf.h>
 #include <string.h>

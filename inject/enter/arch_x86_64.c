@@ -84,8 +84,8 @@ static const int fragile[] = {
     288 /* accept4 */,
 };
 
-/* uapi/linux/errno.h of the kernel: what a call that was interrupted returns, before the kernel
- * makes something of it. */
+/* uapi/linux/errno.h of the kernel: results of an interrupted call, before the kernel decides
+ * whether to restart it. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
 #define RESTART_SYSCALL 219
 
@@ -98,12 +98,12 @@ static void enter(const uint64_t *saved, prb_addr code, prb_addr stack, uint64_t
     out[ORIG_RAX] = (uint64_t)-1;
 }
 
-/* In the order that the stub takes them. */
+/* In the order in which the stub restores them. */
 static const uint8_t order[16] = {R15, R14, R13, R12, RBP, RBX, R10,    R9,
                                   R8,  RDX, RSI, RDI, RAX, RIP, EFLAGS, RSP};
 enum { AT_RAX = 12, AT_RIP = 13 };
 
-#define XCR0_AT 464 /* in the image that the kernel gives; software bytes to the processor */
+#define XCR0_AT 464 /* in the kernel's image; bytes that the CPU leaves to software */
 #define SOFTWARE_AT 464
 #define SOFTWARE_LEN 48
 #define FP_XSTATE_MAGIC1 0x46505853u
@@ -177,7 +177,7 @@ static size_t by_frame(const uint64_t *saved, uint8_t *extended, size_t len, prb
     return sizeof frame;
 }
 
-/* Whether the call in which the thread was stopped would be made again. */
+/* Whether the kernel would restart the call in which the thread was stopped. */
 static bool restarts(const uint64_t *saved)
 {
     int64_t result = (int64_t)saved[RAX];
@@ -201,8 +201,8 @@ static size_t lifeline(const uint64_t *saved, const uint8_t *code, uint8_t *exte
     struct frame frame = make_frame(saved, extended, len, extended_addr);
     frame.mask = mask;
     if (restarts(saved)) {
-        /* rt_sigreturn(2) makes the kernel forget how far a call was that it would go on with:
-         * it is made anew, with its own number. */
+        /* rt_sigreturn(2) drops the state by which restart_syscall(2) continues: repeat the call
+         * itself, by its own number. */
         int64_t number = (int64_t)saved[ORIG_RAX];
         if (number == RESTART_SYSCALL && number_in_code(code) >= 0)
             number = number_in_code(code);
@@ -221,7 +221,7 @@ static size_t go_back(const uint64_t *saved, uint8_t *extended, size_t len, prb_
         return by_frame(saved, extended, len, extended_addr, page, frame, frame_addr);
     for (unsigned i = 0; i < sizeof order; i++)
         page->registers[i] = saved[order[i]];
-    /* What the kernel itself would do for a call that no signal handler interrupted. */
+    /* What the kernel does for a call that no signal handler interrupted. */
     if (restarts(saved)) {
         page->registers[AT_RIP] -= sizeof syscall_code;
         page->registers[AT_RAX] =

@@ -1,15 +1,14 @@
 /*
- * The stop: one thread is seized, interrupted, checked, given the stub's registers and let go,
- * all by ptrace(2) from a thread of our own (when that ends, the kernel lets go of whatever it
- * holds).
+ * The stop: one thread is seized, interrupted, checked, set to the stub's registers and released,
+ * all by ptrace(2) from a thread of our own (when that thread ends, the kernel releases what it
+ * traces).
  *
- * Every stop is told from the others by its kind, as ptrace(2) lists them; only system call
- * stops are counted.  The saved registers are back after each remote call, so that from there
- * the kernel lets the thread go on in its own call, whatever happens to us.  The remote call
- * itself returns, if we are gone by then, to a frame of rt_sigreturn(2) below the thread's
- * stack, as a signal handler does, and so into its own call.  No traps: those would reset the
- * program's handler of SIGTRAP. Between the first stop and the last nothing is allocated or
- * printed.
+ * Stops are distinguished by their kind, as ptrace(2) lists them; only system call stops are
+ * counted.  After each remote call the saved registers are restored, so the thread continues its
+ * own call whatever happens to us.  Should we die during a remote call, it returns to a frame of
+ * rt_sigreturn(2) below the thread's stack, as a signal handler does, and from there to the
+ * thread's own call.  No traps are used: they would reset the program's handler of SIGTRAP.
+ * Between the first stop and the last nothing is allocated or printed.
  */
 #include <elf.h>
 #include <errno.h>
@@ -30,17 +29,16 @@
 #include "arch/arch.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 #include "proc/source.h"
 #include "proc/stat.h"
 
 #define STACK_LEN (64u << 10)
 #define SCRATCH_LEN (PRB_FRAME_MAX + PRB_XSTATE_MAX + STACK_LEN)
 #define MAPPED_LEN (2 * PRB_STUB_PAGE + SCRATCH_LEN)
-#define FIRST_STOP_NS 20000000 /* the thread did not stop: take another */
-#define LONGEST_STOP_NS                                                                            \
-    2000000000ll       /* an honest one lasts some 0.1 ms, on a machine that has time */
-#define LOOK_NS 200000 /* for a stop, then we sleep for it */
+#define FIRST_STOP_NS 20000000       /* a thread that has not stopped by then: try another */
+#define LONGEST_STOP_NS 2000000000ll /* usual: 0.1 ms on an idle machine */
+#define POLL_NS 200000               /* poll so long for a stop, then sleep until it comes */
 
 struct stop {
     struct prb_chooser *chooser;
@@ -53,13 +51,13 @@ struct stop {
     size_t extended_len;
     _Alignas(64) uint8_t extended[PRB_XSTATE_MAX];
     uint8_t frame[PRB_FRAME_MAX];
-    uint8_t below[PRB_XSTATE_MAX]; /* the extended state, as it lies by the lifeline */
+    uint8_t below[PRB_XSTATE_MAX]; /* the extended state, as stored at the lifeline */
     uint64_t mask;                 /* of its signals */
-    prb_addr lifeline;   /* the stack pointer with which a remote call finds back; 0: none */
-    bool apart;          /* we have another processor than the thread */
-    uint64_t since;      /* it stands still */
-    atomic_bool touched; /* it is stopped: what was begun is ended */
-    int signal;          /* to be passed on when it is let go */
+    prb_addr lifeline;             /* stack pointer from which a remote call returns; 0: none */
+    bool apart;                    /* we run on another CPU than the thread */
+    uint64_t since;                /* when it stopped */
+    atomic_bool touched;           /* it was stopped: do not give up half-way */
+    int signal;                    /* to deliver when it is released */
 };
 
 static uint64_t processor_clock(void)
@@ -73,7 +71,7 @@ static uint64_t processor_clock(void)
 #endif
 }
 
-/* ---- processors ---- */
+/* ---- CPUs ---- */
 
 static void stay_on(int processor)
 {
@@ -83,7 +81,7 @@ static void stay_on(int processor)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-/* Whether nobody waits for a processor: proc_loadavg(5) counts who runs, us included. */
+/* Whether no thread waits for a CPU: proc_loadavg(5) counts the runnable ones, ours included. */
 static bool nobody_waits(void)
 {
     char text[128];
@@ -93,7 +91,7 @@ static bool nobody_waits(void)
            running <= sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* False: there is no other, or it is wanted by others, who would come to the thread's then. */
+/* False: there is no other CPU, or others want it and would be moved to the thread's. */
 static bool stay_off(int processor)
 {
     cpu_set_t set;
@@ -121,21 +119,20 @@ static enum event classify(int status, int *signal_out)
 }
 
 /*
- * The next stop.  While the thread's processor is free, we have another one and look for the stop:
- * to be woken takes longer than all the rest.  Where that processor is busy, the thread and we
- * run on it by turns.
+ * The next stop.  With a CPU of our own we poll for it: being woken takes longer than all the
+ * rest.  On a busy machine we share the thread's CPU and take turns.
  */
 static enum event await(struct stop *stop, bool first)
 {
     int status = 0, old;
     pid_t got = 0, tid = stop->choice->tid;
     bool looked = stop->apart;
-    uint64_t until = looked ? prb_clock_ns() + LOOK_NS : 0;
+    uint64_t until = looked ? prb_clock_ns() + POLL_NS : 0;
     while (stop->apart && (got = waitpid(tid, &status, __WALL | WNOHANG)) == 0)
         stop->apart = prb_clock_ns() < until;
     if (got == 0) {
         if (looked)
-            stay_on(stop->choice->processor);
+            stay_on(stop->choice->cpu);
         if (first)
             pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
         do
@@ -157,18 +154,17 @@ static bool set_registers(struct stop *stop, uint64_t *words)
 
 /* ---- remote calls ---- */
 
-/* One system call by the thread, through an instruction that is there.  *result_out is valid after
- * EVENT_SYSCALL; after anything else the thread has its own registers, and did not make the call.
- */
+/* Make the thread do one system call, by an instruction that exists already.  *result_out is valid
+ * after EVENT_SYSCALL; after any other event the thread has its own registers and did not call. */
 static enum event remote_call(struct stop *stop, int number, const uint64_t args[6],
                               int64_t *result_out)
 {
     const struct prb_inject_arch *arch = stop->arch;
     pid_t tid = stop->choice->tid;
     memcpy(stop->working, stop->saved, sizeof stop->working);
-    stop->working[arch->pc] = stop->chooser->places->syscall_code;
+    stop->working[arch->pc] = stop->chooser->addresses->syscall_code;
     if (stop->lifeline) {
-        stop->working[arch->pc] = stop->chooser->places->syscall_return;
+        stop->working[arch->pc] = stop->chooser->addresses->syscall_return;
         stop->working[arch->sp] = stop->lifeline;
     }
     stop->working[arch->number] = (uint64_t)number;
@@ -222,22 +218,22 @@ static bool hopeless(struct stop *stop, enum prb_code code, const char *what, in
     return prb_error_remedy(&stop->err, "Start the job with PROBING=1, or without that rule");
 }
 
-/* A remote call that was not made. */
+/* A remote call that did not happen. */
 static bool interrupted(struct stop *stop, enum event event)
 {
     if (event == EVENT_SIGNAL)
         return another_time(stop, PRB_UNFIT_SIGNAL);
     stop->borrowed->why =
-        PRB_UNFIT_MOVED; /* it ended; whether the process did, the next look tells */
+        PRB_UNFIT_MOVED; /* it ended; the next choice finds out whether the process did */
     return true;
 }
 
-/* ---- what is done in the stop ---- */
+/* ---- during the stop ---- */
 
 static bool read_state(struct stop *stop)
 {
     struct iovec general = {stop->saved, stop->arch->words * sizeof *stop->saved};
-    /* The last bytes are for the mark that the kernel wants behind a frame's image. */
+    /* The last bytes are for the end mark that the kernel expects after a frame's image. */
     struct iovec extended = {stop->extended, sizeof stop->extended - 8};
     pid_t tid = stop->choice->tid;
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &general) ||
@@ -257,7 +253,7 @@ static bool is_fragile(const struct prb_inject_arch *arch, int64_t number)
     return false;
 }
 
-/* Whether a signal that the thread does not block waits for it, or for any of them. */
+/* Whether an unblocked signal is pending for the thread, or for the process. */
 static bool signal_waits(const struct stop *stop)
 {
     siginfo_t waiting[16];
@@ -272,11 +268,11 @@ static bool signal_waits(const struct stop *stop)
 }
 
 /*
- * Whether our stop, and nothing else, ended a call in which no thread is stopped on purpose: it
- * came there since it was looked at, which takes some time on a machine with much to do.  It
- * makes the call anew, then, and does not notice (its time limit begins anew, too).
+ * Repeat a call that only our stop has ended, by EINTR.  No thread is chosen in such a call, but on
+ * a busy machine it may enter one after it was chosen.  The thread does not notice, except that a
+ * time limit starts again.  False: there is nothing to repeat, or a signal ended the call.
  */
-static bool makes_it_anew(struct stop *stop)
+static bool repeat_call(struct stop *stop)
 {
     const struct prb_inject_arch *arch = stop->arch;
     uint64_t *saved = stop->saved;
@@ -290,7 +286,7 @@ static bool makes_it_anew(struct stop *stop)
     return true;
 }
 
-/* Whether it is where it was when it was chosen; one that ran is looked at now. */
+/* Whether it is where it was when it was chosen; a running one is examined only now. */
 static enum prb_unfit judge(struct stop *stop)
 {
     const struct prb_inject_arch *arch = stop->arch;
@@ -318,16 +314,15 @@ static enum prb_unfit judge(struct stop *stop)
 }
 
 /*
- * Where the remote call returns to when we die in the midst of it: the thread's own state, below
- * its stack's red zone, where the kernel puts as much for each signal handler.  False: there is
- * no room.
+ * Where a remote call returns to should we die during it: the thread's own state, stored below the
+ * red zone of its stack, as the kernel does for a signal handler.  False: there is no room.
  */
 static bool throw_lifeline(struct stop *stop)
 {
     const struct prb_inject_arch *arch = stop->arch;
-    const struct prb_places *places = stop->chooser->places;
+    const struct prb_addresses *addresses = stop->chooser->addresses;
     pid_t pid = prb_proc_pid(stop->chooser->proc);
-    if (!arch->lifeline || !places->syscall_return || !places->signal_return)
+    if (!arch->lifeline || !addresses->syscall_return || !addresses->signal_return)
         return true;
     uint8_t code[PRB_SYSCALL_BEFORE] = {0};
     prb_addr pc = stop->saved[arch->pc], sp = stop->saved[arch->sp];
@@ -337,7 +332,7 @@ static bool throw_lifeline(struct stop *stop)
     size_t len = arch->lifeline(stop->saved, code, stop->below, stop->extended_len, extended_at,
                                 stop->mask, stop->frame);
     prb_addr frame_at = (extended_at - len) & ~UINT64_C(15);
-    uint64_t back = places->signal_return;
+    uint64_t back = addresses->signal_return;
     struct iovec local[] = {
         {&back, sizeof back}, {stop->frame, len}, {stop->below, stop->extended_len + 8}};
     struct iovec remote[] = {{(void *)(frame_at - sizeof back), sizeof back},
@@ -363,13 +358,13 @@ static bool map_memory(struct stop *stop, enum event *event_out, int64_t *result
     return true;
 }
 
-/* Addresses of the parts of what was mapped. */
+/* Addresses of the parts of our mapping. */
 static prb_addr page_at(const struct stop *stop) { return stop->borrowed->base + PRB_STUB_PAGE; }
 static prb_addr extended_at(const struct stop *stop) { return page_at(stop) + PRB_STUB_PAGE; }
 static prb_addr frame_at(const struct stop *stop) { return extended_at(stop) + PRB_XSTATE_MAX; }
 static prb_addr stack_at(const struct stop *stop) { return stop->borrowed->base + MAPPED_LEN - 64; }
 
-/* That the writing succeeds shows that the memory is there, whatever the call's result said. */
+/* Only a successful write proves that the memory exists, whatever mmap(2) returned. */
 static bool write_orders(struct stop *stop)
 {
     const struct prb_inject_arch *arch = stop->arch;
@@ -413,11 +408,11 @@ static bool send_off(struct stop *stop)
     stop->signal = 0;
     stop->borrowed->clock_let_go = processor_clock();
     if (ptrace(PTRACE_DETACH, stop->choice->tid, NULL, NULL))
-        return prb_fail_sys(&stop->err, errno, "cannot let thread %d go", (int)stop->choice->tid);
+        return prb_fail_sys(&stop->err, errno, "cannot release thread %d", (int)stop->choice->tid);
     stop->borrowed->paused_ns = prb_clock_ns() - stop->since;
     stop->borrowed->tid = stop->choice->tid;
     stop->borrowed->by_frame = stop->page.frame != 0;
-    stop->borrowed->given = true;
+    stop->borrowed->sent = true;
     return true;
 }
 
@@ -426,8 +421,8 @@ static bool in_the_stop(struct stop *stop)
     enum event event;
     int64_t result = 0;
     if (!read_state(stop))
-        return hopeless(stop, PRB_UNSUPPORTED, "the thread's registers cannot be had", 0);
-    enum prb_unfit why = makes_it_anew(stop) ? PRB_UNFIT_CALL : judge(stop);
+        return hopeless(stop, PRB_UNSUPPORTED, "cannot read the thread's registers", 0);
+    enum prb_unfit why = repeat_call(stop) ? PRB_UNFIT_CALL : judge(stop);
     if (why != PRB_FIT)
         return another_time(stop, why);
     if (!throw_lifeline(stop))
@@ -436,15 +431,14 @@ static bool in_the_stop(struct stop *stop)
         return event == EVENT_SYSCALL ? hopeless(stop, PRB_IO, "map executable memory", result)
                                       : interrupted(stop, event);
     if (!write_orders(stop))
-        return hopeless(stop, PRB_FAULT, "the memory that the target mapped is not there", 0);
+        return hopeless(stop, PRB_FAULT, "the memory that the target mapped does not exist", 0);
     if (!protect_code(stop, &event, &result))
         return event == EVENT_SYSCALL ? hopeless(stop, PRB_IO, "make memory executable", result)
                                       : interrupted(stop, event);
     return send_off(stop);
 }
 
-/* So that nobody takes the processor from us while the thread is stopped; where that is not
- * allowed, we do without. */
+/* Keep the CPU while the thread is stopped, where that is allowed. */
 static void hurry(void)
 {
     struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
@@ -466,7 +460,7 @@ static bool refused(struct stop *stop, int sys)
         if (tracer > 0) {
             prb_fail(&stop->err, PRB_BUSY, "thread %d of process %d is traced by process %lld",
                      (int)tid, (int)pid, tracer);
-            return prb_error_remedy(&stop->err, "Detach the debugger or strace that holds it");
+            return prb_error_remedy(&stop->err, "Detach that debugger or strace first");
         }
     }
     return prb_permission_explain(&stop->err, pid, sys, "stop a thread of");
@@ -477,9 +471,9 @@ static void *stop_main(void *argument)
     struct stop *stop = argument;
     int old;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-    stop->apart = stay_off(stop->choice->processor);
+    stop->apart = stay_off(stop->choice->cpu);
     if (!stop->apart)
-        stay_on(stop->choice->processor);
+        stay_on(stop->choice->cpu);
     hurry();
     pid_t tid = stop->choice->tid;
     struct prb_syscall call;
@@ -510,9 +504,9 @@ static bool joined(pthread_t tracer, int64_t wait_ns, void **good)
     return pthread_clockjoin_np(tracer, good, CLOCK_MONOTONIC, &until) == 0;
 }
 
-/* Wait for the tracer; one whose thread does not come to a stop is ended, and with it its hold.  No
- * signal ends or stops us before it is let go; but a target can hang in the call that it makes for
- * us (on a page that it fills itself), and then the user may end us by one. */
+/* Wait for the tracer; cancel it when its thread does not stop, which releases the thread.  Signals
+ * are blocked until then.  But a target can hang in a remote call (on a page that it fills itself),
+ * and then signals are let through, so that the user can end us. */
 static bool join(struct stop *stop, pthread_t tracer, const sigset_t *signals)
 {
     void *good;
@@ -538,10 +532,10 @@ bool prb_borrow(struct prb_chooser *chooser, const struct prb_choice *choice,
         return prb_nomem(err);
     PRB_AUTO_FREE struct stop *stop = memset(room, 0, sizeof *stop);
     stop->chooser = chooser;
-    stop->arch = chooser->places->arch;
+    stop->arch = chooser->addresses->arch;
     stop->choice = choice;
     stop->borrowed = borrowed;
-    borrowed->given = false; /* before the tracer runs: it may be done before we go on */
+    borrowed->sent = false; /* before the tracer starts: it may finish at once */
     stop->page = *page;
     borrowed->stopped = chooser->stopped;
     sigset_t all, before;

@@ -1,9 +1,8 @@
 /*
- * The library's way into a target that does not see it: the memory file that the new thread
- * made, or a file in a folder of the target's root.  Whatever the target says of itself may be a
- * lie: its descriptor is taken as it is, with the rights it has (pidfd_getfd(2)), and written to
- * only when it is a fresh memory file; its folders are entered below its root and with its
- * user's rights.
+ * Carrying the library into a target that cannot see its file: in a memory file that the new thread
+ * makes, or in a file below the target's root.  Whatever the target says may be a lie.  Its
+ * descriptor is copied with the rights that it has (pidfd_getfd(2)) and written to only when it is
+ * an empty memory file.  Its folders are entered below its root and with its user's rights.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 #include "proc/below.h"
 #include "proc/ids.h"
 
@@ -30,8 +29,8 @@ enum { SEALS = 0xf }; /* seal, shrink, grow, write */
 
 static bool is_memory_file(const char *link) { return strncmp(link, "/memfd:", 7) == 0; }
 
-/* A memory file that nobody wrote to, sealed or gave a name.  A file of tmpfs that was unlinked has
- * another text as its link, and a seal. */
+/* A memory file that is empty, not sealed, and has our name.  An unlinked file of tmpfs differs in
+ * its link's text, and has a seal. */
 static bool is_fresh(int fd)
 {
     char name[48], link[8] = "";
@@ -42,14 +41,14 @@ static bool is_fresh(int fd)
            readlink(name, link, sizeof link) == sizeof link && is_memory_file(link);
 }
 
-/* The process id that the target itself goes by. */
+/* The target's process id in its own namespace. */
 static pid_t inner_pid(struct prb_proc *proc)
 {
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
     return prb_proc_tids(proc, &tasks, NULL) ? tasks.items[0].inner_tid : prb_proc_pid(proc);
 }
 
-/* Whether the target finds its descriptor in the /proc of its root: there may be none. */
+/* Whether the target can open its descriptor through its own /proc, which may not be mounted. */
 static bool is_seen_there(pid_t pid, pid_t inner, int descriptor)
 {
     char path[48], number[16], link[8] = "";
@@ -61,8 +60,8 @@ static bool is_seen_there(pid_t pid, pid_t inner, int descriptor)
            is_memory_file(link);
 }
 
-/* The loader takes a name that it knows for the library that it has (glibc, _dl_map_object), and a
- * descriptor's number comes again: so no two names are alike.  A number, not "self": a debugger
+/* The loader takes a known name for the library that it has already (glibc, _dl_map_object), and
+ * descriptor numbers are reused: so every name is unique.  With the pid, not "self": a debugger
  * that follows the loader opens it, too. */
 static void spell(char *path, size_t size, pid_t pid, int descriptor)
 {
@@ -92,7 +91,7 @@ bool prb_fill_memory_file(const struct prb_delivery *delivery, struct prb_proc *
 
 /* ---- a file ---- */
 
-/* Who is root to the target: another user where it has a user namespace of its own. */
+/* The user who is root in the target's user namespace. */
 static uid_t root_there(struct prb_proc *proc)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
@@ -102,8 +101,7 @@ static uid_t root_there(struct prb_proc *proc)
     return read && first == 0 ? outside : 0;
 }
 
-/* Whether nobody but the target's user, and root, can put another file in the place of one
- * there. */
+/* Whether only the target's user and root can replace a file there. */
 static bool is_safe_folder(int folder, uid_t user, uid_t root)
 {
     struct stat info;
@@ -113,8 +111,8 @@ static bool is_safe_folder(int folder, uid_t user, uid_t root)
     return known && ((info.st_mode & S_ISVTX) || !(info.st_mode & (S_IWGRP | S_IWOTH)));
 }
 
-/* With the file rights of the target's user: its folders are his choice. */
-static bool make_file(int folder, const char *bytes, size_t len, struct prb_file_there *out)
+/* With the file rights of the target's user, who chose these folders. */
+static bool make_file(int folder, const char *bytes, size_t len, struct prb_target_file *out)
 {
     struct stat info;
     PRB_AUTO_FD int fd =
@@ -130,8 +128,8 @@ static bool make_file(int folder, const char *bytes, size_t len, struct prb_file
     return false;
 }
 
-bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes, size_t len,
-                    struct prb_file_there *out)
+bool prb_target_file(struct prb_proc *proc, const char *suffix, const char *bytes, size_t len,
+                     struct prb_target_file *out)
 {
     static const char *const folders[] = {"/dev/shm", "/tmp", "/var/tmp"};
     uint64_t number;
@@ -157,7 +155,7 @@ bool prb_file_there(struct prb_proc *proc, const char *suffix, const char *bytes
     return out->made;
 }
 
-void prb_file_there_deinit(struct prb_file_there *file)
+void prb_target_file_deinit(struct prb_target_file *file)
 {
     if (!file->made)
         return;

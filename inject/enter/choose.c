@@ -1,8 +1,8 @@
 /*
- * A thread to borrow, chosen by what /proc tells, before anything is touched: it waits in a system
- * call that the kernel restarts (ptrace(2), signal(7)), for no lock of the C library (by the
- * arguments of futex(2)), and no word of its stack is a return address into the allocator, the
- * loader or another function that must not be entered twice.
+ * Choosing a thread to borrow from /proc, before anything is touched.  It waits in a system call
+ * that the kernel restarts (ptrace(2), signal(7)), not for a lock of the C library (arguments of
+ * futex(2)), and no word of its stack is a return address into the allocator, the loader or
+ * another function that must not be entered twice.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include <sys/time.h>
 
 #include "arch/arch.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 
 const struct prb_waiting_call *prb_waiting_call(const struct prb_inject_arch *arch, int64_t number)
 {
@@ -21,7 +21,7 @@ const struct prb_waiting_call *prb_waiting_call(const struct prb_inject_arch *ar
     return NULL;
 }
 
-/* The place of its program counter: the text of a file, and not the kernel's own page. */
+/* Whether its program counter is in a file's code, not in the kernel's page (vdso). */
 static bool in_text(struct prb_chooser *chooser, prb_addr pc)
 {
     const struct prb_maps *maps = prb_proc_maps(chooser->proc, false, NULL);
@@ -29,9 +29,9 @@ static bool in_text(struct prb_chooser *chooser, prb_addr pc)
     return map && map->executable && map->inode;
 }
 
-#define SECOND_LOOK 16 /* worse than any that is clean at first sight */
+#define SECOND_LOOK 16 /* ranks after every thread that waits in another call */
 
-/* How much we would like to take it; 0 is best. */
+/* How well it suits; 0 is best. */
 static unsigned rank_of(const struct prb_chooser *chooser, const struct prb_task *task,
                         const struct prb_waiting_call *call)
 {
@@ -44,7 +44,7 @@ static unsigned rank_of(const struct prb_chooser *chooser, const struct prb_task
     return task->tid == prb_proc_pid(chooser->proc) ? rank + 4 : rank;
 }
 
-/* ppoll and pselect: a signal mask of their own would have to be put back by the kernel. */
+/* ppoll and pselect with a signal mask: the kernel would have to restore the thread's own. */
 static bool has_mask(struct prb_chooser *chooser, const struct prb_waiting_call *waiting,
                      const uint64_t args[6])
 {
@@ -56,7 +56,7 @@ static bool has_mask(struct prb_chooser *chooser, const struct prb_waiting_call 
 }
 
 /* Whether a descriptor of the target is a socket with SO_RCVTIMEO, whose calls a stop would end
- * (signal(7)).  Asked of a copy (pidfd_getfd(2), Linux 5.6); false where that cannot be had. */
+ * (signal(7)).  Asked of a copy (pidfd_getfd(2), Linux 5.6); false when it cannot be copied. */
 static bool has_time_limit(struct prb_chooser *chooser, uint64_t descriptor)
 {
     struct timeval limit = {0};
@@ -105,8 +105,9 @@ static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *ta
         return PRB_UNFIT_MOVED;
     if (call.running)
         return PRB_UNFIT_RUNNING;
-    const struct prb_waiting_call *waiting = prb_waiting_call(chooser->places->arch, call.number);
-    /* Of one that is stopped, the call has ended already, in EINTR if it is of that kind. */
+    const struct prb_waiting_call *waiting =
+        prb_waiting_call(chooser->addresses->arch, call.number);
+    /* When it is stopped, the call has ended already: by EINTR, if it is one that a stop ends. */
     if (!waiting)
         return stopped ? PRB_UNFIT_RUNNING : PRB_UNFIT_CALL;
     enum prb_unfit why = wait_fit(chooser, waiting, call.args);
@@ -131,9 +132,8 @@ static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *ta
     return PRB_FIT;
 }
 
-/* A thread may have put filters on itself alone, seccomp(2): it could be killed for what it does
- * for us, and the thread that it makes has them, too.  Those of the main thread were judged
- * before. */
+/* A thread may have installed seccomp(2) filters for itself alone: our calls could get it killed,
+ * and the thread that it makes inherits them.  The main thread's filters were checked before. */
 static bool is_confined(struct prb_chooser *chooser, pid_t tid)
 {
     pid_t pid = prb_proc_pid(chooser->proc);
@@ -146,8 +146,8 @@ static bool is_kernels(const struct prb_task *task) { return strncmp(task->comm,
 bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_error *err)
 {
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    /* The first look takes the maps that the modules were found in, some milliseconds old. */
-    bool again = chooser->looks++ > 0;
+    /* The first round uses the maps that the modules were found in, a few milliseconds old. */
+    bool again = chooser->rounds++ > 0;
     if (!prb_proc_tids(chooser->proc, &tasks, err) || !prb_proc_maps(chooser->proc, again, err) ||
         !prb_proc_check(chooser->proc, err))
         return false;
@@ -157,7 +157,7 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
     chooser->stopped = false;
     size_t running = 0;
     for (size_t i = 0; i < tasks.count && best > 0; i++) {
-        /* The main thread, which comes first, last. */
+        /* The main thread is listed first and tried last. */
         struct prb_task *task = &tasks.items[(i + 1) % tasks.count];
         struct prb_syscall call;
         unsigned rank;
@@ -168,12 +168,12 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
         if (why == PRB_FIT && is_confined(chooser, task->tid))
             why = PRB_UNFIT_CONFINED;
         if (why == PRB_FIT) {
-            choice = (struct prb_choice){.tid = task->tid, .processor = task->cpu, .call = call};
+            choice = (struct prb_choice){.tid = task->tid, .cpu = task->cpu, .call = call};
             best = rank;
         } else if (why < PRB_UNFIT_COUNT) {
             chooser->unfit[why]++;
-            /* To be looked at in a stop: any of them, each as likely. */
-            bool look = !chooser->places->arch->parked_only &&
+            /* To be examined in a stop: each running thread is as likely. */
+            bool look = !chooser->addresses->arch->parked_only &&
                         (why == PRB_UNFIT_RUNNING || why == PRB_UNFIT_STACK);
             if (look && (chooser->turn + i) % ++running == 0)
                 chooser->running = *task;
@@ -186,7 +186,7 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
             return false;
         }
         choice = (struct prb_choice){
-            .tid = chooser->running.tid, .processor = chooser->running.cpu, .running = true};
+            .tid = chooser->running.tid, .cpu = chooser->running.cpu, .running = true};
     }
     if (!choice.tid)
         return false;

@@ -1,16 +1,16 @@
 /*
  * Whether a thread's stack is clean: no return address into the allocator, the loader or another
- * function that must not be entered twice.  First each word of it is looked at, which errs on the
- * safe side, for words of calls long past lie in the gaps; where that finds one, the stack is
- * unwound (lib/native), and each of its frames must be known for certain.
+ * function that must not be entered twice.  First every word is scanned, which errs on the safe
+ * side: return addresses of earlier calls remain in the gaps.  If the scan finds one, the stack is
+ * unwound (lib/native), and every frame must be certain.
  */
 #include <string.h>
 
 #include "arch/arch.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 #include "native/native.h"
 
-#define STACK_MAX (16u << 20) /* deeper ones are not looked at */
+#define STACK_MAX (16u << 20) /* deeper stacks are not scanned */
 #define STACK_FIRST (256u << 10)
 
 void prb_chooser_deinit(struct prb_chooser *chooser)
@@ -56,11 +56,11 @@ bool prb_stack_below(struct prb_chooser *chooser, prb_addr sp, size_t bytes)
     return map && sp - map->start >= bytes;
 }
 
-/* Whether a word of the stack is a return address into a danger, and no mere address of a function,
- * such as the one that the loader leaves for exit(3) at the bottom of the first stack. */
+/* Whether a word of the stack is a return address into a danger, and not just the address of a
+ * function, such as the one that the loader leaves for exit(3) at the bottom of the main stack. */
 static bool returns_into(struct prb_chooser *chooser, uint64_t word)
 {
-    const struct prb_danger *danger = prb_danger_at(chooser->places, word);
+    const struct prb_danger *danger = prb_danger_at(chooser->addresses, word);
     uint8_t code[PRB_CALL_MAX];
     if (!danger)
         return false;
@@ -75,11 +75,10 @@ static bool returns_into(struct prb_chooser *chooser, uint64_t word)
 static bool pc_is_clean(struct prb_chooser *chooser, const struct prb_registers *registers)
 {
     const struct prb_arch *arch = prb_arch_host();
-    chooser->danger = prb_danger_at(chooser->places, registers->value[arch->pc]);
+    chooser->danger = prb_danger_at(chooser->addresses, registers->value[arch->pc]);
     if (chooser->danger)
         return false;
-    /* A leaf function keeps its return address in a register, on processors that have one for it.
-     */
+    /* On architectures with a link register, a leaf function keeps its return address there. */
     return arch->return_address == arch->pc ||
            !prb_register_known(registers, arch->return_address) ||
            !returns_into(chooser, registers->value[arch->return_address]);
@@ -98,8 +97,8 @@ enum prb_unfit prb_stack_scan(struct prb_chooser *chooser, const struct prb_regi
     chooser->stack_len = len;
     if (!pc_is_clean(chooser, registers))
         return PRB_UNFIT_STACK;
-    const struct prb_danger *first = chooser->places->dangers;
-    prb_addr low = first->start, high = first[chooser->places->danger_count - 1].end;
+    const struct prb_danger *first = chooser->addresses->dangers;
+    prb_addr low = first->start, high = first[chooser->addresses->danger_count - 1].end;
     for (size_t i = 0; i < len / 8; i++) {
         uint64_t word = chooser->room.words[i];
         if (word > low && word <= high && returns_into(chooser, word))
@@ -112,7 +111,7 @@ static bool frames_are_clean(struct prb_chooser *chooser, const struct prb_nativ
 {
     for (size_t i = 0; i < stack->count; i++) {
         const struct prb_native_frame *frame = &stack->frames[i];
-        const struct prb_danger *danger = prb_danger_at(chooser->places, frame->pc);
+        const struct prb_danger *danger = prb_danger_at(chooser->addresses, frame->pc);
         if (danger)
             chooser->danger = danger;
         if (danger || frame->guessed || frame->signal || !frame->module)

@@ -1,10 +1,10 @@
 /*
- * How the library gets there, and what became of it: by its path where the target sees the same
- * file there, else through a sealed memory file that the new thread makes and we fill, else as a
- * file of the target's own root, which is removed once it is loaded (carry.c).
+ * How the library reaches the target, and the wait for the result: by its path where the target
+ * sees the same file there; else through a sealed memory file that the new thread makes and we
+ * fill; else as a file below the target's root, which is removed once it is loaded (carry.c).
  *
- * The page that we share with the new thread is the target's memory: any other of its threads may
- * write whatever it likes there.  So nothing of it is done that was not to be done anyway.
+ * The page that we share with the new thread is the target's memory: its other threads may write
+ * anything there.  So what it says never makes us do more than we would do anyway.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,12 +20,12 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 #include "proc/elf_file.h"
 
 #define LIBRARY_MAX (256u << 20)
 #define LOAD_WAIT_S 10
-#define BEGIN_WAIT_S 1 /* until the new thread runs, and until it takes what was carried over */
+#define BEGIN_WAIT_S 1 /* until the new thread runs, and until it takes the file */
 #define CLEAR_WAIT_NS 200000000
 
 /* ---- which library ---- */
@@ -33,14 +33,14 @@
 bool prb_inject_library(char *path, size_t size, struct prb_error *err)
 {
     /* Installed, in the package and in the build tree. */
-    static const char *const places[] = {"", "probing/", "../lib/probing/"};
+    static const char *const addresses[] = {"", "probing/", "../lib/probing/"};
     Dl_info self;
     char own[PATH_MAX];
     if (!dladdr((void *)(uintptr_t)prb_inject_library, &self) || !realpath(self.dli_fname, own))
-        return prb_fail(err, PRB_INTERNAL, "the place of this library is not known");
+        return prb_fail(err, PRB_INTERNAL, "the path of this library is not known");
     int folder = (int)(strrchr(own, '/') - own + 1);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        int n = snprintf(path, size, "%.*s%slibprobe.so", folder, own, places[i]);
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        int n = snprintf(path, size, "%.*s%slibprobe.so", folder, own, addresses[i]);
         if (n > 0 && (size_t)n < size && access(path, R_OK) == 0)
             return true;
     }
@@ -66,7 +66,7 @@ static bool choose_library(const char *wanted, char *out, size_t size, struct pr
 #define CHAIN_MAX 512
 #define VERSIONS_MAX (1u << 20) /* bytes of the records below */
 
-/* Records of versions of an ELF file (LSB Core, "Symbol Versioning"), and where their names are. */
+/* The version records of an ELF file (LSB Core, "Symbol Versioning"), and their names. */
 struct versions {
     uint8_t *bytes;
     size_t len;
@@ -102,7 +102,7 @@ static bool defines(struct prb_elf *elf, const char *version)
 {
     PRB_AUTO(versions) struct versions versions;
     if (!versions_read(&versions, elf, SHT_GNU_verdef))
-        return true; /* without versions nothing is refused */
+        return true; /* without versions: accept it */
     uint64_t at = 0;
     for (int i = 0; i < CHAIN_MAX; i++) {
         Elf64_Verdef def;
@@ -119,7 +119,7 @@ static bool defines(struct prb_elf *elf, const char *version)
     return false;
 }
 
-/* The first version that the library needs of libc.so.6 and that there is not, to out. */
+/* The first version that the library needs of libc.so.6 and that is missing, to out. */
 static bool all_defined(struct prb_elf *library, struct prb_elf *libc, char *out, size_t size)
 {
     PRB_AUTO(versions) struct versions versions;
@@ -162,13 +162,13 @@ static bool new_enough(const char *path, struct prb_modules *modules, pid_t pid,
         return false;
     if (!theirs || all_defined(elf, theirs, version, sizeof version))
         return true;
-    prb_fail(err, PRB_UNSUPPORTED, "%s needs %s, which the C library of process %d is too old for",
-             path, version, (int)pid);
+    prb_fail(err, PRB_UNSUPPORTED, "%s needs %s, and the C library of process %d is older", path,
+             version, (int)pid);
     return prb_error_remedy(err, "Build Probing on a system as old as the target's");
 }
 
-/* Whether all of it is there: the loader maps what the headers say, and a page behind the file's
- * end would kill the target. */
+/* Whether the file is complete: the loader maps what the headers say, and a page beyond the end of
+ * the file would kill the target. */
 static bool is_whole(const char *bytes, size_t len)
 {
     Elf64_Ehdr head;
@@ -188,7 +188,7 @@ static bool is_whole(const char *bytes, size_t len)
     return head.e_phnum > 0;
 }
 
-/* ---- the way ---- */
+/* ---- which way ---- */
 
 static bool read_file(const char *path, char **bytes_out, size_t *len_out, struct prb_error *err)
 {
@@ -197,7 +197,7 @@ static bool read_file(const char *path, char **bytes_out, size_t *len_out, struc
     if (fd < 0 || fstat(fd, &info))
         return prb_fail_sys(err, errno, "cannot open %s", path);
     if (!S_ISREG(info.st_mode) || info.st_size <= 0 || info.st_size > LIBRARY_MAX)
-        return prb_fail(err, PRB_USAGE, "%s is no library of at most %u MiB", path,
+        return prb_fail(err, PRB_USAGE, "%s is not a library of at most %u MiB", path,
                         LIBRARY_MAX >> 20);
     PRB_AUTO(prb_buf) struct prb_buf bytes = {0};
     if (!prb_buf_read(&bytes, fd, LIBRARY_MAX))
@@ -207,7 +207,7 @@ static bool read_file(const char *path, char **bytes_out, size_t *len_out, struc
     return *bytes_out || prb_nomem(err);
 }
 
-/* Whether another user may read a file: each folder of its path lets everybody through. */
+/* Whether other users may read a file: every folder of its path can be entered by all. */
 static bool open_to_all(const char *path)
 {
     char part[PATH_MAX];
@@ -247,12 +247,11 @@ bool prb_delivery_init(struct prb_delivery *out, struct prb_proc *proc, struct p
         return false;
     if (same_there(proc, delivery.library))
         memcpy(delivery.path, delivery.library, sizeof delivery.path);
-    /* Also where it is not carried over: then its pages are in memory when the loader wants them.
-     */
+    /* Read it even when its path suffices: its pages are then cached for the loader. */
     if (!read_file(delivery.library, &delivery.bytes, &delivery.len, err))
         return false;
     if (!is_whole(delivery.bytes, delivery.len)) {
-        prb_fail(err, PRB_CORRUPT, "%s is cut short", delivery.library);
+        prb_fail(err, PRB_CORRUPT, "%s is truncated", delivery.library);
         return prb_error_remedy(err, "Build or install it again");
     }
     *out = delivery;
@@ -266,10 +265,10 @@ void prb_delivery_deinit(struct prb_delivery *delivery)
     delivery->bytes = NULL;
 }
 
-/* ---- orders ---- */
+/* ---- the orders for the new thread ---- */
 
-/* All but those that a fault raises, and the two that the C library keeps for itself: setuid(2)
- * waits until each thread has handled the second. */
+/* All but those that a fault raises and the two that the C library uses itself: setuid(2) waits
+ * until every thread has handled the second. */
 static uint64_t blocked_signals(void)
 {
     static const int open[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, 32, 33};
@@ -281,7 +280,7 @@ static uint64_t blocked_signals(void)
 
 #define DLOPEN_MODE_PRIVATE 0x80000000u /* glibc's __libc_dlopen_mode: called from nowhere */
 
-bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_places *places,
+bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_addresses *addresses,
                        const struct prb_inject_options *options, struct prb_stub_page *out,
                        struct prb_error *err)
 {
@@ -289,15 +288,15 @@ bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_pla
         .descriptor = -1,
         .result = -1,
         .patience = PRB_STUB_PATIENCE_NAPS,
-        .open_mode = RTLD_NOW | (places->private_dlopen ? DLOPEN_MODE_PRIVATE : 0),
-        .pthread_create = places->pthread_create,
-        .pthread_self = places->pthread_self,
-        .pthread_detach = places->pthread_detach,
-        .munmap = places->munmap,
-        .dlopen = places->dlopen,
-        .dlsym = places->dlsym,
-        .dlerror = places->private_dlopen ? 0 : places->dlerror,
-        .entry = delivery->start ? places->probe_start : 0,
+        .open_mode = RTLD_NOW | (addresses->private_dlopen ? DLOPEN_MODE_PRIVATE : 0),
+        .pthread_create = addresses->pthread_create,
+        .pthread_self = addresses->pthread_self,
+        .pthread_detach = addresses->pthread_detach,
+        .munmap = addresses->munmap,
+        .dlopen = addresses->dlopen,
+        .dlsym = addresses->dlsym,
+        .dlerror = addresses->private_dlopen ? 0 : addresses->dlerror,
+        .entry = delivery->start ? addresses->probe_start : 0,
         .block_mask = blocked_signals(),
         .nap = {0, PRB_STUB_NAP_NS},
         .call = {.version = PRB_PROBE_START_VERSION, .size = sizeof page.call},
@@ -317,7 +316,7 @@ bool prb_delivery_page(const struct prb_delivery *delivery, const struct prb_pla
     return true;
 }
 
-/* ---- carrying it over ---- */
+/* ---- handing the file over ---- */
 
 static bool poke(struct prb_proc *proc, prb_addr addr, const void *bytes, size_t len)
 {
@@ -327,13 +326,13 @@ static bool poke(struct prb_proc *proc, prb_addr addr, const void *bytes, size_t
 
 /* The new thread waits for a file to open. */
 static bool carry_over(const struct prb_delivery *delivery, struct prb_proc *proc, prb_addr at,
-                       int descriptor, struct prb_file_there *file, struct prb_error *err)
+                       int descriptor, struct prb_target_file *file, struct prb_error *err)
 {
     char path[PRB_STUB_PATH_MAX] = "";
     uint32_t go = PRB_STUB_PATH_IS_THERE;
     if (!prb_fill_memory_file(delivery, proc, descriptor, path, sizeof path) &&
-        !prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so", delivery->bytes,
-                        delivery->len, file)) {
+        !prb_target_file(proc, delivery->start ? "-libprobe.so" : ".so", delivery->bytes,
+                         delivery->len, file)) {
         prb_fail(err, PRB_IO,
                  "the library could not be carried into the root of process %d: neither a memory "
                  "file nor a file in /dev/shm, /tmp or /var/tmp could be made",
@@ -355,8 +354,8 @@ static bool judge(const struct prb_delivery *delivery, const struct prb_stub_pag
                   struct prb_error *err)
 {
     const char *library = delivery->library;
-    if (page->progress == PRB_STUB_TIRED)
-        return prb_fail(err, PRB_TIMEOUT, "the library did not get to the target in time");
+    if (page->progress == PRB_STUB_TIMED_OUT)
+        return prb_fail(err, PRB_TIMEOUT, "the library did not reach the target in time");
     if (page->progress != PRB_STUB_DONE)
         return prb_fail(err, PRB_UNSUPPORTED, "the target cannot load %s: %.200s", library,
                         page->text[0] ? page->text : "dlopen gave no reason");
@@ -384,20 +383,21 @@ static bool overdue(const struct prb_stub_page *page, pid_t pid, bool carried,
     else
         prb_fail(err, PRB_TIMEOUT, "process %d has been loading the library for %d s", (int)pid,
                  LOAD_WAIT_S);
-    return prb_error_remedy(err, "Nothing is lost: it goes on when it can; ask again later");
+    return prb_error_remedy(err, "The load continues by itself; try again later");
 }
 
 /* The page is the target's own memory. */
 static bool lied(pid_t pid, struct prb_error *err)
 {
-    prb_fail(err, PRB_CORRUPT, "process %d changed what the new thread said", (int)pid);
-    return prb_error_remedy(err, "It does not want to be looked at: trust nothing that it tells");
+    prb_fail(err, PRB_CORRUPT, "process %d changed what the new thread reported", (int)pid);
+    return prb_error_remedy(err,
+                            "The process interferes with the tool: trust nothing that it reports");
 }
 
 /* ---- the end ---- */
 
-/* Whether the borrowed thread is out of the stub for certain: it sleeps elsewhere, or the signal
- * mask that it had there is gone, which rt_sigreturn(2) takes away together with the registers. */
+/* Whether the borrowed thread has certainly left the stub: it sleeps elsewhere, or the signal mask
+ * that it had there is gone, which rt_sigreturn(2) restores together with the registers. */
 static bool has_left(struct prb_proc *proc, const struct prb_borrowed *borrowed, uint64_t mask)
 {
     char name[48];
@@ -412,8 +412,8 @@ static bool has_left(struct prb_proc *proc, const struct prb_borrowed *borrowed,
            (uint64_t)prb_inject_status(text.data, "SigBlk", 16) != mask;
 }
 
-/* Tell the new thread that nobody needs the memory any more, and see it go.  Without that it stays:
- * the new thread does not know when the borrowed one is out of it. */
+/* Tell the new thread that nobody uses the mapping any more, and wait until it is unmapped.  The
+ * new thread cannot know by itself when the borrowed one has left it. */
 static void clear_away(struct prb_proc *proc, const struct prb_borrowed *borrowed, uint64_t mask)
 {
     prb_addr at = borrowed->base + PRB_STUB_PAGE;
@@ -422,7 +422,7 @@ static void clear_away(struct prb_proc *proc, const struct prb_borrowed *borrowe
     bool told = false;
     struct prb_error gone = {0};
     for (int64_t begin = prb_clock_ns(); prb_clock_ns() - begin < CLEAR_WAIT_NS;) {
-        /* It may not have come back from pthread_create(3) yet, on a machine with much to do. */
+        /* On a busy machine it may not have returned from pthread_create(3) yet. */
         uint32_t step = 0;
         if (!told && prb_mem_u32(mem, at + offsetof(struct prb_stub_page, step), &step, NULL) &&
             step == PRB_STUB_RETURNED && has_left(proc, borrowed, mask))
@@ -440,8 +440,8 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
     prb_addr at = borrowed->base + PRB_STUB_PAGE;
     pid_t pid = prb_proc_pid(proc);
     struct prb_mem *mem = prb_proc_mem(proc, err);
-    PRB_AUTO(prb_file_there) struct prb_file_there file = {0};
-    /* From here on the page says what the target likes. */
+    PRB_AUTO(prb_target_file) struct prb_target_file file = {0};
+    /* From here on the page may hold anything. */
     const bool fetches = !delivery->path[0] && !page->entry;
     const uint64_t mask = page->block_mask;
     bool good = mem != NULL, carried = false;
@@ -472,8 +472,8 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
             begin = prb_clock_ns();
             continue;
         }
-        /* What loads a library may take its time, and says so; a target that only pretends holds us
-         * as long.  All that comes before is done at once. */
+        /* Loading may take long, and progress says so; a hostile target can delay us as long.  All
+         * steps before it are immediate. */
         bool loads = page->progress == PRB_STUB_OPENS || (page->progress && !fetches);
         int64_t waited = prb_clock_ns() - begin;
         if (waited > (loads ? LOAD_WAIT_S : BEGIN_WAIT_S) * 1000000000ll) {

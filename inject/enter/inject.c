@@ -1,4 +1,4 @@
-/* The order of getting in: what is known from outside first, then a thread, then the wait. */
+/* The order of the steps: checks from outside, a thread, the stop, the wait (steps.h). */
 #include "inject/inject.h"
 
 #include <stdio.h>
@@ -7,16 +7,16 @@
 
 #include "base/clock.h"
 #include "inject/control.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 
 #define WAIT_S 2.0
 #define LOCK_WAIT_S 15.0
 #define STEP_NS 1000000
-#define SCANS_FIRST 60 /* stops in which a stack is scanned only, before it is also unwound */
+#define SCANS_FIRST 60 /* stops in which a stack is only scanned, before it is also unwound */
 
 PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
 
-/* Whether a probe is there and answers. */
+/* Whether a probe is loaded and answers. */
 static bool answers(pid_t pid)
 {
     PRB_AUTO(prb_control)
@@ -24,14 +24,14 @@ static bool answers(pid_t pid)
     return control != NULL;
 }
 
-/* What all ways in need. */
+/* What both methods need. */
 struct entry {
     struct prb_proc *proc;
     struct prb_modules modules;
     struct prb_delivery delivery;
     const struct prb_inject_options *options;
     struct prb_inject_report report;
-    bool sent; /* a thread was sent: what comes of it is to be waited for, and nothing else tried */
+    bool sent; /* a thread was sent: wait for the result, and try nothing else */
 };
 
 static bool not_python(struct entry *entry, struct prb_error *err)
@@ -39,10 +39,10 @@ static bool not_python(struct entry *entry, struct prb_error *err)
     prb_fail(err, PRB_NOT_PYTHON, "process %d is not a Python process",
              (int)prb_proc_pid(entry->proc));
     return prb_error_remedy(err, "`probing list` shows the Python processes that run now; --force "
-                                 "loads the library all the same");
+                                 "loads the library anyway");
 }
 
-/* Every thread sleeps uninterruptibly. */
+/* Whether every thread is in uninterruptible sleep. */
 static bool all_asleep(const struct prb_chooser *chooser)
 {
     for (unsigned why = 0; why < PRB_UNFIT_COUNT; why++)
@@ -57,23 +57,22 @@ static bool no_thread(const struct prb_chooser *chooser, double wait, struct prb
     pid_t pid = prb_proc_pid(chooser->proc);
     if (all_asleep(chooser)) {
         prb_fail(err, PRB_TIMEOUT,
-                 "process %d is in uninterruptible sleep (state D), such as a disk, a network file "
+                 "process %d is in uninterruptible sleep (state D), as for a disk, a network file "
                  "system or a driver: no code can run in it",
                  (int)pid);
         return prb_error_remedy(err,
-                                "Try again when it goes on; probing -t %d backtrace --native "
+                                "Try again when it continues; probing -t %d backtrace --native "
                                 "shows where it waits",
                                 (int)pid);
     }
     prb_choose_explain(chooser, reasons, sizeof reasons);
     prb_fail(err, PRB_TIMEOUT, "no thread of process %d could be borrowed safely for %.3g s: %s",
              (int)pid, wait, reasons);
-    return prb_error_remedy(err,
-                            "Try again, or wait longer (--wait); a CPython from 3.14 on can be "
-                            "entered by --method remote-exec");
+    return prb_error_remedy(err, "Try again, or wait longer (--wait); CPython 3.14 and later "
+                                 "can be entered by --method remote-exec");
 }
 
-/* Until a thread was sent.  False with *none_out: no thread was fit. */
+/* Try until a thread was sent.  TIMEOUT: no thread was fit. */
 static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_page *page,
                           struct prb_borrowed *borrowed, struct entry *entry, struct prb_error *err)
 {
@@ -96,7 +95,7 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
             report->tries++;
             if (!prb_borrow(chooser, &choice, page, borrowed, err))
                 return false;
-            if (borrowed->given) {
+            if (borrowed->sent) {
                 report->tid = choice.tid;
                 entry->sent = true;
                 return true;
@@ -106,7 +105,7 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
         }
         if ((double)(prb_clock_ns() - begin) * 1e-9 > wait)
             return no_thread(chooser, wait, err);
-        /* Not in step with what the program does. */
+        /* A varying pause, so as not to run in step with the program. */
         nanosleep(&(struct timespec){.tv_nsec = STEP_NS + prb_clock_ns() % 300000}, NULL);
     }
 }
@@ -114,7 +113,7 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
 static double paused_us(const struct prb_borrowed *borrowed, const struct prb_stub_page *page)
 {
     double ns = (double)borrowed->paused_ns;
-    /* And what the thread did for us after we let go, by the processor's counter. */
+    /* And what the thread did for us after its release, by the CPU's counter. */
     if (borrowed->clock_hz > 0 && page->clock > borrowed->clock_let_go)
         ns += (double)(page->clock - borrowed->clock_let_go) / borrowed->clock_hz * 1e9;
     return ns * 1e-3;
@@ -122,15 +121,15 @@ static double paused_us(const struct prb_borrowed *borrowed, const struct prb_st
 
 static bool by_thread(struct entry *entry, struct prb_error *err)
 {
-    PRB_AUTO(prb_places) struct prb_places places = {0};
+    PRB_AUTO(prb_addresses) struct prb_addresses addresses = {0};
     struct prb_stub_page page;
     struct prb_borrowed borrowed = {0};
-    if (!prb_places_init(&places, entry->proc, &entry->modules, err) ||
-        !prb_delivery_page(&entry->delivery, &places, entry->options, &page, err))
+    if (!prb_addresses_init(&addresses, entry->proc, &entry->modules, err) ||
+        !prb_delivery_page(&entry->delivery, &addresses, entry->options, &page, err))
         return false;
     PRB_AUTO(prb_chooser)
     struct prb_chooser chooser = {
-        .proc = entry->proc, .modules = &entry->modules, .places = &places};
+        .proc = entry->proc, .modules = &entry->modules, .addresses = &addresses};
     chooser.mem = prb_proc_mem(entry->proc, err);
     if (!chooser.mem || !send_a_thread(&chooser, &page, &borrowed, entry, err))
         return false;
@@ -152,7 +151,7 @@ static bool by_remote_exec(struct entry *entry, struct prb_error *err)
                                   err);
 }
 
-/* Whether the other door may be open where this one is shut. */
+/* Whether another method may succeed where this one failed. */
 static bool may_try_the_other(const struct prb_error *why)
 {
     return why->code == PRB_BUSY || why->code == PRB_TIMEOUT || why->code == PRB_UNSUPPORTED;

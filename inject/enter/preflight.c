@@ -1,6 +1,6 @@
 /*
- * Whether a process may be entered, asked before it is touched: each refusal is one cause and one
- * remedy.  From proc(5), ptrace(2) and the head of its executable.
+ * Whether a process can be entered, checked before it is touched: each refusal gives one cause and
+ * one remedy.  Sources: proc(5), ptrace(2), the header of its executable.
  */
 #include <elf.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "arch/arch.h"
 #include "base/file.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 #include "proc/source.h"
 #include "proc/stat.h"
 
@@ -56,14 +56,14 @@ static bool judge_executable(int fd, pid_t pid, struct prb_error *err)
     char interpreter[256];
     if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
         memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
-        return prb_fail(err, PRB_UNSUPPORTED, "the executable of process %d is no ELF file",
+        return prb_fail(err, PRB_UNSUPPORTED, "the executable of process %d is not an ELF file",
                         (int)pid);
     if (head.e_ident[EI_CLASS] != ELFCLASS64) {
         prb_fail(err, PRB_UNSUPPORTED, "process %d is a 32-bit program", (int)pid);
         return prb_error_remedy(err, "Run the job with a 64-bit Python");
     }
     if (head.e_machine != prb_arch_host()->elf_machine) {
-        prb_fail(err, PRB_UNSUPPORTED, "process %d is a program for another processor (ELF %u)",
+        prb_fail(err, PRB_UNSUPPORTED, "process %d runs a program of another architecture (ELF %u)",
                  (int)pid, head.e_machine);
         return prb_error_remedy(err, "Start the job with PROBING=1 on that machine");
     }
@@ -107,8 +107,8 @@ static bool traced(pid_t pid, long long tracer, struct prb_error *err)
     name[strcspn(name, "\n")] = '\0';
     prb_fail(err, PRB_BUSY, "process %d is traced by process %lld%s%s%s", (int)pid, tracer,
              *name ? " (" : "", name, *name ? ")" : "");
-    return prb_error_remedy(err, "Detach that debugger or strace first; a "
-                                 "CPython from 3.14 on can be entered beside it");
+    return prb_error_remedy(err, "Detach that debugger or strace first; CPython 3.14 "
+                                 "and later can be entered beside it");
 }
 
 static bool status_allows(struct prb_proc *proc, struct prb_error *err)
@@ -136,7 +136,7 @@ bool prb_inject_allowed(struct prb_proc *proc, struct prb_error *err)
         return prb_error_remedy(err, "Load libprobe.so with dlopen, or `import probing`");
     }
     struct prb_error refused = {0};
-    /* The same right as ptrace(2) asks for. */
+    /* It needs the same right as ptrace(2). */
     struct prb_mem *mem = prb_proc_mem(proc, &refused);
     if (!mem) {
         if (refused.code == PRB_PERMISSION)
@@ -153,8 +153,8 @@ bool prb_inject_allowed(struct prb_proc *proc, struct prb_error *err)
 
 #define LOCK_STEP_NS 2000000
 
-/* Its maps: a file that is this process's alone, that goes with it, and that only those can open
- * who may look into it. */
+/* The lock is on /proc/PID/maps: it belongs to this process alone, ends with it, and only those who
+ * may trace the process can open it. */
 int prb_inject_lock(struct prb_proc *proc, double wait, struct prb_error *err)
 {
     char path[40];
@@ -171,8 +171,8 @@ int prb_inject_lock(struct prb_proc *proc, double wait, struct prb_error *err)
             return -1;
         }
         if (waited >= wait) {
-            prb_fail(err, PRB_BUSY, "another tool is getting into process %d", (int)pid);
-            prb_error_remedy(err, "Wait until it is done, or end it");
+            prb_fail(err, PRB_BUSY, "another tool is entering process %d", (int)pid);
+            prb_error_remedy(err, "Wait until it is done, or end that tool");
             return -1;
         }
         nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_NS}, NULL);

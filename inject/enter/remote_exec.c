@@ -1,8 +1,8 @@
 /*
- * CPython's own door, PEP 768: a script's path is written into the main thread's state, a flag and
- * a bit of the eval breaker are set, and the interpreter runs the script at its next check
- * (Python/ceval_gil.c, Python/remote_debugging.c).  Nothing is stopped; but nothing happens,
- * either, while the main thread sits in native code, and the library is loaded on that thread.
+ * CPython's remote debugging interface, PEP 768: a script's path is written into the main thread's
+ * state, a flag and a bit of the eval breaker are set, and the interpreter runs the script at its
+ * next check (Python/ceval_gil.c, Python/remote_debugging.c).  Nothing is stopped.  But nothing
+ * happens while the main thread is in native code, and the library is loaded on that thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 #include "proc/below.h"
 #include "py/py.h"
 
@@ -46,7 +46,7 @@ static bool switched_off(pid_t pid, struct prb_error *err)
     return prb_error_remedy(err, "Start the job without that switch");
 }
 
-/* The main interpreter's main thread, if the interpreter lets anybody in. */
+/* The main thread of the main interpreter, if remote debugging is enabled. */
 static bool find_door(struct door *door, struct prb_py *py, struct prb_error *err)
 {
     prb_addr interpreter;
@@ -60,11 +60,11 @@ static bool find_door(struct door *door, struct prb_py *py, struct prb_error *er
     if (enabled != 1)
         return switched_off(prb_proc_pid(door->proc), err);
     if (!door->thread)
-        return prb_fail(err, PRB_GONE, "process %d has no main thread of Python any more",
+        return prb_fail(err, PRB_GONE, "the main thread of Python has ended in process %d",
                         (int)prb_proc_pid(door->proc));
     if (pending == 0)
         return true;
-    prb_fail(err, PRB_BUSY, "process %d has been asked to run another debugger's script",
+    prb_fail(err, PRB_BUSY, "process %d is about to run another debugger's script",
              (int)prb_proc_pid(door->proc));
     return prb_error_remedy(err, "Try again when it is done");
 }
@@ -80,7 +80,7 @@ static void add_bytes(struct prb_buf *out, const char *text)
     prb_buf_adds(out, "'");
 }
 
-/* Loads the library, starts the probe, and says in a file how it went.  Names stay its own. */
+/* Loads the library, starts the probe, and writes the result to a file.  Its names stay local. */
 static const char body[] =
     "def _probing(library, settings, answer, how):\n"
     "    said = b'ok'\n"
@@ -120,14 +120,14 @@ static char *write_script(const struct prb_delivery *delivery, const char *libra
 
 /* Files in the target's root, removed in the end. */
 struct files {
-    struct prb_file_there library, script, answer;
+    struct prb_target_file library, script, answer;
 };
 
 static void remove_files(struct files *files)
 {
-    prb_file_there_deinit(&files->library);
-    prb_file_there_deinit(&files->script);
-    prb_file_there_deinit(&files->answer);
+    prb_target_file_deinit(&files->library);
+    prb_target_file_deinit(&files->script);
+    prb_target_file_deinit(&files->answer);
 }
 PRB_DEFINE_AUTO(files, struct files, remove_files)
 
@@ -137,20 +137,20 @@ static bool put_files(struct door *door, const struct prb_delivery *delivery,
 {
     struct prb_proc *proc = door->proc;
     bool good =
-        delivery->path[0] || prb_file_there(proc, delivery->start ? "-libprobe.so" : ".so",
-                                            delivery->bytes, delivery->len, &files->library);
-    good = good && prb_file_there(proc, ".answer", "", 0, &files->answer);
+        delivery->path[0] || prb_target_file(proc, delivery->start ? "-libprobe.so" : ".so",
+                                             delivery->bytes, delivery->len, &files->library);
+    good = good && prb_target_file(proc, ".answer", "", 0, &files->answer);
     const char *library = delivery->path[0] ? delivery->path : files->library.path;
     PRB_AUTO_FREE char *text =
         good ? write_script(delivery, library, options->settings, files->answer.path) : NULL;
-    if (text && prb_file_there(proc, ".py", text, strlen(text), &files->script))
+    if (text && prb_target_file(proc, ".py", text, strlen(text), &files->script))
         return true;
     return prb_fail(err, PRB_IO, "no file can be made in /dev/shm, /tmp or /var/tmp of process %d",
                     (int)prb_proc_pid(proc));
 }
 
-/* What the script wrote into its answer; "": nothing yet, or the target put another file there. */
-static void read_answer(const struct prb_file_there *answer, char *said, size_t size)
+/* What the script wrote; "": nothing yet, or the target put another file in its place. */
+static void read_answer(const struct prb_target_file *answer, char *said, size_t size)
 {
     struct stat info;
     PRB_AUTO_FD int fd = prb_open_below(answer->folder, answer->name);
@@ -188,15 +188,15 @@ static bool await_answer(struct door *door, const struct files *files, double wa
         if (!prb_proc_check(door->proc, err))
             return false;
         if (waited > wait) {
-            /* Or it would run later, when the files are gone. */
+            /* Else it would run later, when the files are gone. */
             uint32_t none = 0;
             poke(door, door->thread + door->at.support + door->at.pending, &none, sizeof none,
                  NULL);
             prb_fail(err, PRB_TIMEOUT,
-                     "the main thread of process %d ran no Python code for %.3g s: it sits in "
+                     "the main thread of process %d ran no Python code for %.3g s: it is in "
                      "native code",
                      (int)pid, wait);
-            return prb_error_remedy(err, "Use --method thread, or try again when it goes on");
+            return prb_error_remedy(err, "Use --method thread, or try again later");
         }
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
     }

@@ -1,14 +1,14 @@
 /*
- * Whether a seccomp filter lets a library in, seccomp(2).  /proc tells how many filters a
- * process has, and neither since when nor what they do: that is followed from its ancestors, and
- * where these do not tell, asked of the filters (seccomp_filter.c).
+ * Whether a seccomp(2) filter allows loading a library.  /proc gives the number of a process's
+ * filters, but neither when they were installed nor what they do: the first is inferred from its
+ * ancestors, and where that fails the filters themselves are run (seccomp_filter.c).
  */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 #include "proc/stat.h"
 
 #define GENERATIONS_MAX 256
@@ -29,14 +29,14 @@ static long long filters(const char *status)
     return prb_inject_status(status, "Seccomp_filters", 10);
 }
 
-/* What execve(2) makes anew and fork(2) hands on. */
+/* What execve(2) changes and fork(2) copies. */
 struct image {
     dev_t device;
     ino_t inode;
     uint64_t code, stack;
 };
 
-/* False: we may not know. */
+/* False: we may not read it. */
 static bool image_of(pid_t pid, struct image *out)
 {
     char path[40];
@@ -56,15 +56,15 @@ static bool image_of(pid_t pid, struct image *out)
 static bool same_image(pid_t a, pid_t b)
 {
     struct image one, other;
-    /* What we may not know may be. */
+    /* What we may not read may be the same. */
     return !image_of(a, &one) || !image_of(b, &other) ||
            (one.device == other.device && one.inode == other.inode && one.code == other.code &&
             one.stack == other.stack);
 }
 
 /*
- * The eldest process of the line that has as many filters as the target: it installed the last of
- * them, or was made after that.  *first_out: it is the first process that is seen here, init or a
+ * The oldest ancestor with as many filters as the target: it installed the last of them, or was
+ * started after that.  *first_out: it is the first process that is visible here, init or the
  * container's.
  */
 static pid_t eldest(pid_t pid, const char *status, bool *first_out)
@@ -84,7 +84,7 @@ static pid_t eldest(pid_t pid, const char *status, bool *first_out)
     return at;
 }
 
-/* We are in the same container, and it gave us as many: they are its own. */
+/* We are in the same container and have as many filters: they are the container's. */
 static bool is_containers(long long count)
 {
     char text[4096];
@@ -92,8 +92,8 @@ static bool is_containers(long long count)
 }
 
 /*
- * A filter that was there when the program was started let it start: load libraries, make threads.
- * One that came later may forbid anything, also to the children that were forked off since.
+ * A filter that existed when the program was started has let it load libraries and make threads.
+ * One that was installed later may forbid anything, to children that were forked since, too.
  */
 static bool let_it_start(pid_t pid, const char *status)
 {
@@ -121,15 +121,14 @@ bool prb_seccomp_allows(struct prb_proc *proc, const char *status, struct prb_er
     long long mode = prb_inject_status(status, "Seccomp", 10);
     if (mode == STRICT) {
         prb_fail(err, PRB_UNSUPPORTED,
-                 "process %d is in seccomp's strict mode: it may do nothing but read and write",
-                 (int)pid);
-        return prb_error_remedy(err, "Look at it from outside: probing -t %d backtrace", (int)pid);
+                 "process %d is in seccomp's strict mode: it may only read and write", (int)pid);
+        return prb_error_remedy(err, "Read it from outside: probing -t %d backtrace", (int)pid);
     }
     if (mode != FILTER || let_it_start(pid, status) || prb_seccomp_filters_allow(proc))
         return true;
     prb_fail(err, PRB_UNSUPPORTED,
-             "process %d, or the one that it was forked from, has installed a seccomp filter, "
-             "which may kill it for loading a library",
+             "process %d, or the one that it was forked from, has installed a seccomp filter "
+             "that may kill it for loading a library",
              (int)pid);
     return prb_error_remedy(err, "Start the job with PROBING=1");
 }

@@ -1,7 +1,7 @@
 /*
- * What seccomp filters say, asked of the filters themselves: root may read them of a thread that
- * stands still (ptrace(2), PTRACE_SECCOMP_GET_FILTER), and each is a small program over the number
- * and the arguments of a call (seccomp(2), bpf(4)), run here for every call that a probe makes.
+ * What seccomp filters allow, by running them: root may read the filters of a stopped thread
+ * (ptrace(2), PTRACE_SECCOMP_GET_FILTER).  Each is a small program over the number and the
+ * arguments of a system call (seccomp(2), bpf(4)), run here for every call that a probe makes.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -22,10 +22,10 @@
 
 #include "arch/arch.h"
 #include "base/clock.h"
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 
 #define FILTERS_MAX 16
-#define STOP_NS 50000000 /* it did not stop: let it be */
+#define STOP_NS 50000000 /* give up when it did not stop by then */
 #define LOOK_NS 50000
 
 #ifdef __x86_64__
@@ -34,14 +34,14 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* ---- the calls of a probe's coming and running ---- */
+/* ---- the system calls of loading and running a probe ---- */
 
 #define EXEC (PROT_READ | PROT_EXEC)
-#define THREAD 0x3d0f00 /* what pthread_create(3) asks clone(2) for */
+#define THREAD 0x3d0f00 /* the flags with which pthread_create(3) calls clone(2) */
 
 static const struct {
     int number;
-    bool optional; /* may fail: there is another way, or it is not needed */
+    bool optional; /* may fail: there is another way, or we can do without */
     uint64_t args[6];
 } calls[] = {
     {SYS_mmap, false, {0, 4096, EXEC, MAP_PRIVATE, 3}},
@@ -138,7 +138,7 @@ static bool jumps(unsigned operation, uint32_t a, uint32_t b)
                                   : (a & b) != 0; /* BPF_JSET */
 }
 
-/* Its answer; steps only lead forward, so it ends.  What is no filter kills. */
+/* The filter's answer.  Jumps only lead forward, so it ends.  An invalid filter kills. */
 static uint32_t answer(const struct program *filter, const struct seccomp_data *data)
 {
     uint32_t a = 0, x = 0, memory[BPF_MEMWORDS] = {0};
@@ -224,7 +224,7 @@ static void read_filters(struct reading *reading)
     }
 }
 
-/* Its own thread: when that ends, the kernel lets go of what did not stop in time. */
+/* A thread of our own: when it ends, the kernel releases a thread that did not stop in time. */
 static void *stop_and_read(void *context)
 {
     struct reading *reading = context;
@@ -245,8 +245,8 @@ static void *stop_and_read(void *context)
     return NULL;
 }
 
-/* Of a pipe or a terminal: other files may end it (signal(7): sockets with a time limit,
- * inotify). */
+/* Reading from a pipe or a terminal: with other files a stop may end the call (signal(7): sockets
+ * with a time limit, inotify). */
 static bool reads_on(pid_t pid, uint64_t descriptor)
 {
     char path[64], link[16] = "";
@@ -255,7 +255,7 @@ static bool reads_on(pid_t pid, uint64_t descriptor)
            (strncmp(link, "pipe:", 5) == 0 || strncmp(link, "/dev/", 5) == 0);
 }
 
-/* A thread whose call goes on after a stop as if nothing had been. */
+/* A thread whose call continues after a stop. */
 static pid_t one_to_stop(struct prb_proc *proc)
 {
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};

@@ -1,12 +1,12 @@
 /*
- * The page that the tracer, the stub and the new thread share: what to call and with what, how
- * far it went, and what came of it.  The stub's code lies in the page before it.  Included by
- * the stubs' assembly, too, which takes the offsets from here.
+ * The page that the tracer, the stub and the new thread share: what to call with which arguments,
+ * the progress, and the result.  The stub's code is in the page before it.  The stubs' assembly
+ * includes this file for the offsets.
  */
 #ifndef PRB_INJECT_STUB_H
 #define PRB_INJECT_STUB_H
 
-#define PRB_STUB_PAGE 4096 /* bytes of the code, and of the shared page behind it */
+#define PRB_STUB_PAGE 4096 /* bytes of the code, and of the shared page after it */
 
 #define PRB_STUB_STEP 0
 #define PRB_STUB_PROGRESS 4
@@ -55,23 +55,23 @@
 #define PRB_STUB_START 2 /* find the symbol and call it */
 
 /* go: the tracer */
-#define PRB_STUB_PATH_IS_THERE 1 /* in path, to be opened */
-#define PRB_STUB_OVER 2 /* the outcome was read, and the borrowed thread is far from here */
+#define PRB_STUB_PATH_IS_THERE 1 /* path is to be opened */
+#define PRB_STUB_OVER 2          /* the result was read, and the borrowed thread has left */
 
 /* step: the borrowed thread */
 #define PRB_STUB_CALLING 1  /* it runs the stub */
-#define PRB_STUB_RETURNED 2 /* created tells */
+#define PRB_STUB_RETURNED 2 /* see created */
 
 /* progress: the new thread */
 #define PRB_STUB_BEGAN 1
 #define PRB_STUB_WAITS 2 /* for go: descriptor is its memory file, or a negative errno */
-#define PRB_STUB_OPENS 3 /* what go brought */
+#define PRB_STUB_OPENS 3 /* the file that go announced */
 #define PRB_STUB_DONE 4
-#define PRB_STUB_NOT_OPENED 5 /* text tells */
-#define PRB_STUB_NO_SYMBOL 6  /* text tells */
-#define PRB_STUB_TIRED 7      /* go never came */
+#define PRB_STUB_NOT_OPENED 5 /* see text */
+#define PRB_STUB_NO_SYMBOL 6  /* see text */
+#define PRB_STUB_TIMED_OUT 7  /* go never came */
 
-/* Naps that the new thread waits for its tracer: some 10 s. */
+/* Naps for which the new thread waits for the tracer: about 10 s. */
 #define PRB_STUB_PATIENCE_NAPS 100000
 #define PRB_STUB_NAP_NS 100000
 
@@ -87,18 +87,18 @@ struct prb_stub_page {
     int32_t descriptor; /* -1: none */
     int32_t result;     /* of the symbol's function */
     uint32_t left;      /* 1: the borrowed thread is about to leave, or has left */
-    uint64_t clock;     /* the processor's counter when the thread was about to go back */
-    uint32_t patience;  /* naps until the new thread waits no longer */
+    uint64_t clock;     /* the CPU's counter when the thread was about to return */
+    uint32_t patience;  /* naps until the new thread gives up */
     uint32_t open_mode; /* dlopen(3) */
     prb_addr pthread_create, pthread_self, pthread_detach;
     prb_addr dlopen, dlsym, dlerror; /* dlerror 0: none */
     prb_addr entry;                  /* 0: open the path first */
     uint64_t block_mask;             /* signals, bit N - 1 for signal N */
-    prb_addr mask_place;             /* where the thread's own mask is kept meanwhile */
+    prb_addr mask_place;             /* where the thread's own mask is saved meanwhile */
     uint64_t mask;
     uint64_t xmask; /* state components of the image at xstate */
     prb_addr xstate;
-    prb_addr frame; /* of rt_sigreturn(2); 0: go back into the system call by way of registers */
+    prb_addr frame; /* of rt_sigreturn(2); 0: return to the system call by registers */
     prb_addr scratch;
     uint64_t scratch_len;
     uint64_t thread; /* pthread_t */

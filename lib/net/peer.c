@@ -1,6 +1,6 @@
-/* The user at the other end: a loopback port is open to everybody on the machine, from any of its
- * addresses, a debugger must not be.  The kernel's list of connections says whose the client's
- * socket is; the row of a socket without owner (closed) counts for nobody. */
+/* The user at the other end: everybody on the machine can connect to a loopback port, but not
+ * everybody may use a server there.  The kernel's list of connections names the owner of the
+ * client's socket; a closed socket has none, and is refused. */
 #include "net/peer.h"
 
 #include <arpa/inet.h>
@@ -19,8 +19,8 @@
 #define ESTABLISHED 1
 #define PLACE_MAX 48 /* "ADDRESS:PORT" in hexadecimal, with the NUL */
 
-/* As a row of /proc/net/tcp (or tcp6: six) has it: words of the address as the processor reads
- * them, the port. */
+/* As in a row of /proc/net/tcp (or tcp6: six): the address as words in the byte order of the CPU,
+ * and the port. */
 static bool place_of(const struct sockaddr_storage *address, bool six, char place[PLACE_MAX])
 {
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
@@ -39,7 +39,7 @@ static bool place_of(const struct sockaddr_storage *address, bool six, char plac
     return six || address->ss_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
 }
 
-/* The owner of the socket whose own place and whose other end's are these. */
+/* The owner of the socket with these local and remote addresses. */
 static bool find_owner(const char *path, const char *its, const char *other, uid_t *uid_out,
                        unsigned long *inode_out)
 {
@@ -79,9 +79,9 @@ static bool find_tcp(int fd, uid_t *uid_out, unsigned long *inode_out)
 
 /* ---- root ---- */
 
-/* A container's root has root's number, too, where it has no user namespace of its own.  Root
- * proves itself by living among our processes, with no capability less than we have: it could
- * trace us. */
+/* A container's root has uid 0, too, where it has no user namespace of its own.  Only a root
+ * process in our pid and user namespaces that has all our capabilities is accepted: it could trace
+ * us. */
 static bool lives_here(pid_t pid)
 {
     struct prb_ids its, ours;
@@ -110,7 +110,7 @@ static bool has_socket(pid_t pid, unsigned long inode)
     return false;
 }
 
-static bool is_held_here(unsigned long inode)
+static bool is_open_here(unsigned long inode)
 {
     PRB_AUTO(dir) DIR *folder = opendir("/proc");
     const struct dirent *one;
@@ -124,7 +124,7 @@ static bool is_held_here(unsigned long inode)
 
 /* ---- the answer ---- */
 
-/* Users that have no number in our user namespace all have this one. */
+/* Whether it is the uid that stands for all users without one in our user namespace. */
 static bool is_nobodys(uid_t uid)
 {
     char text[80];
@@ -150,11 +150,10 @@ bool prb_peer_check(int fd, uid_t also, struct prb_error *err)
     if (local)
         uid = who.uid;
     else if (!find_tcp(fd, &uid, &inode))
-        return prb_fail(err, PRB_PERMISSION,
-                        "whose the connection is cannot be found: it is refused");
+        return prb_fail(err, PRB_PERMISSION, "a connection is refused: its user cannot be found");
     if ((uid != geteuid() && uid != also) || is_nobodys(uid))
         return prb_fail(err, PRB_PERMISSION, "a connection of user %u is refused", (unsigned)uid);
-    if (uid == 0 && !(local ? lives_here(who.pid) : is_held_here(inode)))
+    if (uid == 0 && !(local ? lives_here(who.pid) : is_open_here(inode)))
         return prb_fail(err, PRB_PERMISSION, "a connection of a container's root is refused");
     return true;
 }

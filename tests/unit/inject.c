@@ -7,7 +7,7 @@
 #include <ucontext.h>
 #endif
 
-#include "inject/enter/method.h"
+#include "inject/enter/steps.h"
 
 static const struct prb_inject_arch *const all[] = {&prb_inject_x86_64, &prb_inject_aarch64};
 
@@ -230,7 +230,7 @@ static void dangers(void **state)
     (void)state;
     struct prb_danger items[] = {
         {100, 200, "a", true}, {200, 250, "b", true}, {400, 500, "c", true}};
-    struct prb_places places = {.dangers = items, .danger_count = 3};
+    struct prb_addresses addresses = {.dangers = items, .danger_count = 3};
     /* A return address can be the end of a function that ends in a call, never its start. */
     const struct {
         prb_addr addr;
@@ -238,7 +238,7 @@ static void dangers(void **state)
     } cases[] = {{100, NULL}, {101, "a"},  {200, "a"}, {201, "b"}, {250, "b"},
                  {251, NULL}, {400, NULL}, {500, "c"}, {501, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct prb_danger *danger = prb_danger_at(&places, cases[i].addr);
+        const struct prb_danger *danger = prb_danger_at(&addresses, cases[i].addr);
         if (cases[i].what)
             assert_string_equal(danger->what, cases[i].what);
         else

@@ -89,7 +89,7 @@ made:
 	subs	w9, w9, #1
 	str	w9, [x19, #PRB_STUB_PATIENCE]
 	b.ne	2b
-	mov	w20, #PRB_STUB_TIRED
+	mov	w20, #PRB_STUB_TIMED_OUT
 	b	end
 
 6:	mov	w9, #PRB_STUB_OPENS

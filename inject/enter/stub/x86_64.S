@@ -130,7 +130,7 @@ made:
 	syscall
 	decl	PRB_STUB_PATIENCE(%rbx)
 	jnz	2b
-	movl	$PRB_STUB_TIRED, %r12d
+	movl	$PRB_STUB_TIMED_OUT, %r12d
 	jmp	end
 
 6:	movl	$PRB_STUB_OPENS, PRB_STUB_PROGRESS(%rbx)
