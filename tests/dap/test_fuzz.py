@@ -147,7 +147,7 @@ def test_requests_for_long(debuggee, client, any_python):
 def test_bytes():
     """tests/fuzz/dap_wire with changed bytes of its corpus, always the same ones; for long: as many seconds, about."""
     count = max(2000, int(SECONDS * 2000))
-    program = built("../fuzz/dap_wire")
+    program = built("fuzz/dap_wire")
     with open(program, "rb") as file:
         if b"libFuzzer" in file.read():
             pytest.skip("built with --enable-fuzz, which has options of its own")

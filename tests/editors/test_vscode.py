@@ -218,7 +218,7 @@ def test_commands(editor, job):
         def picked():
             code.press("Escape")
             code.command(title)
-            code.pick("pid {} ".format(job.pid), "Attach to a Python process")
+            code.pick("pid {} ".format(job.pid), "Attach to a Python process", seconds=DEADLINE / 4)
             return True
 
         code.until(title, picked)

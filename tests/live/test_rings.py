@@ -114,7 +114,7 @@ def test_no_tables_left(tmp_path, monkeypatch):
     ended = subprocess.Popen(["true"])
     ended.wait(DEADLINE)
     refused = probing("-t", ended.pid, "query", "SELECT 1", check=False)
-    assert refused.returncode == 3 and "none of that id left tables" in refused.stderr
+    assert refused.returncode == 3 and "no process with that id left tables" in refused.stderr
 
 
 def test_hostile_files_are_left_out(ringed):
