@@ -6,14 +6,12 @@ EXTRA_DIST += %D%/bench.py %D%/calls.py %D%/crashes.py %D%/debuggers.py %D%/debu
 	%D%/page.py %D%/parked.py %D%/profiling.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/train.py
 
 .PHONY: bench
-bench: all tests/bench/sample tests/bench/measure
+bench: all $(check_PROGRAMS) $(check_LTLIBRARIES)
 	$(AM_V_GEN)$(AM_TESTS_ENVIRONMENT) $${PROBING_PYTEST:-$(PYTHON)} $(srcdir)/tests/bench/bench.py --page $(srcdir)/tests/bench/README.md $(BENCHFLAGS)
 tests_bench_sample_LDADD = libprb.la
 # What a row of a ring costs.
 check_PROGRAMS += tests/bench/ring_rows
 tests_bench_ring_rows_LDADD = libprb.la $(SQLITE_LIBS)
-bench: tests/bench/ring_rows
 # How fast statistics of tensors are.
 check_PROGRAMS += tests/bench/tensor_speed
 tests_bench_tensor_speed_LDADD = libprb.la
-bench: tests/bench/tensor_speed
