@@ -230,6 +230,10 @@ static int live_open_map(struct prb_proc *proc, const struct prb_map *map, struc
         fd = open_candidate(live, map, way);
         if (fd >= 0 && is_mapped_file(proc, fd, map))
             return fd;
+        if (fd < 0 && prb_error_is_our_limit(errno)) {
+            prb_fail_sys(err, errno, "cannot open %s", map->path);
+            return -1;
+        }
         if (fd >= 0)
             close(fd);
     }
