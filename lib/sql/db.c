@@ -154,7 +154,8 @@ static bool run_in_view(struct run *run, const struct prb_statement *statement,
 
 static bool run_sql(struct run *run, const struct prb_statement *statement, struct prb_error *err)
 {
-    if (!prb_view_begin(run->db, err))
+    if (!prb_vtab_declare(run->db, statement->sql.data, statement->sql.len, err) ||
+        !prb_view_begin(run->db, err))
         return false;
     bool good = run_in_view(run, statement, err);
     prb_view_end(run->db);

@@ -91,10 +91,13 @@ bool prb_db_failure(struct prb_db *db, int rc, const char *text, size_t len,
 bool prb_db_no_table(struct prb_db *db, const char *text, size_t len, size_t offset,
                      const char *schema, const char *name, struct prb_error *err);
 
-/* vtab.c: the one module, and its tables in their schemas. */
+/* vtab.c: the one module, and the schemas of all tables. */
 bool prb_vtab_register(struct prb_db *db, struct prb_error *err);
-/* The tables from first on. */
-bool prb_vtab_add(struct prb_db *db, size_t first, struct prb_error *err);
+/* The schemas of the tables from first on. */
+bool prb_vtab_attach(struct prb_db *db, size_t first, struct prb_error *err);
+/* Before a statement: declare the tables whose names stand in it.  All tables together would cost
+ * more than most queries. */
+bool prb_vtab_declare(struct prb_db *db, const char *sql, size_t len, struct prb_error *err);
 bool prb_vtab_drop(struct prb_db *db, size_t first, struct prb_error *err);
 /* functions.c, aggregate.c */
 bool prb_functions_register(struct prb_db *db, struct prb_error *err);

@@ -50,7 +50,7 @@ static bool list_sources(struct prb_db *db, struct prb_error *err)
     bool good = true;
     for (size_t i = 0; good && i < db->source_count; i++)
         good = list_source(db, db->sources[i], err);
-    if (good && prb_vtab_add(db, first, err))
+    if (good && prb_vtab_attach(db, first, err))
         return true;
     db->table_count = first;
     return false;

@@ -4,8 +4,10 @@
  * rows that the view made once.
  */
 #include <string.h>
+#include <strings.h>
 
 #include "sql/db.h"
+#include "sql/dialect.h"
 
 struct table_of_sqlite {
     sqlite3_vtab base; /* first */
@@ -350,35 +352,65 @@ bool prb_vtab_register(struct prb_db *db, struct prb_error *err)
 {
     if (sqlite3_create_module_v2(db->sqlite, "prb", &module, db, NULL) != SQLITE_OK)
         return prb_nomem(err);
-    return prb_vtab_add(db, 0, err);
+    return prb_vtab_attach(db, 0, err);
 }
 
-/* One statement for each table from first on; form with the schema and the name as %w. */
-static bool run_for_each(struct prb_db *db, size_t first, const char *form, struct prb_error *err)
-{
-    char sql[256];
-    if (!run(db, "BEGIN", err))
-        return false;
-    for (size_t i = first; i < db->table_count; i++) {
-        const struct prb_table *table = db->tables[i];
-        sqlite3_snprintf(sizeof sql, sql, form, table->schema, table->name);
-        if (!run(db, sql, err)) {
-            run(db, "ROLLBACK", NULL);
-            return false;
-        }
-    }
-    return run(db, "COMMIT", err);
-}
-
-bool prb_vtab_add(struct prb_db *db, size_t first, struct prb_error *err)
+bool prb_vtab_attach(struct prb_db *db, size_t first, struct prb_error *err)
 {
     for (size_t i = first; i < db->table_count; i++)
         if (!attach(db, db->tables[i]->schema, err))
             return false;
-    return run_for_each(db, first, "CREATE VIRTUAL TABLE \"%w\".\"%w\" USING prb", err);
+    return true;
+}
+
+static bool is_declared(const struct prb_db *db, const struct prb_table *table)
+{
+    return sqlite3_table_column_metadata(db->sqlite, table->schema, table->name, NULL, NULL, NULL,
+                                         NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* form has the schema and the name as %w. */
+static bool run_for(struct prb_db *db, const struct prb_table *table, const char *form,
+                    struct prb_error *err)
+{
+    char sql[256];
+    sqlite3_snprintf(sizeof sql, sql, form, table->schema, table->name);
+    return run(db, sql, err);
+}
+
+/* The tables of a name: those of all schemas, among which SQLite chooses. */
+static bool declare_name(struct prb_db *db, const char *name, struct prb_error *err)
+{
+    for (size_t i = 0; i < db->table_count; i++)
+        if (strcasecmp(db->tables[i]->name, name) == 0 && !is_declared(db, db->tables[i]) &&
+            !run_for(db, db->tables[i], "CREATE VIRTUAL TABLE \"%w\".\"%w\" USING prb", err))
+            return false;
+    return true;
+}
+
+bool prb_vtab_declare(struct prb_db *db, const char *sql, size_t len, struct prb_error *err)
+{
+    char name[PRB_NAME_MAX];
+    bool good = true;
+    sqlite3_set_authorizer(db->sqlite, NULL, NULL); /* it allows nothing but reading */
+    for (size_t offset = 0; good && offset < len;) {
+        struct prb_token token = prb_token_at(sql, len, offset);
+        offset = token.offset + token.len;
+        if (token.kind != PRB_TOKEN_WORD && token.kind != PRB_TOKEN_QUOTED &&
+            token.kind != PRB_TOKEN_STRING)
+            continue;
+        prb_token_unquote(sql, &token, name, sizeof name);
+        good = declare_name(db, name, err);
+    }
+    prb_db_authorize(db);
+    return good;
 }
 
 bool prb_vtab_drop(struct prb_db *db, size_t first, struct prb_error *err)
 {
-    return run_for_each(db, first, "DROP TABLE \"%w\".\"%w\"", err);
+    for (size_t i = first; i < db->table_count; i++)
+        if (is_declared(db, db->tables[i]) &&
+            !run_for(db, db->tables[i], "DROP TABLE \"%w\".\"%w\"", err))
+            return false;
+    return true;
 }
