@@ -23,7 +23,8 @@ tests_dap_evaluation_la_SOURCES = %D%/evaluation.c inject/probe/debug/evaluation
 tests_dap_evaluation_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 tests_dap_evaluation_la_LIBADD = -lpthread -ldl
 PYTESTS += %D%/test_evaluation.py
-EXTRA_DIST += %D%/evaluation_target.py
+EXTRA_DIST += %D%/evaluation/common.py %D%/evaluation/run.py %D%/evaluation/lines.py %D%/evaluation/exceptions.py \
+	%D%/evaluation/stopping.py %D%/evaluation/others.py %D%/evaluation/leaving.py
 # Byte code for the target, made beside it, and its cache.
 check_PROGRAMS += %D%/bytecode_call
 tests_dap_bytecode_call_LDADD = libprb.la
