@@ -25,38 +25,38 @@ void prb_async_tasks_free(struct prb_async_tasks *tasks)
 }
 PRB_DEFINE_AUTO_PTR(prb_async_tasks, struct prb_async_tasks, prb_async_tasks_free)
 
-static void look_deinit(struct prb_async_look *look)
+static void reading_deinit(struct prb_async_reading *reading)
 {
-    for (size_t i = 0; i < look->count; i++) {
-        prb_async_raw_deinit(&look->ones[i].raw);
-        prb_async_raw_deinit(&look->ones[i].before);
+    for (size_t i = 0; i < reading->count; i++) {
+        prb_async_raw_deinit(&reading->ones[i].raw);
+        prb_async_raw_deinit(&reading->ones[i].before);
     }
-    free(look->ones);
-    free(look->look.facts);
-    look->ones = NULL;
-    look->look.facts = NULL;
-    look->count = look->cap = 0;
+    free(reading->ones);
+    free(reading->base.facts);
+    reading->ones = NULL;
+    reading->base.facts = NULL;
+    reading->count = reading->cap = 0;
 }
-PRB_DEFINE_AUTO(async_look, struct prb_async_look, look_deinit)
+PRB_DEFINE_AUTO(async_reading, struct prb_async_reading, reading_deinit)
 
 /* ---- which tasks there are ---- */
 
 static bool add_task(void *context, prb_addr task)
 {
-    struct prb_async_look *look = context;
-    if (!PRB_GROW(look->ones, look->count, look->cap)) {
-        look->failed = true;
+    struct prb_async_reading *reading = context;
+    if (!PRB_GROW(reading->ones, reading->count, reading->cap)) {
+        reading->failed = true;
         return false;
     }
-    look->ones[look->count++] = (struct prb_async_one){
-        .raw = {.addr = task}, .interpreter = look->interpreter, .thread = SIZE_MAX};
+    reading->ones[reading->count++] = (struct prb_async_one){
+        .raw = {.addr = task}, .interpreter = reading->interpreter, .thread = SIZE_MAX};
     return true;
 }
 
-static bool find_tasks(struct prb_async_look *look, struct prb_error *err)
+static bool find_tasks(struct prb_async_reading *reading, struct prb_error *err)
 {
-    const struct prb_raw_stacks *raw = look->look.raw;
-    struct prb_objects *objects = look->look.runtime->objects;
+    const struct prb_raw_stacks *raw = reading->base.raw;
+    struct prb_objects *objects = reading->base.runtime->objects;
     for (size_t i = 0; i < raw->interpreter_count; i++) {
         prb_addr module = 0;
         bool whole = true, known = true;
@@ -64,17 +64,17 @@ static bool find_tasks(struct prb_async_look *look, struct prb_error *err)
                             NULL) ||
             !module)
             continue;
-        look->box->tasks.imported = true;
-        look->interpreter = i;
-        prb_async_tasks_each(objects, raw->interpreters[i].addr, raw, i, add_task, look, &whole,
+        reading->box->tasks.imported = true;
+        reading->interpreter = i;
+        prb_async_tasks_each(objects, raw->interpreters[i].addr, raw, i, add_task, reading, &whole,
                              &known);
-        if (look->failed)
+        if (reading->failed)
             return prb_nomem(err);
         if (!known)
-            look->box->tasks.warning = "the asyncio of this CPython keeps its tasks where they "
-                                       "cannot be found from outside (3.7 and later are read)";
+            reading->box->tasks.warning = "the asyncio of this CPython keeps its tasks where they "
+                                          "cannot be found from outside (3.7 and later are read)";
         if (!whole)
-            look->box->tasks.warning =
+            reading->box->tasks.warning =
                 "the list of tasks could not be read to its end: some are missing";
     }
     return true;
@@ -112,17 +112,17 @@ static struct prb_async_one *find_frame(struct prb_async_one **running, size_t c
 }
 
 /* Find the coroutines that execute in the threads' chains; *missing: how many are in none. */
-static bool place_running(struct prb_async_look *look, size_t *missing, struct prb_error *err)
+static bool place_running(struct prb_async_reading *reading, size_t *missing, struct prb_error *err)
 {
     size_t count = 0;
-    const struct prb_raw_stacks *raw = look->look.raw;
-    PRB_AUTO_FREE struct prb_async_one **running = calloc(look->count + 1, sizeof *running);
+    const struct prb_raw_stacks *raw = reading->base.raw;
+    PRB_AUTO_FREE struct prb_async_one **running = calloc(reading->count + 1, sizeof *running);
     if (!running)
         return prb_nomem(err);
-    for (size_t i = 0; i < look->count; i++) {
-        look->ones[i].thread = SIZE_MAX;
-        if (runs(&look->ones[i]))
-            running[count++] = &look->ones[i];
+    for (size_t i = 0; i < reading->count; i++) {
+        reading->ones[i].thread = SIZE_MAX;
+        if (runs(&reading->ones[i]))
+            running[count++] = &reading->ones[i];
     }
     qsort(running, count, sizeof *running, by_coroutine);
     for (size_t t = 0; count && t < raw->thread_count; t++)
@@ -141,25 +141,25 @@ static bool place_running(struct prb_async_look *look, size_t *missing, struct p
 
 /* ---- reading until it is true ---- */
 
-static void read_one(struct prb_async_look *look, struct prb_async_one *one)
+static void read_one(struct prb_async_reading *reading, struct prb_async_one *one)
 {
     struct prb_error err = {0};
     struct prb_async_raw swap = one->before;
-    if (look->frames_left < one->raw.awaits.count)
+    if (reading->frames_left < one->raw.awaits.count)
         return; /* what was read once says more than a chain that is cut */
     one->before = one->raw;
     one->raw = swap;
-    one->gone = !prb_async_task_read(look->look.runtime->objects, one->before.addr,
-                                     &look->frames_left, &one->raw, &err);
+    one->gone = !prb_async_task_read(reading->base.runtime->objects, one->before.addr,
+                                     &reading->frames_left, &one->raw, &err);
     one->raw.addr = one->before.addr;
     one->stable = one->gone || prb_async_task_equal(&one->raw, &one->before);
-    if (err.code == PRB_UNSUPPORTED && !look->box->tasks.warning)
-        look->box->tasks.warning = prb_arena_strdup(&look->box->rows.arena, err.text);
+    if (err.code == PRB_UNSUPPORTED && !reading->box->tasks.warning)
+        reading->box->tasks.warning = prb_arena_strdup(&reading->box->rows.arena, err.text);
 }
 
-static bool sample(struct prb_async_look *look, struct prb_error *err)
+static bool sample(struct prb_async_reading *reading, struct prb_error *err)
 {
-    struct prb_look *inner = &look->look;
+    struct prb_reading *inner = &reading->base;
     bool live = prb_proc_live(inner->target->proc);
     inner->raw = prb_sampler_take(inner->runtime->sampler, live ? 0 : 1, err);
     if (!inner->raw)
@@ -169,27 +169,27 @@ static bool sample(struct prb_async_look *look, struct prb_error *err)
     if (!inner->facts)
         return prb_nomem(err);
     prb_threads_identify(inner->target, inner->runtime, inner->raw, inner->tasks,
-                         &look->box->rows.arena, inner->facts);
+                         &reading->box->rows.arena, inner->facts);
     return true;
 }
 
-static bool read_all(struct prb_async_look *look, struct prb_error *err)
+static bool read_all(struct prb_async_reading *reading, struct prb_error *err)
 {
-    bool live = prb_proc_live(look->look.target->proc);
-    for (size_t i = 0; i < look->count; i++)
-        read_one(look, &look->ones[i]);
+    bool live = prb_proc_live(reading->base.target->proc);
+    for (size_t i = 0; i < reading->count; i++)
+        read_one(reading, &reading->ones[i]);
     for (int tries = 0; tries < READ_TRIES; tries++) {
         size_t open = 0, missing = 0;
         if (live)
-            prb_objects_clear(look->look.runtime->objects);
-        for (size_t i = 0; i < look->count; i++) {
-            struct prb_async_one *one = &look->ones[i];
+            prb_objects_clear(reading->base.runtime->objects);
+        for (size_t i = 0; i < reading->count; i++) {
+            struct prb_async_one *one = &reading->ones[i];
             bool lost = tries && runs(one) && one->thread == SIZE_MAX;
             if (tries == 0 || !one->stable || lost)
-                read_one(look, one);
+                read_one(reading, one);
             open += !one->stable;
         }
-        if ((tries && !sample(look, err)) || !place_running(look, &missing, err))
+        if ((tries && !sample(reading, err)) || !place_running(reading, &missing, err))
             return false;
         if (!live || open + missing == 0)
             return true;
@@ -213,19 +213,20 @@ void prb_async_prepare(struct prb_target *target, const struct prb_runtime *runt
         (void)prb_asyncio_offsets_apply(&modules, py->mem, &py->layout);
 }
 
-static bool take_runtime(struct prb_async_box *box, struct prb_look *look, struct prb_error *err)
+static bool take_runtime(struct prb_async_box *box, struct prb_reading *reading,
+                         struct prb_error *err)
 {
-    PRB_AUTO(async_look)
-    struct prb_async_look async = {.look = *look,
-                                   .box = box,
-                                   .frames_left = PRB_ASYNC_FRAMES_MAX,
-                                   .rows_left = PRB_ASYNC_FRAMES_MAX};
-    prb_codes_new_reading(look->runtime->py);
-    prb_objects_clear(look->runtime->objects);
-    prb_async_prepare(look->target, look->runtime);
+    PRB_AUTO(async_reading)
+    struct prb_async_reading async = {.base = *reading,
+                                      .box = box,
+                                      .frames_left = PRB_ASYNC_FRAMES_MAX,
+                                      .rows_left = PRB_ASYNC_FRAMES_MAX};
+    prb_codes_new_reading(reading->runtime->py);
+    prb_objects_clear(reading->runtime->objects);
+    prb_async_prepare(reading->target, reading->runtime);
     if (!sample(&async, err))
         return false;
-    prb_look_folders(&async.look);
+    prb_reading_folders(&async.base);
     return find_tasks(&async, err) && read_all(&async, err) && prb_async_rows(&async, err);
 }
 
@@ -239,13 +240,13 @@ static bool take_all(struct prb_target *target, struct prb_async_box *box, struc
     if (!covered)
         return prb_nomem(err);
     for (size_t i = 0; i < target->runtime_count; i++) {
-        struct prb_look look = {.target = target,
-                                .runtime = &target->runtimes[i],
-                                .options = &options,
-                                .tasks = &threads,
-                                .covered = covered,
-                                .box = &box->rows};
-        if (!take_runtime(box, &look, err))
+        struct prb_reading reading = {.target = target,
+                                      .runtime = &target->runtimes[i],
+                                      .options = &options,
+                                      .tasks = &threads,
+                                      .covered = covered,
+                                      .box = &box->rows};
+        if (!take_runtime(box, &reading, err))
             return false;
     }
     return true;
@@ -257,8 +258,8 @@ struct prb_async_tasks *prb_async_tasks_take(struct prb_target *target, struct p
     if (!box)
         return PRB_NULL(prb_nomem(err));
     PRB_AUTO(prb_async_tasks) struct prb_async_tasks *tasks = &box->tasks;
-    prb_look_time(target, &tasks->time);
-    prb_look_info(&box->rows.arena, &target->info, &tasks->target);
+    prb_reading_time(target, &tasks->time);
+    prb_reading_info(&box->rows.arena, &target->info, &tasks->target);
     bool good = take_all(target, box, err);
     if (!prb_proc_check(target->proc, err) || !good)
         return NULL;

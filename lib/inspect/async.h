@@ -6,7 +6,7 @@
 #ifndef PRB_INSPECT_ASYNC_H
 #define PRB_INSPECT_ASYNC_H
 
-#include "inspect/look.h"
+#include "inspect/reading.h"
 #include "py/asyncio.h"
 
 /* For all tasks together, so that many chains within their limits stay within one limit. */
@@ -17,7 +17,7 @@ struct prb_async_one {
     struct prb_async_raw raw;
     struct prb_async_raw before; /* the reading before */
     size_t interpreter;          /* index */
-    size_t thread, frame; /* of one that runs: where its coroutine stands in look->raw; thread
+    size_t thread, frame; /* of one that runs: where its coroutine stands in base.raw; thread
                              SIZE_MAX: nowhere */
     bool stable, gone;
 };
@@ -27,8 +27,8 @@ struct prb_async_box {
     struct prb_stacks_box rows;   /* its arena holds everything that tasks point to */
 };
 
-struct prb_async_look {
-    struct prb_look look;
+struct prb_async_reading {
+    struct prb_reading base;
     struct prb_async_box *box;
     struct prb_async_one *ones;
     size_t count, cap;
@@ -42,6 +42,6 @@ struct prb_async_look {
 void prb_async_prepare(struct prb_target *target, const struct prb_runtime *runtime);
 
 /* async_rows.c: append the tasks that were read to box->tasks. */
-bool prb_async_rows(struct prb_async_look *look, struct prb_error *err);
+bool prb_async_rows(struct prb_async_reading *reading, struct prb_error *err);
 
 #endif

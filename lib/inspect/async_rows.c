@@ -24,20 +24,20 @@ struct loops {
     size_t count, cap, last;
 };
 
-static const char *type_name(struct prb_async_look *look, prb_addr object)
+static const char *type_name(struct prb_async_reading *reading, prb_addr object)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (!object || !prb_object_type_name(look->look.runtime->objects, object, &text, NULL) ||
+    if (!object || !prb_object_type_name(reading->base.runtime->objects, object, &text, NULL) ||
         !text.data)
         return NULL;
-    return prb_arena_strdup(&look->box->rows.arena, text.data);
+    return prb_arena_strdup(&reading->box->rows.arena, text.data);
 }
 
 /* Where a loop runs: as the thread says (3.14+), or the loop (asyncio's own, while it runs). */
-static size_t thread_of_loop(struct prb_async_look *look, prb_addr loop)
+static size_t thread_of_loop(struct prb_async_reading *reading, prb_addr loop)
 {
-    struct prb_objects *objects = look->look.runtime->objects;
-    const struct prb_raw_stacks *raw = look->look.raw;
+    struct prb_objects *objects = reading->base.runtime->objects;
+    const struct prb_raw_stacks *raw = reading->base.raw;
     prb_addr ident = 0;
     int64_t number = 0;
     uint64_t its = 0;
@@ -55,7 +55,7 @@ static size_t thread_of_loop(struct prb_async_look *look, prb_addr loop)
 }
 
 /* Borrowed until the next call; NULL: no more room. */
-static struct loop *loop_at(struct prb_async_look *look, struct loops *loops, prb_addr addr)
+static struct loop *loop_at(struct prb_async_reading *reading, struct loops *loops, prb_addr addr)
 {
     if (loops->last < loops->count && loops->items[loops->last].addr == addr)
         return &loops->items[loops->last];
@@ -68,28 +68,28 @@ static struct loop *loop_at(struct prb_async_look *look, struct loops *loops, pr
         return NULL;
     loops->last = loops->count;
     loops->items[loops->count++] =
-        (struct loop){addr, type_name(look, addr), thread_of_loop(look, addr)};
+        (struct loop){addr, type_name(reading, addr), thread_of_loop(reading, addr)};
     return &loops->items[loops->last];
 }
 
-static void fill_loop(struct prb_async_look *look, struct loops *loops,
+static void fill_loop(struct prb_async_reading *reading, struct loops *loops,
                       const struct prb_async_one *one, struct prb_async_task *task)
 {
-    struct loop *loop = loop_at(look, loops, one->raw.loop);
+    struct loop *loop = loop_at(reading, loops, one->raw.loop);
     task->loop = one->raw.loop;
     if (loop && one->thread != SIZE_MAX)
         loop->thread = one->thread;
     task->loop_type = loop ? loop->type : NULL;
 }
 
-static void fill_thread(struct prb_async_look *look, struct loops *loops,
+static void fill_thread(struct prb_async_reading *reading, struct loops *loops,
                         struct prb_async_task *task)
 {
-    struct loop *loop = loop_at(look, loops, task->loop);
+    struct loop *loop = loop_at(reading, loops, task->loop);
     if (!loop || loop->thread == SIZE_MAX)
         return;
-    const struct prb_thread_facts *facts = &look->look.facts[loop->thread];
-    task->thread_id = look->look.raw->threads[loop->thread].thread_id;
+    const struct prb_thread_facts *facts = &reading->base.facts[loop->thread];
+    task->thread_id = reading->base.raw->threads[loop->thread].thread_id;
     task->thread_name = facts->name;
     task->os_thread_id = facts->task ? facts->task->tid : 0;
 }
@@ -97,60 +97,60 @@ static void fill_thread(struct prb_async_look *look, struct loops *loops,
 /* ---- one task ---- */
 
 /* What a broken walk says, in one row. */
-static void add_broken(struct prb_async_look *look, const struct prb_error *err,
+static void add_broken(struct prb_async_reading *reading, const struct prb_error *err,
                        struct prb_async_task *task)
 {
-    task->frames[task->frame_count++] = prb_look_broken_row(&look->look, err);
+    task->frames[task->frame_count++] = prb_reading_broken_row(&reading->base, err);
 }
 
-static bool fill_frames(struct prb_async_look *look, const struct prb_async_one *one,
+static bool fill_frames(struct prb_async_reading *reading, const struct prb_async_one *one,
                         struct prb_async_task *task, struct prb_error *err)
 {
     const struct prb_awaits *awaits = &one->raw.awaits;
     bool placed = one->thread != SIZE_MAX;
-    const struct prb_raw_thread *thread = placed ? &look->look.raw->threads[one->thread] : NULL;
+    const struct prb_raw_thread *thread = placed ? &reading->base.raw->threads[one->thread] : NULL;
     size_t count = placed ? one->frame + 1 : awaits->count;
     struct prb_error cut = {0};
-    if (placed && count > look->rows_left) {
+    if (placed && count > reading->rows_left) {
         prb_fail(&cut, PRB_CORRUPT, "more frames of running tasks in all than the limit of %d",
                  PRB_ASYNC_FRAMES_MAX);
-        count = look->rows_left;
+        count = reading->rows_left;
     }
-    look->rows_left -= placed ? count : 0;
-    task->frames = prb_look_rows(&look->look, count, err);
+    reading->rows_left -= placed ? count : 0;
+    task->frames = prb_reading_rows(&reading->base, count, err);
     if (!task->frames)
         return false;
     if (awaits->broken || cut.code)
-        add_broken(look, awaits->broken ? &awaits->error : &cut, task);
+        add_broken(reading, awaits->broken ? &awaits->error : &cut, task);
     for (size_t i = 0; i < count; i++)
-        task->frames[task->frame_count++] = prb_look_python_row(
-            &look->look, placed ? &thread->frames[i] : &awaits->frames[count - 1 - i]);
+        task->frames[task->frame_count++] = prb_reading_python_row(
+            &reading->base, placed ? &thread->frames[i] : &awaits->frames[count - 1 - i]);
     return true;
 }
 
-static const char *coroutine_name(struct prb_async_look *look, prb_addr coroutine)
+static const char *coroutine_name(struct prb_async_reading *reading, prb_addr coroutine)
 {
-    struct prb_objects *objects = look->look.runtime->objects;
+    struct prb_objects *objects = reading->base.runtime->objects;
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     uint64_t name = 0;
     prb_addr code_addr = prb_coroutine_code(objects, coroutine);
     if (!code_addr) /* no coroutine of CPython's own: Cython's are such */
-        return type_name(look, coroutine);
+        return type_name(reading, coroutine);
     if (PRB_GET(objects, coroutine, gen, qualname, &name) &&
         prb_object_str(objects, name, NAME_CHARACTERS, &text, NULL) && text.data)
-        return prb_arena_strdup(&look->box->rows.arena, text.data);
+        return prb_arena_strdup(&reading->box->rows.arena, text.data);
     const struct prb_code_object *code =
-        prb_code_get(look->look.runtime->py, code_addr, false, NULL);
-    return code ? prb_arena_strdup(&look->box->rows.arena, code->name) : NULL;
+        prb_code_get(reading->base.runtime->py, code_addr, false, NULL);
+    return code ? prb_arena_strdup(&reading->box->rows.arena, code->name) : NULL;
 }
 
-static const char *short_class(struct prb_async_look *look, prb_addr object)
+static const char *short_class(struct prb_async_reading *reading, prb_addr object)
 {
-    struct prb_object_type *type = prb_type_of(look->look.runtime->objects, object, NULL);
-    return type ? prb_arena_strdup(&look->box->rows.arena, prb_type_short_name(type)) : NULL;
+    struct prb_object_type *type = prb_type_of(reading->base.runtime->objects, object, NULL);
+    return type ? prb_arena_strdup(&reading->box->rows.arena, prb_type_short_name(type)) : NULL;
 }
 
-static bool add_row(struct prb_async_look *look, struct loops *loops,
+static bool add_row(struct prb_async_reading *reading, struct loops *loops,
                     const struct prb_async_one *one, struct prb_async_task *task,
                     struct prb_error *err)
 {
@@ -159,19 +159,19 @@ static bool add_row(struct prb_async_look *look, struct loops *loops,
     *task = (struct prb_async_task){
         .id = one->raw.addr,
         .cancels = one->raw.cancels,
-        .interpreter = look->look.raw->interpreters[one->interpreter].id,
+        .interpreter = reading->base.raw->interpreters[one->interpreter].id,
         .unstable = !one->stable || (runs && one->thread == SIZE_MAX),
     };
-    if (prb_async_task_name(look->look.runtime->objects, &one->raw, &name) && name.data)
-        task->name = prb_arena_strdup(&look->box->rows.arena, name.data);
-    task->coroutine = coroutine_name(look, one->raw.coroutine);
+    if (prb_async_task_name(reading->base.runtime->objects, &one->raw, &name) && name.data)
+        task->name = prb_arena_strdup(&reading->box->rows.arena, name.data);
+    task->coroutine = coroutine_name(reading, one->raw.coroutine);
     task->state = runs                 ? PRB_ASYNC_RUNNING
                   : one->raw.waits_for ? PRB_ASYNC_WAITING
                                        : PRB_ASYNC_READY;
     if (one->raw.waits_for && !runs)
-        task->waits_for = short_class(look, one->raw.waits_for);
-    fill_loop(look, loops, one, task);
-    return fill_frames(look, one, task, err);
+        task->waits_for = short_class(reading, one->raw.waits_for);
+    fill_loop(reading, loops, one, task);
+    return fill_frames(reading, one, task, err);
 }
 
 /* ---- who waits for whom ---- */
@@ -188,7 +188,7 @@ static int by_address(const void *a, const void *b)
 }
 
 struct linking {
-    struct prb_async_look *look;
+    struct prb_async_reading *reading;
     const struct place *places;
     size_t place_count;
     struct prb_async_task *task; /* whose waiters are sought */
@@ -232,7 +232,7 @@ static bool note_waiter(void *context, prb_addr waiter)
 
 static bool link_task(struct linking *linking, struct prb_async_task *task)
 {
-    struct prb_objects *objects = linking->look->look.runtime->objects;
+    struct prb_objects *objects = linking->reading->base.runtime->objects;
     linking->task = task;
     linking->number++;
     linking->cap = linking->between_count = 0;
@@ -264,9 +264,9 @@ static bool turn_round(struct prb_async_task *items, size_t first, size_t count)
     return true;
 }
 
-static bool link_all(struct prb_async_look *look, size_t first, struct prb_error *err)
+static bool link_all(struct prb_async_reading *reading, size_t first, struct prb_error *err)
 {
-    struct prb_async_tasks *tasks = &look->box->tasks;
+    struct prb_async_tasks *tasks = &reading->box->tasks;
     size_t count = tasks->count - first;
     PRB_AUTO_FREE struct place *places = calloc(count + 1, sizeof *places);
     PRB_AUTO_FREE size_t *found_for = calloc(count + 1, sizeof *found_for);
@@ -275,7 +275,7 @@ static bool link_all(struct prb_async_look *look, size_t first, struct prb_error
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){tasks->items[first + i].id, first + i};
     qsort(places, count, sizeof *places, by_address);
-    struct linking linking = {.look = look,
+    struct linking linking = {.reading = reading,
                               .places = places,
                               .place_count = count,
                               .found_for = found_for,
@@ -311,26 +311,27 @@ static int in_order(const void *a, const void *b)
     return order ? order : x->id < y->id ? -1 : x->id > y->id;
 }
 
-bool prb_async_rows(struct prb_async_look *look, struct prb_error *err)
+bool prb_async_rows(struct prb_async_reading *reading, struct prb_error *err)
 {
-    struct prb_async_tasks *tasks = &look->box->tasks;
+    struct prb_async_tasks *tasks = &reading->box->tasks;
     size_t first = tasks->count;
     struct loops loops = {0};
-    struct prb_async_task *grown = realloc(tasks->items, (first + look->count + 1) * sizeof *grown);
+    struct prb_async_task *grown =
+        realloc(tasks->items, (first + reading->count + 1) * sizeof *grown);
     if (!grown)
         return prb_nomem(err);
     tasks->items = grown;
     bool good = true;
-    for (size_t i = 0; i < look->count && good; i++) {
-        if (look->ones[i].gone || !look->ones[i].raw.pending)
+    for (size_t i = 0; i < reading->count && good; i++) {
+        if (reading->ones[i].gone || !reading->ones[i].raw.pending)
             continue;
-        good = add_row(look, &loops, &look->ones[i], &tasks->items[tasks->count], err);
+        good = add_row(reading, &loops, &reading->ones[i], &tasks->items[tasks->count], err);
         tasks->count += good;
     }
     for (size_t i = first; i < tasks->count && good; i++)
-        fill_thread(look, &loops, &tasks->items[i]);
+        fill_thread(reading, &loops, &tasks->items[i]);
     free(loops.items);
     if (tasks->count > first)
         qsort(&tasks->items[first], tasks->count - first, sizeof *tasks->items, in_order);
-    return good && link_all(look, first, err);
+    return good && link_all(reading, first, err);
 }

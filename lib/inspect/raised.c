@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "inspect/look.h"
+#include "inspect/reading.h"
 #include "inspect/traceback.h"
 #include "py/locals.h"
 
@@ -23,16 +23,16 @@ static bool find_error(void *context, const struct prb_variable *variable)
 }
 
 /* The exception that the hook reports; 0: the thread is not in the hook. */
-static prb_addr told_exception(struct prb_look *look, const struct prb_raw_thread *raw)
+static prb_addr told_exception(struct prb_reading *reading, const struct prb_raw_thread *raw)
 {
-    struct prb_objects *objects = look->runtime->objects;
+    struct prb_objects *objects = reading->runtime->objects;
     prb_addr error = 0;
     const struct prb_code_object *code =
         raw->frame_count && raw->frames[0].code
-            ? prb_code_get(look->runtime->py, raw->frames[0].code, false, NULL)
+            ? prb_code_get(reading->runtime->py, raw->frames[0].code, false, NULL)
             : NULL;
     if (!code || !code->filename || strcmp(code->filename, HOOK_FILE) != 0 ||
-        !(code = prb_code_get(look->runtime->py, raw->frames[0].code, true, NULL)))
+        !(code = prb_code_get(reading->runtime->py, raw->frames[0].code, true, NULL)))
         return 0;
     (void)prb_locals_each(objects, &raw->frames[0], code, find_error, &error, NULL);
     return error && prb_object_kind(objects, error, NULL) == PRB_OBJ_EXCEPTION ? error : 0;
@@ -69,23 +69,24 @@ static size_t first_outer(const struct prb_thread *thread, prb_addr outermost)
     return first;
 }
 
-bool prb_look_raised(struct prb_look *look, const struct prb_raw_thread *raw,
-                     struct prb_thread *thread, struct prb_error *err)
+bool prb_reading_raised(struct prb_reading *reading, const struct prb_raw_thread *raw,
+                        struct prb_thread *thread, struct prb_error *err)
 {
     PRB_AUTO(entries) struct entries left = {0};
-    size_t most = look->runtime->py->frames_max ? look->runtime->py->frames_max : PRB_TRACEBACK_MAX;
-    prb_addr error = told_exception(look, raw);
+    size_t most =
+        reading->runtime->py->frames_max ? reading->runtime->py->frames_max : PRB_TRACEBACK_MAX;
+    prb_addr error = told_exception(reading, raw);
     if (error)
-        prb_traceback_each(look->runtime->objects, error, add_entry, &left);
+        prb_traceback_each(reading->runtime->objects, error, add_entry, &left);
     if (!left.count)
         return true;
     size_t outer = first_outer(thread, left.items[0].frame), count = 0;
     size_t stay = thread->frame_count - outer;
-    struct prb_frame *rows = prb_look_rows(look, left.count + stay, err);
+    struct prb_frame *rows = prb_reading_rows(reading, left.count + stay, err);
     if (!rows)
         return false;
     for (size_t i = left.count; i-- > 0 && count < most;) /* the innermost comes last there */
-        rows[count++] = prb_look_python_row(look, &left.items[i]);
+        rows[count++] = prb_reading_python_row(reading, &left.items[i]);
     for (size_t i = 0; i < stay; i++)
         rows[count++] = thread->frames[outer + i];
     thread->frames = rows;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "inspect/look.h"
+#include "inspect/reading.h"
 #include "py/locals.h"
 #include "py/object/reader.h"
 #include "repr/repr.h"
@@ -42,11 +42,11 @@ void prb_folders_read(const struct prb_runtime *runtime, prb_addr interpreter,
         prb_sequence_each(runtime->objects, path, add_folder, &folding, NULL);
 }
 
-void prb_look_folders(struct prb_look *look)
+void prb_reading_folders(struct prb_reading *reading)
 {
-    if (look->raw->interpreter_count && look->folders.count < PRB_FOLDERS_MAX)
-        prb_folders_read(look->runtime, look->raw->interpreters[0].addr, &look->box->arena,
-                         &look->folders);
+    if (reading->raw->interpreter_count && reading->folders.count < PRB_FOLDERS_MAX)
+        prb_folders_read(reading->runtime, reading->raw->interpreters[0].addr, &reading->box->arena,
+                         &reading->folders);
 }
 
 /* Without the longest folder that it lies in; of others the last part. */
@@ -71,30 +71,31 @@ const char *prb_shorten(const struct prb_folders *folders, const char *filename)
 /* ---- locals ---- */
 
 struct collecting {
-    const struct prb_look *look;
+    const struct prb_reading *reading;
     struct prb_frame *frame;
     size_t cap;
 };
 
-static const char *type_of(const struct prb_look *look, const struct prb_variable *variable)
+static const char *type_of(const struct prb_reading *reading, const struct prb_variable *variable)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     if (variable->is_number)
         return "int";
-    if (!prb_object_type_name(look->runtime->objects, variable->object, &text, NULL) || !text.data)
+    if (!prb_object_type_name(reading->runtime->objects, variable->object, &text, NULL) ||
+        !text.data)
         return NULL;
-    return prb_arena_strdup(&look->box->arena, text.data);
+    return prb_arena_strdup(&reading->box->arena, text.data);
 }
 
-static const char *repr_of(const struct prb_look *look, const struct prb_variable *variable)
+static const char *repr_of(const struct prb_reading *reading, const struct prb_variable *variable)
 {
-    struct prb_arena *arena = &look->box->arena;
+    struct prb_arena *arena = &reading->box->arena;
     if (variable->is_number)
         return prb_arena_printf(arena, "%lld", (long long)variable->number);
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    struct prb_repr_limits limits = {.characters = look->options->repr_limit};
+    struct prb_repr_limits limits = {.characters = reading->options->repr_limit};
     struct prb_error err = {0};
-    if (!prb_object_repr(look->runtime->objects, variable->object, &limits, &text, &err))
+    if (!prb_object_repr(reading->runtime->objects, variable->object, &limits, &text, &err))
         return prb_arena_printf(arena, "<unreadable: %s>", err.text);
     return prb_arena_strndup(arena, text.data ? text.data : "", text.len);
 }
@@ -105,7 +106,7 @@ static bool collect(void *context, const struct prb_variable *variable)
     struct prb_frame *frame = c->frame;
     if (frame->local_count >= c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 16;
-        struct prb_local *grown = prb_arena_alloc(&c->look->box->arena, cap * sizeof *grown);
+        struct prb_local *grown = prb_arena_alloc(&c->reading->box->arena, cap * sizeof *grown);
         if (!grown)
             return false;
         memcpy(grown, frame->locals, frame->local_count * sizeof *grown);
@@ -113,32 +114,32 @@ static bool collect(void *context, const struct prb_variable *variable)
         c->cap = cap;
     }
     frame->locals[frame->local_count++] = (struct prb_local){
-        .name = prb_arena_strdup(&c->look->box->arena, variable->name),
-        .repr = repr_of(c->look, variable),
-        .type = type_of(c->look, variable),
+        .name = prb_arena_strdup(&c->reading->box->arena, variable->name),
+        .repr = repr_of(c->reading, variable),
+        .type = type_of(c->reading, variable),
         .addr = variable->object,
         .arg = variable->arg,
     };
     return true;
 }
 
-static void fill_locals(const struct prb_look *look, const struct prb_raw_frame *raw,
+static void fill_locals(const struct prb_reading *reading, const struct prb_raw_frame *raw,
                         const struct prb_code_object *code, struct prb_frame *frame)
 {
-    struct collecting collecting = {look, frame, 8};
+    struct collecting collecting = {reading, frame, 8};
     frame->local_count = 0;
-    frame->locals = prb_arena_alloc(&look->box->arena, 8 * sizeof *frame->locals);
+    frame->locals = prb_arena_alloc(&reading->box->arena, 8 * sizeof *frame->locals);
     if (frame->locals)
-        prb_locals_each(look->runtime->objects, raw, code, collect, &collecting, NULL);
+        prb_locals_each(reading->runtime->objects, raw, code, collect, &collecting, NULL);
 }
 
 /* ---- rows ---- */
 
-struct prb_frame prb_look_broken_row(struct prb_look *look, const struct prb_error *err)
+struct prb_frame prb_reading_broken_row(struct prb_reading *reading, const struct prb_error *err)
 {
     return (struct prb_frame){
         .kind = PRB_FRAME_BROKEN,
-        .name = prb_arena_strdup(&look->box->arena, err->text),
+        .name = prb_arena_strdup(&reading->box->arena, err->text),
         .column = -1,
         .end_column = -1,
         .instruction = -1,
@@ -146,20 +147,22 @@ struct prb_frame prb_look_broken_row(struct prb_look *look, const struct prb_err
     };
 }
 
-struct prb_frame prb_look_python_row(struct prb_look *look, const struct prb_raw_frame *raw)
+struct prb_frame prb_reading_python_row(struct prb_reading *reading,
+                                        const struct prb_raw_frame *raw)
 {
-    struct prb_py *py = look->runtime->py;
+    struct prb_py *py = reading->runtime->py;
     struct prb_error err = {0};
-    const struct prb_code_object *code = prb_code_get(py, raw->code, look->options->locals, &err);
-    if (!code && look->options->locals)
+    const struct prb_code_object *code =
+        prb_code_get(py, raw->code, reading->options->locals, &err);
+    if (!code && reading->options->locals)
         code = prb_code_get(py, raw->code, false, &err);
     if (!code)
-        return prb_look_broken_row(look, &err);
+        return prb_reading_broken_row(reading, &err);
     struct prb_position at = prb_code_position(py, code, raw->instruction);
     struct prb_frame row = {
         .kind = PRB_FRAME_PYTHON,
-        .name = prb_arena_strdup(&look->box->arena, code->name),
-        .filename = prb_arena_strdup(&look->box->arena, code->filename),
+        .name = prb_arena_strdup(&reading->box->arena, code->name),
+        .filename = prb_arena_strdup(&reading->box->arena, code->filename),
         .line = at.line,
         .column = at.column,
         .end_line = at.end_line,
@@ -171,19 +174,21 @@ struct prb_frame prb_look_python_row(struct prb_look *look, const struct prb_raw
         .is_entry = raw->entry,
         .is_shim_entry = raw->entry && PRB_IS(&py->layout, entry, SHIM),
     };
-    row.qualname = code->qualname ? prb_arena_strdup(&look->box->arena, code->qualname) : row.name;
-    row.short_filename = row.filename ? prb_shorten(&look->folders, row.filename) : NULL;
-    if (look->options->locals && code->variables) {
-        (void)prb_objects_field(look->runtime->objects, raw->frame, PRB_F_frame_globals,
+    row.qualname =
+        code->qualname ? prb_arena_strdup(&reading->box->arena, code->qualname) : row.name;
+    row.short_filename = row.filename ? prb_shorten(&reading->folders, row.filename) : NULL;
+    if (reading->options->locals && code->variables) {
+        (void)prb_objects_field(reading->runtime->objects, raw->frame, PRB_F_frame_globals,
                                 &row.globals);
-        fill_locals(look, raw, code, &row);
+        fill_locals(reading, raw, code, &row);
     }
     return row;
 }
 
-struct prb_frame prb_look_native_row(struct prb_look *look, const struct prb_native_frame *native)
+struct prb_frame prb_reading_native_row(struct prb_reading *reading,
+                                        const struct prb_native_frame *native)
 {
-    struct prb_arena *arena = &look->box->arena;
+    struct prb_arena *arena = &reading->box->arena;
     struct prb_frame row = {
         .kind = PRB_FRAME_NATIVE,
         .module = native->module ? prb_arena_strdup(arena, native->module->path) : NULL,
@@ -205,8 +210,8 @@ struct prb_frame prb_look_native_row(struct prb_look *look, const struct prb_nat
     return row;
 }
 
-struct prb_frame *prb_look_rows(struct prb_look *look, size_t count, struct prb_error *err)
+struct prb_frame *prb_reading_rows(struct prb_reading *reading, size_t count, struct prb_error *err)
 {
-    struct prb_frame *rows = prb_arena_alloc(&look->box->arena, (count + 1) * sizeof *rows);
+    struct prb_frame *rows = prb_arena_alloc(&reading->box->arena, (count + 1) * sizeof *rows);
     return rows ? rows : PRB_NULL(prb_nomem(err));
 }

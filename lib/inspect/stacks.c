@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "inspect/look.h"
+#include "inspect/reading.h"
 #include "native/stop_all.h"
 
 #define LOCALS_TRIES 4 /* readings of a thread's locals before it is called unstable */
@@ -23,82 +23,85 @@ PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 
 /* ---- threads ---- */
 
-bool prb_look_wants(const struct prb_look *look, uint64_t thread_id, const struct prb_task *task)
+bool prb_reading_wants(const struct prb_reading *reading, uint64_t thread_id,
+                       const struct prb_task *task)
 {
-    uint64_t only = look->options->only_thread;
+    uint64_t only = reading->options->only_thread;
     return !only || only == thread_id || (task && only == (uint64_t)task->tid);
 }
 
-struct prb_thread *prb_look_thread(struct prb_look *look, struct prb_error *err)
+struct prb_thread *prb_reading_thread(struct prb_reading *reading, struct prb_error *err)
 {
-    struct prb_stacks *stacks = &look->box->stacks;
-    if (!PRB_GROW(stacks->threads, stacks->thread_count, look->box->thread_cap))
+    struct prb_stacks *stacks = &reading->box->stacks;
+    if (!PRB_GROW(stacks->threads, stacks->thread_count, reading->box->thread_cap))
         return PRB_NULL(prb_nomem(err));
     struct prb_thread *thread = &stacks->threads[stacks->thread_count];
     *thread = (struct prb_thread){.interpreter = -1};
     return thread;
 }
 
-void prb_look_task(struct prb_look *look, const struct prb_task *task, struct prb_thread *thread)
+void prb_reading_task(struct prb_reading *reading, const struct prb_task *task,
+                      struct prb_thread *thread)
 {
     if (!task)
         return;
     /* Read only now: most readings are of some threads only. */
     if (!task->state)
-        prb_proc_task_read(look->target->proc, &look->tasks->items[task - look->tasks->items]);
+        prb_proc_task_read(reading->target->proc,
+                           &reading->tasks->items[task - reading->tasks->items]);
     thread->os_thread_id = task->tid;
     thread->os_state = task->state;
-    thread->comm = task->comm[0] ? prb_arena_strdup(&look->box->arena, task->comm) : NULL;
+    thread->comm = task->comm[0] ? prb_arena_strdup(&reading->box->arena, task->comm) : NULL;
     thread->active = task->state == 'R';
-    look->covered[task - look->tasks->items] = true;
+    reading->covered[task - reading->tasks->items] = true;
 }
 
-#define PATIENCE_NS 1000000 /* of one look with threads that may wait for the GIL */
+#define PATIENCE_NS 1000000 /* of one reading with threads that may wait for the GIL */
 
-static void fill_python_side(struct prb_look *look, size_t i, struct prb_thread *thread)
+static void fill_python_side(struct prb_reading *reading, size_t i, struct prb_thread *thread)
 {
-    const struct prb_raw_thread *raw = &look->raw->threads[i];
-    const struct prb_interpreter *interpreter = &look->raw->interpreters[raw->interpreter];
-    const struct prb_task *task = look->facts[i].task;
-    prb_look_task(look, task, thread);
+    const struct prb_raw_thread *raw = &reading->raw->threads[i];
+    const struct prb_interpreter *interpreter = &reading->raw->interpreters[raw->interpreter];
+    const struct prb_task *task = reading->facts[i].task;
+    prb_reading_task(reading, task, thread);
     thread->interpreter = interpreter->id;
     thread->thread_id = raw->thread_id;
-    thread->name = look->facts[i].name ? look->facts[i].name : thread->comm;
+    thread->name = reading->facts[i].name ? reading->facts[i].name : thread->comm;
     thread->unstable = raw->unstable;
     thread->has_python = true;
-    thread->gc = look->facts[i].collects;
+    thread->gc = reading->facts[i].collects;
     if (interpreter->gil_holder == raw->tstate) {
         thread->gil = PRB_GIL_HOLDING;
         thread->active = true;
-    } else if (prb_thread_waits_for_gil(look->target, look->runtime, interpreter, task,
-                                        &look->patience_ns)) {
+    } else if (prb_thread_waits_for_gil(reading->target, reading->runtime, interpreter, task,
+                                        &reading->patience_ns)) {
         thread->gil = PRB_GIL_WAITING;
     }
 }
 
-static bool fill_python_rows(struct prb_look *look, const struct prb_raw_thread *raw,
+static bool fill_python_rows(struct prb_reading *reading, const struct prb_raw_thread *raw,
                              struct prb_thread *thread, struct prb_error *err)
 {
-    thread->frames = prb_look_rows(look, raw->frame_count, err);
+    thread->frames = prb_reading_rows(reading, raw->frame_count, err);
     if (!thread->frames)
         return false;
     for (size_t i = 0; i < raw->frame_count; i++)
-        thread->frames[thread->frame_count++] = prb_look_python_row(look, &raw->frames[i]);
+        thread->frames[thread->frame_count++] = prb_reading_python_row(reading, &raw->frames[i]);
     if (raw->broken)
-        thread->frames[thread->frame_count++] = prb_look_broken_row(look, &raw->error);
+        thread->frames[thread->frame_count++] = prb_reading_broken_row(reading, &raw->error);
     return true;
 }
 
-static bool fill_rows(struct prb_look *look, struct prb_native_look *native, size_t i,
+static bool fill_rows(struct prb_reading *reading, struct prb_native_reading *native, size_t i,
                       struct prb_thread *thread, struct prb_error *err)
 {
     struct prb_error why = {0};
     thread->frame_count = 0;
     if (!native)
-        return fill_python_rows(look, &look->raw->threads[i], thread, err);
-    if (prb_native_look_rows(look, native, i, thread, &why))
+        return fill_python_rows(reading, &reading->raw->threads[i], thread, err);
+    if (prb_native_reading_rows(reading, native, i, thread, &why))
         return true;
-    return fill_python_rows(look, &look->raw->threads[i], thread, err);
+    return fill_python_rows(reading, &reading->raw->threads[i], thread, err);
 }
 
 /* ---- locals of a moving target ---- */
@@ -144,17 +147,17 @@ static bool code_went(const struct prb_raw_thread *raw, const struct prb_thread 
 }
 
 /* Rows of a thread; if its code objects end while they are read, it is read again. */
-static bool fill_living_rows(struct prb_look *look, struct prb_native_look *native, size_t i,
-                             struct prb_thread *thread, struct prb_error *err)
+static bool fill_living_rows(struct prb_reading *reading, struct prb_native_reading *native,
+                             size_t i, struct prb_thread *thread, struct prb_error *err)
 {
-    const struct prb_raw_thread *raw = &look->raw->threads[i];
-    if (!fill_rows(look, native, i, thread, err))
+    const struct prb_raw_thread *raw = &reading->raw->threads[i];
+    if (!fill_rows(reading, native, i, thread, err))
         return false;
     for (int tries = 0; !native && tries < LOCALS_TRIES && code_went(raw, thread); tries++) {
         PRB_AUTO(chain_copy) struct chain_copy before = {0};
-        if (!prb_sampler_reread(look->runtime->sampler, i, err) || !chain_copy(&before, raw, err) ||
-            !fill_rows(look, native, i, thread, err) ||
-            !prb_sampler_reread(look->runtime->sampler, i, err))
+        if (!prb_sampler_reread(reading->runtime->sampler, i, err) ||
+            !chain_copy(&before, raw, err) || !fill_rows(reading, native, i, thread, err) ||
+            !prb_sampler_reread(reading->runtime->sampler, i, err))
             return false;
         thread->unstable = !same_chain(raw, &before);
     }
@@ -162,22 +165,22 @@ static bool fill_living_rows(struct prb_look *look, struct prb_native_look *nati
 }
 
 /* Locals are read behind the chain: believed only when the chain is still the same after them. */
-static bool fill_stable_rows(struct prb_look *look, struct prb_native_look *native, size_t i,
-                             struct prb_thread *thread, struct prb_error *err)
+static bool fill_stable_rows(struct prb_reading *reading, struct prb_native_reading *native,
+                             size_t i, struct prb_thread *thread, struct prb_error *err)
 {
-    const struct prb_raw_thread *raw = &look->raw->threads[i];
-    if (!prb_proc_live(look->target->proc))
-        return fill_rows(look, native, i, thread, err);
-    if (!look->options->locals)
-        return fill_living_rows(look, native, i, thread, err);
+    const struct prb_raw_thread *raw = &reading->raw->threads[i];
+    if (!prb_proc_live(reading->target->proc))
+        return fill_rows(reading, native, i, thread, err);
+    if (!reading->options->locals)
+        return fill_living_rows(reading, native, i, thread, err);
     for (int tries = 0; tries < LOCALS_TRIES; tries++) {
         PRB_AUTO(chain_copy) struct chain_copy before = {0};
-        if (!chain_copy(&before, raw, err) || !fill_rows(look, native, i, thread, err) ||
-            !prb_sampler_reread(look->runtime->sampler, i, err))
+        if (!chain_copy(&before, raw, err) || !fill_rows(reading, native, i, thread, err) ||
+            !prb_sampler_reread(reading->runtime->sampler, i, err))
             return false;
         if (same_chain(raw, &before))
             return true;
-        prb_objects_clear(look->runtime->objects);
+        prb_objects_clear(reading->runtime->objects);
     }
     thread->unstable = true;
     return true;
@@ -185,59 +188,59 @@ static bool fill_stable_rows(struct prb_look *look, struct prb_native_look *nati
 
 /* ---- one reading ---- */
 
-static bool add_python_threads(struct prb_look *look, struct prb_native_look *native,
+static bool add_python_threads(struct prb_reading *reading, struct prb_native_reading *native,
                                struct prb_error *err)
 {
-    for (size_t k = look->raw->thread_count; k-- > 0;) { /* CPython lists the newest first */
-        const struct prb_raw_thread *raw = &look->raw->threads[k];
-        const struct prb_task *task = look->facts[k].task;
+    for (size_t k = reading->raw->thread_count; k-- > 0;) { /* CPython lists the newest first */
+        const struct prb_raw_thread *raw = &reading->raw->threads[k];
+        const struct prb_task *task = reading->facts[k].task;
         if (task)
-            look->covered[task - look->tasks->items] = true;
-        if ((raw->interpreter != 0 && !look->options->all_interpreters) ||
-            prb_thread_unborn(look->raw, k) || !prb_look_wants(look, raw->thread_id, task))
+            reading->covered[task - reading->tasks->items] = true;
+        if ((raw->interpreter != 0 && !reading->options->all_interpreters) ||
+            prb_thread_unborn(reading->raw, k) || !prb_reading_wants(reading, raw->thread_id, task))
             continue;
-        struct prb_thread *thread = prb_look_thread(look, err);
+        struct prb_thread *thread = prb_reading_thread(reading, err);
         if (!thread)
             return false;
-        fill_python_side(look, k, thread);
-        if (!fill_stable_rows(look, native, k, thread, err) ||
-            !prb_look_raised(look, raw, thread, err))
+        fill_python_side(reading, k, thread);
+        if (!fill_stable_rows(reading, native, k, thread, err) ||
+            !prb_reading_raised(reading, raw, thread, err))
             return false;
-        look->box->stacks.thread_count++;
+        reading->box->stacks.thread_count++;
     }
     return true;
 }
 
 /* One sample, and who its threads are.  *facts_out is the caller's to free. */
-static bool sample(struct prb_look *look, unsigned tries, struct prb_thread_facts **facts_out,
+static bool sample(struct prb_reading *reading, unsigned tries, struct prb_thread_facts **facts_out,
                    struct prb_error *err)
 {
-    look->raw = prb_sampler_take(look->runtime->sampler, tries, err);
-    if (!look->raw)
+    reading->raw = prb_sampler_take(reading->runtime->sampler, tries, err);
+    if (!reading->raw)
         return false;
-    if (!look->raw->whole)
-        look->box->stacks.warning =
+    if (!reading->raw->whole)
+        reading->box->stacks.warning =
             "the list of threads could not be read to its end: some are missing";
-    look->box->stacks.tries += look->raw->tries;
-    look->box->stacks.rejected += look->raw->rejected;
-    struct prb_thread_facts *facts = calloc(look->raw->thread_count + 1, sizeof *facts);
+    reading->box->stacks.tries += reading->raw->tries;
+    reading->box->stacks.rejected += reading->raw->rejected;
+    struct prb_thread_facts *facts = calloc(reading->raw->thread_count + 1, sizeof *facts);
     if (!facts)
         return prb_nomem(err);
     free(*facts_out);
-    *facts_out = look->facts = facts;
-    prb_threads_identify(look->target, look->runtime, look->raw, look->tasks, &look->box->arena,
-                         facts);
-    prb_threads_find_collectors(look->target, look->runtime, look->raw, facts);
+    *facts_out = reading->facts = facts;
+    prb_threads_identify(reading->target, reading->runtime, reading->raw, reading->tasks,
+                         &reading->box->arena, facts);
+    prb_threads_find_collectors(reading->target, reading->runtime, reading->raw, facts);
     return true;
 }
 
-static bool fill_threads(struct prb_look *look, struct prb_error *err)
+static bool fill_threads(struct prb_reading *reading, struct prb_error *err)
 {
-    prb_look_folders(look);
-    PRB_AUTO(prb_native_look) struct prb_native_look *native = NULL;
-    if (look->options->native && !(native = prb_native_look_take(look, err)))
+    prb_reading_folders(reading);
+    PRB_AUTO(prb_native_reading) struct prb_native_reading *native = NULL;
+    if (reading->options->native && !(native = prb_native_reading_take(reading, err)))
         return false;
-    return add_python_threads(look, native, err);
+    return add_python_threads(reading, native, err);
 }
 
 /*
@@ -253,69 +256,71 @@ static bool fill_threads(struct prb_look *look, struct prb_error *err)
 /* While the threads are stopped. */
 static bool copy_still(void *context, struct prb_error *err)
 {
-    struct prb_look *look = context;
-    if (!prb_mem_record_renew(look->target->mem, err))
+    struct prb_reading *reading = context;
+    if (!prb_mem_record_renew(reading->target->mem, err))
         return false;
-    prb_mem_record_set(look->target->mem, PRB_RECORD_STILL);
-    return prb_sampler_take(look->runtime->sampler, 2, err) != NULL;
+    prb_mem_record_set(reading->target->mem, PRB_RECORD_STILL);
+    return prb_sampler_take(reading->runtime->sampler, 2, err) != NULL;
 }
 
-static bool stop_and_copy(struct prb_look *look, struct prb_error *err)
+static bool stop_and_copy(struct prb_reading *reading, struct prb_error *err)
 {
     size_t count = 0;
-    PRB_AUTO_FREE pid_t *tids = calloc(look->raw->thread_count + 1, sizeof *tids);
+    PRB_AUTO_FREE pid_t *tids = calloc(reading->raw->thread_count + 1, sizeof *tids);
     if (!tids)
         return prb_nomem(err);
-    for (size_t i = 0; i < look->raw->thread_count; i++)
-        if (look->facts[i].task)
-            tids[count++] = look->facts[i].task->tid;
+    for (size_t i = 0; i < reading->raw->thread_count; i++)
+        if (reading->facts[i].task)
+            tids[count++] = reading->facts[i].task->tid;
 
     double stood = 0;
-    bool good = prb_stop_threads(look->target->proc, tids, count, copy_still, look, &stood, err);
-    if (stood > look->box->stacks.longest_stop)
-        look->box->stacks.longest_stop = stood;
+    bool good =
+        prb_stop_threads(reading->target->proc, tids, count, copy_still, reading, &stood, err);
+    if (stood > reading->box->stacks.longest_stop)
+        reading->box->stacks.longest_stop = stood;
     return good;
 }
 
 /* Threads that were filled to learn what filling reads. */
-static void unfill(struct prb_look *look, size_t before)
+static void unfill(struct prb_reading *reading, size_t before)
 {
-    look->box->stacks.thread_count = before;
-    look->box->stacks.warning = NULL;
-    for (size_t i = 0; i < look->raw->thread_count; i++)
-        if (look->facts[i].task)
-            look->covered[look->facts[i].task - look->tasks->items] = false;
+    reading->box->stacks.thread_count = before;
+    reading->box->stacks.warning = NULL;
+    for (size_t i = 0; i < reading->raw->thread_count; i++)
+        if (reading->facts[i].task)
+            reading->covered[reading->facts[i].task - reading->tasks->items] = false;
 }
 
-static bool take_still(struct prb_look *look, struct prb_thread_facts **facts,
+static bool take_still(struct prb_reading *reading, struct prb_thread_facts **facts,
                        struct prb_error *err)
 {
-    struct prb_mem *mem = look->target->mem;
-    size_t before = look->box->stacks.thread_count;
+    struct prb_mem *mem = reading->target->mem;
+    size_t before = reading->box->stacks.thread_count;
     prb_mem_record_set(mem, PRB_RECORD_ON);
-    bool good = sample(look, 0, facts, err) && fill_threads(look, err);
+    bool good = sample(reading, 0, facts, err) && fill_threads(reading, err);
     if (good) {
-        unfill(look, before);
-        prb_objects_clear(look->runtime->objects);
-        good = stop_and_copy(look, err) && sample(look, 1, facts, err) && fill_threads(look, err);
+        unfill(reading, before);
+        prb_objects_clear(reading->runtime->objects);
+        good = stop_and_copy(reading, err) && sample(reading, 1, facts, err) &&
+               fill_threads(reading, err);
     }
-    prb_mem_record_set(mem, look->target->recording ? PRB_RECORD_ON : PRB_RECORD_OFF);
+    prb_mem_record_set(mem, reading->target->recording ? PRB_RECORD_ON : PRB_RECORD_OFF);
     return good;
 }
 
 /* With native frames each thread is stopped by itself, chain and registers together: no need to
  * stop all. */
-static bool take_runtime(struct prb_look *look, struct prb_error *err)
+static bool take_runtime(struct prb_reading *reading, struct prb_error *err)
 {
-    const struct prb_runtime *runtime = look->runtime;
-    bool live = prb_proc_live(look->target->proc);
+    const struct prb_runtime *runtime = reading->runtime;
+    bool live = prb_proc_live(reading->target->proc);
     PRB_AUTO_FREE struct prb_thread_facts *facts = NULL;
     prb_codes_new_reading(runtime->py);
     prb_objects_clear(runtime->objects);
-    prb_sampler_want_anchors(runtime->sampler, look->options->native);
-    if (look->options->stop && live && !look->options->native)
-        return take_still(look, &facts, err);
-    return sample(look, live ? 0 : 1, &facts, err) && fill_threads(look, err);
+    prb_sampler_want_anchors(runtime->sampler, reading->options->native);
+    if (reading->options->stop && live && !reading->options->native)
+        return take_still(reading, &facts, err);
+    return sample(reading, live ? 0 : 1, &facts, err) && fill_threads(reading, err);
 }
 
 static bool take_all(struct prb_target *target, const struct prb_stack_options *options,
@@ -327,23 +332,23 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
     PRB_AUTO_FREE bool *covered = calloc(tasks.count + 1, sizeof *covered);
     if (!covered)
         return prb_nomem(err);
-    struct prb_look look = {.target = target,
-                            .options = options,
-                            .tasks = &tasks,
-                            .covered = covered,
-                            .box = box,
-                            .patience_ns = PATIENCE_NS};
+    struct prb_reading reading = {.target = target,
+                                  .options = options,
+                                  .tasks = &tasks,
+                                  .covered = covered,
+                                  .box = box,
+                                  .patience_ns = PATIENCE_NS};
     if (target->unwinder)
         prb_unwinder_forget_all(target->unwinder);
     for (size_t i = 0; i < target->runtime_count; i++) {
-        look.runtime = &target->runtimes[i];
-        if (!take_runtime(&look, err))
+        reading.runtime = &target->runtimes[i];
+        if (!take_runtime(&reading, err))
             return false;
     }
-    return !options->native || options->python_only || prb_native_threads(&look, err);
+    return !options->native || options->python_only || prb_native_threads(&reading, err);
 }
 
-void prb_look_time(struct prb_target *target, double *out)
+void prb_reading_time(struct prb_target *target, double *out)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -351,8 +356,8 @@ void prb_look_time(struct prb_target *target, double *out)
                                          : prb_proc_time(target->proc);
 }
 
-void prb_look_info(struct prb_arena *arena, const struct prb_target_info *info,
-                   struct prb_target_info *copy)
+void prb_reading_info(struct prb_arena *arena, const struct prb_target_info *info,
+                      struct prb_target_info *copy)
 {
     *copy = *info;
     copy->command = info->command ? prb_arena_strdup(arena, info->command) : NULL;
@@ -370,8 +375,8 @@ struct prb_stacks *prb_stacks_take(struct prb_target *target,
         return PRB_NULL(prb_nomem(err));
     PRB_AUTO(prb_stacks) struct prb_stacks *stacks = &box->stacks;
     options = options ? options : &defaults;
-    prb_look_time(target, &stacks->time);
-    prb_look_info(&box->arena, &target->info, &stacks->target);
+    prb_reading_time(target, &stacks->time);
+    prb_reading_info(&box->arena, &target->info, &stacks->target);
     bool ok = take_all(target, options, box, err);
     /* Whatever was or was not read of a target that ended, or became another program, is no answer.
      */

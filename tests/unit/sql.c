@@ -1,7 +1,7 @@
 /* sql: the engine over tables made up here and in numbers.h. */
 #include "numbers.h"
 
-#include "inspect/look.h"
+#include "inspect/reading.h"
 
 /* ---- more made-up tables ---- */
 
@@ -220,7 +220,7 @@ static struct prb_stacks *take_fake_stacks(struct prb_target *target,
         return PRB_NULL(prb_fail(err, PRB_GONE, "process 9 ended"));
     stacks_taken++;
     options_seen = *options;
-    /* Made as a look makes them, so that prb_stacks_free frees them. */
+    /* Made as a reading makes them, so that prb_stacks_free frees them. */
     struct prb_stacks_box *box = calloc(1, sizeof *box);
     assert_non_null(box);
     box->stacks.time = stacks_taken;
