@@ -101,11 +101,11 @@ static bool take_wish(const struct prb_dap_session *session, const json_t *argum
     const char *snapshot = NULL;
     if (!take_pid(arguments, "processId", &wish->pid, err) ||
         !take_pid(arguments, "subProcessId", &child, err) ||
-        !prb_dap_get_text(arguments, "core", &wish->file, err) ||
-        !prb_dap_get_text(arguments, "snapshot", &snapshot, err) ||
-        !prb_dap_get_text(arguments, "processName", &wish->name, err) ||
-        !prb_dap_get_text(arguments, "executable", &wish->exe, err) ||
-        !prb_dap_get_text(arguments, "sysroot", &wish->sysroot, err) ||
+        !prb_dap_get_string(arguments, "core", &wish->file, err) ||
+        !prb_dap_get_string(arguments, "snapshot", &snapshot, err) ||
+        !prb_dap_get_string(arguments, "processName", &wish->name, err) ||
+        !prb_dap_get_string(arguments, "executable", &wish->exe, err) ||
+        !prb_dap_get_string(arguments, "sysroot", &wish->sysroot, err) ||
         !prb_dap_get_flag(arguments, "look", &wish->look, err))
         return false;
     wish->file = wish->file ? wish->file : snapshot;
@@ -249,9 +249,9 @@ static bool take_settings(struct prb_dap_session *session, struct prb_error *err
     const char *cwd = json_string_value(json_object_get(session->facts, "cwd"));
     const json_t *seconds = prb_dap_get(session->settings, "evaluateTimeout");
     const char *type = NULL, *local = NULL, *remote = NULL;
-    if (!prb_dap_get_text(session->settings, "type", &type, err) ||
-        !prb_dap_get_text(session->settings, "localRoot", &local, err) ||
-        !prb_dap_get_text(session->settings, "remoteRoot", &remote, err) ||
+    if (!prb_dap_get_string(session->settings, "type", &type, err) ||
+        !prb_dap_get_string(session->settings, "localRoot", &local, err) ||
+        !prb_dap_get_string(session->settings, "remoteRoot", &remote, err) ||
         !prb_dap_paths_set(&session->paths, prb_dap_get(session->settings, "pathMappings"), cwd,
                            err))
         return false;
@@ -357,7 +357,7 @@ static bool handle_attach(struct prb_dap_session *session, json_t *arguments, js
     (void)body_out;
     if (session->state != PRB_DAP_INITIALIZED)
         return prb_fail(err, PRB_USAGE, "this session is already attached");
-    if (!prb_dap_get_text(arguments, "token", &token, err) ||
+    if (!prb_dap_get_string(arguments, "token", &token, err) ||
         !prb_dap_authorize(session, token, err))
         return false;
     if (prb_dap_relay_wanted(session, arguments))

@@ -9,7 +9,7 @@ static bool handle_launch(struct prb_dap_session *session, json_t *arguments, js
     (void)body_out;
     if (session->state != PRB_DAP_INITIALIZED)
         return prb_fail(err, PRB_USAGE, "this session is already attached");
-    if (!prb_dap_get_text(arguments, "token", &token, err) ||
+    if (!prb_dap_get_string(arguments, "token", &token, err) ||
         !prb_dap_authorize(session, token, err))
         return false;
     if (session->host->pid || session->host->file)

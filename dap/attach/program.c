@@ -226,7 +226,7 @@ static bool start(struct prb_dap_program *program, const json_t *arguments, stru
     PRB_AUTO(prb_dap_words) struct prb_dap_words command = {0};
     const char *console = "internalConsole";
     char gate[sizeof program->folder + 8];
-    if (!prb_dap_get_text(arguments, "console", &console, err))
+    if (!prb_dap_get_string(arguments, "console", &console, err))
         return false;
     if (!is_console(console))
         return prb_fail(

@@ -90,9 +90,9 @@ bool prb_dap_program_command(const char *gate, const json_t *arguments, struct p
     const json_t *python = prb_dap_get(arguments, "python");
     const char *file = NULL, *module = NULL, *cwd = NULL;
     python = python ? python : prb_dap_get(arguments, "pythonPath");
-    if (!prb_dap_get_text(arguments, "program", &file, err) ||
-        !prb_dap_get_text(arguments, "module", &module, err) ||
-        !prb_dap_get_text(arguments, "cwd", &cwd, err))
+    if (!prb_dap_get_string(arguments, "program", &file, err) ||
+        !prb_dap_get_string(arguments, "module", &module, err) ||
+        !prb_dap_get_string(arguments, "cwd", &cwd, err))
         return false;
     if (!file && !module)
         return prb_fail(err, PRB_USAGE, "launch needs a program or a module");

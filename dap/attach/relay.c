@@ -218,7 +218,7 @@ static bool take_address(const json_t *connect, char host[256], char port[16],
     if (!json_is_object(connect))
         return prb_fail(err, PRB_USAGE,
                         "connect must be an object: {\"host\": ..., \"port\": ...}");
-    if (!prb_dap_get_text(connect, "host", &name, err))
+    if (!prb_dap_get_string(connect, "host", &name, err))
         return false;
     snprintf(host, 256, "%s", name && *name ? name : "127.0.0.1");
     if (json_is_string(number))

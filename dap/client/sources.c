@@ -61,7 +61,7 @@ json_t *prb_dap_source_wanted(struct prb_dap_session *session, const json_t *sou
     if (!json_is_object(source))
         return PRB_NULL(prb_fail(err, PRB_USAGE, "source must be an object"));
     if (!prb_dap_get_integer(source, "sourceReference", &reference, err) ||
-        !prb_dap_get_text(source, "path", &path, err))
+        !prb_dap_get_string(source, "path", &path, err))
         return NULL;
     pthread_mutex_lock(&session->lock);
     const char *numbered = prb_dap_paths_numbered(&session->paths, reference);

@@ -177,7 +177,7 @@ static bool handle_data_info(struct prb_dap_session *session, json_t *arguments,
     const char *name = NULL;
     if (!prb_dap_get_integer(arguments, "variablesReference", &reference, err) ||
         !prb_dap_get_integer(arguments, "frameId", &frame, err) ||
-        !prb_dap_get_text(arguments, "name", &name, err))
+        !prb_dap_get_string(arguments, "name", &name, err))
         return false;
     if (!name)
         return prb_fail(err, PRB_USAGE, "dataBreakpointInfo needs a name");

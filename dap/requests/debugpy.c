@@ -8,7 +8,7 @@ static bool handle_authorize(struct prb_dap_session *session, json_t *arguments,
                              struct prb_error *err)
 {
     const char *token = NULL;
-    if (!prb_dap_get_text(arguments, "debugServerAccessToken", &token, err) ||
+    if (!prb_dap_get_string(arguments, "debugServerAccessToken", &token, err) ||
         !prb_dap_authorize(session, token, err))
         return false;
     *body_out = json_pack("{s:n}", "clientAccessToken");

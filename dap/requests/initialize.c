@@ -9,12 +9,12 @@ static bool take_client(struct prb_dap_client *client, const json_t *arguments,
 {
     bool lines_from_1 = true, columns_from_1 = true;
     const char *format = "path", *name = "", *adapter = "", *id = "";
-    if (!prb_dap_get_text(arguments, "adapterID", &adapter, err) ||
+    if (!prb_dap_get_string(arguments, "adapterID", &adapter, err) ||
         !prb_dap_get_flag(arguments, "linesStartAt1", &lines_from_1, err) ||
         !prb_dap_get_flag(arguments, "columnsStartAt1", &columns_from_1, err) ||
-        !prb_dap_get_text(arguments, "pathFormat", &format, err) ||
-        !prb_dap_get_text(arguments, "clientID", &id, err) ||
-        !prb_dap_get_text(arguments, "clientName", &name, err) ||
+        !prb_dap_get_string(arguments, "pathFormat", &format, err) ||
+        !prb_dap_get_string(arguments, "clientID", &id, err) ||
+        !prb_dap_get_string(arguments, "clientName", &name, err) ||
         !prb_dap_get_flag(arguments, "supportsProgressReporting", &client->progress, err) ||
         !prb_dap_get_flag(arguments, "supportsInvalidatedEvent", &client->invalidated, err) ||
         !prb_dap_get_flag(arguments, "supportsMemoryEvent", &client->memory, err) ||

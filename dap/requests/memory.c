@@ -10,7 +10,7 @@
 static bool take_range(const json_t *arguments, const char **reference_out, json_int_t *offset_out,
                        struct prb_error *err)
 {
-    if (!prb_dap_get_text(arguments, "memoryReference", reference_out, err) ||
+    if (!prb_dap_get_string(arguments, "memoryReference", reference_out, err) ||
         !prb_dap_get_integer(arguments, "offset", offset_out, err))
         return false;
     return *reference_out || prb_fail(err, PRB_USAGE, "memoryReference is missing");
@@ -47,7 +47,7 @@ static bool handle_write(struct prb_dap_session *session, json_t *arguments, jso
     const char *reference = NULL, *data = NULL;
     json_int_t offset = 0;
     if (!take_range(arguments, &reference, &offset, err) ||
-        !prb_dap_get_text(arguments, "data", &data, err))
+        !prb_dap_get_string(arguments, "data", &data, err))
         return false;
     if (!data)
         return prb_fail(err, PRB_USAGE, "writeMemory needs data");

@@ -68,8 +68,8 @@ static bool handle_set_variable(struct prb_dap_session *session, json_t *argumen
     json_int_t reference = 0;
     const char *name = NULL, *value = NULL;
     if (!prb_dap_get_integer(arguments, "variablesReference", &reference, err) ||
-        !prb_dap_get_text(arguments, "name", &name, err) ||
-        !prb_dap_get_text(arguments, "value", &value, err))
+        !prb_dap_get_string(arguments, "name", &name, err) ||
+        !prb_dap_get_string(arguments, "value", &value, err))
         return false;
     if (!name || !value)
         return prb_fail(err, PRB_USAGE, "setVariable needs a name and a value");
@@ -92,7 +92,7 @@ const struct prb_dap_request prb_dap_set_variable = {
 static bool take_expression(const json_t *arguments, json_int_t *frame_out, struct prb_error *err)
 {
     const char *expression = NULL;
-    if (!prb_dap_get_text(arguments, "expression", &expression, err) ||
+    if (!prb_dap_get_string(arguments, "expression", &expression, err) ||
         !prb_dap_get_integer(arguments, "frameId", frame_out, err))
         return false;
     return expression || prb_fail(err, PRB_USAGE, "expression is missing");
@@ -104,7 +104,7 @@ static bool handle_set_expression(struct prb_dap_session *session, json_t *argum
     json_int_t frame = 0;
     const char *value = NULL;
     if (!take_expression(arguments, &frame, err) ||
-        !prb_dap_get_text(arguments, "value", &value, err))
+        !prb_dap_get_string(arguments, "value", &value, err))
         return false;
     if (!value)
         return prb_fail(err, PRB_USAGE, "setExpression needs a value");
@@ -130,7 +130,7 @@ static bool handle_evaluate(struct prb_dap_session *session, json_t *arguments, 
     json_int_t frame = 0;
     const char *context = "";
     if (!take_expression(arguments, &frame, err) ||
-        !prb_dap_get_text(arguments, "context", &context, err))
+        !prb_dap_get_string(arguments, "context", &context, err))
         return false;
     bool hover = strcmp(context, "hover") == 0;
     double timeout = session->evaluate_timeout;
@@ -160,7 +160,7 @@ static bool handle_completions(struct prb_dap_session *session, json_t *argument
     const char *text = NULL;
     json_t *one;
     size_t i;
-    if (!prb_dap_get_text(arguments, "text", &text, err) ||
+    if (!prb_dap_get_string(arguments, "text", &text, err) ||
         !prb_dap_get_integer(arguments, "frameId", &frame, err) ||
         !prb_dap_get_integer(arguments, "line", &line, err) ||
         !prb_dap_get_integer(arguments, "column", &column, err))

@@ -8,8 +8,8 @@ json_t *prb_dap_get(const json_t *arguments, const char *key)
     return json_is_null(found) ? NULL : found;
 }
 
-bool prb_dap_get_text(const json_t *arguments, const char *key, const char **out,
-                      struct prb_error *err)
+bool prb_dap_get_string(const json_t *arguments, const char *key, const char **out,
+                        struct prb_error *err)
 {
     const json_t *found = prb_dap_get(arguments, key);
     if (found && !json_is_string(found))

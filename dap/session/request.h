@@ -48,8 +48,8 @@ struct prb_dap_request {
  */
 /* Of any type; NULL: absent or null. */
 json_t *prb_dap_get(const json_t *arguments, const char *key);
-bool prb_dap_get_text(const json_t *arguments, const char *key, const char **out,
-                      struct prb_error *err);
+bool prb_dap_get_string(const json_t *arguments, const char *key, const char **out,
+                        struct prb_error *err);
 bool prb_dap_get_integer(const json_t *arguments, const char *key, json_int_t *out,
                          struct prb_error *err);
 bool prb_dap_get_flag(const json_t *arguments, const char *key, bool *out, struct prb_error *err);
