@@ -13,8 +13,8 @@
 #include "crash/crash.h"
 
 #define FILES_MAX 100000
-#define WRITING_S 60 /* nobody who writes a dump rests so long */
-#define JOB_GAP_S 60 /* crashes of one job, started again or not, follow each other faster */
+#define WRITING_S 60 /* who writes a dump pauses for less */
+#define JOB_GAP_S 60 /* crashes of one job, restarted or not, come faster than that */
 
 static bool is_own(const char *path, struct prb_error *err)
 {
@@ -23,7 +23,7 @@ static bool is_own(const char *path, struct prb_error *err)
         return prb_fail_sys(err, errno, "%s", path);
     if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077))
         return true;
-    prb_fail(err, PRB_PERMISSION, "%s is no folder of this user alone", path);
+    prb_fail(err, PRB_PERMISSION, "%s is not a folder that only this user can enter", path);
     return prb_error_remedy(err, "remove it, or set PROBING_CRASH_DIR to a folder of yours");
 }
 
@@ -81,7 +81,7 @@ bool prb_crash_dump_folder(const char *wanted, char out[PRB_CRASH_PATH_MAX], str
     if (!make(out, err))
         return false;
     return (stat(out, &st) == 0 && S_ISDIR(st.st_mode)) ||
-           prb_fail(err, PRB_IO, "%s is no folder", out);
+           prb_fail(err, PRB_IO, "%s is not a folder", out);
 }
 
 /* ---- the budget ---- */

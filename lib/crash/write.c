@@ -313,7 +313,7 @@ static bool name_file(const struct account *account, char out[PRB_CRASH_PATH_MAX
     if (ranks.rank >= 0)
         snprintf(rank, sizeof rank, "-rank%d", ranks.rank);
     if (!gmtime_r(&seconds, &parts) || !strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &parts))
-        return prb_fail(err, PRB_CORRUPT, "the time of the crash makes no sense");
+        return prb_fail(err, PRB_CORRUPT, "the time of the crash cannot be parsed");
     int n = snprintf(out, PRB_CRASH_PATH_MAX, "%s/crash-%s%s-pid%d", folder, when, rank,
                      (int)record->pid);
     return (n > 0 && n < PRB_CRASH_PATH_MAX - 16) ||

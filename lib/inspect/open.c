@@ -301,7 +301,7 @@ struct prb_target *prb_target_open(const char *spec, const struct prb_target_opt
         errno = 0;
         long pid = strtol(spec, NULL, 10);
         if (errno || pid <= 0 || pid > INT_MAX)
-            return PRB_NULL(prb_fail(err, PRB_USAGE, "%.40s is no process id", spec));
+            return PRB_NULL(prb_fail(err, PRB_USAGE, "%.40s is not a process id", spec));
         return prb_target_open_pid((pid_t)pid, err);
     }
     bool there = stat(spec, &st) == 0;

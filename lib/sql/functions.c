@@ -136,9 +136,10 @@ static bool part_of(sqlite3_context *context, sqlite3_value *name, enum part *ou
             *out = parts[i].part;
             return true;
         }
-    char message[160];
+    char message[200];
     snprintf(message, sizeof message,
-             "'%.40s' is no part of a time: year, quarter, month, week, day, hour, minute, second, "
+             "'%.40s' is not a part of a time; it must be one of year, quarter, month, week, day, "
+             "hour, minute, second, "
              "millisecond, dow, doy, epoch",
              text ? text : "NULL");
     sqlite3_result_error(context, message, -1);

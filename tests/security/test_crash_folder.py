@@ -97,7 +97,7 @@ def test_nothing_is_written_where_all_is_taken(spawn, installed, python, own_tmp
     victim = Victim(spawn, installed, python, own_tmp)
     victim.squat(0, 1, 2)
     assert victim.crash() == [[], [], []]
-    assert "is no folder of this user alone" in victim.told and "nothing can be written" in victim.told
+    assert "is not a folder that only this user can enter" in victim.told and "nothing can be written" in victim.told
 
 
 # A program that closes all that it does not know, and opens its own: no text of ours goes into them.

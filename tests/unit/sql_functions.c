@@ -55,7 +55,8 @@ static void times(void **state)
         snprintf(expected, sizeof expected, "%s|", cases[i].value);
         assert_values(db, sql, expected);
     }
-    assert_refused(db, "SELECT date_trunc('fortnight', 0)", "'fortnight' is no part of a time", "");
+    assert_refused(db, "SELECT date_trunc('fortnight', 0)", "'fortnight' is not a part of a time",
+                   "");
     assert_refused(db, "SELECT date_trunc('dow', 0)", "date_trunc cuts to", "");
 }
 
