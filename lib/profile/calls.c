@@ -1,16 +1,15 @@
 /*
- * Calls of functions, made of the intervals of stacks: what two consecutive stacks of a thread have
- * in common, from the outermost function on, goes on; the other calls end and begin.
+ * Makes calls of functions from the intervals of stacks.  The outermost functions that two
+ * consecutive stacks of a thread share go on; the other calls end and begin.
  */
 #include <string.h>
 
 #include "profile/profile.h"
 
-#define GAP                                                                                        \
-    1e-9 /* s: an interval that begins later than this after the one before does not follow it */
+#define GAP 1e-9 /* s between two intervals that follow each other */
 
 struct stack {
-    struct prb_profile_call *calls; /* outermost first; end: when it was seen last */
+    struct prb_profile_call *calls; /* outermost first; end: when it was last seen */
     size_t count, cap;
 };
 

@@ -1,6 +1,6 @@
 /*
- * Profiles in collapsed stacks, "outermost;…;innermost count" a line, made into profiles again: of
- * ours and of other tools.  Each frame is a function by its whole text.
+ * Reads profiles in collapsed stacks, "outermost;…;innermost count" a line, ours and those of other
+ * tools.  The whole text of a frame is the name of its function.
  */
 #include "profile/collapsed.h"
 
@@ -11,7 +11,7 @@
 #define LINE_MAX_BYTES (4u << 20)
 #define COUNT_MAX 1e15
 
-/* The stack of text's frames; text is cut up. */
+/* The stack of the frames in text, which is changed. */
 static uint32_t stack_of(struct prb_profile_box *box, char *text)
 {
     uint32_t node = 0;
@@ -28,12 +28,12 @@ static uint32_t stack_of(struct prb_profile_box *box, char *text)
     return node;
 }
 
-/* False: it is no such line. */
+/* False: the line has another form. */
 static bool take_line(struct prb_profile_box *box, char *line, size_t len)
 {
     while (len && isspace((unsigned char)line[len - 1]))
         line[--len] = '\0';
-    if (!len || *line == '#') /* austin writes what it measured so */
+    if (!len || *line == '#') /* austin's metadata */
         return true;
     char *space = strrchr(line, ' '), *end = NULL;
     double count = space ? strtod(space + 1, &end) : -1;
@@ -57,14 +57,14 @@ static bool read_lines(struct prb_profile_box *box, FILE *file, const char *path
     for (ssize_t n; (n = getline(&line, &cap, file)) >= 0;) {
         number++;
         if ((size_t)n > LINE_MAX_BYTES || !take_line(box, line, (size_t)n))
-            return prb_fail(err, PRB_CORRUPT, "%s: line %zu is no stack with a count", path,
+            return prb_fail(err, PRB_CORRUPT, "%s: line %zu is not a stack with a count", path,
                             number);
         if (box->failed)
             return prb_nomem(err);
     }
     if (ferror(file))
         return prb_fail_sys(err, errno, "%s", path);
-    return box->profile.weight_count || prb_fail(err, PRB_CORRUPT, "%s: no stack is in it", path);
+    return box->profile.weight_count || prb_fail(err, PRB_CORRUPT, "%s has no stack", path);
 }
 
 struct prb_profile *prb_profile_read_collapsed(const char *path, struct prb_error *err)

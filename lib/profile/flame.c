@@ -1,4 +1,4 @@
-/* Stacks by what is shown of them: frames with the same label below the same stack are one
+/* The tree of a flame graph: frames with the same label below the same node are one node
  * (format.h). */
 #include <string.h>
 
@@ -87,7 +87,7 @@ void prb_flame_sum(struct prb_flame *flame)
         flame->nodes[flame->nodes[i].parent].total += flame->nodes[i].total;
 }
 
-/* ---- of a profile ---- */
+/* ---- the tree of a profile ---- */
 
 static uint32_t child_named(struct prb_flame *flame, uint32_t parent, struct prb_buf *text)
 {
@@ -96,7 +96,7 @@ static uint32_t child_named(struct prb_flame *flame, uint32_t parent, struct prb
     return prb_flame_child(flame, parent, label);
 }
 
-/* The rows above a thread's stacks: its process, where there are several, and itself, if wanted. */
+/* The rows above a thread's stacks: its process, if there are several, and itself, if wanted. */
 static uint32_t roots(struct prb_flame *flame, const struct prb_profile *profile, uint32_t thread,
                       const struct prb_profile_style *style, struct prb_buf *text)
 {
@@ -126,13 +126,13 @@ static void add_weight(struct prb_flame *flame, uint32_t thread, uint32_t node, 
 struct building {
     struct prb_flame *flame;
     const struct prb_profile *profile;
-    uint32_t *labels; /* of the profile's frames */
-    uint32_t *below;  /* the node of each of the profile's, for the thread that owner says */
+    uint32_t *labels; /* by frame of the profile */
+    uint32_t *below;  /* by stack of the profile: its node, for the thread in owner */
     uint32_t *owner;
 };
 
-/* The node of a stack for a thread, made from the outermost frame on; parents come first, so one
- * pass over the path serves. */
+/* The node of a thread's stack, made from the outermost frame on.  Parents come first in the
+ * profile, so one pass over the path is enough. */
 static uint32_t place(struct building *b, uint32_t thread, uint32_t root, uint32_t node)
 {
     PRB_AUTO(prb_buf) struct prb_buf path = {0};

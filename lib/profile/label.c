@@ -1,4 +1,4 @@
-/* What a profile's parts are called in every format (format.h). */
+/* Names of functions, threads and processes, the same in every format (format.h). */
 #include <string.h>
 #include <time.h>
 
@@ -112,7 +112,7 @@ uint64_t prb_value_of(const struct prb_profile *profile, const struct prb_profil
     return profile->mode == PRB_PROFILE_CPU ? weight->ns : weight->samples;
 }
 
-/* As UTF-16 in escapes, so that a character which somebody's reader refuses is not in the file. */
+/* Escaped as UTF-16: some readers refuse the character itself. */
 static void put_escaped(FILE *out, const char *character, size_t n)
 {
     uint32_t code = prb_utf8_code(character, n);
@@ -134,7 +134,7 @@ void prb_put_json(FILE *out, const char *text)
     for (size_t i = 0, n; i < json.len; i += n) {
         const char *at = json.data + i;
         n = prb_utf8_length(at, json.len - i);
-        /* "</script" and "]]>" within a page's data would end it. */
+        /* "</script" and "]]>" would end the data of a page. */
         if (*at == '<' || *at == '>' || !prb_utf8_is_plain(at, n))
             put_escaped(out, at, n);
         else

@@ -1,4 +1,4 @@
-/* The tables of a profile (profile.h): each text, function, frame, stack and weight once. */
+/* The tables of a profile (profile.h): each string, function, frame, stack and weight once. */
 #include "profile/profile.h"
 
 #include <string.h>
@@ -226,8 +226,8 @@ uint32_t prb_profile_node(struct prb_profile_box *box, uint32_t parent, uint32_t
     if (item != PRB_NO_ITEM)
         return item;
     if (count >= PRB_PROFILE_NODES_MAX) {
-        box->profile.warning = "there were more different stacks than are kept: the innermost "
-                               "frames of some are left out";
+        box->profile.warning = "there were too many different stacks: the innermost frames "
+                               "of some are left out";
         return parent;
     }
     if (!PRB_GROW(box->nodes, count, box->node_cap)) {

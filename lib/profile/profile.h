@@ -1,8 +1,8 @@
 /*
- * A profile being made: the tables of struct prb_profile, every entry once, and the timeline
- * behind them.
+ * A profile under construction: the tables of struct prb_profile, every entry once, and the
+ * timeline.
  *
- * Out of memory is sticky: later additions do nothing, and failed is set.
+ * Out of memory is sticky: failed is set, and later additions do nothing.
  */
 #ifndef PRB_PROFILE_PROFILE_H
 #define PRB_PROFILE_PROFILE_H
@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "base/index.h"
 
-#define PRB_PROFILE_NODES_MAX 4000000  /* stacks; others are counted as their longest known part */
-#define PRB_PROFILE_THREADS_MAX 100000 /* later ones are counted as one */
+#define PRB_PROFILE_NODES_MAX 4000000  /* stacks; another is counted as its longest known part */
+#define PRB_PROFILE_THREADS_MAX 100000 /* all later ones are counted as one */
 
-/* When each stack was seen: intervals in the order in which they ended, in variable-length numbers;
- * what exceeds PRB_TIMELINE_KEPT goes to a file without a name (timeline.c). */
+/* When each stack was seen: intervals in the order in which they ended, as variable-length numbers.
+ * What exceeds PRB_TIMELINE_KEPT goes to a file without a name (timeline.c). */
 #define PRB_TIMELINE_KEPT (8u << 20)
 struct prb_timeline {
     bool wanted;
@@ -23,14 +23,14 @@ struct prb_timeline {
     int fd; /* -1: none */
     uint64_t spilled;
     uint64_t last_start; /* ns */
-    bool lost;           /* the file did not take everything */
+    bool lost;           /* writing to the file failed: some are missing */
 };
 
-/* Root folders of sampled processes, held open (root.c). */
+/* Root folders of sampled processes, kept open (root.c). */
 #define PRB_PROFILE_ROOTS_MAX 64
 struct prb_root {
     uint64_t device, inode, mount_inode;
-    /* the folder, and its mount namespace: without that mounts would go with the last process */
+    /* the folder, and its mount namespace: the mounts would end with the last process */
     int folder, mounts;
 };
 struct prb_where {
@@ -39,7 +39,7 @@ struct prb_where {
 };
 
 struct prb_profile_box {
-    struct prb_profile profile; /* first; its arrays are these */
+    struct prb_profile profile; /* first; its arrays are those below */
     struct prb_arena arena;     /* texts */
     const char **texts;
     struct prb_profile_process *processes;
@@ -61,10 +61,10 @@ struct prb_profile_box {
 struct prb_profile_box *prb_profile_new(struct prb_error *err);
 PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
 
-/* The text, kept once, as UTF-8 (U+FFFD for bytes that are none); NULL for NULL, and when out of
+/* The string, saved once, as UTF-8 (U+FFFD for other bytes); NULL for NULL, and when out of
  * memory. */
 const char *prb_profile_text(struct prb_profile_box *box, const char *text);
-/* Indices; function's texts must be kept already. */
+/* Indices; the strings of function must come from prb_profile_text. */
 uint32_t prb_profile_process(struct prb_profile_box *box,
                              const struct prb_profile_process *process);
 uint32_t prb_profile_thread(struct prb_profile_box *box, const struct prb_profile_thread *thread);
@@ -78,8 +78,8 @@ void prb_profile_add_interval(struct prb_profile_box *box, uint32_t thread, uint
                               unsigned state, uint64_t start, uint64_t end, uint64_t samples,
                               uint64_t ns);
 
-/* root.c: note where the files of a live process are; open one of them for reading: a regular
- * file, by the name that the process has for it.  -1 with errno. */
+/* root.c: remember where a live process finds its files; open a regular file for reading by the
+ * name that the process uses for it.  -1 with errno. */
 void prb_profile_find_root(struct prb_profile_box *box, uint32_t process, pid_t pid);
 int prb_profile_open_file(const struct prb_profile *profile, uint32_t process, const char *path);
 void prb_roots_deinit(struct prb_profile_box *box);

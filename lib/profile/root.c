@@ -1,7 +1,7 @@
 /*
- * Where the files of a sampled process are: below its own root, which is held open, so that they
- * are found in a container and after the process's end; relative names from its working folder
- * then. proc(5): root, cwd, ns/mnt.
+ * Finds the files of a sampled process below its own root, which is kept open, so that they are
+ * found in a container and after the process ended.  Relative names begin at the working folder
+ * that it had when it was sampled.  Source: proc(5), root, cwd, ns/mnt.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static int open_in(pid_t pid, const char *name, int flags, struct stat *info)
     return fd >= 0 && fstat(fd, info) == 0 ? PRB_STEAL_FD(fd) : -1;
 }
 
-/* Processes of one container have one root. */
+/* Processes of one container share a root. */
 static int root_of(struct prb_profile_box *box, pid_t pid)
 {
     struct stat of_mounts, of_root;
@@ -55,7 +55,7 @@ static int root_of(struct prb_profile_box *box, pid_t pid)
     return (int)box->root_count++;
 }
 
-/* The kernel writes both as we would see them: what is below the root is what the process sees. */
+/* The kernel gives both paths as we see them: the process sees the part below its root. */
 static const char *folder_of(struct prb_profile_box *box, pid_t pid)
 {
     char root[PATH_MAX], folder[PATH_MAX];

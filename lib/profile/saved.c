@@ -1,6 +1,6 @@
 /*
- * Profiles that were saved as SQLite files, read again.  The file is not trusted: every index must
- * point to what was read before, every count is bounded, and nothing but its tables is looked at.
+ * Reads profiles that were saved as SQLite files.  The file is not trusted: every index must point
+ * to an entry that was read before, every count is bounded, and only the tables are read.
  */
 #include "profile/saved.h"
 
@@ -11,15 +11,15 @@
 #include "sql/sqlite.h"
 
 #define ROWS_MAX 200000000 /* of one table */
-#define STEPS 100000       /* virtual machine instructions between two looks at the count */
-#define STEPS_MAX 10000000 /* so many looks: a table that never ends is none of ours */
+#define STEPS 100000       /* of SQLite's virtual machine between two checks */
+#define STEPS_MAX 10000000 /* checks: a table that goes on is not ours */
 
 struct reading {
     sqlite3 *sqlite;
     struct prb_profile_box *box;
     int64_t row; /* of the table */
     double version;
-    uint64_t looks;
+    uint64_t checks;
 };
 
 static void reading_deinit(struct reading *reading)
@@ -31,7 +31,7 @@ static void reading_deinit(struct reading *reading)
 }
 PRB_DEFINE_AUTO(reading, struct reading, reading_deinit)
 
-static int look(void *context) { return ++((struct reading *)context)->looks > STEPS_MAX; }
+static int check_steps(void *context) { return ++((struct reading *)context)->checks > STEPS_MAX; }
 
 static const char *text(struct reading *reading, sqlite3_stmt *row, int column)
 {
@@ -52,7 +52,7 @@ static bool below(sqlite3_stmt *row, int column, size_t limit)
            (uint64_t)value < limit;
 }
 
-/* ---- one function for each table: false when the row cannot be ---- */
+/* ---- one function for each table; false: the row cannot be parsed ---- */
 
 static bool take_meta(struct reading *reading, sqlite3_stmt *row)
 {
@@ -227,7 +227,7 @@ static bool read_table(struct reading *reading, const char *name, take_fn *take,
     if (reading->box->failed)
         return prb_nomem(err);
     if (!ok)
-        return prb_fail(err, PRB_CORRUPT, "row %lld of its table %s makes no sense",
+        return prb_fail(err, PRB_CORRUPT, "row %lld of its table %s cannot be parsed",
                         (long long)reading->row, name);
     return rc == SQLITE_DONE ||
            prb_fail(err, PRB_CORRUPT, "its table %s: %s", name, sqlite3_errmsg(reading->sqlite));
@@ -247,7 +247,7 @@ static bool read_all(struct reading *reading, struct prb_error *err)
         if (!read_table(reading, tables[i].name, tables[i].take, err))
             return false;
         if (i == 0 && reading->version != PRB_SAVED_VERSION)
-            return prb_fail(err, PRB_UNSUPPORTED, "it is no profile of version %d",
+            return prb_fail(err, PRB_UNSUPPORTED, "it is not a profile of version %d",
                             PRB_SAVED_VERSION);
     }
     return true;
@@ -263,7 +263,7 @@ struct prb_profile *prb_profile_open(const char *path, struct prb_error *err)
     if (!prb_sqlite_open_file(path, false, &reading.sqlite, err) ||
         !(reading.box = prb_profile_new(err)))
         return NULL;
-    sqlite3_progress_handler(reading.sqlite, STEPS, look, &reading);
+    sqlite3_progress_handler(reading.sqlite, STEPS, check_steps, &reading);
     if (!read_all(&reading, err)) {
         prb_error_prefix(err, "%s", path);
         return NULL;

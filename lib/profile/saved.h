@@ -1,9 +1,9 @@
-/* The tables of a profile that is a SQLite file: what format/sqlite.c writes and saved.c reads. */
+/* The tables of a profile in a SQLite file: format/sqlite.c writes them, saved.c reads them. */
 #ifndef PRB_PROFILE_SAVED_H
 #define PRB_PROFILE_SAVED_H
 
 #define PRB_SAVED_VERSION 1
-/* name, columns; ids count from 0, and what is referred to stands in a table before */
+/* name, columns; ids count from 0, and refer to entries of tables before */
 #define PRB_SAVED_TABLES(T)                                                                        \
     T(meta, "key TEXT PRIMARY KEY, value")                                                         \
     T(processes, "id INTEGER PRIMARY KEY, pid, ppid, rank, command, python, start, end, ended")    \

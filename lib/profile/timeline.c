@@ -1,7 +1,7 @@
 /*
- * The timeline of a profile: intervals in variable-length numbers (seven bits a byte, least significant
- * first), some ten bytes each.  What memory should not hold goes to a file that has no name, and so
- * ends with us.
+ * The timeline of a profile: intervals as variable-length numbers (seven bits a byte, least
+ * significant first), some ten bytes each.  What is too much for memory goes to a file without a
+ * name, which ends with this process.
  */
 #include <errno.h>
 #include <fcntl.h>

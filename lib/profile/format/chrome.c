@@ -1,6 +1,6 @@
 /*
  * Chrome's trace events, as chrome://tracing and Perfetto read them ("Trace Event Format"): each
- * call is a complete event ("X"), times in us since the profile's start.
+ * call is a complete event ("X"), times in µs since the profile's start.
  */
 #include "profile/format/format.h"
 

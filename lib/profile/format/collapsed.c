@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "profile/format/format.h"
 
-/* A label within a line of frames separated by ";", which may go to a terminal. */
+/* A label without ";" and control characters: the line may go to a terminal. */
 static void put_label(FILE *out, const char *label)
 {
     for (size_t left = strlen(label), n; left; label += n, left -= n) {

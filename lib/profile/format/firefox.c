@@ -8,9 +8,9 @@
 
 #define NONE UINT32_MAX
 
-/* A thread's part of a table of the profile: which entries, and their new indices. */
+/* The entries of a table that a thread uses, and their new indices. */
 struct part {
-    uint32_t *index; /* of an entry of the profile; NONE: not used */
+    uint32_t *index; /* by entry of the profile; NONE: not used */
     uint32_t *items;
     size_t count;
 };
@@ -200,7 +200,7 @@ static const struct column function_columns[] = {{"isJS", put_false},
 
 /* ---- threads ---- */
 
-/* Parents first, as the tables want it. */
+/* Parents come first. */
 static void use_stack(struct writing *w, uint32_t node)
 {
     PRB_AUTO(prb_buf) struct prb_buf path = {0};

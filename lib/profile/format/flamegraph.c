@@ -1,6 +1,6 @@
 /*
- * A flame graph: one SVG that shows itself anywhere, and in a browser zooms, searches and filters.
- * What a script needs stands in it as JSON; flamegraph.js draws from that.
+ * A flame graph: one SVG that any viewer shows; in a browser it zooms, searches and filters.
+ * flamegraph.js draws from the JSON in it.
  */
 #include <math.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #define WIDTH 1200.0
 #define ROW 17
 #define TOP 64
-#define BELOW 40 /* the counts, in two lines at the most */
+#define BELOW 40 /* px: the counts, two lines at most */
 #define LINE_LETTERS 175
 #define LETTERS_HIGH 14
 #define LETTER 6.6     /* px, a character of the 11 px monospace font */
-#define LEAST 0.3      /* px: what is narrower is not drawn */
+#define LEAST 0.3      /* px: narrower frames are not drawn */
 #define DEPTH_MAX 4000 /* rows of the first drawing */
 
 struct drawing {
@@ -24,7 +24,7 @@ struct drawing {
     const uint64_t *base; /* totals of another profile, by node; or NULL */
     uint64_t base_whole;
     uint32_t *order; /* nodes by parent, then label */
-    uint32_t *first; /* of each node: where its children begin in order */
+    uint32_t *first; /* by node: where its children begin in order */
     unsigned deepest;
 };
 
@@ -254,7 +254,7 @@ static void put_head(FILE *out, const struct prb_flame_page *page, unsigned deep
     fputs("</text>\n<g id=\"stage\">\n", out);
 }
 
-/* The totals that the nodes had in the other profile. */
+/* The nodes' totals in the other profile. */
 static bool sum_base(const struct prb_flame_page *page, uint64_t *totals)
 {
     for (size_t i = 0; i < page->flame->weight_count; i++)
@@ -295,8 +295,7 @@ bool prb_flame_page_write(FILE *out, const struct prb_flame_page *page, struct p
     return true;
 }
 
-/* Where another flame's nodes lie in this one; base: by weight, with a weight for each of theirs.
- */
+/* Add another flame's nodes and a weight for each of its weights; by weight, the other's value. */
 static uint64_t *add_base(struct prb_flame *flame, const struct prb_flame *other,
                           struct prb_error *err)
 {

@@ -1,4 +1,4 @@
-/* The table of formats, and how their files come to stand whole where they are wanted (format.h).
+/* The table of formats; and files, which replace the old one only when they are whole (format.h).
  */
 #include "profile/format/format.h"
 
@@ -55,7 +55,7 @@ const struct prb_profile_format *prb_profile_format_of_file(const char *path)
 
 /* ---- files ---- */
 
-/* A pipe, a device: written as it is; else a new file takes the path's place. */
+/* A pipe or a device is written to; otherwise a new file replaces the old one. */
 static bool is_special(const char *path)
 {
     struct stat st;
@@ -73,8 +73,8 @@ static void beside_name(const char *path, char *out, size_t cap)
     snprintf(out, cap, "%s.%d.new", path, (int)getpid());
 }
 
-/* A file that was not there: in a folder that others may write to, a link planted under its name
- * would lead elsewhere. */
+/* The file must be new: in a folder that others may write to, the name may be a link that somebody
+ * planted. */
 static int make_new(const char *path)
 {
     unlink(path);
@@ -87,15 +87,14 @@ bool prb_profile_check_output(const char *path, struct prb_error *err)
     if (strcmp(path, "-") == 0)
         return true;
     if (!*base_name(path) || strlen(path) >= PATH_MAX - 16)
-        return prb_fail(err, PRB_USAGE, "\"%s\" is no file name", path);
+        return prb_fail(err, PRB_USAGE, "\"%s\" is not a file name", path);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return prb_fail(err, PRB_USAGE, "%s is a folder", path);
     if (access(path, F_OK) == 0 && access(path, W_OK) != 0)
         return prb_fail_sys(err, errno, "%s cannot be written", path);
     if (is_special(path))
         return true;
-    /* The file that will take the path's place, for a moment: only that works on every file system.
-     */
+    /* Make the new file for a moment: no other test works on every file system. */
     PRB_AUTO(prb_new_file) struct prb_new_file file;
     return prb_new_file_begin(&file, path, 0666) ||
            prb_fail_sys(err, errno, "%s cannot be written", path);
@@ -119,7 +118,7 @@ static bool write_stream(const struct prb_format *format, const struct prb_profi
            (is_special(path) || fsync(fileno(out)) == 0 || prb_fail_sys(err, errno, "%s", path));
 }
 
-/* A format that writes a file by its name: beside it first, then in its place. */
+/* For a format that writes a file by name: write beside the old file, then replace it. */
 static bool write_beside(const struct prb_format *format, const struct prb_profile *profile,
                          const struct prb_profile_style *style, const char *path,
                          struct prb_error *err)

@@ -16,7 +16,7 @@
 
 struct prb_format {
     struct prb_profile_format description; /* first */
-    /* Write to out, whose errors the caller looks for; or, for those that need a file of their
+    /* Write to out, whose errors the caller checks; or, for those that need a file of their
      * own, to path. */
     bool (*write)(const struct prb_profile *profile, const struct prb_profile_style *style,
                   FILE *out, struct prb_error *err);
@@ -40,8 +40,8 @@ void prb_label_process(struct prb_buf *out, const struct prb_profile_process *pr
 /* The file that a style shows for a function; never NULL. */
 const char *prb_label_file(const struct prb_profile_function *function,
                            const struct prb_profile_style *style);
-/* One line: what was sampled and how well, "100 Hz for 5.0 s: 500 samples, 4,500 of threads; 0
- * dropped; ..." */
+/* What was sampled, and with what quality, in one line: "100 Hz for 5.0 s: 500 samples, 4,500 of
+ * threads; 0 dropped; ..." */
 void prb_label_counts(struct prb_buf *out, const struct prb_profile *profile);
 /* The title: style's, or the command and the time. */
 void prb_label_title(struct prb_buf *out, const struct prb_profile *profile,
@@ -50,7 +50,7 @@ void prb_label_title(struct prb_buf *out, const struct prb_profile *profile,
 const char *prb_value_unit(const struct prb_profile *profile);
 uint64_t prb_value_of(const struct prb_profile *profile, const struct prb_profile_weight *weight);
 
-/* ---- flame.c: stacks by what is shown of them ---- */
+/* ---- flame.c: the tree of a flame graph ---- */
 
 struct prb_flame_node {
     uint32_t parent, label; /* 0: the root, which has no label */
@@ -73,7 +73,7 @@ void prb_flame_deinit(struct prb_flame *flame);
 PRB_DEFINE_AUTO(prb_flame, struct prb_flame, prb_flame_deinit)
 bool prb_flame_build(struct prb_flame *flame, const struct prb_profile *profile,
                      const struct prb_profile_style *style, struct prb_error *err);
-/* The pieces that it is made of: label 0 … label_count - 1, child 1 … */
+/* To make one step by step: labels from 0, children from 1. */
 uint32_t prb_flame_label(struct prb_flame *flame, const char *text);
 uint32_t prb_flame_child(struct prb_flame *flame, uint32_t parent, uint32_t label);
 /* Fill total from self. */

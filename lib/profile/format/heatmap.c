@@ -1,6 +1,6 @@
 /*
- * A source file with the time of each of its lines: one HTML page.  Of a stack that holds a line
- * several times the time counts once.
+ * A source file with the time of each of its lines: one HTML page.  A stack that has a line several
+ * times counts once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +20,10 @@ struct heat {
 
 struct mapping {
     const struct prb_profile *profile;
-    const char *file; /* as the functions name it */
+    const char *file; /* the functions' file name */
     struct heat *lines;
-    int last;         /* the greatest line */
-    uint32_t process; /* one that the file was seen in */
+    int last;         /* the highest line number */
+    uint32_t process; /* a process that has the file */
 };
 
 static bool ends_in(const char *path, const char *end)
@@ -33,7 +33,7 @@ static bool ends_in(const char *path, const char *end)
            (n == m || path[n - m - 1] == '/' || *end == '/');
 }
 
-/* The file asked for, or the one in which the innermost frames were found most often. */
+/* The file that was asked for, or the one with most of the innermost frames. */
 static const char *choose(const struct prb_profile *profile, const char *wanted)
 {
     const char *best = NULL;
@@ -133,7 +133,7 @@ static void put_lines(FILE *out, const struct mapping *map, FILE *source, uint64
     }
 }
 
-/* The target named it: opened below the target's root, and nothing but a file is. */
+/* The target chose the name: open it below the target's root, and only a regular file. */
 static FILE *open_source(const struct mapping *map)
 {
     struct stat st;

@@ -1,6 +1,6 @@
 /*
- * pprof's profile (proto/profile.proto of google/pprof), as protocol buffers without compression,
- * which its readers take as well as gzip's.  Values: samples, and nanoseconds.
+ * pprof's profile (proto/profile.proto of google/pprof), as protocol buffers without compression:
+ * its readers take these, too.  Values: samples, and nanoseconds.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void put_bytes(struct prb_buf *out, unsigned field, const void *data, siz
     prb_buf_add(out, data, len);
 }
 
-/* A message of its own: its bytes, then empty again. */
+/* Append a message as a field, and clear it. */
 static void put_message(struct prb_buf *out, unsigned field, struct prb_buf *message)
 {
     put_bytes(out, field, message->data, message->len);

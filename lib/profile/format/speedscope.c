@@ -1,6 +1,6 @@
 /*
  * speedscope's file format (https://www.speedscope.app/file-format-schema.json): a sampled profile
- * for each thread, stacks in the order in which they were seen.
+ * for each thread, stacks in the order of time.
  */
 #include "profile/format/format.h"
 
@@ -8,7 +8,7 @@ struct writing {
     FILE *out;
     const struct prb_profile *profile;
     uint32_t thread;
-    bool weights, any; /* the second pass; an item was written */
+    bool weights, any; /* weights: the second pass; any: an item was written */
     double end;
 };
 
@@ -108,7 +108,7 @@ static bool write_speedscope(const struct prb_profile *profile,
     prb_put_json(out, title.data ? title.data : "");
     title.len = 0;
     prb_label_counts(&title, profile);
-    fputs(",\n\"probing\":", out); /* the schema allows what it does not name */
+    fputs(",\n\"probing\":", out); /* the schema allows other keys */
     prb_put_json(out, title.data ? title.data : "");
     fputs(",\n\"activeProfileIndex\":0,\n", out);
     put_frames(out, profile, style);

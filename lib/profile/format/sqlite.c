@@ -1,6 +1,6 @@
 /*
- * A profile as a SQLite file, whole: `probing -t FILE query` reads it again, and so does anything
- * that reads SQLite.  Tables: sample/saved.h.
+ * A profile as a SQLite file, with everything: `probing -t FILE query` and every SQLite tool read
+ * it.  Tables: profile/saved.h.
  */
 #include <string.h>
 
