@@ -1,6 +1,6 @@
 /*
- * The tasks of asyncio in a target: found, read until two readings agree, and made into rows.
- * Relies on py/asyncio.h for one interpreter, on the sampler for where running ones are.
+ * The tasks of asyncio in a target: finds them, reads each until two readings agree, and makes rows.
+ * py/asyncio.h reads one interpreter; the sampler knows where running tasks are.
  */
 #include <string.h>
 #include <time.h>
@@ -111,7 +111,7 @@ static struct prb_async_one *find_frame(struct prb_async_one **running, size_t c
     return NULL;
 }
 
-/* Find the coroutines that execute in the threads' chains; *missing: how many are in none. */
+/* Find the running coroutines in the threads' chains; *missing: how many were not found. */
 static bool place_running(struct prb_async_reading *reading, size_t *missing, struct prb_error *err)
 {
     size_t count = 0;
@@ -139,14 +139,14 @@ static bool place_running(struct prb_async_reading *reading, size_t *missing, st
     return true;
 }
 
-/* ---- reading until it is true ---- */
+/* ---- reading until two readings agree ---- */
 
 static void read_one(struct prb_async_reading *reading, struct prb_async_one *one)
 {
     struct prb_error err = {0};
     struct prb_async_raw swap = one->before;
     if (reading->frames_left < one->raw.awaits.count)
-        return; /* what was read once says more than a chain that is cut */
+        return; /* one whole reading is better than one that was cut */
     one->before = one->raw;
     one->raw = swap;
     one->gone = !prb_async_task_read(reading->base.runtime->objects, one->before.addr,
@@ -208,7 +208,7 @@ void prb_async_prepare(struct prb_target *target, const struct prb_runtime *runt
         return; /* no table in this version */
     if (prb_asyncio_offsets_apply(&target->modules, py->mem, &py->layout))
         return;
-    /* The C module was loaded since the target was opened. */
+    /* The C module may have been loaded since the target was opened. */
     if (prb_proc_live(proc) && prb_modules_init(&modules, proc, NULL))
         (void)prb_asyncio_offsets_apply(&modules, py->mem, &py->layout);
 }

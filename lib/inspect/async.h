@@ -1,5 +1,5 @@
 /*
- * The tasks of asyncio in a target, at one moment: what the files that make prb_async_tasks share.
+ * The tasks of asyncio in a target, at one moment: shared by the files that make prb_async_tasks.
  *   async.c       which tasks there are, read again until two readings agree
  *   async_rows.c  the links between tasks, their loops and threads, their rows
  */
@@ -17,7 +17,7 @@ struct prb_async_one {
     struct prb_async_raw raw;
     struct prb_async_raw before; /* the reading before */
     size_t interpreter;          /* index */
-    size_t thread, frame; /* of one that runs: where its coroutine stands in base.raw; thread
+    size_t thread, frame;        /* of one that runs: where its coroutine stands in base.raw; thread
                              SIZE_MAX: nowhere */
     bool stable, gone;
 };

@@ -1,13 +1,13 @@
 /*
- * Rows of tasks: names, loops and their threads, stacks, and who waits for whom; all strings in the
- * result's arena.
+ * Makes the rows of tasks: names, loops and their threads, stacks, and which task waits for which.
+ * All strings are in the result's arena.
  */
 #include <string.h>
 
 #include "inspect/async.h"
 #include "py/object/reader.h"
 
-#define LOOPS_MAX 1024  /* that are looked into */
+#define LOOPS_MAX 1024  /* that are read */
 #define BETWEEN_MAX 256 /* futures between a task and those that wait for it */
 #define NAME_CHARACTERS 200
 
@@ -33,7 +33,7 @@ static const char *type_name(struct prb_async_reading *reading, prb_addr object)
     return prb_arena_strdup(&reading->box->rows.arena, text.data);
 }
 
-/* Where a loop runs: as the thread says (3.14+), or the loop (asyncio's own, while it runs). */
+/* Where a loop runs: the thread knows (3.14+), or the loop (asyncio's own, while it runs). */
 static size_t thread_of_loop(struct prb_async_reading *reading, prb_addr loop)
 {
     struct prb_objects *objects = reading->base.runtime->objects;
@@ -54,7 +54,7 @@ static size_t thread_of_loop(struct prb_async_reading *reading, prb_addr loop)
     return SIZE_MAX;
 }
 
-/* Borrowed until the next call; NULL: no more room. */
+/* Borrowed until the next call; NULL: there are too many. */
 static struct loop *loop_at(struct prb_async_reading *reading, struct loops *loops, prb_addr addr)
 {
     if (loops->last < loops->count && loops->items[loops->last].addr == addr)
@@ -96,7 +96,7 @@ static void fill_thread(struct prb_async_reading *reading, struct loops *loops,
 
 /* ---- one task ---- */
 
-/* What a broken walk says, in one row. */
+/* Why the walk broke, as one row. */
 static void add_broken(struct prb_async_reading *reading, const struct prb_error *err,
                        struct prb_async_task *task)
 {
@@ -134,7 +134,7 @@ static const char *coroutine_name(struct prb_async_reading *reading, prb_addr co
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     uint64_t name = 0;
     prb_addr code_addr = prb_coroutine_code(objects, coroutine);
-    if (!code_addr) /* no coroutine of CPython's own: Cython's are such */
+    if (!code_addr) /* not CPython's own coroutine but, say, Cython's */
         return type_name(reading, coroutine);
     if (PRB_GET(objects, coroutine, gen, qualname, &name) &&
         prb_object_str(objects, name, NAME_CHARACTERS, &text, NULL) && text.data)
@@ -174,7 +174,7 @@ static bool add_row(struct prb_async_reading *reading, struct loops *loops,
     return fill_frames(reading, one, task, err);
 }
 
-/* ---- who waits for whom ---- */
+/* ---- which task waits for which ---- */
 
 struct place {
     prb_addr addr;
@@ -191,12 +191,12 @@ struct linking {
     struct prb_async_reading *reading;
     const struct place *places;
     size_t place_count;
-    struct prb_async_task *task; /* whose waiters are sought */
-    size_t number;               /* its own, from 1 on */
+    struct prb_async_task *task; /* whose waiters are searched */
+    size_t number;               /* its number, from 1 */
     size_t cap;
-    prb_addr between[BETWEEN_MAX]; /* futures that lead on */
+    prb_addr between[BETWEEN_MAX]; /* futures still to follow */
     size_t between_count;
-    size_t *found_for; /* by task: the last one, + 1, whose waiter it was found to be */
+    size_t *found_for; /* by waiter: 1 + the task that it was last found for */
     size_t links_left;
     bool failed;
 };
@@ -242,7 +242,7 @@ static bool link_task(struct linking *linking, struct prb_async_task *task)
     return !linking->failed;
 }
 
-/* The same links the other way round: counted, then filled. */
+/* The links in the other direction: count them, then fill them in. */
 static bool turn_round(struct prb_async_task *items, size_t first, size_t count)
 {
     for (size_t i = first; i < count; i++)
@@ -288,9 +288,9 @@ static bool link_all(struct prb_async_reading *reading, size_t first, struct prb
     return turn_round(tasks->items, first, tasks->count) || prb_nomem(err);
 }
 
-/* ---- all of them ---- */
+/* ---- all tasks ---- */
 
-/* The number of a name that asyncio gave; others come behind. */
+/* The number in a name that asyncio gave; other names sort last. */
 static unsigned long long number_of(const struct prb_async_task *task)
 {
     unsigned long long number = 0;

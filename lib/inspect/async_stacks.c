@@ -1,15 +1,15 @@
 /*
- * Stacks that know of asyncio: below the frames of the task that a thread runs come those of the
- * tasks that wait for it, and then the loop's own.
+ * Stacks with asyncio's tasks: after the frames of the task that a thread runs come those of the
+ * tasks that wait for it, then the loop's.
  */
 #include <string.h>
 
 #include "inspect/async.h"
 
-#define WAITERS_MAX 100 /* tasks one below the other */
+#define WAITERS_MAX 100 /* tasks that wait for each other */
 
-/* Python frames on the thread's stack down to the coroutine of a running task; 0: it does not run
- * there. */
+/* How many Python frames the thread has down to the coroutine of a running task; 0: the task does
+ * not run there. */
 static size_t frames_of(const struct prb_thread *thread, const struct prb_async_task *task)
 {
     if (task->state != PRB_ASYNC_RUNNING || !task->frame_count || !thread->has_python)
@@ -35,7 +35,7 @@ static struct prb_frame marker(struct prb_arena *arena, const struct prb_async_t
     return row;
 }
 
-/* A frame whose texts lie in another arena. */
+/* A copy of a frame, with its strings in another arena. */
 static struct prb_frame copy_of(struct prb_arena *arena, const struct prb_frame *frame)
 {
     struct prb_frame row = *frame;
@@ -45,14 +45,14 @@ static struct prb_frame copy_of(struct prb_arena *arena, const struct prb_frame 
     return row;
 }
 
-/* The tasks that wait, one for the other, from the running one on: the first where several do. */
+/* The tasks that wait for each other, from the running one on; of several waiters the first. */
 static size_t line_of(const struct prb_async_tasks *tasks, size_t from, size_t line[WAITERS_MAX])
 {
     size_t count = 0;
     for (size_t at = from; count < WAITERS_MAX; at = tasks->items[at].awaited_by[0]) {
         for (size_t i = 0; i < count; i++)
             if (line[i] == at)
-                return count; /* they wait for each other */
+                return count; /* a cycle */
         line[count++] = at;
         if (!tasks->items[at].awaited_by_count)
             break;

@@ -1,9 +1,9 @@
 /*
- * What str() gives for an exception, without calling it: its argument as text, and what the C types
- * of CPython say instead.  A class written in Python may say something else; its arguments are
- * told. Source: OSError_str, KeyError_str, SyntaxError_str, BaseExceptionGroup_str,
- * BaseException_str in Objects/exceptions.c; their attributes are members that the types publish
- * (tp_members).
+ * What str() gives for an exception, without calling it: its argument as a string, or what the C
+ * types of CPython print instead.  A class written in Python may print something else; its
+ * arguments are printed.  Source: OSError_str, KeyError_str, SyntaxError_str,
+ * BaseExceptionGroup_str, BaseException_str in Objects/exceptions.c; their attributes are members
+ * that the types publish (tp_members).
  */
 #include <string.h>
 
@@ -15,53 +15,53 @@
 #define CHARACTERS 4096
 #define BASES_MAX 64
 
-struct told {
+struct message {
     struct prb_objects *objects;
     prb_addr exception;
     struct prb_buf *out;
 };
 
-static void add_repr(const struct told *told, prb_addr value)
+static void add_repr(const struct message *message, prb_addr value)
 {
     const struct prb_repr_limits limits = {.characters = CHARACTERS};
-    (void)prb_object_repr(told->objects, value, &limits, told->out, NULL);
+    (void)prb_object_repr(message->objects, value, &limits, message->out, NULL);
 }
 
-static void add_str(const struct told *told, prb_addr value)
+static void add_str(const struct message *message, prb_addr value)
 {
-    if (!prb_object_str(told->objects, value, CHARACTERS, told->out, NULL))
-        add_repr(told, value);
+    if (!prb_object_str(message->objects, value, CHARACTERS, message->out, NULL))
+        add_repr(message, value);
 }
 
-/* 0: there is none, or it is None. */
-static prb_addr member(const struct told *told, const char *name)
+/* 0: missing, or None. */
+static prb_addr member(const struct message *message, const char *name)
 {
     prb_addr value;
-    return prb_attribute_get(told->objects, told->exception, name, &value, NULL) && value &&
-                   prb_object_kind(told->objects, value, NULL) != PRB_OBJ_NONE
+    return prb_attribute_get(message->objects, message->exception, name, &value, NULL) && value &&
+                   prb_object_kind(message->objects, value, NULL) != PRB_OBJ_NONE
                ? value
                : 0;
 }
 
-/* ---- the types that have a str() of their own; false: it is that of any exception ---- */
+/* ---- types with their own str(); false: it is BaseException's ---- */
 
-static bool tell_os_error(const struct told *told)
+static bool add_os_error(const struct message *message)
 {
-    prb_addr number = member(told, "errno"), text = member(told, "strerror");
-    prb_addr file = member(told, "filename"), other = member(told, "filename2");
+    prb_addr number = member(message, "errno"), text = member(message, "strerror");
+    prb_addr file = member(message, "filename"), other = member(message, "filename2");
     if (!number || !text)
         return false;
-    prb_buf_adds(told->out, "[Errno ");
-    add_str(told, number);
-    prb_buf_adds(told->out, "] ");
-    add_str(told, text);
+    prb_buf_adds(message->out, "[Errno ");
+    add_str(message, number);
+    prb_buf_adds(message->out, "] ");
+    add_str(message, text);
     if (file) {
-        prb_buf_adds(told->out, ": ");
-        add_repr(told, file);
+        prb_buf_adds(message->out, ": ");
+        add_repr(message, file);
     }
     if (file && other) {
-        prb_buf_adds(told->out, " -> ");
-        add_repr(told, other);
+        prb_buf_adds(message->out, " -> ");
+        add_repr(message, other);
     }
     return true;
 }
@@ -88,13 +88,13 @@ static bool few_items(void *context, prb_addr key, prb_addr value)
     return ++few->count < 2;
 }
 
-/* The arguments: how many, up to two, and the first. */
-static bool arguments(const struct told *told, prb_addr *args, size_t *count, prb_addr *first)
+/* How many arguments there are, at most 2, and the first. */
+static bool arguments(const struct message *message, prb_addr *args, size_t *count, prb_addr *first)
 {
     struct few few = {0};
     uint64_t tuple;
-    if (!PRB_GET(told->objects, told->exception, exception, args, &tuple) || !tuple ||
-        !prb_sequence_each(told->objects, tuple, few_items, &few, NULL))
+    if (!PRB_GET(message->objects, message->exception, exception, args, &tuple) || !tuple ||
+        !prb_sequence_each(message->objects, tuple, few_items, &few, NULL))
         return false;
     *args = tuple;
     *count = few.count;
@@ -102,82 +102,82 @@ static bool arguments(const struct told *told, prb_addr *args, size_t *count, pr
     return true;
 }
 
-static bool tell_key_error(const struct told *told)
+static bool add_key_error(const struct message *message)
 {
     prb_addr args, sole;
     size_t count;
-    if (!arguments(told, &args, &count, &sole) || count != 1)
+    if (!arguments(message, &args, &count, &sole) || count != 1)
         return false;
-    add_repr(told, sole);
+    add_repr(message, sole);
     return true;
 }
 
-static bool tell_syntax_error(const struct told *told)
+static bool add_syntax_error(const struct message *message)
 {
     PRB_AUTO(prb_buf) struct prb_buf path = {0};
-    prb_addr text = member(told, "msg"), file = member(told, "filename");
-    prb_addr line = member(told, "lineno");
+    prb_addr text = member(message, "msg"), file = member(message, "filename");
+    prb_addr line = member(message, "lineno");
     if (text)
-        add_str(told, text);
+        add_str(message, text);
     else
-        prb_buf_adds(told->out, "None");
-    if (file && !prb_object_str(told->objects, file, CHARACTERS, &path, NULL))
+        prb_buf_adds(message->out, "None");
+    if (file && !prb_object_str(message->objects, file, CHARACTERS, &path, NULL))
         file = 0;
-    if (line && prb_object_kind(told->objects, line, NULL) != PRB_OBJ_INT)
+    if (line && prb_object_kind(message->objects, line, NULL) != PRB_OBJ_INT)
         line = 0;
     if (file)
-        prb_buf_addf(told->out, " (%s", path.data ? prb_base_name(path.data) : "");
+        prb_buf_addf(message->out, " (%s", path.data ? prb_base_name(path.data) : "");
     if (line) {
-        prb_buf_adds(told->out, file ? ", line " : " (line ");
-        add_str(told, line);
+        prb_buf_adds(message->out, file ? ", line " : " (line ");
+        add_str(message, line);
     }
     if (file || line)
-        prb_buf_adds(told->out, ")");
+        prb_buf_adds(message->out, ")");
     return true;
 }
 
-static bool tell_group(const struct told *told)
+static bool add_group(const struct message *message)
 {
-    prb_addr text = member(told, "message"), inner = member(told, "exceptions");
+    prb_addr text = member(message, "message"), inner = member(message, "exceptions");
     size_t count = 0;
-    if (!text || !inner || !prb_sequence_each(told->objects, inner, count_item, &count, NULL))
+    if (!text || !inner || !prb_sequence_each(message->objects, inner, count_item, &count, NULL))
         return false;
-    add_str(told, text);
-    prb_buf_addf(told->out, " (%zu sub-exception%s)", count, count == 1 ? "" : "s");
+    add_str(message, text);
+    prb_buf_addf(message->out, " (%zu sub-exception%s)", count, count == 1 ? "" : "s");
     return true;
 }
 
 static const struct {
     const char *type;
-    bool (*tell)(const struct told *told);
+    bool (*add)(const struct message *message);
 } kinds[] = {
-    {"OSError", tell_os_error},
-    {"KeyError", tell_key_error},
-    {"SyntaxError", tell_syntax_error},
-    {"BaseExceptionGroup", tell_group},
+    {"OSError", add_os_error},
+    {"KeyError", add_key_error},
+    {"SyntaxError", add_syntax_error},
+    {"BaseExceptionGroup", add_group},
 };
 
-static bool tell_by_type(const struct told *told)
+static bool add_by_type(const struct message *message)
 {
-    struct prb_object_type *type = prb_type_of(told->objects, told->exception, NULL);
+    struct prb_object_type *type = prb_type_of(message->objects, message->exception, NULL);
     for (int i = 0; type && i < BASES_MAX; i++) {
         for (size_t k = 0; !type->python && k < sizeof kinds / sizeof *kinds; k++)
             if (strcmp(type->name, kinds[k].type) == 0)
-                return kinds[k].tell(told);
-        type = type->base ? prb_type_at(told->objects, type->base, NULL) : NULL;
+                return kinds[k].add(message);
+        type = type->base ? prb_type_at(message->objects, type->base, NULL) : NULL;
     }
     return false;
 }
 
 void prb_exception_message(struct prb_objects *objects, prb_addr exception, struct prb_buf *out)
 {
-    const struct told told = {.objects = objects, .exception = exception, .out = out};
+    const struct message message = {.objects = objects, .exception = exception, .out = out};
     prb_addr args, sole;
     size_t count;
-    if (tell_by_type(&told) || !arguments(&told, &args, &count, &sole) || !count)
+    if (add_by_type(&message) || !arguments(&message, &args, &count, &sole) || !count)
         return;
     if (count == 1)
-        add_str(&told, sole);
+        add_str(&message, sole);
     else
-        add_repr(&told, args);
+        add_repr(&message, args);
 }

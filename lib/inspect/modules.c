@@ -1,7 +1,7 @@
 /*
- * torch modules: among the collector's objects those whose class stands on torch.nn.Module, and
- * their tree by their dicts _modules.  A module with several parents stands where a walk from
- * the root meets it first, as in named_modules().
+ * torch modules: the collector's objects whose class derives from torch.nn.Module, and their tree,
+ * which their dicts _modules give.  A module with several parents is where a walk from the root
+ * meets it first, as in named_modules().
  */
 #include <inttypes.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 struct classes {
     struct prb_objects *objects;
-    struct prb_hash_map known; /* by the type's address: a module's class or another */
+    struct prb_hash_map known; /* by the address of the type: whether it is a module's class */
 };
 enum { MODULE = 1, OTHER };
 
@@ -83,24 +83,24 @@ static bool take_part(void *context, const char *name, prb_addr value)
     return parts->left > 0;
 }
 
-/* A module's child, in the order of its dict. */
+/* A child of a module, in the order of the dict. */
 struct edge {
     size_t child, next; /* next: edge of the same parent, or SIZE_MAX */
     const char *key;    /* in the heap's arena */
 };
 
-/* What is being put together: nodes as they are found, then in the order of the tree. */
+/* The tree under construction: modules as they are found, then in the order of the tree. */
 struct tree {
     struct prb_heap *heap;
     struct prb_module_node *found;
     size_t count, cap;
-    struct prb_hash_map index; /* in found by object: 1 + index */
+    struct prb_hash_map index; /* object -> 1 + index in found */
     struct edge *edges;
     size_t edge_count, edge_cap;
     size_t *first; /* edge of each module; SIZE_MAX: none */
     bool *below;   /* it has a parent */
     bool *placed;
-    size_t root; /* of the branch under way, in the tree's order */
+    size_t root; /* of the current branch, in the tree's order */
 };
 
 static void tree_deinit(struct tree *tree)
@@ -163,7 +163,7 @@ static bool index_modules(struct tree *tree, struct prb_error *err)
 
 struct linking {
     struct tree *tree;
-    size_t parent, last; /* last: its edge before, or SIZE_MAX */
+    size_t parent, last; /* last: its previous edge, or SIZE_MAX */
     bool failed;
 };
 
@@ -201,7 +201,7 @@ static const char *child_name(struct tree *tree, const char *parent, const char 
     return name ? name : key;
 }
 
-/* A module and what stands below it; parent: in the tree's order, SIZE_MAX of a root. */
+/* A module and those below it; parent: in the tree's order, SIZE_MAX for a root. */
 static void place(struct tree *tree, size_t at, size_t parent, const char *key, unsigned depth)
 {
     struct prb_heap *heap = tree->heap;
@@ -242,7 +242,7 @@ bool prb_heap_modules(struct prb_heap *heap, struct prb_error *err)
     heap->modules = calloc(tree.count + 1, sizeof *heap->modules);
     if (!heap->modules)
         return prb_nomem(err);
-    for (int rootless = 0; rootless < 2; rootless++) /* at last what is in a cycle of parents */
+    for (int rootless = 0; rootless < 2; rootless++) /* last those in a cycle of parents */
         for (size_t i = 0; i < tree.count; i++)
             if (!tree.placed[i] && (rootless || !tree.below[i]))
                 place(&tree, i, SIZE_MAX, "", 0);

@@ -1,5 +1,5 @@
 /*
- * Opening a target by pid, file or a part of a command line; and saying well why it could not be.
+ * Opens a target by pid, file or a part of a command line, or explains why it cannot.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -95,7 +95,7 @@ struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct pr
     if (!prb_modules_init(&target->modules, proc, err) ||
         !prb_py_find(&target->modules, target->mem, &target->pys, &target->runtime_count, err) ||
         !runtimes_make(target, err)) {
-        prb_proc_check(proc, err); /* of a target that ended meanwhile, that is the reason */
+        prb_proc_check(proc, err); /* if the target ended meanwhile, that is the reason */
         return NULL;
     }
     fill_info(target);
@@ -124,7 +124,7 @@ static bool descends_from(pid_t pid, pid_t ancestor, const struct prb_process_li
     return false;
 }
 
-/* A launcher's or shell's pid is given often: its Python children are meant. */
+/* Users often give the pid of a launcher or shell, and mean its Python children. */
 static void name_children(pid_t pid, struct prb_error *err)
 {
     struct prb_process_list *list = prb_process_list(NULL);

@@ -1,7 +1,7 @@
 /*
- * A thread that ends by an exception stands in the hook that writes the crash dump, and what it was
- * in has been left.  Its traceback keeps those frames with their locals: they are told in place of
- * the hook's, above the frames that still run.
+ * A thread that ends by an exception runs the hook that writes the crash dump, and has left the
+ * frames where the exception was raised.  The traceback has those frames with their locals: they
+ * replace the hook's, above the frames that still run.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ static bool find_error(void *context, const struct prb_variable *variable)
 }
 
 /* The exception that the hook reports; 0: the thread is not in the hook. */
-static prb_addr told_exception(struct prb_reading *reading, const struct prb_raw_thread *raw)
+static prb_addr reported_exception(struct prb_reading *reading, const struct prb_raw_thread *raw)
 {
     struct prb_objects *objects = reading->runtime->objects;
     prb_addr error = 0;
@@ -54,8 +54,8 @@ static bool add_entry(void *context, const struct prb_traceback_entry *entry)
     return true;
 }
 
-/* The rows that remain: without the hook and what called it, from the frame that the exception came
- * to last on, which is the traceback's first. */
+/* Index of the first row that remains: below the hook, and below the frame that the exception
+ * reached last, which is the first of the traceback. */
 static size_t first_outer(const struct prb_thread *thread, prb_addr outermost)
 {
     size_t first = 0;
@@ -75,19 +75,19 @@ bool prb_reading_raised(struct prb_reading *reading, const struct prb_raw_thread
     PRB_AUTO(entries) struct entries left = {0};
     size_t most =
         reading->runtime->py->frames_max ? reading->runtime->py->frames_max : PRB_TRACEBACK_MAX;
-    prb_addr error = told_exception(reading, raw);
+    prb_addr error = reported_exception(reading, raw);
     if (error)
         prb_traceback_each(reading->runtime->objects, error, add_entry, &left);
     if (!left.count)
         return true;
     size_t outer = first_outer(thread, left.items[0].frame), count = 0;
-    size_t stay = thread->frame_count - outer;
-    struct prb_frame *rows = prb_reading_rows(reading, left.count + stay, err);
+    size_t rest = thread->frame_count - outer;
+    struct prb_frame *rows = prb_reading_rows(reading, left.count + rest, err);
     if (!rows)
         return false;
-    for (size_t i = left.count; i-- > 0 && count < most;) /* the innermost comes last there */
+    for (size_t i = left.count; i-- > 0 && count < most;) /* a traceback ends with the innermost */
         rows[count++] = prb_reading_python_row(reading, &left.items[i]);
-    for (size_t i = 0; i < stay; i++)
+    for (size_t i = 0; i < rest; i++)
         rows[count++] = thread->frames[outer + i];
     thread->frames = rows;
     thread->frame_count = count;

@@ -1,5 +1,5 @@
 /*
- * One reading of one runtime of a target: what the files that make prb_stacks share.
+ * One reading of one runtime of a target, shared by the files that make struct prb_stacks.
  *   stacks.c  the whole reading, and its Python threads
  *   rows.c    a raw frame made into a row of probing.h: names, positions, locals
  *   native.c  native frames, merged in, and threads without Python
@@ -52,12 +52,12 @@ void prb_reading_task(struct prb_reading *reading, const struct prb_task *task,
 bool prb_reading_wants(const struct prb_reading *reading, uint64_t thread_id,
                        const struct prb_task *task);
 
-/* raised.c: of a thread that stands in our hook for an exception, the frames where that was
- * raised in place of the hook's. */
+/* raised.c: if the thread runs our hook for an exception, replace the hook's frames by those where
+ * the exception was raised. */
 bool prb_reading_raised(struct prb_reading *reading, const struct prb_raw_thread *raw,
                         struct prb_thread *thread, struct prb_error *err);
 
-/* native.c: native stacks of the runtime's threads, taken all before any is named. */
+/* native.c: the native stacks of all threads of the runtime, read before any is named. */
 struct prb_native_reading;
 struct prb_native_reading *prb_native_reading_take(struct prb_reading *reading,
                                                    struct prb_error *err);
@@ -66,7 +66,7 @@ PRB_DEFINE_AUTO_PTR(prb_native_reading, struct prb_native_reading, prb_native_re
 /* Rows of Python thread i, merged.  False with NOT_FOUND when its native stack could not be read. */
 bool prb_native_reading_rows(struct prb_reading *reading, struct prb_native_reading *native,
                              size_t i, struct prb_thread *thread, struct prb_error *err);
-/* Threads without Python, behind the others. */
+/* Append the threads without Python. */
 bool prb_native_threads(struct prb_reading *reading, struct prb_error *err);
 
 #endif

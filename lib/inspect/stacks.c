@@ -1,6 +1,6 @@
 /*
- * The stacks of a target: every runtime is sampled, its threads identified, their chains made into
- * rows.
+ * The stacks of a target: samples each runtime, identifies its threads, and makes rows of their
+ * frames.
  */
 #include <string.h>
 #include <time.h>
@@ -45,7 +45,7 @@ void prb_reading_task(struct prb_reading *reading, const struct prb_task *task,
 {
     if (!task)
         return;
-    /* Read only now: most readings are of some threads only. */
+    /* Read only now: most readings want only some threads. */
     if (!task->state)
         prb_proc_task_read(reading->target->proc,
                            &reading->tasks->items[task - reading->tasks->items]);
@@ -56,7 +56,7 @@ void prb_reading_task(struct prb_reading *reading, const struct prb_task *task,
     reading->covered[task - reading->tasks->items] = true;
 }
 
-#define PATIENCE_NS 1000000 /* of one reading with threads that may wait for the GIL */
+#define PATIENCE_NS 1000000 /* spent in one reading on threads that may wait for the GIL */
 
 static void fill_python_side(struct prb_reading *reading, size_t i, struct prb_thread *thread)
 {
@@ -137,7 +137,7 @@ static bool same_chain(const struct prb_raw_thread *now, const struct chain_copy
     return true;
 }
 
-/* A verified chain names a code object that has ended since: the thread went on. */
+/* A code object of the verified chain was freed meanwhile: the thread went on. */
 static bool code_went(const struct prb_raw_thread *raw, const struct prb_thread *thread)
 {
     size_t broken = 0;
@@ -146,7 +146,7 @@ static bool code_went(const struct prb_raw_thread *raw, const struct prb_thread 
     return broken > raw->broken;
 }
 
-/* Rows of a thread; if its code objects end while they are read, it is read again. */
+/* The rows of a thread, read again if its code objects are freed meanwhile. */
 static bool fill_living_rows(struct prb_reading *reading, struct prb_native_reading *native,
                              size_t i, struct prb_thread *thread, struct prb_error *err)
 {
@@ -164,7 +164,7 @@ static bool fill_living_rows(struct prb_reading *reading, struct prb_native_read
     return true;
 }
 
-/* Locals are read behind the chain: believed only when the chain is still the same after them. */
+/* Locals are read after the chain: they are true only if the chain is still the same then. */
 static bool fill_stable_rows(struct prb_reading *reading, struct prb_native_reading *native,
                              size_t i, struct prb_thread *thread, struct prb_error *err)
 {
@@ -211,7 +211,7 @@ static bool add_python_threads(struct prb_reading *reading, struct prb_native_re
     return true;
 }
 
-/* One sample, and who its threads are.  *facts_out is the caller's to free. */
+/* Take a sample and identify its threads.  The caller frees *facts_out. */
 static bool sample(struct prb_reading *reading, unsigned tries, struct prb_thread_facts **facts_out,
                    struct prb_error *err)
 {
@@ -246,11 +246,11 @@ static bool fill_threads(struct prb_reading *reading, struct prb_error *err)
 /*
  * ---- all threads at one moment ----
  *
- * Decoding takes ten times as long as copying, and nobody may stand for it.  So the stacks are read
- * of the running program first, which tells the pages that decoding needs; then the threads stand
- * while those are copied at once and the chains are walked; and the copy is decoded when they run
- * again.  What the copy lacks, since the program went on between, is read as it is by then: most
- * pages of a program serve again and again.
+ * Decoding takes ten times as long as copying, too long to stop the threads.  So the stacks are
+ * read from the running program first, which shows what pages decoding needs.  Then the threads are
+ * stopped while these pages are copied at once and the chains are walked.  The copy is decoded
+ * when they run again.  A page that is not in the copy, since the program went on in between, is
+ * read as it is then; that is rare: most readings need the same pages.
  */
 
 /* While the threads are stopped. */
@@ -273,15 +273,15 @@ static bool stop_and_copy(struct prb_reading *reading, struct prb_error *err)
         if (reading->facts[i].task)
             tids[count++] = reading->facts[i].task->tid;
 
-    double stood = 0;
+    double stopped = 0;
     bool good =
-        prb_stop_threads(reading->target->proc, tids, count, copy_still, reading, &stood, err);
-    if (stood > reading->box->stacks.longest_stop)
-        reading->box->stacks.longest_stop = stood;
+        prb_stop_threads(reading->target->proc, tids, count, copy_still, reading, &stopped, err);
+    if (stopped > reading->box->stacks.longest_stop)
+        reading->box->stacks.longest_stop = stopped;
     return good;
 }
 
-/* Threads that were filled to learn what filling reads. */
+/* Forget the threads that were filled to learn what filling reads. */
 static void unfill(struct prb_reading *reading, size_t before)
 {
     reading->box->stacks.thread_count = before;
@@ -308,8 +308,8 @@ static bool take_still(struct prb_reading *reading, struct prb_thread_facts **fa
     return good;
 }
 
-/* With native frames each thread is stopped by itself, chain and registers together: no need to
- * stop all. */
+/* With native frames each thread is stopped alone, for its chain and registers together: no need
+ * to stop all. */
 static bool take_runtime(struct prb_reading *reading, struct prb_error *err)
 {
     const struct prb_runtime *runtime = reading->runtime;
@@ -378,8 +378,7 @@ struct prb_stacks *prb_stacks_take(struct prb_target *target,
     prb_reading_time(target, &stacks->time);
     prb_reading_info(&box->arena, &target->info, &stacks->target);
     bool ok = take_all(target, options, box, err);
-    /* Whatever was or was not read of a target that ended, or became another program, is no answer.
-     */
+    /* What was read of a target that ended, or became another program, is not an answer. */
     if (!prb_proc_check(target->proc, err) || !ok)
         return NULL;
     if (options->only_thread && !stacks->thread_count)

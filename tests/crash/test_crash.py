@@ -360,7 +360,7 @@ def test_a_folder_that_cannot_be_written(any_python, tmp_path):
     place.write_text("no folder")
     one = Crasher(any_python, place, "null")
     assert one.crash() == -signal.SIGSEGV
-    assert "no folder" in one.told and place.read_text() == "no folder"
+    assert "is not a folder" in one.told and place.read_text() == "no folder"
 
 
 def test_links_are_not_followed(any_python, tmp_path):
