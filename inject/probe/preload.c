@@ -57,6 +57,6 @@ __attribute__((constructor)) static void preload(void)
         .version = PRB_PROBE_START_VERSION, .size = sizeof call, .how = PRB_HOW_PRELOAD};
     if (getauxval(AT_SECURE) || !is_wanted() || !dlsym(RTLD_DEFAULT, "Py_GetVersion"))
         return;
-    prb_probe_start(&call); /* nobody could be told of a failure */
+    prb_probe_start(&call); /* a failure could not be reported */
     end_inheritance();
 }

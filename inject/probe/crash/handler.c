@@ -132,7 +132,7 @@ static void await_turn(uint32_t turn)
         sleep_on_turn(turns, WAIT_MORE_NS);
 }
 
-/* What ends the process is told, whatever came before. */
+/* What ends the process is reported, whatever came before. */
 static bool too_many(enum prb_crash_kind kind)
 {
     int pid = (int)PRB_RAW0(SYS_getpid);

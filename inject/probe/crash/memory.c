@@ -1,7 +1,8 @@
 /*
- * Before the kernel kills for memory nobody is told, but the control group's files tell how near it
- * is: memory.events of version 2 wakes who polls it, and the use is looked at now and then
- * (Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).  Opt-in, on a thread of its own.
+ * The kernel does not announce that it will kill for memory, but the control group's files show how
+ * near that is: memory.events of version 2 wakes a thread that polls it, and the use is read
+ * regularly.  Opt-in, on a thread of its own.
+ * Source: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,9 +19,9 @@
 #include "inject/probe/socket_path.h"
 #include "inject/probe/thread.h"
 
-#define LOOK_MS 1000 /* between looks that no event asks for */
-#define EVENT_MS 50  /* at least between those that events ask for */
-#define AGAIN 0.9    /* of the threshold: below it the next dump may come */
+#define CHECK_MS 1000 /* between checks without an event */
+#define EVENT_MS 50   /* at least between those that events ask for */
+#define AGAIN 0.9     /* of the threshold: below it the next dump may come */
 #define TEXT_MAX 8192
 
 static struct {
@@ -115,15 +116,15 @@ static bool still_watches(int wake)
     return yes;
 }
 
-/* True: the group is over the threshold; told: it was before, too. */
-static bool look(const struct group *group, bool told)
+/* True: the group is over the threshold; before: it was already. */
+static bool check(const struct group *group, bool before)
 {
     char reason[160];
     double most = 0, part = used_part(group, &most);
     double least = prb_settings_number("probing.crash_memory", 0);
-    if (least <= 0 || part < least * (told ? AGAIN : 1))
+    if (least <= 0 || part < least * (before ? AGAIN : 1))
         return false;
-    if (!told) {
+    if (!before) {
         snprintf(reason, sizeof reason, "%.0f %% of the control group's %.0f MiB are used",
                  100 * part, most / (1 << 20));
         prb_crash_dump(PRB_CRASH_MEMORY, 0, NULL, NULL, reason);
@@ -135,15 +136,15 @@ static bool look(const struct group *group, bool told)
 static void watch_group(const struct group *group, int wake)
 {
     char path[440];
-    bool told = false;
+    bool before = false;
     snprintf(path, sizeof path, "%s/%s", group->folder,
              group->version->events ? group->version->events : "");
     PRB_AUTO_FD int events = group->version->events ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     while (still_watches(wake)) {
         struct pollfd fds[] = {{.fd = wake, .events = POLLIN}, {.fd = events, .events = POLLPRI}};
         char text[TEXT_MAX];
-        told = look(group, told);
-        int got = poll(fds, 2, LOOK_MS);
+        before = check(group, before);
+        int got = poll(fds, 2, CHECK_MS);
         if (got < 0 && errno != EINTR)
             return;
         if (got > 0 && fds[1].revents) {

@@ -13,7 +13,7 @@
 
 #define TEXT_BYTES 8192
 #define MAPS_MAX (1u << 20) /* bytes of the maps that are kept */
-#define TOLD_WAIT_S 1       /* for room in a pipe that nobody reads */
+#define ERROR_WAIT_S 1      /* for room in a pipe that nobody reads */
 #define KEPT_BYTES 256
 
 static char bytes[TEXT_BYTES];
@@ -32,10 +32,10 @@ static long put(long fd, const char *from, size_t len)
 }
 
 /* On the standard error; a pipe that takes some takes as much as this (pipe(7), PIPE_BUF). */
-static void tell(const char *from, size_t len)
+static void write_error(const char *from, size_t len)
 {
     struct pollfd fd = {.fd = 2, .events = POLLOUT};
-    struct timespec wait = {.tv_sec = TOLD_WAIT_S};
+    struct timespec wait = {.tv_sec = ERROR_WAIT_S};
     if (PRB_RAW5(SYS_ppoll, &fd, 1, &wait, NULL, sizeof(uint64_t)) == 1 && fd.revents & POLLOUT)
         put(2, from, len);
 }
@@ -200,9 +200,9 @@ static const char *cause(long wrong)
 
 void prb_crash_note(const struct prb_crash_record *record)
 {
-    static char told[PRB_CRASH_FOLDER_MAX + PRB_CRASH_REASON_MAX + 512];
+    static char text[PRB_CRASH_FOLDER_MAX + PRB_CRASH_REASON_MAX + 512];
     static struct note note;
-    struct prb_crash_text line = {told, told + sizeof told};
+    struct prb_crash_text line = {text, text + sizeof text};
     open_note(record, &note);
     long wrong = write_note(record, &note);
     if (note.folder >= 0)
@@ -214,7 +214,7 @@ void prb_crash_note(const struct prb_crash_record *record)
     prb_crash_add(&line, note.path);
     prb_crash_add(&line, wrong < 0 ? cause(wrong) : "");
     prb_crash_add(&line, "\n");
-    tell(told, (size_t)(line.at - told));
+    write_error(text, (size_t)(line.at - text));
 }
 
 void prb_crash_say_held(uint64_t ns)
@@ -231,5 +231,5 @@ void prb_crash_say_held(uint64_t ns)
     prb_crash_add(&line, " debug --snapshot`; `probing ");
     prb_crash_add_number(&line, pid, 10, 1);
     prb_crash_add(&line, " config probing.crash_hold=0` lets it go\n");
-    tell(room, (size_t)(line.at - room));
+    write_error(room, (size_t)(line.at - room));
 }

@@ -20,41 +20,42 @@
 
 /* ---- what it calls ---- */
 
-struct telling {
+struct masking {
     const char *environment;
     struct prb_buf text;
 };
 
 static void mask_value(void *context, struct prb_span span)
 {
-    struct telling *telling = context;
-    const char *value = telling->environment + span.at, *from = telling->text.data, *at;
+    struct masking *masking = context;
+    const char *value = masking->environment + span.at, *from = masking->text.data, *at;
     PRB_AUTO(prb_buf) struct prb_buf masked = {0};
     if (span.len < SECRET_LEAST || !from)
         return;
-    size_t left = telling->text.len;
+    size_t left = masking->text.len;
     for (; (at = memmem(from, left, value, span.len));
          left -= (size_t)(at - from) + span.len, from = at + span.len) {
         prb_buf_add(&masked, from, (size_t)(at - from));
         prb_buf_adds(&masked, PRB_MASK);
     }
-    if (from == telling->text.data)
+    if (from == masking->text.data)
         return;
     prb_buf_add(&masked, from, left);
-    prb_buf_deinit(&telling->text);
-    telling->text = masked;
+    prb_buf_deinit(&masking->text);
+    masking->text = masked;
     masked = (struct prb_buf){0};
 }
 
-/* The reason stands in a text where no dump could be written, which has no writer to hide it. */
-static void tell(const char *reason, size_t len, const char *environment, size_t environment_len)
+/* Mask the reason here: the note that is written when no dump can be has no other mask. */
+static void dump_masked(const char *reason, size_t len, const char *environment,
+                        size_t environment_len)
 {
-    struct telling telling = {.environment = environment};
-    prb_secret_mask(PRB_SECRET_TEXT, reason, len, &telling.text);
-    prb_secret_each(PRB_SECRET_ENVIRONMENT, environment, environment_len, mask_value, &telling);
+    struct masking masking = {.environment = environment};
+    prb_secret_mask(PRB_SECRET_TEXT, reason, len, &masking.text);
+    prb_secret_each(PRB_SECRET_ENVIRONMENT, environment, environment_len, mask_value, &masking);
     prb_crash_dump(PRB_CRASH_EXCEPTION, 0, NULL, NULL,
-                   prb_buf_ok(&telling.text) ? telling.text.data : "");
-    prb_buf_deinit(&telling.text);
+                   prb_buf_ok(&masking.text) ? masking.text.data : "");
+    prb_buf_deinit(&masking.text);
 }
 
 /* With the GIL, so that no Python moves while the process is read. */
@@ -70,7 +71,7 @@ static struct prb_py *on_crashed(struct prb_py *self, struct prb_py *args)
         py->PyBytes_AsStringAndSize(environment, &variables, &variables_len) != 0)
         return NULL;
     if (prb_crash_is_on()) {
-        tell(text, (size_t)len, variables, (size_t)variables_len);
+        dump_masked(text, (size_t)len, variables, (size_t)variables_len);
         void *saved = py->PyEval_SaveThread();
         prb_crash_hold();
         py->PyEval_RestoreThread(saved);

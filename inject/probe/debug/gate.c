@@ -54,9 +54,9 @@ static void report(const struct prb_py_api *py, struct prb_debug_parked *parked)
         unsigned before = parked->pending_count;
         parked->emitted = false;
         PRB_AUTO(prb_py)
-        struct prb_py *told = prb_debug_call_agent(
+        struct prb_py *result = prb_debug_call_agent(
             py, parked, session->report_parked, py->PyTuple_Pack(3, ident, frame, parked->reason));
-        again = !told && parked->pending_count != before && !parked->emitted;
+        again = !result && parked->pending_count != before && !parked->emitted;
     }
 }
 

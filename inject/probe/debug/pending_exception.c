@@ -3,7 +3,7 @@
  * alarm, SIGTERM to sys.exit): it is the program's.  It is taken out of our code, kept with the
  * thread, and raised in the program when the thread goes on.
  *
- * Its traceback tells it from failures of ours and of what clients evaluate: that passes a frame of
+ * Its traceback tells it from failures of ours and of what clients evaluate: it passes a frame of
  * a handler (signal.getsignal()).  CPython's own handler of Ctrl-C has no frame, but
  * nothing else raises KeyboardInterrupt: our interruptions are of a class of their own.
  */

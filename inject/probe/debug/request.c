@@ -262,12 +262,12 @@ static bool fail_raised(struct prb_python_job *job, const struct prb_py_api *py,
                     "%s", text);
 }
 
-static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *told,
+static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *answered,
                  struct prb_error *err)
 {
     char *data;
     ptrdiff_t len;
-    if (py->PyBytes_AsStringAndSize(told, &data, &len) != 0)
+    if (py->PyBytes_AsStringAndSize(answered, &data, &len) != 0)
         return fail_raised(job, py, err);
     if (len > (ptrdiff_t)RESULT_MAX)
         return prb_fail(err, PRB_USAGE, "the answer is larger than %u MiB", PRB_MESSAGE_MAX >> 20);
@@ -299,9 +299,9 @@ static bool answer(struct prb_python_job *job, const struct prb_py_api *py, stru
     struct prb_debug_parked *here = prb_debug_here(py);
     if (here)
         prb_debug_take_signals(py, here);
-    PRB_AUTO(prb_py) struct prb_py *told = args ? prb_job_run(job, py, call, args) : NULL;
-    if (told)
-        return keep(job, py, told, err);
+    PRB_AUTO(prb_py) struct prb_py *answered = args ? prb_job_run(job, py, call, args) : NULL;
+    if (answered)
+        return keep(job, py, answered, err);
     if (here && prb_debug_keep_raised(py, here, true))
         return prb_fail(err, PRB_INTERNAL,
                         "a signal handler of the program raised an exception meanwhile: the "

@@ -26,7 +26,7 @@ static const struct prb_debug_mechanism *const mechanisms[] = {
 
 /* ---- calls of the agent ---- */
 
-static void tell_failure(const struct prb_py_api *py)
+static void report_failure(const struct prb_py_api *py)
 {
     char text[1024];
     prb_py_raised(py, text, sizeof text);
@@ -47,10 +47,10 @@ struct prb_py *prb_debug_call_agent(const struct prb_py_api *py, struct prb_debu
     if (!function)
         return NULL;
     py->Py_IncRef(function); /* the session may end meanwhile */
-    struct prb_py *told = args ? py->PyObject_CallObject(function, args) : NULL;
-    if (!told && !(parked && prb_debug_keep_raised(py, parked, true)))
-        tell_failure(py);
-    return told;
+    struct prb_py *result = args ? py->PyObject_CallObject(function, args) : NULL;
+    if (!result && !(parked && prb_debug_keep_raised(py, parked, true)))
+        report_failure(py);
+    return result;
 }
 
 /* ---- hooks ---- */
@@ -88,16 +88,16 @@ static void drop_stale(const struct prb_py_api *py)
 
 static void choose_mechanism(const struct prb_py_api *py)
 {
-    bool told = false;
+    bool explained = false;
     session->mechanism = NULL;
     session->without[0] = '\0';
     for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms && !session->mechanism; i++) {
         struct prb_error err = {0};
         if (mechanisms[i]->usable(py, &err) && mechanisms[i]->begin(py, &err))
             session->mechanism = mechanisms[i];
-        else if (!told) /* one for another CPython has nothing to say of this one */
+        else if (!explained) /* a mechanism for another CPython does not explain this one */
             snprintf(session->without, sizeof session->without, "%s", err.text);
-        told = told || err.code != PRB_NOT_FOUND;
+        explained = explained || err.code != PRB_NOT_FOUND;
     }
     py->PyErr_Clear();
 }
@@ -128,14 +128,14 @@ static const struct {
 
 static bool load(const struct prb_py_api *py, struct prb_error *err)
 {
-    struct prb_error told = {0};
+    struct prb_error failed = {0};
     choose_mechanism(py);
     prb_py_yield_gil(py);
-    session->space = execute(py, &told);
+    session->space = execute(py, &failed);
     if (!session->space) {
         char text[201];
-        if (told.code)
-            return prb_fail(err, told.code, "%s", told.text);
+        if (failed.code)
+            return prb_fail(err, failed.code, "%s", failed.text);
         return prb_fail(err, PRB_INTERNAL, "loading the debugger failed in the target: %s",
                         prb_py_raised(py, text, sizeof text));
     }
@@ -271,7 +271,7 @@ static void forget_stop(const struct prb_py_api *py, struct prb_debug_parked *pa
     if (!ident)
         return;
     PRB_AUTO(prb_py)
-    struct prb_py *told =
+    struct prb_py *result =
         prb_debug_call_agent(py, parked, session->forget, py->PyTuple_Pack(1, ident));
 }
 

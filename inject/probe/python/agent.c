@@ -157,11 +157,11 @@ void prb_job_locate(struct prb_python_job *job, const struct prb_py_api *py)
     PRB_AUTO(prb_py) struct prb_py *ident = py->PyLong_FromUnsignedLongLong(job->ident);
     PRB_AUTO(prb_py) struct prb_py *args = space && ident ? py->PyTuple_Pack(1, ident) : NULL;
     PRB_AUTO(prb_py)
-    struct prb_py *told =
+    struct prb_py *result =
         args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, "place"), args) : NULL;
     char *data;
     ptrdiff_t len;
-    if (!told || py->PyBytes_AsStringAndSize(told, &data, &len) != 0) {
+    if (!result || py->PyBytes_AsStringAndSize(result, &data, &len) != 0) {
         py->PyErr_Clear();
         return;
     }

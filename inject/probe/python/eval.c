@@ -94,14 +94,14 @@ static struct prb_py *make(struct prb_python_job *job, const struct prb_py_api *
 enum { RAISED = 1, INCOMPLETE = 2, NONE = 4, INTERRUPTED = 8 };
 
 /* The tuple of Job.finish() into the job. */
-static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *told,
+static bool keep(struct prb_python_job *job, const struct prb_py_api *py, struct prb_py *result,
                  struct prb_error *err)
 {
     int code, flags;
     struct prb_py *bytes;
     char *data;
     ptrdiff_t len;
-    if (!told || !py->PyArg_ParseTuple(told, "iiO", &code, &flags, &bytes) ||
+    if (!result || !py->PyArg_ParseTuple(result, "iiO", &code, &flags, &bytes) ||
         py->PyBytes_AsStringAndSize(bytes, &data, &len) != 0)
         return prb_py_fail_raised(py, "the evaluation", err);
     if (code)
@@ -137,8 +137,8 @@ static bool evaluate(struct prb_python_job *job, const struct prb_py_api *py, st
         py->PyErr_Clear();
     PRB_AUTO(prb_py) struct prb_py *escaped = py->PyLong_FromUnsignedLongLong(!returned);
     PRB_AUTO(prb_py) struct prb_py *args = escaped ? py->PyTuple_Pack(1, escaped) : NULL;
-    PRB_AUTO(prb_py) struct prb_py *told = args ? py->PyObject_CallObject(finish, args) : NULL;
-    return keep(job, py, told, err);
+    PRB_AUTO(prb_py) struct prb_py *result = args ? py->PyObject_CallObject(finish, args) : NULL;
+    return keep(job, py, result, err);
 }
 
 const struct prb_python_work prb_eval_work = {.run = evaluate, .release = eval_free};

@@ -75,10 +75,10 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *context)
 static bool get_seconds(const struct prb_py_api *py, double *seconds_out)
 {
     struct prb_py *get = py->PySys_GetObject("getswitchinterval");
-    PRB_AUTO(prb_py) struct prb_py *told = get ? py->PyObject_CallObject(get, NULL) : NULL;
-    if (told)
-        *seconds_out = py->PyFloat_AsDouble(told);
-    return told && !py->PyErr_Occurred() && *seconds_out > 0 && *seconds_out < 1e6;
+    PRB_AUTO(prb_py) struct prb_py *result = get ? py->PyObject_CallObject(get, NULL) : NULL;
+    if (result)
+        *seconds_out = py->PyFloat_AsDouble(result);
+    return result && !py->PyErr_Occurred() && *seconds_out > 0 && *seconds_out < 1e6;
 }
 
 static bool set_seconds(const struct prb_py_api *py, double seconds)

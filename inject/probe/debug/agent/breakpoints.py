@@ -16,8 +16,8 @@ class Breakpoint(object):
         self.rule = probe.part("conditions").Rule(given)
         self.places = {}  # id of code -> line: where it is planted
         self.compiled = False  # by torch, when it was set
-        self.line = None  # where the client was told that it is
-        self.told = None
+        self.line = None  # where the client was told it is
+        self.reported = None
 
     def answer(self, path=None):
         found = {"id": self.number, "verified": bool(self.places) and not self.rule.wrong}
@@ -136,7 +136,7 @@ class Met(Planted):
                 touched = {}
                 self.bind_function(code, *name_of(code), touched=touched)
                 self.replant(list(touched.values()))
-                self.tell(self.functions)
+                self.report(self.functions)
 
     def more_code(self, path, code):
         known = {}
@@ -155,7 +155,7 @@ class Met(Planted):
             else:
                 self.bind_line(one, known, lines)
         self.replant(list(known.values()))
-        self.tell(self.lines[path])
+        self.report(self.lines[path])
 
     def same_line(self, one, known):
         for key, code in known.items():
@@ -163,10 +163,10 @@ class Met(Planted):
                 self.planted[key][1].setdefault(one.line, []).append(one)
                 one.places[key] = one.line
 
-    def tell(self, breakpoints):
+    def report(self, breakpoints):
         for one in breakpoints:
-            if one.places and not one.told:
-                one.told = True
+            if one.places and not one.reported:
+                one.reported = True
                 probe.engine.event("breakpoint", {"reason": "changed", "breakpoint": one.answer(one.path)})
 
 
@@ -208,8 +208,8 @@ class OfFunctions(Hit):
         self.functions = [FunctionBreakpoint(self.counter(), one) for one in given]
         touched = {}
         for key, (code, lines) in list(self.planted.items()):
-            kept = {line: [one for one in there if isinstance(one, LineBreakpoint)] for line, there in lines.items()}
-            self.planted[key] = code, {line: there for line, there in kept.items() if there}
+            others = {line: [one for one in there if isinstance(one, LineBreakpoint)] for line, there in lines.items()}
+            self.planted[key] = code, {line: there for line, there in others.items() if there}
             touched[key] = code
         if self.functions:
             for code, qualname, module in known_functions():
@@ -257,7 +257,7 @@ class Breakpoints(OfFunctions):
         self.replant(list(known.values()))
         self.watch()
         for one in now:
-            one.told = bool(one.places)
+            one.reported = bool(one.places)
         return [one.answer(path) for one in now]
 
 

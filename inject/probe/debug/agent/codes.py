@@ -8,7 +8,7 @@ Code = type((lambda: None).__code__)
 Function = type(lambda: None)
 Cell = type((lambda x: lambda: x)(0).__closure__[0])
 DEPTH_MAX = 12  # of functions in functions, classes in classes
-NAMES_MAX = 50000  # kept file names
+NAMES_MAX = 50000  # cached file names
 SITE = ("/site-packages/", "/dist-packages/")
 
 
@@ -41,7 +41,7 @@ class Files(object):
         return found
 
     def key(self, name):
-        """What breakpoints are kept by: the file, else the name itself ("<string>")."""
+        """The key of breakpoints: the file, else the name itself ("<string>")."""
         return self.path(name) or name
 
     def own(self, name):
@@ -92,9 +92,9 @@ def line_starts(code):
     return found
 
 
-def lines_of(code, kept={}):  # noqa: B006
+def lines_of(code, cache={}):  # noqa: B006
     """The lines that a frame of it can stand on."""
-    found = kept.get(id(code))
+    found = cache.get(id(code))
     if found is not None and found[0] is code:
         return found[1]
     starts = [(offset, line) for offset, line in line_starts(code) if line]
@@ -104,10 +104,10 @@ def lines_of(code, kept={}):  # noqa: B006
         if hasattr(code, "co_lines") and hasattr(code, "co_exceptiontable"):
             if max(offset for offset, line in starts if line == code.co_firstlineno) < 16:
                 lines.discard(code.co_firstlineno)
-    if len(kept) > 20000:
-        kept.clear()
-    kept[id(code)] = (code, frozenset(lines))
-    return kept[id(code)][1]
+    if len(cache) > 20000:
+        cache.clear()
+    cache[id(code)] = (code, frozenset(lines))
+    return cache[id(code)][1]
 
 
 def first_line(code):

@@ -127,17 +127,17 @@ class Captured(object):
     def end(self):
         probe.agent.streams.leave()
         for stream, data in sorted(self.waiting.items()):
-            self.tell(stream, data)
+            self.report(stream, data)
 
     def send(self, stream, data):
         """print() writes pieces: they are sent on line by line."""
         data = self.waiting.pop(stream, b"") + data
         if data.endswith(b"\n") or len(data) > LINE_MAX:
-            self.tell(stream, data)
+            self.report(stream, data)
         elif data:
             self.waiting[stream] = data
 
-    def tell(self, stream, data):
+    def report(self, stream, data):
         text = data.decode("utf-8", "replace")
         probe.engine.event("output", {"category": "stderr" if stream == 2 else "stdout", "output": text})
 

@@ -42,7 +42,7 @@ def goto(session, given):
     session.handles.drop_thread(ident)
     stop = probe.part("session").Stop("goto", frame)
     session.stops[ident] = stop
-    session.tell(ident, stop)
+    session.report(ident, stop)
 
 
 def moved(frame, line):

@@ -97,9 +97,9 @@ def all_tasks(loops):
     module = sys.modules.get("asyncio.tasks")
     found = [task for name in ("_all_tasks", "_scheduled_tasks", "_eager_tasks") for task in list(getattr(module, name, None) or ())]
     if module and not hasattr(module, "_all_tasks"):
-        tell = module.all_tasks if hasattr(module, "all_tasks") else module.Task.all_tasks
+        all_of = module.all_tasks if hasattr(module, "all_tasks") else module.Task.all_tasks
         for loop in loops + running_loops():
-            found += tell(loop)
+            found += all_of(loop)
     return found
 
 

@@ -11,14 +11,14 @@ class Tee(object):
     """Acts as the program's stream, and reports what is written."""
 
     def __init__(self, name):
-        self.__dict__.update(_prb_name=name, _prb_original=None, _prb_tell=None)
+        self.__dict__.update(_prb_name=name, _prb_original=None, _prb_report=None)
 
     def write(self, text):
         done = self._prb_original.write(text) if self._prb_original is not None else len(text)
-        tell = self._prb_tell
-        if tell is not None and text:
+        report = self._prb_report
+        if report is not None and text:
             try:
-                tell(self._prb_name, text)
+                report(self._prb_name, text)
             except Exception as error:
                 if probe.engine.keep_pending(error):
                     raise  # else the program's print() must not fail for us
@@ -31,9 +31,9 @@ class Tee(object):
     def flush(self):
         if self._prb_original is not None:
             self._prb_original.flush()
-        if self._prb_tell is not None:
+        if self._prb_report is not None:
             try:
-                self._prb_tell(self._prb_name, "", True)
+                self._prb_report(self._prb_name, "", True)
             except Exception as error:
                 if probe.engine.keep_pending(error):
                     raise
@@ -69,18 +69,18 @@ class Output(object):
             if getattr(sys, name, None) is not tee:
                 tee.__dict__["_prb_original"] = getattr(sys, name, None)
                 setattr(sys, name, tee)
-            tee.__dict__["_prb_tell"] = self.tell
+            tee.__dict__["_prb_report"] = self.report
 
     def off(self):
         for name in list(self.waiting):
-            self.tell(name, "", True)
+            self.report(name, "", True)
         for name, tee in stand_ins().items():
-            tee.__dict__["_prb_tell"] = None
+            tee.__dict__["_prb_report"] = None
             # The program, or an evaluation that runs, may have put another one there: then ours only passes on.
             if getattr(sys, name, None) is tee:
                 setattr(sys, name, tee._prb_original)
 
-    def tell(self, name, text, flushed=False):
+    def report(self, name, text, flushed=False):
         """print() writes pieces: they are sent on line by line."""
         text = self.waiting.pop(name, "") + text
         if not (flushed or text.endswith("\n") or len(text) > LINE_MAX):

@@ -19,7 +19,7 @@ class Stop(object):
         self.exception = more.get("exception")  # the object, and how it came: "always", "unhandled", "userUnhandled"
         self.mode = more.get("mode")
         self.after = more.get("after")  # (function, value) of a frame that is about to return: the one that is shown is its caller
-        self.told = False
+        self.reported = False
         self.first = None  # whether it is the first of its halt
 
     def body(self, ident, first):
@@ -64,7 +64,7 @@ class Control(object):
             return
         stop = Stop("pause", threads.frame_of(ident))
         self.stops[ident] = stop
-        self.tell(ident, stop)
+        self.report(ident, stop)
 
     def go_on(self, ident=0):
         """All threads, or one of the parked."""
@@ -73,10 +73,10 @@ class Control(object):
             self.handles.drop_thread(ident)
             probe.engine.resume(ident)
             return
-        for one in [one for one, stop in list(self.stops.items()) if stop.told]:
+        for one in [one for one, stop in list(self.stops.items()) if stop.reported]:
             self.stops.pop(one, None)  # a thread that is just going to stop is not meant
         self.stopped = False
-        threads.numbers.stand(False)
+        threads.numbers.set_stopped(False)
         self.handles.drop()
         probe.engine.resume(0)
 
@@ -104,20 +104,20 @@ class Stopping(Control):
         """engine.parked() has it; it waits when this has returned.  Again, when a signal came between."""
         stop = self.stops.get(ident)
         if stop is not None:
-            self.tell(ident, stop)
+            self.report(ident, stop)
 
-    def tell(self, ident, stop):
-        stop.told = True
+    def report(self, ident, stop):
+        stop.reported = True
         if stop.first is None:
             stop.first = not self.stopped
             if stop.first:
-                threads.numbers.stand(True)
+                threads.numbers.set_stopped(True)
         self.stopped = True
         probe.engine.event("stopped", stop.body(ident, stop.first))
 
     def forget(self, ident):
         stop = self.stops.get(ident)
-        if stop is not None and not stop.told:
+        if stop is not None and not stop.reported:
             del self.stops[ident]
 
 

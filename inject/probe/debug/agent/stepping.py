@@ -127,16 +127,16 @@ class Stepping(Watching):
             self.end(ident)
 
 
-def is_one_line(frame, kept={}):  # noqa: B006
+def is_one_line(frame, cache={}):  # noqa: B006
     """Whether a jump backward stays on its line: then no event of a line follows."""
     code, at = frame.f_code, frame.f_lasti
-    found = kept.get(id(code))
+    found = cache.get(id(code))
     if found is None or found[0] is not code:
         import dis
 
         jumps = dis.hasjabs + dis.hasjrel
-        kept.clear()
-        found = kept[id(code)] = code, {one.offset: one.argval for one in dis.get_instructions(code) if one.opcode in jumps}
+        cache.clear()
+        found = cache[id(code)] = code, {one.offset: one.argval for one in dis.get_instructions(code) if one.opcode in jumps}
     target = found[1].get(at)
     return target is not None and codes.line_at(code, target) == codes.line_at(code, at)
 

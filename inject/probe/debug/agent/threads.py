@@ -7,7 +7,7 @@ LAUNCHER = ("_probing_wait", "_probing_run")
 
 
 def forget_dummy():
-    """threading makes a thread up for one that asks who it is; a helper's must not stay."""
+    """threading invents a thread object for a thread that asks for its own: remove that of a helper."""
     threading = sys.modules.get("threading")
     if threading is not None and hasattr(threading, "_DummyThread"):
         ident = _thread.get_ident()
@@ -84,18 +84,18 @@ class Numbers(object):
 
     def __init__(self):
         self.known = {}
-        self.standing = False
+        self.stopped = False
 
-    def stand(self, standing):
+    def set_stopped(self, stopped):
         self.known = {}
-        self.standing = standing
+        self.stopped = stopped
 
     def of(self, ident):
         found = self.known.get(ident)
         if found is None:
             found = next((number for one, number, _, _ in probe.engine.parked() if one == ident and number), 0)
             found = found or probe.engine.native_id(ident) or ident
-            if self.standing:
+            if self.stopped:
                 self.known[ident] = found
         return found
 

@@ -23,9 +23,9 @@ class InFront(object):
     def __get__(self, thread, kind=None):
         if thread is None or OF_THREADS not in thread.__dict__:
             raise AttributeError(OF_THREADS)
-        kept = thread.__dict__[OF_THREADS]
+        before = thread.__dict__[OF_THREADS]
 
-        return lambda *given: self.hand_over(sys.exc_info()[1], kept, given)
+        return lambda *given: self.hand_over(sys.exc_info()[1], before, given)
 
     def __set__(self, thread, value):
         thread.__dict__[OF_THREADS] = value
@@ -44,7 +44,7 @@ HOOKS = {"excepthook": lambda given: given[1] if len(given) > 1 else None,
 
 
 class Hooks(object):
-    """All of them, until off(); one that the program has kept only calls the one before after that."""
+    """All hooks, until off().  After that a hook that the program saved only calls the one before it."""
 
     def __init__(self):
         self.live = True
@@ -57,8 +57,8 @@ class Hooks(object):
     def again(self):
         """In front, too, of one that the program has set meanwhile."""
         for name, error_of in HOOKS.items():
-            now, kept = getattr(sys, name, None), self.set.get(name)
-            if callable(now) and (kept is None or now is not kept[1]):
+            now, before = getattr(sys, name, None), self.set.get(name)
+            if callable(now) and (before is None or now is not before[1]):
                 ours = chained(now, error_of, self.hand_over)
                 self.set[name] = now, ours
                 setattr(sys, name, ours)

@@ -78,7 +78,7 @@ struct event {
     struct prb_debug_place place;
 };
 
-static bool tell(struct event *of, enum prb_debug_event event, struct prb_py *value)
+static bool report(struct event *of, enum prb_debug_event event, struct prb_py *value)
 {
     of->place.event = event;
     of->place.value = value;
@@ -89,7 +89,7 @@ static bool tell(struct event *of, enum prb_debug_event event, struct prb_py *va
     return prb_debug_happened(&of->place);
 }
 
-static bool tell_call(struct event *of, struct prb_py *value)
+static bool report_call(struct event *of, struct prb_py *value)
 {
     (void)value;
     enum prb_debug_event event =
@@ -101,12 +101,12 @@ static bool tell_call(struct event *of, struct prb_py *value)
         events |= event;
         of->place.planted = true;
     }
-    bool ok = !(events & event) || tell(of, event, NULL);
+    bool ok = !(events & event) || report(of, event, NULL);
     prb_evaluation_apply(of->thread); /* less may be left to report */
     return ok;
 }
 
-static bool tell_line(struct event *of, struct prb_py *value)
+static bool report_line(struct event *of, struct prb_py *value)
 {
     (void)value;
     of->place.line = prb_evaluation_line(of->place.frame, of->place.code);
@@ -114,21 +114,21 @@ static bool tell_line(struct event *of, struct prb_py *value)
     unsigned events = prb_evaluation.gate | (known ? known->step : 0);
     of->place.planted = prb_evaluation_planted(known, of->place.line);
     if (of->place.planted || (events & PRB_DEBUG_LINE))
-        return tell(of, PRB_DEBUG_LINE, NULL);
+        return report(of, PRB_DEBUG_LINE, NULL);
     if (!wanted(of->inner) && !prb_evaluation_is_noted(of->inner))
         prb_evaluation_apply(of->thread);
     return true;
 }
 
-static bool tell_return(struct event *of, struct prb_py *value)
+static bool report_return(struct event *of, struct prb_py *value)
 {
     enum prb_debug_event event = value ? PRB_DEBUG_RETURN : PRB_DEBUG_UNWIND;
     bool noted = prb_evaluation_is_noted(of->inner);
     struct prb_evaluation_entry *entry = prb_evaluation_entry_of(of->thread);
     PRB_AUTO(prb_py) struct prb_py *raised = noted && entry ? PRB_STEAL(entry->raised) : NULL;
     /* The hook reports exceptions that leave the frames which it ran. */
-    bool told = value || noted;
-    bool ok = !told || !(wanted(of->inner) & event) || tell(of, event, value ? value : raised);
+    bool ours = value || noted;
+    bool ok = !ours || !(wanted(of->inner) & event) || report(of, event, value ? value : raised);
     if (noted && !prb_evaluation_caller(of->inner))
         prb_evaluation_set(of->thread, 0); /* the thread may end */
     return ok;
@@ -158,7 +158,7 @@ static void forget_raised(char *thread)
 
 /* value: (type, value, traceback).  Python/ceval.c also reports exceptions that an instruction
  * itself swallows (the StopIteration that ends a loop): they have no traceback of this frame. */
-static bool tell_exception(struct event *of, struct prb_py *value)
+static bool report_exception(struct event *of, struct prb_py *value)
 {
     unsigned events = wanted(of->inner);
     if (!(events & (PRB_DEBUG_RAISE | PRB_DEBUG_UNWIND)))
@@ -176,17 +176,17 @@ static bool tell_exception(struct event *of, struct prb_py *value)
         prb_evaluation.py->PyErr_Clear();
     if ((events & PRB_DEBUG_UNWIND) && prb_evaluation_is_noted(of->inner))
         keep_raised(of->thread, exception);
-    return !(events & PRB_DEBUG_RAISE) || tell(of, PRB_DEBUG_RAISE, exception);
+    return !(events & PRB_DEBUG_RAISE) || report(of, PRB_DEBUG_RAISE, exception);
 }
 
 int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
                          struct prb_py *value)
 {
     static bool (*const tellers[])(struct event *, struct prb_py *) = {
-        [PRB_TRACE_CALL] = tell_call,
-        [PRB_TRACE_EXCEPTION] = tell_exception,
-        [PRB_TRACE_LINE] = tell_line,
-        [PRB_TRACE_RETURN] = tell_return,
+        [PRB_TRACE_CALL] = report_call,
+        [PRB_TRACE_EXCEPTION] = report_exception,
+        [PRB_TRACE_LINE] = report_line,
+        [PRB_TRACE_RETURN] = report_return,
     };
     char *thread = prb_evaluation.this_thread();
     const struct prb_evaluation_entry *entry = prb_evaluation_entry_of(thread);
@@ -213,7 +213,7 @@ int prb_evaluation_trace(struct prb_py *object, struct prb_py *frame, int what,
 /* ---- the evaluator ---- */
 
 /* An exception leaves a frame, which has ended but is still there. */
-static void tell_unwind(char *thread, char *frame)
+static void report_unwind(char *thread, char *frame)
 {
     struct event of = {.thread = thread, .inner = frame};
     of.place.frame = prb_evaluation_outer(frame);
@@ -227,7 +227,7 @@ static void tell_unwind(char *thread, char *frame)
     if (value && traceback && prb_evaluation.set_traceback(value, traceback) < 0)
         prb_evaluation.py->PyErr_Clear();
     prb_evaluation_enter(thread);
-    bool ok = tell(&of, PRB_DEBUG_UNWIND, value);
+    bool ok = report(&of, PRB_DEBUG_UNWIND, value);
     prb_evaluation_leave(thread);
     if (ok) {
         prb_evaluation.restore(type, value, traceback);
@@ -256,7 +256,7 @@ static __attribute__((noinline)) struct prb_py *run_watched(bool with_thread, ch
     prb_evaluation_set(thread, events);
     struct prb_py *result = run(with_thread, thread, frame, throw);
     if (!result)
-        tell_unwind(thread, frame);
+        report_unwind(thread, frame);
     prb_evaluation_apply(thread);
     return result;
 }
@@ -293,7 +293,7 @@ static inline struct prb_py *evaluate(bool with_thread, char *thread, char *fram
         return result;
     thread = prb_evaluation.this_thread();
     if (!result && (prb_evaluation.raised & PRB_DEBUG_UNWIND))
-        tell_unwind(thread, frame);
+        report_unwind(thread, frame);
     if (prb_evaluation.epoch != epoch)
         prb_evaluation_apply(thread);
     return result;

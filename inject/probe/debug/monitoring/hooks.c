@@ -59,10 +59,10 @@ static struct prb_py *on_new(struct prb_py *self, struct prb_py **args, ptrdiff_
         return NULL;
     bool ours = prb_py_is_inside(); /* then it is reported when the program runs it */
     struct prb_debug_place place = {.event = PRB_DEBUG_CALL, .code = args[0], .planted = true};
-    struct prb_py *told = happened(py, &place, py->none);
-    if (!told || ours || !prb_monitoring.disable)
-        return told;
-    prb_py_drop(told);
+    struct prb_py *result = happened(py, &place, py->none);
+    if (!result || ours || !prb_monitoring.disable)
+        return result;
+    prb_py_drop(result);
     return give(py, prb_monitoring.disable);
 }
 
@@ -118,8 +118,8 @@ static struct prb_py *on_jump(struct prb_py *self, struct prb_py **args, ptrdiff
     struct prb_debug_place place = {.event = PRB_DEBUG_JUMP};
     bool silent = take_jump(py, args, &place);
     /* The planter's event reports a planted one. */
-    bool told = silent && !is_planted(place.code, place.line);
-    return told ? happened(py, &place, py->none) : give(py, py->none);
+    bool report = silent && !is_planted(place.code, place.line);
+    return report ? happened(py, &place, py->none) : give(py, py->none);
 }
 
 /* (code, offset) or (code, offset, value) */
