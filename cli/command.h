@@ -108,6 +108,8 @@ bool prb_wanted_target_add(struct prb_wanted_target **wanted, const char *word,
 void prb_wanted_target_free(struct prb_wanted_target *wanted);
 /* Whether a word is a target by its form: pids, or, as the first one, a path or HOST:PORT. */
 bool prb_word_is_target(const char *word, bool first);
+/* Digits only. */
+bool prb_word_is_pid(const char *word);
 /* Open what the user named; NULL with err. */
 struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err) PRB_MUST_CHECK;
 bool prb_run_has_target(const struct prb_run *run);
@@ -123,6 +125,10 @@ PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 
 /* ---- parts that commands share ---- */
+
+/* Whether a word means a thread: by the kernel's number, threading.get_ident() or its name, which
+ * several may have. */
+bool prb_thread_is(const struct prb_thread *thread, pid_t pid, const char *word);
 
 /* Backtrace's work with the given options (look/backtrace.c); debug --dump is the same. */
 bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *options,

@@ -49,9 +49,39 @@ static bool take_command(struct prb_run *run, struct prb_scan *scan, struct prb_
     return ok;
 }
 
-/* The command's own options and arguments; global options where the command has none of that name.
- */
-static bool take_arguments(struct prb_run *run, struct prb_scan *scan, struct prb_error *err)
+static bool has_target(const struct prb_run *run)
+{
+    return prb_run_has_target(run) || run->globals[PRB_GLOBAL_TARGET].count ||
+           run->globals[PRB_GLOBAL_PID].count || run->globals[PRB_GLOBAL_NAME].count;
+}
+
+/* Whether an argument may be the target after all: as with py-spy, strace and memray, people type a
+ * pid behind the command. */
+static bool may_be_target(const struct prb_run *run, const char *word)
+{
+    return run->command->target != PRB_USES_NO_TARGET && run->command != &prb_command_help &&
+           !has_target(run) && prb_word_is_pid(word);
+}
+
+/* Of a command that takes any number of words the first may be the pid, else any. */
+static bool take_late_target(struct prb_run *run, struct prb_error *err)
+{
+    size_t most = run->command->arguments_max == PRB_WORDS_MAX ? 1 : run->argument_count;
+    for (size_t i = 0; i < run->argument_count && i < most; i++) {
+        if (!may_be_target(run, run->arguments[i]))
+            continue;
+        const char *word = run->arguments[i];
+        run->argument_count--;
+        memmove(run->arguments + i, run->arguments + i + 1,
+                (run->argument_count - i) * sizeof *run->arguments);
+        return prb_wanted_target_add(&run->target, word, PRB_GLOBAL_TARGET, err);
+    }
+    return true;
+}
+
+/* The words behind the command: its own options, global ones where it has none of that name,
+ * arguments. */
+static bool take_words(struct prb_run *run, struct prb_scan *scan, struct prb_error *err)
 {
     const struct prb_option_set sets[] = {{run->command->options, run->options}, *scan->sets};
     const char *word;
@@ -59,17 +89,28 @@ static bool take_arguments(struct prb_run *run, struct prb_scan *scan, struct pr
     scan->sets = sets;
     scan->set_count = 2;
     while ((word = prb_scan_next(scan, &ok, err))) {
+        if (run->command->program && !scan->ended && may_be_target(run, word)) {
+            if (!prb_wanted_target_add(&run->target, word, PRB_GLOBAL_TARGET, err))
+                return false;
+            continue;
+        }
         run->arguments[run->argument_count++] = word;
         scan->ended = scan->ended || run->command->program;
     }
-    if (!ok) {
-        if (err && !err->remedy[0])
-            snprintf(err->remedy, sizeof err->remedy, "`probing help %s` lists the options",
-                     run->command->name);
+    if (!ok && err && !err->remedy[0])
+        snprintf(err->remedy, sizeof err->remedy, "`probing help %s` lists the options",
+                 run->command->name);
+    return ok;
+}
+
+static bool take_arguments(struct prb_run *run, struct prb_scan *scan, struct prb_error *err)
+{
+    if (!take_words(run, scan, err))
         return false;
-    }
     if (run->globals[PRB_GLOBAL_HELP].count)
         return true;
+    if (!run->command->program && !take_late_target(run, err))
+        return false;
     if (run->argument_count < run->command->arguments_min)
         return prb_usage(run, err, "%s needs an argument: %s", run->command->name,
                          run->command->arguments);

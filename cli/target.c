@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
+#include "cli/print/out.h"
 #include "cli/probe/probe.h"
 
 #define TARGETS_MAX 64   /* so many are compared; more are only counted */
@@ -26,6 +27,8 @@ static bool is_pids(const char *word)
 {
     return strpbrk(word, "0123456789") && word[strspn(word, "0123456789 \t\n,")] == '\0';
 }
+
+bool prb_word_is_pid(const char *word) { return *word && word[strspn(word, "0123456789")] == '\0'; }
 
 /* HOST:PORT, [V6]:PORT */
 static bool is_address(const char *word)
@@ -88,6 +91,18 @@ bool prb_wanted_target_add(struct prb_wanted_target **wanted, const char *word,
 
 void prb_wanted_target_free(struct prb_wanted_target *wanted) { free(wanted); }
 
+bool prb_thread_is(const struct prb_thread *thread, pid_t pid, const char *word)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(word, &end, 0);
+    if (!errno && end != word && !*end && *word != '-' && number)
+        return thread->thread_id == number || (uint64_t)thread->os_thread_id == number;
+    /* A program that never imported threading has no names for its threads. */
+    return (thread->name && strcmp(thread->name, word) == 0) ||
+           (thread->os_thread_id == pid && strcmp(word, "MainThread") == 0);
+}
+
 bool prb_run_has_target(const struct prb_run *run) { return run->target != NULL; }
 
 const char *prb_run_ended(const struct prb_run *run)
@@ -108,26 +123,14 @@ const char *prb_run_profile(const struct prb_run *run)
     return file && prb_profile_is(wanted->word) ? wanted->word : NULL;
 }
 
-static const struct prb_process *listed(const struct prb_process_list *list, pid_t pid)
-{
-    for (size_t i = 0; list && i < list->count; i++)
-        if (list->items[i].pid == pid)
-            return &list->items[i];
-    return NULL;
-}
-
-/* "12 (rank 0, python train.py)"; a long command cut between characters. */
+/* "12 (rank 0, python train.py)" */
 static void describe(const struct prb_process *one, char *text, size_t size)
 {
-    const char *command = one->command ? one->command : one->name ? one->name : "";
-    size_t shown = strnlen(command, COMMAND_SHOWN);
-    while (command[shown] && shown && ((unsigned char)command[shown] & 0xc0) == 0x80)
-        shown--;
-    char rank[32] = "";
+    char command[COMMAND_SHOWN + 8], rank[32] = "";
+    prb_process_short_command(one, COMMAND_SHOWN, command, sizeof command);
     if (one->rank >= 0)
         snprintf(rank, sizeof rank, "rank %d, ", one->rank);
-    snprintf(text, size, "%d (%s%.*s%s)", (int)one->pid, rank, (int)shown, command,
-             command[shown] ? "…" : "");
+    snprintf(text, size, "%d (%s%s)", (int)one->pid, rank, command);
 }
 
 /* Say which of the many are Python, by rank and command, as many as fit into the message. */
@@ -139,7 +142,7 @@ static bool several(const struct prb_run *run, struct prb_error *err)
     size_t python = 0, len = 0;
     pid_t example = 0;
     for (size_t i = 0; i < wanted->pid_count; i++) {
-        const struct prb_process *one = listed(list, wanted->pids[i]);
+        const struct prb_process *one = list ? prb_process_find(list, wanted->pids[i]) : NULL;
         if (!one)
             continue;
         describe(one, text, sizeof text);
@@ -177,6 +180,12 @@ static bool is_socket(const char *path)
     return stat(path, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
+/* What no file has is a part of a command line. */
+static bool is_name(const char *word)
+{
+    return !is_address(word) && !strchr(word, '/') && access(word, F_OK) != 0;
+}
+
 static struct prb_target *open_named(const struct prb_run *run, struct prb_error *err)
 {
     const struct prb_wanted_target *wanted = run->target;
@@ -184,8 +193,13 @@ static struct prb_target *open_named(const struct prb_run *run, struct prb_error
         .exe = run->globals[PRB_GLOBAL_EXE].text,
         .sysroot = run->globals[PRB_GLOBAL_SYSROOT].text,
     };
-    if (wanted->how == PRB_GLOBAL_NAME)
-        return prb_target_open_name(wanted->word, err);
+    if (wanted->how == PRB_GLOBAL_NAME || is_name(wanted->word)) {
+        char note[PRB_NOTE_MAX];
+        pid_t pid = prb_process_by_name(wanted->word, note, err);
+        if (note[0])
+            prb_out_note(note);
+        return pid ? prb_target_open_pid(pid, err) : NULL;
+    }
     if (is_address(wanted->word) && access(wanted->word, F_OK) != 0) {
         prb_cli_fail(err, PRB_UNSUPPORTED, "on that machine use the process id: probing PID ...",
                      "%s is an address, and this release reads processes, cores and snapshots "
@@ -216,8 +230,11 @@ bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **soc
     if (!target)
         return false;
     const struct prb_target_info *info = prb_target_info(target);
+    if (info->kind != PRB_TARGET_PROCESS && run->command == &prb_command_debug)
+        return prb_cli_fail(err, PRB_USAGE, "of a file: probing debug --core FILE",
+                            "debug needs a live process, and %s is a file", wanted->word);
     if (info->kind != PRB_TARGET_PROCESS)
-        return prb_usage(run, err, "%s needs a live process, and %s is none", run->command->name,
+        return prb_usage(run, err, "%s needs a live process, and %s is a file", run->command->name,
                          wanted->word);
     *pid_out = info->pid;
     return true;

@@ -107,6 +107,19 @@ struct prb_process_list {
 /* All processes with a CPython inside that the caller may see.  Free with prb_process_list_free. */
 PRB_API struct prb_process_list *prb_process_list(struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_process_list_free(struct prb_process_list *list);
+/* The one of this pid, or NULL. */
+PRB_API const struct prb_process *prb_process_find(const struct prb_process_list *list, pid_t pid);
+/*
+ * The process whose command line has a part: of a launcher, its ranks and their workers the lowest
+ * rank, of a process and what descends from it that process; then note says so ("": only one has
+ * it).  0 with err: none has it (NOT_FOUND), or several that do not belong together (USAGE).
+ */
+#define PRB_NOTE_MAX 160
+PRB_API pid_t prb_process_by_name(const char *part, char note[PRB_NOTE_MAX], struct prb_error *err);
+/* The command line for people: the interpreter without its folder, a far script as "…/train.py", at
+ * most so many bytes, then "…". */
+PRB_API void prb_process_short_command(const struct prb_process *process, size_t most, char *out,
+                                       size_t size);
 
 /* ---- targets ---- */
 
@@ -125,8 +138,8 @@ struct prb_target_options {
 };
 
 /*
- * Open a target.  spec: a pid; the path of a core or snapshot file; a unique part of a running
- * Python's command line. options may be NULL. Errors: NOT_FOUND, NOT_PYTHON (names Python
+ * Open a target.  spec: a pid; the path of a core or snapshot file; a part of a running Python's
+ * command line (prb_process_by_name). options may be NULL. Errors: NOT_FOUND, NOT_PYTHON (names Python
  * children), PERMISSION (says which rule refused), UNSUPPORTED, CORRUPT, USAGE (the part is not
  * unique: lists the matches).  The remedy is filled.
  */

@@ -87,7 +87,9 @@ bool prb_crash_files_read(const char *folder, struct prb_crash_files *out, struc
     PRB_AUTO(dir) DIR *dir = opendir(folder);
     if (!dir)
         return prb_cli_fail(err, errno == ENOENT ? PRB_NOT_FOUND : PRB_IO,
-                            "PROBING_CRASH_DIR, or an argument, names another folder",
+                            errno == ENOTDIR ? "`probing crash show FILE` shows one dump"
+                                             : "PROBING_CRASH_DIR, or an argument, names another "
+                                               "folder",
                             "no crash dumps: %s: %s", folder, strerror(errno));
     for (struct dirent *entry; out->count < FILES_MAX && (entry = readdir(dir));) {
         struct stat st;

@@ -92,7 +92,7 @@ static bool run_debug(const struct prb_run *run, struct prb_error *err)
 
 const struct prb_command prb_command_debug = {
     .name = "debug",
-    .aliases = "dbg d",
+    .aliases = "dbg d attach",
     .summary = "let a debugger connect (DAP: VS Code, nvim-dap, dape, Zed, Helix)",
     .arguments = "",
     .target = PRB_USES_TARGET_IF_GIVEN,

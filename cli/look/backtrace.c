@@ -20,8 +20,8 @@ static const struct prb_option options[] = {
     [ALL_INTERPRETERS] = {'a', "all-interpreters", NULL, "subinterpreters too", NULL},
     [STOP] = {0, "stop", NULL, "stop the Python threads while they are read", NULL},
     [JSON] = {'j', "json", NULL, "JSON, with every key of `py-spy dump --json`", NULL},
-    [THREAD] = {0, "thread", "TID", "one thread, by the kernel's number or threading.get_ident()",
-                NULL},
+    [THREAD] = {0, "thread", "THREAD",
+                "one thread, by name, the kernel's number or threading.get_ident()", NULL},
     [GROUP] = {'g', "group", NULL, "threads with equal stacks together, the largest group first",
                NULL},
     [WATCH] = {'w', "watch", "[SECONDS]",
@@ -37,8 +37,9 @@ struct view {
     struct prb_target *target;
     const struct prb_stack_options *options;
     struct prb_stacks_style style;
-    bool json, again; /* again: redrawn again and again */
-    bool tasks;       /* with those of asyncio */
+    bool json, again;   /* again: redrawn again and again */
+    bool tasks;         /* with those of asyncio */
+    const char *thread; /* NULL: all */
 };
 
 PRB_DEFINE_AUTO_PTR(prb_async_tasks, struct prb_async_tasks, prb_async_tasks_free)
@@ -49,12 +50,28 @@ static bool add_tasks(struct prb_target *target, struct prb_stacks *stacks, stru
     return tasks && prb_stacks_add_tasks(stacks, tasks, err);
 }
 
+/* Only the threads that the word means stay. */
+static bool choose(struct prb_stacks *stacks, const char *word, struct prb_error *err)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        if (prb_thread_is(&stacks->threads[i], stacks->target.pid, word))
+            stacks->threads[kept++] = stacks->threads[i];
+    stacks->thread_count = kept;
+    return kept > 0 ||
+           prb_cli_fail(err, PRB_NOT_FOUND,
+                        "`probing PID backtrace` shows the threads with their numbers and names",
+                        "process %d has no thread \"%.60s\"", (int)stacks->target.pid, word);
+}
+
 static bool draw(void *context, FILE *out, struct prb_error *err)
 {
     const struct view *view = context;
     PRB_AUTO(prb_stacks)
     struct prb_stacks *stacks = prb_stacks_take(view->target, view->options, err);
     if (!stacks)
+        return false;
+    if (view->thread && !choose(stacks, view->thread, err))
         return false;
     if (view->tasks && !add_tasks(view->target, stacks, err))
         return false;
@@ -85,8 +102,8 @@ static bool draw_once(struct view *view, struct prb_error *err)
     return ok;
 }
 
-bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *wanted,
-                   struct prb_error *err)
+static bool backtrace(const struct prb_run *run, const struct prb_stack_options *wanted,
+                      const char *thread, struct prb_error *err)
 {
     bool own = run->command->options == options;
     double seconds = own && run->options[WATCH].count ? WATCH_SECONDS : 0; /* 0: once */
@@ -102,6 +119,7 @@ bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *wa
         .json = own && run->options[JSON].count,
         .again = seconds > 0,
         .tasks = own && run->options[ASYNC].count,
+        .thread = thread,
     };
     if (seconds <= 0)
         return draw_once(&view, err);
@@ -111,16 +129,10 @@ bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *wa
     return prb_watch(info->pid, seconds, draw, &view, err);
 }
 
-static bool parse_thread(const struct prb_run *run, const char *text, uint64_t *out,
-                         struct prb_error *err)
+bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *wanted,
+                   struct prb_error *err)
 {
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 0);
-    if (errno || end == text || *end || *text == '-' || number == 0)
-        return prb_usage(run, err, "\"%s\" is not a thread id", text);
-    *out = number;
-    return true;
+    return backtrace(run, wanted, NULL, err);
 }
 
 static bool run_backtrace(const struct prb_run *run, struct prb_error *err)
@@ -138,20 +150,20 @@ static bool run_backtrace(const struct prb_run *run, struct prb_error *err)
         return prb_usage(run, err, "the thread is given twice");
     if (run->argument_count)
         thread = run->arguments[0];
-    if (thread && !parse_thread(run, thread, &wanted.only_thread, err))
-        return false;
+    if (thread && prb_word_is_pid(thread)) /* by a number no other thread is read at all */
+        wanted.only_thread = strtoull(thread, NULL, 10);
     if (run->options[JSON].count && run->options[GROUP].count)
         return prb_usage(run, err, "--group folds text; --json lists every thread");
     if (run->options[LINES].count && !wanted.native)
         return prb_usage(run, err, "--source-lines goes with --native");
-    return prb_backtrace(run, &wanted, err);
+    return backtrace(run, &wanted, thread, err);
 }
 
 const struct prb_command prb_command_backtrace = {
     .name = "backtrace",
-    .aliases = "bt b",
+    .aliases = "bt b dump remote",
     .summary = "show the stack of every thread",
-    .arguments = "[TID]",
+    .arguments = "[THREAD]",
     .arguments_max = 1,
     .target = PRB_USES_TARGET,
     .description = "Reads the stacks of a live process from outside: nothing is loaded into it "

@@ -8,7 +8,8 @@
 #include "format/format.h"
 #include "inject/control.h"
 
-#define DEPTH_MAX 64 /* of the tree as drawn */
+#define DEPTH_MAX 64    /* of the tree as drawn */
+#define COMMAND_MAX 300 /* bytes of a command line without -v */
 
 enum { TREE, JSON };
 
@@ -32,10 +33,7 @@ struct view {
 static const struct prb_process *parent_of(const struct prb_process_list *list,
                                            const struct prb_process *one)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].pid == one->ppid && one->ppid != one->pid)
-            return &list->items[i];
-    return NULL;
+    return one->ppid == one->pid ? NULL : prb_process_find(list, one->ppid);
 }
 
 static bool add_started(struct view *view, double started)
@@ -68,7 +66,12 @@ static bool add_rank(struct view *view, const struct prb_process *one)
 static bool add_command(struct view *view, const struct prb_process *one, const char *branch)
 {
     PRB_AUTO_FREE char *text = NULL;
+    char brief[COMMAND_MAX + 8];
     const char *command = one->command && *one->command ? one->command : one->name;
+    if (!view->verbose && prb_out_columns() > 0) { /* a pipe gets it whole */
+        prb_process_short_command(one, COMMAND_MAX, brief, sizeof brief);
+        command = brief;
+    }
     if (asprintf(&text, "%s%s", branch, command ? command : "") < 0)
         return false;
     return prb_grid_adds(view->grid, text);
@@ -200,7 +203,7 @@ static bool run_list(const struct prb_run *run, struct prb_error *err)
 
 const struct prb_command prb_command_list = {
     .name = "list",
-    .aliases = "ls l",
+    .aliases = "ls l ps",
     .summary = "list the Python processes",
     .arguments = "",
     .target = PRB_USES_NO_TARGET,

@@ -93,32 +93,18 @@ void prb_evaluation_print(const struct prb_eval_result *result)
     prb_out_stream_end(&stream);
 }
 
-/* The Python thread that WORD names, or NULL. */
+/* The Python thread that a word means, or NULL. */
 static const struct prb_thread *find_thread(const struct prb_stacks *stacks, pid_t pid,
-                                            const char *word, uint64_t number)
+                                            const char *word)
 {
-    const struct prb_thread *main_thread = NULL;
-    for (size_t i = 0; i < stacks->thread_count; i++) {
-        const struct prb_thread *thread = &stacks->threads[i];
-        if (!thread->thread_id)
-            continue;
-        if (number ? thread->thread_id == number || (uint64_t)thread->os_thread_id == number
-                   : thread->name && strcmp(thread->name, word) == 0)
-            return thread;
-        if (thread->os_thread_id == pid)
-            main_thread = thread;
-    }
-    /* A program that never imported threading has no names for its threads. */
-    return strcmp(word, "MainThread") == 0 ? main_thread : NULL;
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        if (stacks->threads[i].thread_id && prb_thread_is(&stacks->threads[i], pid, word))
+            return &stacks->threads[i];
+    return NULL;
 }
 
 bool prb_eval_place_thread(struct prb_eval_place *place, const char *word, struct prb_error *err)
 {
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = strtoull(word, &end, 0);
-    if (errno || *end || *word == '-')
-        number = 0;
     if (!place->pid)
         return prb_cli_fail(err, PRB_UNSUPPORTED, "",
                             "the threads of a process that is not visible from here are not known");
@@ -127,7 +113,7 @@ bool prb_eval_place_thread(struct prb_eval_place *place, const char *word, struc
     struct prb_stacks *stacks = target ? prb_stacks_take(target, NULL, err) : NULL;
     if (!stacks)
         return false;
-    const struct prb_thread *thread = find_thread(stacks, place->pid, word, number);
+    const struct prb_thread *thread = find_thread(stacks, place->pid, word);
     if (!thread)
         return prb_cli_fail(
             err, PRB_NOT_FOUND,

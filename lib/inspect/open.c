@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "inspect/target.h"
+#include "proc/stat.h"
 
 #define CHILDREN_NAMED 4
 
@@ -154,6 +155,17 @@ static void name_children(pid_t pid, struct prb_error *err)
     prb_error_remedy(err, "give the child in its place: probing %d …", (int)first);
 }
 
+#define PF_KTHREAD 0x00200000 /* of the flags in /proc/PID/stat (proc_pid_stat(5)) */
+
+/* It has no memory of its own, as processes that ended. */
+static bool is_kernel_thread(pid_t pid)
+{
+    struct prb_stat stat;
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
+    return proc && prb_stat_read(proc, "stat", &stat) && stat.count >= PRB_STAT_FLAGS &&
+           stat.field[PRB_STAT_FLAGS] & PF_KTHREAD;
+}
+
 struct prb_target *prb_target_open_pid(pid_t pid, struct prb_error *err)
 {
     struct prb_error own = {0};
@@ -165,53 +177,18 @@ struct prb_target *prb_target_open_pid(pid_t pid, struct prb_error *err)
     struct prb_target *target = prb_target_over(proc, false, err);
     if (!target && err->code == PRB_NOT_PYTHON)
         name_children(pid, err);
+    if (!target && err->code == PRB_GONE && is_kernel_thread(pid)) {
+        prb_fail(err, PRB_NOT_PYTHON, "process %d is a thread of the kernel", (int)pid);
+        prb_error_remedy(err, "`probing list` shows the Python processes of this machine");
+    }
     return target;
-}
-
-/* ---- by name ---- */
-
-static bool matches(const struct prb_process *process, const char *part)
-{
-    return strstr(process->command, part) != NULL && process->pid != getppid();
-}
-
-static bool too_many(const struct prb_process_list *list, const char *part, size_t count,
-                     struct prb_error *err)
-{
-    char found[sizeof err->remedy - 60] = "";
-    size_t used = 0, shown = 0;
-    for (size_t i = 0; i < list->count && shown < 6; i++)
-        if (matches(&list->items[i], part) && used < sizeof found) {
-            used += (size_t)snprintf(found + used, sizeof found - used, "%s%d (%.30s)",
-                                     shown ? ", " : "", (int)list->items[i].pid,
-                                     list->items[i].command);
-            shown++;
-        }
-    prb_fail(err, PRB_USAGE, "%zu Python processes have \"%.80s\" in their command line", count,
-             part);
-    return prb_error_remedy(err, "give one pid: %s%s", found, count > shown ? ", …" : "");
 }
 
 struct prb_target *prb_target_open_name(const char *part, struct prb_error *err)
 {
-    struct prb_process_list *list = prb_process_list(err);
-    if (!list)
-        return NULL;
-    pid_t pid = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < list->count; i++)
-        if (matches(&list->items[i], part)) {
-            pid = list->items[i].pid;
-            count++;
-        }
-    if (count == 0) {
-        prb_fail(err, PRB_NOT_FOUND, "no Python process has \"%.80s\" in its command line", part);
-        prb_error_remedy(err, "`probing list` shows the Python processes of this machine");
-    } else if (count > 1) {
-        too_many(list, part, count, err);
-    }
-    prb_process_list_free(list);
-    return count == 1 ? prb_target_open_pid(pid, err) : NULL;
+    char unused[PRB_NOTE_MAX];
+    pid_t pid = prb_process_by_name(part, unused, err);
+    return pid ? prb_target_open_pid(pid, err) : NULL;
 }
 
 /* ---- by anything ---- */

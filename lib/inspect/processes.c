@@ -47,12 +47,14 @@ static bool executable_of(pid_t pid, char out[PATH_MAX])
     return true;
 }
 
-/* A mapped libpython, where the executable does not say it. */
+/* A libpython whose code is mapped, where the executable does not say it.  Tools like ours map the
+ * file alone, to read its symbols. */
 static bool mapped_python(struct prb_proc *proc, char version[16])
 {
     const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
     for (size_t i = 0; maps && i < maps->count; i++)
-        if (strncmp(prb_base_name(maps->items[i].path), "libpython", 9) == 0)
+        if (maps->items[i].executable &&
+            strncmp(prb_base_name(maps->items[i].path), "libpython", 9) == 0)
             return version_in_name(prb_base_name(maps->items[i].path), version);
     return false;
 }

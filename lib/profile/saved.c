@@ -4,6 +4,7 @@
  */
 #include "profile/saved.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -257,7 +258,7 @@ struct prb_profile *prb_profile_open(const char *path, struct prb_error *err)
 {
     PRB_AUTO(reading) struct reading reading = {0};
     if (access(path, R_OK) != 0)
-        return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "%s cannot be read", path));
+        return PRB_NULL(prb_fail_sys(err, errno, "%s cannot be read", path));
     if (!prb_profile_is(path))
         return prb_profile_read_collapsed(path, err);
     if (!prb_sqlite_open_file(path, false, &reading.sqlite, err) ||

@@ -261,8 +261,13 @@ static bool guess_version(struct prb_py *py, const char **how, struct prb_error 
         *how = "sys.hexversion";
         return true;
     }
+    const char *name = base_name(py->module->path);
+    const char *digits = strpbrk(name, "0123456789");
+    if (digits && strncmp(digits, "2.", 2) == 0)
+        return prb_fail(err, PRB_UNSUPPORTED, "CPython %.3s is too old: 3.4 and newer are known",
+                        digits);
     return prb_fail(err, PRB_UNSUPPORTED, "an interpreter in %s whose version cannot be found",
-                    base_name(py->module->path));
+                    name);
 }
 
 static void version_text(uint32_t hexversion, char out[24])

@@ -1,6 +1,10 @@
 """Targets that cannot be looked at: one clear message each, its own status, nothing on standard output."""
 
+import glob
+import json
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -40,10 +44,146 @@ def test_files_that_are_no_targets(probing, tmp_path):
 
 
 def test_a_name_that_several_have(probing, start):
+    """Processes that do not belong together: none is taken, and each is named by what tells it apart."""
     program = "import sys; print('ready', flush=True); sys.stdin.read()"
-    pids = [start(program, "twin-program").pid for _ in range(2)]
+    pids = [start(program, "twin-program", which).pid for which in ("first", "second")]
     err = probing("-n", "twin-program", "bt").fails(2)
-    assert all(str(pid) in err for pid in pids)
+    assert all(re.search(r"^ +{}  python\S* -c import sys".format(pid), err, re.M) for pid in pids)
+
+
+# A parent and two that it forks; what is ready when all run.
+FAMILY = """import os, sys
+children = [os.fork() or os.read(0, 1) or os._exit(0) for _ in range(2)]
+print('ready', *children, flush=True)
+sys.stdin.read()"""
+# A launcher with two ranks, each with a worker.
+JOB = """import os, subprocess, sys
+rank = "import os, sys; os.fork() or os.read(0, 1); print('ready', flush=True); sys.stdin.read()"
+ranks = [subprocess.Popen([sys.executable, "-c", rank, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env=dict(os.environ, RANK=str(1 - i), WORLD_SIZE="2")) for i in range(2)]
+[one.stdout.readline() for one in ranks]
+print('ready', *[one.pid for one in ranks], flush=True)
+sys.stdin.read()"""
+
+
+def test_a_name_of_a_process_and_its_workers(probing, start):
+    process = start(FAMILY, "family-of-a-test")
+    done = probing("-n", "family-of-a-test", "bt")
+    assert done.works().startswith("Process {}:".format(process.pid))
+    assert "process {} is taken".format(process.pid) in done.err
+    assert str(process.pid) in probing("family-of-a-test", "bt").works()
+
+
+def test_a_name_of_a_job(probing, start):
+    """The launcher waits for its ranks: the lowest of them is meant."""
+    process = start(JOB, "job-of-a-test")
+    rank0 = process.ready.split()[2]
+    done = probing("-n", "job-of-a-test", "bt")
+    assert done.works().startswith("Process {}:".format(rank0))
+    assert "rank 0 of 2, process {}".format(rank0) in done.err
+
+
+@pytest.mark.parametrize("words", [
+    ["bt", "PID"], ["dump", "--pid", "PID"], ["dump", "-p", "PID"], ["remote", "PID"], ["tasks", "PID"], ["tables", "PID"],
+    ["query", "PID", "SELECT pid FROM system.process"], ["query", "SELECT pid FROM system.process", "PID"],
+    ["inspect", "PID", "threads"], ["inspect", "threads", "PID"], ["snapshot", "PID", "FILE"], ["snapshot", "FILE", "PID"],
+    ["top", "PID", "--count", "1", "--delay", "0.1"], ["profile", "PID", "-d", "0.1", "-o", "FILE"],
+    ["record", "-o", "FILE", "--pid", "PID", "-d", "0.1"], ["record", "-d", "0.1", "PID", "-o", "FILE"], ["eval", "PID", "6 * 7"],
+    ["inject", "PID"], ["config", "PID"]], ids=" ".join)
+def test_the_pid_after_the_command(probing, job, tmp_path, words):
+    words = [{"PID": job.pid, "FILE": tmp_path / "x.svg"}.get(word, word) for word in words]
+    done = probing(*words)
+    assert done.works() or (tmp_path / "x.svg").exists()
+
+
+def test_words_that_are_no_pid(probing, job):
+    probing("profile", "./12345").fails(NOT_FOUND, "./12345")
+    probing("profile", "--", "12345").fails(NOT_FOUND, "12345")
+    probing("bt", job.pid, job.pid).works()  # the second is a thread
+    probing("-p", job.pid, "bt", 1).fails(NOT_FOUND, "no thread 1")
+    probing("bt", job.pid, 1, 2).fails(2, "one argument too many")
+
+
+@pytest.mark.parametrize("words", [["bt", "metrics"], ["bt", "--thread", "metrics"]], ids=len)
+def test_a_thread_by_its_name(probing, start, words):
+    process = start("import sys, threading; wait = threading.Event().wait; threading.Thread(target=wait, name='metrics').start();"
+                    "print('ready', flush=True); sys.stdin.read()")
+    out = probing(process.pid, *words).works()
+    assert re.findall(r'^Thread \d+ "(.*?)"', out, re.M) == ["metrics"]
+    assert json.loads(probing(process.pid, *words, "--json").works())[0]["thread_name"] == "metrics"
+    probing(process.pid, "bt", "no-such-thread").fails(NOT_FOUND, "no-such-thread", "numbers and names")
+
+
+def test_the_tool_is_no_python_process(probing, start, job):
+    """It maps libpython, to read its symbols, but runs none of it."""
+    top = subprocess.Popen([PROBING, str(job.pid), "top", "--count", "1000", "--delay", "0.1"], stdout=subprocess.PIPE)
+    try:
+        assert top.stdout.read(1)
+        assert top.pid not in [one["pid"] for one in json.loads(probing("list", "--json").works())]
+    finally:
+        top.kill()
+        top.wait()
+        top.stdout.close()
+
+
+def on_a_terminal(*words):
+    """The lines that a terminal of 80 columns gets."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen([PROBING, *words], stdin=its, stdout=its, stderr=subprocess.DEVNULL,
+                               env=dict(os.environ, COLUMNS="80", NO_COLOR="1"))
+    os.close(its)
+    text = b""
+    try:
+        while True:
+            text += os.read(ours, 65536)
+    except OSError:  # EIO: nobody has the other side any more
+        pass
+    os.close(ours)
+    assert process.wait(60) == 0
+    return text.decode().splitlines()
+
+
+def test_a_list_on_a_narrow_terminal(probing, tmp_path):
+    """The script's name is there, whatever the folders of it and of its interpreter."""
+    folder = tmp_path / ("deep" * 12)
+    folder.mkdir()
+    script = folder / "train_of_a_test.py"
+    script.write_text("import sys; print('ready', flush=True); sys.stdin.read()")
+    process = subprocess.Popen([sys.executable, "-u", str(script), "--rate", "3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        row, = [line for line in on_a_terminal("list") if line.split()[0] == str(process.pid)]
+        assert len(row) <= 80 and re.search(r" python\S* -u …/train_of_a_test.py", row)
+        assert str(script) in probing("list").works()  # a pipe gets it whole
+    finally:
+        process.communicate()
+
+
+def test_a_thread_of_the_kernel(probing):
+    if os.path.exists("/proc/2/exe") or not os.path.exists("/proc/2/comm") or open("/proc/2/comm").read() != "kthreadd\n":
+        pytest.skip("no kernel thread is visible here")
+    probing(2, "bt").fails(NOT_PYTHON, "thread of the kernel")
+
+
+def test_a_python_that_is_too_old(probing):
+    found = glob.glob(os.path.expanduser("~/.pyenv/versions/2.7*/bin/python2.7"))
+    if not found:
+        pytest.skip("no Python 2.7")
+    process = subprocess.Popen([found[0], "-c", "print('ready'); import sys; sys.stdout.flush(); sys.stdin.read()"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        probing(process.pid, "bt").fails(6, "CPython 2.7 is too old")
+    finally:
+        process.communicate()
+
+
+def test_files_where_another_command_is_meant(probing, job, tmp_path):
+    path = tmp_path / "job.snap"
+    probing(job.pid, "snapshot", path).works()
+    probing(path, "debug", "--listen").fails(2, "debug --core FILE")
+    probing("crash", "list", path).fails(11, "crash show FILE")
+    probing("diff", tmp_path / "a", tmp_path / "b").fails(NOT_FOUND, "No such file")
 
 
 def test_not_python_names_its_python_children(probing):
