@@ -1,4 +1,5 @@
 /* Going on and standing still: continue, the steps, pause, goto. */
+#include "base/clock.h"
 #include "dap/client/sources.h"
 
 /*
@@ -10,17 +11,26 @@ static json_t *go_on(struct prb_dap_session *session, const char *method, json_t
 {
     pthread_mutex_lock(&session->lock);
     json_t *before = json_incref(session->stopped);
+    double alone_before = session->alone_since;
     pthread_mutex_unlock(&session->lock);
     struct prb_error why = {0};
     prb_dap_target_resumed(session);
+    if (json_is_true(json_object_get(wanted, "singleThread"))) {
+        pthread_mutex_lock(&session->lock);
+        session->alone_since = prb_clock_s();
+        session->alone_said = false;
+        pthread_mutex_unlock(&session->lock);
+    }
     json_t *answer = prb_dap_ask(session, method, wanted, 0, &why);
     if (!answer && why.code == PRB_GONE)
         answer = json_object(); /* it went on, and to its end before it could say so */
     if (!answer && err)
         *err = why;
     pthread_mutex_lock(&session->lock);
-    if (!answer && !session->stopped && !session->gone)
+    if (!answer && !session->stopped && !session->gone) {
         session->stopped = json_incref(before);
+        session->alone_since = alone_before;
+    }
     pthread_mutex_unlock(&session->lock);
     json_decref(before);
     return answer;

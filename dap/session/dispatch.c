@@ -20,10 +20,11 @@ struct refusal {
     struct prb_error err;
 };
 
+/* Also while one thread steps: the others are held, and only a request lets them go on. */
 static bool is_stopped(struct prb_dap_session *session)
 {
     pthread_mutex_lock(&session->lock);
-    bool stopped = session->stopped != NULL;
+    bool stopped = session->stopped || session->alone_since > 0;
     pthread_mutex_unlock(&session->lock);
     return stopped;
 }

@@ -96,11 +96,14 @@ struct prb_dap_session {
     bool started;         /* the other threads run; only the reader uses it */
     pthread_t workers[PRB_DAP_WORKERS];
     pthread_t progress;
-    json_t *delayed;  /* events of the target, until the running request is answered */
-    json_t *stopped;  /* body of the last `stopped` while the target is stopped, or NULL */
-    bool stop_unsent; /* that event is not sent yet: before configurationDone */
-    bool leaving;     /* no request is handled any more */
-    bool gone;        /* the target has ended */
+    json_t *delayed; /* events of the target, until the running request is answered */
+    json_t *stopped; /* body of the last `stopped` while the target is stopped, or NULL */
+    /* s, when one thread began to step while the others are held; 0: none does */
+    double alone_since;
+    bool alone_said;                   /* the client knows that this takes long */
+    bool stop_unsent;                  /* that event is not sent yet: before configurationDone */
+    bool leaving;                      /* no request is handled any more */
+    bool gone;                         /* the target has ended */
     struct prb_dap_thread_map threads; /* of frames and values */
     json_t *answers;                   /* of the client to our requests, by seq as a string */
 

@@ -13,6 +13,7 @@ static void take_stop(struct prb_dap_session *session, json_t *body)
     pthread_mutex_lock(&session->lock);
     json_decref(session->stopped);
     session->stopped = json_incref(body);
+    session->alone_since = 0;
     session->stop_unsent = session->state < PRB_DAP_CONFIGURED;
     if (!session->stop_unsent)
         prb_dap_send_locked(session, "stopped", json_incref(body));
@@ -27,6 +28,7 @@ void prb_dap_target_resumed(struct prb_dap_session *session)
     pthread_mutex_lock(&session->lock);
     json_decref(session->stopped);
     session->stopped = NULL;
+    session->alone_since = 0;
     session->stop_unsent = false;
     prb_dap_thread_map_clear(&session->threads);
     struct prb_dap_countdown *countdown = session->countdown;

@@ -7,9 +7,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
+#include "base/clock.h"
+
 #define ROUND_MS 250
 #define CHILDREN_EVERY 8 /* rounds */
 #define THREADS_MAX 4096
+#define ALONE_S 1 /* a step of one thread that takes longer may wait for one that is held */
+#define NAMES_MAX 8
 
 struct prb_dap_watch {
     struct prb_dap_session *session;
@@ -117,6 +122,37 @@ static void check_threads(struct prb_dap_watch *watch, bool *again)
     watch->known = now;
 }
 
+static void say_held(struct prb_dap_session *session)
+{
+    json_t *answer = prb_dap_ask(session, "threads", NULL, 0, NULL), *one;
+    PRB_AUTO(prb_buf) struct prb_buf names = {0};
+    size_t i, held = 0;
+    json_array_foreach(json_object_get(answer, "threads"), i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        if (json_is_true(json_object_get(one, "parked")) && held++ < NAMES_MAX)
+            prb_buf_addf(&names, "%s%.100s", names.len ? ", " : "", name ? name : "a thread");
+    }
+    json_decref(answer);
+    if (held && names.data)
+        prb_dap_say(session, false,
+                    "probing: the step has not ended yet; these threads are held meanwhile: %s%s; "
+                    "Continue lets all threads run",
+                    names.data, held > NAMES_MAX ? ", ..." : "");
+}
+
+/* Once for a step of one thread that takes long. */
+static void check_alone(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    bool late = session->alone_since > 0 && !session->alone_said &&
+                prb_clock_s() >= session->alone_since + ALONE_S;
+    session->alone_said |= late;
+    pthread_mutex_unlock(&session->lock);
+    if (late)
+        say_held(session);
+}
+
 static void *watch_all(void *context)
 {
     struct prb_dap_watch *watch = context;
@@ -124,6 +160,7 @@ static void *watch_all(void *context)
     unsigned rounds = 0;
     do {
         check_threads(watch, &again);
+        check_alone(watch->session);
         if (children && rounds++ % CHILDREN_EVERY == 0)
             prb_dap_children_announce(watch->session, &watch->children);
     } while (wait_a_moment(watch));

@@ -252,3 +252,50 @@ def test_old_handles_are_errors(attached, any_python):
     session.refused("variables", {"variablesReference": reference})
     session.refused("scopes", {"frameId": frame["id"]})
     go_on(session, program, body["threadId"], "cold")
+
+
+# ---- one thread steps, the others are held ----
+
+WAITS = """import threading
+asked, given = threading.Event(), threading.Event()
+def other():
+    asked.wait()
+    given.set()
+def wait():
+    asked.set()
+    given.wait()
+    return 1
+thread = threading.Thread(target=other, name="the other")
+thread.start()
+wait()
+thread.join()
+print("all ended")
+"""
+
+
+@pytest.mark.parametrize("how", ["continue", "pause"])
+def test_a_step_that_waits_for_a_held_thread(client, python, tmp_path, how):
+    if python.root:
+        pytest.skip("launches programs of this machine only")
+    path = tmp_path / "waits.py"
+    path.write_text(WAITS)
+    session = client()
+    session.initialize()
+    launch = session.send("launch", {"program": str(path), "python": python.executable, "steppingResumesAllThreads": False})
+    session.ready(launch)
+    session.request("setBreakpoints", {"source": {"path": str(path)}, "breakpoints": [{"line": 7}]})
+    session.request("configurationDone")
+    session.wait(launch)
+    thread = stopped(session, "breakpoint")["threadId"]
+    session.request("stepOut", {"threadId": thread})
+    session.said("these threads are held meanwhile: the other")
+    other = next(one["id"] for one in session.request("threads")["threads"] if one["name"].startswith("the other"))
+    frame = next(one for one in python_frames(stack(session, other)) if one["name"].endswith("other"))
+    assert session.request("scopes", {"frameId": frame["id"]})["scopes"]
+    if how == "pause":
+        session.request("pause", {"threadId": other})
+        body = stopped(session, "pause")
+        assert body["threadId"] == thread and not body.get("preserveFocusHint")
+    resume(session, other)
+    session.said("all ended")
+    session.event("terminated")

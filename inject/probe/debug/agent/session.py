@@ -60,8 +60,11 @@ class Control(object):
         if ident is None:
             self.stopped = True
             return
-        if self.stopped:
+        if self.stopped and not self.alone:
             return
+        if self.alone:
+            self.stepping.clear()
+            ident = self.alone
         stop = Stop("pause", threads.frame_of(ident))
         self.stops[ident] = stop
         self.report(ident, stop)
@@ -71,8 +74,10 @@ class Control(object):
         if ident:
             self.stops.pop(ident, None)
             self.handles.drop_thread(ident)
+            self.alone = ident
             probe.engine.resume(ident)
             return
+        self.alone = 0
         for one in [one for one, stop in list(self.stops.items()) if stop.reported]:
             self.stops.pop(one, None)  # a thread that is just going to stop is not meant
         self.stopped = False
@@ -109,7 +114,8 @@ class Stopping(Control):
     def report(self, ident, stop):
         stop.reported = True
         if stop.first is None:
-            stop.first = not self.stopped
+            stop.first = not self.stopped or ident == self.alone
+            self.alone = 0
             if stop.first:
                 threads.numbers.set_stopped(True)
         self.stopped = True
@@ -125,6 +131,7 @@ class Session(Stopping):
     def __init__(self):
         self.options = Options({})
         self.stopped = False
+        self.alone = 0  # ident of the thread that runs while the others are held
         self.stops = {}  # ident -> Stop
         self.closed = False
         self.handles = probe.part("handles").Handles()
@@ -175,6 +182,8 @@ def continue_(session, given):
     if not session.stopped:
         raise probe.Failed("notStopped")
     ident = threads.ident_of(given.get("threadId")) if given.get("singleThread") else None
+    if not ident:
+        session.stepping.clear()  # of a thread that steps while the others are held
     session.go_on(ident or 0)
     return {"allThreadsContinued": not ident}
 
