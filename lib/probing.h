@@ -679,6 +679,7 @@ struct prb_profile_process {
     int rank;                     /* -1: none */
     double start, end;            /* s since profile->start: first and last sample of it */
     bool ended;                   /* it ended while it was sampled */
+    uint64_t samples;             /* readings of it */
 };
 
 /* What a thread was found doing; bits. */

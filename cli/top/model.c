@@ -17,7 +17,7 @@ void prb_top_deinit(struct prb_top *top)
     free(top->processes);
     free(top->weight_before);
     free(top->thread_before);
-    free(top->process_ended);
+    free(top->process_before);
     free(top->stamp);
     free(top->places);
     free(top->sums);
@@ -55,7 +55,7 @@ static bool make_room(struct prb_top *top, const struct prb_profile *profile)
         widen((void **)&top->threads, sizeof *top->threads, &threads, profile->thread_count) &&
         widen((void **)&top->thread_before, sizeof *top->thread_before, &befores,
               profile->thread_count) &&
-        widen((void **)&top->process_ended, sizeof *top->process_ended, &ends,
+        widen((void **)&top->process_before, sizeof *top->process_before, &ends,
               profile->process_count + 1) &&
         widen((void **)&top->processes, sizeof *top->processes, &processes,
               profile->process_count + 1);
@@ -91,13 +91,15 @@ static void note_end(struct prb_top *top, const struct prb_profile *profile, siz
 
 static void begin_process(struct prb_top *top, const struct prb_profile *profile, size_t i)
 {
-    if (profile->processes[i].ended && !top->process_ended[i])
-        top->process_ended[i] = top->seconds;
+    if (profile->processes[i].ended && !top->process_before[i].ended)
+        top->process_before[i].ended = top->seconds;
     top->ended += profile->processes[i].ended;
-    top->processes[i] =
-        (struct prb_top_process){.process = (uint32_t)i,
-                                 .function = UINT32_MAX,
-                                 .listed = still_listed(top, top->process_ended[i])};
+    top->processes[i] = (struct prb_top_process){
+        .process = (uint32_t)i,
+        .function = UINT32_MAX,
+        .samples = profile->processes[i].samples - top->process_before[i].samples,
+        .listed = still_listed(top, top->process_before[i].ended)};
+    top->process_before[i].samples = profile->processes[i].samples;
 }
 
 /* ---- functions ---- */
@@ -172,7 +174,9 @@ static void add_thread(struct prb_top *top, const struct prb_profile *profile, s
     uint64_t cpu = thread->cpu_ns - top->thread_before[i].cpu_ns;
     uint64_t gil = thread->gil_samples - top->thread_before[i].gil;
     uint64_t idle = thread->idle_samples - top->thread_before[i].idle;
-    double part = samples ? 1.0 / (double)samples : 0, ended = top->thread_before[i].ended;
+    /* Of all samples of the interval, also those before the thread began or after it ended. */
+    double part = process->samples ? 1.0 / (double)process->samples : 0;
+    double ended = top->thread_before[i].ended;
     struct prb_top_thread row = {
         .thread = (uint32_t)i,
         .node = thread->node,
@@ -190,12 +194,12 @@ static void add_thread(struct prb_top *top, const struct prb_profile *profile, s
     top->thread_before[i].dropped = thread->dropped;
     if (still_listed(top, ended) || stack_shown)
         top->threads[top->thread_count++] = row;
+    process->cpu += row.cpu;
+    process->gil += row.gil;
     if (row.gone)
         return;
     process->threads++;
     process->running += !(thread->state & PRB_SAMPLED_IDLE);
-    process->cpu += row.cpu;
-    process->gil += row.gil;
 }
 
 /* ---- orders ---- */

@@ -36,15 +36,17 @@ struct prb_top_thread {
     uint32_t thread, node;
     unsigned state; /* PRB_SAMPLED_* */
     const char *waits;
-    bool gone;                /* not in the last samples */
-    double cpu, gil, running; /* shares of the last interval: of one CPU, of its samples */
+    bool gone; /* not in the last samples */
+    /* shares of the last interval: of one CPU; of the samples of its process */
+    double cpu, gil, running;
 };
 
 struct prb_top_process {
     uint32_t process;
+    uint64_t samples;        /* of the last interval */
     size_t threads, running; /* that are there; that did not wait at the last sample */
-    double cpu, gil;         /* of one CPU; the share of its time in which a thread had the GIL */
-    uint32_t function;       /* with the most own time; UINT32_MAX: none */
+    double cpu, gil;   /* of one CPU; the share of its samples in which a thread had the GIL */
+    uint32_t function; /* with the most own time; UINT32_MAX: none */
     uint64_t own, own_most;
     bool listed; /* it is there, or ended a few seconds ago */
 };
@@ -77,7 +79,10 @@ struct prb_top {
         uint64_t cpu_ns, samples, gil, idle, dropped;
         double ended; /* s of the profile: the look that missed it first; 0: it is there */
     } *thread_before;
-    double *process_ended;   /* the same by process */
+    struct {
+        double ended; /* the same by process */
+        uint64_t samples;
+    } *process_before;
     uint32_t *stamp, stamps; /* by function: last stack that counted it */
     size_t *places;          /* by function: its index in functions */
     uint64_t *sums;          /* by function: of the process that is added up */

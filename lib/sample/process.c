@@ -312,6 +312,12 @@ static bool match_threads(struct prb_sampled_process *process, size_t k, uint64_
     return true;
 }
 
+static void count_reading(struct prb_sampled_process *process)
+{
+    process->box->profile.samples++;
+    process->box->processes[process->index].samples++;
+}
+
 static bool sample_everyone(struct prb_sampled_process *process, const struct prb_moment *moment,
                             struct prb_error *err)
 {
@@ -321,7 +327,7 @@ static bool sample_everyone(struct prb_sampled_process *process, const struct pr
     identify(process);
     if (process->options->native && !prb_native_begin(process, moment->now, err))
         return false;
-    process->box->profile.samples++;
+    count_reading(process);
     for (size_t i = 0; i < process->thread_count; i++) {
         struct prb_sampled_thread *thread = process->threads[i];
         if (thread->seen == process->number)
@@ -344,7 +350,7 @@ static bool sample_those_due(struct prb_sampled_process *process, const struct p
     for (size_t i = 0; i < process->thread_count; i++)
         if (process->due[i] <= process->number)
             name_thread(process, process->threads[i]);
-    process->box->profile.samples++;
+    count_reading(process);
     for (size_t i = 0; i < process->thread_count; i++) {
         struct prb_sampled_thread *thread = process->threads[i];
         if (process->due[i] > process->number)

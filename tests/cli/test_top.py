@@ -245,3 +245,31 @@ def test_wrong_options(probing, watched):
     probing("-t", watched, "top", "--delay", "0").fails(2, "--delay")
     probing("-t", watched, "top", "--view", "nothing").fails(2, "nothing")
     probing("top").fails(2, "target")
+
+
+# Threads come and go, each for some samples at the most, and mostly sleep.
+SHORT_LIVES = """
+import random, threading, time
+print("ready", flush=True)
+while True:
+    threading.Thread(target=lambda: (time.sleep(random.random() * .05), sum(range(20000)))).start()
+    time.sleep(random.random() * .03)
+"""
+
+
+def test_the_gil_share_of_threads_that_come_and_go():
+    """Samples with the GIL over the samples of the interval, not over those of each thread's own life."""
+    target = subprocess.Popen([sys.executable, "-c", SHORT_LIVES], stdout=subprocess.PIPE)
+    try:
+        assert target.stdout.readline() == b"ready\n"
+        done = subprocess.run([PROBING, str(target.pid), "top", "--view", "threads", "--count", "10", "--delay", "0.3"],
+                              stdout=subprocess.PIPE, encoding="utf-8", timeout=60)
+    finally:
+        target.kill()
+        target.wait()
+        target.stdout.close()
+    heads = re.findall(r"cpu (\d+) %, gil (\d+) %", done.stdout)
+    assert done.returncode == 0 and len(heads) == 10
+    assert all(int(gil) <= max(60, 2 * int(cpu)) for cpu, gil in heads), heads
+    rows = re.findall(r"^ *(?:\d+ +)?\d+ +[\d.]+ +([\d.]+) .*<lambda>", done.stdout, re.M)
+    assert rows and all(float(gil) <= 60 for gil in rows), rows
