@@ -27,7 +27,9 @@ static bool run_snapshot(const struct prb_run *run, struct prb_error *err)
     if (!target || !prb_snapshot_write(target, run->arguments[0], &wanted, &bytes, &moved, err))
         return false;
     prb_out_text(stdout, run->arguments[0]);
-    printf(": %" PRIu64 " bytes\n", bytes);
+    char size[16];
+    prb_out_bytes(size, sizeof size, (double)bytes);
+    printf(": %s\n", size);
     if (moved)
         printf(
             "%zu threads went on while they were copied: their stacks may mix two moments (--stop "
@@ -46,7 +48,7 @@ const struct prb_command prb_command_snapshot = {
     .target = PRB_USES_TARGET,
     .description =
         "Writes the memory that the other commands read, and the texts of /proc, to FILE: a core "
-        "file of kilobytes "
+        "file of some megabytes "
         "that `probing -t FILE` (and gdb) opens on any machine, long after the process ended.",
     .options = options,
     .examples = "probing 12345 snapshot stuck.snap --locals --native\n"

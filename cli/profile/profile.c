@@ -261,7 +261,18 @@ static double process_seconds(const struct prb_profile *profile)
     return profile->process_count > 1 ? sum : profile->seconds;
 }
 
-static void tell_counts(const struct prb_profile *profile)
+/* What people need of it: what is in the profile, and what is not. */
+static void report_samples(const struct prb_profile *profile)
+{
+    char missing[120] = "";
+    if (profile->skipped || profile->failed)
+        snprintf(missing, sizeof missing, ", %llu skipped, %llu failed",
+                 (unsigned long long)profile->skipped, (unsigned long long)profile->failed);
+    say("%llu samples in %.1f s, %llu dropped%s", (unsigned long long)profile->samples,
+        profile->seconds, (unsigned long long)profile->dropped, missing);
+}
+
+static void report_details(const struct prb_profile *profile)
 {
     double seconds = process_seconds(profile);
     say("%llu samples in %.1f s (%.0f a second), %llu of threads; %llu dropped, %llu readings "
@@ -275,6 +286,14 @@ static void tell_counts(const struct prb_profile *profile)
         say("native frames: no thread was stopped for longer than %.3f ms; %llu stacks of threads "
             "are of two moments",
             profile->longest_stop * 1e3, (unsigned long long)profile->moved);
+}
+
+static void report(const struct prb_profile *profile, bool verbose)
+{
+    if (verbose)
+        report_details(profile);
+    else
+        report_samples(profile);
     if ((double)profile->skipped > 0.05 * profile->rate * profile->seconds)
         say("the wanted rate of %g a second was not reached", profile->rate);
     if (profile->warning)
@@ -305,11 +324,11 @@ static bool sample(struct profiling *p, struct prb_profiler *profiler, int wake,
     if (!ok)
         return false;
     PRB_AUTO(prb_profile) struct prb_profile *profile = prb_profiler_finish(profiler);
-    tell_counts(profile);
+    report(profile, p->run->verbose);
     if (!profile->weight_count)
         say(profile->mode == PRB_PROFILE_WALL
                 ? "no stack was seen"
-                : "no thread was found that counts: --idle shows those that wait");
+                : "all threads waited in every sample: --idle shows where");
     return write_profile(p, profile, err);
 }
 

@@ -65,7 +65,7 @@ def collapsed(path):
 
 def profile(pid, rate, seconds, *options, path="/dev/null"):
     """Samples and thread samples a second, share of a core (%), peak memory (MB), share dropped (%), longest stop (ms)."""
-    said, cpu, mb = run([live.PROBING, "-t", pid, "profile", "-r", rate, "-d", seconds, "-f", "collapsed", "-o", path,
+    said, cpu, mb = run([live.PROBING, "-v", "-t", pid, "profile", "-r", rate, "-d", seconds, "-f", "collapsed", "-o", path,
                          *options])
     found = COUNTS.search(said)
     assert found, said

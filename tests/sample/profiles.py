@@ -23,7 +23,7 @@ class Told:
 
 def profile(pid, path, *options, seconds=1, check=True):
     """Sample a process into path; what was told."""
-    done = probing("-t", pid, "profile", "-d", seconds, "-o", path, *options, check=False, timeout=seconds + 60)
+    done = probing("-v", "-t", pid, "profile", "-d", seconds, "-o", path, *options, check=False, timeout=seconds + 60)
     assert not check or done.returncode == 0, done.stderr
     return Told(done.stderr) if check else done
 

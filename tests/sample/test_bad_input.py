@@ -14,7 +14,7 @@ from support.target import PROBING, Target, children, probing
 
 def begin(pid, path, *options):
     """The command, sampling: when the first samples were taken."""
-    return subprocess.Popen([PROBING, "-t", str(pid), "profile", "-o", str(path), *map(str, options)],
+    return subprocess.Popen([PROBING, "-v", "-t", str(pid), "profile", "-o", str(path), *map(str, options)],
                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8")
 
 

@@ -27,7 +27,7 @@ def begin(path, *words):
 
 
 def run(path, *words):
-    return probing("profile", "-o", path, *words, check=False)
+    return probing("-v", "profile", "-o", path, *words, check=False)
 
 
 @pytest.mark.parametrize("code,status", [("import sys; sys.exit(7)", 7), ("import os; os.kill(os.getpid(), 9)", 137)])
