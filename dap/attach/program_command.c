@@ -8,8 +8,8 @@ extern char **environ;
 
 /*
  * Waits for its byte; without one (the client left) it ends.  Then argv, sys.path and __main__ are
- * those of the program.  inject/probe/debug/agent/threads.py knows these functions by their names.
- * It is one line, since a terminal's shell may get it: line ends are Python escapes.
+ * those of the program; ended: functions that get a SystemExit of it.  The agent (threads.py and
+ * uncaught.py in inject/probe/debug/agent) knows these functions by their names.  It is one line, since a terminal's shell may get it: line ends are Python escapes.
  */
 static const char bootstrap[] =
     "exec(\""
@@ -19,19 +19,23 @@ static const char bootstrap[] =
     "    gate = socket.socket(socket.AF_UNIX)\\n"
     "    gate.connect(path)\\n"
     "    return gate.recv(1)\\n"
-    "def _probing_run(kind, space):\\n"
-    "    if kind == 'module':\\n"
-    "        import runpy\\n"
-    "        runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)\\n"
-    "        return\\n"
-    "    import os\\n"
-    "    path = sys.argv[0]\\n"
-    "    sys.path[0] = os.path.dirname(os.path.abspath(path))\\n"
-    "    space['__file__'] = path\\n"
-    "    del space['_probing_run'], space['kind'], space['sys']\\n"
-    "    with open(path, 'rb') as file:\\n"
-    "        code = compile(file.read(), path, 'exec', 0, True)\\n"
-    "    exec(code, space)\\n"
+    "def _probing_run(kind, space, ended=[]):\\n"
+    "    try:\\n"
+    "        if kind == 'module':\\n"
+    "            import runpy\\n"
+    "            runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)\\n"
+    "            return\\n"
+    "        import os\\n"
+    "        path = sys.argv[0]\\n"
+    "        sys.path[0] = os.path.dirname(os.path.abspath(path))\\n"
+    "        space['__file__'] = path\\n"
+    "        del space['_probing_run'], space['kind'], space['sys']\\n"
+    "        with open(path, 'rb') as file:\\n"
+    "            code = compile(file.read(), path, 'exec', 0, True)\\n"
+    "        exec(code, space)\\n"
+    "    except SystemExit as error:\\n"
+    "        for one in ended: one(error)\\n"
+    "        raise\\n"
     "if not _probing_wait(sys.argv[1]): sys.exit(1)\\n"
     "del _probing_wait\\n"
     "kind, sys.argv = sys.argv[2], sys.argv[3:]\\n"

@@ -81,6 +81,26 @@ def client():
 
 
 @pytest.fixture
+def launch(client):
+    """launch(python, configure=None, **arguments): (session, pid), configured."""
+
+    def begin(python, configure=None, **arguments):
+        if python.root:
+            pytest.skip("launches programs of this machine only")
+        session = client()
+        session.initialize()
+        seq = session.send("launch", dict({"python": python.executable}, **arguments))
+        session.ready(seq)
+        if configure:
+            configure(session)
+        session.request("configurationDone")
+        session.wait(seq)
+        return session, session.event("process")["systemProcessId"]
+
+    return begin
+
+
+@pytest.fixture
 def attached(debuggee, client):
     """attached(python, *threads, configure=None, **arguments): (the program, a client that is attached to it)."""
 

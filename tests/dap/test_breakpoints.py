@@ -2,6 +2,7 @@
 
 import pytest
 
+from client import Failed
 from debuggee import evaluate, go_on, local_variables, marks, python_frames, resume, set_lines, stack, stop_at, stopped, top
 
 
@@ -275,6 +276,41 @@ def test_exception_filter_with_a_condition(attached, python, name, command):
     session.request("setExceptionBreakpoints", {"filters": []})
     resume(session, body["threadId"])
     program.until("done " + command)
+
+
+EXITS = """import sys
+def main(status):
+    sys.exit(status)
+main({})
+"""
+
+
+@pytest.mark.parametrize("status, stops, settings", [
+    ("1", True, {}), ("'a text'", True, {}), ("0", False, {}), ("None", False, {}), ("0", True, {"breakOnSystemExitZero": True}),
+    ("3", False, {"django": True}), ("3", True, {"breakOnSystemExit": [1, {"from": 2, "to": 4}]}),
+    ("5", False, {"breakOnSystemExit": [1, {"from": 2, "to": 4}]}), ("1", False, {"breakOnSystemExit": []})])
+def test_system_exit(launch, python, tmp_path, status, stops, settings):
+    """Both filters: at the raise, and at the end of the stack."""
+    if not (stops or python.minor in ((3, 8), (3, 13))):
+        pytest.skip("the decision is the same")
+    path = tmp_path / "exits.py"
+    path.write_text(EXITS.format(status))
+    session, _ = launch(python, lambda one: one.request("setExceptionBreakpoints", {"filters": ["raised", "uncaught"]}),
+                        program=str(path), **settings)
+    for mode in ("always", "unhandled") if stops else ():
+        body = stopped(session, "exception")
+        info = session.request("exceptionInfo", {"threadId": body["threadId"]})
+        assert (info["exceptionId"], info["breakMode"]) == ("SystemExit", mode), info
+        assert top(session, body["threadId"])["line"] == 3
+        resume(session, body["threadId"])
+    session.event("terminated")
+    assert len(session.seen("stopped")) == 2 * stops
+
+
+def test_system_exit_is_refused_when_it_cannot_be_read(client, debuggee, any_python):
+    program, session = debuggee(any_python), client()
+    with pytest.raises(Failed, match="breakOnSystemExit must be"):
+        session.attach(program.pid, breakOnSystemExit=["one"])
 
 
 # ---- data ----

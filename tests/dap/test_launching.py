@@ -23,26 +23,6 @@ def alive(pid):
         return False
 
 
-@pytest.fixture
-def launch(client):
-    """launch(python, configure=None, **arguments): (session, pid), configured."""
-
-    def begin(python, configure=None, **arguments):
-        if python.root:
-            pytest.skip("launches programs of this machine only")
-        session = client()
-        session.initialize()
-        seq = session.send("launch", dict({"python": python.executable}, **arguments))
-        session.ready(seq)
-        if configure:
-            configure(session)
-        session.request("configurationDone")
-        session.wait(seq)
-        return session, session.event("process")["systemProcessId"]
-
-    return begin
-
-
 def test_launch(launch, python, folders, tmp_path):
     program = os.path.join(folders(python)[1], "debugged.py")
 

@@ -47,9 +47,7 @@ class Filters(object):
         return found
 
     def is_exit(self, error):
-        if isinstance(error, SystemExit) and not self.session.options.stop_on_exit:
-            return True
-        return isinstance(error, SystemExit) and error.code in (None, 0)
+        return isinstance(error, SystemExit) and not self.session.options.exits.stop(error)
 
     def stop(self, kind, frame, where, error):
         if kind not in self.conditions or not self.met(self.conditions[kind], where, error):

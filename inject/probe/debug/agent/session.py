@@ -35,13 +35,42 @@ class Stop(object):
         return body
 
 
+class Exits(object):
+    """Which statuses of a SystemExit stop, as the Python Debugger has it: breakOnSystemExit is a list of statuses and of
+    ranges {from, to}; without a list all stop but success, which is 0 (and 3 of django and flask)."""
+
+    def __init__(self, given):
+        wanted = given.get("breakOnSystemExit")
+        self.ranges = [self.range_of(one) for one in wanted] if isinstance(wanted, list) else None
+        self.asked = bool(wanted) or given.get("breakOnSystemExitZero") is True
+        self.passed = set() if given.get("breakOnSystemExitZero") is True else {0}
+        if given.get("django") is True or given.get("flask") is True:
+            self.passed.add(3)
+
+    def range_of(self, one):
+        if isinstance(one, dict):
+            one = one.get("from"), one.get("to")
+        else:
+            one = one, one
+        if not all(isinstance(end, int) for end in one):
+            raise probe.Failed('breakOnSystemExit must be an array of integers and of {"from": 3, "to": 10}')
+        return one
+
+    def stop(self, error):
+        status = SystemExit.code.__get__(error)
+        status = 0 if status is None else int(status) if isinstance(status, int) else 1
+        if self.ranges is not None:
+            return any(first <= status <= last for first, last in self.ranges)
+        return status not in self.passed
+
+
 class Options(object):
     def __init__(self, given):
         self.just_my_code = bool(given.get("justMyCode", True))
         self.redirect_output = bool(given.get("redirectOutput", False))
         self.show_return_value = bool(given.get("showReturnValue", True))
         self.max_string = min(max(int(given.get("maxString") or 1024), 16), 1 << 20)
-        self.stop_on_exit = bool(given.get("breakOnSystemExit", False))
+        self.exits = Exits(given)
 
 
 class Control(object):

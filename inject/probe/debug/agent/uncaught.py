@@ -8,10 +8,26 @@ OF_THREADS = "_invoke_excepthook"  # Lib/threading.py, 3.8 and later: each Threa
 
 
 def usable(session):
-    """Instead of UNWIND: where that means a hook at every call, and nobody wants SystemExit, which no hook sees."""
+    """Instead of UNWIND: where that means a hook at every call, and nobody asked for SystemExit, which no hook sees."""
     threading = sys.modules.get("threading")
     return probe.engine.mechanism == "frame evaluation" and hasattr(threading, "_make_invoke_excepthook") and (
-        not session.options.stop_on_exit)
+        not session.options.exits.asked)
+
+
+def hook_of_launcher():
+    """No hook of CPython's sees a SystemExit, but the launcher of a program does (dap/attach/program_command.c): a list of
+    functions that it calls; one that nobody reads where there is no launcher."""
+    threads = probe.part("threads")
+    for _, frame in threads.running():
+        while frame is not None:
+            if threads.is_launcher(frame):
+                run = frame.f_globals.get("_probing_run")  # which has not begun yet
+                if frame.f_code.co_name == "_probing_run":
+                    return frame.f_locals["ended"]
+                if run is not None and run.__defaults__:
+                    return run.__defaults__[0]
+            frame = frame.f_back
+    return []
 
 
 class InFront(object):
@@ -50,6 +66,8 @@ class Hooks(object):
         self.live = True
         self.set = {}  # name -> (the one before, ours)
         self.handed = set()  # ids of exceptions on their way: hooks call each other
+        self.launcher = hook_of_launcher()
+        self.launcher[:] = [self.exits]
         self.thread = sys.modules["threading"].Thread
         setattr(self.thread, OF_THREADS, InFront(self.hand_over))
         self.again()
@@ -65,11 +83,20 @@ class Hooks(object):
 
     def off(self):
         self.live = False
+        del self.launcher[:]
         for name, (before, ours) in self.set.items():
             if getattr(sys, name, None) is ours:
                 setattr(sys, name, before)
         if isinstance(self.thread.__dict__.get(OF_THREADS), InFront):
             delattr(self.thread, OF_THREADS)
+
+    def exits(self, error):
+        """A SystemExit has left the program; the launcher's own frames are left next."""
+        frame = error.__traceback__.tb_frame
+        while frame.f_back is not None:
+            frame = frame.f_back
+        if self.live:
+            probe.engine.found(UNWIND, frame, frame.f_lineno, error)
 
     def hand_over(self, error, before, given):
         """On the thread that the exception ended, unless it was only reported (out of a __del__)."""
