@@ -221,7 +221,6 @@ static bool configure_agent(struct prb_dap_session *session, struct prb_error *e
 {
     static const char *const settings[] = {
         "justMyCode",
-        "redirectOutput",
         "maxString",
         "showReturnValue",
         "rules",

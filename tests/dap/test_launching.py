@@ -67,6 +67,27 @@ def test_arguments_and_environment(launch, any_python, tmp_path):
     session.event("terminated")
 
 
+def test_output_comes_once(launch, any_python, tmp_path):
+    path = tmp_path / "prints.py"
+    path.write_text("import sys\nprint('to stdout')\nprint('to stderr', file=sys.stderr)\n")
+    session, _ = launch(any_python, program=str(path), redirectOutput=True)
+    session.event("terminated")
+    for stream in ("stdout", "stderr"):
+        text = "".join(one["output"] for one in session.seen("output", lambda one: one.get("category") == stream))
+        assert text == "to {}\n".format(stream)
+
+
+@pytest.mark.parametrize("dialect", ["-Xdev", "-Werror"])
+def test_no_warning_of_ours(launch, any_python, tmp_path, dialect):
+    path = tmp_path / "quiet.py"
+    path.write_text("import sys\nprint('the end')\n")
+    if any_python.minor < (3, 7) and dialect == "-Xdev":
+        pytest.skip("came with 3.7")
+    session, _ = launch(any_python, program=str(path), pythonArgs=[dialect, "-Xtracemalloc"])
+    session.event("terminated")
+    assert not session.seen("output", lambda one: one.get("category") == "stderr")
+
+
 def test_module(launch, any_python, tmp_path):
     (tmp_path / "short_module.py").write_text(SHORT)
     session, _ = launch(any_python, module="short_module", args=["one"], env={"PYTHONPATH": str(tmp_path)})
