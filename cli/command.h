@@ -20,12 +20,11 @@
 #define PRB_WORDS_MAX 4096 /* arguments_max of a command that takes any number */
 
 struct prb_option {
-    char letter;      /* short form, or 0 */
-    const char *name; /* long form */
-    const char
-        *argument;    /* NULL: a flag; "[SECONDS]": may be left out, then given as --name=… only */
-    const char *help; /* one line, lower case, no final stop */
-    const char *choices; /* allowed arguments, separated by spaces; NULL: any */
+    char letter;          /* short form, or 0 */
+    const char *name;     /* long form */
+    const char *argument; /* its name; "[SECONDS]": optional, as --name=… only; NULL: a flag */
+    const char *help;     /* one line, lower case, no final stop */
+    const char *choices;  /* allowed arguments, separated by spaces; NULL: any */
 };
 
 /* What the user gave for an option; at the index of the option in its table. */

@@ -1,5 +1,5 @@
-/* The shares that top shows, from a profile that grows: each look takes what came since the one
- * before. */
+/* The shares that top shows, from a profile that grows: each update takes what came since the last
+ * one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,18 +74,18 @@ static bool still_listed(const struct prb_top *top, double ended)
     return !ended || ended == top->seconds || top->seconds - ended < ENDED_SECONDS;
 }
 
-/* Note at which look a thread was missed first: 0 while it is there, or nobody looked. */
+/* Note at which update a thread was missing first: 0 while it is there, or was not sampled. */
 static void note_end(struct prb_top *top, const struct prb_profile *profile, size_t i)
 {
     const struct prb_profile_thread *thread = &profile->threads[i];
     const struct prb_profile_process *process = &profile->processes[thread->process];
     double *ended = &top->thread_before[i].ended;
-    bool looked = process->end > top->seconds - top->interval;
+    bool sampled = process->end > top->seconds - top->interval;
     bool seen = thread->samples != top->thread_before[i].samples ||
                 thread->dropped != top->thread_before[i].dropped;
     if (seen && !process->ended)
         *ended = 0;
-    else if ((looked || process->ended) && !*ended)
+    else if ((sampled || process->ended) && !*ended)
         *ended = top->seconds;
 }
 
@@ -259,9 +259,9 @@ static int by_business(const void *a, const void *b)
     return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-/* ---- a look ---- */
+/* ---- update ---- */
 
-bool prb_top_look(struct prb_top *top, const struct prb_profile *profile)
+bool prb_top_update(struct prb_top *top, const struct prb_profile *profile)
 {
     if (!make_room(top, profile))
         return false;

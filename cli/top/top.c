@@ -78,7 +78,7 @@ static bool progress(void *context, const struct prb_profile *profile)
     if (profile->seconds >= showing->next) {
         showing->next = profile->seconds + showing->delay;
         if (!showing->top.paused) {
-            showing->failed = !prb_top_look(&showing->top, profile);
+            showing->failed = !prb_top_update(&showing->top, profile);
             changed = true;
             showing->updates++;
         }

@@ -51,7 +51,7 @@ struct prb_top_process {
     bool listed; /* it is there, or ended a few seconds ago */
 };
 
-/* A view of a profile, valid until the next prb_top_look; unchanged while paused. */
+/* A view of a profile, valid until the next prb_top_update; unchanged while paused. */
 struct prb_top {
     const struct prb_profile *profile;
     struct prb_top_function *functions;
@@ -60,7 +60,7 @@ struct prb_top {
     size_t function_count, thread_count, process_count;
     size_t ended;             /* processes */
     uint64_t own, own_all;    /* ns of all functions */
-    double seconds, interval; /* of the profile at the look; since the look before */
+    double seconds, interval; /* of the profile at the update; since the one before */
     uint64_t samples, dropped, skipped;
     double late;
     /* how it is shown */
@@ -73,11 +73,11 @@ struct prb_top {
     bool follows;           /* the chosen row is that of chosen_thread, wherever that goes */
     bool only;              /* the threads of only_process, no others */
     uint32_t only_process;
-    /* the look before */
+    /* the update before */
     uint64_t *weight_before;
     struct {
         uint64_t cpu_ns, samples, gil, idle, dropped;
-        double ended; /* s of the profile: the look that missed it first; 0: it is there */
+        double ended; /* s of the profile at the first update without it; 0: it is there */
     } *thread_before;
     struct {
         double ended; /* the same by process */
@@ -93,8 +93,8 @@ struct prb_top {
 void prb_top_deinit(struct prb_top *top);
 PRB_DEFINE_AUTO(prb_top, struct prb_top, prb_top_deinit)
 
-/* Take the shares since the look before.  False: out of memory. */
-bool prb_top_look(struct prb_top *top, const struct prb_profile *profile);
+/* Compute the shares since the last update.  False: out of memory. */
+bool prb_top_update(struct prb_top *top, const struct prb_profile *profile);
 /* Order the functions by top->sort. */
 void prb_top_order(struct prb_top *top);
 /* Whether a function's name or file has the filter's text in it. */
