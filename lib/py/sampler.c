@@ -56,7 +56,7 @@ void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want)
     if (sampler->anchors == want)
         return;
     sampler->anchors = want;
-    sampler->standing = false;
+    sampler->active_only = false;
     for (size_t i = 0; i < sampler->capacity; i++)
         if (sampler->slots[i])
             sampler->slots[i]->verified = false; /* walked without anchors, or with */
@@ -82,7 +82,7 @@ static bool batch_room(struct prb_sampler *sampler, size_t count, struct prb_err
 }
 
 /* Read again what the threads of the last sample touched, all at once, before the lists are walked;
- * not those at rest.  The interpreters come first: their state of the GIL then holds for all that
+ * not the unmoved ones.  The interpreters come first: their state of the GIL then holds for all that
  * is read later. */
 static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
 {
@@ -94,8 +94,8 @@ static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
         struct prb_sampler_slot *slot = sampler->slots[i];
         if (!slot || slot->seen != sampler->number)
             continue;
-        slot->unchanged = slot->at_rest;
-        if (slot->at_rest)
+        slot->unchanged = slot->unmoved;
+        if (slot->unmoved)
             continue;
         sampler->batch_slots[count] = slot;
         sampler->batch[count++] = slot->view;
@@ -165,7 +165,7 @@ static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
     thread->unstable = verdict == UNSTABLE;
     /* One reading of the lists since the last sample: what did not move in it has not moved since
      * then. */
-    thread->at_rest = slot->at_rest && slot->unchanged && sampler->number == sampler->taken + 1;
+    thread->unmoved = slot->unmoved && slot->unchanged && sampler->number == sampler->taken + 1;
     slot->verified = verdict == VERIFIED;
 }
 
@@ -301,10 +301,10 @@ static bool read_threads(struct prb_sampler *sampler, unsigned tries_max, struct
 
 /* Where one thread keeps the GIL: one system call reads the GIL and what the active threads
  * touched, if the list of threads is as it was.  False: all must be read. */
-static bool read_standing(struct prb_sampler *sampler)
+static bool read_active(struct prb_sampler *sampler)
 {
     size_t count = sampler->active_count;
-    if (!sampler->standing || !batch_room(sampler, sampler->result.thread_count + 1, NULL))
+    if (!sampler->active_only || !batch_room(sampler, sampler->result.thread_count + 1, NULL))
         return false;
     sampler->batch[0] = sampler->lists;
     for (size_t k = 0; k < count; k++)
@@ -314,7 +314,7 @@ static bool read_standing(struct prb_sampler *sampler)
         struct prb_sampler_slot *slot = sampler->slot_of_thread[sampler->active[k]];
         slot->unchanged = slot->verified &= read && sampler->same[k + 1];
     }
-    if (!read || !prb_sampler_still_standing(sampler)) {
+    if (!read || !prb_sampler_others_unmoved(sampler)) {
         prb_sampler_forget_gil(sampler);
         return false;
     }
@@ -329,11 +329,11 @@ static bool read_standing(struct prb_sampler *sampler)
 static bool read_all(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err)
 {
     struct prb_raw_stacks *result = &sampler->result;
-    result->standing = tries_max != 1 && read_standing(sampler);
-    if (!result->standing && !read_threads(sampler, tries_max, err))
+    result->active_only = tries_max != 1 && read_active(sampler);
+    if (!result->active_only && !read_threads(sampler, tries_max, err))
         return false;
-    result->active = result->standing ? sampler->active : NULL;
-    result->active_count = result->standing ? sampler->active_count : 0;
+    result->active = result->active_only ? sampler->active : NULL;
+    result->active_count = result->active_only ? sampler->active_count : 0;
     return true;
 }
 
@@ -344,7 +344,7 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
     result->tries = result->rejected = 0;
     result->serial++;
     if (!read_all(sampler, tries_max, err)) {
-        sampler->standing = false;
+        sampler->active_only = false;
         return NULL;
     }
     if (tries_max != 1 && !settle_all(sampler, tries_max ? tries_max : PRB_TRIES, err))
@@ -359,8 +359,8 @@ const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsig
         prb_view_field(sampler->lists, &sampler->py->layout, sampler->py->runtime,
                        PRB_F_runtime_finalizing, &finalizing);
     result->finalizing = finalizing != 0;
-    if (!result->standing)
-        prb_sampler_may_stand(sampler);
+    if (!result->active_only)
+        prb_sampler_choose_active(sampler);
     sampler->taken = sampler->number;
     return result;
 }
@@ -371,7 +371,7 @@ bool prb_sampler_reread(struct prb_sampler *sampler, size_t thread, struct prb_e
         return prb_fail(err, PRB_INTERNAL, "thread %zu of %zu", thread,
                         sampler->result.thread_count);
     struct prb_sampler_slot *slot = sampler->slot_of_thread[thread];
-    sampler->standing &= !slot->at_rest; /* what was proven of it is gone */
+    sampler->active_only &= !slot->unmoved; /* what was proven of it is gone */
     if (!prb_view_refresh(&slot->view, 1, NULL, err))
         return false;
     walk_thread(sampler, thread);

@@ -19,7 +19,7 @@ struct prb_sampler_slot {
     bool moved, agreed; /* in this sample: two readings differed; the last two did not */
     bool verified;      /* the last walk was proven */
     bool unchanged;     /* … and what it touched reads the same again */
-    bool at_rest;       /* its thread had no GIL since, so nothing of it can have changed */
+    bool unmoved;       /* its thread had no GIL since, so nothing of it can have changed */
     bool cold;          /* nothing of its chain was read yet */
 };
 
@@ -56,23 +56,23 @@ struct prb_sampler {
     size_t same_cap;
     size_t *open; /* threads of the result that were not proven yet */
     size_t open_count, open_cap;
-    /* while standing: threads of the result that are not at rest; the others need no reading */
+    /* with active_only: threads of the result that may have moved; the others need no reading */
     size_t *active;
     size_t active_count, active_cap;
-    bool standing;             /* the next sample may be of the active threads only */
-    unsigned samples_standing; /* since all were read */
+    bool active_only;           /* the next sample may be of the active threads only */
+    unsigned samples_of_active; /* since all threads were read */
 };
 
 /* ---- threads.c ---- */
 /* Read the interpreters, and say which slots of the last sample need not be read again
- * (slot->at_rest). */
+ * (slot->unmoved). */
 bool prb_sampler_interpreters(struct prb_sampler *sampler, struct prb_error *err);
-/* The same while all threads are at rest but the active ones (sampler->standing): whether those,
- * and the list of threads, are still the same.  Threads that came to rest are no longer active.
- * False: all must be read. */
-bool prb_sampler_still_standing(struct prb_sampler *sampler);
+/* With sampler->active_only: whether all threads but the active ones are still unmoved, and the list
+ * of threads is the same.  Threads that are unmoved now are no longer active.  False: all must be
+ * read. */
+bool prb_sampler_others_unmoved(struct prb_sampler *sampler);
 /* After a sample: whether the next one may ask that. */
-bool prb_sampler_may_stand(struct prb_sampler *sampler);
+bool prb_sampler_choose_active(struct prb_sampler *sampler);
 /* The GIL's next state proves nothing about what was read before. */
 void prb_sampler_forget_gil(struct prb_sampler *sampler);
 /* Follow the thread lists: result.threads and slot_of_thread.  *whole: their ends were reached. */

@@ -40,7 +40,7 @@ struct prb_raw_thread {
     struct prb_raw_frame *frames;
     size_t frame_count;
     bool unstable;
-    bool at_rest; /* proven to stand as in the last sample: it had no GIL since */
+    bool unmoved; /* proven to be where it was in the last sample: it had no GIL since */
     bool broken;  /* the chain ends in error */
     struct prb_error error;
 };
@@ -56,7 +56,7 @@ struct prb_raw_stacks {
     uint64_t serial; /* of this reading */
     /* Since the reading before, serial - 1, the same threads are at the same indices, and only
      * those at these indices may have moved.  False: any may have, and active is not set. */
-    bool standing;
+    bool active_only;
     const size_t *active;
     size_t active_count;
 };

@@ -195,7 +195,7 @@ static bool in_list(struct prb_sampler *sampler, struct prb_sampler_slot *slot, 
 /*
  * Python code runs only with the GIL, so a thread that did not have it since the last sample has
  * not moved. take_gil() counts how often the GIL changes hands (switch_number, Python/ceval_gil.c):
- * while the count is the same, all but the last holder are at rest, and only their interpreter is
+ * while the count is the same, all but the last holder are unmoved, and only their interpreter is
  * read.  Now and then everything is read: a thread state without frames may leave the list without
  * the GIL.
  */
@@ -240,8 +240,8 @@ static bool read_switches(struct prb_sampler *sampler, const struct prb_interpre
 
 /* Update the note: whether no thread but its last holder had the GIL since it was made.  NULL:
  * unknown. */
-static const struct prb_gil_note *look_at_gil(struct prb_sampler *sampler,
-                                              const struct prb_interpreter *interp)
+static const struct prb_gil_note *note_gil(struct prb_sampler *sampler,
+                                           const struct prb_interpreter *interp)
 {
     struct prb_gil_note *note = NULL;
     uint64_t holder = 0, switches = 0;
@@ -262,7 +262,7 @@ void prb_sampler_forget_gil(struct prb_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->note_count; i++)
         sampler->notes[i].id = -1;
-    sampler->standing = false;
+    sampler->active_only = false;
 }
 
 static const struct prb_sampler_slot *holder_of(const struct prb_sampler *sampler,
@@ -271,23 +271,23 @@ static const struct prb_sampler_slot *holder_of(const struct prb_sampler *sample
     return *slot_place(sampler->slots, sampler->capacity, note->last_holder);
 }
 
-static void find_threads_at_rest(struct prb_sampler *sampler)
+static void find_unmoved_threads(struct prb_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->capacity; i++)
         if (sampler->slots[i])
-            sampler->slots[i]->at_rest = false;
+            sampler->slots[i]->unmoved = false;
     for (size_t i = 0; i < sampler->note_count; i++)
         sampler->notes[i].kept = false;
     for (size_t k = 0; k < sampler->result.interpreter_count; k++) {
         const struct prb_interpreter *interp = &sampler->result.interpreters[k];
-        const struct prb_gil_note *note = look_at_gil(sampler, interp);
+        const struct prb_gil_note *note = note_gil(sampler, interp);
         if (!note || !note->kept || sampler->number % READ_ALL_EVERY == 0)
             continue;
         const struct prb_sampler_slot *last = holder_of(sampler, note);
         for (size_t i = 0; last && i < sampler->capacity; i++) {
             struct prb_sampler_slot *slot = sampler->slots[i];
             if (slot && slot->head.interp == interp->addr)
-                slot->at_rest = slot->verified && slot->head.thread_id != last->head.thread_id;
+                slot->unmoved = slot->verified && slot->head.thread_id != last->head.thread_id;
         }
     }
 }
@@ -296,33 +296,33 @@ bool prb_sampler_interpreters(struct prb_sampler *sampler, struct prb_error *err
 {
     if (!list_interpreters(sampler, err))
         return false;
-    find_threads_at_rest(sampler);
+    find_unmoved_threads(sampler);
     return true;
 }
 
 /* ---- one thread that has the GIL all the time, and the others ---- */
 
-bool prb_sampler_may_stand(struct prb_sampler *sampler)
+bool prb_sampler_choose_active(struct prb_sampler *sampler)
 {
     const struct prb_raw_stacks *result = &sampler->result;
-    sampler->standing = false;
-    sampler->samples_standing = 0;
+    sampler->active_only = false;
+    sampler->samples_of_active = 0;
     sampler->active_count = 0;
     if (result->interpreter_count != 1 || sampler->note_count != 1 || !sampler->notes[0].kept ||
         !result->whole || !result->thread_count)
         return false;
     for (size_t i = 0; i < result->thread_count; i++) {
-        if (result->threads[i].at_rest)
+        if (result->threads[i].unmoved)
             continue;
         if (!PRB_GROW(sampler->active, sampler->active_count, sampler->active_cap))
             return false;
         sampler->active[sampler->active_count++] = i;
     }
-    return sampler->standing = sampler->active_count < result->thread_count;
+    return sampler->active_only = sampler->active_count < result->thread_count;
 }
 
-/* Those that were found true since, and are not of the thread that has the GIL, are at rest. */
-static void drop_resting(struct prb_sampler *sampler, const struct prb_sampler_slot *last)
+/* Threads that were verified since and do not have the GIL are unmoved now. */
+static void drop_unmoved(struct prb_sampler *sampler, const struct prb_sampler_slot *last)
 {
     size_t kept = 0;
     for (size_t k = 0; k < sampler->active_count; k++) {
@@ -332,25 +332,25 @@ static void drop_resting(struct prb_sampler *sampler, const struct prb_sampler_s
             sampler->active[kept++] = i;
             continue;
         }
-        slot->at_rest = slot->unchanged = true;
-        sampler->result.threads[i].at_rest = true;
+        slot->unmoved = slot->unchanged = true;
+        sampler->result.threads[i].unmoved = true;
     }
     sampler->active_count = kept;
 }
 
-bool prb_sampler_still_standing(struct prb_sampler *sampler)
+bool prb_sampler_others_unmoved(struct prb_sampler *sampler)
 {
     prb_addr interp = sampler->result.interpreters[0].addr;
     uint64_t first = 0;
-    if (++sampler->samples_standing >= READ_ALL_EVERY || !list_interpreters(sampler, NULL) ||
+    if (++sampler->samples_of_active >= READ_ALL_EVERY || !list_interpreters(sampler, NULL) ||
         sampler->result.interpreter_count != 1 || sampler->result.interpreters[0].addr != interp)
         return false;
-    const struct prb_gil_note *note = look_at_gil(sampler, &sampler->result.interpreters[0]);
+    const struct prb_gil_note *note = note_gil(sampler, &sampler->result.interpreters[0]);
     const struct prb_sampler_slot *last = note && note->kept ? holder_of(sampler, note) : NULL;
     if (!last || !list_word(sampler, interp, PRB_F_interp_threads_head, &first) ||
         first != sampler->result.threads[0].tstate)
         return false;
-    drop_resting(sampler, last);
+    drop_unmoved(sampler, last);
     return true;
 }
 

@@ -227,7 +227,8 @@ static bool name_line(struct prb_sampled_process *process, struct prb_sampled_th
 }
 
 /* Read the tasks that wait for the one that the thread runs. */
-static void look(struct prb_sampled_process *process, struct prb_sampled_thread *thread, size_t k)
+static void read_tasks(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                       size_t k)
 {
     const struct prb_runtime *runtime = &process->target->runtimes[thread->runtime];
     const struct prb_raw_stacks *raw = prb_sampler_last(runtime->sampler);
@@ -265,14 +266,14 @@ uint32_t prb_async_stack(struct prb_sampled_process *process, struct prb_sampled
 {
     const struct prb_runtime *runtime = &process->target->runtimes[thread->runtime];
     const struct prb_raw_thread *raw = &prb_sampler_last(runtime->sampler)->threads[k];
-    if (raw->at_rest && thread->with_tasks_of == thread->node)
+    if (raw->unmoved && thread->with_tasks_of == thread->node)
         return thread->with_tasks;
     thread->with_tasks_of = thread->node;
     thread->task_rows.frame = 0;
     if (!process->names[thread->runtime].asyncio || !raw->frame_count || raw->broken ||
         thread->count != raw->frame_count)
         return thread->node;
-    look(process, thread, k);
+    read_tasks(process, thread, k);
     if (!thread->task_rows.frame)
         return thread->node;
     uint32_t node = 0;

@@ -52,7 +52,7 @@ bool prb_thread_still_waits(const struct prb_sampled_process *process,
 {
     const struct prb_raw_stacks *raw =
         prb_sampler_last(process->target->runtimes[thread->runtime].sampler);
-    return thread->has_task && thread->has_stack && raw->threads[thread->raw].at_rest &&
+    return thread->has_task && thread->has_stack && raw->threads[thread->raw].unmoved &&
            thread->activity.known && thread->activity.waits;
 }
 
@@ -65,19 +65,19 @@ static bool may_wait_on(const struct prb_sampled_process *process,
            (process->number + thread->index) % thread->activity_every != 0;
 }
 
-static void choose_next_look(struct prb_sampled_thread *thread, uint64_t period)
+static void choose_next_reading(struct prb_sampled_thread *thread, uint64_t period)
 {
-    bool rests = thread->activity.known && thread->activity.waits && !thread->activity.used_ns;
+    bool idle = thread->activity.known && thread->activity.waits && !thread->activity.used_ns;
     unsigned every = thread->activity_every * 2;
-    if (!rests || !thread->activity_every)
+    if (!idle || !thread->activity_every)
         thread->activity_every = ACTIVITY_EVERY;
     else if (every <= ACTIVITY_EVERY_MAX && every * period <= ACTIVITY_EVERY_NS)
         thread->activity_every = every;
 }
 
 /* PRB_SAMPLED_*; reads only what the mode needs. */
-static unsigned look(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
-                     uint64_t period)
+static unsigned read_state(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                           uint64_t period)
 {
     const struct prb_interpreter *interpreter = interpreter_of(process, thread);
     struct prb_profile_thread *row = &process->box->threads[thread->index];
@@ -94,7 +94,7 @@ static unsigned look(struct prb_sampled_process *process, struct prb_sampled_thr
     if (thread->has_task && (wanted || mode == PRB_PROFILE_CPU)) {
         prb_activity_read(&thread->activity, wanted && !state);
         row->cpu_ns += thread->activity.used_ns;
-        choose_next_look(thread, period);
+        choose_next_reading(thread, period);
     }
     row->waits = NULL;
     if (!wanted || state)
@@ -207,7 +207,8 @@ void prb_count_thread(struct prb_sampled_process *process, struct prb_sampled_th
                       const struct prb_moment *moment)
 {
     struct prb_profile_box *box = process->box;
-    unsigned activity_age = thread->activity_age, state = look(process, thread, moment->period);
+    unsigned activity_age = thread->activity_age,
+             state = read_state(process, thread, moment->period);
     struct prb_profile_thread *row = &box->threads[thread->index];
     if (activity_age && activity_age == thread->activity_age)
         catch_up(process, thread, state, moment);

@@ -2,7 +2,7 @@
  * Samples in which most threads are idle (process.h).
  *
  * While one thread holds the GIL, no other moves in Python, and the sampler does not read the
- * others (py/stack.h, "standing").  They are visited only in the samples in which their activity is
+ * others (py/stack.h, "active_only").  They are visited only in the samples in which their activity is
  * read (count.c).  The samples between are counted then, or when somebody reads the profile.  So a
  * sample costs what its active threads cost.
  */
@@ -58,7 +58,7 @@ bool prb_idle_proven(struct prb_sampled_process *process)
     for (size_t k = 0; k < process->target->runtime_count; k++) {
         struct prb_runtime_names *naming = &process->names[k];
         const struct prb_raw_stacks *raw = prb_sampler_last(process->target->runtimes[k].sampler);
-        if (!raw->standing || raw->serial != ++naming->serial)
+        if (!raw->active_only || raw->serial != ++naming->serial)
             return false;
         for (size_t a = 0; a < raw->active_count; a++) {
             uint32_t thread = naming->thread_of[raw->active[a]];

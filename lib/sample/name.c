@@ -73,7 +73,7 @@ uint32_t prb_name_frame(struct prb_sampled_process *process, size_t runtime,
 static void announce_thread(struct prb_py *py, struct prb_view *codes,
                             const struct prb_raw_thread *thread)
 {
-    for (size_t j = 0; !thread->at_rest && j < thread->frame_count; j++)
+    for (size_t j = 0; !thread->unmoved && j < thread->frame_count; j++)
         if (thread->frames[j].code)
             prb_code_prefetch(py, codes, thread->frames[j].code);
 }
@@ -84,9 +84,9 @@ static void announce(struct prb_sampled_process *process, size_t k)
     const struct prb_runtime *runtime = &process->target->runtimes[k];
     const struct prb_raw_stacks *raw = prb_sampler_last(runtime->sampler);
     struct prb_view *codes = process->names[k].codes;
-    size_t count = raw->standing ? raw->active_count : raw->thread_count;
+    size_t count = raw->active_only ? raw->active_count : raw->thread_count;
     for (size_t i = 0; i < count; i++)
-        announce_thread(runtime->py, codes, &raw->threads[raw->standing ? raw->active[i] : i]);
+        announce_thread(runtime->py, codes, &raw->threads[raw->active_only ? raw->active[i] : i]);
 }
 
 void prb_name_begin(struct prb_sampled_process *process, size_t runtime)
@@ -173,7 +173,7 @@ bool prb_name_thread(struct prb_sampled_process *process, struct prb_sampled_thr
 {
     struct prb_sampler *sampler = process->target->runtimes[thread->runtime].sampler;
     const struct prb_raw_thread *raw = &prb_sampler_last(sampler)->threads[k];
-    if (raw->at_rest && thread->has_stack)
+    if (raw->unmoved && thread->has_stack)
         return true;
     thread->has_stack = false;
     if (raw->unstable)

@@ -237,7 +237,7 @@ static prb_addr innermost(struct prb_sampler *sampler, size_t from_newest)
 }
 
 /* Who did not have the GIL is not read again; who had it is. */
-static void test_at_rest(void **state)
+static void test_unmoved(void **state)
 {
     (void)state;
     FOR_EACH_VERSION(version)
@@ -339,7 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_damage),        cmocka_unit_test(test_torn_list),
-        cmocka_unit_test(test_at_rest),       cmocka_unit_test(test_reused_code),
+        cmocka_unit_test(test_unmoved),       cmocka_unit_test(test_reused_code),
         cmocka_unit_test(test_growing_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
