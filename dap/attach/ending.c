@@ -48,6 +48,14 @@ void prb_dap_ending_release(struct prb_dap_session *session)
         close(PRB_STEAL_FD(session->pidfd));
 }
 
+/* SIGTERM; to what descends from a program that was launched, too. */
+static bool end_all(struct prb_dap_session *session, struct prb_error *err)
+{
+    if (session->program)
+        prb_dap_program_end_children(session->program);
+    return prb_dap_ending_signal(session, SIGTERM, err);
+}
+
 static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                               struct prb_error *err)
 {
@@ -63,7 +71,7 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
         prb_dap_breakpoints_clear(session);
     /* Not after `terminated`: dape sends terminateDebuggee whenever a session ends.  A process that
      * is only read is not ours to end. */
-    if (terminate && live && !prb_dap_ending_signal(session, SIGTERM, err))
+    if (terminate && live && !end_all(session, err))
         return false;
     prb_dap_ending_release(session);
     prb_dap_session_leave(session);
@@ -105,7 +113,7 @@ static bool handle_terminate(struct prb_dap_session *session, json_t *arguments,
     prb_dap_breakpoints_clear(session);
     prb_dap_target_resumed(session);
     json_decref(prb_dap_ask(session, "continue", NULL, 0, NULL));
-    return prb_dap_ending_signal(session, interrupts ? SIGINT : SIGTERM, err);
+    return interrupts ? prb_dap_ending_signal(session, SIGINT, err) : end_all(session, err);
 }
 
 const struct prb_dap_request prb_dap_terminate = {

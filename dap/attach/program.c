@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "dap/attach/program_command.h"
+#include "dap/attach/tree.h"
 
 #define START_MS 60000 /* for the interpreter to start; a terminal runs the user's profile first */
 #define END_MS 3000    /* for a program that got SIGTERM */
@@ -30,8 +31,9 @@ struct prb_dap_program {
     int listening, gate; /* gate: a byte lets the program run */
     pid_t pid;
     int pidfd;
-    bool child;    /* our child, not the terminal's */
-    int output[2]; /* stdout, stderr; -1: not ours */
+    bool child;                   /* our child, not the terminal's */
+    int output[2];                /* stdout, stderr; -1: not ours */
+    struct prb_dap_tree children; /* that are to end with it */
     pthread_t reader;
     bool reading;
     pthread_mutex_t lock;
@@ -88,7 +90,8 @@ static bool spawn(struct prb_dap_program *program, const json_t *arguments,
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
@@ -305,6 +308,23 @@ static bool ends_within(const struct prb_dap_program *program, int wait_ms)
     return program->pidfd >= 0 && poll(&fd, 1, wait_ms) == 1;
 }
 
+void prb_dap_program_end_children(struct prb_dap_program *program)
+{
+    prb_dap_tree_add(&program->children, program->pid);
+    prb_dap_tree_signal(&program->children, SIGTERM);
+}
+
+static void end(struct prb_dap_program *program)
+{
+    if (!ends_within(program, 0)) {
+        prb_dap_program_end_children(program);
+        kill(program->pid, SIGTERM);
+        if (!ends_within(program, END_MS))
+            kill(program->pid, SIGKILL);
+        ends_within(program, END_MS);
+    }
+}
+
 void prb_dap_program_close(struct prb_dap_program *program, bool leave)
 {
     if (!program)
@@ -312,12 +332,11 @@ void prb_dap_program_close(struct prb_dap_program *program, bool leave)
     remove_gate(program);
     if (program->gate >= 0)
         close(program->gate); /* without a byte: it ends */
-    if (program->child && !leave && !ends_within(program, 0)) {
-        kill(program->pid, SIGTERM);
-        if (!ends_within(program, END_MS))
-            kill(program->pid, SIGKILL);
-        ends_within(program, END_MS);
-    }
+    if (program->child && !leave)
+        end(program);
+    if (!leave && !prb_dap_tree_has_ended(&program->children, END_MS))
+        prb_dap_tree_signal(&program->children, SIGKILL);
+    prb_dap_tree_deinit(&program->children);
     if (program->child)
         waitpid(program->pid, NULL, leave ? WNOHANG : 0);
     pthread_mutex_lock(&program->lock);

@@ -19,6 +19,9 @@ bool prb_dap_program_is_read(const struct prb_dap_program *program);
 void prb_dap_program_let_go(struct prb_dap_program *program);
 /* Its status for wait(2), once it has ended and its output was read; false: it is not our child. */
 bool prb_dap_program_status(struct prb_dap_program *program, int *status_out);
+/* SIGTERM to all processes that descend from the program, not to itself; those that have not ended
+ * when it is closed get SIGKILL. */
+void prb_dap_program_end_children(struct prb_dap_program *program);
 /* NULL is harmless.  leave: do not end it. */
 void prb_dap_program_close(struct prb_dap_program *program, bool leave);
 

@@ -172,6 +172,33 @@ def test_terminate_what_was_launched(launch, any_python, folders):
     wait_until(lambda: not alive(pid))
 
 
+TREE = """import signal, subprocess, sys, time
+deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
+first = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, start_new_session=True)
+first.stdout.readline()
+second = subprocess.check_output(["sh", "-c", "sleep 600 >/dev/null & echo $!"]).decode().strip()
+print("children", first.pid, second, "all")
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("how", ["terminate", "disconnect"])
+def test_the_programs_tree_ends_with_it(launch, any_python, tmp_path, how):
+    """A child in a session of its own that ignores SIGTERM, and an orphan of the program's group."""
+    path = tmp_path / "tree.py"
+    path.write_text(TREE)
+    session, pid = launch(any_python, program=str(path))
+    session.said(" all")
+    text = "".join(one["output"] for one in session.seen("output"))
+    children = [int(word) for word in text.split("children", 1)[1].split()[:2]]
+    assert all(alive(one) for one in children)
+    if how == "terminate":
+        session.request("terminate", {})
+        session.event("terminated")
+    session.disconnect(terminateDebuggee=True)
+    wait_until(lambda: not any(alive(one) for one in [pid] + children))
+
+
 @pytest.mark.parametrize("arguments", [{"program": "/no/such/program.py"}, {}, {"program": 5},
                                        {"program": __file__, "python": "/no/such/python"},
                                        {"program": __file__, "args": 5}, {"program": __file__, "python": "/bin/false"}])
