@@ -74,6 +74,11 @@ void prb_repr_array(struct prb_repr *repr, prb_addr object, struct prb_object_ty
         prb_text_add(&repr->text, array.device);
     }
     prb_text_add(&repr->text, ")");
+    if (array.numel == 1) {
+        PRB_AUTO(prb_buf) struct prb_buf value = {0};
+        prb_array_value(repr->objects, &array, &value);
+        prb_text_add(&repr->text, value.data ? value.data : "");
+    }
 }
 
 void prb_repr_array_scalar(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)

@@ -238,6 +238,8 @@ static prb_repr_fn *form_writer(enum prb_class_form form)
         [PRB_CLASS_DATACLASS] = prb_repr_dataclass,
         [PRB_CLASS_NAMEDTUPLE] = prb_repr_namedtuple,
         [PRB_CLASS_ENUM] = prb_repr_enum,
+        [PRB_CLASS_TORCH_MODULE] = prb_repr_torch_module,
+        [PRB_CLASS_TORCH_OPTIMIZER] = prb_repr_torch_optimizer,
     };
     return by_form[form];
 }

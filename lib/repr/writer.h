@@ -58,6 +58,8 @@ prb_repr_fn prb_repr_instance, prb_repr_dataclass, prb_repr_enum, prb_repr_excep
 prb_repr_fn prb_repr_module, prb_repr_function, prb_repr_builtin, prb_repr_method, prb_repr_type,
     prb_repr_cell, prb_repr_generator, prb_repr_code, prb_repr_range, prb_repr_slice,
     prb_repr_proxy, prb_repr_weakref;
+/* torch.c */
+prb_repr_fn prb_repr_torch_module, prb_repr_torch_optimizer;
 /* array.c */
 prb_repr_fn prb_repr_array, prb_repr_array_scalar, prb_repr_torch_constant, prb_repr_numpy_dtype;
 bool prb_is_numpy_dtype(struct prb_objects *objects, struct prb_object_type *type);

@@ -1,5 +1,6 @@
 """torch: Python above C++ above Python in one stack, tensors among the locals, a DataLoader's worker process."""
 
+import re
 
 import pytest
 
@@ -59,7 +60,10 @@ def test_tensors(training):
     assert local["values"]["arg"] and "(4, 8)" in local["values"]["repr"] and "float32" in local["values"]["repr"]
     assert "(4,)" in local["labels"]["repr"] and "int64" in local["labels"]["repr"]
     assert not local["loss"]["arg"] and "Tensor" in local["loss"]["type"]
-    assert "Net" in local["net"]["repr"]
+    assert re.search(r"^torch.Tensor\(shape=\(\), dtype=float32, device=cpu\) = \d+\.\d+$", local["loss"]["repr"])
+    # 8 * 16 + 16 and 16 * 3 + 3 of the layers inside.
+    assert local["net"]["repr"] == "Net (195 parameters, 1 modules, training)"
+    assert local["optimizer"]["repr"] == "SGD lr=0.1 (1 groups, 4 tensors)"
 
 
 def test_worker(training):

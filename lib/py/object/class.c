@@ -97,6 +97,25 @@ void prb_type_full_name(struct prb_objects *objects, struct prb_object_type *typ
 
 /* ---- forms ---- */
 
+/* Base classes written in Python, whose instances have a text of their own. */
+static const struct {
+    const char *name, *module;
+    enum prb_class_form form;
+} forms_by_name[] = {
+    {"Enum", "enum", PRB_CLASS_ENUM},
+    {"Module", "torch.nn.modules.module", PRB_CLASS_TORCH_MODULE},
+    {"Optimizer", "torch.optim.optimizer", PRB_CLASS_TORCH_OPTIMIZER},
+};
+
+static enum prb_class_form form_by_name(struct prb_objects *objects, struct prb_object_type *type)
+{
+    for (size_t i = 0; i < sizeof forms_by_name / sizeof *forms_by_name; i++)
+        if (!strcmp(type->name, forms_by_name[i].name) &&
+            !strcmp(prb_type_module(objects, type), forms_by_name[i].module))
+            return forms_by_name[i].form;
+    return PRB_CLASS_PLAIN;
+}
+
 static void form_by_dict(struct prb_objects *objects, struct prb_object_type *type)
 {
     struct search search;
@@ -110,8 +129,8 @@ static void form_by_dict(struct prb_objects *objects, struct prb_object_type *ty
                prb_object_kind(objects, fields, NULL) == PRB_OBJ_TUPLE) {
         type->form = PRB_CLASS_NAMEDTUPLE;
         type->fields = fields;
-    } else if (!strcmp(type->name, "Enum") && !strcmp(prb_type_module(objects, type), "enum")) {
-        type->form = PRB_CLASS_ENUM;
+    } else {
+        type->form = form_by_name(objects, type);
     }
 }
 

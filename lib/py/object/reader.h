@@ -35,7 +35,14 @@ enum {
 #define PRB_TPFLAG_TYPE_SUBCLASS (1ull << 31)
 
 /* What a class written in Python is beside its kind. */
-enum prb_class_form { PRB_CLASS_PLAIN, PRB_CLASS_DATACLASS, PRB_CLASS_NAMEDTUPLE, PRB_CLASS_ENUM };
+enum prb_class_form {
+    PRB_CLASS_PLAIN,
+    PRB_CLASS_DATACLASS,
+    PRB_CLASS_NAMEDTUPLE,
+    PRB_CLASS_ENUM,
+    PRB_CLASS_TORCH_MODULE,
+    PRB_CLASS_TORCH_OPTIMIZER,
+};
 
 struct prb_member {
     const char *name; /* UTF-8, as __slots__ has it (private ones mangled) */
