@@ -90,6 +90,22 @@ def test_completions(at_values, python):
     go_on(session, program, thread, "values")
 
 
+def test_completions_in_any_case_and_with_kinds(at_values, python):
+    program, session, frame, thread = at_values(python)
+
+    def complete(text):
+        answer = session.request("completions", {"text": text, "column": len(text) + 1, "frameId": frame["id"]})
+        return [(one["label"], one["type"]) for one in answer["targets"]]
+
+    assert ("long_list", "variable") in complete("LONG_L")
+    assert complete("point")[0] == ("point", "variable") and ("Point", "class") in complete("point")
+    assert complete("Point")[0] == ("Point", "class") and ("point", "variable") in complete("Point")
+    assert {("moved", "method"), ("x", "field"), ("total", "property")} <= set(complete("point."))
+    kinds = dict(complete(""))
+    assert (kinds["threading"], kinds["cold"], kinds["while"], kinds["len"]) == ("module", "function", "keyword", "function")
+    go_on(session, program, thread, "values")
+
+
 # ---- what takes long ----
 
 def repl(session, expression, frame):

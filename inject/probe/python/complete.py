@@ -60,8 +60,9 @@ def _attributes(value):
     return names
 
 
-def complete(text, spaces):
-    """Full dotted names that begin as the end of text does; spaces: dicts, the nearest first."""
+def complete(text, spaces, fold=False):
+    """Full dotted names that begin as the end of text does; spaces: dicts, the nearest first; fold: in any case, those of
+    the same case first."""
     import builtins
     import keyword
 
@@ -79,8 +80,37 @@ def complete(text, spaces):
         except Unknown:
             return []
     hidden = start.startswith("_")
-    fitting = sorted(name for name in names if name.startswith(start) and (hidden or not name.startswith("_")))
+    if fold:
+        lower = start.lower()
+        fitting = [name for name in names if name.lower().startswith(lower) and (hidden or not name.startswith("_"))]
+        fitting.sort(key=lambda name: (not name.startswith(start), name))
+    else:
+        fitting = sorted(name for name in names if name.startswith(start) and (hidden or not name.startswith("_")))
     return [path + "." + name if path else name for name in fitting[:COMPLETE_MAX]]
+
+
+def kind(name, spaces):
+    """What a name that complete() found stands for, in the words of the Debug Adapter Protocol."""
+    import builtins
+    import keyword
+    import types
+
+    path = name.split(".")
+    if len(path) == 1 and keyword.iskeyword(name):
+        return "keyword"
+    try:
+        of = type(_resolve(path, list(spaces) + [vars(builtins)]))
+    except Unknown:
+        return "property" if len(path) > 1 else "variable"
+    callables = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, classmethod, staticmethod,
+                 type(list.append), type(list.__add__), type(dict.__dict__["fromkeys"]))
+    if issubclass(of, type):
+        return "class"
+    if issubclass(of, types.ModuleType):
+        return "module"
+    if issubclass(of, callables):
+        return "function" if len(path) == 1 else "method"
+    return "variable" if len(path) == 1 else "field"
 
 
 def _resolve(names, spaces):

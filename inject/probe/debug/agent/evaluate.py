@@ -229,12 +229,14 @@ def completions(session, given):
     column = given.get("column") or units(line) + 1
     text = line.encode("utf-16-le", "surrogatepass")[:2 * max(column - 1, 0)].decode("utf-16-le", "ignore")
     handle = handle_of(session, given.get("frameId"))
-    found = probe.agent.part("complete").complete(text, [space_of(session, handle)])
-    word = probe.agent.part("complete")._WORD.search(text).group()
+    complete, spaces = probe.agent.part("complete"), [space_of(session, handle)]
+    found = complete.complete(text, spaces, True)
+    word = complete._WORD.search(text).group()
     last = word.rpartition(".")[2]
     start = units(text) - units(last)
     targets = []
     for name in found[:COMPLETIONS_MAX]:
         label = name.rpartition(".")[2]
-        targets.append({"label": label, "text": label, "start": start + 1, "length": units(last)})
+        targets.append({"label": label, "text": label, "type": complete.kind(name, spaces), "start": start + 1,
+                        "length": units(last)})
     return {"targets": targets}
