@@ -109,6 +109,17 @@ static bool spawn(struct prb_dap_program *program, const json_t *arguments,
     return !failed || prb_fail_sys(err, failed, "starting %s", command->items[0]);
 }
 
+/* A word as a shell reads it literally. */
+static json_t *quoted(const char *word)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    prb_buf_adds(&text, "'");
+    for (const char *p = word; *p; p++)
+        prb_buf_addf(&text, *p == '\'' ? "'\\%c'" : "%c", *p);
+    prb_buf_adds(&text, "'");
+    return json_string(text.data ? text.data : "");
+}
+
 static bool run_in_terminal(struct prb_dap_program *program, const json_t *arguments,
                             const char *console, const struct prb_dap_words *command,
                             struct prb_error *err)
@@ -116,10 +127,14 @@ static bool run_in_terminal(struct prb_dap_program *program, const json_t *argum
     json_t *words = json_array(), *env = prb_dap_get(arguments, "env");
     const char *cwd = json_string_value(prb_dap_get(arguments, "cwd"));
     for (size_t i = 0; i < command->count; i++)
-        json_array_append_new(words, json_string(command->items[i]));
+        json_array_append_new(words, command->typed && i + 1 < command->count
+                                         ? quoted(command->items[i])
+                                         : json_string(command->items[i]));
     json_t *wanted = json_pack("{s:s, s:s, s:s, s:o}", "kind",
                                strcmp(console, "externalTerminal") == 0 ? "external" : "integrated",
                                "title", "Probing", "cwd", cwd ? cwd : "", "args", words);
+    if (command->typed)
+        json_object_set_new(wanted, "argsCanBeInterpretedByShell", json_true());
     if (json_is_object(env))
         json_object_set(wanted, "env", env);
     return prb_dap_request_client(program->session, "runInTerminal", wanted, START_MS / 1000, NULL,
@@ -240,10 +255,11 @@ static bool start(struct prb_dap_program *program, const json_t *arguments, stru
     if (!make_gate(program, err))
         return false;
     snprintf(gate, sizeof gate, "%s/gate", program->folder);
-    if (!prb_dap_program_command(gate, arguments, &command, err))
-        return false;
     bool terminal =
         strcmp(console, "internalConsole") != 0 && program->session->client.run_in_terminal;
+    bool shell = terminal && program->session->client.shell_args;
+    if (!prb_dap_program_command(gate, arguments, shell, &command, err))
+        return false;
     if (!(terminal ? run_in_terminal(program, arguments, console, &command, err)
                    : spawn(program, arguments, &command, err)))
         return false;

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
+
 extern char **environ;
 
 /*
@@ -76,6 +78,52 @@ static bool add_words(struct prb_dap_words *words, const json_t *given, const ch
     return true;
 }
 
+/* One word of a text by the rules of a POSIX shell, without expansion; *at moves on. */
+static char *next_word(const char **at, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf word = {0};
+    const char *p = *at;
+    char quote = '\0';
+    for (; *p && (quote || !strchr(" \t\n", *p)); p++) {
+        if (*p == '\\' && quote != '\'' && p[1] && (!quote || strchr("$`\"\\\n", p[1]))) {
+            if (*++p != '\n')
+                prb_buf_add(&word, p, 1);
+        } else if (quote ? *p == quote : *p == '\'' || *p == '"') {
+            quote = quote ? '\0' : *p;
+        } else {
+            prb_buf_add(&word, p, 1);
+        }
+    }
+    *at = p;
+    if (quote)
+        return PRB_NULL(prb_fail(err, PRB_USAGE, "args has a %c without its end", quote));
+    char *text = word.len ? prb_buf_steal(&word) : strdup("");
+    return text ? text : PRB_NULL(prb_fail(err, PRB_NOMEM, "out of memory"));
+}
+
+/* args as a text, which the user has typed. */
+static bool add_typed(struct prb_dap_words *words, const char *text, struct prb_error *err)
+{
+    for (;;) {
+        text += strspn(text, " \t\n");
+        if (!*text)
+            return true;
+        PRB_AUTO_FREE char *word = next_word(&text, err);
+        if (!word || !add_word(words, word, err))
+            return false;
+    }
+}
+
+static bool add_args(struct prb_dap_words *words, const json_t *given, bool shell,
+                     struct prb_error *err)
+{
+    if (!json_is_string(given))
+        return add_words(words, given, "args", err);
+    words->typed = shell && *json_string_value(given);
+    return shell ? !words->typed || add_word(words, json_string_value(given), err)
+                 : add_typed(words, json_string_value(given), err);
+}
+
 static bool check_file(const char *program, const char *cwd, struct prb_error *err)
 {
     struct stat status;
@@ -88,8 +136,8 @@ static bool check_file(const char *program, const char *cwd, struct prb_error *e
     return true;
 }
 
-bool prb_dap_program_command(const char *gate, const json_t *arguments, struct prb_dap_words *words,
-                             struct prb_error *err)
+bool prb_dap_program_command(const char *gate, const json_t *arguments, bool shell,
+                             struct prb_dap_words *words, struct prb_error *err)
 {
     const json_t *python = prb_dap_get(arguments, "python");
     const char *file = NULL, *module = NULL, *cwd = NULL;
@@ -107,7 +155,7 @@ bool prb_dap_program_command(const char *gate, const json_t *arguments, struct p
            add_word(words, "-c", err) && add_word(words, bootstrap, err) &&
            add_word(words, gate, err) && add_word(words, file ? "file" : "module", err) &&
            add_word(words, file ? file : module, err) &&
-           add_words(words, prb_dap_get(arguments, "args"), "args", err);
+           add_args(words, prb_dap_get(arguments, "args"), shell, err);
 }
 
 bool prb_dap_program_environment(const json_t *arguments, struct prb_dap_words *words,

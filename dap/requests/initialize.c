@@ -22,6 +22,8 @@ static bool take_client(struct prb_dap_client *client, const json_t *arguments,
                           err) ||
         !prb_dap_get_flag(arguments, "supportsRunInTerminalRequest", &client->run_in_terminal,
                           err) ||
+        !prb_dap_get_flag(arguments, "supportsArgsCanBeInterpretedByShell", &client->shell_args,
+                          err) ||
         !prb_dap_get_flag(arguments, "supportsVariableType", &client->variable_type, err) ||
         !prb_dap_get_flag(arguments, "supportsVariablePaging", &client->paging, err))
         return false;

@@ -67,6 +67,7 @@ struct prb_dap_host_ops {
 struct prb_dap_client {
     bool lines_from_0, columns_from_0, uris;
     bool progress, invalidated, memory, start_debugging, run_in_terminal, variable_type, paging;
+    bool shell_args; /* its terminal may get words that the shell reads */
     /* it shows neighbouring frames that are not the program's as one row, and accepts more
      * frames than it asked for */
     bool folds;

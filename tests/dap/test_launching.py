@@ -133,6 +133,40 @@ def test_launch_in_a_terminal(client, any_python, tmp_path):
         terminal.stdout.close()
 
 
+@pytest.mark.parametrize("shell", [True, False])
+def test_typed_arguments_in_a_terminal(client, any_python, tmp_path, shell):
+    """A shell reads them where the client can have it read them; else they are split by its rules, without expansion."""
+    if any_python.root:
+        pytest.skip("launches programs of this machine only")
+    path = tmp_path / "it's a program.py"
+    path.write_text("import sys\nprint(sys.argv[1:])\n")
+    session = client()
+    session.initialize(supportsRunInTerminalRequest=True, supportsArgsCanBeInterpretedByShell=shell)
+    launch = session.send("launch", {"program": str(path), "python": any_python.executable, "console": "integratedTerminal",
+                                     "args": "one 'two  three' $VALUE"})
+    request = session.reverse_request("runInTerminal")
+    wanted = request["arguments"]
+    assert wanted.get("argsCanBeInterpretedByShell", False) is shell
+    words = wanted["args"] if shell else map(shlex.quote, wanted["args"])
+    terminal = subprocess.Popen(["sh", "-c", " ".join(words)], env=dict(os.environ, VALUE="of a shell"),
+                                stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
+    session.reply(request, {"shellProcessId": terminal.pid})
+    session.ready(launch)
+    session.request("configurationDone")
+    session.event("terminated")
+    expected = ["one", "two  three"] + (["of", "a", "shell"] if shell else ["$VALUE"])
+    assert terminal.communicate(timeout=30)[0].decode() == "{}\n".format(expected)
+
+
+@pytest.mark.parametrize("typed", [r"""a 'b c' d\ e "f \"g\" $h" '' "" """, "", "  "])
+def test_typed_arguments(launch, any_python, tmp_path, typed):
+    path = tmp_path / "typed.py"
+    path.write_text("import sys\nprint(sys.argv[1:])\n")
+    session, _ = launch(any_python, program=str(path), args=typed)
+    session.said("{}\n".format(shlex.split(typed)))
+    session.event("terminated")
+
+
 def test_a_terminal_that_is_refused(client, any_python, tmp_path):
     if any_python.root:
         pytest.skip("launches programs of this machine only")
@@ -201,7 +235,7 @@ def test_the_programs_tree_ends_with_it(launch, any_python, tmp_path, how):
 
 @pytest.mark.parametrize("arguments", [{"program": "/no/such/program.py"}, {}, {"program": 5},
                                        {"program": __file__, "python": "/no/such/python"},
-                                       {"program": __file__, "args": 5}, {"program": __file__, "python": "/bin/false"}])
+                                       {"program": __file__, "args": 5}, {"program": __file__, "args": "'no end"}, {"program": __file__, "python": "/bin/false"}])
 def test_launch_of_nothing(client, arguments):
     session = client()
     session.initialize()
