@@ -1,6 +1,7 @@
 /* One request: found, checked, handled, answered exactly once. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "dap/attach/relay.h"
 #include "dap/session/session.h"
 
@@ -60,11 +61,12 @@ static bool check_state(struct prb_dap_session *session, const struct prb_dap_re
 
 static json_t *failure_body(const struct prb_error *err, bool show)
 {
-    char text[sizeof err->text + sizeof err->remedy + 4];
-    snprintf(text, sizeof text, "%s%s%s", err->text, *err->remedy ? "; " : "", err->remedy);
-    json_t *format = json_string(text);
-    if (!format) /* bytes of the target that are not UTF-8 */
-        format = json_string("the request failed; the reason is not valid UTF-8");
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    /* It may have other bytes: the target's, or a character that was cut off. */
+    prb_utf8_add(&text, err->text, strlen(err->text));
+    prb_buf_adds(&text, *err->remedy ? "; " : "");
+    prb_utf8_add(&text, err->remedy, strlen(err->remedy));
+    json_t *format = json_string(prb_buf_ok(&text) ? text.data : "out of memory");
     return json_pack("{s:{s:i, s:o, s:b}}", "error", "id", (int)err->code, "format", format,
                      "showUser", show);
 }

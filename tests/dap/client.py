@@ -250,11 +250,11 @@ class Client:
         assert answer.get("message"), answer
         return answer["message"]
 
-    def reply(self, request, body=None, success=True):
+    def reply(self, request, body=None, success=True, **more):
         """Answer a reverse request."""
         self.seq += 1
         self.transport.write(framed({"seq": self.seq, "type": "response", "request_seq": request["seq"], "success": success,
-                                     "command": request["command"], "body": body or {}}))
+                                     "command": request["command"], "body": body or {}, **more}))
 
     # ---- events ----
 

@@ -182,6 +182,21 @@ def test_a_terminal_that_is_refused(client, any_python, tmp_path):
     assert answer["success"] is False and "runInTerminal" in answer["message"], answer
 
 
+def test_a_long_reason_in_other_letters(client, any_python, tmp_path):
+    """The reason is cut off within a character, and still shown."""
+    if any_python.root:
+        pytest.skip("launches programs of this machine only")
+    path = tmp_path / "program.py"
+    path.write_text("pass\n")
+    session = client()
+    session.initialize(supportsRunInTerminalRequest=True)
+    for more in "", "x":
+        launch = session.send("launch", {"program": str(path), "python": any_python.executable, "console": "externalTerminal"})
+        session.reply(session.reverse_request("runInTerminal"), success=False, message=more + "\u00e9" * 2000)
+        answer = session.answer(launch)
+        assert answer["success"] is False and "\u00e9" * 20 in answer["message"], answer
+
+
 def test_a_console_that_is_none(client, any_python, tmp_path):
     path = tmp_path / "program.py"
     path.write_text("pass\n")
