@@ -88,7 +88,6 @@ static void put_first(struct prb_stacks *stacks, pid_t tid)
 
 bool prb_crash_show(struct prb_target *target, const char *path, FILE *out, struct prb_error *err)
 {
-    static const struct prb_stacks_style style = {.group = false};
     const struct prb_crash *crash = prb_target_crash(target);
     if (!crash)
         return prb_cli_fail(err, PRB_USAGE, "`probing -t FILE backtrace` shows it all the same",
@@ -96,6 +95,7 @@ bool prb_crash_show(struct prb_target *target, const char *path, FILE *out, stru
     PRB_AUTO(prb_stacks) struct prb_stacks *stacks = prb_stacks_take(target, &whole, err);
     if (!stacks)
         return false;
+    const struct prb_stacks_style style = {.crash = crash};
     put_first(stacks, crash->tid);
     print_head(crash, path, out);
     print_exceptions(target, stacks, out);

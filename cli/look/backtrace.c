@@ -115,7 +115,9 @@ static bool backtrace(const struct prb_run *run, const struct prb_stack_options 
     struct view view = {
         .target = target,
         .options = wanted,
-        .style = {.verbose = run->verbose, .group = own && run->options[GROUP].count},
+        .style = {.verbose = run->verbose,
+                  .group = own && run->options[GROUP].count,
+                  .crash = prb_target_crash(target)},
         .json = own && run->options[JSON].count,
         .again = seconds > 0,
         .tasks = own && run->options[ASYNC].count,

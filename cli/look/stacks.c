@@ -26,13 +26,21 @@ static void print_time(FILE *out, double seconds)
         fputs(text, out);
 }
 
-/* What the kernel ended it by; a core that a debugger wrote names what it stopped for. */
-static void print_signal(const struct prb_target_info *info, FILE *out)
+/* What the kernel ended it by, or NULL; a core that a debugger wrote names what it stopped for. */
+static const char *fatal_signal(const struct prb_target_info *info)
 {
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGQUIT};
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
         if (info->kind == PRB_TARGET_CORE && info->signal == fatal[i])
-            fprintf(out, ", %s in thread %d", strsignal(info->signal), (int)info->signalled);
+            return strsignal(info->signal);
+    return NULL;
+}
+
+static void print_signal(const struct prb_target_info *info, FILE *out)
+{
+    const char *signal = fatal_signal(info);
+    if (signal)
+        fprintf(out, ", %s in thread %d", signal, (int)info->signalled);
 }
 
 void prb_stacks_print_process(const struct prb_target_info *info, bool verbose, FILE *out)
@@ -70,12 +78,43 @@ void prb_stacks_print_process(const struct prb_target_info *info, bool verbose, 
     }
 }
 
-static void print_state(const struct prb_thread *thread, bool verbose, FILE *out)
+struct view {
+    const struct prb_stacks *stacks;
+    const struct prb_stacks_style *style;
+    FILE *out;
+};
+
+/* What the thread crashed of, or NULL. */
+static const char *crash_of(const struct view *view, const struct prb_thread *thread)
 {
-    prb_out_style(out, thread->active ? PRB_STYLE_GOOD : PRB_STYLE_SUBTLE);
-    fprintf(out, " %s%s%s%s", thread->active ? "active" : "idle",
-            thread->gil == PRB_GIL_HOLDING ? "+gil" : "", thread->gc ? "+gc" : "",
-            thread->has_python ? "" : "+native");
+    const struct prb_target_info *info = &view->stacks->target;
+    const struct prb_crash *crash = view->style->crash;
+    if (thread->os_thread_id == 0)
+        return NULL;
+    if (crash && crash->tid != thread->os_thread_id)
+        return NULL;
+    if (crash) /* others than these are dumps of a process that goes on, or was asked to end */
+        return strcmp(crash->kind, "signal") == 0      ? crash->signal_name
+               : strcmp(crash->kind, "exception") == 0 ? crash->exception
+                                                       : NULL;
+    return info->signalled == thread->os_thread_id ? fatal_signal(info) : NULL;
+}
+
+static void print_state(const struct view *view, const struct prb_thread *thread)
+{
+    FILE *out = view->out;
+    bool verbose = view->style->verbose;
+    const char *crash = crash_of(view, thread);
+    prb_out_style(out, crash            ? PRB_STYLE_WARNING
+                       : thread->active ? PRB_STYLE_GOOD
+                                        : PRB_STYLE_SUBTLE);
+    if (crash)
+        fprintf(out, " crashed here (%s)", crash);
+    else
+        fprintf(out, " %s", thread->active ? "active" : "idle");
+    const char *gil = crash ? ", with the GIL" : "+gil", *gc = crash ? ", in a collection" : "+gc";
+    fprintf(out, "%s%s%s", thread->gil == PRB_GIL_HOLDING ? gil : "", thread->gc ? gc : "",
+            thread->has_python || crash ? "" : "+native");
     if (thread->gil == PRB_GIL_WAITING)
         fputs(", waiting for the GIL", out);
     prb_out_style(out, PRB_STYLE_PLAIN);
@@ -209,23 +248,27 @@ static void print_frames(const struct prb_thread *thread, bool verbose, FILE *ou
     }
 }
 
-static void print_threads(const struct prb_stacks *stacks, bool verbose, FILE *out)
+static void print_threads(const struct view *view)
 {
+    const struct prb_stacks *stacks = view->stacks;
+    FILE *out = view->out;
     for (size_t i = 0; i < stacks->thread_count; i++) {
         const struct prb_thread *thread = &stacks->threads[i];
         prb_out_style(out, PRB_STYLE_TITLE);
         fputs("\nThread ", out);
         print_thread_name(thread, out);
         prb_out_style(out, PRB_STYLE_PLAIN);
-        print_state(thread, verbose, out);
+        print_state(view, thread);
         fputc('\n', out);
-        print_frames(thread, verbose, out);
+        print_frames(thread, view->style->verbose, out);
     }
 }
 
-static bool print_groups(const struct prb_stacks *stacks, bool verbose, FILE *out,
-                         struct prb_error *err)
+static bool print_groups(const struct view *view, struct prb_error *err)
 {
+    const struct prb_stacks *stacks = view->stacks;
+    bool verbose = view->style->verbose;
+    FILE *out = view->out;
     PRB_AUTO(prb_stack_groups) struct prb_stack_groups *groups = prb_stacks_group(stacks, err);
     if (!groups)
         return false;
@@ -243,7 +286,7 @@ static bool print_groups(const struct prb_stacks *stacks, bool verbose, FILE *ou
             fprintf(out, " and %zu more", group->count - shown);
         prb_out_style(out, PRB_STYLE_PLAIN);
         if (group->count == 1)
-            print_state(first, verbose, out);
+            print_state(view, first);
         fputc('\n', out);
         print_frames(first, verbose, out);
     }
@@ -268,8 +311,9 @@ bool prb_stacks_print(const struct prb_stacks *stacks, const struct prb_stacks_s
     }
     if (stacks->thread_count == 0)
         fputs("\nNo thread runs Python now.\n", out);
+    const struct view view = {stacks, style, out};
     if (style->group)
-        return print_groups(stacks, style->verbose, out, err);
-    print_threads(stacks, style->verbose, out);
+        return print_groups(&view, err);
+    print_threads(&view);
     return true;
 }

@@ -9,6 +9,7 @@
 struct prb_stacks_style {
     bool verbose; /* whole paths, columns, the layout line, figures of the reading */
     bool group;   /* threads with equal stacks together */
+    const struct prb_crash *crash; /* of a crash dump, else NULL */
 };
 
 bool prb_stacks_print(const struct prb_stacks *stacks, const struct prb_stacks_style *style,

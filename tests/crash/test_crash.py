@@ -136,6 +136,15 @@ def test_every_kind_leaves_a_dump_and_its_status(python, crashed, way):
     assert one.dump in one.told or way == "closed"
 
 
+def test_the_thread_that_crashed_says_so(any_python, crashed):
+    """Also where it had released the GIL, and so would be idle in a live process."""
+    one = crashed(any_python, "null")
+    for words in (["crash", "show", one.dump], ["-t", one.dump, "backtrace"]):
+        told = dict(re.findall(r"^Thread (\d+)(.*)", probing(*words).stdout, re.M))
+        assert "crashed here (SIGSEGV)" in told.pop(str(one.pid))
+        assert not any("crashed" in head for head in told.values())
+
+
 @pytest.mark.parametrize("way", ["heap", "objects"])
 def test_a_broken_heap_does_not_matter(python, crashed, way):
     one = crashed(python, way)
@@ -195,6 +204,8 @@ def test_an_exception_that_nobody_handles(python, crashed):
     assert {"type": "ValueError", "message": "wrong: 2", "func": "raise_it", "frames": 4} in rows
     head = probing("crash", "show", one.dump, *WHERE.get(one.dump, ())).stdout.split("\n\n")[0]
     assert head.count("ValueError: wrong: 2") == 1, head
+    shown = probing("-t", one.dump, *WHERE.get(one.dump, ()), "backtrace").stdout
+    assert "crashed here (ValueError), where the exception was raised" in shown.replace(", with the GIL", "")
     frames = where_raised(one.dump, "MainThread")
     assert [frame["name"] for frame in frames] == ["raise_it", "inner", "outer", "<module>"]
     values = [{local["name"]: local["repr"] for local in frame["locals"]} for frame in frames]
