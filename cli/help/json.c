@@ -61,6 +61,15 @@ static void print_command(const struct prb_command *command)
     putchar('}');
 }
 
+static void print_format(const struct prb_profile_format *format, bool first)
+{
+    printf("%s\n {\"name\": \"%s\"", first ? "" : ",", format->name);
+    print_words("aliases", format->aliases);
+    print_text("help", format->doc);
+    print_words("suffixes", format->suffixes);
+    putchar('}');
+}
+
 void prb_help_json(void)
 {
     const char *meaning;
@@ -78,5 +87,8 @@ void prb_help_json(void)
         print_text("meaning", meaning);
         putchar('}');
     }
+    fputs("],\n\"profile_formats\": [", stdout);
+    for (const struct prb_profile_format *const *at = prb_profile_formats(); *at; at++)
+        print_format(*at, at == prb_profile_formats());
     fputs("]}\n", stdout);
 }

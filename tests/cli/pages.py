@@ -50,10 +50,10 @@ def table(head, lines):
 
 def commands():
     """Every command with its other names and options."""
-    told = json.loads(probing("help", "--json"))["commands"]
+    known = json.loads(probing("help", "--json"))["commands"]
     return table(["command", "also", "what", "options"], [
         ["`{}`".format((one["name"] + " " + one["arguments"]).strip()), code(one["aliases"], ", "), one["summary"],
-         code(option_word(option) for option in one["options"])] for one in told])
+         code(option_word(option) for option in one["options"])] for one in known])
 
 
 def option_word(option):
@@ -63,34 +63,34 @@ def option_word(option):
 
 def statuses():
     """The exit statuses, as one paragraph."""
-    told = ["**{status}** {meaning}".format(**one) for one in json.loads(probing("help", "--json"))["statuses"]]
-    return textwrap.fill("; ".join(told) + ".", 130, break_on_hyphens=False) + "\n"
+    known = ["**{status}** {meaning}".format(**one) for one in json.loads(probing("help", "--json"))["statuses"]]
+    return textwrap.fill("; ".join(known) + ".", 130, break_on_hyphens=False) + "\n"
 
 
 def tables():
     """The SQL tables."""
-    told = rows("SELECT table_schema, table_name, doc FROM information_schema.tables WHERE table_schema <> 'information_schema'")
+    known = rows("SELECT table_schema, table_name, doc FROM information_schema.tables WHERE table_schema <> 'information_schema'")
     return table(["table", "what"], [["`{}`".format((one["table_schema"] + "." if one["table_schema"] != "main" else "") +
-                                                   one["table_name"]), one["doc"]] for one in told])
+                                                   one["table_name"]), one["doc"]] for one in known])
 
 
 def functions():
     """What SQL has here beyond SQLite."""
-    told = rows("SELECT form, doc FROM information_schema.functions WHERE kind <> 'SQLite'")
-    return table(["function", "what"], [["`{}`".format(one["form"]), one["doc"]] for one in told])
+    known = rows("SELECT form, doc FROM information_schema.functions WHERE kind <> 'SQLite'")
+    return table(["function", "what"], [["`{}`".format(one["form"]), one["doc"]] for one in known])
 
 
 def query_settings():
     """What SET changes."""
-    told = rows("SELECT name, value, unit, doc FROM information_schema.settings WHERE name LIKE 'probing.%'")
+    known = rows("SELECT name, value, unit, doc FROM information_schema.settings WHERE name LIKE 'probing.%'")
     return table(["setting", "default", "what"], [["`{}`".format(one["name"]), (one["value"] + " " + one["unit"]).strip(), one["doc"]]
-                                                  for one in told])
+                                                  for one in known])
 
 
 def settings(prefix="probing."):
-    """The probe's settings, from the list that the probe is built of."""
-    told = re.findall(r'^S\("([\w.]+)",\s*\w+,\s*"([^"]*)",\s*"[^"]*",[^"]*"((?:[^"\\]|\\.)*)"\)', read("inject/probe/settings.def"), re.MULTILINE)
-    return table(["setting", "default", "what"], [[f"`{name}`", default, doc] for name, default, doc in told if name.startswith(prefix)])
+    """The probe's settings, from the list that the probe is built with."""
+    known = re.findall(r'^S\("([\w.]+)",\s*\w+,\s*"([^"]*)",\s*"[^"]*",[^"]*"((?:[^"\\]|\\.)*)"\)', read("inject/probe/settings.def"), re.MULTILINE)
+    return table(["setting", "default", "what"], [[f"`{name}`", default, doc] for name, default, doc in known if name.startswith(prefix)])
 
 
 def crash_settings():
@@ -132,15 +132,10 @@ def gdb_commands():
 
 
 def formats():
-    """The formats of profiles: name, aliases, what, suffixes, from the descriptor that ends each one's file."""
-    folder = os.path.join("lib", "profile", "format")
-    found = {}
-    for path in glob.glob(os.path.join(SRCDIR, folder, "*.c")):
-        told = re.search(r'struct prb_format prb_format_(\w+) = \{\s*\.\w+ = \{"\w+",\s*"[^"]*",\s*"([^"]*)",\s*"([^"]*)"', read(path))
-        if told:
-            found[told.group(1)] = told.groups()
+    """The formats of profiles."""
+    known = sorted(json.loads(probing("help", "--json"))["profile_formats"], key=lambda one: one["name"])
     return table(["format", "what", "file names end in"], [
-        [f"`{name}`", found[name][1], code(found[name][2].split())] for name in sorted(found)])
+        ["`{}`".format(one["name"]), one["help"], code(one["suffixes"])] for one in known])
 
 
 def renewed(text):

@@ -188,6 +188,8 @@ def test_help_as_json(probing):
     backtrace = next(one for one in told["commands"] if one["name"] == "backtrace")
     assert backtrace["target"] == "required" and "bt" in backtrace["aliases"]
     assert {"status": 2, "meaning": "the command line is wrong"} in told["statuses"]
+    assert {"name": "pprof", "aliases": [], "suffixes": [".pb", ".pprof"]}.items() <= {
+        one["name"]: one for one in told["profile_formats"]}["pprof"].items()
     color = next(one for one in told["options"] if one["name"] == "color")
     assert color["choices"] == ["auto", "always", "never"]
 
