@@ -116,6 +116,13 @@ PRB_API const struct prb_process *prb_process_find(const struct prb_process_list
  */
 #define PRB_NOTE_MAX 160
 PRB_API pid_t prb_process_by_name(const char *part, char note[PRB_NOTE_MAX], struct prb_error *err);
+/*
+ * Which processes of the list are meant with process pid, marked in chosen (list->count): itself, or
+ * with ranks all ranks of the job that it is the launcher of, a rank of, or a process of a rank (pid
+ * 0: of every job); with subprocesses also what descends from those.  Returns how many.
+ */
+PRB_API size_t prb_process_choose(const struct prb_process_list *list, pid_t pid, bool ranks,
+                                  bool subprocesses, bool *chosen);
 /* The command line for people: the interpreter without its folder, a far script as "…/train.py", at
  * most so many bytes, then "…". */
 PRB_API void prb_process_short_command(const struct prb_process *process, size_t most, char *out,
@@ -292,10 +299,13 @@ PRB_API bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error
 /* JSON text of schema share/probing/backtrace.schema.json; the caller frees it. */
 PRB_API char *prb_stacks_json(const struct prb_stacks *stacks,
                               struct prb_error *err) PRB_MUST_CHECK;
+/* Those of several processes in one array, with the key "rank" (-1: null). */
+PRB_API char *prb_stacks_json_all(const struct prb_stacks *const *stacks, const int *ranks,
+                                  size_t count, struct prb_error *err) PRB_MUST_CHECK;
 
 /* Threads with the same stack (same functions, files and lines of all frames, and kinds). */
 struct prb_stack_group {
-    const size_t *threads; /* indices into stacks->threads; the first serves as the example */
+    const size_t *threads; /* indices of the threads; the first serves as the example */
     size_t count;
 };
 struct prb_stack_groups {
@@ -305,6 +315,10 @@ struct prb_stack_groups {
 /* Free with prb_stack_groups_free; NULL: NOMEM. */
 PRB_API struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks,
                                                   struct prb_error *err) PRB_MUST_CHECK;
+/* The same of any threads, of several processes or machines; indices into the array. */
+PRB_API struct prb_stack_groups *prb_threads_group(const struct prb_thread *const *threads,
+                                                   size_t count,
+                                                   struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_stack_groups_free(struct prb_stack_groups *groups);
 
 /* ---- asyncio ---- */

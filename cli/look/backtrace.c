@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/look/many.h"
 #include "cli/look/stacks.h"
 #include "cli/look/watch.h"
 #include "cli/options.h"
@@ -12,7 +13,20 @@
 #define WATCH_LEAST 0.02
 #define TEXT_REPR 200 /* characters of a value as text, for eyes; JSON and -v have more */
 
-enum { NATIVE, LOCALS, ALL_INTERPRETERS, STOP, JSON, THREAD, GROUP, WATCH, LINES, ASYNC };
+enum {
+    NATIVE,
+    LOCALS,
+    ALL_INTERPRETERS,
+    STOP,
+    JSON,
+    THREAD,
+    GROUP,
+    WATCH,
+    LINES,
+    ASYNC,
+    SUBPROCESSES,
+    RANKS
+};
 
 static const struct prb_option options[] = {
     [NATIVE] = {0, "native", NULL, "native frames too, and threads without Python", NULL},
@@ -30,11 +44,14 @@ static const struct prb_option options[] = {
                "with --native: file and line from debug information (slower)", NULL},
     [ASYNC] = {0, "async", NULL,
                "below the asyncio task that a thread runs the tasks that wait for it", NULL},
+    [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
+    [RANKS] = PRB_OPTION_READ_RANKS,
     {0},
 };
 
 struct view {
-    struct prb_target *target;
+    struct prb_target *target;   /* NULL: those of many */
+    const struct prb_many *many; /* NULL: one target */
     const struct prb_stack_options *options;
     struct prb_stacks_style style;
     bool json, again;   /* again: redrawn again and again */
@@ -64,27 +81,100 @@ static bool choose(struct prb_stacks *stacks, const char *word, struct prb_error
                         "process %d has no thread \"%.60s\"", (int)stacks->target.pid, word);
 }
 
-static bool draw(void *context, FILE *out, struct prb_error *err)
+static struct prb_stacks *take(const struct view *view, struct prb_target *target,
+                               struct prb_error *err)
 {
-    const struct view *view = context;
-    PRB_AUTO(prb_stacks)
-    struct prb_stacks *stacks = prb_stacks_take(view->target, view->options, err);
-    if (!stacks)
-        return false;
-    if (view->thread && !choose(stacks, view->thread, err))
-        return false;
-    if (view->tasks && !add_tasks(view->target, stacks, err))
-        return false;
+    PRB_AUTO(prb_stacks) struct prb_stacks *stacks = prb_stacks_take(target, view->options, err);
+    if (!stacks || (view->thread && !choose(stacks, view->thread, err)) ||
+        (view->tasks && !add_tasks(target, stacks, err)))
+        return NULL;
     if (stacks->warning && !view->again)
         prb_out_note(stacks->warning);
-    if (!view->json)
-        return prb_stacks_print(stacks, &view->style, out, err);
-    PRB_AUTO_FREE char *text = prb_stacks_json(stacks, err);
+    return PRB_STEAL(stacks);
+}
+
+static bool print_json(char *json, FILE *out)
+{
+    PRB_AUTO_FREE char *text = json;
     if (!text)
         return false;
     prb_out_json(out, text, strlen(text));
     fputc('\n', out);
     return true;
+}
+
+static bool draw(void *context, FILE *out, struct prb_error *err)
+{
+    const struct view *view = context;
+    PRB_AUTO(prb_stacks) struct prb_stacks *stacks = take(view, view->target, err);
+    if (!stacks)
+        return false;
+    if (view->json)
+        return print_json(prb_stacks_json(stacks, err), out);
+    return prb_stacks_print(stacks, &view->style, out, err);
+}
+
+/* ---- several processes ---- */
+
+static bool print_each(const struct view *view, const struct prb_process_stacks *all, size_t count,
+                       FILE *out, struct prb_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            fputc('\n', out);
+        prb_out_style(out, PRB_STYLE_TITLE);
+        if (all[i].rank >= 0)
+            fprintf(out, "Rank %d\n", all[i].rank);
+        prb_out_style(out, PRB_STYLE_PLAIN);
+        if (!prb_stacks_print(all[i].stacks, &view->style, out, err))
+            return false;
+    }
+    return true;
+}
+
+static bool print_all_json(const struct prb_process_stacks *all, size_t count, FILE *out,
+                           struct prb_error *err)
+{
+    PRB_AUTO_FREE const struct prb_stacks **stacks = calloc(count + 1, sizeof *stacks);
+    PRB_AUTO_FREE int *ranks = calloc(count + 1, sizeof *ranks);
+    if (!stacks || !ranks)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        stacks[i] = all[i].stacks;
+        ranks[i] = all[i].rank;
+    }
+    return print_json(prb_stacks_json_all(stacks, ranks, count, err), out);
+}
+
+/* One that ended meanwhile, or lacks the thread, is left out with a note. */
+static bool draw_many(void *context, FILE *out, struct prb_error *err)
+{
+    const struct view *view = context;
+    size_t count = 0;
+    struct prb_error why = {0};
+    PRB_AUTO_FREE struct prb_process_stacks *all = calloc(view->many->count, sizeof *all);
+    if (!all)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    for (size_t i = 0; i < view->many->count; i++) {
+        const struct prb_one *one = &view->many->items[i];
+        all[count].rank = one->rank;
+        if ((all[count].stacks = take(view, one->target, &why)))
+            count++;
+        else
+            prb_many_left_out(one, &why);
+    }
+    bool ok = count > 0;
+    if (!ok)
+        *err = why;
+    else if (view->json)
+        ok = print_all_json(all, count, out, err);
+    else if (view->style.group)
+        ok = prb_stacks_print_merged(all, count, view->style.verbose, out, err);
+    else
+        ok = print_each(view, all, count, out, err);
+    for (size_t i = 0; i < count; i++)
+        prb_stacks_free(all[i].stacks);
+    return ok;
 }
 
 static bool draw_once(struct view *view, struct prb_error *err)
@@ -94,7 +184,7 @@ static bool draw_once(struct view *view, struct prb_error *err)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    bool ok = draw(view, out, err);
+    bool ok = view->many ? draw_many(view, out, err) : draw(view, out, err);
     if (fclose(out) != 0)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     if (ok)
@@ -109,11 +199,18 @@ static bool backtrace(const struct prb_run *run, const struct prb_stack_options 
     double seconds = own && run->options[WATCH].count ? WATCH_SECONDS : 0; /* 0: once */
     if (own && !prb_run_number(run, WATCH, WATCH_LEAST, PRB_SECONDS_MOST, &seconds, err))
         return false;
-    PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
-    if (!target)
+    bool ranks = own && run->options[RANKS].count;
+    bool subprocesses = own && run->options[SUBPROCESSES].count, several = ranks || subprocesses;
+    if (several && seconds > 0)
+        return prb_usage(run, err, "--watch shows one process: leave out --ranks, --subprocesses");
+    PRB_AUTO(prb_many)
+    struct prb_many *many = several ? prb_many_open(run, ranks, subprocesses, err) : NULL;
+    PRB_AUTO(prb_target) struct prb_target *target = several ? NULL : prb_run_open(run, err);
+    if (!target && !many)
         return false;
     struct view view = {
         .target = target,
+        .many = many,
         .options = wanted,
         .style = {.verbose = run->verbose,
                   .group = own && run->options[GROUP].count,
@@ -167,7 +264,7 @@ const struct prb_command prb_command_backtrace = {
     .summary = "show the stack of every thread",
     .arguments = "[THREAD]",
     .arguments_max = 1,
-    .target = PRB_USES_TARGET,
+    .target = PRB_USES_TARGET_IF_GIVEN,
     .description = "Reads the stacks of a live process from outside: nothing is loaded into it "
                    "and, without --stop, its Python "
                    "threads are not stopped. Each stack is read until two readings agree; one that "
@@ -185,6 +282,7 @@ const struct prb_command prb_command_backtrace = {
         "probing 12345 backtrace  # all Python threads\n"
         "probing -n train.py backtrace --native --locals  # by name, with C frames and variables\n"
         "probing 12345 bt --group  # one stack for each group of equal threads\n"
+        "probing 12345 bt --ranks --group  # which ranks of its job are where\n"
         "probing core.12345 bt --json  # of a core file, for scripts\n",
     .run = run_backtrace,
 };

@@ -264,26 +264,36 @@ static void print_threads(const struct view *view)
     }
 }
 
+static void print_names(const struct prb_thread *const *threads,
+                        const struct prb_stack_group *group, bool verbose, FILE *out)
+{
+    size_t shown = verbose || group->count <= NAMES_SHOWN ? group->count : NAMES_SHOWN;
+    for (size_t i = 0; i < shown; i++) {
+        fputs(i ? ", " : "", out);
+        print_thread_name(threads[group->threads[i]], out);
+    }
+    if (shown < group->count)
+        fprintf(out, " and %zu more", group->count - shown);
+}
+
 static bool print_groups(const struct view *view, struct prb_error *err)
 {
     const struct prb_stacks *stacks = view->stacks;
     bool verbose = view->style->verbose;
     FILE *out = view->out;
     PRB_AUTO(prb_stack_groups) struct prb_stack_groups *groups = prb_stacks_group(stacks, err);
-    if (!groups)
-        return false;
+    PRB_AUTO_FREE const struct prb_thread **threads =
+        calloc(stacks->thread_count + 1, sizeof *threads);
+    if (!groups || !threads)
+        return groups ? prb_cli_fail(err, PRB_NOMEM, "", "out of memory") : false;
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        threads[i] = &stacks->threads[i];
     for (size_t g = 0; g < groups->count; g++) {
         const struct prb_stack_group *group = &groups->items[g];
-        size_t shown = verbose || group->count <= NAMES_SHOWN ? group->count : NAMES_SHOWN;
-        const struct prb_thread *first = &stacks->threads[group->threads[0]];
+        const struct prb_thread *first = threads[group->threads[0]];
         prb_out_style(out, PRB_STYLE_TITLE);
         fprintf(out, "\n%zu thread%s: ", group->count, group->count == 1 ? "" : "s");
-        for (size_t i = 0; i < shown; i++) {
-            fputs(i ? ", " : "", out);
-            print_thread_name(&stacks->threads[group->threads[i]], out);
-        }
-        if (shown < group->count)
-            fprintf(out, " and %zu more", group->count - shown);
+        print_names(threads, group, verbose, out);
         prb_out_style(out, PRB_STYLE_PLAIN);
         if (group->count == 1)
             print_state(view, first);
@@ -291,6 +301,109 @@ static bool print_groups(const struct view *view, struct prb_error *err)
         print_frames(first, verbose, out);
     }
     return true;
+}
+
+/* ---- of several processes ---- */
+
+/* "0, 2-7" of ascending numbers, which may repeat; "rank" or "process" before it. */
+static void print_numbers(const int *numbers, size_t count, const char *one, const char *many,
+                          FILE *out)
+{
+    fputs(numbers[0] == numbers[count - 1] ? one : many, out);
+    for (size_t i = 0; i < count;) {
+        size_t end = i + 1;
+        while (end < count && numbers[end] - numbers[end - 1] <= 1)
+            end++;
+        fprintf(out, i ? ", %d" : " %d", numbers[i]);
+        if (numbers[end - 1] > numbers[i])
+            fprintf(out, "-%d", numbers[end - 1]);
+        i = end;
+    }
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+/* "Ranks 0, 2-7", and "Processes 12, 14" of those that have no rank. */
+static bool print_who(const struct prb_process_stacks *all, const size_t *process_of,
+                      const struct prb_stack_group *group, FILE *out)
+{
+    PRB_AUTO_FREE int *ranks = calloc(group->count, sizeof *ranks);
+    PRB_AUTO_FREE int *pids = calloc(group->count, sizeof *pids);
+    size_t rank_count = 0, pid_count = 0;
+    if (!ranks || !pids)
+        return false;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct prb_process_stacks *one = &all[process_of[group->threads[i]]];
+        if (one->rank >= 0)
+            ranks[rank_count++] = one->rank;
+        else
+            pids[pid_count++] = (int)one->stacks->target.pid;
+    }
+    qsort(ranks, rank_count, sizeof *ranks, compare_numbers);
+    qsort(pids, pid_count, sizeof *pids, compare_numbers);
+    if (rank_count)
+        print_numbers(ranks, rank_count, "Rank", "Ranks", out);
+    if (pid_count)
+        print_numbers(pids, pid_count, rank_count ? ", process" : "Process",
+                      rank_count ? ", processes" : "Processes", out);
+    return true;
+}
+
+static bool print_merged(const struct prb_process_stacks *all, const size_t *process_of,
+                         const struct prb_thread *const *threads,
+                         const struct prb_stack_groups *groups, bool verbose, FILE *out)
+{
+    for (size_t g = 0; g < groups->count; g++) {
+        const struct prb_stack_group *group = &groups->items[g];
+        const struct prb_thread *first = threads[group->threads[0]];
+        prb_out_style(out, PRB_STYLE_TITLE);
+        fputc('\n', out);
+        if (!print_who(all, process_of, group, out))
+            return false;
+        if (group->count == 1)
+            fputs(": thread ", out);
+        else
+            fprintf(out, ": %zu threads: ", group->count);
+        print_names(threads, group, verbose, out);
+        prb_out_style(out, PRB_STYLE_PLAIN);
+        const struct prb_stacks_style style = {.verbose = verbose};
+        const struct view view = {all[process_of[group->threads[0]]].stacks, &style, out};
+        if (group->count == 1)
+            print_state(&view, first);
+        fputc('\n', out);
+        print_frames(first, verbose, out);
+    }
+    return true;
+}
+
+bool prb_stacks_print_merged(const struct prb_process_stacks *all, size_t count, bool verbose,
+                             FILE *out, struct prb_error *err)
+{
+    size_t total = 0, at = 0;
+    for (size_t i = 0; i < count; i++)
+        total += all[i].stacks->thread_count;
+    PRB_AUTO_FREE const struct prb_thread **threads = calloc(total + 1, sizeof *threads);
+    PRB_AUTO_FREE size_t *process_of = calloc(total + 1, sizeof *process_of);
+    if (!threads || !process_of)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < all[i].stacks->thread_count; k++) {
+            process_of[at] = i;
+            threads[at++] = &all[i].stacks->threads[k];
+        }
+    PRB_AUTO(prb_stack_groups)
+    struct prb_stack_groups *groups = prb_threads_group(threads, total, err);
+    if (!groups)
+        return false;
+    fprintf(out, "%zu process%s, %zu thread%s, %zu different stack%s\n", count,
+            count == 1 ? "" : "es", total, total == 1 ? "" : "s", groups->count,
+            groups->count == 1 ? "" : "s");
+    return print_merged(all, process_of, threads, groups, verbose, out) ||
+           prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
 }
 
 bool prb_stacks_print(const struct prb_stacks *stacks, const struct prb_stacks_style *style,

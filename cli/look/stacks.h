@@ -15,6 +15,16 @@ struct prb_stacks_style {
 bool prb_stacks_print(const struct prb_stacks *stacks, const struct prb_stacks_style *style,
                       FILE *out, struct prb_error *err);
 
+/* The stacks of one of several processes. */
+struct prb_process_stacks {
+    struct prb_stacks *stacks;
+    int rank; /* -1: none */
+};
+
+/* Threads of all processes with equal stacks together, under the ranks that have them. */
+bool prb_stacks_print_merged(const struct prb_process_stacks *all, size_t count, bool verbose,
+                             FILE *out, struct prb_error *err);
+
 /* The target, in two or three lines. */
 void prb_stacks_print_process(const struct prb_target_info *info, bool verbose, FILE *out);
 /* One row of a stack behind an indent, with its locals if it has them. */

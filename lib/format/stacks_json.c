@@ -76,20 +76,34 @@ static json_t *thread_json(const struct prb_stacks *stacks, const struct prb_thr
                      "process_info", process_json(&stacks->target), "frames", frames);
 }
 
-char *prb_stacks_json(const struct prb_stacks *stacks, struct prb_error *err)
+static size_t add_threads(json_t *list, const struct prb_stacks *stacks, const int *rank)
 {
-    json_t *threads = json_array();
     for (size_t i = 0; i < stacks->thread_count; i++) {
         json_t *thread = thread_json(stacks, &stacks->threads[i]);
         if (thread && stacks->threads[i].raised)
             json_object_set_new(thread, "raised", json_true());
+        if (thread && rank)
+            json_object_set_new(thread, "rank", *rank < 0 ? json_null() : json_integer(*rank));
         if (thread && i == 0)
             json_object_set_new(thread, "layout", prb_json_text(stacks->target.layout));
-        json_array_append_new(threads, thread);
+        json_array_append_new(list, thread);
     }
-    char *out = json_array_size(threads) == stacks->thread_count
-                    ? json_dumps(threads, JSON_INDENT(2))
-                    : NULL;
+    return stacks->thread_count;
+}
+
+char *prb_stacks_json_all(const struct prb_stacks *const *stacks, const int *ranks, size_t count,
+                          struct prb_error *err)
+{
+    json_t *threads = json_array();
+    size_t wanted = 0;
+    for (size_t i = 0; i < count; i++)
+        wanted += add_threads(threads, stacks[i], ranks ? &ranks[i] : NULL);
+    char *out = json_array_size(threads) == wanted ? json_dumps(threads, JSON_INDENT(2)) : NULL;
     json_decref(threads);
     return out ? out : PRB_NULL(prb_nomem(err));
+}
+
+char *prb_stacks_json(const struct prb_stacks *stacks, struct prb_error *err)
+{
+    return prb_stacks_json_all(&stacks, NULL, 1, err);
 }

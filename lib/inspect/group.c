@@ -47,11 +47,11 @@ static int compare_threads(const struct prb_thread *a, const struct prb_thread *
     return 0;
 }
 
-static int by_stack(const void *a, const void *b, void *stacks_)
+static int by_stack(const void *a, const void *b, void *threads_)
 {
-    const struct prb_stacks *stacks = stacks_;
+    const struct prb_thread *const *threads = threads_;
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    int order = compare_threads(&stacks->threads[x], &stacks->threads[y]);
+    int order = compare_threads(threads[x], threads[y]);
     return order ? order : (x > y) - (x < y);
 }
 
@@ -64,9 +64,9 @@ static int by_size(const void *a, const void *b)
     return (x->threads[0] > y->threads[0]) - (x->threads[0] < y->threads[0]);
 }
 
-struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struct prb_error *err)
+struct prb_stack_groups *prb_threads_group(const struct prb_thread *const *threads, size_t n,
+                                           struct prb_error *err)
 {
-    size_t n = stacks->thread_count;
     struct groups_box *box = calloc(1, sizeof *box);
     if (!box)
         return PRB_NULL(prb_nomem(err));
@@ -77,14 +77,25 @@ struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struc
         return PRB_NULL(prb_nomem(err));
     for (size_t i = 0; i < n; i++)
         box->members[i] = i;
-    qsort_r(box->members, n, sizeof *box->members, by_stack, (void *)stacks);
+    qsort_r(box->members, n, sizeof *box->members, by_stack, (void *)threads);
     for (size_t i = 0; i < n; i++) {
-        const struct prb_thread *thread = &stacks->threads[box->members[i]];
-        bool same = i && compare_threads(thread, &stacks->threads[box->members[i - 1]]) == 0;
+        const struct prb_thread *thread = threads[box->members[i]];
+        bool same = i && compare_threads(thread, threads[box->members[i - 1]]) == 0;
         if (!same)
             groups->items[groups->count++].threads = &box->members[i];
         groups->items[groups->count - 1].count++;
     }
     qsort(groups->items, groups->count, sizeof *groups->items, by_size);
     return PRB_STEAL(groups);
+}
+
+struct prb_stack_groups *prb_stacks_group(const struct prb_stacks *stacks, struct prb_error *err)
+{
+    PRB_AUTO_FREE const struct prb_thread **threads =
+        calloc(stacks->thread_count + 1, sizeof *threads);
+    if (!threads)
+        return PRB_NULL(prb_nomem(err));
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        threads[i] = &stacks->threads[i];
+    return prb_threads_group(threads, stacks->thread_count, err);
 }

@@ -186,7 +186,7 @@ def test_help_as_json(probing):
         text = probing("help", one["name"]).works()
         assert one["summary"] in text and all("--" + option["name"] in text for option in one["options"])
     backtrace = next(one for one in told["commands"] if one["name"] == "backtrace")
-    assert backtrace["target"] == "required" and "bt" in backtrace["aliases"]
+    assert backtrace["target"] == "optional" and "bt" in backtrace["aliases"]
     assert {"status": 2, "meaning": "the command line is wrong"} in told["statuses"]
     assert {"name": "pprof", "aliases": [], "suffixes": [".pb", ".pprof"]}.items() <= {
         one["name"]: one for one in told["profile_formats"]}["pprof"].items()

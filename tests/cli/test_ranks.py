@@ -1,4 +1,4 @@
-"""--ranks of profile and top: the ranks of a job are found from its launcher, a rank or what a rank started."""
+"""--ranks of profile, top and backtrace: the ranks of a job are found from its launcher, a rank or what a rank started."""
 
 import json
 import os
@@ -186,7 +186,66 @@ def test_no_rank(probing):
                              stdout=subprocess.PIPE)
     try:
         child.stdout.readline()
-        for command in ("profile", "top"):
+        for command in ("profile", "top", "backtrace"):
             probing("-t", child.pid, command, "--ranks").fails(3, "RANK")
     finally:
         child.communicate(b"\n")
+
+
+@pytest.mark.parametrize("of", ["launcher", "rank", "other rank", "worker"])
+def test_backtrace(probing, job, of):
+    target = job[["launcher", "rank", "other rank", "worker"].index(of)]
+    threads = json.loads(probing("-t", target, "backtrace", "--ranks", "--json").works())
+    assert [(one["pid"], one["rank"]) for one in threads] == [(job[1], 0), (job[2], 1)]
+    assert all(any(frame["name"] == "computing" for frame in one["frames"]) for one in threads)
+
+
+def test_backtrace_with_subprocesses(probing, job):
+    threads = json.loads(probing(job[1], "bt", "-s", "--json").works())
+    assert {(one["pid"], one["rank"]) for one in threads} == {(job[1], 0), (job[3], 0)}
+    threads = json.loads(probing(job[0], "bt", "-s", "--json").works())
+    assert {(one["pid"], one["rank"]) for one in threads} \
+        == {(job[0], None)} | {(job[1 + i], i % 2) for i in range(4)}
+
+
+def test_backtrace_as_text(probing, job):
+    out = probing(job[0], "bt", "--ranks").works()
+    assert re.findall(r"^Rank (\d)\nProcess (\d+)", out, re.M) == [("0", str(job[1])), ("1", str(job[2]))]
+
+
+def test_backtrace_group(probing, tmp_path):
+    """Which ranks are where, on one screen."""
+    program = tmp_path / "hung.py"
+    program.write_text("import os, subprocess, sys\n"
+                       "def all_reduce(): sys.stdin.read()\n"
+                       "def load(): sys.stdin.read()\n"
+                       "if len(sys.argv) > 1:\n"
+                       "    print(1, flush=True)\n"
+                       "    load() if sys.argv[1] == '1' else all_reduce()\n"
+                       "else:\n"
+                       "    ranks = [subprocess.Popen([sys.executable, __file__, str(n)], stdout=subprocess.PIPE,\n"
+                       "                              env=dict(os.environ, RANK=str(n), WORLD_SIZE='4')) for n in range(4)]\n"
+                       "    for one in ranks: one.stdout.readline()\n"
+                       "    print(*[one.pid for one in ranks], flush=True)\n"
+                       "    sys.stdin.read()\n")
+    launcher = subprocess.Popen([sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        pids = [int(word) for word in launcher.stdout.readline().split()]
+        assert len(pids) == 4
+        out = ""
+        until = time.monotonic() + 30
+        while "Ranks 0, 2-3: 3 threads" not in out:  # they print a moment before they wait
+            assert time.monotonic() < until, out
+            out = probing(launcher.pid, "bt", "--ranks", "--group").works()
+        assert out.startswith("4 processes, 4 threads, 2 different stacks\n")
+        blocks = out.split("\n\n")
+        assert re.match(r"Ranks 0, 2-3: 3 threads: {} .*MainThread".format(pids[0]), blocks[1])
+        assert re.search(r"^    all_reduce \(hung\.py:2\)", blocks[1], re.M)
+        assert re.match(r"Rank 1: thread {} .*idle".format(pids[1]), blocks[2])
+        assert re.search(r"^    load \(hung\.py:3\)", blocks[2], re.M)
+    finally:
+        launcher.communicate(b"")
+
+
+def test_backtrace_watch_of_several(probing, job):
+    probing(job[0], "bt", "--ranks", "--watch").fails(2, "--watch shows one process")
