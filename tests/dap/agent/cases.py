@@ -223,7 +223,7 @@ def case_evaluate():
     assert engine.evaluate("255", format={"hex": True})["result"] == "0xff"
     assert engine.evaluate("'a' * 5000", "clipboard")["result"] == "a" * 5000
     found = engine.call("completions", engine.ident, frameId=engine.top()["id"], text="val", column=4)["targets"]
-    assert [one["label"] for one in found] == ["value"] and found[0]["start"] == 1 and found[0]["length"] == 3, found
+    assert [one["label"] for one in found] == ["value", "ValueError"] and found[0]["start"] == 1 and found[0]["length"] == 3, found
     finish(engine)
 
 
