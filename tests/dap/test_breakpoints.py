@@ -278,6 +278,46 @@ def test_exception_filter_with_a_condition(attached, python, name, command):
     program.until("done " + command)
 
 
+SPREAD = """def shown(*given):
+    return given
+def run(i):
+    shown(
+        i,
+        [
+        ],
+    )
+    if (i
+        and
+        i > 1
+    ):
+        '''not
+        code'''
+        shown(i)
+    else:
+        # a comment
+        shown(
+        )
+    return i
+run(2)
+"""
+
+
+@pytest.mark.parametrize("wanted, bound", [(8, 4), (7, 4), (12, 9), (14, 15), (17, 18), (19, 18)])
+def test_a_line_inside_a_statement(launch, python, tmp_path, wanted, bound):
+    """Its own code, or the first line of the statement."""
+    if python.minor < (3, 8):
+        pytest.skip("the end of a statement is not known there")
+    path = tmp_path / "spread.py"
+    path.write_text(SPREAD if bound < 16 else SPREAD.replace("run(2)", "run(0)"))
+    lines = [{"line": wanted}]
+    session, _ = launch(python, lambda one: one.request("setBreakpoints", {"source": {"path": str(path)}, "breakpoints": lines}),
+                        program=str(path))
+    body = stopped(session, "breakpoint")
+    found = top(session, body["threadId"])["line"]
+    assert found == bound
+    session.disconnect(terminateDebuggee=True)
+
+
 EXITS = """import sys
 def main(status):
     sys.exit(status)

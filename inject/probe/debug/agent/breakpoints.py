@@ -90,7 +90,10 @@ class Planted(object):
             self.bind_line(one, known, lines)
 
     def bind_line(self, one, known, lines):
-        line = snapped(one.wanted, known, lines)
+        wanted = one.wanted
+        if lines and wanted not in lines:
+            wanted = probe.part("sources").statement(next(iter(known.values())).co_filename, wanted)
+        line = snapped(wanted, known, lines)
         if line is None:
             return
         one.line = line

@@ -5,6 +5,7 @@ import sys
 codes = probe.part("codes")
 TEXT_MAX = 4 << 20
 MODULES_MAX = 20000
+PARSED_MAX = 1 << 20
 # By number; what outlives a stop is a name of a file, never an object.
 names = {}
 numbers = {}
@@ -62,6 +63,50 @@ def text_of(name):
     if found is None and not name.startswith("<"):
         found = file_text(name)
     return loaded_text(name) if found is None else found
+
+
+def spans(name, last=[None, ()]):  # noqa: B006
+    """[(first line, last line)] of the statements of a file that take several lines, and of the heads of compound ones; none
+    before CPython 3.8, which does not know where a statement ends."""
+    import ast
+
+    text = text_of(name)
+    if text is None or len(text) > PARSED_MAX:
+        return ()
+    if last[0] == (name, hash(text)):
+        return last[1]
+    try:
+        tree = ast.parse(text, name)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    found, rows = [], text.split("\n")
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.stmt) or not hasattr(node, "end_lineno") or is_text(node):
+            continue
+        end = node.end_lineno
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue  # the first line of what it defines is better
+        if getattr(node, "body", None):
+            end = min(one.lineno for one in [node.body[0]] + getattr(node.body[0], "decorator_list", [])) - 1
+            while end > node.lineno and rows[end - 1].lstrip()[:1] in ("", "#"):
+                end -= 1
+        if end > node.lineno:
+            found.append((node.lineno, end))
+    last[:] = (name, hash(text)), found
+    return found
+
+
+def is_text(node):
+    """Whether a statement is only a string, which has no code."""
+    import ast
+
+    value = getattr(node, "value", None) if isinstance(node, ast.Expr) else None
+    return isinstance(getattr(value, "value", getattr(value, "s", None)), str)
+
+
+def statement(name, line):
+    """The first line of the innermost statement that a line lies in; the line itself where that is not known."""
+    return max([first for first, end in spans(name) if first <= line <= end] or [line])
 
 
 def source(session, given):
