@@ -214,7 +214,7 @@ static bool backtrace(const struct prb_run *run, const struct prb_stack_options 
         .options = wanted,
         .style = {.verbose = run->verbose,
                   .group = own && run->options[GROUP].count,
-                  .crash = prb_target_crash(target)},
+                  .crash = target ? prb_target_crash(target) : NULL},
         .json = own && run->options[JSON].count,
         .again = seconds > 0,
         .tasks = own && run->options[ASYNC].count,
