@@ -332,3 +332,37 @@ def test_failures_are_answers(at_values, any_python):
         assert not answer["success"], (command, arguments, answer)
     assert evaluate(session, "integer", frame)["result"] == "42"
     go_on(session, program, thread, "values")
+
+
+MANY = """def many(zeta, alpha):
+    _inner = __own = 0
+    b20 = 1
+    {}
+    return b20                            # line 5
+def few(zeta, alpha):
+    late = early = 1
+    return late                           # line 8
+few(1, 2)
+many(1, 2)
+"""
+
+
+def test_order_of_names(launch, any_python, tmp_path):
+    """Few as they were bound; of many the arguments first, then by name, with underscores last."""
+    path = tmp_path / "many.py"
+    path.write_text(MANY.format("; ".join("b{} = 0".format(n) for n in range(39, 20, -1))))
+    lines = [{"line": 5}, {"line": 8}]
+    session, _ = launch(any_python, lambda one: one.request("setBreakpoints", {"source": {"path": str(path)}, "breakpoints": lines}),
+                        program=str(path))
+
+    def shown():
+        thread = stopped(session, "breakpoint")["threadId"]
+        return thread, list(local_variables(session, top(session, thread)))
+
+    thread, few = shown()
+    assert few == ["zeta", "alpha", "late", "early"]
+    resume(session, thread)
+    thread, many = shown()
+    assert many == ["zeta", "alpha"] + ["b{}".format(n) for n in range(20, 40)] + ["_inner", "__own"]
+    resume(session, thread)
+    session.event("terminated")

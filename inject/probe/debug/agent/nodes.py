@@ -4,6 +4,7 @@ import types
 values = probe.part("values")
 names = probe.part("names")
 PAGE_MAX = 10000  # rows of one answer
+UNSORTED_MAX = 20  # names that are shown as they were bound
 HINTS = {"property": "property", "method": "method", "class": "class"}
 
 
@@ -79,6 +80,17 @@ class Raised(object):
         return self.text
 
 
+def by_name(order, first=0):
+    """Few names as they came; of many, people look for one by alphabet: those of underscores last, the first ones stay."""
+    if len(order) <= UNSORTED_MAX:
+        return order
+    return order[:first] + sorted(order[first:], key=lambda name: (name.startswith("_"), name.startswith("__"), name))
+
+
+def arguments_of(code):
+    return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+
+
 class LocalsNode(Node):
     def __init__(self, session, handle):
         Node.__init__(self, session, handle)
@@ -91,9 +103,11 @@ class LocalsNode(Node):
             return
         local = dict(frame.f_locals)
         order = [name for name in names.own_names(frame.f_code) if name in local]
-        order += [name for name in local if name not in order]
+        first = sum(name in local for name in frame.f_code.co_varnames[:arguments_of(frame.f_code)])
+        order += [name for name in local if name not in order and type(name) is str]
+        order = by_name(order, first)
         self.rows = [values.Child(name, local[name], name if name.isidentifier() else None, key=name)
-                     for name in order if type(name) is str]
+                     for name in order]
 
     def assign(self, child, value):
         if names.assign(self.handle.frame, {child.key: value}):
@@ -131,9 +145,8 @@ def split(session, handle, space):
     """A module's names: its data, and groups of the rest."""
     groups = {"special variables": [], "function variables": [], "class variables": [], "modules": []}
     own = []
-    for name, value in space.items():
-        if type(name) is not str:
-            continue
+    for name in by_name([name for name in space if type(name) is str]):
+        value = space[name]
         child = values.Child(name, value, name if name.isidentifier() else None, key=name)
         if name.startswith("__") and name.endswith("__"):
             groups["special variables"].append(child)
