@@ -8,6 +8,7 @@
  *      `const struct prb_command prb_command_NAME`.
  *   2. The file in CLI_COMMANDS (cli/local.mk), at its place in the help.
  *   3. A case in tests/cli/test_cli.py.
+ *   4. `make -C build docs` renews the list of commands in cli/README.md.
  */
 #ifndef PRB_CLI_COMMAND_H
 #define PRB_CLI_COMMAND_H

@@ -3,10 +3,11 @@
  * rows.
  *
  * To add one:
- *   1. table/SCHEMA_NAME.c: columns with type, unit and doc, a fill function, `const struct
- * prb_table prb_table_SCHEMA_NAME`.
- *   2. The file in TABLES (table/local.mk), at its place in SHOW TABLES.
+ *   1. lib/table/SCHEMA_NAME.c: columns with type, unit and doc, a fill function, and
+ *      `const struct prb_table prb_table_SCHEMA_NAME`.
+ *   2. The file in TABLES (lib/table/local.mk), at its place in SHOW TABLES.
  *   3. A case in tests/live/test_tables.py.
+ *   4. `make -C build docs` renews the list of tables in lib/sql/README.md.
  * The engine does the rest: virtual table, SHOW TABLES, DESCRIBE, documentation.
  */
 #ifndef PRB_SQL_TABLE_H
