@@ -78,8 +78,10 @@ static char *read_standard_input(struct prb_error *err)
 enum { FORMAT, REVEAL };
 
 static const struct prb_option options[] = {
-    [FORMAT] = {'f', "format", "FORMAT",
-                "table (the default), json, jsonl (one object a line) or csv", PRB_ROW_FORMATS},
+    [FORMAT] =
+        {'f', "format", "FORMAT",
+         "table (the default), json, jsonl (one object a line), csv or vertical (a column a line)",
+         PRB_ROW_FORMATS},
     [REVEAL] = {0, "reveal-secrets", NULL,
                 "show values of system.environment whose names look secret", NULL},
     {0},

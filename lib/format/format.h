@@ -67,7 +67,7 @@ PRB_API void prb_grid_print(struct prb_grid *grid, FILE *out, unsigned terminal,
 /* ---- rows.c: rows of SQL ---- */
 
 /* The names of the formats, the default first.  To add one: rows.c. */
-#define PRB_ROW_FORMATS "table json jsonl csv"
+#define PRB_ROW_FORMATS "table json jsonl csv vertical"
 
 struct prb_row_options {
     /* Takes the output piece by piece; false: it cannot, and no more is written. */

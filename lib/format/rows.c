@@ -253,6 +253,46 @@ static bool csv_row(struct prb_row_writer *writer, size_t columns, const char *c
     return true;
 }
 
+/* ---- vertical: a column a line, for rows wider than the screen ---- */
+
+static bool vertical_begin(struct prb_row_writer *writer, size_t columns, const char *const *names)
+{
+    (void)columns, (void)names;
+    if (writer->statements)
+        fputc('\n', writer->out);
+    return true;
+}
+
+static bool vertical_row(struct prb_row_writer *writer, size_t columns, const char *const *names,
+                         const struct prb_value *row)
+{
+    unsigned widest = 0;
+    bool color = writer->options.color;
+    for (size_t i = 0; i < columns; i++)
+        if (prb_out_width(names[i], strlen(names[i])) > widest)
+            widest = prb_out_width(names[i], strlen(names[i]));
+    fprintf(writer->out, "%s-- row %zu --%s\n", color ? DIM : "", writer->rows + 1,
+            color ? PLAIN : "");
+    for (size_t i = 0; i < columns; i++) {
+        fprintf(writer->out, "%*s", (int)(widest - prb_out_width(names[i], strlen(names[i]))), "");
+        prb_out_cut(writer->out, names[i], strlen(names[i]), 0);
+        fputs(": ", writer->out);
+        if (row[i].type == PRB_TEXT)
+            prb_out_cut(writer->out, row[i].text, row[i].length, 0);
+        else
+            csv_value(writer, &row[i]);
+        fputc('\n', writer->out);
+    }
+    return true;
+}
+
+static void vertical_end(struct prb_row_writer *writer)
+{
+    bool color = writer->options.color;
+    fprintf(writer->out, "%s(%zu row%s)%s\n", color ? DIM : "", writer->rows,
+            writer->rows == 1 ? "" : "s", color ? PLAIN : "");
+}
+
 /* ---- the writer ---- */
 
 static const struct format formats[] = {
@@ -260,6 +300,7 @@ static const struct format formats[] = {
     {"json", json_begin, json_row, json_end},
     {"jsonl", lines_begin, lines_row, lines_end},
     {"csv", csv_begin, csv_row, lines_end},
+    {"vertical", vertical_begin, vertical_row, vertical_end},
 };
 
 void prb_row_writer_free(struct prb_row_writer *writer)

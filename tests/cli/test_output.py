@@ -278,3 +278,12 @@ def test_long_cells_widen_no_other_row(probing):
     assert head.index("n", 4) == first.index("1") == third.index("333") + 2 and head.index("last") == first.index("end")
     both = probing("query", "SELECT 'a' AS name, '{}' AS big, '{}' AS more, 'z' AS last".format("y" * 61, "w" * 61)).works()
     assert both.splitlines()[1].split() == ["a", "y" * 61, "w" * 61, "z"]
+
+
+def test_query_vertical(probing):
+    """A column a line, the names to the right; text that is safe for a terminal; several statements."""
+    sql = "SELECT 1 AS a, 'x' || char(27) || 'y' AS long_name UNION ALL SELECT NULL, 2.5; SELECT 3 AS b"
+    assert probing("query", "-f", "vertical", sql).works() == (
+        "-- row 1 --\n        a: 1\nlong_name: x\\x1by\n"
+        "-- row 2 --\n        a: \nlong_name: 2.5\n(2 rows)\n"
+        "\n-- row 1 --\nb: 3\n(1 row)\n")
