@@ -91,6 +91,13 @@ PRB_API bool prb_control_config_get(struct prb_control *control, const char *key
 PRB_API bool prb_control_config_set(struct prb_control *control, const char *key, const char *value,
                                     struct prb_error *err);
 
+/* Without a probe: whether "KEY" is a setting, and "KEY=VALUE" could be set.  Errors: NOT_FOUND,
+ * USAGE, UNSUPPORTED (it has no effect in this release). */
+PRB_API bool prb_config_check(const char *word, struct prb_error *err);
+/* The settings as a probe has them at first, each as prb_control_config_list gives it.  Errors:
+ * NOMEM. */
+PRB_API bool prb_config_defaults(struct prb_strings *out, struct prb_error *err);
+
 struct prb_probe_status {
     int64_t version; /* of the protocol */
     char probe_version[32];

@@ -1,5 +1,6 @@
 /* probing config: the settings of a target's probe, one by one or all. */
 #include <string.h>
+#include <strings.h>
 
 #include "cli/print/out.h"
 #include "cli/probe/config_command.h"
@@ -63,7 +64,7 @@ static void print_json(const struct prb_strings *list)
 bool prb_config_list(struct prb_control *control, bool json, struct prb_error *err)
 {
     PRB_AUTO(prb_strings) struct prb_strings list = {0};
-    if (!prb_control_config_list(control, &list, err))
+    if (!(control ? prb_control_config_list(control, &list, err) : prb_config_defaults(&list, err)))
         return false;
     if (!json)
         return print_table(&list, err);
@@ -90,12 +91,59 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
     return true;
 }
 
+static bool checked(const struct prb_run *run, bool *changes_out, struct prb_error *err)
+{
+    for (size_t i = 0; i < run->argument_count; i++) {
+        if (!prb_config_check(run->arguments[i], err))
+            return false;
+        *changes_out = *changes_out || strchr(run->arguments[i], '=');
+    }
+    return true;
+}
+
+static bool print_default(const char *key, struct prb_error *err)
+{
+    PRB_AUTO(prb_strings) struct prb_strings list = {0};
+    if (!prb_config_defaults(&list, err))
+        return false;
+    for (size_t i = 0; i < list.count; i++) {
+        size_t len = strcspn(list.items[i], "\t");
+        if (strncasecmp(list.items[i], key, len) != 0 || key[len])
+            continue;
+        const char *value = list.items[i] + len + 1;
+        prb_out_cut(stdout, value, strcspn(value, "\t"), 0);
+        break;
+    }
+    putchar('\n');
+    return true;
+}
+
+/* To read what a probe would begin with, none is loaded. */
+static bool print_defaults(const struct prb_run *run, pid_t pid, struct prb_error *err)
+{
+    char note[120];
+    bool ok = run->argument_count > 0 || prb_config_list(NULL, run->options[JSON].count, err);
+    for (size_t i = 0; ok && i < run->argument_count; i++)
+        ok = print_default(run->arguments[i], err);
+    snprintf(note, sizeof note, "process %d has no probe: these are the defaults", (int)pid);
+    if (ok)
+        prb_out_note(note);
+    return ok;
+}
+
 static bool run_config(const struct prb_run *run, struct prb_error *err)
 {
     pid_t pid = 0;
-    bool ok = true;
+    bool ok = true, changes = false;
+    const char *socket;
     if (run->options[JSON].count && run->argument_count)
         return prb_usage(run, err, "--json is for the list");
+    if (!checked(run, &changes, err) || (!changes && !prb_run_process(run, &pid, &socket, err)))
+        return false;
+    if (!changes && !socket && !prb_control_seen(pid))
+        return prb_process_runs(pid)
+                   ? print_defaults(run, pid, err)
+                   : prb_cli_fail(err, PRB_NOT_FOUND, "", "there is no process %d", (int)pid);
     PRB_AUTO(prb_control) struct prb_control *control = prb_run_control(run, true, &pid, err);
     if (!control)
         return false;
@@ -116,7 +164,9 @@ const struct prb_command prb_command_config = {
     .description =
         "Without an argument, all settings with their values, defaults, units and meanings; with "
         "KEY its value; with KEY=VALUE it is changed from now on, and shown as it was understood "
-        "(1GB, 7d). Unknown keys and wrong values are refused. A probe that starts takes its "
+        "(1GB, 7d). Unknown keys and wrong values are refused before anything is loaded; without a "
+        "probe, KEY and the list are the defaults, and none is loaded for them. A probe that "
+        "starts takes its "
         "settings from `inject -D` and from variables: PROBING_MAX_MEMORY is probing.max_memory.",
     .options = options,
     .examples = "probing 12345 config\n"

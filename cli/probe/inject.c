@@ -91,6 +91,7 @@ static char *settings_text(const struct prb_run *run, struct prb_error *err)
         const char *one = run->options[DEFINE].texts[i], *equals = strchr(one, '=');
         ok = (equals && equals != one && !strchr(one, '\n')) ||
              prb_usage(run, err, "-D %s: must be KEY=VALUE", one);
+        ok = ok && prb_config_check(one, err);
         fprintf(to, "%s\n", one);
     }
     if (!to || fclose(to) != 0) {
@@ -108,6 +109,9 @@ static bool set_all(pid_t pid, char *settings, struct prb_error *err)
     if (!control)
         return false;
     for (char *key = strtok_r(settings, "\n", &state); key; key = strtok_r(NULL, "\n", &state)) {
+        struct prb_error why = {0};
+        if (!prb_config_check(key, &why) && why.code == PRB_UNSUPPORTED)
+            continue; /* of an option of a later release, as was said */
         char *equals = strchr(key, '=');
         *equals = '\0';
         if (!prb_control_config_set(control, key, equals + 1, err))

@@ -30,6 +30,8 @@ static bool define(const struct prb_run *run, const char *setting, struct prb_er
     if (!equals || strncmp(setting, prefix, sizeof prefix - 1) != 0 ||
         equals == setting + sizeof prefix - 1)
         return prb_usage(run, err, "-D %s: must be probing.KEY=VALUE", setting);
+    if (!prb_config_check(setting, err))
+        return false;
     PRB_AUTO_FREE char *name = strndup(setting, (size_t)(equals - setting));
     if (!name)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");

@@ -49,24 +49,17 @@ static void configure(const struct prb_socket_path *place, bool preloaded)
     configured = getpid();
 }
 
-/* Settings that can be set and do nothing yet. */
+/* Settings that the environment may have and that have no effect yet. */
 static void log_ignored(int folder)
 {
-    static const struct {
-        const char *key, *what;
-    } later[] = {
-        {"probing.pprof", "profiling"},
-        {"probing.listen", "serving on an address"},
-        {"probing.background", "serving in the background"},
-        {"probing.torch.profiling", "recording PyTorch modules"},
-        {"probing.torch.exprs", "watching variables"},
-    };
     char value[PRB_SETTING_TEXT_MAX];
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (prb_settings_given(later[i].key) &&
-            prb_settings_get(later[i].key, value, sizeof value) > 0)
-            prb_log(folder, "%s=%.100s does nothing yet: %s comes with a later release",
-                    later[i].key, value, later[i].what);
+    for (size_t i = 0; i < prb_setting_count(); i++) {
+        const struct prb_setting *setting = prb_setting_at(i);
+        if (setting->later && prb_settings_given(setting->key) &&
+            prb_settings_get(setting->key, value, sizeof value) > 0)
+            prb_log(folder, "%s=%.100s has no effect in this release: %s", setting->key, value,
+                    setting->doc);
+    }
 }
 
 static bool begin(const struct prb_probe_call *call, struct prb_error *err)

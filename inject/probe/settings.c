@@ -9,24 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "inject/probe/setting_value.h"
-
-struct setting {
-    const char *key;
-    enum prb_setting_type type;
-    const char *fallback, *unit;
-    double least, most;
-    const char *doc;
-};
-
-static const struct setting settings[] = {
-#define S(key, type, fallback, unit, least, most, doc)                                             \
-    {key, PRB_SETTING_##type, fallback, unit, least, most, doc},
-#include "inject/probe/settings.def"
-#undef S
-};
-
-enum { COUNT = sizeof settings / sizeof *settings };
+#include "inject/probe/setting_table.h"
 
 /* Names of the environment that are not built by the rule. */
 static const struct {
@@ -38,44 +21,30 @@ static const struct {
     {"PROBE_TORCH_EXPRS", "probing.torch.exprs"},
 };
 
-struct value {
-    bool set;
-    double number;
-    char text[PRB_SETTING_TEXT_MAX]; /* of a TEXT */
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct value values[COUNT];
+static struct prb_setting_value values[PRB_SETTINGS_MAX];
 static void (*on_change)(void);
 
 void prb_settings_lock(void) { pthread_mutex_lock(&lock); }
 void prb_settings_unlock(void) { pthread_mutex_unlock(&lock); }
 
-static int find(const char *key)
-{
-    for (int i = 0; i < COUNT; i++)
-        if (!strcasecmp(settings[i].key, key))
-            return i;
-    return -1;
-}
-
-size_t prb_settings_count(void) { return COUNT; }
+size_t prb_settings_count(void) { return prb_setting_count(); }
 
 bool prb_settings_given(const char *key)
 {
-    int index = find(key);
+    int index = prb_setting_find(key);
     prb_settings_lock();
     bool given = index >= 0 && values[index].set;
     prb_settings_unlock();
     return given;
 }
 
-const char *prb_settings_key(size_t index) { return settings[index].key; }
+const char *prb_settings_key(size_t index) { return prb_setting_at(index)->key; }
 
 void prb_settings_reset(void)
 {
     prb_settings_lock();
-    for (size_t i = 0; i < COUNT; i++)
+    for (size_t i = 0; i < prb_setting_count(); i++)
         values[i].set = false;
     prb_settings_unlock();
 }
@@ -87,94 +56,45 @@ void prb_settings_on_change(void (*changed)(void))
     prb_settings_unlock();
 }
 
-static bool unknown(const char *key, struct prb_error *err)
-{
-    const char *keys[COUNT];
-    char full[80];
-    for (int i = 0; i < COUNT; i++)
-        keys[i] = settings[i].key;
-    snprintf(full, sizeof full, "%s%s", strncmp(key, "probing.", 8) ? "probing." : "", key);
-    const char *near = prb_nearest(full, keys, COUNT);
-    prb_fail(err, PRB_NOT_FOUND, "there is no setting \"%.60s\"", key);
-    return near ? prb_error_remedy(err, "did you mean %s?", near)
-                : prb_error_remedy(err, "`config` lists the settings");
-}
-
-/* What a value of settings[index] would be. */
-static bool read_value(int index, const char *text, struct value *out, struct prb_error *err)
-{
-    const struct setting *setting = &settings[index];
-    size_t len = strlen(text);
-    out->set = true;
-    if (setting->type == PRB_SETTING_TEXT) {
-        if (len >= sizeof out->text)
-            return prb_fail(err, PRB_USAGE, "%s takes at most %d bytes, these are %zu",
-                            setting->key, PRB_SETTING_TEXT_MAX - 1, len);
-        if (strpbrk(text, "\n\t"))
-            return prb_fail(err, PRB_USAGE, "%s takes one line without tabs", setting->key);
-        memcpy(out->text, text, len + 1);
-        return true;
-    }
-    if (!prb_value_parse(setting->type, setting->unit, text, &out->number))
-        return prb_fail(err, PRB_USAGE, "%s must be %s, not \"%.60s\"", setting->key,
-                        prb_value_wanted(setting->type), text);
-    if (setting->most > 0 && (out->number < setting->least || out->number > setting->most)) {
-        char least[40], most[40];
-        prb_value_format(setting->type, setting->unit, setting->least, least, sizeof least);
-        prb_value_format(setting->type, setting->unit, setting->most, most, sizeof most);
-        return prb_fail(err, PRB_USAGE, "%s must be from %s to %s (%s), not \"%.60s\"",
-                        setting->key, least, most, setting->unit, text);
-    }
-    return true;
-}
-
-static void current(int index, struct value *out)
+static void current(int index, struct prb_setting_value *out)
 {
     prb_settings_lock();
     *out = values[index];
     prb_settings_unlock();
     if (!out->set)
-        read_value(index, settings[index].fallback, out, NULL);
-}
-
-static void format(int index, const struct value *value, char *out, size_t cap)
-{
-    if (settings[index].type == PRB_SETTING_TEXT)
-        snprintf(out, cap, "%s", value->text);
-    else
-        prb_value_format(settings[index].type, settings[index].unit, value->number, out, cap);
+        prb_setting_read(index, prb_setting_at(index)->fallback, out, NULL);
 }
 
 int prb_settings_get(const char *key, char *out, size_t cap)
 {
-    int index = find(key);
+    int index = prb_setting_find(key);
     if (index < 0)
         return -1;
-    struct value value;
+    struct prb_setting_value value;
     char text[PRB_SETTING_TEXT_MAX];
     current(index, &value);
-    format(index, &value, text, sizeof text);
+    prb_setting_text(index, &value, text, sizeof text);
     snprintf(out, cap, "%s", text);
     return (int)strlen(text);
 }
 
 double prb_settings_number(const char *key, double fallback)
 {
-    int index = find(key);
-    if (index < 0 || settings[index].type == PRB_SETTING_TEXT)
+    int index = prb_setting_find(key);
+    if (index < 0 || prb_setting_at(index)->type == PRB_SETTING_TEXT)
         return fallback;
-    struct value value;
+    struct prb_setting_value value;
     current(index, &value);
     return value.number;
 }
 
 bool prb_settings_set(const char *key, const char *text, struct prb_error *err)
 {
-    int index = find(key);
-    struct value value = {0};
+    int index = prb_setting_find(key);
+    struct prb_setting_value value = {0};
     if (index < 0)
-        return unknown(key, err);
-    if (!read_value(index, text, &value, err))
+        return prb_setting_unknown(key, err);
+    if (!prb_setting_read(index, text, &value, err))
         return false;
     prb_settings_lock();
     values[index] = value;
@@ -205,11 +125,11 @@ static bool do_line(char *line, bool apply, struct prb_error *err)
         return prb_fail(err, PRB_USAGE, "a setting is KEY=VALUE, not \"%.60s\"", line);
     *equals = '\0';
     const char *key = trim(line), *text = trim(equals + 1);
-    struct value value = {0};
-    int index = find(key);
+    struct prb_setting_value value = {0};
+    int index = prb_setting_find(key);
     if (index < 0)
-        return unknown(key, err);
-    return apply ? prb_settings_set(key, text, err) : read_value(index, text, &value, err);
+        return prb_setting_unknown(key, err);
+    return apply ? prb_settings_set(key, text, err) : prb_setting_read(index, text, &value, err);
 }
 
 bool prb_settings_set_lines(const char *lines, struct prb_error *err)
@@ -249,18 +169,19 @@ bool prb_settings_set_variable(const char *variable, struct prb_error *err)
     for (size_t i = 0; i < sizeof older / sizeof *older; i++)
         if (strlen(older[i].name) == len && !strncmp(older[i].name, variable, len))
             return prb_settings_set(older[i].key, equals + 1, err);
-    for (int i = 0; i < COUNT; i++)
-        if (names_key(variable, len, settings[i].key))
-            return prb_settings_set(settings[i].key, equals + 1, err);
+    for (int i = 0; i < (int)prb_setting_count(); i++)
+        if (names_key(variable, len, prb_setting_at(i)->key))
+            return prb_settings_set(prb_setting_at(i)->key, equals + 1, err);
     return true;
 }
 
 void prb_settings_describe(size_t index, struct prb_buf *out)
 {
-    struct value value;
+    struct prb_setting_value value;
     char text[PRB_SETTING_TEXT_MAX];
     current((int)index, &value);
-    format((int)index, &value, text, sizeof text);
-    prb_buf_addf(out, "%s\t%s\t%s\t%s\t%s", settings[index].key, text, settings[index].fallback,
-                 settings[index].unit, settings[index].doc);
+    prb_setting_text((int)index, &value, text, sizeof text);
+    prb_buf_addf(out, "%s\t%s\t%s\t%s\t%s", prb_setting_at(index)->key, text,
+                 prb_setting_at(index)->fallback, prb_setting_at(index)->unit,
+                 prb_setting_at(index)->doc);
 }

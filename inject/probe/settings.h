@@ -7,8 +7,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-
-#define PRB_SETTING_TEXT_MAX 512 /* bytes of a value */
+#include "inject/probe/setting_table.h"
 
 /* All back to their defaults. */
 void prb_settings_reset(void);

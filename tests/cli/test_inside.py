@@ -1,5 +1,6 @@
 """Commands that work inside the target: inject, eval, config, detach, launch; real targets."""
 
+import json
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ import time
 import pytest
 
 PROBING = os.environ["PROBING"]
-USAGE, NOT_FOUND, GONE, TIMEOUT, BUSY = 2, 3, 7, 13, 14
+USAGE, NOT_FOUND, UNSUPPORTED, GONE, TIMEOUT, BUSY = 2, 3, 6, 7, 13, 14
 LOADED = re.compile(r"loaded in [\d.]+ ms, one thread paused \d+ µs \(thread \d+\)\n")
 DEADLINE = 60
 
@@ -92,6 +93,27 @@ def test_options_of_later_releases_say_so(probing, bare):
     assert probing(bare.pid, "config", "probing.pprof").works() == "on\n"
 
 
+def test_wrong_settings_load_nothing(probing, bare):
+    """Nor does reading what a probe would begin with."""
+    for words in (["config", "nope"], ["config", "probing.max_memroy=1GB"], ["config", "probing.max_memory=lots"],
+                  ["config", "probing.max_memory=1GB", "nope=1"], ["config", "probing.torch.exprs=loss@train"],
+                  ["config", "probing.pprof=on"], ["inject", "-D", "nope=1"], ["inject", "-D", "probing.max_memory=lots"],
+                  ["inject", "-D", "probing.listen=127.0.0.1:1"]):
+        assert probing(bare.pid, *words).status in (USAGE, NOT_FOUND, UNSUPPORTED), words
+    probing("launch", "-D", "probing.nope=1", "true").fails(NOT_FOUND, "no setting")
+    done = probing(bare.pid, "config", "probing.max_memory")
+    assert done.works() == "256MiB\n" and "no probe" in done.err
+    keys = [one["key"] for one in json.loads(probing(bare.pid, "config", "--json").works())]
+    assert "probing.max_memory" in keys and "probing.torch.exprs" not in keys
+    assert not has_probe(probing, bare.pid)
+
+
+def test_settings_without_an_effect(probing, loaded):
+    probing(loaded.pid, "config", "probing.torch.exprs=loss@train").fails(UNSUPPORTED, "no effect in this release")
+    assert "probing.torch.exprs" not in probing(loaded.pid, "config").works()
+    assert probing(loaded.pid, "inject", "-P").status == 0
+
+
 def test_settings_at_injection_and_after(probing, bare):
     probing(bare.pid, "inject", "-D", "probing.max_memory=64MB", "-D", "probing.retention_days=3").works()
     assert "64" in probing(bare.pid, "config", "probing.max_memory").works()
@@ -104,7 +126,7 @@ def test_wrong_words(probing, loaded, bare):
     probing(loaded.pid, bare.pid, "inject").fails(USAGE, "2 targets", "choose one")
     probing("-t", "{}\n{}".format(loaded.pid, bare.pid), "eval", "1").fails(USAGE, "2 targets", "choose one")
     probing(bare.pid, "inject", "-D", "nonsense").fails(USAGE, "KEY=VALUE")
-    probing(bare.pid, "inject", "--dll", "/nowhere.so", "-D", "probing.max_memory=1").fails(USAGE, "--dll")
+    probing(bare.pid, "inject", "--dll", "/nowhere.so", "-D", "probing.max_memory=64MB").fails(USAGE, "--dll")
     probing(bare.pid, "inject", "--method", "magic").fails(USAGE, "auto thread remote-exec")
     probing(loaded.pid, "eval").fails(USAGE, "needs an argument")
     probing(loaded.pid, "eval", "--frame", "1", "1").fails(USAGE, "--thread")
@@ -135,7 +157,7 @@ def test_eval_loads_the_probe_and_says_so(probing, bare):
 
 
 def test_auto_inject_off(probing, bare, start):
-    for words in (["eval", "1"], ["repl"], ["config"]):
+    for words in (["eval", "1"], ["repl"], ["config", "probing.max_memory=1GB"]):
         probing(bare.pid, *words, env={**os.environ, "PROBING_AUTO_INJECT": "off"}).fails(NOT_FOUND, "AUTO_INJECT=off",
                                                                                       "inject")
     other = start(PROGRAM, "inside-test", env={**os.environ, "PROBING_AUTO_INJECT": "OFF"})

@@ -601,10 +601,11 @@ def test_settings(begin):
         assert all(len(told) == 4 and told[3] for told in items.values())
         for number, (key, value, kind, word) in enumerate([
                 ("probing.max_memory", "1GB", END, "1GB"), ("probing.retention_days", "36h", END, "1.5"),
-                ("probing.background", "yes", END, "on"), ("probing.sample_rate", "2", FAILED, "from 0 to 1"),
+                ("probing.crash_term", "no", END, "off"), ("probing.background", "yes", FAILED, "no effect"),
+                ("probing.sample_rate", "2", FAILED, "from 0 to 1"),
                 ("probing.max_memory", "much", FAILED, "bytes"), ("probing.max_memroy", "1GB", FAILED, "no setting"),
-                ("", "1", FAILED, "no setting"), ("probing.listen", "x" * 600, FAILED, "at most"),
-                ("probing.listen", "a\nb", FAILED, "one line")], 10):
+                ("", "1", FAILED, "no setting"), ("probing.crash_dir", "x" * 600, FAILED, "at most"),
+                ("probing.crash_dir", "a\nb", FAILED, "one line")], 10):
             _, got, told = ask(client, CONFIG_SET, field(KEY, key.encode()) + field(VALUE, value.encode()), number)
             assert got == kind and word in (told.get(VALUE) or told[TEXT]).decode(), (key, value, told)
         told = ask(client, CONFIG_GET, field(KEY, b"probing.max_memroy"), 30)[2]

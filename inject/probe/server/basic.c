@@ -27,6 +27,8 @@ static void config_list(struct prb_request *request, const struct prb_message *m
     (void)message;
     for (size_t i = 0; i < prb_settings_count(); i++) {
         PRB_AUTO(prb_buf) struct prb_buf line = {0};
+        if (prb_setting_at(i)->later && !prb_settings_given(prb_settings_key(i)))
+            continue;
         prb_settings_describe(i, &line);
         if (prb_buf_ok(&line))
             prb_request_item(request, line.data, line.len);
@@ -86,7 +88,9 @@ static void config_set(struct prb_request *request, const struct prb_message *me
         !take_text(request, message, PRB_FLD_VALUE, value, sizeof value))
         return;
     unsigned before = prb_parts_on();
-    if (!prb_settings_set(key, value, &err)) {
+    int index = prb_setting_find(key);
+    if ((index >= 0 && !prb_setting_has_effect(index, &err)) ||
+        !prb_settings_set(key, value, &err)) {
         prb_request_fail(request, &err);
         return;
     }
