@@ -227,6 +227,19 @@ static const struct {
     {"mappingproxy", prb_repr_proxy},
     {"weakref", prb_repr_weakref},
     {"weakref.ReferenceType", prb_repr_weakref}, /* 3.12+ */
+    {"datetime.date", prb_repr_date},
+    {"datetime.time", prb_repr_time},
+    {"datetime.datetime", prb_repr_datetime},
+    {"datetime.timedelta", prb_repr_timedelta},
+    {"datetime.timezone", prb_repr_timezone},
+    {"decimal.Decimal", prb_repr_decimal},
+    {"array.array", prb_repr_array_array},
+    {"memoryview", prb_repr_memoryview},
+    {"dict_keys", prb_repr_dict_view},
+    {"dict_values", prb_repr_dict_view},
+    {"dict_items", prb_repr_dict_view},
+    {"_thread.lock", prb_repr_lock},
+    {"_thread.RLock", prb_repr_rlock},
     {"torch.dtype", prb_repr_torch_constant},
     {"torch.device", prb_repr_torch_constant},
 };
@@ -240,6 +253,12 @@ static prb_repr_fn *form_writer(enum prb_class_form form)
         [PRB_CLASS_ENUM] = prb_repr_enum,
         [PRB_CLASS_TORCH_MODULE] = prb_repr_torch_module,
         [PRB_CLASS_TORCH_OPTIMIZER] = prb_repr_torch_optimizer,
+        [PRB_CLASS_PATH] = prb_repr_path,
+        [PRB_CLASS_UUID] = prb_repr_uuid,
+        [PRB_CLASS_FRACTION] = prb_repr_fraction,
+        [PRB_CLASS_EVENT] = prb_repr_event,
+        [PRB_CLASS_SEMAPHORE] = prb_repr_semaphore,
+        [PRB_CLASS_CONDITION] = prb_repr_condition,
     };
     return by_form[form];
 }
@@ -254,6 +273,8 @@ static struct writer choose(struct prb_repr *repr, struct prb_object_type *type)
     for (size_t i = 0; i < sizeof special_writers / sizeof *special_writers; i++)
         if (!type->python && !strcmp(special_writers[i].name, type->name))
             return (struct writer){special_writers[i].write, false};
+    if (prb_is_ctypes_simple(type))
+        return (struct writer){prb_repr_ctypes_simple, false};
     if (prb_is_array_scalar(repr->objects, type))
         return (struct writer){prb_repr_array_scalar, false};
     if (prb_is_numpy_dtype(repr->objects, type))

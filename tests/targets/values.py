@@ -5,17 +5,23 @@ without either anything goes that is not a failure.  Then "ready", and reads sta
 Works on every CPython from 3.6; keep it so.
 """
 
+import array
 import collections
 import ctypes
+import datetime
+import decimal
 import enum
+import fractions
 import functools
 import json
 import math
 import os
+import pathlib
 import sys
 import threading
 import time
 import types
+import uuid
 import weakref
 
 VALUES = {}
@@ -173,6 +179,55 @@ same("range_step", range(10, 0, -2))
 same("range_big", range(0, 10**30))
 same("slice", slice(1, None, 2))
 same("mapping_proxy", types.MappingProxyType({"a": 1}))
+
+# ---- the standard library's usual types ----
+
+zone = datetime.timezone(datetime.timedelta(hours=-3, minutes=30), "somewhere")
+for number, value in enumerate([
+        datetime.date(2024, 2, 29), datetime.time(3, 4), datetime.time(0, 0, 5), datetime.time(1, 2, 3, 4, datetime.timezone.utc, fold=1),
+        datetime.datetime(2024, 1, 2, 3, 4), datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
+        datetime.datetime(2024, 1, 2, 0, 0, 0, 7, datetime.timezone.utc, fold=1), datetime.datetime(2024, 1, 2, 3, 4, 5),
+        datetime.timezone.utc, array.array("i"), array.array("b", [-1, 2]), array.array("H", [65535]), array.array("q", [-2**63]),
+        array.array("Q", [2**64 - 1]), array.array("d", [0.1, 2]), array.array("f", [0.5]), memoryview(b"abc"), {"a": [1], 2: "b"}.keys(),
+        {"a": [1]}.values(), {"a": [1], 2: "b"}.items(), ctypes.c_int(-5), ctypes.c_ubyte(250), ctypes.c_longlong(-2**40),
+        ctypes.c_double(2.5), ctypes.c_float(0.5), ctypes.c_bool(True), ctypes.c_char(b"x"), ctypes.c_char(b"\0"), ctypes.c_void_p(),
+        ctypes.c_void_p(4096), uuid.UUID(int=0), uuid.UUID("12345678-1234-5678-9234-567812345678"), fractions.Fraction(-1, 3),
+        fractions.Fraction(10**30)]):
+    same("standard_{}".format(number), value)
+for number, text in enumerate([
+        "0", "-0", "1", "-1.50", "0.1", "1E+3", "1E-7", "0.000001", "0E-10", "123456789012345678901234567890.12345678901234567890",
+        "1.5E+400", "Infinity", "-Infinity", "NaN", "sNaN123", "1" + "0" * 60, "0.000000123", "10000000000000000000"]):
+    same("decimal_{}".format(number), decimal.Decimal(text))
+for number, parts in enumerate([(".",), ("/",), ("//host/a",), ("a", "b/../c"), ("/x", "y"), ("a", "/b"), ("a//b/./c/",), ("it's",),
+                                ("back\\slash",), ("é",)]):
+    same("path_{}".format(number), pathlib.PurePosixPath(*parts))
+same("path_here", pathlib.Path("here"))
+looked = pathlib.Path("a//b")
+str(looked)
+same("path_looked", looked)
+for number, (value, text) in enumerate([
+        (datetime.timedelta(), "0"), (datetime.timedelta(1, 2, 3), "days=1, seconds=2, microseconds=3"),
+        (datetime.timedelta(seconds=-1), "days=-1, seconds=86399")]):
+    shown("timedelta_{}".format(number), value, "datetime.timedelta({})".format(text))
+shown("zone", zone, "datetime.timezone(datetime.timedelta(days=-1, seconds=77400), 'somewhere')")
+lock = threading.Lock()
+same("lock_free", lock)
+taken = threading.Lock()
+taken.acquire()
+same("lock_taken", taken)
+rlock = threading.RLock()
+same("rlock_free", rlock)
+owned = threading.RLock()
+owned.acquire()
+owned.acquire()
+same("rlock_owned", owned)
+same("condition", threading.Condition(owned))
+event = threading.Event()
+shown("event", event, "<threading.Event at {id}: unset>")
+event = threading.Event()
+event.set()
+shown("event_set", event, "<threading.Event at {id}: set>")
+shown("semaphore", threading.BoundedSemaphore(3), "<threading.BoundedSemaphore at {id}: value=3>")
 if sys.version_info >= (3, 15):
     same("frozendict", frozendict({"a": [1]}))  # noqa: F821
 cycle = [1]
@@ -472,7 +527,7 @@ if "numpy" in sys.argv:
     for dtype in ("bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128", "object", "S3",
                   "U5", "V6", ">i4", ">f8", "longdouble", "int32"):
         array("numpy_" + dtype, numpy.zeros((2, 3), dtype))
-    array("numpy_scalar_array", numpy.array(1.0))
+    shown("numpy_scalar_array", numpy.array(1.0), "numpy.ndarray(shape=(), dtype=float64) = 1.0")
     array("numpy_one", numpy.zeros(5))
     array("numpy_empty", numpy.zeros((0, 4)))
     array("numpy_view", numpy.zeros((8, 9))[::2, 1:4].T)

@@ -105,6 +105,13 @@ static const struct {
     {"Enum", "enum", PRB_CLASS_ENUM},
     {"Module", "torch.nn.modules.module", PRB_CLASS_TORCH_MODULE},
     {"Optimizer", "torch.optim.optimizer", PRB_CLASS_TORCH_OPTIMIZER},
+    {"PurePath", "pathlib", PRB_CLASS_PATH},
+    {"PurePath", "pathlib._local", PRB_CLASS_PATH}, /* 3.13 */
+    {"UUID", "uuid", PRB_CLASS_UUID},
+    {"Fraction", "fractions", PRB_CLASS_FRACTION},
+    {"Event", "threading", PRB_CLASS_EVENT},
+    {"Semaphore", "threading", PRB_CLASS_SEMAPHORE},
+    {"Condition", "threading", PRB_CLASS_CONDITION},
 };
 
 static enum prb_class_form form_by_name(struct prb_objects *objects, struct prb_object_type *type)

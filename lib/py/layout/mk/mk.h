@@ -6,6 +6,7 @@
 #define PRB_LAYOUT_MK_H
 
 #include <Python.h>
+#include <datetime.h>
 #include <frameobject.h>
 #include <opcode.h>
 #include <stdbool.h>

@@ -214,6 +214,96 @@ struct dict_keys { /* Objects/dict-common.h: struct _dictkeysobject; ≤3.5 Obje
 };
 #endif
 
+/* Modules/_decimal: PyDecObject with its mpd_t */
+struct decimal_object {
+    PyObject ob_base;
+    Py_hash_t hash;
+    unsigned char flags;
+    Py_ssize_t exponent, digits, length, allocated;
+    void *words;
+};
+struct array_object { /* Modules/arraymodule.c: arrayobject */
+    PyVarObject ob_base;
+    char *items;
+    Py_ssize_t allocated;
+    void *descr;
+};
+struct array_descr {
+    char code;
+};
+struct dict_view { /* _PyDictViewObject */
+    PyObject ob_base;
+    PyObject *dict;
+};
+struct ctypes_data { /* Modules/_ctypes/ctypes.h: CDataObject */
+    PyObject ob_base;
+    char *data;
+};
+struct timezone_object { /* Modules/_datetimemodule.c: PyDateTime_TimeZone */
+    PyObject ob_base;
+    PyObject *offset, *name;
+};
+struct lock_object { /* Modules/_threadmodule.c: lockobject, 3.13.0 and older */
+    PyObject ob_base;
+    void *lock;
+    PyObject *weakreflist;
+    char locked;
+};
+struct mutex_object { /* the same of later ones */
+    PyObject ob_base;
+    unsigned char mutex;
+};
+struct rlock_object { /* Modules/_threadmodule.c: rlockobject */
+    PyObject ob_base;
+#if PY_MINOR_VERSION <= 13
+    void *lock;
+#else
+    unsigned char mutex;
+#endif
+    unsigned long owner, count;
+};
+
+static void standard_fields(void)
+{
+    AT(date, data, PyDateTime_Date, data);
+    AT(time, data, PyDateTime_Time, data);
+    AT(time, has_zone, PyDateTime_Time, hastzinfo);
+#if PY_MINOR_VERSION >= 6
+    AT(time, fold, PyDateTime_Time, fold);
+    AT(datetime, fold, PyDateTime_DateTime, fold);
+#endif
+    AT(time, zone, PyDateTime_Time, tzinfo);
+    AT(datetime, data, PyDateTime_DateTime, data);
+    AT(datetime, has_zone, PyDateTime_DateTime, hastzinfo);
+    AT(datetime, zone, PyDateTime_DateTime, tzinfo);
+    AT(timedelta, days, PyDateTime_Delta, days);
+    AT(timedelta, seconds, PyDateTime_Delta, seconds);
+    AT(timedelta, microseconds, PyDateTime_Delta, microseconds);
+    AT(timezone, offset, struct timezone_object, offset);
+    AT(timezone, name, struct timezone_object, name);
+    AT(decimal, flags, struct decimal_object, flags);
+    AT(decimal, exponent, struct decimal_object, exponent);
+    AT(decimal, length, struct decimal_object, length);
+    AT(decimal, words, struct decimal_object, words);
+    AT(array, length, struct array_object, ob_base.ob_size);
+    AT(array, items, struct array_object, items);
+    AT(array, descr, struct array_object, descr);
+    AT(array_descr, code, struct array_descr, code);
+    AT(dict_view, dict, struct dict_view, dict);
+    AT(ctypes, data, struct ctypes_data, data);
+#if PY_MINOR_VERSION <= 13
+    AT(lock, locked, struct lock_object, locked);
+#endif
+#if PY_MINOR_VERSION >= 13
+    AT(lock, mutex, struct mutex_object, mutex);
+#endif
+#if PY_MINOR_VERSION >= 14
+    AT(rlock, mutex, struct rlock_object, mutex);
+#endif
+    AT(rlock, owner, struct rlock_object, owner);
+    AT(rlock, count, struct rlock_object, count);
+}
+
 static void stated_fields(void)
 {
 #if PY_MINOR_VERSION <= 9
@@ -223,6 +313,7 @@ static void stated_fields(void)
     AT(module, dict, PyModuleObject, md_dict);
     AT(module, name, PyModuleObject, md_name);
 #endif
+    standard_fields();
     AT(range, start, struct range_object, start);
     AT(range, stop, struct range_object, stop);
     AT(range, step, struct range_object, step);
