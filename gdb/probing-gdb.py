@@ -21,7 +21,8 @@ def _load(folder: str) -> str:
     return ""
 
 
-_trouble = _load(os.path.dirname(os.path.realpath(os.path.expanduser(__file__))))
+# Not __file__: that is the outer script's when another Python script sources this one.
+_trouble = _load(os.path.dirname(os.path.realpath(os.path.expanduser(_load.__code__.co_filename))))
 if _trouble:
     gdb.write("probing: the commands are not there: {}\n".format(_trouble), gdb.STDERR)
 del _trouble, _load

@@ -182,14 +182,14 @@ def _gdb_frame_of(one: model.Thread, index: int) -> Optional[Any]:
 
 
 def move(step: int) -> model.Frame:
-    """Choose the Python row that is step further out, and gdb's frame that runs it, where gdb finds it."""
+    """Choose the Python row that is step further out (or the last one that way), and gdb's frame that runs it, where gdb finds it."""
     one, index = current()
     rows = one.python()
-    if index + step < 0:
+    if step < 0 and index == 0:
         raise ProbingError("this is the innermost Python frame")
-    if index + step >= len(rows):
+    if step > 0 and index == len(rows) - 1:
         raise ProbingError("this is the outermost Python frame")
-    _choice.index = index + step
+    _choice.index = max(0, min(index + step, len(rows) - 1))
     _choice.tid = one.tid
     try:
         found = _gdb_frame_of(one, _choice.index)

@@ -55,6 +55,8 @@ COMMANDS = {
     "down": "py-down",
     "down-more": "py-down",
     "down-end": "py-down 100",
+    "up-far": "py-up 100",
+    "down-far": "py-down 100",
     "sql": "probing query SELECT func, lineno FROM python.backtrace WHERE func = 'inner'",
     "sql-quoted": 'probing query "SELECT count(*) AS n FROM python.threads"',
     "sql-wrong": "probing query SELEKT 1",
@@ -202,6 +204,7 @@ def test_selection(told):
     assert "label = " in told["up-locals"] and "values" not in told["up-locals"]
     assert re.search(r"#0 +inner", told["down"])
     assert "innermost" in told["down-more"] and "innermost" in told["down-end"]
+    assert "<module>" in told["up-far"] and re.search(r"#0 +inner", told["down-far"])
 
 
 def test_print(told):
