@@ -192,12 +192,15 @@ static void add_number(struct prb_repr *repr, const char *digits, int64_t expone
         prb_text_addf(&repr->text, "E%+" PRId64, adjusted);
 }
 
+#define EXPONENT_MAX 2000000000000000000 /* of 64-bit builds: MAX_EMAX, MIN_ETINY */
+
 void prb_repr_decimal(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
 {
     PRB_AUTO(prb_buf) struct prb_buf digits = {0};
     uint64_t flags, exponent;
     if (!PRB_GET(repr->objects, object, decimal, flags, &flags) ||
         !PRB_GET(repr->objects, object, decimal, exponent, &exponent) ||
+        (int64_t)exponent > EXPONENT_MAX || (int64_t)exponent < -EXPONENT_MAX ||
         !decimal_digits(repr, object, &digits)) {
         prb_repr_short(repr, object, type);
         return;
