@@ -101,7 +101,7 @@ def is_text(node):
     import ast
 
     value = getattr(node, "value", None) if isinstance(node, ast.Expr) else None
-    return isinstance(getattr(value, "value", getattr(value, "s", None)), str)
+    return isinstance(getattr(value, "value", None), str)
 
 
 def statement(name, line):
