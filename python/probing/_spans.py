@@ -7,7 +7,7 @@ import threading
 import time
 
 from probing import _native
-from probing._tables import Column, Table
+from probing._tables import Column, Table, _detached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _plain(value):
     if value is None or isinstance(value, (int, float, str)):
         return value
     try:
-        return float(value)
+        return float(_detached(value))
     except Exception:
         try:
             return str(value)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 COLUMNS_MAX = 63  # these bounds are lib/ring/ring.h's
 NAME_MAX = 63
+NUMBERS = frozenset((int, float, bool))  # these go into a row as they are
 # names a column's type may have: ours
 TYPES = {
     "int": "integer", "integer": "integer",
@@ -56,10 +57,17 @@ class Column(object):
         return ":".join(" ".join(word.split()) for word in words)
 
 
+def _detached(value):
+    # type: (Any) -> Any
+    """A tensor without its gradient: PyTorch warns when one that has it becomes a number."""
+    return value.detach() if getattr(value, "requires_grad", False) is True else value
+
+
 def _number(kind, value):
     # type: (str, Any) -> Any
     """A value as its column has it; None where it does not fit."""
     try:
+        value = _detached(value)
         if kind == "integer":
             value = int(value)
             return value if -(1 << 63) <= value < 1 << 63 else None
@@ -159,6 +167,8 @@ class Table(object):
             if values[at] is None:
                 nulls |= 1 << at
                 values[at] = 0
+            elif type(values[at]) not in NUMBERS:
+                values[at] = _detached(values[at])
         for at in self._texts:
             if values[at] is None:
                 nulls |= 1 << at

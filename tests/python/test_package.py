@@ -119,6 +119,19 @@ def test_a_forked_child_does_not_write_to_its_parents_rings(installed):
     assert done.stdout == "0 (True, True)\n" and [row["a"] for row in rows.of("t")] == [1, 2]
 
 
+def test_a_tensor_with_a_gradient_gives_no_warning(installed):
+    code = ("import warnings, probing\nwarnings.simplefilter('error')\n"
+            "class Plain(object):\n    requires_grad = False\n    def __float__(self): return 0.5\n"
+            "class Tensor(Plain):\n    requires_grad = True\n    def detach(self): return Plain()\n"
+            "    def __float__(self): warnings.warn('requires_grad'); return 0.25\n"
+            "probing.init()\nt = probing.table('norms', {'norm': float, 'n': int})\n"
+            "print(probing.log(loss=Tensor()), t.append(Tensor(), 1), t.append(Tensor(), 'x'))")
+    done, rows = installed.run("-c", code)
+    assert done.stdout == "True True True\n"
+    assert [row["loss"] for row in rows.of("training_logs")] == [0.5]
+    assert pick(rows.of("norms"), "norm", "n") == [(0.5, 1), (0.5, None)]
+
+
 # The tool needs its libraries; in another root they are not.
 
 def tool_runs(installed):
