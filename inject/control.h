@@ -39,7 +39,8 @@ struct prb_eval_options {
     enum prb_eval_mode mode;
     const char *code;
     size_t code_len;
-    /* evaluations of one namespace share their names; NULL: __main__'s; "": a new one */
+    /* evaluations of one namespace share their names; NULL: those of __main__ are read, what is
+     * assigned is their own; "__main__": the program's; "": a new one, without __main__'s */
     const char *name_space;
     uint64_t thread; /* Python thread ident or OS thread id whose frame's names are used; 0: none */
     unsigned frame;  /* of that thread; 0: the innermost */

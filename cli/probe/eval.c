@@ -106,8 +106,10 @@ const struct prb_command prb_command_eval = {
     .description =
         "Runs code in the target, on a thread of its own that takes the GIL, and prints the value "
         "of the last expression. Several arguments are lines; `-` reads them from standard input; "
-        "code that begins with a minus sign goes after `--`. The code sees the names of __main__, "
-        "or with --thread those of the frame that the thread runs.\n\n"
+        "code that begins with a minus sign goes after `--`. The code reads the names of __main__, "
+        "or with --thread those of the frame that the thread runs. What it assigns or imports "
+        "stays in names of its own, which later evaluations share; --namespace __main__ assigns "
+        "in the job itself.\n\n"
         "The output is passed on as it is printed, standard error on standard error. When the code "
         "raises, the traceback goes to standard error and the exit status is 1. Ctrl-C raises "
         "KeyboardInterrupt in the code and gives status 130; a second Ctrl-C leaves at once. When "
@@ -120,6 +122,7 @@ const struct prb_command prb_command_eval = {
     .examples =
         "probing 12345 eval \"import torch; print(torch.cuda.is_available())\"\n"
         "probing 12345 eval --thread MainThread --frame 1 \"loss.item()\"  # where it trains\n"
+        "probing 12345 eval --namespace __main__ \"lr = 1e-4\"  # changes the job\n"
         "probing 12345 e - < look.py\n",
     .run = run_eval,
 };

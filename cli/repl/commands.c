@@ -149,7 +149,7 @@ static bool run_thread(struct prb_repl *repl, const char *rest, struct prb_error
     if (place.thread)
         printf("names are those of frame %u of thread %.100s\n", place.frame, words.items[0]);
     else
-        puts("names are those of __main__");
+        puts("names are those of __main__; what you assign is your own");
     return true;
 }
 

@@ -210,8 +210,12 @@ static bool run_repl(const struct prb_run *run, struct prb_error *err)
     const struct prb_line_reader reader = {complete, &repl, prb_control_fd(repl.place.control)};
     repl.typed = prb_line_begin(&reader);
     if (repl.typed)
-        printf("probing %s in process %d; %%help lists the commands, Ctrl-D leaves\n",
-               prb_version(), (int)repl.place.pid);
+        printf("probing %s in process %d; %%help lists the commands, Ctrl-D leaves\n%s",
+               prb_version(), (int)repl.place.pid,
+               repl.place.thread || repl.place.namespace
+                   ? ""
+                   : "it reads the names of __main__; what you assign is your own, unless with "
+                     "--namespace __main__\n");
     bool ok = converse(&repl, &why);
     prb_line_end();
     if (!ok && err)
@@ -228,8 +232,9 @@ const struct prb_command prb_command_repl = {
     .arguments = "",
     .target = PRB_USES_TARGET,
     .description =
-        "Runs what is typed inside the target, as `probing eval` does, and prints values as the "
-        "interactive interpreter does. Blocks go on until an empty line, or until a line that "
+        "Runs what is typed inside the target, as `probing eval` does, with names of its own over "
+        "those of __main__, and prints values as the interactive interpreter does; _ is the last "
+        "one. Blocks go on until an empty line, or until a line that "
         "begins a new statement. Tab completes names of live objects; the history is saved in "
         "$XDG_STATE_HOME/probing/history (~/.local/state). Ctrl-C interrupts what runs, and at "
         "the prompt drops the line.\n\n"

@@ -244,11 +244,11 @@ def thread_number(probing, pid, name):
 
 def test_output_is_streamed(loaded):
     code = "import time\nprint('first', flush=True)\nwhile not go: time.sleep(0.01)\nprint('second')"
-    run = subprocess.run([PROBING, str(loaded.pid), "eval", "go = False"], timeout=DEADLINE)
+    run = subprocess.run([PROBING, str(loaded.pid), "eval", "--namespace", "__main__", "go = False"], timeout=DEADLINE)
     assert run.returncode == 0
     with subprocess.Popen([PROBING, str(loaded.pid), "eval", code], stdout=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"first\n"
-        subprocess.run([PROBING, str(loaded.pid), "eval", "go = True"], timeout=DEADLINE, check=True)
+        subprocess.run([PROBING, str(loaded.pid), "eval", "--namespace", "__main__", "go = True"], timeout=DEADLINE, check=True)
         assert child.stdout.read() == b"second\n"
         assert child.wait(DEADLINE) == 0
 

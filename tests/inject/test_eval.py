@@ -55,6 +55,13 @@ def test_values(python, probed):
     assert one.eval("x = 5", "mine").none and one.eval("x", "mine").value == "5"
     assert "NameError" in one.eval("x", "other").trace and "NameError" in one.eval("x", "").trace
     assert "NameError" in one.eval("x").trace
+    # What is assigned is not the program's, unless in its own namespace; functions, classes and comprehensions read both.
+    assert one.eval("weight = 0\nfor i in range(3): pass\nimport math\ndef g(): return [i + weight for _ in (1,)], math.pi > 3\ng()").value \
+        == "([2], True)"
+    assert one.eval("weight, 'i' in globals(), 'math' in globals()", "__main__").value == "([1, 2, 3], False, False)"
+    assert one.eval("del weight\nweight").value == "[1, 2, 3]"
+    assert one.eval("class A:\n y = weight\n[(lambda: weight)() for _ in (1,)], A.y").value == "([[1, 2, 3]], [1, 2, 3])"
+    assert one.eval("written = 1", "__main__").none and one.eval("written").value == "1"
     assert one.eval("async def f(): return 1\nc = f()\nt = type(c).__name__; c.close(); t").value == "'coroutine'"
     one.step("on")
 

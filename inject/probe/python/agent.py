@@ -81,13 +81,24 @@ def forbidden():
                 or (enabled is not None and not enabled()))
 
 
+class Names(dict):
+    """What evaluations assign, over the names of __main__, which they read: CPython asks the globals of code by their own
+    __getitem__ where they are not a plain dict.  The body of a class asks its builtins so, not its globals (LOAD_NAME,
+    Python/ceval.c): they are one of these, too."""
+
+    def __missing__(self, name):
+        found = sys.modules["__main__"].__dict__
+        return found[name] if name in found else builtins.__dict__[name]
+
+
 def space_of(name):
-    if name is None:
+    if name == "__main__":
         return sys.modules["__main__"].__dict__
     space = name_spaces.get(name)
     if space is None:
-        space = {"__name__": name or "__probing__", "__builtins__": builtins}
-        if name:
+        space = {"__name__": name or "__probing__"} if name is not None else Names()
+        space["__builtins__"] = builtins if name is not None else Names(builtins.__dict__)
+        if name is None or name:
             if len(name_spaces) >= NAME_SPACES_MAX:
                 raise Refused("USAGE", "there are {} namespaces already".format(NAME_SPACES_MAX))
             name_spaces[name] = space
@@ -159,7 +170,8 @@ class Running(Prepared):
         try:
             if self.kind == COMPLETE:
                 text = self.source.decode("utf-8", "replace")
-                self.text = "\n".join(part("complete").complete(text, [self.names]))
+                spaces = [self.names] + ([sys.modules["__main__"].__dict__] if isinstance(self.names, Names) else [])
+                self.text = "\n".join(part("complete").complete(text, spaces))
             else:
                 self.evaluate()
         except BaseException as error:
@@ -206,7 +218,7 @@ class Job(Running):
                 self.names = self.context.names
             else:
                 self.names = space_of(name_space)
-            self.keeps_last = bool(name_space)
+            self.keeps_last = bool(name_space) and name_space != "__main__" or kind == SINGLE and name_space is None
             if kind == COMPLETE:
                 self.source = source[:cursor]
             else:
