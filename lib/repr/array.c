@@ -74,7 +74,7 @@ void prb_repr_array(struct prb_repr *repr, prb_addr object, struct prb_object_ty
         prb_text_add(&repr->text, array.device);
     }
     prb_text_add(&repr->text, ")");
-    if (array.numel == 1) {
+    if (array.numel == 1 && array.dims <= PRB_VALUE_DIMS) {
         PRB_AUTO(prb_buf) struct prb_buf value = {0};
         prb_array_value(repr->objects, &array, &value);
         prb_text_add(&repr->text, value.data ? value.data : "");

@@ -341,7 +341,7 @@ bool prb_object_summary(struct prb_objects *objects, prb_addr object, size_t lim
     add_shape(&array, '[', ']', out);
     if (*array.device)
         prb_buf_addf(out, " %s", array.device);
-    if (array.numel == 1)
+    if (array.numel == 1 && array.dims <= PRB_VALUE_DIMS)
         prb_array_value(objects, &array, out);
     return prb_buf_ok(out) || prb_nomem(err);
 }

@@ -8,6 +8,7 @@
 #include "py/object/object.h"
 
 #define PRB_PART_KEY 200        /* characters of a key's text */
+#define PRB_VALUE_DIMS 4        /* of an array of one element whose value is shown */
 #define PRB_PARTS_NAMED_MAX 100 /* attributes that are counted */
 
 /* A part under way; strings are valid during the call. */

@@ -531,7 +531,7 @@ if "numpy" in sys.argv:
     array("numpy_one", numpy.zeros(5))
     array("numpy_empty", numpy.zeros((0, 4)))
     array("numpy_view", numpy.zeros((8, 9))[::2, 1:4].T)
-    shown("numpy_dims", numpy.zeros((1,) * 30), "numpy.ndarray(shape={}, dtype=float64) = [...]".format((1,) * 30))
+    shown("numpy_dims", numpy.zeros((1,) * 30), "numpy.ndarray(shape={}, dtype=float64)".format((1,) * 30))
     for number, value in enumerate([numpy.float32(0.1), numpy.float32(1e20), numpy.float64(0.1), numpy.int64(-5), numpy.uint8(200),
                                     numpy.bool_(True), numpy.float16(0.1), numpy.int16(-1), numpy.float64(1e300),
                                     numpy.float16(1 / 3)]):
