@@ -25,6 +25,12 @@
 #define HISTORY_LINES 2000
 #define WORD_BREAKS " \t\n\"\\'`@$><=;|&{(+-*/%^~[]}:,!"
 #define INDENTATION "    "
+#define PASTE_MAX (1 << 20) /* bytes */
+#define PASTE_MS 2000       /* without its end or another byte, a paste is over */
+/* Bracketed paste (xterm's control sequences): the terminal marks what is pasted. */
+#define PASTES_ON "\033[?2004h"
+#define PASTES_OFF "\033[?2004l"
+#define PASTE_END "\033[201~"
 
 /* What is used of libedit: functions, then variables. */
 #define SYMBOLS(S)                                                                                 \
@@ -33,6 +39,8 @@
     S(rl_callback_handler_remove)                                                                  \
     S(rl_callback_read_char)                                                                       \
     S(rl_insert_text)                                                                              \
+    S(rl_add_defun)                                                                                \
+    S(rl_parse_and_bind)                                                                           \
     S(add_history)                                                                                 \
     S(using_history)                                                                               \
     S(stifle_history)                                                                              \
@@ -58,6 +66,7 @@ static bool typed, edited;
 static char history_path[PATH_MAX];
 static char *line_done; /* what the handler was given */
 static bool is_done;
+static char *pasted; /* lines that came at once; owned */
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal_number)
@@ -168,6 +177,73 @@ static char **complete(const char *word, int start, int end)
     return matches(&names, word);
 }
 
+/* ---- pasting ---- */
+
+/* What comes up to the mark of its end, which is cut off; NULL: out of memory. */
+static char *read_paste(void)
+{
+    size_t len = 0, cap = 4096, mark = strlen(PASTE_END);
+    char *text = malloc(cap);
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (text && len < PASTE_MAX && poll(&in, 1, PASTE_MS) > 0) {
+        if (len + 1 == cap) {
+            char *more = realloc(text, cap *= 2);
+            if (!more)
+                break;
+            text = more;
+        }
+        /* A byte at a time: what follows the mark is libedit's. */
+        if (read(STDIN_FILENO, text + len, 1) != 1)
+            break;
+        len++;
+        if (len >= mark && memcmp(text + len - mark, PASTE_END, mark) == 0) {
+            len -= mark;
+            break;
+        }
+    }
+    if (text)
+        text[len] = '\0';
+    return text;
+}
+
+/* Lines end as a terminal's Enter gives it, or as files have it; other control characters do
+ * something to a line, and mean nothing in Python. */
+static void clean(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        if (*at == '\r' && at[1] == '\n')
+            continue;
+        if (*at == '\r')
+            *to++ = '\n';
+        else if (*at == '\n' || *at == '\t' || ((unsigned char)*at >= ' ' && *at != 0x7f))
+            *to++ = *at;
+    }
+    *to = '\0';
+}
+
+static int on_paste(int count, int key)
+{
+    (void)count, (void)key;
+    PRB_AUTO_FREE char *text = read_paste();
+    if (!text)
+        return 0;
+    clean(text);
+    if (!strchr(text, '\n'))
+        edit.rl_insert_text(text);
+    else if (asprintf(&pasted, "%.*s%s", *edit.rl_point, *edit.rl_line_buffer, text) < 0)
+        pasted = NULL;
+    return 0;
+}
+
+/* libedit calls such a function by the last byte of its sequence, whose key stays what it is. */
+static void bind_paste(void)
+{
+    edit.rl_add_defun("probing-paste", on_paste, '~');
+    edit.rl_parse_and_bind("bind ~ ed-insert");
+    edit.rl_parse_and_bind("bind ^[[200~ probing-paste");
+}
+
 /* ---- reading ---- */
 
 bool prb_line_begin(const struct prb_line_reader *reader)
@@ -183,6 +259,8 @@ bool prb_line_begin(const struct prb_line_reader *reader)
     *edit.rl_readline_name = "probing";
     *edit.rl_catch_signals = 0;
     edit.rl_initialize();
+    bind_paste();
+    fputs(PASTES_ON, stdout);
     *edit.rl_attempted_completion_function = complete;
     *edit.rl_basic_word_break_characters = WORD_BREAKS;
     edit.using_history();
@@ -210,7 +288,7 @@ static enum prb_line_event wait_for_line(const sigset_t *open)
 {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                            {.fd = user.watched, .events = POLLRDHUP}};
-    while (!is_done) {
+    while (!is_done && !pasted) {
         int ready = ppoll(fds, 2, NULL, open);
         if (interrupted)
             return PRB_LINE_INTERRUPTED;
@@ -221,7 +299,21 @@ static enum prb_line_event wait_for_line(const sigset_t *open)
         if (ready > 0 && fds[0].revents)
             edit.rl_callback_read_char();
     }
-    return line_done ? PRB_LINE_READ : PRB_LINE_END;
+    return pasted ? PRB_LINE_PASTED : line_done ? PRB_LINE_READ : PRB_LINE_END;
+}
+
+/* Behind the prompt: the part of the line that was typed, and what was pasted. */
+static char *take_pasted(size_t typed_bytes)
+{
+    for (const char *at = pasted + typed_bytes; *at; at++) {
+        putchar(*at);
+        if (*at == '\n' && at[1])
+            fputs("... ", stdout);
+    }
+    size_t len = strlen(pasted);
+    if (len && pasted[len - 1] != '\n')
+        putchar('\n');
+    return PRB_STEAL(pasted);
 }
 
 static enum prb_line_event read_edited(const char *prompt, char **line_out)
@@ -237,14 +329,21 @@ static enum prb_line_event read_edited(const char *prompt, char **line_out)
     sigaction(SIGINT, &action, &before);
     edit.rl_callback_handler_install(prompt, take_line);
     enum prb_line_event event = wait_for_line(&open);
+    size_t typed_bytes = pasted ? (size_t)*edit.rl_point : 0;
     if (!is_done)
         edit.rl_callback_handler_remove();
     sigprocmask(SIG_SETMASK, &open, NULL);
     sigaction(SIGINT, &before, NULL);
     if (event == PRB_LINE_READ && line_done[strspn(line_done, " \t")])
         edit.add_history(line_done);
-    if (event != PRB_LINE_READ)
+    if (event == PRB_LINE_PASTED)
+        line_done = take_pasted(typed_bytes);
+    else if (event != PRB_LINE_READ)
         putchar('\n');
+    if (event == PRB_LINE_PASTED && interrupted) { /* while it was shown */
+        free(PRB_STEAL(line_done));
+        event = PRB_LINE_INTERRUPTED;
+    }
     *line_out = line_done;
     return event;
 }
@@ -274,6 +373,8 @@ enum prb_line_event prb_line_read(const char *prompt, char **line_out)
 
 void prb_line_end(void)
 {
+    if (edited)
+        fputs(PASTES_OFF, stdout);
     if (edited && history_path[0])
         edit.write_history(history_path);
 }

@@ -7,6 +7,7 @@
 
 enum prb_line_event {
     PRB_LINE_READ,
+    PRB_LINE_PASTED,      /* several lines at once, what was typed before them in front */
     PRB_LINE_END,         /* of the input; Ctrl-D */
     PRB_LINE_INTERRUPTED, /* Ctrl-C: what was typed is dropped */
     PRB_LINE_WATCHED,     /* the watched descriptor was closed by its peer */
@@ -22,7 +23,7 @@ struct prb_line_reader {
 /* Take the terminal, or the pipe; true: somebody types. */
 bool prb_line_begin(const struct prb_line_reader *reader);
 void prb_line_watch(int watched);
-/* The next line without its end, freed by the caller; prompts go to a terminal only. */
+/* The next line without its end (of what was pasted the last one may have its end), freed by the caller; prompts go to a terminal only. */
 enum prb_line_event prb_line_read(const char *prompt, char **line_out);
 /* Keep the history. */
 void prb_line_end(void);

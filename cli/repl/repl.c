@@ -121,10 +121,26 @@ static bool submit(struct prb_repl *repl, bool closed, struct prb_error *err)
     return ok;
 }
 
+/* Pasted lines run together when Enter is pressed, several statements and empty lines among them. */
+static bool take_pasted(struct prb_repl *repl, const char *lines, struct prb_error *err)
+{
+    repl->pasted = true;
+    return append(repl, lines, err);
+}
+
+static bool run_pasted(struct prb_repl *repl, struct prb_error *err)
+{
+    PRB_AUTO_FREE char *code = PRB_STEAL(repl->pending);
+    repl->pasted = false;
+    return prb_repl_run(repl, code, NULL, err);
+}
+
 static bool take_line(struct prb_repl *repl, const char *line, struct prb_error *err)
 {
     static const char *const leave[] = {"exit", "quit", "exit()", "quit()"};
     const char *text = line + strspn(line, " \t");
+    if (repl->pending && repl->pasted)
+        return *text ? append(repl, line, err) : run_pasted(repl, err);
     if (repl->pending && begins_statement(repl, line) && !submit(repl, true, err))
         return false;
     if (!repl->pending) {
@@ -146,6 +162,8 @@ static bool take_line(struct prb_repl *repl, const char *line, struct prb_error 
 
 static bool finish_block(struct prb_repl *repl, struct prb_error *err)
 {
+    if (repl->pending && repl->pasted)
+        return run_pasted(repl, err);
     if (!repl->pending || !submit(repl, true, err))
         return !repl->pending;
     return !repl->pending ||
@@ -184,10 +202,13 @@ static bool converse(struct prb_repl *repl, struct prb_error *err)
         struct prb_error why = {0};
         bool ok = true;
         event = prb_line_read(repl->pending ? "... " : ">>> ", &line);
-        if (event == PRB_LINE_INTERRUPTED)
+        if (event == PRB_LINE_INTERRUPTED) {
             free(PRB_STEAL(repl->pending));
-        else if (event == PRB_LINE_WATCHED)
+            repl->pasted = false;
+        } else if (event == PRB_LINE_WATCHED)
             tell_lost(repl);
+        else if (event == PRB_LINE_PASTED)
+            ok = line && take_pasted(repl, line, &why);
         else
             ok = line ? take_line(repl, line, &why) : finish_block(repl, &why);
         if (!tell(repl, ok, &why)) {

@@ -11,6 +11,7 @@ struct prb_repl {
     const struct prb_run *run;
     struct prb_eval_place place; /* control NULL: the probe is gone */
     char *pending; /* lines of a block that is not complete, without the last line's end; or NULL */
+    bool pasted;   /* they were pasted, and run together */
     bool typed;    /* by somebody at a terminal */
     bool leave, failed; /* failed: something went wrong, for a script's exit status */
 };

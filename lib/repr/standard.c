@@ -2,7 +2,7 @@
  * The texts of the standard library's usual types, as their repr() gives them.
  * Sources: Modules/_datetimemodule.c, Modules/_decimal (mpdecimal's basearith: words of 10^19),
  * Modules/arraymodule.c, Modules/_ctypes/_ctypes.c, Modules/_threadmodule.c, Objects/dictobject.c;
- * Lib/pathlib, uuid.py, fractions.py, threading.py of 3.6 to 3.15.
+ * Lib/pathlib, Lib/uuid.py, Lib/fractions.py, Lib/threading.py of 3.6 to 3.15.
  *
  * To add a type made in C: its fields (py/layout/fields.def), a writer here, its name in repr.c.
  * One written in Python: its class in forms_by_name (py/object/class.c), a writer here, its form

@@ -263,3 +263,57 @@ def test_the_probe_ends_at_the_prompt_and_comes_back(start, probing, tmp_path):
         one.type("limit + 2\n")
         one.wait("43\r\n", ">>> ")
         assert one.end() == 0
+
+
+PASTED = """def tally(n):
+    total = 0
+    for i in range(n):
+
+        if i % 2:
+            total += i
+
+        else:
+            total -= 1
+    return total
+
+class K:
+    x = 1
+
+    def method(self): return self.x
+"""
+
+
+def paste(text):
+    """As terminals send it: marked, Enter between the lines."""
+    return "\x1b[200~" + text.replace("\n", "\r") + "\x1b[201~"
+
+
+def test_a_pasted_block_runs_whole(terminal):
+    """With empty lines inside, several statements at once, when Enter is pressed."""
+    terminal.type(paste(PASTED))
+    terminal.wait("... ", "... ")
+    terminal.type("\r")
+    terminal.wait(">>> ")
+    terminal.type("tally(6), K().method()\r")
+    assert "Traceback" not in terminal.wait("(6, 1)", ">>> ")
+    terminal.type("1 +" + paste(" 41") + "\r")  # of one line: typed for you
+    terminal.wait("\n42\r\n", ">>> ")
+    terminal.type(paste("    a = 5\n    b = 6\n"))  # indented as a whole
+    terminal.type("\ra * b, '~'\r")
+    terminal.wait("(30, '~')", ">>> ")
+    terminal.type(paste("1 / 0\n2\n"))
+    terminal.wait("1 / 0\r\n", "... 2\r\n", "... ")
+    terminal.child.send_signal(signal.SIGINT)
+    assert "ZeroDivisionError" not in terminal.wait(">>> ")
+    assert terminal.end() == 0
+
+
+def test_an_indented_first_line_is_an_error(terminal, script):
+    """What is left of a block that an empty line ended does not run at top level."""
+    terminal.type("    total = 99\r")
+    said = terminal.wait("IndentationError", ">>> ")
+    assert "codeop" not in said and "Traceback" not in said
+    terminal.type("total\r")
+    terminal.wait("NameError", ">>> ")
+    done = script("x = (\n")
+    assert done.status != 0

@@ -119,7 +119,7 @@ class Prepared(object):
         """Code objects of the statements and of the last expression, each or None."""
         text = self.source.decode("utf-8")
         lines = text.lstrip("\r\n").splitlines(True)
-        if lines and lines[0][:1] in " \t":
+        if self.kind != SINGLE and lines and lines[0][:1] in " \t":
             text = part("statements").dedent(text)
         if len(sources) >= SOURCES_MAX:
             sources.pop(next(iter(sources)))
@@ -177,7 +177,7 @@ class Running(Prepared):
         except BaseException as error:
             self.flags = RAISED | (INTERRUPTED if isinstance(error, KeyboardInterrupt) else 0)
             self.text = plain(error)
-            self.text = part("statements").write_traceback(error, sources)
+            self.text = part("statements").write_traceback(error, sources, error is self.wrong)
 
     def evaluate(self):
         if self.wrong is not None:

@@ -32,12 +32,13 @@ def dedent(text):
     return textwrap.dedent(text)
 
 
-def write_traceback(error, sources):
-    """As the interpreter prints it, without our own frames; the evaluations' lines are known meanwhile."""
+def write_traceback(error, sources, alone=False):
+    """As the interpreter prints it, without our own frames; the evaluations' lines are known meanwhile.  alone: no frames,
+    of what was not even compiled."""
     import linecache
     import traceback
 
-    trace = sys.exc_info()[2]
+    trace = None if alone else sys.exc_info()[2]
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(probe.OWN):
         trace = trace.tb_next
     try:
