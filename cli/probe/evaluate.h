@@ -37,7 +37,8 @@ enum {
                                     NULL},                                                         \
     [PRB_EVAL_PLACE_NAMESPACE] = {                                                                 \
         0, "namespace", "NAME",                                                                    \
-        "__main__: assign in the job's own names; \"\": fresh names; NAME: others that live on", NULL}
+        "__main__: assign in the job's own names; \"\": fresh names; NAME: others that live on",   \
+        NULL}
 /* All of them but the thread, which needs the process. */
 bool prb_eval_place_options(const struct prb_run *run, struct prb_eval_place *place,
                             struct prb_error *err);

@@ -9,10 +9,11 @@ enum prb_eval_how { PRB_EVAL_ALL, PRB_EVAL_INTERACTIVE, PRB_EVAL_COMPLETE }; /* 
 /* The data of the job, made by prb_eval_new(). */
 struct prb_eval {
     enum prb_eval_how mode;
-    char *name_space; /* NULL: one that stays, over __main__'s; "__main__"; "": a fresh one; else one that stays */
-    uint64_t thread;  /* Python ident or native id whose frame's names are used; 0: none */
-    uint32_t frame;   /* 0 innermost */
-    uint32_t cursor;  /* COMPLETE: bytes of source before it */
+    char *
+        name_space; /* NULL: one that stays, over __main__'s; "__main__"; "": a fresh one; else one that stays */
+    uint64_t thread; /* Python ident or native id whose frame's names are used; 0: none */
+    uint32_t frame;  /* 0 innermost */
+    uint32_t cursor; /* COMPLETE: bytes of source before it */
     size_t source_len;
     char source[]; /* UTF-8 or not: then that is the code's error */
 };
