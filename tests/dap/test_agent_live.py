@@ -264,7 +264,7 @@ def keeps():
 def test_nothing_is_kept_alive(python, debugged):
     """CPython up to 3.12 keeps the dict of a frame's locals once somebody has asked for it."""
     one = debugged(python)
-    assert one.eval("exec(compile({!r}, '/kept.py', 'exec'), globals())".format(KEEPS)).none
+    assert one.eval("exec(compile({!r}, '/kept.py', 'exec'), globals())".format(KEEPS), "__main__").none
     one.call("set_breakpoints", path="/kept.py", breakpoints=[{"line": 9, "condition": "i < 2 and one is not None"}])
     one.say("keeps")
     for i in range(2):
