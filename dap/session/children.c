@@ -78,9 +78,16 @@ static json_t *our_address(int fd)
 static json_t *configuration_of(const struct prb_dap_session *session,
                                 const struct prb_process *one, bool child)
 {
+    /* About the parent itself, how it was started, and its window: VS Code would run its task again
+     * for every worker. */
     static const char *const of_target[] = {
-        "processId",   "processName",  "program", "module", "args", "ranks",
-        "stopOnEntry", "subProcessId", "connect", "host",   "port", "listen"};
+        "processId",     "processName",   "program",
+        "module",        "args",          "ranks",
+        "stopOnEntry",   "subProcessId",  "connect",
+        "host",          "port",          "listen",
+        "console",       "env",           "envFile",
+        "preLaunchTask", "postDebugTask", "serverReadyAction",
+        "code",          "presentation",  "internalConsoleOptions"};
     char name[80];
     json_t *configuration = json_copy(session->settings);
     for (size_t i = 0; i < sizeof of_target / sizeof *of_target; i++)

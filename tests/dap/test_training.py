@@ -165,13 +165,16 @@ def test_workers_become_sessions(start, client):
     """The DataLoader's workers of examples/train.py as child sessions: each attaches, shows where it is, and leaves."""
     target, path = begin_example(start, "--pause", "0.05", "--every", "5")
     parent = client()
-    parent.attach(target.pid, subProcess=True)
+    of_parent = {"preLaunchTask": "build", "postDebugTask": "clean", "presentation": {"hidden": True},
+                 "serverReadyAction": {"action": "openExternally"}, "internalConsoleOptions": "neverOpen"}
+    parent.attach(target.pid, subProcess=True, justMyCode=False, **of_parent)
     wanted = []
     for _ in range(2):
         request = parent.reverse_request("startDebugging")
         parent.reply(request)
         assert request["arguments"]["request"] == "attach"
         wanted.append(request["arguments"]["configuration"])
+        assert not of_parent.keys() & wanted[-1].keys() and wanted[-1]["justMyCode"] is False
     pids = [int(one.get("processId") or 0) for one in wanted]
     assert len(set(pids)) == 2 and set(pids) <= set(processes_of(target.pid)), wanted
     for configuration in wanted:
