@@ -93,6 +93,12 @@ def test_options_of_later_releases_say_so(probing, bare):
     assert probing(bare.pid, "config", "probing.pprof").works() == "on\n"
 
 
+@pytest.mark.parametrize("words", [["config", "PID"], ["eval", "PID", "6 * 7"], ["inject", "PID"], ["detach", "PID"]], ids=lambda words: words[0])
+def test_the_pid_after_the_command(probing, loaded, words):
+    assert probing(*[loaded.pid if word == "PID" else word for word in words]).status == 0
+    probing(loaded.pid, "inject").works()
+
+
 def test_wrong_settings_load_nothing(probing, bare):
     """Nor does reading what a probe would begin with."""
     for words in (["config", "nope"], ["config", "probing.max_memroy=1GB"], ["config", "probing.max_memory=lots"],
