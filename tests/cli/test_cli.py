@@ -9,6 +9,8 @@ import subprocess
 
 import pytest
 
+from support.terminal import on_a_terminal
+
 PROBING = os.environ["PROBING"]
 COMMANDS = {"list": "ls l ps", "backtrace": "bt b dump remote", "debug": "dbg d attach", "dap": "", "query": "q", "tables": "tbl", "snapshot": "",
             "tasks": "async", "inspect": "", "profile": "record flamegraph performance perf p", "diff": "", "top": "", "crash": "",
@@ -132,29 +134,9 @@ def test_colour_only_on_a_terminal(probing, job, tmp_path):
 
 def on_terminal(words, columns=80, **variables):
     """Standard output of a run whose standard output is a terminal."""
-    primary, secondary = os.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), "LINES": "24"}
-    environment.pop("NO_COLOR", None)
-    environment.update(variables)
-    process = subprocess.Popen([PROBING, *map(str, words)], stdin=subprocess.DEVNULL, stdout=secondary,
-                               env=environment)
-    os.close(secondary)
-    text = read_all(primary)
-    os.close(primary)
-    assert process.wait(timeout=60) == 0
-    return text
-
-
-def read_all(descriptor):
-    pieces = []
-    while True:
-        try:
-            piece = os.read(descriptor, 65536)
-        except OSError:  # a terminal whose other side is closed
-            piece = b""
-        if not piece:
-            return b"".join(pieces).decode("utf-8", "surrogateescape")
-        pieces.append(piece)
+    status, text = on_a_terminal([PROBING, *words], **{"TERM": "xterm", "COLUMNS": str(columns), "LINES": "24", "NO_COLOR": None, **variables})
+    assert status == 0
+    return text.decode("utf-8", "surrogateescape")
 
 
 def test_list_is_cut_to_the_terminal(job):

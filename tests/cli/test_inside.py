@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from support.terminal import on_a_terminal
+
 PROBING = os.environ["PROBING"]
 USAGE, NOT_FOUND, UNSUPPORTED, GONE, TIMEOUT, BUSY = 2, 3, 6, 7, 13, 14
 LOADED = re.compile(r"loaded in [\d.]+ ms, one thread paused \d+ µs \(thread \d+\)\n")
@@ -322,21 +324,9 @@ def test_socket_as_target(probing, loaded):
 
 
 def test_escapes_reach_no_terminal(loaded):
-    primary, secondary = os.openpty()
-    child = subprocess.Popen([PROBING, str(loaded.pid), "eval", "print('\\x1b]0;evil\\x07', end='\\n\\n'); 'x'"],
-                             stdin=subprocess.DEVNULL, stdout=secondary)
-    os.close(secondary)
-    text = b""
-    while True:
-        try:
-            piece = os.read(primary, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        text += piece
-    os.close(primary)
-    assert child.wait(DEADLINE) == 0
+    command = [PROBING, loaded.pid, "eval", "print('\\x1b]0;evil\\x07', end='\\n\\n'); 'x'"]
+    status, text = on_a_terminal(command)
+    assert status == 0
     assert text == b"\\x1b]0;evil\\a\r\n\r\n'x'\r\n"
 
 

@@ -3,13 +3,14 @@
 import glob
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
 import sys
 
 import pytest
+
+from support.terminal import on_a_terminal
 
 PROBING = os.environ["PROBING"]
 NOT_FOUND, NOT_PYTHON, PERMISSION, CORRUPT, GONE = 3, 4, 5, 8, 7
@@ -126,20 +127,10 @@ def test_the_tool_is_no_python_process(probing, start, job):
         top.stdout.close()
 
 
-def on_a_terminal(*words):
+def on_terminal(*words):
     """The lines that a terminal of 80 columns gets."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen([PROBING, *words], stdin=its, stdout=its, stderr=subprocess.DEVNULL,
-                               env=dict(os.environ, COLUMNS="80", NO_COLOR="1"))
-    os.close(its)
-    text = b""
-    try:
-        while True:
-            text += os.read(ours, 65536)
-    except OSError:  # EIO: nobody has the other side any more
-        pass
-    os.close(ours)
-    assert process.wait(60) == 0
+    status, text = on_a_terminal([PROBING, *words], stdin="terminal", stderr=subprocess.DEVNULL, COLUMNS="80", NO_COLOR="1")
+    assert status == 0
     return text.decode().splitlines()
 
 
@@ -152,7 +143,7 @@ def test_a_list_on_a_narrow_terminal(probing, tmp_path):
     process = subprocess.Popen([sys.executable, str(script), "--rate", "3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdout.readline() == b"ready\n"
-        row, = [line for line in on_a_terminal("list") if line.split()[0] == str(process.pid)]
+        row, = [line for line in on_terminal("list") if line.split()[0] == str(process.pid)]
         assert len(row) <= 80 and re.search(r" python\S* …/x.py", row)
         assert str(script) in probing("list").works()  # a pipe gets it whole
     finally:

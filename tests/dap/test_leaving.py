@@ -5,6 +5,8 @@ import os
 import statistics
 import time
 
+import pytest
+
 from debuggee import evaluate, resume, set_lines, stop_at, stopped, top
 from support.injection import wait_until
 from support.target import probing
@@ -103,7 +105,9 @@ def pace_around_a_session(program, twin, client):
 
 def test_speed_comes_back(debuggee, client, python):
     """After a session with breakpoints in the very function that is called.  What else the machine does weighs on program and twin, at
-    some moments more on one, and the JIT makes other traces in each: a pair that looks slower is followed by a new one."""
+    some moments more on one: a pair that looks slower is followed by a new one."""
+    if "jit" in python.how:
+        pytest.skip("two processes that nobody debugs differ by a third: the JIT makes other traces in each")
     for _ in range(2):
         pairs = []
         while not pairs or (pairs[-1][1][-1] <= 0.9 * pairs[-1][0] and len(pairs) < 3):

@@ -274,7 +274,7 @@ class Workbench:
         self.press("Enter")
         return self.until("the answer of " + expression, lambda: answer in self.page.locator(".repl-tree").inner_text())
 
-    def view(self, element):
+    def view(self, element, seconds=DEADLINE):
         """Waits for the frame of an extension's panel that holds an element."""
         def look():
             for frame in self.page.frames:
@@ -282,7 +282,17 @@ class Workbench:
                     return frame
             return None
 
-        return self.until("a panel with " + element, look)
+        return self.until("a panel with " + element, look, seconds)
+
+    def choose_view(self, view, text, item, element):
+        """The panel that an item of a row's menu opens: the workbench may close a menu without doing what was clicked."""
+        for _ in range(3):
+            self.choose(view, text, item)
+            try:
+                return self.view(element, DEADLINE / 3)
+            except AssertionError:
+                continue
+        return self.view(element)
 
     def theme(self, panel, name):
         """Light or dark, whichever it is not, until a panel has taken it."""

@@ -1,12 +1,13 @@
 """What a hostile target is called does nothing to the terminal of who looks at it."""
 
 import os
-import pty
 import re
 import subprocess
 import sys
 
 import pytest
+
+from support.terminal import on_a_terminal
 
 # Title, question for the cursor, C1 CSI, bidi override, carriage return, backspace, bell, line separator.
 EVIL = "a\x1b]0;EVIL\x07b\x1b[6nc\x9b32md\u202ee\rf\bg\x7fh\u2028i"
@@ -53,25 +54,16 @@ def hostile():
         job.kill()
 
 
-def on_a_terminal(words):
+def on_terminal(words):
     """(exit status, all that it wrote to a terminal but its own colours)."""
-    master, slave = pty.openpty()
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=dict(os.environ, TERM="xterm")) as job:
-        os.close(slave)
-        told = b""
-        try:
-            for data in iter(lambda: os.read(master, 65536), b""):
-                told += data
-        except OSError:
-            pass  # the other side is closed
-    os.close(master)
+    status, told = on_a_terminal(words, stderr="terminal", TERM="xterm")
     # bad UTF-8 fails here
-    return job.returncode, OURS.sub("", told.replace(b"\r\n", b"\n").decode())
+    return status, OURS.sub("", told.replace(b"\r\n", b"\n").decode())
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_of_one_process(hostile, words):
-    status, told = on_a_terminal([os.environ["PROBING"], "-t", str(hostile), *words])
+    status, told = on_terminal([os.environ["PROBING"], "-t", str(hostile), *words])
     assert status == 0, told
     assert not RAW.search(told), repr(told)
     assert "EVIL" in told or words[-1].rsplit(".")[-1] in ("process", "environment")
@@ -79,6 +71,6 @@ def test_of_one_process(hostile, words):
 
 @pytest.mark.parametrize("words", [["list"], ["list", "-v"], ["list", "--json"]], ids=" ".join)
 def test_of_all(hostile, words):
-    status, told = on_a_terminal([os.environ["PROBING"], *words])
+    status, told = on_terminal([os.environ["PROBING"], *words])
     assert status == 0 and str(hostile) in told and "EVIL" in told
     assert not RAW.search(told), repr(told)

@@ -4,6 +4,7 @@ import ctypes
 import itertools
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -34,13 +35,21 @@ def free_port():
     raise AssertionError("no port is free from 10000 to {}".format(first))
 
 
+_DROPPED = re.compile(r"probing: note: (\d+) of (\d+) stacks were dropped: no two readings were equal\n")
+
+
+def few_dropped(told):
+    """What a command wrote, without its note that at most one stack in ten was dropped: the machine was busy."""
+    return _DROPPED.sub(lambda note: "" if 10 * int(note[1]) <= int(note[2]) else note[0], told)
+
+
 def probing(*args, timeout=DEADLINE, check=True, **more):
-    """Run the command; with check, it must succeed and say nothing on standard error."""
+    """Run the command; with check, it must succeed and say nothing on standard error (but what few_dropped leaves out)."""
     done = subprocess.run([PROBING, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=timeout, encoding="utf-8", stdin=subprocess.DEVNULL, **more)
     if check:
         assert done.returncode == 0, "{}: {}\n{}".format(args, done.returncode, done.stderr)
-        assert not done.stderr, done.stderr
+        assert not few_dropped(done.stderr), done.stderr
     return done
 
 
