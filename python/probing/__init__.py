@@ -134,8 +134,9 @@ def step(number: "Optional[int]" = None, epoch: "Optional[float]" = None) -> int
 def log(**metrics: "Any") -> bool:
     """Metrics of a step, such as log(epoch=1, loss=0.25, accuracy=0.9): a row of training_logs (python.training_logs).
 
-    Columns: time, epoch, step, loss, the other metrics of the first call, and `other`, JSON with those that came later.
-    Numbers, texts, and whatever float() takes (a tensor's value is fetched).  True: the row is kept.
+    Columns: time, epoch, step, loss, the other metrics of the first call, and `other`, JSON with those that came later or do not
+    fit the column that the first call made.  Numbers, texts (not for epoch, step and loss), and what float() takes: a tensor of one
+    element is fetched.  TypeError: anything else, also while no probe runs.  True: the row is kept.
     """
     return _log_metrics(**metrics)
 
@@ -145,5 +146,6 @@ def table(name: "Any", columns: "Any" = None) -> Table:
 
     columns: {name: type}, a dataclass (its fields' metadata may have "unit" and "doc"), or a list of (name, type, unit, doc).
     Types: int, float, str, bool, datetime; anything else is kept as its text.  A dataclass alone names the table, too.
+    Asked again with the same columns: the same table.  ValueError: other columns than it has, or a name that SQL has already.
     """
     return _table(name, columns)

@@ -7,7 +7,7 @@ import threading
 import time
 
 from probing import _native
-from probing._tables import Column, Table, _detached
+from probing._tables import Column, Table, _detached, misfit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ STEPS = Table("steps", [
 ])
 
 COLUMNS_OF_LOG = 48  # that the first call may add
+NUMBERS_OF_LOG = ("epoch", "step", "loss")  # the columns after `time`
 
 _ids = itertools.count(1)
 _outermost = itertools.count()  # spans outside of steps
@@ -248,27 +249,51 @@ def _log_table(metrics):
     return _logs
 
 
+def _check(metrics):
+    # type: (Dict[str, Any]) -> None
+    """TypeError for what is neither a number nor text, whether or not a probe is there."""
+    for name, value in metrics.items():
+        if type(value) in (float, int) or value is None or isinstance(value, str) and name not in NUMBERS_OF_LOG:
+            continue
+        wrong = misfit("real", value)
+        if wrong:
+            takes = "a number" if name in NUMBERS_OF_LOG else "a number or text"
+            raise TypeError("probing.log: {} takes {}, not {}".format(name, takes, wrong))
+
+
+def _fits(kind, value):
+    # type: (str, Any) -> bool
+    """Whether a column, whose type the first call decided, has room for a later value."""
+    if kind == "text" or value is None:
+        return True
+    return not isinstance(value, str) and (kind != "integer" or value == value // 1)
+
+
 def _plain(value):
     # type: (Any) -> Any
-    """A metric as a number or text, also of a tensor."""
+    """A metric as a number or text, also of a tensor; None where its own conversion fails, for the program must go on."""
     if value is None or isinstance(value, (int, float, str)):
         return value
     try:
         return float(_detached(value))
     except Exception:
-        try:
-            return str(value)
-        except Exception:
-            return None
+        return None
 
 
 def log(**metrics):
     # type: (**Any) -> bool
+    _check(metrics)
     if _native.look() is None:
         return False
     plain = {name: _plain(value) for name, value in metrics.items()}
     made = _logs or _log_table(plain)
-    row = [time.time(), plain.pop("epoch", _epoch), plain.pop("step", _step), plain.pop("loss", None)]
-    row += [plain.pop(metric, None) for metric in _extra]
+    plain.setdefault("epoch", _epoch)
+    plain.setdefault("step", _step)
+    row = [time.time()]  # type: List[Any]
+    for name, column in zip(list(NUMBERS_OF_LOG) + _extra, made.columns[1:]):
+        value = plain.pop(name, None)
+        if not _fits(column.type, value):
+            plain[name], value = value, None  # in `other`
+        row.append(value)
     row.append(_json(plain))
     return made.write(row)

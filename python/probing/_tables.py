@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
 COLUMNS_MAX = 63  # these bounds are lib/ring/ring.h's
 NAME_MAX = 63
+INTEGER_END = 1 << 63  # integers are of 64 bits
 NUMBERS = frozenset((int, float, bool))  # these go into a row as they are
+TAKES = {"integer": "an integer of 64 bits", "real": "a number", "boolean": "true or false", "time": "a time or seconds since the epoch"}
+# SQL has these of its own in the schema python (`probing tables`), or this package writes them.
+RESERVED = frozenset((
+    "backtrace", "exception", "interpreters", "locals", "modules", "objects", "tasks", "threads",
+    "events", "spans", "steps", "training_logs",
+))
 # names a column's type may have: ours
 TYPES = {
     "int": "integer", "integer": "integer",
@@ -63,14 +70,43 @@ def _detached(value):
     return value.detach() if getattr(value, "requires_grad", False) is True else value
 
 
+def elements(value):
+    # type: (Any) -> int
+    """How many an array or tensor has, by its shape: reading its values would wait for a GPU.  Anything else: 1."""
+    shape = getattr(value, "shape", None)
+    count = 1
+    try:
+        for size in shape or ():
+            count *= size
+    except Exception:  # not a shape
+        return 1
+    return count
+
+
+def misfit(kind, value):
+    # type: (str, Any) -> Optional[str]
+    """What is wrong with a value for a column of numbers or times, told without converting it; None: nothing is.
+
+    Checked without a probe, too: a program must not begin to fail when one is loaded.
+    """
+    if isinstance(value, (str, bytes)):
+        return "text"
+    if kind == "time" and hasattr(value, "timestamp"):
+        return None
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        return "an object that is not a number"
+    count = elements(value)
+    return None if count == 1 else "{} values (log one: x.mean(), x.norm())".format(count)
+
+
 def _number(kind, value):
     # type: (str, Any) -> Any
-    """A value as its column has it; None where it does not fit."""
+    """A value as its column has it; None where the object's own conversion fails."""
     try:
         value = _detached(value)
         if kind == "integer":
             value = int(value)
-            return value if -(1 << 63) <= value < 1 << 63 else None
+            return value if -INTEGER_END <= value < INTEGER_END else None
         if kind == "boolean":
             return int(bool(value))
         if kind == "time" and hasattr(value, "timestamp"):
@@ -113,7 +149,7 @@ class Table(object):
             raise ValueError("a table has 1 to {} columns and time, each with a name of its own".format(COLUMNS_MAX - 1))
         self._kinds = [column.type for column in self.columns]
         self._texts = [at for at, kind in enumerate(self._kinds) if kind == "text"]
-        self._numbers = [at for at, kind in enumerate(self._kinds) if kind != "text"]
+        self._numbers = [(at, kind == "integer") for at, kind in enumerate(self._kinds) if kind != "text"]  # and whether whole
         self._booleans = [at for at, kind in enumerate(self._kinds) if kind == "boolean"]
         letters = ("d" if kind in ("real", "time") else "q" for kind in self._kinds)
         self._struct = struct.Struct("<Q" + "".join(letters))
@@ -163,7 +199,7 @@ class Table(object):
         # type: (List[Any]) -> bytes
         """A row whose values fit their columns."""
         values, nulls, texts = list(row), 0, b""
-        for at in self._numbers:
+        for at, _ in self._numbers:
             if values[at] is None:
                 nulls |= 1 << at
                 values[at] = 0
@@ -193,30 +229,48 @@ class Table(object):
                 return False
         try:
             packed = self._packed(row)
-        except Exception:  # struct.error, or whatever an object's own conversion raises
+        except Exception:  # struct.error, or whatever an object's own conversion raises: NULL, for the program must go on
             packed = self._packed(self._fitted(row))
         if self._row(self._handle, packed, len(packed)) == 0:
             return True
         self._refused()
         return False
 
+    def _checked(self, row):
+        # type: (List[Any]) -> List[Any]
+        """The row with its time, when each value fits its column."""
+        stamped = [time.time()] + row if self._stamped else row
+        for at, whole in self._numbers:
+            value = stamped[at]
+            if value is None or type(value) in NUMBERS and not whole:
+                continue
+            where = "table {}: {} takes {}, not ".format(self.name, self.columns[at].name, TAKES[self._kinds[at]])
+            wrong = misfit(self._kinds[at], value)
+            if wrong:
+                raise TypeError(where + wrong)
+            if whole and isinstance(value, (int, float)) and (value != value // 1 or not -INTEGER_END <= value < INTEGER_END):
+                raise ValueError(where + repr(value))
+        return stamped
+
     def append(self, *values, **named):
         # type: (*Any, **Any) -> bool
         """One row: values in the columns' order, by name, or one object that has them as attributes (or keys).
 
-        Missing values and None are NULL; a value that does not fit its column's type is NULL, too.  True: the row is kept.
+        None is NULL, and so is what is not named.  TypeError: too few or too many values, or one that does not fit its column;
+        ValueError: a number that is no integer of 64 bits, for a column of integers.  True: the row is kept.
         """
-        if len(values) == 1 and not named and not isinstance(values[0], (int, float, str)):
+        taken = None
+        if len(values) == 1 and not named and type(values[0]) not in NUMBERS:
             taken = self._taken(values[0])
-            row = [values[0]] if taken is None else taken
-        else:
-            row = list(values)
-        if len(row) > len(self._names):
-            raise TypeError("table {} has {} columns, not {}".format(self.name, len(self._names), len(row)))
-        row += [named.pop(name, None) for name in self._names[len(row):]]
+        row = list(values) if taken is None else taken
+        missing = self._names[len(row):]
+        if len(row) > len(self._names) or row and missing and not named.keys() >= set(missing):
+            raise TypeError("table {} has {} columns ({}), not {}".format(
+                self.name, len(self._names), ", ".join(self._names), len(row) + len(named)))
+        row += [named.pop(name, None) for name in missing]
         if named:
             raise TypeError("table {} has no column {}".format(self.name, ", ".join(sorted(named))))
-        return self.write([time.time()] + row if self._stamped else row)
+        return self.write(self._checked(row))
 
     __call__ = append
 
@@ -238,6 +292,22 @@ class Table(object):
         return sum(self.append(*row) if isinstance(row, (list, tuple)) and not hasattr(row, "_fields") else self.append(row) for row in rows)
 
 
+_tables = {}  # type: Dict[str, Table]
+
+
+def _registered(name, columns):
+    # type: (str, List[Column]) -> Table
+    """The table of that name, which has one schema for as long as the process lives."""
+    made = Table(name, columns)
+    key = made.name.lower()
+    if key in RESERVED:
+        raise ValueError("python.{} is a table of Probing's own: choose another name".format(made.name))
+    known = _tables.setdefault(key, made)
+    if [column.line() for column in known.columns] != [column.line() for column in made.columns]:
+        raise ValueError("{!r} has other columns already: a table keeps its schema as long as the process lives".format(known))
+    return known
+
+
 def table(name, columns=None):
     # type: (Any, Any) -> Table
     if isinstance(name, type) and columns is None:
@@ -253,4 +323,4 @@ def table(name, columns=None):
         made = [Column(key, kind) for key, kind in columns.__annotations__.items()]
     else:
         raise TypeError("the columns of a table: a dataclass, {name: type}, or a list of (name, type[, unit, doc])")
-    return Table(name, made)
+    return _registered(name, made)

@@ -20,7 +20,7 @@ for line in sys.stdin:
             os._exit(0)
         continue
     if line.strip() == "taken":
-        print(json.dumps({"kept": probing.table("Threads", {"number": int}).append(1)}), flush=True)
+        print(json.dumps({"kept": probing.Table("Threads", [probing.Column("number", int)]).append(1)}), flush=True)
         continue
     if line.strip() == "debug":
         print(json.dumps({"where": probing.debug(listen="127.0.0.1:0"), "again": probing.debug()}), flush=True)

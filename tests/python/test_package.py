@@ -37,23 +37,33 @@ def test_tables(used):
     long = "x" * 65535
     assert pick(rows.of("losses"), "layer", "norm") == [
         ("fc1", 0.5), ("fc\u00e9", 2.0), (None, None), ("a", 1.0), ("b", None), ("a text", 0.125), ("<Bad whose str() failed>", None),
-        (long, math.inf), ("?", None), ("again", 1.0)]
+        (long, math.inf), ("?", None), ("again", 1.0)] and said["same"] is True
     assert all(1.7e9 < row["time"] < 1e11 for row in rows.of("losses"))
 
 
-def test_types_fit_or_are_null(used):
+def test_types(used):
     said, rows, _ = used
     kinds = [column[1] for column in rows.tables["types"]]
     assert kinds == ["time", "text", "real", "boolean", "integer", "time"]
     assert pick(rows.of("types"), "norm", "frozen", "count", "seen") == [
-        (1.5, 1, -(1 << 63), 1767312000.0), (2.0, 0, None, 0.0), (2.0, None, 2, None)]
+        (1.5, 1, -(1 << 63), 1767312000.0), (2.0, 0, (1 << 63) - 1, 0.0), (2.0, None, 2, None)]
     assert rows.tables["docs"] == [("used", "integer", "bytes", "of memory", " all"), ("time", "real", "", "")]
     assert rows.of("docs") == [{"used": 1, "time": 2.0}]
 
 
 def test_wrong_calls_are_told_at_once(used):
     said, _, installed = used
-    assert said["wrong"] == ["TypeError"] * 3 + ["ValueError"] * 3 + ["TypeError", "ValueError"]
+    assert [one.partition(":")[0] for one in said["wrong"][:10]] == ["TypeError"] * 3 + ["ValueError"] * 3 + ["TypeError"] + ["ValueError"] * 3
+    assert said["wrong"][10:] == said["wrong without"] == [
+        "TypeError: table losses has 2 columns (layer, norm), not 1", "TypeError: table losses: norm takes a number, not text",
+        "TypeError: table losses: norm takes a number, not 6 values (log one: x.mean(), x.norm())",
+        "TypeError: table losses: norm takes a number, not an object that is not a number",
+        "ValueError: table counts: n takes an integer of 64 bits, not 2.5",
+        "ValueError: table counts: n takes an integer of 64 bits, not 9223372036854775808",
+        "TypeError: probing.log: loss takes a number, not text",
+        "TypeError: probing.log: loss takes a number, not 6 values (log one: x.mean(), x.norm())",
+        "TypeError: probing.log: other takes a number or text, not an object that is not a number",
+        "TypeError: probing.log: epoch takes a number, not an object that is not a number"]
     assert said["refused"] is False and "table python.refused: no room" in installed.log()
 
 
@@ -85,7 +95,8 @@ def test_metrics(used):
     assert [column[:2] for column in rows.tables["training_logs"]] == [
         ("time", "time"), ("epoch", "integer"), ("step", "integer"), ("loss", "real"), ("note", "text"), ("train_acc", "real"), ("other", "text")]
     assert pick(rows.of("training_logs"), "epoch", "step", "loss", "note", "train_acc", "other") == [
-        (1, 10, 0.125, "n", 1.0, None), (2, 10, 0.5, None, None, '{"later": 3}'), (None, 10, 0.25, None, None, None)]
+        (1, 10, 0.125, "n", 1.0, None), (2, 10, 0.5, None, None, '{"later": 3}'),
+        (None, 10, 0.5, "7", None, '{"epoch": 2.5, "train/acc": "high"}'), (None, 10, 0.25, None, None, None)]
 
 
 def test_settings(used):
@@ -121,15 +132,23 @@ def test_a_forked_child_does_not_write_to_its_parents_rings(installed):
 
 def test_a_tensor_with_a_gradient_gives_no_warning(installed):
     code = ("import warnings, probing\nwarnings.simplefilter('error')\n"
-            "class Plain(object):\n    requires_grad = False\n    def __float__(self): return 0.5\n"
+            "class Plain(object):\n    requires_grad = False\n    def __float__(self): return 0.5\n    def __int__(self): return 0\n"
             "class Tensor(Plain):\n    requires_grad = True\n    def detach(self): return Plain()\n"
             "    def __float__(self): warnings.warn('requires_grad'); return 0.25\n"
             "probing.init()\nt = probing.table('norms', {'norm': float, 'n': int})\n"
-            "print(probing.log(loss=Tensor()), t.append(Tensor(), 1), t.append(Tensor(), 'x'))")
+            "print(probing.log(loss=Tensor()), t.append(Tensor(), 1), t.append(1.5, Tensor()))")
     done, rows = installed.run("-c", code)
     assert done.stdout == "True True True\n"
     assert [row["loss"] for row in rows.of("training_logs")] == [0.5]
-    assert pick(rows.of("norms"), "norm", "n") == [(0.5, 1), (0.5, None)]
+    assert pick(rows.of("norms"), "norm", "n") == [(0.5, 1), (1.5, 0)]
+
+
+def test_names_that_sql_has_are_reserved(installed):
+    listed = subprocess.run([os.environ["PROBING"], "tables", "-f", "json"], check=True, stdout=subprocess.PIPE, timeout=60).stdout
+    ours = {row["table_name"] for row in json.loads(listed.decode()) if row["table_schema"] == "python"}
+    written = {"spans", "events", "steps", "training_logs"}
+    done, _ = installed.run("-c", "from probing import _tables; print(*sorted(_tables.RESERVED))")
+    assert set(done.stdout.split()) == ours | written
 
 
 # The tool needs its libraries; in another root they are not.

@@ -27,8 +27,21 @@ class Bad(object):
     __float__ = __int__ = __bool__ = __str__
 
 
+class Several(object):
+    """As a tensor of several elements is, on a device that is not to be waited for."""
+
+    shape = (2, 3)
+
+    def __float__(self):
+        raise AssertionError("its values were read")
+
+    __int__ = __float__
+
+
 class Scalar(object):
     """As a tensor of one element is."""
+
+    shape = ()
 
     def __float__(self):
         return 0.125
@@ -37,9 +50,29 @@ class Scalar(object):
         return 0
 
 
+MISFITS = [
+    lambda: losses.append("x"), lambda: losses.append("x", "y"), lambda: losses.append("x", Several()), lambda: losses.append("x", []),
+    lambda: probing.table("counts", {"n": int}).append(2.5), lambda: probing.table("counts", {"n": int}).append(1 << 63),
+    lambda: probing.log(loss="low"), lambda: probing.log(loss=Several()), lambda: probing.log(other=[1]), lambda: probing.log(epoch=object()),
+]
+
+
+def refused(calls):
+    """What each of them says: the same with and without a probe."""
+    said = []
+    for call in calls:
+        try:
+            call()
+            said.append("nothing")
+        except (TypeError, ValueError) as error:
+            said.append("{}: {}".format(type(error).__name__, error))
+    return said
+
+
 told = {"before": [probing.is_active(), probing.detach(), probing.log(loss=1.0)]}
 losses = probing.table("losses", {"layer": str, "norm": float})
 told["without"] = losses.append("none", 1.0)
+told["wrong without"] = refused(MISFITS)
 with probing.span("without"):
     probing.event("without")
 
@@ -54,21 +87,18 @@ losses.append_many([("a", 1.0), {"layer": "b", "norm": None}])
 losses.append(Text(), Scalar())
 losses.append(Bad(), Bad())
 losses.append("x" * 70000 + "\u00e9", float("inf"))
-losses.append("\udc80", "not a number")
+losses.append("\udc80", norm=None)
 types = probing.table("python.types", Layer)
 types.append("n", 1.5, True, -(1 << 63), datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc))
-types.append("n", 2, 0, 1 << 63, 0)
-types.append("n", 2, None, 2.75, None)
+types.append("n", 2, 0, (1 << 63) - 1, 0)
+types.append("n", 2, None, 2.0, None)
+told["same"] = probing.table("losses", {"layer": str, "norm": float}) is losses
 docs = probing.table("docs", [probing.Column("used", int, "bytes", "of memory: all"), ("time", float)])
 docs.append(1, 2.0)
-for wrong in (lambda: losses.append(1, 2, 3), lambda: losses.append(nothing=1), lambda: losses.append({"no": 1}),
-              lambda: probing.table("no name", {"a": int}), lambda: probing.table("empty", {}), lambda: probing.table("x", {"a b": int}),
-              lambda: probing.table("x", 3), lambda: probing.table("x", {"c%d" % at: int for at in range(64)})):
-    try:
-        wrong()
-        told.setdefault("wrong", []).append("nothing")
-    except (TypeError, ValueError) as error:
-        told.setdefault("wrong", []).append(type(error).__name__)
+told["wrong"] = refused([lambda: losses.append(1, 2, 3), lambda: losses.append(nothing=1), lambda: losses.append({"no": 1}),
+                          lambda: probing.table("no name", {"a": int}), lambda: probing.table("empty", {}), lambda: probing.table("x", {"a b": int}),
+                          lambda: probing.table("x", 3), lambda: probing.table("x", {"c%d" % at: int for at in range(64)}),
+                          lambda: probing.table("losses", {"layer": str}), lambda: probing.table("Backtrace", {"a": int}), *MISFITS])
 told["refused"] = probing.table("refused", {"a": int}).append(1)
 
 # ---- spans, events, steps ----
@@ -113,6 +143,7 @@ with probing.span("around"):
 # ---- metrics ----
 probing.log(epoch=1, loss=Scalar(), **{"train/acc": 1, "note": "n"})
 probing.log(epoch=2, loss=0.5, later=3, note=None)
+probing.log(epoch=2.5, loss=0.5, note=7, **{"train/acc": "high"})
 probing.log(loss=0.25, epoch=Bad())
 
 # ---- settings ----
