@@ -92,6 +92,15 @@ static bool same_call(const struct prb_syscall *a, const struct prb_syscall *b)
            memcmp(a->args, b->args, sizeof a->args) == 0;
 }
 
+/* Whether a stopped thread stands at the start of our stub: it was sent by an earlier injection. */
+static bool stands_at_stub(struct prb_chooser *chooser, const struct prb_syscall *call)
+{
+    const struct prb_inject_arch *arch = chooser->addresses->arch;
+    PRB_AUTO_FREE uint8_t *code = malloc(arch->stub_len);
+    return code && prb_mem_read(chooser->mem, call->pc, code, arch->stub_len, NULL) &&
+           memcmp(code, arch->stub, arch->stub_len) == 0;
+}
+
 static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *task, unsigned best,
                           unsigned *rank_out, struct prb_syscall *call_out)
 {
@@ -105,6 +114,8 @@ static enum prb_unfit fit(struct prb_chooser *chooser, const struct prb_task *ta
         return PRB_UNFIT_MOVED;
     if (call.running)
         return PRB_UNFIT_RUNNING;
+    if (stopped && stands_at_stub(chooser, &call))
+        chooser->sent = task->tid;
     const struct prb_waiting_call *waiting =
         prb_waiting_call(chooser->addresses->arch, call.number);
     /* When it is stopped, the call has ended already: by EINTR, if it is one that a stop ends. */
@@ -155,8 +166,9 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
     unsigned best = ~0u;
     memset(chooser->unfit, 0, sizeof chooser->unfit);
     chooser->stopped = false;
+    chooser->sent = 0;
     size_t running = 0;
-    for (size_t i = 0; i < tasks.count && best > 0; i++) {
+    for (size_t i = 0; i < tasks.count && (best > 0 || chooser->stopped); i++) {
         /* The main thread is listed first and tried last. */
         struct prb_task *task = &tasks.items[(i + 1) % tasks.count];
         struct prb_syscall call;
@@ -179,6 +191,8 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
                 chooser->running = *task;
         }
     }
+    if (chooser->sent)
+        return false;
     if (!choice.tid && running) {
         chooser->turn++;
         if (is_confined(chooser, chooser->running.tid)) {

@@ -66,13 +66,18 @@ static bool no_thread(const struct prb_chooser *chooser, double wait, struct prb
                                 (int)pid);
     }
     prb_choose_explain(chooser, reasons, sizeof reasons);
+    if (chooser->stopped) {
+        prb_fail(err, PRB_BUSY, "process %d is stopped where it cannot be entered: %s", (int)pid,
+                 reasons);
+        return prb_error_remedy(err, "`kill -CONT %d` continues it", (int)pid);
+    }
     prb_fail(err, PRB_TIMEOUT, "no thread of process %d could be borrowed safely for %.3g s: %s",
              (int)pid, wait, reasons);
     return prb_error_remedy(err, "Try again, or wait longer (--wait); CPython 3.14 and later "
                                  "can be entered by --method remote-exec");
 }
 
-/* Try until a thread was sent.  TIMEOUT: no thread was fit. */
+/* Try until a thread was sent, or one is found that was.  TIMEOUT: no thread was fit. */
 static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_page *page,
                           struct prb_borrowed *borrowed, struct entry *entry, struct prb_error *err)
 {
@@ -87,6 +92,10 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
             if (err)
                 *err = ended;
             return false;
+        }
+        if (chooser->sent) {
+            borrowed->stopped = entry->sent = true;
+            return true;
         }
         chooser->unwind_stopped = report->tries >= SCANS_FIRST;
         if (chosen && choice.running && !prb_stack_room(chooser, err))

@@ -115,12 +115,14 @@ struct prb_chooser {
     unsigned rounds;                 /* so far */
     size_t turn;                     /* so that each running thread has its turn */
     bool stopped;                    /* the target is stopped (SIGSTOP) */
+    pid_t sent; /* a stopped thread that an earlier injection sent to its stub; 0: none */
 };
 
 void prb_chooser_deinit(struct prb_chooser *chooser);
 PRB_DEFINE_AUTO(prb_chooser, struct prb_chooser, prb_chooser_deinit)
 /* A parked thread whose stack is clean, else a running one, to be examined in its stop.  False
- * without an error: none now (see unfit); with one: the process ended. */
+ * without an error: none now (see unfit), or one was sent before (see sent); with one: the process
+ * ended. */
 bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_error *err);
 /* When a thread that waits in this call may be borrowed; NULL: never. */
 const struct prb_waiting_call *prb_waiting_call(const struct prb_inject_arch *arch, int64_t number);
