@@ -118,10 +118,14 @@ static bool print_default(const char *key, struct prb_error *err)
     return true;
 }
 
-/* To read what a probe would begin with, none is loaded. */
+/* To read what a probe would begin with, none is loaded.  Another user's process may have one that
+ * cannot be seen: that is refused. */
 static bool print_defaults(const struct prb_run *run, pid_t pid, struct prb_error *err)
 {
     char note[120];
+    PRB_AUTO(prb_control) struct prb_control *control = prb_control_open(pid, err);
+    if (!control && err && err->code == PRB_PERMISSION)
+        return false;
     bool ok = run->argument_count > 0 || prb_config_list(NULL, run->options[JSON].count, err);
     for (size_t i = 0; ok && i < run->argument_count; i++)
         ok = print_default(run->arguments[i], err);

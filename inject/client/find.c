@@ -19,6 +19,7 @@
 #include "inject/probe/libc.h"
 #include "inject/probe/socket_path.h"
 #include "proc/below.h"
+#include "proc/source.h"
 
 #define ENVIRONMENT_MAX (1 << 20)
 #define CONNECT_SECONDS 3 /* the socket of a stopped process still accepts some connections */
@@ -133,8 +134,10 @@ static int find(const struct process *process, char name[64], struct prb_error *
     PRB_AUTO_FREE char *environment = malloc(ENVIRONMENT_MAX);
     PRB_AUTO_FD int root = prb_root_open(process->pid);
     if (!environment || root < 0) {
-        prb_fail_sys(err, errno, "opening the file system of process %d", (int)process->pid);
-        prb_error_remedy(err, "only its user and root may do that");
+        if (root < 0 && (errno == EACCES || errno == EPERM))
+            prb_permission_explain(err, process->pid, errno, "reach the probe of");
+        else
+            prb_fail_sys(err, errno, "opening the file system of process %d", (int)process->pid);
         return -1;
     }
     long len = read_text(process->pid, "environ", environment, ENVIRONMENT_MAX);

@@ -13,7 +13,8 @@ innermost()
 """
 PERMISSION = 5
 COMMANDS = [["backtrace"], ["backtrace", "--native"], ["query", "SELECT * FROM python.backtrace"], ["inject"], ["eval", "1"],
-            ["snapshot", "/tmp/prb-security-never.snap"], ["profile", "-d", "0.1"], ["tasks"]]
+            ["snapshot", "/tmp/prb-security-never.snap"], ["profile", "-d", "0.1", "-o", "-"], ["tasks"], ["detach"], ["config"],
+            ["config", "probing.sample_rate"], ["config", "probing.sample_rate=1"], ["debug", "--listen"], ["debug", "--pause"]]
 
 
 def test_own_and_root(users, installed, python, spawn):
@@ -26,9 +27,10 @@ def test_own_and_root(users, installed, python, spawn):
         assert "innermost" in json.dumps(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=[words[0] + str(len(words)) for words in COMMANDS])
+@pytest.mark.parametrize("words", COMMANDS, ids=[" ".join(words[:2]) for words in COMMANDS])
 def test_of_another_user(users, installed, python, spawn, words):
     job = spawn([python, "-c", SLEEPER], user=users[0])
     done = installed.run("-t", job.pid, *words, user=users[1])
     assert (done.returncode, done.stdout) == (PERMISSION, ""), done.stderr
-    assert "innermost" not in done.stderr and job.poll() is None
+    assert "it belongs to user id {} and you are user id {}".format(users[0], users[1]) in done.stderr
+    assert "sudo probing" in done.stderr and "innermost" not in done.stderr and job.poll() is None
