@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/options.h"
 #include "cli/print/out.h"
+
+#define TERMINAL_MAX 65536 /* bytes of a value; a file or pipe gets all that came */
 
 static volatile sig_atomic_t interrupts;
 
@@ -87,10 +90,16 @@ void prb_evaluation_print(const struct prb_eval_result *result)
     size_t len = result->text ? strlen(result->text) : 0;
     if (len == 0 || (result->none && !result->raised))
         return;
-    prb_out_stream(&stream, result->text, len);
+    bool cut = !result->raised && len > TERMINAL_MAX + 256 && isatty(fileno(stream.file));
+    size_t shown = cut ? TERMINAL_MAX : len;
+    while (cut && (result->text[shown] & 0xc0) == 0x80) /* within a character */
+        shown--;
+    prb_out_stream(&stream, result->text, shown);
     if (result->text[len - 1] != '\n' || !result->raised)
         prb_out_stream(&stream, "\n", 1);
     prb_out_stream_end(&stream);
+    if (cut)
+        prb_out_note("the rest is left out on a terminal; a file or pipe gets it");
 }
 
 /* The Python thread that a word means, or NULL. */

@@ -238,6 +238,16 @@ def test_eval_where_a_thread_stands(probing, loaded):
                 break
         assert done.works() == "'of the thread'\n"
     probing(loaded.pid, "eval", "--thread", "nobody", "1").fails(NOT_FOUND, '"nobody"', "backtrace")
+    probing(loaded.pid, "eval", "--thread", "worker", "--frame", "99", "1").fails(NOT_FOUND, "worker (", " frames")
+
+
+def test_a_long_value_is_whole_in_a_pipe(probing, loaded):
+    """As print is.  A prompt, and a terminal, get the beginning."""
+    assert probing(loaded.pid, "eval", "'x' * 500000").works() == "'{}'\n".format("x" * 500000)
+    assert probing(loaded.pid, "eval", "list(range(100000))").works() == "{}\n".format(list(range(100000)))
+    assert "(3000000 in all)" in probing(loaded.pid, "eval", "'\\x01' * 3000000").works()
+    _, text = on_a_terminal([PROBING, str(loaded.pid), "eval", "'x' * 500000"], stderr="terminal")
+    assert 65536 <= text.count(b"x") + 1 < 66000 and b"the rest is left out on a terminal" in text
 
 
 def test_main_thread_of_a_program_without_threading(probing, start):

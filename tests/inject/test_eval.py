@@ -119,7 +119,7 @@ def test_hostile_values(python, probed):
     assert "its repr raised TypeError" in one.eval("class H(object):\n  def __repr__(self): return 5\nH()").value
     blocking = one.eval("class H(object):\n  def __repr__(self):\n    while True: pass\nH()", time=200)
     assert blocking.failed == TIMEOUT
-    bound = 300000
+    bound = 1200000
     began = time.monotonic()
     for code in ("list(range(10 ** 6))", "'x' * 10 ** 7", "b'x' * 10 ** 7", "10 ** 10 ** 5", "{n: [n] * 9 for n in range(10 ** 5)}",
                  "type('H', (), {'__repr__': lambda self: 'y' * 10 ** 7})()", "[[0] * 1000] * 1000",
@@ -480,7 +480,7 @@ def test_torch(probed, tmp_path):
     assert one.eval("sum(p.numel() for p in model.parameters())").value == "16"
     assert "Linear(in_features=3" in one.eval("model").value
     assert float(one.eval("loss.item()").value) >= 0
-    assert len(one.eval("torch.zeros(1000, 1000).tolist()").value) < 300000
+    assert len(one.eval("torch.zeros(1000, 1000).tolist()").value) < 1200000
     assert one.eval("import gc\nlen([m for m in gc.get_objects() if isinstance(m, torch.nn.Module)])").value == "3"
     assert one.client.complete("loss.ite") == ["loss.item", "loss.itemsize"]
     assert one.client.complete("model.train") == ["model.train", "model.training"]

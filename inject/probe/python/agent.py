@@ -14,6 +14,7 @@ RAISED, INCOMPLETE, NONE, INTERRUPTED = 1, 2, 4, 8
 OWN = "<probing "
 NAME_SPACES_MAX = 64
 SOURCES_MAX = 64
+ROOM_OF_PROMPT = 1 << 16  # characters of a value, and of every traceback
 SOURCE_KEPT_MAX = 1 << 16
 
 name_spaces = {}
@@ -145,7 +146,11 @@ class Prepared(object):
     def shown(self, value):
         if type(value) in (bool, float) or type(value) is int and value.bit_length() < 64:
             return repr(value)
-        return part("show").show(value, probe.text_max // 4)
+        return part("show").show(value, self.room())
+
+    def room(self):
+        """Characters of a value: a person at a prompt gets less than a file."""
+        return ROOM_OF_PROMPT if self.kind == SINGLE else probe.text_max // 4
 
     def display(self, value):
         """sys.displayhook of the interactive mode, for all values but the last."""
@@ -245,8 +250,9 @@ class Job(Running):
                 threading._active.pop(ident, None)
         self.context = self.names = self.send = self.codes = self.wrong = None
         text = self.text
-        if len(text) > probe.text_max // 4:
-            text = part("statements").cut(text, probe.text_max // 4)
+        room = ROOM_OF_PROMPT if self.flags & RAISED else self.room()
+        if len(text) > room:
+            text = part("statements").cut(text, room)
         return self.code, self.flags, text.encode("utf-8", "backslashreplace")
 
 

@@ -17,13 +17,27 @@ def thread_ident(thread):
     raise probe.agent.Refused("NOT_FOUND", "no thread {} runs Python code".format(thread))
 
 
+def thread_text(ident):
+    """A thread as `backtrace` heads it: name (native id), as far as it is known."""
+    threading = sys.modules.get("threading")
+    known = threading._active.get(ident) if threading else None
+    number = getattr(known, "native_id", None)
+    if known is None:
+        return "thread {}".format(ident)
+    return "{} ({})".format(known.name, number) if number else known.name
+
+
 def thread_frame(thread, depth):
-    frame = sys._current_frames().get(thread_ident(thread))
-    for _ in range(depth):
-        frame = frame and frame.f_back
-    if frame is None:
-        raise probe.agent.Refused("NOT_FOUND", "thread {} has no frame {}".format(thread, depth))
-    return frame
+    ident = thread_ident(thread)
+    frames = []
+    frame = sys._current_frames().get(ident)
+    while frame is not None and len(frames) <= depth:
+        frames.append(frame)
+        frame = frame.f_back
+    if len(frames) <= depth:
+        raise probe.agent.Refused("NOT_FOUND", "{} has {}; --frame {} is beyond the outermost".format(
+            thread_text(ident), "1 frame" if len(frames) == 1 else "{} frames".format(len(frames)), depth))
+    return frames[depth]
 
 
 class FrameNames(object):

@@ -12,7 +12,7 @@
 
 #define PRB_PYTHON_JOBS_MAX 8             /* at a time, those left behind included */
 #define PRB_PYTHON_OUTPUT_MAX (32u << 20) /* bytes of one evaluation; the rest is counted */
-#define PRB_PYTHON_TEXT_MAX (256u << 10)  /* bytes of a result or traceback */
+#define PRB_PYTHON_TEXT_MAX (4u << 20)    /* bytes of a result */
 
 struct prb_python_job;
 struct prb_py_api;
