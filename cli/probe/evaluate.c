@@ -84,19 +84,44 @@ bool prb_evaluate(const struct prb_eval_place *place, enum prb_eval_mode mode, c
     return ok;
 }
 
+/* A traceback, from the line of the exception on in a colour: what comes behind the last frame. */
+static void print_traceback(const char *text, size_t len)
+{
+    struct prb_out_stream stream = {.file = stderr};
+    size_t last = 0;
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
+        const char *end = strchr(line, '\n');
+        if (*line == ' ' && end)
+            last = (size_t)(end + 1 - text);
+    }
+    bool colored = prb_out_is_colored() && isatty(fileno(stderr));
+    prb_out_stream(&stream, text, last);
+    if (colored)
+        prb_out_style(stderr, PRB_STYLE_WARNING);
+    prb_out_stream(&stream, text + last, len - last);
+    if (text[len - 1] != '\n')
+        prb_out_stream(&stream, "\n", 1);
+    prb_out_stream_end(&stream);
+    if (colored)
+        prb_out_style(stderr, PRB_STYLE_PLAIN);
+}
+
 void prb_evaluation_print(const struct prb_eval_result *result)
 {
-    struct prb_out_stream stream = {.file = result->raised ? stderr : stdout};
+    struct prb_out_stream stream = {.file = stdout};
     size_t len = result->text ? strlen(result->text) : 0;
     if (len == 0 || (result->none && !result->raised))
         return;
-    bool cut = !result->raised && len > TERMINAL_MAX + 256 && isatty(fileno(stream.file));
+    if (result->raised) {
+        print_traceback(result->text, len);
+        return;
+    }
+    bool cut = len > TERMINAL_MAX + 256 && isatty(fileno(stream.file));
     size_t shown = cut ? TERMINAL_MAX : len;
     while (cut && (result->text[shown] & 0xc0) == 0x80) /* within a character */
         shown--;
     prb_out_stream(&stream, result->text, shown);
-    if (result->text[len - 1] != '\n' || !result->raised)
-        prb_out_stream(&stream, "\n", 1);
+    prb_out_stream(&stream, "\n", 1);
     prb_out_stream_end(&stream);
     if (cut)
         prb_out_note("the rest is left out on a terminal; a file or pipe gets it");

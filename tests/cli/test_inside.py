@@ -229,6 +229,13 @@ def test_eval_that_raises(probing, loaded):
     assert probing(loaded.pid, "eval", "1").works() == "1\n"
 
 
+def test_an_exception_is_coloured_on_a_terminal_only(probing, loaded):
+    command = [PROBING, str(loaded.pid), "eval", "1/0"]
+    assert b"\x1b[33mZeroDivisionError" in on_a_terminal(command, stderr="terminal", TERM="xterm", NO_COLOR=None)[1]
+    assert b"\x1b" not in on_a_terminal(command, stderr="terminal", TERM="xterm", NO_COLOR="1")[1]
+    assert "\x1b" not in probing(loaded.pid, "eval", "1/0").err
+
+
 def test_eval_where_a_thread_stands(probing, loaded):
     for thread in ("worker", thread_number(probing, loaded.pid, "worker")):
         # wait() of threading stands on top of the function that we mean.

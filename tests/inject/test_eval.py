@@ -137,6 +137,19 @@ def test_hostile_values(python, probed):
     one.step("on")
 
 
+def test_breakpoint_says_what_to_do(python, probed):
+    """pdb has no input here.  A hook of the program's is called, and nothing stays in sys."""
+    one = probed(python)
+    if one.eval("import sys\nsys.version_info >= (3, 7)").value == "False":
+        pytest.skip("no breakpoint()")
+    trace = one.eval("breakpoint()").trace
+    assert "probing {} debug".format(one.pid) in trace and "BdbQuit" not in trace and "probing>" not in trace
+    assert one.eval("hook = lambda *args: ('own', args)\nsys.breakpointhook = hook").none
+    assert one.eval("breakpoint(1)").value == "('own', (1,))"
+    assert one.eval("sys.breakpointhook = sys.__breakpointhook__").none
+    one.step("on")
+
+
 def test_output_is_streamed_and_only_its_own(python, probed):
     one = probed(python)
     gate = "import time\n"

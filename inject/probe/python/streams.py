@@ -1,4 +1,4 @@
-# sys.stdin, stdout, stderr and displayhook while evaluations run: what an evaluating thread writes goes to its client;
+# sys.stdin, stdout, stderr, displayhook and breakpointhook while evaluations run: what an evaluating thread writes goes to its client;
 # every other thread reaches the program's own objects as before.  Nothing stands in for them when no evaluation runs.
 import _thread
 import io
@@ -118,6 +118,24 @@ class StandInHook(StandIn):
         return self._prb_find()(value)
 
 
+class StandInBreakpoint(StandIn):
+    """breakpoint() of an evaluation: pdb would read no input and end with BdbQuit.  A hook of the program's is called."""
+
+    __slots__ = ()
+
+    def _prb_find(self):
+        found = self._prb_original
+        return sys.__breakpointhook__ if found is NOBODY else found
+
+    def __call__(self, *args, **named):
+        output = getattr(mine, "output", None)
+        hook = self._prb_find()
+        if output and not output.over and hook is sys.__breakpointhook__ and not os.environ.get("PYTHONBREAKPOINT"):
+            raise RuntimeError("breakpoint() cannot ask for commands in an evaluation; "
+                               "`probing {} debug` lets a debugger attach".format(os.getpid()))
+        return hook(*args, **named)
+
+
 class Place(object):
     """One name in sys, and all stand-ins that were there."""
 
@@ -150,6 +168,8 @@ class Place(object):
 
 
 places = [Place(name) for name in STREAMS] + [Place("displayhook", StandInHook)]
+if hasattr(sys, "breakpointhook"):
+    places.append(Place("breakpointhook", StandInBreakpoint))
 
 
 class Evaluations(object):
