@@ -25,7 +25,8 @@ static const struct prb_option options[] = {
     [TO_TARGET] = {0, "to-target", NULL, "with --dump: into the process's own standard error",
                    NULL},
     [PAUSE] = {'p', "pause", NULL, "pause the process at once and wait for a debugger", NULL},
-    [LISTEN] = {'l', "listen", NULL, "wait for a debugger; the process runs on", NULL},
+    [LISTEN] = {'l', "listen", NULL, "wait for a debugger; the process runs on (the default)",
+                NULL},
     [ADDRESS] = {'a', "address", "ADDR",
                  "where: HOST:PORT or the path of a Unix socket (default " DEFAULT_ADDRESS ")",
                  NULL},
@@ -53,9 +54,6 @@ static bool check_options(const struct prb_run *run, struct prb_error *err)
         return prb_usage(run, err, "--snapshot does not stop the process: leave out --pause");
     if (given[RESUME_AFTER].count && !given[PAUSE].count)
         return prb_usage(run, err, "--resume-after goes with --pause");
-    if (!file && !given[PAUSE].count && !given[LISTEN].count && !given[SNAPSHOT].count)
-        return prb_usage(
-            run, err, "debug needs one of --pause, --listen, --snapshot, --core FILE and --dump");
     return true;
 }
 
@@ -99,7 +97,7 @@ const struct prb_command prb_command_debug = {
     .description = "Serves the Debug Adapter Protocol for one process, and prints what to paste "
                    "into launch.json. The stock Python "
                    "debugger's attach configuration works. --pause stops all Python threads first; "
-                   "--listen does nothing to the "
+                   "--listen, the default, does nothing to the "
                    "process until a client comes. When the client goes, breakpoints are cleared "
                    "and the process runs on at full "
                    "speed. Ctrl-C ends the server, the process runs on.\n\n"
@@ -110,7 +108,8 @@ const struct prb_command prb_command_debug = {
                    "stacks go where the process "
                    "writes its errors, so they stand in its own log, and it runs no code for that.",
     .options = options,
-    .examples = "probing 12345 debug --pause  # stop it, and wait on " DEFAULT_ADDRESS "\n"
+    .examples = "probing 12345 debug  # wait on " DEFAULT_ADDRESS "\n"
+                "probing 12345 debug --pause  # stop it first\n"
                 "probing 12345 debug --pause --resume-after 60  # at the most a minute\n"
                 "probing 12345 debug --listen --address /run/user/1000/debug.sock\n"
                 "probing debug --core core.12345\n"

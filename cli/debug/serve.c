@@ -59,6 +59,27 @@ static void say(void *context, const char *text)
     prb_out_note(text);
 }
 
+/* For an editor on another machine: the way here, and the folder of the job's sources. */
+static void print_elsewhere(const struct prb_dap_listen_options *options, const char *address,
+                            const char *port)
+{
+    char machine[HOST_NAME_MAX + 1] = "HOST", link[32], folder[PATH_MAX];
+    gethostname(machine, sizeof machine - 1);
+    printf("From another machine: ssh -N -L %s:%s ", port, address);
+    prb_out_text(stdout, machine);
+    fputs(", then the same entry.\n", stdout);
+    snprintf(link, sizeof link, "/proc/%d/cwd", (int)options->pid);
+    ssize_t len = options->pid ? readlink(link, folder, sizeof folder) : 0;
+    if (len <= 0 || (size_t)len >= sizeof folder)
+        return;
+    fputs("If the sources are elsewhere there, add to it:\n"
+          "    \"pathMappings\": [{ \"localRoot\": \"${workspaceFolder}\",\n"
+          "                       \"remoteRoot\": ",
+          stdout);
+    prb_out_json_text(stdout, folder, (size_t)len);
+    fputs(" }]\n", stdout);
+}
+
 /* An entry of launch.json that the stock Python debugger's extension takes, too.  A token that was
  * given is not repeated: this may go to a log. */
 static void print_ready(void *context, const char *address, const char *made)
@@ -92,9 +113,22 @@ static void print_ready(void *context, const char *address, const char *made)
            : options->token ? "..."
                             : "",
            made || options->token ? "\"" : "");
+    if (strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 || strncmp(host, "127.", 4) == 0)
+        print_elsewhere(options, address, colon + 1);
     if (made)
         printf("Other clients: %s?token=%s\n", address, made);
     fflush(stdout);
+}
+
+/* The next port, as the option to type. */
+static void advise_on_port(const char *address, struct prb_error *err)
+{
+    const char *colon = strrchr(address, ':');
+    unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
+    if (port > 0 && port < 65535)
+        snprintf(err->remedy, sizeof err->remedy,
+                 "--address %.*s:%lu takes another port, --address %.*s:0 any free one",
+                 (int)(colon - address), address, port + 1, (int)(colon - address), address);
 }
 
 bool prb_serve(struct prb_dap_listen_options *options, struct prb_error *err)
@@ -114,5 +148,9 @@ bool prb_serve(struct prb_dap_listen_options *options, struct prb_error *err)
     options->ready = print_ready;
     options->note = say;
     options->context = options;
-    return prb_dap_listen(options, err);
+    if (prb_dap_listen(options, err))
+        return true;
+    if (err && err->sys == EADDRINUSE)
+        advise_on_port(options->address, err);
+    return false;
 }

@@ -280,6 +280,20 @@ def test_what_is_no_client(debuggee, client, serve, any_python):
     break_and_leave(session, program)
 
 
+def test_listens_without_an_option_and_says_how_to_reach_it(debuggee, serve, any_python):
+    """A port of its own; ssh and pathMappings for an editor elsewhere; what to do when the port is taken."""
+    program = debuggee(any_python)
+    server = serve(program)
+    port = server.address[1]
+    made_token(server)
+    said = "".join(server.said)
+    assert port > 0 and '"port": {} '.format(port) in said and "ssh -N -L {0}:127.0.0.1:{0} ".format(port) in said
+    assert '"remoteRoot": {} '.format(json.dumps(os.readlink("/proc/{}/cwd".format(program.pid)))) in said
+    taken = subprocess.run([PROBING, str(program.pid), "debug", "--address", "127.0.0.1:{}".format(port)], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, timeout=DEADLINE, encoding="utf-8", stdin=subprocess.DEVNULL)
+    assert taken.returncode != 0 and "--address 127.0.0.1:{} ".format(port + 1) in taken.stderr
+
+
 def test_launch_json_of_a_core_needs_no_process(tmp_path):
     done = subprocess.run([PROBING, "debug", "--core", str(tmp_path / "none")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=DEADLINE, encoding="utf-8", stdin=subprocess.DEVNULL)
