@@ -112,11 +112,14 @@ const struct prb_command prb_command_query = {
         "Beyond SQLite's there are now(), interval '5 minutes', hour(), date_trunc(), SHOW TABLES, "
         "DESCRIBE and the "
         "aggregates median, quantile and stddev. Times are seconds since the epoch, UTC.\n\n"
+        "SET KEY = VALUE before a statement, in the same call, changes a setting for what follows; "
+        "SHOW ALL lists them.\n\n"
         "In a table NULL is empty and, on a terminal, wide columns are cut; the other formats hold "
         "everything. Several "
         "statements give several tables or JSON arrays, one after the other.",
     .options = options,
     .examples = "probing 12345 query \"SELECT func, file, lineno FROM python.backtrace LIMIT 5\"\n"
+                "probing 12345 query \"SET probing.repr_limit = 99; SELECT * FROM python.locals\"\n"
                 "probing 12345 q -f csv - < report.sql  # SQL from a file, rows as CSV\n",
     .run = run_query,
 };
