@@ -85,7 +85,10 @@ def query(sql: str, tuples: bool = False, timeout: "Optional[float]" = None) -> 
 
 
 def backtrace(native: bool = False, locals: bool = False, timeout: "Optional[float]" = None) -> "List[Dict[str, Any]]":
-    """Every thread of this process and its frames, innermost first: what `probing PID backtrace --json` prints."""
+    """Every thread of this process and its frames, innermost first: what `probing PID backtrace --json` prints.
+
+    Of the calling thread from the caller outwards.
+    """
     from probing import _tool
 
     return _tool.backtrace(native, locals, timeout)

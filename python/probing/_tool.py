@@ -103,4 +103,18 @@ def backtrace(native=False, locals=False, timeout=None):
     import json
 
     options = ["--native"] * bool(native) + ["--locals"] * bool(locals)
-    return json.loads(ask(["backtrace", "--json"] + options, timeout))
+    threads = json.loads(ask(["backtrace", "--json"] + options, timeout))
+    for thread in threads:
+        if thread["thread_id"] == threading.get_ident():
+            thread["frames"] = _without_ours(thread["frames"])
+    return threads
+
+
+def _without_ours(frames):
+    # type: (List[Dict[str, Any]]) -> List[Dict[str, Any]]
+    """The frames from the caller of probing.backtrace outwards."""
+    file = sys.modules["probing"].backtrace.__code__.co_filename
+    for at, frame in enumerate(frames):
+        if frame["name"] == "backtrace" and frame.get("filename") == file:
+            return frames[at + 1:]
+    return frames
