@@ -5,7 +5,7 @@
     PROBING=1 PROBING_CRASH=1 python crash.py --raise    # an exception that nobody handles
     probing crash show
 
-Without the package: `python crash.py --wait`, then `probing PID inject -c`, then Enter.
+The variables need the package installed (pip install .); PYTHONPATH is not enough.  Without it: `python crash.py --wait`, then `probing PID inject -c`, then Enter.
 """
 
 import argparse
