@@ -180,8 +180,8 @@ bool prb_name_thread(struct prb_sampled_process *process, struct prb_sampled_thr
         return false;
     bool once = raw->broken; /* the chain was read once only: a broken one may just have moved */
     for (int tries = 0; tries < NAMING_TRIES; tries++) {
-        bool fresh;
-        if (name_chain(process, thread, raw, &fresh)) {
+        bool fresh, lost = raw->broken && !raw->frame_count; /* as while a frame is made */
+        if (!lost && name_chain(process, thread, raw, &fresh)) {
             bool broken = raw->broken;
             thread->has_stack = (!fresh && !once) ||
                                 (prb_sampler_unchanged(sampler, k, false) && raw->broken == broken);

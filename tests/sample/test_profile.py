@@ -33,6 +33,19 @@ def test_known_shares(start, any_python, tmp_path, kind):
         assert abs(found[name] - truth[name] / whole) < room, (found, truth, told.text)
 
 
+def test_a_chain_without_a_frame_is_dropped(start, python, tmp_path):
+    """No stack says only that it could not be read."""
+    if python.minor < (3, 13) or python.container or "t" in python.how.split("-"):
+        pytest.skip("the target finds the pointers to its frames from 3.13 on")
+    target = start(python, "broken_chain.py")
+    profile(target.pid, tmp_path / "p.txt", "--idle", "-r", 50)
+    rows = stacks(tmp_path / "p.txt")
+    assert rows and not [frames for frames, _ in rows if "cannot be read" in frames[-1]]
+    target.child.stdin.write(b"\n")
+    target.child.stdin.flush()
+    assert target.child.wait(30) == 0
+
+
 def possible(frames):
     """Whether a stack of alternate.py can exist: one chain, no level left out."""
     levels = [(name[0], int(name[1:])) for name in map(function, frames) if re.match(r"^[ab]\d+$", name)]
