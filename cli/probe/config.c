@@ -43,6 +43,70 @@ static bool print_table(const struct prb_strings *list, struct prb_error *err)
     return true;
 }
 
+/* Words of text, in lines that fit, each indented. */
+static void print_wrapped(const char *text, unsigned room)
+{
+    enum { INDENT = 4 };
+    unsigned at = 0;
+    while (*(text += strspn(text, " "))) {
+        size_t len = strcspn(text, " ");
+        unsigned width = prb_out_width(text, len);
+        bool first = at == 0, breaks = !first && at + 1 + width > room;
+        if (breaks)
+            putchar('\n');
+        prb_out_pad(stdout, first || breaks ? INDENT : 1);
+        at = (first || breaks ? INDENT : at + 1) + width;
+        prb_out_cut(stdout, text, len, 0);
+        text += len;
+    }
+    putchar('\n');
+}
+
+/* Where the table is wider than the terminal: KEY = VALUE UNIT, the default where it is another,
+ * and below what it means. */
+static void print_narrow(const struct prb_strings *list, unsigned room)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *line = list->items[i], *cells[COLUMN_COUNT];
+        size_t len[COLUMN_COUNT];
+        for (size_t c = 0; c < COLUMN_COUNT; c++)
+            cells[c] = next_cell(&line, c + 1 == COLUMN_COUNT, &len[c]);
+        prb_out_style(stdout, PRB_STYLE_TITLE);
+        prb_out_cut(stdout, cells[0], len[0], 0);
+        prb_out_style(stdout, PRB_STYLE_PLAIN);
+        fputs(" = ", stdout);
+        prb_out_cut(stdout, len[1] ? cells[1] : "(not set)", len[1] ? len[1] : 9, 0);
+        if (len[1] && len[3] && cells[1][len[1] - 1] <= '9') { /* 256MiB has its unit */
+            putchar(' ');
+            prb_out_cut(stdout, cells[3], len[3], 0);
+        }
+        if (len[1] != len[2] || memcmp(cells[1], cells[2], len[1]) != 0) {
+            fputs(" (default: ", stdout);
+            prb_out_cut(stdout, cells[2], len[2], 0);
+            putchar(')');
+        }
+        putchar('\n');
+        print_wrapped(cells[4], room);
+    }
+}
+
+static bool is_too_wide(const struct prb_strings *list, unsigned room)
+{
+    unsigned widest[COLUMN_COUNT] = {0}, all = 2 * (COLUMN_COUNT - 1);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *line = list->items[i];
+        for (size_t c = 0; c < COLUMN_COUNT; c++) {
+            size_t len;
+            const char *cell = next_cell(&line, c + 1 == COLUMN_COUNT, &len);
+            unsigned width = prb_out_width(cell, len);
+            widest[c] = width > widest[c] ? width : widest[c];
+        }
+    }
+    for (size_t c = 0; c < COLUMN_COUNT; c++)
+        all += widest[c];
+    return room && all > room;
+}
+
 static void print_json(const struct prb_strings *list)
 {
     static const char *const keys[] = {"key", "value", "default", "unit", "meaning"};
@@ -66,9 +130,13 @@ bool prb_config_list(struct prb_control *control, bool json, struct prb_error *e
     PRB_AUTO(prb_strings) struct prb_strings list = {0};
     if (!(control ? prb_control_config_list(control, &list, err) : prb_config_defaults(&list, err)))
         return false;
-    if (!json)
+    unsigned room = prb_out_columns();
+    if (!json && !is_too_wide(&list, room))
         return print_table(&list, err);
-    print_json(&list);
+    if (json)
+        print_json(&list);
+    else
+        print_narrow(&list, room);
     return true;
 }
 

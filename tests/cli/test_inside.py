@@ -229,6 +229,16 @@ def test_eval_that_raises(probing, loaded):
     assert probing(loaded.pid, "eval", "1").works() == "1\n"
 
 
+def test_settings_on_a_terminal_have_their_whole_meaning(loaded):
+    """Where the table does not fit, a setting takes two lines."""
+    status, text = on_a_terminal([PROBING, str(loaded.pid), "config"], TERM="xterm", COLUMNS="80", NO_COLOR="1")
+    lines = text.decode().splitlines()
+    assert status == 0 and max(map(len, lines)) <= 80
+    assert lines[:2] == ["probing.sample_rate = 1 ratio", "    the part of the steps and spans that is recorded"]
+    status, text = on_a_terminal([PROBING, str(loaded.pid), "config"], TERM="xterm", COLUMNS="200", NO_COLOR="1")
+    assert text.decode().split()[:5] == ["KEY", "VALUE", "DEFAULT", "UNIT", "MEANING"]
+
+
 def test_an_exception_is_coloured_on_a_terminal_only(probing, loaded):
     command = [PROBING, str(loaded.pid), "eval", "1/0"]
     assert b"\x1b[33mZeroDivisionError" in on_a_terminal(command, stderr="terminal", TERM="xterm", NO_COLOR=None)[1]
