@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import subprocess
 import time
 
@@ -276,6 +277,18 @@ def test_threads_frames(python, probed):
     one.target.child.stdin.write(b"end\n")
     one.target.child.stdin.flush()
     assert [one.target.line(), one.target.line()] == ["step end", "secret " + kept]
+
+
+def test_a_name_of_a_running_function(python, probed):
+    """The error says where the name is, for the names of the program only."""
+    one = probed(python)
+    ident = one.eval("[t.ident for t in threading.enumerate() if t.name == 'parked'][0]").value
+    trace = one.eval("secret").trace
+    found = re.search(r"\nnote: secret is a variable of (\w+): --thread parked --frame (\d+) as it runs now\n$", trace)
+    assert found, trace
+    assert one.eval("secret", thread=int(ident), frame=int(found.group(2))).value == "7"
+    for code in ("no_such_name", "int('x')", "def f(): secret = secret + 1\nf()"):
+        assert "note:" not in one.eval(code).trace
 
 
 def test_no_trace_is_left(python, probed):

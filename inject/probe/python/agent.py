@@ -183,6 +183,8 @@ class Running(Prepared):
             self.flags = RAISED | (INTERRUPTED if isinstance(error, KeyboardInterrupt) else 0)
             self.text = plain(error)
             self.text = part("statements").write_traceback(error, sources, error is self.wrong)
+            if type(error) is NameError and self.context is None and self.kind != COMPLETE:
+                self.text += part("frames").hint(error, self.file)
 
     def evaluate(self):
         if self.wrong is not None:

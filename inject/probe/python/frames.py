@@ -2,6 +2,8 @@
 import os
 import sys
 
+DEPTH_MAX = 1000
+
 
 def thread_ident(thread):
     """A Python ident, of an ident or a native thread id."""
@@ -38,6 +40,49 @@ def thread_frame(thread, depth):
         raise probe.agent.Refused("NOT_FOUND", "{} has {}; --frame {} is beyond the outermost".format(
             thread_text(ident), "1 frame" if len(frames) == 1 else "{} frames".format(len(frames)), depth))
     return frames[depth]
+
+
+def holder(name):
+    """(thread, depth, function) of the innermost frame that may have a variable of that name, or None.
+
+    The program's own functions go before libraries', the main thread before others.
+    """
+    import _thread
+
+    first = sys.modules["threading"].main_thread().ident if "threading" in sys.modules else 0
+    threads = sys._current_frames()
+    threads.pop(_thread.get_ident(), None)
+    own = sys.modules["__main__"].__dict__
+    found = None
+    for ident in sorted(threads, key=lambda ident: ident != first):
+        frame = threads[ident]
+        for depth in range(DEPTH_MAX):
+            if frame is None:
+                break
+            code = frame.f_code
+            if name in code.co_varnames or name in code.co_cellvars:
+                if frame.f_globals is own:
+                    return ident, depth, code.co_name
+                found = found or (ident, depth, code.co_name)
+            frame = frame.f_back
+    return found
+
+
+def hint(error, file):
+    """A line for a name that is not of __main__ but of a running function; "": there is none."""
+    try:
+        trace = error.__traceback__
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        words = str(error).split("'")
+        found = holder(words[1]) if trace.tb_frame.f_code.co_filename == file and len(words) > 2 else None
+        if found is None:
+            return ""
+        thread = sys.modules["threading"]._active.get(found[0]) if "threading" in sys.modules else None
+        return "note: {} is a variable of {}: --thread {} --frame {} as it runs now\n".format(
+            words[1], found[2], thread.name if thread and not set(thread.name) & set(" '\"") else found[0], found[1])
+    except Exception:
+        return ""
 
 
 class FrameNames(object):
