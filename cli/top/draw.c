@@ -206,15 +206,38 @@ static void stack(struct drawing *drawing)
             prb_top_stack_each(drawing->profile, top->threads[i].node, stack_row, drawing);
 }
 
+static void function(struct drawing *drawing)
+{
+    const struct prb_top *top = drawing->top;
+    for (size_t i = 0; i < top->spot_count; i++) {
+        const struct prb_top_spot *spot = &top->spots[i];
+        const struct prb_profile_frame *frame = &drawing->profile->frames[spot->frame];
+        if (!begin_row(drawing))
+            continue;
+        if (spot->caller)
+            prb_out_pad(drawing->out->out, 5);
+        else
+            share(drawing, spot->own, top->spots_whole);
+        fputc(' ', drawing->out->out);
+        share(drawing, spot->total, top->spots_whole);
+        fputs(spot->caller ? "  from " : "  line ", drawing->out->out);
+        place(drawing, frame->function, frame->line,
+              drawing->columns > 18 ? drawing->columns - 18 : 0);
+        end_row(drawing, spot->own ? PRB_LINE_PLAIN : PRB_LINE_SUBTLE);
+    }
+}
+
 static void help(struct drawing *drawing)
 {
     static const char *const lines[] = {
         "f t p      functions, threads, processes and ranks",
         "Tab        the next of them",
         "Up Down    choose a row; also j k, PgUp PgDn, Home End",
-        "Enter      stack of the chosen thread, threads of the chosen process",
+        "Enter      stack of the chosen thread, threads of the chosen process,",
+        "           lines and callers of the chosen function",
         "s          sort by own, total, and both since the beginning",
-        "/          filter by name, file or rank; Enter applies it, Esc drops it",
+        "/          filter by name, file or rank; Enter applies it, Esc drops it,",
+        "           in the list, too",
         "Space      pause the display; sampling goes on",
         "q          back, or quit",
         "",
@@ -234,18 +257,27 @@ static void help(struct drawing *drawing)
 /* ---- views ---- */
 
 static const struct {
-    const char *name, *head;
+    const char *name, *head, *keys;
     void (*rows)(struct drawing *drawing);
 } views[] = {
-    [PRB_TOP_FUNCTIONS] = {"functions", " %own %tot   all:own  tot    own s  function", functions},
+    [PRB_TOP_FUNCTIONS] = {"functions", " %own %tot   all:own  tot    own s  function",
+                           "Enter lines, callers  s sort  t threads  p processes  / filter  "
+                           "h help  q quit",
+                           functions},
     [PRB_TOP_THREADS] = {"threads",
                          "process      tid  %cpu  %gil  now         name         function",
+                         "Enter stack  f functions  p processes  / filter  Space pause  h help  "
+                         "q quit",
                          threads},
     [PRB_TOP_PROCESSES] = {"processes",
                            "     pid rank  %cpu  %gil threads running   %own  most of it in",
+                           "Enter threads  f functions  t threads  / filter  Space pause  h help  "
+                           "q quit",
                            processes},
-    [PRB_TOP_STACK] = {"stack", "  innermost first", stack},
-    [PRB_TOP_HELP] = {"help", "", help},
+    [PRB_TOP_STACK] = {"stack", "  innermost first", "q back  Space pause  h help", stack},
+    [PRB_TOP_FUNCTION] = {"function", " %own  %tot  of all since the beginning",
+                          "Enter function of the caller  q back  Space pause  h help", function},
+    [PRB_TOP_HELP] = {"help", "", "q back", help},
 };
 
 /* " of MainThread, tid 123, rank 0" above a stack, " of rank 0" above one process' threads. */
@@ -254,6 +286,11 @@ static void whose_label(const struct prb_top *top, char text[120])
     const struct prb_profile_thread *thread = &top->profile->threads[top->chosen_thread];
     char label[32];
     *text = '\0';
+    if (top->view == PRB_TOP_FUNCTION) {
+        const struct prb_profile_function *f = &top->profile->functions[top->chosen_function];
+        const char *name = f->qualname ? f->qualname : f->name;
+        snprintf(text, 120, " %.100s", name ? name : "?");
+    }
     if (top->view == PRB_TOP_THREADS && top->only) {
         prb_top_process_label(top, top->only_process, label);
         snprintf(text, 120, " of %s%s", *label == 'r' ? "" : "process ", label);
@@ -287,14 +324,15 @@ static void head(struct drawing *drawing)
         here += top->processes[i].threads;
     }
     const struct prb_profile_process *first = drawing->profile->processes;
-    bool filtered = top->view != PRB_TOP_STACK && (top->filter[0] || top->typing);
+    bool filtered = top->view < PRB_TOP_LISTS && (top->filter[0] || top->typing);
     whose_label(top, whose);
-    snprintf(line, sizeof line, "probing top: %s%s%s%s%s", views[top->view].name, whose,
-             top->paused ? " [paused]" : "", filtered ? ", filter: " : "",
-             filtered ? top->filter : "");
+    int used = snprintf(line, sizeof line, "probing top: %s%s%s", views[top->view].name, whose,
+                        top->paused ? " [paused]" : "");
+    if (filtered)
+        snprintf(line + used, sizeof line - (size_t)used, ", filter: %s%s (%zu of %zu match)",
+                 top->filter, top->typing ? "_" : "", prb_top_rows(top),
+                 prb_top_rows_unfiltered(top));
     cut(drawing, line, drawing->columns);
-    if (top->typing && filtered)
-        fputs("_", drawing->out->out);
     prb_lines_end(drawing->out, PRB_LINE_TITLE);
     if (top->process_count == 1)
         snprintf(line, sizeof line, "%d %.160s", (int)first->pid,
@@ -326,11 +364,33 @@ size_t prb_top_rows(const struct prb_top *top)
     return counting.row;
 }
 
+size_t prb_top_rows_unfiltered(const struct prb_top *top)
+{
+    struct prb_top all = *top;
+    all.filter[0] = '\0';
+    return prb_top_rows(&all);
+}
+
+static void last_line(struct drawing *drawing, unsigned lines)
+{
+    const struct prb_top *top = drawing->top;
+    while (drawing->out->count + 1 < lines && drawing->out->count < PRB_LINES_MAX)
+        prb_lines_end(drawing->out, PRB_LINE_PLAIN);
+    cell(drawing,
+         top->typing ? "Enter apply  Esc drop the filter"
+         : top->view < PRB_TOP_LISTS && top->filter[0] != '\0'
+             ? "Esc drop the filter  / change it  Space pause  h help  q quit"
+             : views[top->view].keys,
+         drawing->columns);
+    prb_lines_end(drawing->out, PRB_LINE_HEAD);
+}
+
 void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, unsigned lines)
 {
     struct drawing drawing = {
         .top = top, .profile = top->profile, .out = out, .columns = columns, .screen = lines > 0};
-    size_t room = lines > HEAD_LINES ? lines - HEAD_LINES : lines ? 1 : PLAIN_ROWS;
+    bool keys = lines > HEAD_LINES + 2;
+    size_t room = keys ? lines - HEAD_LINES - 1 : lines ? 1 : PLAIN_ROWS;
     size_t count = prb_top_rows(top);
     prb_top_follow(top);
     if (top->chosen >= count)
@@ -343,4 +403,6 @@ void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, 
     drawing.last = drawing.first + room;
     head(&drawing);
     views[top->view].rows(&drawing);
+    if (keys)
+        last_line(&drawing, lines);
 }

@@ -29,8 +29,8 @@ void prb_top_follow(struct prb_top *top)
 
 static void turn_to(struct prb_top *top, enum prb_top_view view)
 {
-    if (view == PRB_TOP_STACK || view == PRB_TOP_HELP)
-        top->back = top->view == PRB_TOP_STACK || top->view == PRB_TOP_HELP ? top->back : top->view;
+    if (view >= PRB_TOP_LISTS && top->view < PRB_TOP_LISTS)
+        top->back = top->view;
     top->follows = top->view == PRB_TOP_STACK && view == PRB_TOP_THREADS;
     top->view = view;
     top->chosen = top->first = 0;
@@ -85,10 +85,27 @@ static void move(struct prb_top *top, int key)
         top->chosen > 0 && note_chosen(top); /* the first row is whoever is the busiest */
 }
 
-/* The stack of the chosen thread, or the threads of the chosen process. */
+static void open_function(struct prb_top *top, uint32_t function)
+{
+    top->chosen_function = function;
+    turn_to(top, prb_top_spots(top) ? PRB_TOP_FUNCTION : PRB_TOP_FUNCTIONS);
+}
+
+/* The stack of the chosen thread, the threads of the chosen process, the lines and callers of the
+ * chosen function; of a caller, too. */
 static void open_row(struct prb_top *top)
 {
     size_t row = 0;
+    if (top->view == PRB_TOP_FUNCTION && top->chosen < top->spot_count &&
+        top->spots[top->chosen].caller) {
+        open_function(top, top->profile->frames[top->spots[top->chosen].frame].function);
+        return;
+    }
+    for (size_t i = 0; top->view == PRB_TOP_FUNCTIONS && i < top->function_count; i++)
+        if (prb_top_function_shown(top, &top->functions[i]) && row++ == top->chosen) {
+            open_function(top, top->functions[i].function);
+            return;
+        }
     if (note_chosen(top)) {
         turn_to(top, PRB_TOP_STACK);
         return;
@@ -112,11 +129,29 @@ static void close_process(struct prb_top *top)
     top->only = false;
 }
 
+/* To the functions, where the one that was shown is marked still. */
+static void close_function(struct prb_top *top)
+{
+    size_t row = 0;
+    turn_to(top, PRB_TOP_FUNCTIONS);
+    for (size_t i = 0; i < top->function_count; i++) {
+        if (!prb_top_function_shown(top, &top->functions[i]))
+            continue;
+        if (top->functions[i].function == top->chosen_function)
+            top->chosen = row;
+        row++;
+    }
+}
+
 /* False: quit. */
 static bool go_back(struct prb_top *top, bool quit)
 {
-    if (top->view == PRB_TOP_STACK || top->view == PRB_TOP_HELP)
+    if (top->view == PRB_TOP_FUNCTION)
+        close_function(top);
+    else if (top->view >= PRB_TOP_LISTS)
         turn_to(top, top->back);
+    else if (!quit && top->filter[0])
+        top->filter[0] = '\0';
     else if (top->only)
         close_process(top);
     else
@@ -153,7 +188,7 @@ bool prb_top_key(struct prb_top *top, int key)
     } else if (key == ' ') {
         top->paused = !top->paused;
     } else if (key == '/') {
-        top->typing = top->view != PRB_TOP_STACK && top->view != PRB_TOP_HELP;
+        top->typing = top->view < PRB_TOP_LISTS;
         top->chosen = top->first = 0;
         top->follows = false;
     } else if (key == 's') {

@@ -15,6 +15,7 @@ void prb_top_deinit(struct prb_top *top)
     free(top->functions);
     free(top->threads);
     free(top->processes);
+    free(top->spots);
     free(top->weight_before);
     free(top->thread_before);
     free(top->process_before);
@@ -259,6 +260,73 @@ static int by_business(const void *a, const void *b)
     return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
+/* ---- one function ---- */
+
+static struct prb_top_spot *spot_of(struct prb_top *top, uint32_t frame, bool caller)
+{
+    for (size_t i = 0; i < top->spot_count; i++)
+        if (top->spots[i].frame == frame && top->spots[i].caller == caller)
+            return &top->spots[i];
+    if (!widen((void **)&top->spots, sizeof *top->spots, &top->spot_cap, top->spot_count + 1))
+        return NULL;
+    top->spots[top->spot_count] = (struct prb_top_spot){.frame = frame, .caller = caller};
+    return &top->spots[top->spot_count++];
+}
+
+/* Of a recursion a place counts once. */
+static bool add_spot(struct prb_top *top, size_t weight, uint32_t frame, bool caller, bool own)
+{
+    struct prb_top_spot *spot = spot_of(top, frame, caller);
+    if (!spot)
+        return false;
+    if (own)
+        spot->own += top->profile->weights[weight].ns;
+    if (spot->stamp != weight + 1)
+        spot->total += top->profile->weights[weight].ns;
+    spot->stamp = weight + 1;
+    return true;
+}
+
+static bool add_spots(struct prb_top *top, size_t weight)
+{
+    const struct prb_profile *profile = top->profile;
+    uint32_t node = profile->weights[weight].node;
+    for (size_t depth = 0; node && node < profile->node_count && depth < DEPTH_MAX; depth++) {
+        uint32_t frame = profile->nodes[node].frame, parent = profile->nodes[node].parent;
+        node = parent;
+        if (profile->frames[frame].function != top->chosen_function)
+            continue;
+        if (!add_spot(top, weight, frame, false, depth == 0) ||
+            (parent && !add_spot(top, weight, profile->nodes[parent].frame, true, false)))
+            return false;
+    }
+    return true;
+}
+
+/* The lines first; each by what it took. */
+static int by_cost(const void *a, const void *b)
+{
+    const struct prb_top_spot *x = a, *y = b;
+    if (x->caller != y->caller)
+        return x->caller ? 1 : -1;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+bool prb_top_spots(struct prb_top *top)
+{
+    top->spot_count = top->spots_whole = 0;
+    for (size_t i = 0; i < top->profile->weight_count; i++) {
+        top->spots_whole += top->profile->weights[i].ns;
+        if (!add_spots(top, i))
+            return false;
+    }
+    if (top->spot_count)
+        qsort(top->spots, top->spot_count, sizeof *top->spots, by_cost);
+    return true;
+}
+
 /* ---- update ---- */
 
 bool prb_top_update(struct prb_top *top, const struct prb_profile *profile)
@@ -291,7 +359,7 @@ bool prb_top_update(struct prb_top *top, const struct prb_profile *profile)
     if (top->thread_count)
         qsort(top->threads, top->thread_count, sizeof *top->threads, by_business);
     prb_top_order(top);
-    return true;
+    return top->view != PRB_TOP_FUNCTION || prb_top_spots(top);
 }
 
 static bool has(const char *text, const char *part) { return text && strcasestr(text, part); }

@@ -41,12 +41,9 @@ struct showing {
 
 /* ---- updates ---- */
 
-static bool show(struct showing *showing)
+static bool show_in(struct showing *showing, unsigned columns)
 {
     struct prb_lines lines;
-    unsigned columns = showing->screen ? prb_screen_columns() : PLAIN_COLUMNS;
-    if (!showing->screen && prb_out_columns())
-        columns = prb_out_columns();
     if (!prb_lines_begin(&lines))
         return false;
     prb_top_draw(&showing->top, &lines, columns, showing->screen ? prb_screen_lines() : 0);
@@ -57,6 +54,24 @@ static bool show(struct showing *showing)
         good = fputs(lines.text, stdout) >= 0 && fputc('\n', stdout) >= 0 && !fflush(stdout);
     prb_lines_free(&lines);
     return good;
+}
+
+static bool show(struct showing *showing)
+{
+    unsigned columns = showing->screen ? prb_screen_columns() : PLAIN_COLUMNS;
+    if (!showing->screen && prb_out_columns())
+        columns = prb_out_columns();
+    return show_in(showing, columns);
+}
+
+/* What the screen showed last, as lines: the screen's own are gone when it is closed. */
+static bool print_last(struct showing *showing)
+{
+    unsigned columns = prb_screen_columns();
+    prb_screen_close();
+    showing->screen = false;
+    putchar('\n'); /* some terminals leave the cursor in the last line of the screen */
+    return !showing->top.profile || show_in(showing, columns);
 }
 
 /* What was typed meanwhile; false: quit. */
@@ -136,12 +151,15 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
     if (showing.screen && !prb_screen_open(err))
         return false;
     bool good = prb_profiler_run(profiler, 0, wake, progress, &showing, err);
-    if (showing.screen)
+    bool ended = good && !showing.failed && prb_profiler_alive(profiler) == 0;
+    if (showing.screen && ended)
+        showing.failed = !print_last(&showing);
+    else if (showing.screen)
         prb_screen_close();
     prb_top_deinit(&showing.top);
     if (good && showing.failed)
         return prb_cli_fail(err, PRB_IO, "", "the output cannot be written");
-    if (good && prb_profiler_alive(profiler) == 0) {
+    if (ended) {
         if (ranks)
             puts("All ranks ended.");
         else
@@ -161,8 +179,9 @@ const struct prb_command prb_command_top = {
         "their own and total share, of the last interval and since the beginning; threads with "
         "their CPU time, their share of the GIL and what they wait for; processes and ranks "
         "side by side. Nothing is stopped.\n\n"
-        "Keys: f functions, t threads, p processes, Enter the stack of the chosen thread or the "
-        "threads of the chosen process, s sort, / filter, Space pauses the display, h help, q back "
+        "Keys: f functions, t threads, p processes, Enter the stack of the chosen thread, the "
+        "threads of the chosen process or the lines and callers of the chosen function, s sort, / "
+        "filter, Space pauses the display, h help, q back "
         "or quit. Threads, processes and the functions of both leave the list 5 s after they "
         "ended. When the input or the output is not a terminal, updates come as plain lines, one "
         "after the other.",

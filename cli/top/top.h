@@ -14,7 +14,9 @@ enum prb_top_view {
     PRB_TOP_FUNCTIONS,
     PRB_TOP_THREADS,
     PRB_TOP_PROCESSES,
-    PRB_TOP_STACK,
+    PRB_TOP_LISTS, /* the views before it can be filtered; the others show one thing */
+    PRB_TOP_STACK = PRB_TOP_LISTS,
+    PRB_TOP_FUNCTION,
     PRB_TOP_HELP
 };
 
@@ -41,6 +43,14 @@ struct prb_top_thread {
     double cpu, gil, running;
 };
 
+/* A line of the chosen function, or a place that calls it; ns since the beginning. */
+struct prb_top_spot {
+    uint32_t frame;
+    bool caller;
+    uint64_t own, total;
+    uint64_t stamp; /* number of the last stack that counted it, and 1 */
+};
+
 struct prb_top_process {
     uint32_t process;
     uint64_t samples;        /* of the last interval */
@@ -57,6 +67,9 @@ struct prb_top {
     struct prb_top_function *functions;
     struct prb_top_thread *threads;
     struct prb_top_process *processes;
+    struct prb_top_spot *spots; /* of chosen_function: its lines, then its callers */
+    size_t spot_count, spot_cap;
+    uint64_t spots_whole; /* ns of all functions */
     size_t function_count, thread_count, process_count;
     size_t ended;             /* processes */
     uint64_t own, own_all;    /* ns of all functions */
@@ -70,8 +83,9 @@ struct prb_top {
     bool typing, paused;
     size_t chosen, first;   /* row of the view; first one on the screen */
     uint32_t chosen_thread; /* whose stack is shown */
-    bool follows;           /* the chosen row is that of chosen_thread, wherever that goes */
-    bool only;              /* the threads of only_process, no others */
+    uint32_t chosen_function;
+    bool follows; /* the chosen row is that of chosen_thread, wherever that goes */
+    bool only;    /* the threads of only_process, no others */
     uint32_t only_process;
     /* the update before */
     uint64_t *weight_before;
@@ -97,6 +111,8 @@ PRB_DEFINE_AUTO(prb_top, struct prb_top, prb_top_deinit)
 bool prb_top_update(struct prb_top *top, const struct prb_profile *profile);
 /* Order the functions by top->sort. */
 void prb_top_order(struct prb_top *top);
+/* Make the spots of top->chosen_function.  False: out of memory. */
+bool prb_top_spots(struct prb_top *top);
 /* Whether a function's name or file has the filter's text in it. */
 bool prb_top_passes(const struct prb_top *top, const struct prb_profile_function *function);
 /* Whether a function, thread or process has a row in its view: a thread by its name, its process or
@@ -112,8 +128,9 @@ void prb_top_stack_each(const struct prb_profile *profile, uint32_t node,
 
 /* The screen as lines of at most columns; lines 0: as many as there are rows, top_rows of them. */
 void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, unsigned lines);
-/* Rows that the view has. */
+/* Rows that the view has, and those that it had without the filter. */
 size_t prb_top_rows(const struct prb_top *top);
+size_t prb_top_rows_unfiltered(const struct prb_top *top);
 /* The chosen thread keeps its mark when the order changes. */
 void prb_top_follow(struct prb_top *top);
 /* A key (screen.h); false: quit. */

@@ -133,6 +133,38 @@ def test_hold_filter_help(screen):
     assert view.end() == 0
 
 
+def test_a_function_its_lines_and_callers(screen):
+    view = screen()
+    lines = view.until(lambda lines: "heavy" in function_rows(lines))
+    assert "Enter lines, callers" in lines[-1] and lines[-1].endswith("q quit"), lines
+    view.press("/heavy\r\r")
+    lines = view.until(lambda lines: lines[0] == "probing top: function heavy")
+    assert "q back" in lines[-1]
+    rows = [line.split(None, 3) for line in lines[4:-1] if line]
+    own = sum(float(row[0]) for row in rows if row[2] == "line")
+    assert 50 < own <= 100 and re.search(r"heavy \(watched.py:\d+\)", "\n".join(lines)), lines
+    assert any(re.search(r"^ +\d[\d.]* +from work \(watched.py:\d+\)", line) for line in lines), lines
+    view.press("jjjjjjjj\r")  # its last caller
+    view.until(lambda lines: lines[0] == "probing top: function work" and any("from" in line for line in lines))
+    view.press("q")
+    view.until_text("probing top: functions")
+    view.press("q")
+    assert view.end() == 0
+
+
+def test_a_filter_shows_itself(screen):
+    view = screen("--view", "threads")
+    view.until_text("waiter-1")
+    view.press("/nothing like it\r")
+    lines = view.until_text("(0 of 3 match)")
+    assert "filter: nothing like it (0 of 3 match)" in lines[0] and "Esc drop the filter" in lines[-1], lines
+    view.press("\x1b")
+    lines = view.until_text("waiter-1")
+    assert "filter" not in lines[0]
+    view.press("q")
+    assert view.end() == 0
+
+
 def test_sizes(screen):
     """Smaller and larger while it runs; nothing breaks, no line is longer than the screen."""
     view = screen(columns=80)
@@ -239,6 +271,28 @@ def test_target_ends():
         out, err = top.communicate(timeout=60)
     assert top.returncode == 0, err
     assert out.endswith("Process %d ended.\n" % target.pid)
+
+
+def test_the_last_picture_is_left():
+    """On a terminal what was shown last stands above the note that the target has ended."""
+    target = subprocess.Popen([sys.executable, os.path.join(TARGETS, "watched.py")], stdout=subprocess.PIPE)
+    view = None
+    try:
+        assert target.stdout.readline() == b"ready\n"
+        view = Screen([PROBING, "-t", str(target.pid), "top", "--delay", "0.3"])
+        view.until(lambda lines: "heavy" in function_rows(lines))
+        target.kill()
+        target.wait()
+        assert view.end() == 0
+        lines = view.shown()
+        note = lines.index("Process %d ended." % target.pid)
+        assert "heavy" in function_rows(lines[:note]), lines
+    finally:
+        if view:
+            view.close()
+        target.kill()
+        target.wait()
+        target.stdout.close()
 
 
 def test_wrong_options(probing, watched):
