@@ -223,6 +223,7 @@ static bool configure_agent(struct prb_dap_session *session, struct prb_error *e
         "justMyCode",
         "maxString",
         "showReturnValue",
+        "breakpointHook",
         "rules",
         "allowWriteMemory",
         "variablePresentation",

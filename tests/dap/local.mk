@@ -2,7 +2,7 @@
 # make_protocol.py makes of the published schema); debuggee.py is tests/targets/debugged.py, seen from here.
 # To add a test of a request: in the file of its concern, with the fixture `attached`.
 PYTESTS += %D%/test_protocol.py %D%/test_wire.py %D%/test_session.py %D%/test_breakpoints.py %D%/test_running.py \
-	%D%/test_variables.py %D%/test_evaluating.py %D%/test_launching.py %D%/test_matrix.py %D%/test_leaving.py %D%/test_testsupport.py \
+	%D%/test_variables.py %D%/test_evaluating.py %D%/test_launching.py %D%/test_matrix.py %D%/test_leaving.py %D%/test_breakpoint_hook.py %D%/test_testsupport.py \
 	%D%/test_signals.py %D%/test_transports.py %D%/test_training.py %D%/test_libraries.py %D%/test_ranks.py %D%/test_relay.py %D%/test_hostile.py %D%/test_columns.py %D%/test_postmortem.py %D%/test_fuzz.py
 EXTRA_DIST += %D%/client.py %D%/conftest.py %D%/debuggee.py %D%/server.py %D%/training.py %D%/make_protocol.py %D%/protocol.py %D%/protocol.json \
 	%D%/protocol.LICENSE %D%/testsupport.js

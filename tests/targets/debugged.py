@@ -146,6 +146,44 @@ def cold():
         cold_body(i)
 
 
+def asks():
+    before = 1
+    breakpoint()                          # at call_of_breakpoint
+    after = before + 1                    # at after_breakpoint
+    return after
+
+
+def asks_last():
+    asked_in()
+    return 1
+
+
+def asked_in():
+    breakpoint()                          # at last_breakpoint
+
+
+def asks_saved(hook=getattr(sys, "breakpointhook", None)):
+    sys.breakpointhook = before = lambda: print("asked", flush=True)
+    breakpoint()
+    assert sys.breakpointhook is before
+    sys.breakpointhook = hook
+
+
+def refused():
+    try:
+        breakpoint()
+    except TypeError as error:
+        print("math.ceil" if "ceil" in str(error) else error, flush=True)
+
+
+def asks_in_child():
+    pid = os.fork()
+    if pid == 0:
+        os.environ["PYTHONBREAKPOINT"] = "os.getpid"
+        os._exit(breakpoint() == os.getpid())
+    assert os.WEXITSTATUS(os.waitpid(pid, 0)[1]) == 1
+
+
 def release():
     page_before = page.lanes[8]
     released.set()

@@ -67,6 +67,7 @@ class Exits(object):
 class Options(object):
     def __init__(self, given):
         self.just_my_code = bool(given.get("justMyCode", True))
+        self.breakpoint_hook = bool(given.get("breakpointHook", True))
         self.redirect_output = bool(given.get("redirectOutput", False))
         self.show_return_value = bool(given.get("showReturnValue", True))
         self.max_string = min(max(int(given.get("maxString") or 1024), 16), 1 << 20)
@@ -121,6 +122,8 @@ class Control(object):
         self.stepping.clear()
         if self.exceptions is not None:
             self.exceptions.off()
+        if self.breakpoint_hook is not None:
+            self.breakpoint_hook.off()
         self.breakpoints = self.exceptions = self.data = None
         self.stops.clear()
         self.handles.drop()
@@ -167,6 +170,7 @@ class Session(Stopping):
         self.breakpoints = probe.part("breakpoints").Breakpoints(self)
         self.stepping = probe.part("stepping").Stepping(self)
         self.exceptions = None
+        self.breakpoint_hook = None
         self.data = None  # watches, when there are data breakpoints
         self.output = None
 
@@ -220,6 +224,8 @@ def continue_(session, given):
 def attach(session, given):
     session.options = Options(given)
     probe.part("codes").mine.just_my_code = session.options.just_my_code
+    if session.options.breakpoint_hook and session.breakpoint_hook is None:
+        session.breakpoint_hook = probe.part("breakpointhook").BreakpointHook(session)
     if session.options.redirect_output:
         probe.part("output").output(session, {"on": True})
     return {"python": sys.version, "mechanism": probe.engine.mechanism, "cwd": os.getcwd(), "pid": os.getpid(),

@@ -10,6 +10,7 @@ ASYNC = 0x280  # CO_COROUTINE, CO_ASYNC_GENERATOR
 class Step(object):
     def __init__(self, kind, ident, frame, target=None):
         self.kind = kind  # "next", "in", "out", or "entry" of a program
+        self.reason = "entry" if kind == "entry" else "step"
         self.ident = ident
         self.frame = frame
         self.target = target  # of step-in targets: accepts(code)
@@ -54,6 +55,8 @@ class Watching(object):
         if event & RETURN and frame.f_code.co_flags & ASYNC and step.kind != "out":
             if probe.part("names").is_yield(frame):
                 return None
+        if event & RETURN and step.reason == "breakpoint":  # breakpoint() was the last that the frame did
+            return self.stop(step, frame)
         back = frame.f_back
         while back is not None and (not codes.mine.steps_into(back.f_code) or threads.is_launcher(back)):
             back = back.f_back
@@ -71,7 +74,7 @@ class Watching(object):
 
     def stop(self, step, frame, after=None):
         self.end(step.ident)
-        return probe.part("session").Stop("entry" if step.kind == "entry" else "step", frame, after=after)
+        return probe.part("session").Stop(step.reason, frame, after=after)
 
 
 class Stepping(Watching):
@@ -87,6 +90,11 @@ class Stepping(Watching):
         step = Step(kind, ident, frame, target)
         self.steps[ident] = step
         self.watch(step, frame)
+
+    def begin_breakpoint(self, ident, frame):
+        """To the line after the call of breakpoint() in this frame."""
+        self.begin("next", ident, frame)
+        self.steps[ident].reason = "breakpoint"
 
     def begin_entry(self, ident, frame):
         """To the first line of the program that this frame, the launcher's, is about to run."""
