@@ -44,8 +44,9 @@ struct prb_eval_options {
     const char *name_space;
     uint64_t thread; /* Python thread ident or OS thread id whose frame's names are used; 0: none */
     unsigned frame;  /* of that thread; 0: the innermost */
-    double gil_timeout; /* s; 0: 1 */
-    double timeout;     /* s for the code; 0: none */
+    const char *function; /* the innermost frame of that function instead; NULL: by number */
+    double gil_timeout;   /* s; 0: 1 */
+    double timeout;       /* s for the code; 0: none */
     /* Output as it comes; stream 1: stdout, 2: stderr.  False: cancel. */
     bool (*output)(void *context, int stream, const char *text, size_t len);
     /* Called now and then while waiting; true: cancel (Ctrl-C).  NULL: never. */

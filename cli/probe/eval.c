@@ -125,7 +125,7 @@ const struct prb_command prb_command_eval = {
     .options = options,
     .examples =
         "probing 12345 eval \"import torch; print(torch.cuda.is_available())\"\n"
-        "probing 12345 eval --thread MainThread --frame 1 \"loss.item()\"  # where it trains\n"
+        "probing 12345 eval --thread MainThread --frame train_step \"loss\"  # where it trains\n"
         "probing 12345 eval --namespace __main__ \"lr = 1e-4\"  # changes the job\n"
         "probing 12345 e - < look.py\n",
     .run = run_eval,

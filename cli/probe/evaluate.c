@@ -61,6 +61,7 @@ bool prb_evaluate(const struct prb_eval_place *place, enum prb_eval_mode mode, c
         .name_space = place->namespace,
         .thread = place->thread,
         .frame = place->frame,
+        .function = *place->function ? place->function : NULL,
         .gil_timeout = place->gil_timeout,
         .timeout = place->timeout,
         .output = take_output,
@@ -157,12 +158,19 @@ bool prb_eval_place_thread(struct prb_eval_place *place, const char *word, struc
     return true;
 }
 
-bool prb_parse_frame(const struct prb_run *run, const char *text, unsigned *frame_out,
+bool prb_parse_frame(const struct prb_run *run, const char *text, struct prb_eval_place *place,
                      struct prb_error *err)
 {
-    if (!*text || strlen(text) > 6 || text[strspn(text, "0123456789")])
-        return prb_usage(run, err, "\"%s\" is not a frame number; 0 is the innermost", text);
-    *frame_out = (unsigned)strtoul(text, NULL, 10);
+    bool number = text[strspn(text, "0123456789")] == '\0';
+    bool starts_name = !strchr("0123456789+-.", *text);
+    if (number ? !*text || strlen(text) > 6
+               : !starts_name || strlen(text) >= sizeof place->function)
+        return prb_usage(run, err,
+                         "\"%s\" is not a frame number or the name of a function; 0 is the "
+                         "innermost",
+                         text);
+    place->frame = number ? (unsigned)strtoul(text, NULL, 10) : 0;
+    snprintf(place->function, sizeof place->function, "%s", number ? "" : text);
     return true;
 }
 
@@ -173,7 +181,7 @@ bool prb_eval_place_options(const struct prb_run *run, struct prb_eval_place *pl
     if (frame->count && !given[PRB_EVAL_PLACE_THREAD].count)
         return prb_usage(run, err, "--frame goes with --thread");
     place->namespace = given[PRB_EVAL_PLACE_NAMESPACE].text;
-    return (!frame->count || prb_parse_frame(run, frame->text, &place->frame, err)) &&
+    return (!frame->count || prb_parse_frame(run, frame->text, place, err)) &&
            prb_run_number(run, PRB_EVAL_PLACE_GIL_TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST,
                           &place->gil_timeout, err);
 }

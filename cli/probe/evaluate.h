@@ -15,6 +15,7 @@ struct prb_eval_place {
     const char *namespace; /* as struct prb_eval_options */
     uint64_t thread; /* threading.get_ident() of the thread whose frame's names are used; 0: none */
     unsigned frame;
+    char function[128];          /* of the frame, instead of its number; or "" */
     double gil_timeout, timeout; /* s; 0: the default, none */
 };
 
@@ -31,7 +32,9 @@ enum {
                                "with the names of the frame that this thread runs: the kernel's "  \
                                "number, threading.get_ident() or its name",                        \
                                NULL},                                                              \
-    [PRB_EVAL_PLACE_FRAME] = {0, "frame", "N", "with --thread: that many frames further out",      \
+    [PRB_EVAL_PLACE_FRAME] = {0, "frame", "N|FUNCTION",                                            \
+                              "with --thread: that many frames further out, or the innermost of "  \
+                              "that function",                                                     \
                               NULL},                                                               \
     [PRB_EVAL_PLACE_GIL_TIMEOUT] = {0, "gil-timeout", "SECONDS", "wait so long for the GIL (1)",   \
                                     NULL},                                                         \
@@ -45,7 +48,8 @@ bool prb_eval_place_options(const struct prb_run *run, struct prb_eval_place *pl
 
 /* --thread: a kernel's number, an ident or a name among the target's threads. */
 bool prb_eval_place_thread(struct prb_eval_place *place, const char *thread, struct prb_error *err);
-bool prb_parse_frame(const struct prb_run *run, const char *text, unsigned *frame_out,
+/* The number of a frame, or its function's name. */
+bool prb_parse_frame(const struct prb_run *run, const char *text, struct prb_eval_place *place,
                      struct prb_error *err);
 
 /*

@@ -138,15 +138,18 @@ static bool run_thread(struct prb_repl *repl, const char *rest, struct prb_error
     if (words.count == 0)
         return list_threads(repl, err);
     place.frame = 0;
+    place.function[0] = '\0';
     place.thread = 0;
     if (words.count > 2 ||
-        (words.count == 2 && !prb_parse_frame(repl->run, words.items[1], &place.frame, err)))
+        (words.count == 2 && !prb_parse_frame(repl->run, words.items[1], &place, err)))
         return prb_cli_fail(err, PRB_USAGE, "%thread [THREAD [FRAME]], %thread off",
-                            "a thread and a frame's number are meant");
+                            "a thread and a frame's number or function are meant");
     if (strcmp(words.items[0], "off") != 0 && !prb_eval_place_thread(&place, words.items[0], err))
         return false;
     repl->place = place;
-    if (place.thread)
+    if (place.thread && *place.function)
+        printf("names are those of %s in thread %.100s\n", place.function, words.items[0]);
+    else if (place.thread)
         printf("names are those of frame %u of thread %.100s\n", place.frame, words.items[0]);
     else
         puts("names are those of __main__; what you assign is your own");

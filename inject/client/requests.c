@@ -59,7 +59,10 @@ bool prb_control_eval(struct prb_control *control, const struct prb_eval_options
                         strlen(options->name_space));
     if (options->thread) {
         prb_fields_number(&fields, PRB_FLD_THREAD, options->thread);
-        prb_fields_number(&fields, PRB_FLD_FRAME, options->frame);
+        prb_fields_number(&fields, PRB_FLD_FRAME, options->function ? UINT32_MAX : options->frame);
+        if (options->function)
+            prb_fields_text(&fields, PRB_FLD_FUNCTION, options->function,
+                            strlen(options->function));
     }
     add_time(&fields, PRB_FLD_GIL_TIMEOUT_MS, options->gil_timeout);
     add_time(&fields, PRB_FLD_TIMEOUT_MS, options->timeout);

@@ -255,6 +255,11 @@ def test_eval_where_a_thread_stands(probing, loaded):
                 break
         assert done.works() == "'of the thread'\n"
     probing(loaded.pid, "eval", "--thread", "nobody", "1").fails(NOT_FOUND, '"nobody"', "backtrace")
+    assert probing(loaded.pid, "eval", "--thread", "worker", "--frame", "work", "inner").works() == "'of the thread'\n"
+    assert probing(loaded.pid, "repl", input="%thread worker work\ninner\n").works().endswith("'of the thread'\n")
+    probing(loaded.pid, "eval", "--thread", "worker", "--frame", "nobody", "1").fails(NOT_FOUND, "does not run a function nobody")
+    for wrong in ("-1", "1.5", "9999999", ""):
+        probing(loaded.pid, "eval", "--thread", "worker", "--frame=" + wrong, "1").fails(USAGE, "frame number")
     probing(loaded.pid, "eval", "--thread", "worker", "--frame", "99", "1").fails(NOT_FOUND, "worker (", " frames")
 
 

@@ -284,9 +284,11 @@ def test_a_name_of_a_running_function(python, probed):
     one = probed(python)
     ident = one.eval("[t.ident for t in threading.enumerate() if t.name == 'parked'][0]").value
     trace = one.eval("secret").trace
-    found = re.search(r"\nnote: secret is a variable of (\w+): --thread parked --frame (\d+) as it runs now\n$", trace)
+    found = re.search(r"\nnote: a running function has secret: --thread parked --frame (\w+)\n$", trace)
     assert found, trace
-    assert one.eval("secret", thread=int(ident), frame=int(found.group(2))).value == "7"
+    assert one.eval("secret", thread=int(ident), function=found.group(1).encode()).value == "7"
+    refused = one.eval("secret", thread=int(ident), function=b"nobody")
+    assert refused.failed == NOT_FOUND and "does not run a function nobody now" in refused.text
     for code in ("no_such_name", "int('x')", "def f(): secret = secret + 1\nf()"):
         assert "note:" not in one.eval(code).trace
 

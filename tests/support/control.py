@@ -17,6 +17,7 @@ PART, END, FAILED = 64, 65, 66  # answers
 # keys of fields
 VERSION, TEXT, REMEDY, CODE, REQUEST, STREAM, OUTPUT, ITEM, SOURCE, NAMESPACE, THREAD, FRAME, MODE = range(1, 14)
 GIL_MS, TIME_MS, CURSOR, KEY, VALUE, RAISED, INCOMPLETE, NONE, MICROSECONDS = range(14, 23)
+FUNCTION = 29
 NUMBERS = {CODE, STREAM, RAISED, INCOMPLETE, NONE, MICROSECONDS}
 BODY_MAX = 8 << 20
 # enum prb_code of probing.h
@@ -141,7 +142,7 @@ class Client:
         return self.answers.pop(number)
 
     def begin(self, code, name_space=None, **numbers):
-        keys = {"thread": THREAD, "frame": FRAME, "single": MODE, "gil": GIL_MS, "time": TIME_MS}
+        keys = {"thread": THREAD, "frame": FRAME, "single": MODE, "gil": GIL_MS, "time": TIME_MS, "function": FUNCTION}
         body = field(SOURCE, code.encode() if isinstance(code, str) else code)
         if name_space is not None:
             body += field(NAMESPACE, name_space.encode())

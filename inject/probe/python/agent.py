@@ -205,7 +205,7 @@ class Running(Prepared):
 
 
 class Job(Running):
-    def __init__(self, send, kind, source, name_space, thread, depth, cursor):
+    def __init__(self, send, kind, source, name_space, thread, depth, cursor, function):
         self.flags = 0
         self.text = ""
         self.code = 0
@@ -221,7 +221,7 @@ class Job(Running):
                                             "(PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug)")
             if thread:
                 frames = part("frames")
-                self.context = frames.FrameNames(frames.thread_frame(thread, depth))
+                self.context = frames.FrameNames(frames.thread_frame(thread, depth, function))
                 self.names = self.context.names
             else:
                 self.names = space_of(name_space)

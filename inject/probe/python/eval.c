@@ -25,6 +25,7 @@ static void eval_free(void *data)
 {
     struct prb_eval *eval = data;
     free(eval->name_space);
+    free(eval->function);
     free(eval);
 }
 
@@ -84,10 +85,17 @@ static struct prb_py *make(struct prb_python_job *job, const struct prb_py_api *
     PRB_AUTO(prb_py) struct prb_py *thread = py->PyLong_FromUnsignedLongLong(asked->thread);
     PRB_AUTO(prb_py) struct prb_py *frame = py->PyLong_FromUnsignedLongLong(asked->frame);
     PRB_AUTO(prb_py) struct prb_py *cursor = py->PyLong_FromUnsignedLongLong(asked->cursor);
-    if (!send || !mode || !source || !name || !thread || !frame || !cursor)
+    PRB_AUTO(prb_py) struct prb_py *function = NULL;
+    if (asked->function)
+        function = py->PyUnicode_DecodeUTF8(asked->function, (ptrdiff_t)strlen(asked->function),
+                                            "replace");
+    else
+        py->Py_IncRef(function = py->none);
+    if (!send || !mode || !source || !name || !thread || !frame || !cursor || !function)
         return NULL;
     PRB_AUTO(prb_py)
-    struct prb_py *args = py->PyTuple_Pack(7, send, mode, source, name, thread, frame, cursor);
+    struct prb_py *args =
+        py->PyTuple_Pack(8, send, mode, source, name, thread, frame, cursor, function);
     return args ? py->PyObject_CallObject(py->PyDict_GetItemString(space, "Job"), args) : NULL;
 }
 

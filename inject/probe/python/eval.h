@@ -13,6 +13,7 @@ struct prb_eval {
         name_space; /* NULL: one that stays, over __main__'s; "__main__"; "": a fresh one; else one that stays */
     uint64_t thread; /* Python ident or native id whose frame's names are used; 0: none */
     uint32_t frame;  /* 0 innermost */
+    char *function;  /* the innermost frame of that function instead; NULL: by number */
     uint32_t cursor; /* COMPLETE: bytes of source before it */
     size_t source_len;
     char source[]; /* UTF-8 or not: then that is the code's error */

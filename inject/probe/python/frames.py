@@ -29,8 +29,21 @@ def thread_text(ident):
     return "{} ({})".format(known.name, number) if number else known.name
 
 
-def thread_frame(thread, depth):
+def function_frame(ident, function):
+    """The innermost frame of a function, by its name or qualified name."""
+    frame = sys._current_frames().get(ident)
+    while frame is not None:
+        code = frame.f_code
+        if function in (code.co_name, getattr(code, "co_qualname", None)):
+            return frame
+        frame = frame.f_back
+    raise probe.agent.Refused("NOT_FOUND", "{} does not run a function {} now".format(thread_text(ident), function))
+
+
+def thread_frame(thread, depth, function):
     ident = thread_ident(thread)
+    if function is not None:
+        return function_frame(ident, function)
     frames = []
     frame = sys._current_frames().get(ident)
     while frame is not None and len(frames) <= depth:
@@ -43,7 +56,7 @@ def thread_frame(thread, depth):
 
 
 def holder(name):
-    """(thread, depth, function) of the innermost frame that may have a variable of that name, or None.
+    """(thread, function) of the innermost frame that may have a variable of that name, or None.
 
     The program's own functions go before libraries', the main thread before others.
     """
@@ -56,14 +69,14 @@ def holder(name):
     found = None
     for ident in sorted(threads, key=lambda ident: ident != first):
         frame = threads[ident]
-        for depth in range(DEPTH_MAX):
+        for _ in range(DEPTH_MAX):
             if frame is None:
                 break
             code = frame.f_code
             if name in code.co_varnames or name in code.co_cellvars:
                 if frame.f_globals is own:
-                    return ident, depth, code.co_name
-                found = found or (ident, depth, code.co_name)
+                    return ident, code.co_name
+                found = found or (ident, code.co_name)
             frame = frame.f_back
     return found
 
@@ -79,8 +92,8 @@ def hint(error, file):
         if found is None:
             return ""
         thread = sys.modules["threading"]._active.get(found[0]) if "threading" in sys.modules else None
-        return "note: {} is a variable of {}: --thread {} --frame {} as it runs now\n".format(
-            words[1], found[2], thread.name if thread and not set(thread.name) & set(" '\"") else found[0], found[1])
+        return "note: a running function has {}: --thread {} --frame {}\n".format(
+            words[1], thread.name if thread and not set(thread.name) & set(" '\"") else found[0], found[1])
     except Exception:
         return ""
 

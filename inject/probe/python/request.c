@@ -83,6 +83,8 @@ static struct prb_eval *take(const struct prb_message *message, enum prb_eval_ho
     eval->mode = mode;
     prb_message_number(message, PRB_FLD_THREAD, &eval->thread);
     eval->frame = number(message, PRB_FLD_FRAME);
+    if (prb_message_text(message, PRB_FLD_FUNCTION, &text, &name_len))
+        eval->function = prb_message_copy(message, PRB_FLD_FUNCTION);
     eval->cursor = number(message, PRB_FLD_CURSOR);
     return eval;
 }

@@ -83,7 +83,8 @@ struct prb_field_head {
     F(COUNT, 25, NUMBER)   /* of clients */                                                        \
     F(PATH, 26, BYTES)                                                                             \
     F(EVALUATIONS, 27, NUMBER) /* that run now */                                                  \
-    F(BYTECODE, 28, BYTES)     /* of DEBUG: bytecode_form.h; without it the probe compiles */
+    F(BYTECODE, 28, BYTES)     /* of DEBUG: bytecode_form.h; without it the probe compiles */      \
+    F(FUNCTION, 29, BYTES)     /* of the frame, instead of its number */
 
 enum prb_message_field {
 #define F(name, number, kind) PRB_FLD_##name = number,
