@@ -144,7 +144,7 @@ def test_breakpoint_says_what_to_do(python, probed):
     if one.eval("import sys\nsys.version_info >= (3, 7)").value == "False":
         pytest.skip("no breakpoint()")
     trace = one.eval("breakpoint()").trace
-    assert "probing {} debug".format(one.pid) in trace and "BdbQuit" not in trace and "probing>" not in trace
+    assert "probing {} debug".format(one.pid) in trace and "BdbQuit" not in trace and "<probing" not in trace
     assert one.eval("hook = lambda *args: ('own', args)\nsys.breakpointhook = hook").none
     assert one.eval("breakpoint(1)").value == "('own', (1,))"
     assert one.eval("sys.breakpointhook = sys.__breakpointhook__").none

@@ -32,6 +32,14 @@ def dedent(text):
     return textwrap.dedent(text)
 
 
+def leave_out_ours(trace):
+    """The innermost frames, where code called a stand-in of ours that raised.  Links can be changed from 3.7 on."""
+    while trace is not None and trace.tb_next is not None:
+        if trace.tb_next.tb_frame.f_code.co_filename.startswith(probe.OWN) and sys.version_info >= (3, 7):
+            trace.tb_next = None
+        trace = trace.tb_next
+
+
 def write_traceback(error, sources, alone=False):
     """As the interpreter prints it, without our own frames; the evaluations' lines are known meanwhile.  alone: no frames,
     of what was not even compiled."""
@@ -42,6 +50,7 @@ def write_traceback(error, sources, alone=False):
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(probe.OWN):
         trace = trace.tb_next
     try:
+        leave_out_ours(trace)
         for name, text in list(sources.items()):
             linecache.cache[name] = (len(text), None, text.splitlines(True), name)
         return "".join(traceback.format_exception(type(error), error, trace))
