@@ -188,8 +188,8 @@ static const struct {
     {"query", "SQL", "ask the target's tables; needs no probe", run_query},
     {"tables", "[TABLE]", "the tables, or one's columns", run_tables},
     {"inspect", "EXPR", "type, value and attributes of an object", run_inspect},
-    {"thread", "[THREAD [FRAME]]",
-     "list the threads, or use the names of one's frame; off: no more", run_thread},
+    {"thread", "[THREAD [FRAME]]", "list them, or use the names of one's frame; off: no more",
+     run_thread},
     {"config", "[KEY[=VALUE]]", "the probe's settings", run_config},
     {"help", "", "this", run_help},
     {"quit", "", "leave; so do Ctrl-D, exit and quit", run_quit},
@@ -199,8 +199,8 @@ static const struct {
 static bool run_help(struct prb_repl *repl, const char *rest, struct prb_error *err)
 {
     (void)repl, (void)rest, (void)err;
-    puts("Python runs in the target; a block ends with an empty line; Tab completes; Ctrl-C "
-         "interrupts.");
+    puts("Python runs in the target; a block ends with an empty line; Tab completes;\n"
+         "Ctrl-C interrupts.");
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         int used = printf("  %%%s %s", commands[i].name, commands[i].arguments);
         printf("%*s %s\n", used < 30 ? 30 - used : 0, "", commands[i].help);

@@ -235,8 +235,7 @@ static bool run_repl(const struct prb_run *run, struct prb_error *err)
                prb_version(), (int)repl.place.pid,
                repl.place.thread || repl.place.namespace
                    ? ""
-                   : "it reads the names of __main__; what you assign is your own, unless with "
-                     "--namespace __main__\n");
+                   : "it reads the names of __main__; what you assign is your own\n");
     bool ok = converse(&repl, &why);
     prb_line_end();
     if (!ok && err)

@@ -304,7 +304,8 @@ def _registered(name, columns):
         raise ValueError("python.{} is a table of Probing's own: choose another name".format(made.name))
     known = _tables.setdefault(key, made)
     if [column.line() for column in known.columns] != [column.line() for column in made.columns]:
-        raise ValueError("{!r} has other columns already: a table keeps its schema as long as the process lives".format(known))
+        raise ValueError("table python.{} has other columns already ({}): choose another name".format(
+            known.name, ", ".join(column.name for column in known.columns)))
     return known
 
 
