@@ -145,12 +145,35 @@ static void read_chain(void *context)
 
 /* ---- rows ---- */
 
+/* A stack without the native frames below its outermost Python frame: with those of the thread's
+ * other samples, so that it does not stand beside them. */
+static uint32_t on_root(struct prb_sampled_process *process,
+                        const struct prb_sampled_thread *thread, uint32_t node)
+{
+    struct prb_profile_box *box = process->box;
+    PRB_AUTO(prb_buf) struct prb_buf path = {0};
+    uint32_t outermost = 0, on = thread->native_root;
+    for (uint32_t at = node; at && on; at = box->nodes[at].parent) {
+        prb_buf_add(&path, &box->nodes[at].frame, sizeof outermost);
+        outermost = box->nodes[at].frame;
+    }
+    if (!path.len || path.failed || box->frames[outermost].function != thread->native_root_function)
+        return node;
+    for (size_t i = path.len / sizeof outermost; i-- > 0;) {
+        uint32_t frame;
+        memcpy(&frame, path.data + i * sizeof frame, sizeof frame);
+        on = prb_profile_node(box, on, frame);
+    }
+    return on;
+}
+
 static bool add_rows(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
                      const struct prb_merged_row *rows, size_t count, uint32_t *node_out)
 {
     struct prb_py *py = process->target->runtimes[thread->runtime].py;
     struct prb_view *codes = process->names[thread->runtime].codes;
     uint32_t node = 0;
+    bool led = count && rows[count - 1].native, begun = false;
     for (size_t i = count; i-- > 0;) {
         if (rows[i].native) {
             const struct prb_named_pc *spot = find_pc(process, rows[i].native->pc);
@@ -164,13 +187,20 @@ static bool add_rows(struct prb_sampled_process *process, struct prb_sampled_thr
                                  : NULL;
         if (rows[i].python->code && !code)
             return false;
+        uint32_t root = node;
         node = prb_async_add(process, &thread->task_rows, rows[i].python->frame, node);
-        if (code)
-            node = prb_profile_node(
-                process->box, node,
-                prb_name_frame(process, thread->runtime, code, rows[i].python->instruction));
+        if (!code)
+            continue;
+        uint32_t frame =
+            prb_name_frame(process, thread->runtime, code, rows[i].python->instruction);
+        if (led && !begun) {
+            thread->native_root = root;
+            thread->native_root_function = process->box->frames[frame].function;
+        }
+        begun = true;
+        node = prb_profile_node(process->box, node, frame);
     }
-    *node_out = node;
+    *node_out = led ? node : on_root(process, thread, node);
     return true;
 }
 
@@ -234,10 +264,10 @@ bool prb_native_name(struct prb_sampled_process *process, struct prb_sampled_thr
                      const char **waits_out)
 {
     *waits_out = NULL;
-    if (!thread->has_task)
-        return false;
-    if (!stands_still(thread) && !take(process, thread, waits_out)) {
-        process->box->profile.moved++;
+    bool good = thread->has_task && (stands_still(thread) || take(process, thread, waits_out));
+    process->box->profile.moved += thread->has_task && !good;
+    if (!good) {
+        thread->counted_node = on_root(process, thread, thread->counted_node);
         return false;
     }
     thread->counted_node = thread->native_node;

@@ -62,6 +62,9 @@ struct prb_sampled_thread {
     uint32_t native_of;
     uint64_t native_turns; /* activity.turns then: as long as it is the same, nothing moved */
     bool native_known;
+    /* the native frames that lead to its outermost Python frame, and that one's function: for
+     * samples whose native frames cannot be read; 0: not known yet */
+    uint32_t native_root, native_root_function;
     bool open; /* an interval is under way */
     struct {
         uint32_t node;

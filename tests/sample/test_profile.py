@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -10,8 +11,8 @@ import time
 
 import pytest
 
-from profiles import function, profile, shares, stacks
-from support.target import Target, die_with_parent, probing, query
+from profiles import function, profile, sampling, shares, stacks
+from support.target import PROBING, Target, die_with_parent, probing, query
 
 NAMES = ["sixty", "thirty", "ten"]
 MODES = {"cpu": ["--mode", "cpu"], "wall": ["--idle"], "gil": ["--gil"]}
@@ -125,6 +126,34 @@ def test_labels(start, any_python, tmp_path):
     assert "spend (shares.py)" in shown["--nolineno"]
     assert any(re.match(r"^spend \(/.*/shares\.py:\d+\)$", frame) for frame in shown["--full-filenames"])
     assert any(str(target.pid) in frame for frame in shown["--threads"])
+
+
+TRACER = ("import ctypes, sys; assert ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None) == 0; "  # SEIZE
+          "print(1, flush=True); sys.stdin.read()")
+
+
+def test_one_root_without_native_frames(start, any_python, tmp_path):
+    """Samples whose native frames cannot be read, as another program traces the thread, stand with the others."""
+    target = start(any_python, "shares.py", "gil")
+    command = subprocess.Popen([PROBING, "-v", "-t", str(target.pid), "profile", "--native", "-r", "200",
+                                "-o", str(tmp_path / "p.txt")], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    tracer = None
+    try:
+        sampling(target.pid, command)
+        tracer = subprocess.Popen([sys.executable, "-c", TRACER, str(target.pid)], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
+        assert tracer.stdout.readline() == b"1\n"
+        sampling(target.pid, command, 60)
+        command.send_signal(signal.SIGINT)
+        said = command.communicate(timeout=30)[1].decode()
+    finally:
+        for child in (command, tracer):
+            if child:
+                child.kill()
+                child.communicate()
+    assert int(re.search(r"(\d+) stacks of threads are of two moments", said)[1]) > 0, said
+    roots = {frames[0] for frames, _ in stacks(tmp_path / "p.txt")}
+    assert len(roots) == 1 and "<module>" not in function(roots.pop()), said
 
 
 def test_native_frames(start, any_python, tmp_path):
