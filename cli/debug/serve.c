@@ -59,11 +59,12 @@ static void say(void *context, const char *text)
     prb_out_note(text);
 }
 
-/* For an editor on another machine: the way here, and the folder of the job's sources. */
+/* For an editor on another machine: the way here, and the folder of the job's sources.  All that is
+ * printed fits the buffer of standard output: who reads its first line only may close it. */
 static void print_elsewhere(const struct prb_dap_listen_options *options, const char *address,
                             const char *port)
 {
-    char machine[HOST_NAME_MAX + 1] = "HOST", link[32], folder[PATH_MAX];
+    char machine[HOST_NAME_MAX + 1] = "HOST", link[32], folder[512];
     gethostname(machine, sizeof machine - 1);
     printf("From another machine: ssh -N -L %s:%s ", port, address);
     prb_out_text(stdout, machine);

@@ -188,7 +188,7 @@ static const struct {
     {"query", "SQL", "ask the target's tables; needs no probe", run_query},
     {"tables", "[TABLE]", "the tables, or one's columns", run_tables},
     {"inspect", "EXPR", "type, value and attributes of an object", run_inspect},
-    {"thread", "[THREAD [FRAME]]", "list them, or use the names of one's frame; off: no more",
+    {"thread", "[THREAD [FRAME]]", "list them, or use one frame's names; off: not",
      run_thread},
     {"config", "[KEY[=VALUE]]", "the probe's settings", run_config},
     {"help", "", "this", run_help},

@@ -2,6 +2,7 @@
 
 import binascii
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -64,6 +65,7 @@ def _begin(listen, token, pause):
         server.wait()
         complaint.seek(0)
         text = complaint.read().decode("utf-8", "replace").strip()
+    text = re.sub(r"--address (\S+)", r'listen="\1"', text)  # its advice, as this package has it
     raise ProbeError(text or "the server ended with {}".format(server.returncode))
 
 

@@ -25,6 +25,12 @@ for line in sys.stdin:
     if line.strip() == "debug":
         print(json.dumps({"where": probing.debug(listen="127.0.0.1:0"), "again": probing.debug()}), flush=True)
         continue
+    if line.startswith("listen "):
+        try:
+            print(json.dumps({"where": probing.debug(listen=line.split()[1])}), flush=True)
+        except probing.ProbeError as error:
+            print(json.dumps({"error": str(error)}), flush=True)
+        continue
     if line.strip() == "open":
         print(json.dumps({"where": probing.debug(listen="0.0.0.0:0")}), flush=True)
         continue

@@ -67,6 +67,17 @@ def test_elsewhere_than_on_loopback_a_token_is_made(begin):  # noqa: F811
     assert lives.end() == (0, "")
 
 
+def test_a_port_that_is_taken(begin):  # noqa: F811
+    """As of the second rank of a job: the error names the argument, and nothing is left of the attempt."""
+    lives = begin("init")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        error = lives.say("listen 127.0.0.1:{}".format(port))["error"]
+    assert 'listen="127.0.0.1:{}"'.format(port + 1) in error and "--" not in error
+    assert lives.say("debug")["where"].startswith("127.0.0.1:")
+    assert lives.end() == (0, "")
+
+
 def test_a_program_that_serves_debuggers(begin):  # noqa: F811
     lives = begin("init")
     said = lives.say("debug")
