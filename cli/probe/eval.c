@@ -1,6 +1,7 @@
 /* probing eval: run code inside a target; its value, its output, its traceback. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/options.h"
 #include "cli/print/out.h"
@@ -58,6 +59,19 @@ static char *gather(const struct prb_run *run, size_t *len_out, struct prb_error
     return ok && too_long(*len_out, err) ? PRB_STEAL(text) : NULL;
 }
 
+/* `eval train.py` is an attribute of a name that nothing has, where a file was meant. */
+static bool is_code(const struct prb_run *run, struct prb_error *err)
+{
+    const char *word = run->arguments[0], *end = strrchr(word, '.');
+    if (run->argument_count != 1 || !end || strcmp(end, ".py") != 0 || access(word, R_OK) != 0)
+        return true;
+    prb_usage(run, err, "%.100s is a file, and eval takes code", word);
+    if (err)
+        snprintf(err->remedy, sizeof err->remedy, "`probing PID eval - < %.100s` runs the file",
+                 word);
+    return false;
+}
+
 static bool read_options(const struct prb_run *run, struct prb_eval_place *place,
                          struct prb_error *err)
 {
@@ -71,7 +85,7 @@ static bool run_eval(const struct prb_run *run, struct prb_error *err)
     size_t len = 0;
     bool interrupted = false;
     PRB_AUTO(prb_eval_result) struct prb_eval_result result = {0};
-    if (!read_options(run, &place, err))
+    if (!is_code(run, err) || !read_options(run, &place, err))
         return false;
     PRB_AUTO_FREE char *code = gather(run, &len, err);
     PRB_AUTO(prb_control)

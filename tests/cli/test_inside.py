@@ -229,6 +229,12 @@ def test_eval_that_raises(probing, loaded):
     assert probing(loaded.pid, "eval", "1").works() == "1\n"
 
 
+def test_a_file_is_not_code(probing, loaded, tmp_path):
+    (tmp_path / "look.py").write_text("print(limit)\n")
+    probing(loaded.pid, "eval", tmp_path / "look.py").fails(USAGE, "is a file", "eval - < ")
+    assert "NameError" in probing(loaded.pid, "eval", "look.py").err
+
+
 def test_settings_on_a_terminal_have_their_whole_meaning(loaded):
     """Where the table does not fit, a setting takes two lines."""
     status, text = on_a_terminal([PROBING, str(loaded.pid), "config"], TERM="xterm", COLUMNS="80", NO_COLOR="1")
