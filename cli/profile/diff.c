@@ -31,7 +31,7 @@ static bool run_diff(const struct prb_run *run, struct prb_error *err)
     if (!after)
         return false;
     char title[400];
-    snprintf(title, sizeof title, "from %.150s to %.150s: red is more, blue is less",
+    snprintf(title, sizeof title, "before: %.150s, after: %.150s; red is more, blue is less",
              run->arguments[0], run->arguments[1]);
     const struct prb_profile_style style = {
         .function = run->options[FUNCTION].count,

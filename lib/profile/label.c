@@ -1,4 +1,5 @@
 /* Names of functions, threads and processes, the same in every format (format.h). */
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 
@@ -84,6 +85,25 @@ void prb_label_counts(struct prb_buf *out, const struct prb_profile *profile)
                  profile->seconds > 0 ? 100 * profile->cpu / profile->seconds : 0);
 }
 
+/* ", process 12 (rank 0)"; ", 4 processes (ranks 0 to 3)". */
+static void put_who(struct prb_buf *out, const struct prb_profile *profile)
+{
+    int low = INT_MAX, high = -1;
+    for (size_t i = 0; i < profile->process_count; i++) {
+        int rank = profile->processes[i].rank;
+        low = rank >= 0 && rank < low ? rank : low;
+        high = rank > high ? rank : high;
+    }
+    if (profile->process_count > 1)
+        prb_buf_addf(out, ", %zu processes", profile->process_count);
+    else if (profile->process_count && profile->processes[0].pid)
+        prb_buf_addf(out, ", process %d", (int)profile->processes[0].pid);
+    if (high > low)
+        prb_buf_addf(out, " (ranks %d to %d)", low, high);
+    else if (high >= 0)
+        prb_buf_addf(out, " (rank %d)", high);
+}
+
 void prb_label_title(struct prb_buf *out, const struct prb_profile *profile,
                      const struct prb_profile_style *style)
 {
@@ -97,9 +117,9 @@ void prb_label_title(struct prb_buf *out, const struct prb_profile *profile,
     if (gmtime_r(&start, &parts))
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &parts);
     const char *command = profile->process_count ? profile->processes[0].command : NULL;
-    prb_buf_addf(out, "%s, %s", command ? command : "profile", when);
-    if (profile->process_count > 1)
-        prb_buf_addf(out, ", %zu processes", profile->process_count);
+    prb_buf_adds(out, command ? command : "profile");
+    put_who(out, profile);
+    prb_buf_addf(out, ", %s", when);
 }
 
 const char *prb_value_unit(const struct prb_profile *profile)

@@ -1,11 +1,13 @@
 """The flame graph in Chromium: zoom by a click, search, one thread, innermost first."""
 
 import os
+import re
 import shutil
 
 import pytest
 
 from profiles import profile
+from support.target import probing
 
 pytest.importorskip("playwright.sync_api", reason="needs Playwright (tests/editors/setup.sh)")
 from playwright.sync_api import sync_playwright  # noqa: E402
@@ -45,6 +47,9 @@ def test_flame_graph(start, any_python, tmp_path, page):
     assert zoomed[0].startswith("thirty ") and not any(one.startswith("sixty ") for one in zoomed)
     page.keyboard.press("Escape")
     assert frames(page) == whole
+    assert re.search(r"shares.py gil, process {}, 20\d\d-".format(target.pid), page.title()), page.title()
+    page.fill("#search", "sixty(")
+    assert page.text_content("#status").startswith("not a regular expression: ")
     page.fill("#search", "sixty|thirty")
     assert page.text_content("#status").startswith("found: ")
     page.fill("#search", "")
@@ -54,3 +59,31 @@ def test_flame_graph(start, any_python, tmp_path, page):
     page.select_option("#only", index=1)
     assert frames(page)[0].startswith("all: ")
     assert len(page.screenshot()) > 5000
+    for width in (1600, 700):
+        page.set_viewport_size({"width": width, "height": 700})
+        page.wait_for_function("width => document.documentElement.getAttribute('viewBox').startsWith(`0 0 ${width} `)",
+                               arg=width)
+        rectangle = page.eval_on_selector("#stage .frame rect", "one => one.getBoundingClientRect().width")
+        assert width - 2 < rectangle <= width
+
+
+def contrast(page):
+    """The least contrast of a frame's text with what it stands on (WCAG 2.1, relative luminance)."""
+    return page.evaluate("""() => {
+        const part = c => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+        const light = text => { const [r, g, b] = text.match(/\\d+/g).map(Number);
+                                return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b); };
+        return Math.min(...[...document.querySelectorAll("#stage .frame")].filter(one => one.querySelector("text"))
+            .map(one => (light(getComputedStyle(one.querySelector("rect")).fill) + 0.05)
+                        / (light(getComputedStyle(one.querySelector("text")).fill) + 0.05)));
+    }""")
+
+
+def test_difference(page, tmp_path):
+    (tmp_path / "a.txt").write_text("main;only_before 90\nmain;both 10\n")
+    (tmp_path / "b.txt").write_text("main;only_after 90\nmain;both 10\nmain;only_before 1\n")
+    probing("diff", tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "d.svg")
+    page.goto((tmp_path / "d.svg").as_uri())
+    assert "a.txt" in page.title() and "b.txt" in page.title()
+    assert re.match(r"before: 100 samples.*; after: 101 samples", page.text_content("#status"))
+    assert contrast(page) >= 4.5

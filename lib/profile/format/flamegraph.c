@@ -66,8 +66,12 @@ static void colour(const struct drawing *d, uint32_t node, const char *label, ch
         double whole = (double)d->flame->nodes[0].total, before = (double)d->base_whole;
         double change = (whole > 0 ? (double)d->flame->nodes[node].total / whole : 0) -
                         (before > 0 ? (double)d->base[node] / before : 0);
-        int light = (int)(255 * (1 - fmin(1, fabs(change) * 8 + (change != 0 ? 0.08 : 0))));
-        snprintf(out, 32, change > 0 ? "rgb(255,%d,%d)" : "rgb(%d,%d,255)", light, light);
+        int light = 255 - (int)(135 * fmin(1, fabs(change) * 8 + (change != 0 ? 0.08 : 0)));
+        snprintf(out, 32,
+                 change > 0   ? "rgb(255,%d,%d)"
+                 : change < 0 ? "rgb(%d,%d,255)"
+                              : "rgb(240,240,240)",
+                 light, light);
         return;
     }
     uint32_t hash = (uint32_t)prb_hash_bytes(label, strcspn(label, ":"));
@@ -236,13 +240,17 @@ static void put_head(FILE *out, const struct prb_flame_page *page, unsigned deep
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" height=\"%u\" "
             "viewBox=\"0 0 %.0f %u\" font-family=\"monospace\" font-size=\"11\">\n"
-            "<style>.frame{cursor:pointer}.frame:hover rect{stroke:#333;stroke-width:.6}"
-            ".faded{opacity:.55}text{fill:#111;pointer-events:none}</style>\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fbfaf7\"/>\n"
-            "<text x=\"8\" y=\"20\" font-size=\"14\" font-weight=\"bold\">",
+            "<title>",
             height, WIDTH, height);
     prb_put_xml(out, page->title);
-    fputs("</text>\n<foreignObject x=\"6\" y=\"28\" width=\"1188\" height=\"32\"><div "
+    fputs("</title>\n<style>.frame{cursor:pointer}.frame:hover rect{stroke:#333;stroke-width:.6}"
+          ".faded{opacity:.55}text{fill:#111;pointer-events:none}</style>\n"
+          "<rect width=\"100%%\" height=\"100%%\" fill=\"#fbfaf7\"/>\n"
+          "<text x=\"8\" y=\"20\" font-size=\"14\" font-weight=\"bold\">",
+          out);
+    prb_put_xml(out, page->title);
+    fputs("</text>\n<foreignObject id=\"controls\" x=\"6\" y=\"28\" width=\"1188\" "
+          "height=\"32\"><div "
           "xmlns=\"http://www.w3.org/1999/xhtml\" style=\"font:12px sans-serif\">"
           "<input id=\"search\" placeholder=\"search (regular expression)\" size=\"32\"/> "
           "<select id=\"only\" style=\"max-width:420px\"></select> "
@@ -320,6 +328,26 @@ static uint64_t *add_base(struct prb_flame *flame, const struct prb_flame *other
     return PRB_STEAL(base);
 }
 
+static void put_both_counts(struct prb_buf *out, const struct prb_profile *before,
+                            const struct prb_profile *after)
+{
+    const struct {
+        const char *name;
+        const struct prb_profile *profile;
+    } sides[] = {{"before", before}, {"after", after}};
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
+        const struct prb_profile *profile = sides[i].profile;
+        uint64_t samples = 0;
+        for (size_t k = 0; k < profile->weight_count; k++)
+            samples += profile->weights[k].samples;
+        prb_buf_addf(out, "%s%s: %llu samples shown", i ? "; " : "", sides[i].name,
+                     (unsigned long long)samples);
+        if (profile->seconds > 0) /* stacks alone do not have it */
+            prb_buf_addf(out, ", %.1f s, %llu dropped", profile->seconds,
+                         (unsigned long long)profile->dropped);
+    }
+}
+
 static bool write_flamegraph(const struct prb_profile *profile,
                              const struct prb_profile_style *style, FILE *out,
                              struct prb_error *err)
@@ -327,7 +355,10 @@ static bool write_flamegraph(const struct prb_profile *profile,
     PRB_AUTO(prb_flame) struct prb_flame flame = {0};
     PRB_AUTO(prb_buf) struct prb_buf title = {0}, counts = {0};
     prb_label_title(&title, profile, style);
-    prb_label_counts(&counts, profile);
+    if (style->before)
+        put_both_counts(&counts, style->before, profile);
+    else
+        prb_label_counts(&counts, profile);
     if (!prb_flame_build(&flame, profile, style, err))
         return false;
     PRB_AUTO(prb_flame) struct prb_flame before = {0};

@@ -6,9 +6,10 @@
     const data = JSON.parse(document.getElementById("data").textContent);
     const stage = document.getElementById("stage");
     const bar = document.getElementById("status");
-    const SVG = "http://www.w3.org/2000/svg", WIDTH = 1200, ROW = 17, TOP = 64, LETTER = 6.6, DEPTH_MAX = 4000;
-    const BELOW = 40, LINE_LETTERS = 175, LETTERS_HIGH = 14;
-    const state = { inverted: data.inverted, only: "", search: null, zoom: [], tree: null };
+    const SVG = "http://www.w3.org/2000/svg", ROW = 17, TOP = 64, LETTER = 6.6, DEPTH_MAX = 4000;
+    const BELOW = 40, MARGIN = 45, LETTERS_HIGH = 14, WIDTH_LEAST = 400;
+    const controls = document.getElementById("controls");
+    const state = { inverted: data.inverted, only: "", search: null, wrong: "", tree: null, width: 1200 };
 
     // Without recursion: stacks can be 100,000 deep, and a browser's own is not.
     // A tree of {label, self, total, children, parent, base} over the weights that the filter lets through.
@@ -54,7 +55,7 @@
         if (data.base) {
             const whole = state.tree.total || 1, before = state.tree.base || 1;
             const change = node.total / whole - node.base / before;
-            const light = Math.round(255 * (1 - Math.min(1, Math.abs(change) * 8 + (change ? 0.08 : 0))));
+            const light = 255 - Math.round(135 * Math.min(1, Math.abs(change) * 8 + (change ? 0.08 : 0)));
             return change > 0 ? `rgb(255,${light},${light})` : change < 0 ? `rgb(${light},${light},255)` : "rgb(240,240,240)";
         }
         const h = hash(text.replace(/:\d+\)$/, ")"));
@@ -97,7 +98,22 @@
         return depth;
     }
 
+    // The window's width: one unit of the drawing is a pixel.
+    function room() {
+        return Math.max(WIDTH_LEAST, Math.floor(svg.getBoundingClientRect().width || window.innerWidth));
+    }
+
     function draw() {
+        state.width = room();
+        put();
+        if (room() !== state.width) { // a scroll bar came or went
+            state.width = room();
+            put();
+        }
+    }
+
+    function put() {
+        const WIDTH = state.width;
         while (stage.firstChild) stage.removeChild(stage.firstChild);
         const focus = state.focus || state.tree;
         let deepest = 0, above = [];
@@ -121,10 +137,12 @@
         svg.setAttribute("height", height);
         svg.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
         bar.setAttribute("y", height - BELOW + LETTERS_HIGH);
+        if (controls) controls.setAttribute("width", WIDTH - 12);
         tell();
     }
 
     function tell() {
+        if (state.wrong) { status(`not a regular expression: ${state.wrong}`); return; }
         if (!state.search) { status(data.counts); return; }
         let found = 0;
         for (const todo = [state.tree]; todo.length;) {
@@ -137,7 +155,8 @@
 
     /* In two lines when one is too short. */
     function status(text) {
-        const parts = text.length > LINE_LETTERS && text.slice(0, LINE_LETTERS).match(/^.*[;,] /);
+        const letters = Math.floor((state.width - MARGIN) / LETTER);
+        const parts = text.length > letters && text.slice(0, letters).match(/^.*[;,] /);
         bar.textContent = parts ? parts[0] : text;
         if (parts)
             add(bar, "tspan", { x: 8, dy: LETTERS_HIGH }).textContent = text.slice(parts[0].length);
@@ -147,7 +166,14 @@
     function rebuild() { state.tree = build(); state.focus = null; draw(); }
 
     function search(text) {
-        try { state.search = text ? new RegExp(text, "i") : null; } catch (error) { state.search = null; }
+        state.search = null;
+        state.wrong = "";
+        try {
+            if (text) state.search = new RegExp(text, "i");
+        } catch (error) {
+            state.wrong = error.message.replace(/^Invalid regular expression: /, "");
+        }
+        if (box) box.style.outline = state.wrong ? "2px solid #c00" : "";
         draw();
     }
 
@@ -169,6 +195,7 @@
         inverted.checked = state.inverted;
         inverted.addEventListener("change", function () { state.inverted = inverted.checked; rebuild(); });
     }
+    window.addEventListener("resize", function () { if (room() !== state.width) draw(); });
     document.addEventListener("keydown", function (event) {
         if (event.key === "Escape") { if (box) box.value = ""; search(""); zoom(state.tree); }
         if (event.key === "/" && box && document.activeElement !== box) { event.preventDefault(); box.focus(); }
