@@ -384,6 +384,9 @@ PRB_API void prb_async_tasks_free(struct prb_async_tasks *tasks);
 PRB_API bool prb_stacks_add_tasks(struct prb_stacks *stacks, const struct prb_async_tasks *tasks,
                                   struct prb_error *err);
 /* JSON text of schema share/probing/tasks.schema.json; the caller frees it. */
+/* Of several processes, with the key rank (null: none) where ranks are given. */
+PRB_API char *prb_async_tasks_json_all(const struct prb_async_tasks *const *tasks, const int *ranks,
+                                       size_t count, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API char *prb_async_tasks_json(const struct prb_async_tasks *tasks,
                                    struct prb_error *err) PRB_MUST_CHECK;
 
@@ -904,6 +907,18 @@ PRB_API struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err
 /* The table profiling_data of a saved profile, which is borrowed and must outlive it. */
 PRB_API struct prb_db *prb_db_open_profile(const struct prb_profile *profile,
                                            struct prb_error *err) PRB_MUST_CHECK;
+/* One of several processes, with the rank of its job (-1: none). */
+struct prb_db_process {
+    struct prb_target *target; /* borrowed: must outlive the connection */
+    pid_t pid;
+    int rank;
+};
+/*
+ * The tables of several processes as one: each has the rows of all of them, with the columns rank
+ * and pid before the others.  A process that ends meanwhile is left out (prb_db_warning).
+ */
+PRB_API struct prb_db *prb_db_open_processes(const struct prb_db_process *processes, size_t count,
+                                             struct prb_error *err) PRB_MUST_CHECK;
 PRB_API void prb_db_close(struct prb_db *db);
 
 /* One call for each row, and one with row NULL before the first, when the columns are known.

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "cli/look/many.h"
 #include "cli/print/out.h"
 #include "format/format.h"
 
@@ -11,6 +11,20 @@
 PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
 
 PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
+
+/* What --ranks and --subprocesses mean. */
+static struct prb_db *open_many(const struct prb_many *many, struct prb_error *err)
+{
+    PRB_AUTO_FREE struct prb_db_process *all = calloc(many->count + 1, sizeof *all);
+    if (!all) {
+        prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < many->count; i++)
+        all[i] =
+            (struct prb_db_process){many->items[i].target, many->items[i].pid, many->items[i].rank};
+    return prb_db_open_processes(all, many->count, err);
+}
 
 /* A process that ended may have left tables; a file may be a profile. */
 static struct prb_db *open_db(const struct prb_run *run, struct prb_target **target,
@@ -34,20 +48,18 @@ static bool put(void *context, const char *text, size_t length)
     return fwrite(text, 1, length, stdout) == length;
 }
 
-bool prb_query_print(const struct prb_run *run, const char *sql, const char *format, bool reveal,
-                     struct prb_error *err)
+static struct prb_row_writer *writer_of(const char *format, struct prb_error *err)
 {
     const struct prb_row_options options = {.write = put,
                                             .columns = prb_out_columns(),
                                             .color = prb_out_is_colored(),
                                             .terminal = isatty(STDOUT_FILENO)};
-    PRB_AUTO(prb_row_writer)
-    struct prb_row_writer *writer = prb_row_writer_new(format ? format : "table", &options, err);
-    PRB_AUTO(prb_target) struct prb_target *target = NULL;
-    PRB_AUTO(prb_profile) struct prb_profile *profile = NULL;
-    PRB_AUTO(prb_db) struct prb_db *db = writer ? open_db(run, &target, &profile, err) : NULL;
-    if (!db)
-        return false;
+    return prb_row_writer_new(format ? format : "table", &options, err);
+}
+
+static bool print(struct prb_db *db, const char *sql, struct prb_row_writer *writer, bool reveal,
+                  struct prb_error *err)
+{
     prb_db_reveal(db, reveal);
     if (!prb_db_query(db, sql, prb_row_write, writer, err))
         return false;
@@ -56,6 +68,26 @@ bool prb_query_print(const struct prb_run *run, const char *sql, const char *for
     if (prb_row_writer_end(writer, err))
         return true;
     return ferror(stdout) ? prb_out_finish(err) : false;
+}
+
+bool prb_query_print(const struct prb_run *run, const char *sql, const char *format, bool reveal,
+                     struct prb_error *err)
+{
+    PRB_AUTO(prb_row_writer) struct prb_row_writer *writer = writer_of(format, err);
+    PRB_AUTO(prb_target) struct prb_target *target = NULL;
+    PRB_AUTO(prb_profile) struct prb_profile *profile = NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = writer ? open_db(run, &target, &profile, err) : NULL;
+    return db && print(db, sql, writer, reveal, err);
+}
+
+static bool print_many(const struct prb_run *run, const char *sql, bool ranks, bool subprocesses,
+                       bool reveal, const char *format, struct prb_error *err)
+{
+    PRB_AUTO(prb_row_writer) struct prb_row_writer *writer = writer_of(format, err);
+    PRB_AUTO(prb_many)
+    struct prb_many *many = writer ? prb_many_open(run, ranks, subprocesses, err) : NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = many ? open_many(many, err) : NULL;
+    return db && print(db, sql, writer, reveal, err);
 }
 
 static char *read_standard_input(struct prb_error *err)
@@ -75,7 +107,7 @@ static char *read_standard_input(struct prb_error *err)
     return NULL;
 }
 
-enum { FORMAT, REVEAL };
+enum { FORMAT, REVEAL, RANKS, SUBPROCESSES };
 
 static const struct prb_option options[] = {
     [FORMAT] =
@@ -84,6 +116,8 @@ static const struct prb_option options[] = {
          PRB_ROW_FORMATS},
     [REVEAL] = {0, "reveal-secrets", NULL,
                 "show values of system.environment whose names look secret", NULL},
+    [RANKS] = PRB_OPTION_READ_RANKS,
+    [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
     {0},
 };
 
@@ -93,7 +127,12 @@ static bool run_query(const struct prb_run *run, struct prb_error *err)
     PRB_AUTO_FREE char *text = NULL;
     if (strcmp(sql, "-") == 0 && !(sql = text = read_standard_input(err)))
         return false;
-    return prb_query_print(run, sql, run->options[FORMAT].text, run->options[REVEAL].count, err);
+    const char *format = run->options[FORMAT].text;
+    bool reveal = run->options[REVEAL].count;
+    bool ranks = run->options[RANKS].count, subprocesses = run->options[SUBPROCESSES].count;
+    if (ranks || subprocesses)
+        return print_many(run, sql, ranks, subprocesses, reveal, format, err);
+    return prb_query_print(run, sql, format, reveal, err);
 }
 
 const struct prb_command prb_command_query = {
@@ -112,6 +151,8 @@ const struct prb_command prb_command_query = {
         "Beyond SQLite's there are now(), interval '5 minutes', hour(), date_trunc(), SHOW TABLES, "
         "DESCRIBE and the "
         "aggregates median, quantile and stddev. Times are seconds since the epoch, UTC.\n\n"
+        "With --ranks or --subprocesses each table has the rows of all these processes, and the "
+        "columns rank and pid before its own.\n\n"
         "SET KEY = VALUE before a statement, in the same call, changes a setting for what follows; "
         "SHOW ALL lists them.\n\n"
         "In a table NULL is empty and, on a terminal, wide columns are cut; the other formats hold "
@@ -120,6 +161,8 @@ const struct prb_command prb_command_query = {
     .options = options,
     .examples = "probing 12345 query \"SELECT func, file, lineno FROM python.backtrace LIMIT 5\"\n"
                 "probing 12345 query \"SET probing.repr_limit = 99; SELECT * FROM python.locals\"\n"
+                "probing query --ranks \"SELECT rank, func, count(*) FROM python.backtrace WHERE "
+                "depth = 0 GROUP BY 1, 2\"\n"
                 "probing 12345 q -f csv - < report.sql  # SQL from a file, rows as CSV\n",
     .run = run_query,
 };

@@ -1,20 +1,24 @@
 /* probing snapshot: save the memory that decoding a target reads, to use it later or elsewhere. */
 #include <inttypes.h>
+#include <string.h>
 
-#include "cli/command.h"
+#include "cli/look/many.h"
 #include "cli/print/out.h"
 
-enum { NATIVE, LOCALS, STOP };
+enum { NATIVE, LOCALS, STOP, RANKS, SUBPROCESSES };
 
 static const struct prb_option options[] = {
     [NATIVE] = {0, "native", NULL, "with registers and native stacks of all threads", NULL},
     [LOCALS] = {'l', "locals", NULL, "with what the values of local variables need", NULL},
     [STOP] = {0, "stop", NULL,
               "stop the Python threads meanwhile, so that all of it is from one moment", NULL},
+    [RANKS] = PRB_OPTION_READ_RANKS,
+    [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
     {0},
 };
 
-static bool run_snapshot(const struct prb_run *run, struct prb_error *err)
+static bool write_one(const struct prb_run *run, struct prb_target *target, const char *path,
+                      struct prb_error *err)
 {
     const struct prb_snapshot_options wanted = {
         .native = run->options[NATIVE].count,
@@ -23,10 +27,9 @@ static bool run_snapshot(const struct prb_run *run, struct prb_error *err)
     };
     size_t moved = 0;
     uint64_t bytes = 0;
-    PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
-    if (!target || !prb_snapshot_write(target, run->arguments[0], &wanted, &bytes, &moved, err))
+    if (!prb_snapshot_write(target, path, &wanted, &bytes, &moved, err))
         return false;
-    prb_out_text(stdout, run->arguments[0]);
+    prb_out_text(stdout, path);
     char size[16];
     prb_out_bytes(size, sizeof size, (double)bytes);
     printf(": %s\n", size);
@@ -36,6 +39,54 @@ static bool run_snapshot(const struct prb_run *run, struct prb_error *err)
             "keeps them still)\n",
             moved);
     return true;
+}
+
+/* stuck.snap of rank 3 is stuck.rank3.snap; the pid stands there where that does not tell. */
+static char *path_of(const char *path, const struct prb_many *many, size_t index)
+{
+    const struct prb_one *one = &many->items[index];
+    const char *name = strrchr(path, '/'), *dot = strrchr(name ? name : path, '.');
+    int stem = dot && dot > (name ? name + 1 : path) ? (int)(dot - path) : (int)strlen(path);
+    bool first = !index || many->items[index - 1].rank != one->rank;
+    char rank[24] = "", pid[24] = "";
+    char *text;
+    if (one->rank >= 0)
+        snprintf(rank, sizeof rank, ".rank%d", one->rank);
+    if (one->rank < 0 || !first)
+        snprintf(pid, sizeof pid, ".%d", (int)one->pid);
+    return asprintf(&text, "%.*s%s%s%s", stem, path, rank, pid, path + stem) < 0 ? NULL : text;
+}
+
+/* One that ended meanwhile is left out with a note; the last error counts when all are. */
+static bool write_many(const struct prb_run *run, struct prb_error *err)
+{
+    struct prb_error why = {0};
+    size_t written = 0;
+    PRB_AUTO(prb_many)
+    struct prb_many *many =
+        prb_many_open(run, run->options[RANKS].count, run->options[SUBPROCESSES].count, err);
+    if (!many)
+        return false;
+    for (size_t i = 0; i < many->count; i++) {
+        PRB_AUTO_FREE char *path = path_of(run->arguments[0], many, i);
+        if (!path)
+            return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+        if (write_one(run, many->items[i].target, path, &why))
+            written++;
+        else
+            prb_many_left_out(&many->items[i], &why);
+    }
+    if (!written)
+        *err = why;
+    return written;
+}
+
+static bool run_snapshot(const struct prb_run *run, struct prb_error *err)
+{
+    if (run->options[RANKS].count || run->options[SUBPROCESSES].count)
+        return write_many(run, err);
+    PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
+    return target && write_one(run, target, run->arguments[0], err);
 }
 
 const struct prb_command prb_command_snapshot = {
@@ -49,7 +100,9 @@ const struct prb_command prb_command_snapshot = {
     .description =
         "Writes the memory that the other commands read, and the texts of /proc, to FILE: a core "
         "file of some megabytes "
-        "that `probing -t FILE` (and gdb) opens on any machine, long after the process ended.",
+        "that `probing -t FILE` (and gdb) opens on any machine, long after the process ended. "
+        "With --ranks or --subprocesses each process has a file of its own: FILE with .rank0 (or "
+        "its pid) before the suffix.",
     .options = options,
     .examples = "probing 12345 snapshot stuck.snap --locals --native\n"
                 "probing -t stuck.snap backtrace --locals\n",

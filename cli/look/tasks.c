@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/look/many.h"
 #include "cli/look/stacks.h"
 #include "cli/print/out.h"
 
@@ -12,12 +12,14 @@
 
 PRB_DEFINE_AUTO_PTR(prb_async_tasks, struct prb_async_tasks, prb_async_tasks_free)
 
-enum { TREE, JSON };
+enum { TREE, JSON, RANKS, SUBPROCESSES };
 
 static const struct prb_option options[] = {
     [TREE] = {0, "tree", NULL, "below each task those that it waits for; equal ones are folded",
               NULL},
     [JSON] = {'j', "json", NULL, "JSON", NULL},
+    [RANKS] = PRB_OPTION_READ_RANKS,
+    [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
     {0},
 };
 
@@ -273,11 +275,30 @@ static void print_all(struct view *view, bool tree)
               view->out);
 }
 
-static bool run_tasks(const struct prb_run *run, struct prb_error *err)
+static bool print(const struct prb_run *run, const struct prb_async_tasks *tasks,
+                  struct prb_error *err)
 {
-    bool tree = run->options[TREE].count;
-    if (tree && run->options[JSON].count)
-        return prb_usage(run, err, "--tree folds text; --json lists every task with its links");
+    PRB_AUTO_FREE unsigned char *drawn = calloc(tasks->count + 1, 1);
+    if (!drawn)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    struct view view = {tasks, run->verbose, stdout, drawn};
+    prb_stacks_print_process(&tasks->target, run->verbose, stdout);
+    print_all(&view, run->options[TREE].count);
+    return true;
+}
+
+static bool print_json(char *json)
+{
+    PRB_AUTO_FREE char *text = json;
+    if (!text)
+        return false;
+    prb_out_json(stdout, text, strlen(text));
+    fputc('\n', stdout);
+    return true;
+}
+
+static bool of_one(const struct prb_run *run, struct prb_error *err)
+{
     PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
     if (!target)
         return false;
@@ -287,21 +308,78 @@ static bool run_tasks(const struct prb_run *run, struct prb_error *err)
         return false;
     if (tasks->warning)
         prb_out_note(tasks->warning);
-    if (run->options[JSON].count) {
-        PRB_AUTO_FREE char *text = prb_async_tasks_json(tasks, err);
-        if (!text)
-            return false;
-        prb_out_json(stdout, text, strlen(text));
-        fputc('\n', stdout);
-        return true;
-    }
-    PRB_AUTO_FREE unsigned char *drawn = calloc(tasks->count + 1, 1);
-    if (!drawn)
+    return run->options[JSON].count ? print_json(prb_async_tasks_json(tasks, err))
+                                    : print(run, tasks, err);
+}
+
+/* All are read before any is printed, so that their moments lie close together. */
+struct readings {
+    struct prb_async_tasks **tasks;
+    int *ranks;
+    size_t count;
+};
+
+static void readings_deinit(struct readings *readings)
+{
+    for (size_t i = 0; i < readings->count; i++)
+        prb_async_tasks_free(readings->tasks[i]);
+    free(readings->tasks);
+    free(readings->ranks);
+}
+PRB_DEFINE_AUTO(readings, struct readings, readings_deinit)
+
+static bool read_all(const struct prb_many *many, struct readings *out, struct prb_error *err)
+{
+    struct prb_error why = {0};
+    out->tasks = calloc(many->count + 1, sizeof *out->tasks);
+    out->ranks = calloc(many->count + 1, sizeof *out->ranks);
+    if (!out->tasks || !out->ranks)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    struct view view = {tasks, run->verbose, stdout, drawn};
-    prb_stacks_print_process(&tasks->target, run->verbose, stdout);
-    print_all(&view, tree);
+    for (size_t i = 0; i < many->count; i++) {
+        const struct prb_one *one = &many->items[i];
+        out->ranks[out->count] = one->rank;
+        out->tasks[out->count] = prb_async_tasks_take(one->target, &why);
+        if (out->tasks[out->count])
+            out->count++;
+        else
+            prb_many_left_out(one, &why);
+    }
+    if (!out->count)
+        *err = why;
+    return out->count;
+}
+
+static bool of_many(const struct prb_run *run, struct prb_error *err)
+{
+    PRB_AUTO(prb_many)
+    struct prb_many *many =
+        prb_many_open(run, run->options[RANKS].count, run->options[SUBPROCESSES].count, err);
+    PRB_AUTO(readings) struct readings all = {0};
+    if (!many || !read_all(many, &all, err))
+        return false;
+    for (size_t i = 0; i < all.count; i++)
+        if (all.tasks[i]->warning)
+            prb_out_note(all.tasks[i]->warning);
+    if (run->options[JSON].count)
+        return print_json(prb_async_tasks_json_all((const struct prb_async_tasks *const *)all.tasks,
+                                                   all.ranks, all.count, err));
+    for (size_t i = 0; i < all.count; i++) {
+        if (i)
+            fputc('\n', stdout);
+        if (all.ranks[i] >= 0)
+            printf("Rank %d\n", all.ranks[i]);
+        if (!print(run, all.tasks[i], err))
+            return false;
+    }
     return true;
+}
+
+static bool run_tasks(const struct prb_run *run, struct prb_error *err)
+{
+    if (run->options[TREE].count && run->options[JSON].count)
+        return prb_usage(run, err, "--tree folds text; --json lists every task with its links");
+    bool several = run->options[RANKS].count || run->options[SUBPROCESSES].count;
+    return several ? of_many(run, err) : of_one(run, err);
 }
 
 const struct prb_command prb_command_tasks = {

@@ -20,7 +20,9 @@ static json_t *links(const struct prb_async_tasks *tasks, const size_t *indices,
     return list;
 }
 
-static json_t *task_json(const struct prb_async_tasks *tasks, const struct prb_async_task *task)
+/* rank: NULL without the key. */
+static json_t *task_json(const struct prb_async_tasks *tasks, const struct prb_async_task *task,
+                         const int *rank)
 {
     static const char *const states[] = {[PRB_ASYNC_RUNNING] = "running",
                                          [PRB_ASYNC_READY] = "ready",
@@ -28,7 +30,7 @@ static json_t *task_json(const struct prb_async_tasks *tasks, const struct prb_a
     json_t *frames = json_array();
     for (size_t i = 0; i < task->frame_count; i++)
         json_array_append_new(frames, prb_json_frame(&task->frames[i]));
-    return json_pack(
+    json_t *out = json_pack(
         "{s:i, s:I, s:o, s:o, s:s, s:I, s:o, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "pid", (int)tasks->target.pid, "id", (json_int_t)task->id, "name",
         prb_json_text(task->name), "coroutine", prb_json_text(task->coroutine), "state",
@@ -39,6 +41,9 @@ static json_t *task_json(const struct prb_async_tasks *tasks, const struct prb_a
         number((uint64_t)task->os_thread_id), "thread_name", prb_json_text(task->thread_name),
         "awaited_by", links(tasks, task->awaited_by, task->awaited_by_count), "awaits",
         links(tasks, task->awaits, task->awaits_count), "frames", frames);
+    if (out && rank)
+        json_object_set_new(out, "rank", *rank >= 0 ? json_integer(*rank) : json_null());
+    return out;
 }
 
 /* A task's lines, two deeper than they come; JSON has no line feed within a text. */
@@ -57,18 +62,34 @@ static int add_deeper(const char *text, size_t length, void *context)
 }
 
 /* One by one: all of them as JSON's objects at once would take many times the text's memory. */
-char *prb_async_tasks_json(const struct prb_async_tasks *tasks, struct prb_error *err)
+static bool add_tasks(struct prb_buf *out, const struct prb_async_tasks *tasks, const int *rank,
+                      bool *any)
 {
-    PRB_AUTO(prb_buf) struct prb_buf out = {0};
     bool good = true;
-    prb_buf_adds(&out, "[");
     for (size_t i = 0; good && i < tasks->count; i++) {
-        json_t *task = task_json(tasks, &tasks->items[i]);
-        prb_buf_adds(&out, i ? ",\n  " : "\n  ");
-        good = task && json_dump_callback(task, add_deeper, &out, JSON_INDENT(2)) == 0;
+        json_t *task = task_json(tasks, &tasks->items[i], rank);
+        prb_buf_adds(out, *any ? ",\n  " : "\n  ");
+        *any = true;
+        good = task && json_dump_callback(task, add_deeper, out, JSON_INDENT(2)) == 0;
         json_decref(task);
     }
-    prb_buf_adds(&out, tasks->count ? "\n]" : "]");
+    return good;
+}
+
+char *prb_async_tasks_json_all(const struct prb_async_tasks *const *tasks, const int *ranks,
+                               size_t count, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    bool good = true, any = false;
+    prb_buf_adds(&out, "[");
+    for (size_t i = 0; good && i < count; i++)
+        good = add_tasks(&out, tasks[i], ranks ? &ranks[i] : NULL, &any);
+    prb_buf_adds(&out, any ? "\n]" : "]");
     char *text = good ? prb_buf_steal(&out) : NULL;
     return text ? text : PRB_NULL(prb_nomem(err));
+}
+
+char *prb_async_tasks_json(const struct prb_async_tasks *tasks, struct prb_error *err)
+{
+    return prb_async_tasks_json_all(&tasks, NULL, 1, err);
 }

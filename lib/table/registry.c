@@ -2,7 +2,7 @@
 #include "table/registry.h"
 
 #include "inspect/target.h"
-#include "sql/db.h"
+#include "sql/several.h"
 #include "table/recorded/dump.h"
 #include "table/recorded/folder.h"
 #include "table/recorded/live.h"
@@ -27,6 +27,33 @@ struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
         return NULL;
     if (target && !prb_proc_exists(target->proc) &&
         !prb_db_add_source(db, prb_dumped_tables_of(target->proc, err), err))
+        return NULL;
+    return PRB_STEAL(db);
+}
+
+/* The tables of this machine. */
+static struct prb_db *open_without_target(struct prb_error *err)
+{
+    const struct prb_table *tables[sizeof prb_tables / sizeof *prb_tables];
+    size_t count = 0;
+    for (size_t i = 0; i < prb_table_count; i++)
+        if (!prb_tables[i]->needs_target)
+            tables[count++] = prb_tables[i];
+    return prb_db_open_tables(NULL, tables, count, err);
+}
+
+struct prb_db *prb_db_open_processes(const struct prb_db_process *processes, size_t count,
+                                     struct prb_error *err)
+{
+    PRB_AUTO(prb_several) struct prb_several *several = prb_several_new(count, err);
+    PRB_AUTO(prb_db) struct prb_db *db = several ? open_without_target(err) : NULL;
+    for (size_t i = 0; db && i < count; i++) {
+        struct prb_db *one = prb_db_open(processes[i].target, err);
+        if (!one)
+            return NULL;
+        prb_several_add(several, one, processes[i].pid, processes[i].rank);
+    }
+    if (!db || !prb_db_add_source(db, prb_several_source(PRB_STEAL(several)), err))
         return NULL;
     return PRB_STEAL(db);
 }

@@ -249,3 +249,53 @@ def test_backtrace_group(probing, tmp_path):
 
 def test_backtrace_watch_of_several(probing, job):
     probing(job[0], "bt", "--ranks", "--watch").fails(2, "--watch shows one process")
+
+
+# ---- query, tasks, snapshot ----
+
+
+def test_query(probing, job):
+    """Each table has the rows of all ranks, also in joins and aggregates."""
+    sql = "SELECT rank, pid, func FROM python.backtrace WHERE func = 'rank' ORDER BY rank"
+    found = json.loads(probing(job[0], "query", "--ranks", "-f", "json", sql).works())
+    assert found == [{"rank": rank, "pid": job[1 + rank], "func": "rank"} for rank in range(2)]
+    sql = ("SELECT t.rank, count(*) AS frames, max(p.threads) AS threads FROM python.threads t JOIN python.backtrace b USING (pid, os_thread_id) "
+           "JOIN system.process p USING (pid) GROUP BY t.rank HAVING count(*) > 2 ORDER BY 1")
+    found = json.loads(probing(job[0], "query", "--ranks", "-f", "json", sql).works())
+    assert [(row["rank"], row["threads"]) for row in found] == [(0, 1), (1, 1)]
+
+
+def test_query_of_children(probing, job):
+    found = json.loads(probing(job[1], "query", "-s", "-f", "json", "SELECT rank, pid, ppid FROM system.process ORDER BY pid").works())
+    assert [(row["rank"], row["pid"], row["ppid"]) for row in found] == sorted([(0, job[1], job[0]), (0, job[3], job[1])], key=lambda row: row[1])
+    wide = json.loads(probing(job[1], "query", "-s", "-f", "json", "SET probing.repr_limit = 16; SELECT * FROM python.locals WHERE name = 'end'").works())
+    assert [list(row)[:2] for row in wide] == [["rank", "pid"]]
+    probing(job[1], "query", "-s", "SELECT rang FROM python.threads").fails(9, "rang", "rank")
+
+
+def test_tasks(probing, tmp_path):
+    program = tmp_path / "waits.py"
+    program.write_text("import asyncio, sys\nasync def main():\n    print('ready', flush=True)\n    await asyncio.sleep(1000)\n"
+                       "asyncio.get_event_loop_policy().new_event_loop().run_until_complete(main())\n")
+    ranks = [subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, env=dict(os.environ, RANK=str(rank), WORLD_SIZE="2", MASTER_PORT="7"))
+             for rank in range(2)]
+    try:
+        for one in ranks:
+            assert one.stdout.readline() == b"ready\n"
+        found = json.loads(probing(ranks[0].pid, "tasks", "--ranks", "--json").works())
+        assert [(task["rank"], task["pid"], task["coroutine"]) for task in found] == [(rank, ranks[rank].pid, "main") for rank in range(2)]
+        out = probing(ranks[0].pid, "tasks", "--ranks").works()
+        assert out.index("Rank 0") < out.index(str(ranks[0].pid)) < out.index("Rank 1") < out.index(str(ranks[1].pid))
+    finally:
+        for one in ranks:
+            one.kill()
+            one.communicate()
+
+
+def test_snapshot(probing, job, tmp_path):
+    """A file for each rank, and for each process of one."""
+    probing(job[0], "snapshot", tmp_path / "stuck.snap", "--ranks").works()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["stuck.rank0.snap", "stuck.rank1.snap"]
+    assert "Snapshot of process {}".format(job[2]) in probing("-t", tmp_path / "stuck.rank1.snap", "bt").works()
+    probing(job[1], "snapshot", tmp_path / "child", "-s").works()
+    assert {path.name for path in tmp_path.iterdir()} > {"child.rank0", "child.rank0.{}".format(max(job[1], job[3]))}

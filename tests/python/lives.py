@@ -22,6 +22,11 @@ for line in sys.stdin:
     if line.strip() == "taken":
         print(json.dumps({"kept": probing.Table("Threads", [probing.Column("number", int)]).append(1)}), flush=True)
         continue
+    if line.strip() in ("other", "wider"):
+        wide = line.strip() == "wider"
+        other = probing.table("other", {"b": str, "a": int} if wide else {"a": int})
+        print(json.dumps({"kept": other.append("x", 2) if wide else other.append(1)}), flush=True)
+        continue
     if line.strip() == "debug":
         print(json.dumps({"where": probing.debug(listen="127.0.0.1:0"), "again": probing.debug()}), flush=True)
         continue

@@ -99,6 +99,22 @@ def begin(real_wheel, tmp_path):
         one.end()
 
 
+def test_rows_of_several_ranks(begin):
+    """One table of all ranks' rows; one that a single rank has is there, too."""
+    ranks = [begin("init", RANK=str(rank), WORLD_SIZE="2", MASTER_PORT="7") for rank in range(2)]
+    for one in ranks:
+        one.say("rows")
+    ranks[1].say("other")
+    found = json.loads(ranks[0].tool("query", "--ranks", "-f", "json",
+                                     "SELECT rank, pid, count(*) AS n, max(step) AS step FROM training_logs GROUP BY rank"))
+    assert found == [{"rank": rank, "pid": one.pid, "n": 4, "step": 3} for rank, one in enumerate(ranks)]
+    found = json.loads(ranks[0].tool("query", "--ranks", "-f", "json", "SELECT rank, a FROM python.other"))
+    assert found == [{"rank": 1, "a": 1}]
+    ranks[0].say("wider")
+    found = json.loads(ranks[0].tool("query", "--ranks", "-f", "json", "SELECT rank, a, b FROM python.other ORDER BY rank, a"))
+    assert found == [{"rank": 0, "a": 2, "b": "x"}, {"rank": 1, "a": 1, "b": None}]
+
+
 @pytest.mark.parametrize("python", of_this_root(), ids=lambda python: python.id)
 def test_rows_reach_sql(begin, python):
     lives = begin("init", "query", python=python)
