@@ -93,8 +93,7 @@ static bool run_eval(const struct prb_run *run, struct prb_error *err)
     if (!control)
         return false;
     place.control = control;
-    if (run->options[PRB_EVAL_PLACE_THREAD].count &&
-        !prb_eval_place_thread(&place, run->options[PRB_EVAL_PLACE_THREAD].text, err))
+    if (!prb_eval_place_choose(run, &place, err))
         return false;
     bool ok = prb_evaluate(&place, PRB_EVAL_AUTO, code, len, &result, &interrupted, err);
     if (interrupted)
@@ -121,7 +120,7 @@ const struct prb_command prb_command_eval = {
         "Runs code in the target, on a thread of its own that takes the GIL, and prints the value "
         "of the last expression. Several arguments are lines; `-` reads them from standard input; "
         "code that begins with a minus sign goes after `--`. The code reads the names of __main__, "
-        "or with --thread those of the frame that the thread runs. What it assigns or imports "
+        "or with --thread or --frame those of a frame that runs. What it assigns or imports "
         "stays in names of its own, which later evaluations share; --namespace __main__ assigns "
         "in the job itself.\n\n"
         "The output is passed on as it is printed, standard error on standard error. A value "
@@ -137,10 +136,9 @@ const struct prb_command prb_command_eval = {
         "standard error says so. With PROBING_AUTO_INJECT=off, in the environment of this command "
         "or of the target, eval refuses instead.",
     .options = options,
-    .examples =
-        "probing 12345 eval \"import torch; print(torch.cuda.is_available())\"\n"
-        "probing 12345 eval --thread MainThread --frame train_step \"loss\"  # where it trains\n"
-        "probing 12345 eval --namespace __main__ \"lr = 1e-4\"  # changes the job\n"
-        "probing 12345 e - < look.py\n",
+    .examples = "probing 12345 eval \"import torch; print(torch.cuda.is_available())\"\n"
+                "probing 12345 eval --frame train_step \"loss\"  # where it trains\n"
+                "probing 12345 eval --namespace __main__ \"lr = 1e-4\"  # changes the job\n"
+                "probing 12345 e - < look.py\n",
     .run = run_eval,
 };

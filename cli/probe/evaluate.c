@@ -158,6 +158,16 @@ bool prb_eval_place_thread(struct prb_eval_place *place, const char *word, struc
     return true;
 }
 
+bool prb_eval_place_choose(const struct prb_run *run, struct prb_eval_place *place,
+                           struct prb_error *err)
+{
+    const struct prb_option_value *given = run->options;
+    const char *word = given[PRB_EVAL_PLACE_THREAD].count  ? given[PRB_EVAL_PLACE_THREAD].text
+                       : given[PRB_EVAL_PLACE_FRAME].count ? "MainThread"
+                                                           : NULL;
+    return !word || prb_eval_place_thread(place, word, err);
+}
+
 bool prb_parse_frame(const struct prb_run *run, const char *text, struct prb_eval_place *place,
                      struct prb_error *err)
 {
@@ -178,8 +188,6 @@ bool prb_eval_place_options(const struct prb_run *run, struct prb_eval_place *pl
                             struct prb_error *err)
 {
     const struct prb_option_value *given = run->options, *frame = &given[PRB_EVAL_PLACE_FRAME];
-    if (frame->count && !given[PRB_EVAL_PLACE_THREAD].count)
-        return prb_usage(run, err, "--frame goes with --thread");
     place->namespace = given[PRB_EVAL_PLACE_NAMESPACE].text;
     return (!frame->count || prb_parse_frame(run, frame->text, place, err)) &&
            prb_run_number(run, PRB_EVAL_PLACE_GIL_TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST,

@@ -33,7 +33,7 @@ enum {
                                "number, threading.get_ident() or its name",                        \
                                NULL},                                                              \
     [PRB_EVAL_PLACE_FRAME] = {0, "frame", "N|FUNCTION",                                            \
-                              "with --thread: that many frames further out, or the innermost of "  \
+                              "that many frames further out, or the innermost of "                 \
                               "that function",                                                     \
                               NULL},                                                               \
     [PRB_EVAL_PLACE_GIL_TIMEOUT] = {0, "gil-timeout", "SECONDS", "wait so long for the GIL (1)",   \
@@ -48,6 +48,9 @@ bool prb_eval_place_options(const struct prb_run *run, struct prb_eval_place *pl
 
 /* --thread: a kernel's number, an ident or a name among the target's threads. */
 bool prb_eval_place_thread(struct prb_eval_place *place, const char *thread, struct prb_error *err);
+/* --thread and --frame of a command; --frame alone means the main thread's. */
+bool prb_eval_place_choose(const struct prb_run *run, struct prb_eval_place *place,
+                           struct prb_error *err);
 /* The number of a frame, or its function's name. */
 bool prb_parse_frame(const struct prb_run *run, const char *text, struct prb_eval_place *place,
                      struct prb_error *err);

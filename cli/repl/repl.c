@@ -225,8 +225,7 @@ static bool run_repl(const struct prb_run *run, struct prb_error *err)
     struct prb_error why = {0};
     if (!prb_eval_place_options(run, &repl.place, err) || !connect(&repl, err))
         return false;
-    if (run->options[PRB_EVAL_PLACE_THREAD].count &&
-        !prb_eval_place_thread(&repl.place, run->options[PRB_EVAL_PLACE_THREAD].text, err))
+    if (!prb_eval_place_choose(run, &repl.place, err))
         return false;
     const struct prb_line_reader reader = {complete, &repl, prb_control_fd(repl.place.control)};
     repl.typed = prb_line_begin(&reader);

@@ -137,7 +137,6 @@ def test_wrong_words(probing, loaded, bare):
     probing(bare.pid, "inject", "--dll", "/nowhere.so", "-D", "probing.max_memory=64MB").fails(USAGE, "--dll")
     probing(bare.pid, "inject", "--method", "magic").fails(USAGE, "auto thread remote-exec")
     probing(loaded.pid, "eval").fails(USAGE, "needs an argument")
-    probing(loaded.pid, "eval", "--frame", "1", "1").fails(USAGE, "--thread")
     probing(loaded.pid, "eval", "--timeout", "soon", "1").fails(USAGE, "seconds")
     probing(loaded.pid, "eval", "-", "-", input="1").fails(USAGE, "once")
     probing("launch").fails(USAGE, "needs an argument")
@@ -263,6 +262,7 @@ def test_eval_where_a_thread_stands(probing, loaded):
     probing(loaded.pid, "eval", "--thread", "nobody", "1").fails(NOT_FOUND, '"nobody"', "backtrace")
     assert probing(loaded.pid, "eval", "--thread", "worker", "--frame", "work", "inner").works() == "'of the thread'\n"
     assert probing(loaded.pid, "repl", input="%thread worker work\ninner\n").works().endswith("'of the thread'\n")
+    assert probing(loaded.pid, "eval", "--frame", "<module>", "limit").works() == "41\n", "the main thread's"
     probing(loaded.pid, "eval", "--thread", "worker", "--frame", "nobody", "1").fails(NOT_FOUND, "does not run a function nobody")
     for wrong in ("-1", "1.5", "9999999", ""):
         probing(loaded.pid, "eval", "--thread", "worker", "--frame=" + wrong, "1").fails(USAGE, "frame number")
