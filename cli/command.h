@@ -105,6 +105,8 @@ bool prb_cli_fail(struct prb_error *err, enum prb_code code, const char *remedy,
 /* One word of the command line that names a target; how: PRB_GLOBAL_TARGET, _PID or _NAME. */
 bool prb_wanted_target_add(struct prb_wanted_target **wanted, const char *word,
                            enum prb_global_option how, struct prb_error *err);
+/* Those that -t, -p and -n name. */
+bool prb_run_take_target_options(struct prb_run *run, struct prb_error *err);
 void prb_wanted_target_free(struct prb_wanted_target *wanted);
 /* Whether a word is a target by its form: pids, or, as the first one, a path or HOST:PORT. */
 bool prb_word_is_target(const char *word, bool first);

@@ -10,23 +10,6 @@
 #include "cli/options.h"
 #include "cli/print/out.h"
 
-/* Targets that options name; how often each was given is in the values, which have only the last.
- */
-static bool take_target_options(struct prb_run *run, struct prb_error *err)
-{
-    static const enum prb_global_option ways[] = {PRB_GLOBAL_TARGET, PRB_GLOBAL_PID,
-                                                  PRB_GLOBAL_NAME};
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        const struct prb_option_value *value = &run->globals[ways[i]];
-        if (value->count > 1)
-            return prb_cli_fail(err, PRB_USAGE, "give one target", "--%s was given %u times",
-                                prb_global_options[ways[i]].name, value->count);
-        if (value->count && !prb_wanted_target_add(&run->target, value->text, ways[i], err))
-            return false;
-    }
-    return true;
-}
-
 /*
  * Options before the command, targets, the command.  A word that is not a command is a target when it
  * looks like one, or when the word after it is a command.
@@ -152,7 +135,7 @@ static bool run_words(struct prb_run *run, char **words, struct prb_error *err)
             err, PRB_USAGE,
             "for a start: `probing list`, then `probing PID backtrace`; `probing help`",
             "no command was given");
-    if (run->command != &prb_command_help && !take_target_options(run, err))
+    if (run->command != &prb_command_help && !prb_run_take_target_options(run, err))
         return false;
     if (run->command->target == PRB_USES_NO_TARGET && prb_run_has_target(run) &&
         run->command != &prb_command_help)

@@ -23,9 +23,13 @@ bool prb_word_in(const char *list, const char *word)
     return false;
 }
 
-static bool store(const struct prb_option_set *set, const struct prb_option *option,
-                  const char *text, struct prb_error *err)
+static bool store(struct prb_scan *scan, const struct prb_option_set *set,
+                  const struct prb_option *option, const char *text, struct prb_error *err)
 {
+    if (text && text == scan->unfinished) {
+        scan->wanted = option;
+        return true;
+    }
     if (text && option->choices && !prb_word_in(option->choices, text))
         return prb_cli_fail(err, PRB_USAGE, "", "--%s is one of: %s; not \"%s\"", option->name,
                             option->choices, text);
@@ -101,7 +105,7 @@ static bool long_option(struct prb_scan *scan, const char *word, struct prb_erro
                                 option->argument);
         text = *scan->words++;
     }
-    return store(set, option, text, err);
+    return store(scan, set, option, text, err);
 }
 
 static const struct prb_option *find_letter(const struct prb_scan *scan, char letter,
@@ -135,7 +139,7 @@ static bool short_options(struct prb_scan *scan, const char *word, struct prb_er
             if (!at[1])
                 scan->words++;
         }
-        if (!store(set, option, text, err))
+        if (!store(scan, set, option, text, err))
             return false;
         if (text)
             return true;
@@ -148,7 +152,7 @@ const char *prb_scan_next(struct prb_scan *scan, bool *ok, struct prb_error *err
     *ok = true;
     while (*scan->words) {
         const char *word = *scan->words++;
-        if (scan->ended || word[0] != '-' || word[1] == '\0')
+        if (scan->ended || word == scan->unfinished || word[0] != '-' || word[1] == '\0')
             return word;
         if (strcmp(word, "--") == 0)
             scan->ended = true;

@@ -17,6 +17,10 @@ struct prb_scan {
     const struct prb_option_set *sets;
     size_t set_count;
     bool ended; /* "--" was seen: only arguments follow */
+    /* For completion: the word that is still being typed, which is an argument even with "-", and
+     * the option whose argument it is. */
+    const char *unfinished;
+    const struct prb_option *wanted;
 };
 
 /*

@@ -89,6 +89,21 @@ bool prb_wanted_target_add(struct prb_wanted_target **wanted, const char *word,
     return true;
 }
 
+bool prb_run_take_target_options(struct prb_run *run, struct prb_error *err)
+{
+    static const enum prb_global_option ways[] = {PRB_GLOBAL_TARGET, PRB_GLOBAL_PID,
+                                                  PRB_GLOBAL_NAME};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const struct prb_option_value *value = &run->globals[ways[i]];
+        if (value->count > 1)
+            return prb_cli_fail(err, PRB_USAGE, "give one target", "--%s was given %u times",
+                                prb_global_options[ways[i]].name, value->count);
+        if (value->count && !prb_wanted_target_add(&run->target, value->text, ways[i], err))
+            return false;
+    }
+    return true;
+}
+
 void prb_wanted_target_free(struct prb_wanted_target *wanted) { free(wanted); }
 
 bool prb_thread_is(const struct prb_thread *thread, pid_t pid, const char *word)

@@ -161,8 +161,7 @@ const struct prb_command prb_command_query = {
     .options = options,
     .examples = "probing 12345 query \"SELECT func, file, lineno FROM python.backtrace LIMIT 5\"\n"
                 "probing 12345 query \"SET probing.repr_limit = 99; SELECT * FROM python.locals\"\n"
-                "probing query --ranks \"SELECT rank, func, count(*) FROM python.backtrace WHERE "
-                "depth = 0 GROUP BY 1, 2\"\n"
+                "probing query --ranks \"SELECT rank, max(step) FROM training_logs GROUP BY 1\"\n"
                 "probing 12345 q -f csv - < report.sql  # SQL from a file, rows as CSV\n",
     .run = run_query,
 };

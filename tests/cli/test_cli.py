@@ -184,39 +184,6 @@ def test_help_in_columns(probing):
         assert probing("help", name).works().splitlines()[0].split(": ", 1)[1] in columns, name
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(probing, shell, tmp_path):
-    text = probing("completion", shell).works()
-    for name in COMMANDS:
-        assert name in text
-    for option in ("native", "all-interpreters", "reveal-secrets", "color", "table json jsonl csv"):
-        assert option in text
-    if not shutil.which(shell):
-        pytest.skip("no {} here to parse it".format(shell))
-    script = tmp_path / "script"
-    script.write_text(text)
-    done = subprocess.run([shell, "-n", str(script)], stderr=subprocess.PIPE, timeout=60)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_bash_completes(probing, tmp_path):
-    script = tmp_path / "script"
-    script.write_text(probing("completion", "bash").works())
-
-    def complete(*words):
-        command = 'source {}; COMP_WORDS=(probing "$@"); COMP_CWORD=$#; _probing; printf "%s\\n" "${{COMPREPLY[@]}}"'
-        done = subprocess.run(["bash", "-c", command.format(script), "bash", *words], stdout=subprocess.PIPE,
-                              timeout=60, encoding="utf-8", check=True)
-        return done.stdout.split()
-
-    assert complete("back") == ["backtrace"]
-    assert "--native" in complete("123", "bt", "--")
-    assert complete("123", "query", "-f", "js") == ["json", "jsonl"]
-    assert complete("help", "ver") == ["version"]
-    assert complete("crash", "ex") == ["export"]
-    assert complete("123", "inspect", "t") == ["tensors", "threads"]
-
-
 def test_man_page(probing, tmp_path):
     text = probing("help", "--man").works()
     for name, aliases in COMMANDS.items():
