@@ -83,10 +83,28 @@ def test_breakpoint_locations(attached, python):
     assert all(first <= line <= last for line in lines)
 
 
+def test_a_file_that_has_not_run(attached, any_python, tmp_path):
+    """It is verified with the line where it will bind; not where the text does not parse, or has no such line."""
+    _, session = attached(any_python)
+    path = tmp_path / "later.py"
+
+    def breaks(text, *lines):
+        path.write_text(text)
+        answer = session.request("setBreakpoints", {"source": {"path": str(path)}, "breakpoints": [{"line": line} for line in lines]})
+        return [(one["verified"], one["line"]) for one in answer["breakpoints"]]
+
+    text = "def f(x):\n    # a comment\n    return dict(\n        x=x\n    )\n"
+    assert breaks(text, 2, 3, 5, 9) == [(True, 3), (True, 3), (True, 3), (False, 9)]
+    assert breaks("def f(:\n    pass\n", 2) == [(False, 2)]
+    path.unlink()
+    answer = session.request("setBreakpoints", {"source": {"path": str(path)}, "breakpoints": [{"line": 1}]})
+    assert "binds when" in answer["breakpoints"][0]["message"]
+
+
 def test_a_module_that_is_imported_later(attached, python):
     program, session = attached(python)
     point, = set_lines(session, program, "late", name="debugged_late.py")
-    assert not point["verified"]
+    assert point["verified"] and point["line"] == marks("debugged_late.py")["late"]
     program.say("late")
     body = session.event("breakpoint", lambda event: event["breakpoint"]["verified"])
     assert body["reason"] == "changed" and body["breakpoint"]["id"] == point["id"]

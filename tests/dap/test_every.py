@@ -54,7 +54,7 @@ def use_breakpoints(walk):
     lines = session.request("breakpointLocations", {"source": program.source(), "line": program.line("cold")})["breakpoints"]
     assert program.line("cold") in [one["line"] for one in lines]
     point, = set_lines(session, program, "late", name="debugged_late.py")
-    assert not point["verified"]
+    assert point["verified"]
     program.say("late")
     assert session.event("breakpoint")["breakpoint"]["id"] == point["id"]
     thread = stopped(session, "breakpoint")["threadId"]

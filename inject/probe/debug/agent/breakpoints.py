@@ -15,12 +15,13 @@ class Breakpoint(object):
         self.number = number
         self.rule = probe.part("conditions").Rule(given)
         self.places = {}  # id of code -> line: where it is planted
+        self.expected = False  # no code of the file has run, and its text has code of this line
         self.compiled = False  # by torch, when it was set
         self.line = None  # where the client was told it is
         self.reported = None
 
     def answer(self, path=None):
-        found = {"id": self.number, "verified": bool(self.places) and not self.rule.wrong}
+        found = {"id": self.number, "verified": bool(self.places or self.expected) and not self.rule.wrong}
         if self.line:
             found["line"] = self.line
         if path:
@@ -28,7 +29,7 @@ class Breakpoint(object):
         message = self.rule.wrong or self.message() or (COMPILED if self.compiled else None)
         if message:
             found["message"] = message
-            if not self.rule.wrong and not self.places:
+            if not self.rule.wrong and not found["verified"]:
                 found["reason"] = "pending"
         return found
 
@@ -45,7 +46,7 @@ class LineBreakpoint(Breakpoint):
         return bool(self.places) and self.line == self.wanted
 
     def message(self):
-        return None if self.places else "no code of this line is known yet: it binds when the file's code runs"
+        return None if self.places or self.expected else "no code of this line is known yet: it binds when the file's code runs"
 
     def counts(self, frame, code):
         return True
@@ -89,11 +90,17 @@ class Planted(object):
             one.places = {}
             self.bind_line(one, known, lines)
 
+    def expect(self, breakpoints, path):
+        """Where those of a file that has not run will bind, by its text."""
+        known = probe.part("sources").compiled(path)
+        lines = sorted(set(line for code in known.values() for line in codes.lines_of(code)))
+        for one in breakpoints:
+            line = line_for(one.wanted, known, lines)
+            if line is not None:
+                one.line, one.expected = line, True
+
     def bind_line(self, one, known, lines):
-        wanted = one.wanted
-        if lines and wanted not in lines:
-            wanted = probe.part("sources").statement(next(iter(known.values())).co_filename, wanted)
-        line = snapped(wanted, known, lines)
+        line = line_for(one.wanted, known, lines)
         if line is None:
             return
         one.line = line
@@ -246,7 +253,7 @@ class Breakpoints(OfFunctions):
             key = tuple(one.get(name) for name in ("condition", "hitCondition", "logMessage"))
             made = same.pop((one.get("line"), key), None) or LineBreakpoint(self.counter(), one, path)
             made.key = key
-            made.places, made.compiled = {}, False
+            made.places, made.compiled, made.expected, made.line = {}, False, False, made.wanted
             now.append(made)
         if now:
             self.lines[path] = now
@@ -257,11 +264,20 @@ class Breakpoints(OfFunctions):
         if not all(one.exact() for one in now):
             known.update(probe.part("hidden").of_file(path))
             self.bind(now, known)
+        if now and not known:
+            self.expect(now, path)
         self.replant(list(known.values()))
         self.watch()
         for one in now:
             one.reported = bool(one.places)
         return [one.answer(path) for one in now]
+
+
+def line_for(wanted, known, lines):
+    """Where a breakpoint of a line lies in these codes, which have these lines; None: nowhere."""
+    if lines and wanted not in lines:
+        wanted = probe.part("sources").statement(next(iter(known.values())).co_filename, wanted)
+    return snapped(wanted, known, lines)
 
 
 def snapped(wanted, known, lines):

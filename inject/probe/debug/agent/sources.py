@@ -151,9 +151,9 @@ def compiled(path):
     """{id: code} of a file that has not been loaded."""
     text = file_text(path)
     found = {}
-    if text is not None:
+    if text is not None and len(text) <= PARSED_MAX:
         try:
             codes.tree(compile(text, path, "exec", 0, True), found)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             pass
     return found
