@@ -851,7 +851,7 @@ struct prb_profile_style {
     /* processes by rank, those without by pid; else each by its pid when there are several */
     bool group_rank;
     bool inverted; /* flamegraph: innermost first */
-    /* heatmap: the file (any path ending in it); NULL: that with the most samples */
+    /* heatmap: the first file (any path ending in it); NULL: the program's own with the most time */
     const char *source;
     const char *title; /* NULL: made of the command and the time */
     /* flamegraph: coloured by the difference from this one; or NULL */

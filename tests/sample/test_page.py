@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -65,6 +66,35 @@ def test_flame_graph(start, any_python, tmp_path, page):
                                arg=width)
         rectangle = page.eval_on_selector("#stage .frame rect", "one => one.getBoundingClientRect().width")
         assert width - 2 < rectangle <= width
+
+
+MODEL = "import json\n" + "\n" * 200 + "def encode(): json.dumps([list(range(99))] * 99, indent=1)\n" + "\n" * 200
+TRAIN = "import model\nprint(1, flush=True)\nwhile True:\n    model.encode()\n"
+
+
+def test_heatmap(page, any_python, tmp_path):
+    """It opens at the hottest line of the program's own file; the index leads to the others."""
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "train.py").write_text(TRAIN)
+    target = subprocess.Popen([any_python.executable, str(tmp_path / "train.py")], stdout=subprocess.PIPE)
+    try:
+        target.stdout.readline()
+        profile(target.pid, tmp_path / "p.html")
+        profile(target.pid, tmp_path / "train.html", "--source", "train.py")
+    finally:
+        target.kill()
+        target.communicate()
+    page.goto((tmp_path / "p.html").as_uri())
+    files = page.eval_on_selector_all("nav a", "all => all.map(one => one.textContent)")
+    assert {"model.py", "train.py"} == {os.path.basename(name) for name in files[:2]}, files
+    assert any(name.endswith("json/encoder.py") for name in files[2:]), files
+    seen = "one => { const at = document.querySelector(one).getBoundingClientRect(); return at.top > 0 && at.bottom < 700; }"
+    page.wait_for_function(seen, arg="[autofocus]")
+    page.goto((tmp_path / "train.html").as_uri())
+    assert page.text_content("h1").endswith("train.py")
+    page.click("nav a:text('model.py')")
+    page.wait_for_function(seen, arg="tr:target")
+    assert "json.dumps" in page.text_content("tr:target") and page.text_content("tr:target .n") == "202"
 
 
 def contrast(page):
