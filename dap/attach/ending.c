@@ -73,7 +73,11 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
      * is only read is not ours to end. */
     if (terminate && live && !end_all(session, err))
         return false;
+    bool ends = terminate && live && session->program;
     prb_dap_ending_release(session);
+    /* Once released, the session no longer sees the end of the program. */
+    if (ends && !session->gone)
+        prb_dap_event(session, "terminated", NULL);
     prb_dap_session_leave(session);
     return true;
 }

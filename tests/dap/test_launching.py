@@ -245,7 +245,10 @@ def test_the_programs_tree_ends_with_it(launch, any_python, tmp_path, how):
         session.request("terminate", {})
         session.event("terminated")
     session.disconnect(terminateDebuggee=True)
+    if how == "disconnect":
+        session.event("terminated")
     wait_until(lambda: not any(alive(one) for one in [pid] + children))
+    assert len(session.seen("terminated")) == 1
 
 
 @pytest.mark.parametrize("arguments", [{"program": "/no/such/program.py"}, {}, {"program": 5},
