@@ -51,6 +51,7 @@ static bool put(void *context, const char *text, size_t length)
 static struct prb_row_writer *writer_of(const char *format, struct prb_error *err)
 {
     const struct prb_row_options options = {.write = put,
+                                            .turn = !format,
                                             .columns = prb_out_columns(),
                                             .color = prb_out_is_colored(),
                                             .terminal = isatty(STDOUT_FILENO)};
@@ -121,13 +122,26 @@ static const struct prb_option options[] = {
     {0},
 };
 
+/* "SELECT ... \\G", as mysql has it: without it, and true. */
+static bool take_g(char *sql)
+{
+    size_t end = strlen(sql);
+    while (end && strchr(" \t\r\n;", sql[end - 1]))
+        end--;
+    if (end < 2 || strncmp(sql + end - 2, "\\G", 2) != 0)
+        return false;
+    sql[end - 2] = '\0';
+    return true;
+}
+
 static bool run_query(const struct prb_run *run, struct prb_error *err)
 {
-    const char *sql = run->arguments[0];
-    PRB_AUTO_FREE char *text = NULL;
-    if (strcmp(sql, "-") == 0 && !(sql = text = read_standard_input(err)))
-        return false;
-    const char *format = run->options[FORMAT].text;
+    bool input = strcmp(run->arguments[0], "-") == 0;
+    PRB_AUTO_FREE char *sql = input ? read_standard_input(err) : strdup(run->arguments[0]);
+    if (!sql)
+        return input ? false : prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    bool vertical = take_g(sql);
+    const char *format = vertical ? "vertical" : run->options[FORMAT].text;
     bool reveal = run->options[REVEAL].count;
     bool ranks = run->options[RANKS].count, subprocesses = run->options[SUBPROCESSES].count;
     if (ranks || subprocesses)
@@ -155,8 +169,11 @@ const struct prb_command prb_command_query = {
         "columns rank and pid before its own.\n\n"
         "SET KEY = VALUE before a statement, in the same call, changes a setting for what follows; "
         "SHOW ALL lists them.\n\n"
-        "In a table NULL is empty and, on a terminal, wide columns are cut; the other formats hold "
-        "everything. Several "
+        "In a table NULL is empty and, on a terminal, wide columns are cut; rows that do not fit "
+        "are "
+        "printed a column a line, as with -f vertical or \\G at the end of the SQL. The other "
+        "formats "
+        "hold everything. Several "
         "statements give several tables or JSON arrays, one after the other.",
     .options = options,
     .examples = "probing 12345 query \"SELECT func, file, lineno FROM python.backtrace LIMIT 5\"\n"

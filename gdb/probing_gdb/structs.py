@@ -242,6 +242,7 @@ class RowOptions(c.Structure):
         ("context", c.c_void_p),
         ("terminal", c.c_bool),
         ("color", c.c_bool),
+        ("turn", c.c_bool),
         ("columns", c.c_uint),
         ("cell", c.c_uint),
         ("measured", c.c_size_t),

@@ -63,6 +63,10 @@ PRB_API bool prb_grid_addf(struct prb_grid *grid, const char *format, ...)
  * than 60 columns stand out of line rather than widen every row.  color: the header is bold.
  */
 PRB_API void prb_grid_print(struct prb_grid *grid, FILE *out, unsigned terminal, bool color);
+/* Whether the columns fit so many, cut as they may be (0: yes). */
+PRB_API bool prb_grid_fits(struct prb_grid *grid, unsigned terminal);
+/* A column a line, rows numbered from number; the header stays for more rows. */
+PRB_API void prb_grid_print_vertical(struct prb_grid *grid, size_t number, FILE *out, bool color);
 
 /* ---- rows.c: rows of SQL ---- */
 
@@ -75,6 +79,7 @@ struct prb_row_options {
     void *context;
     bool terminal;    /* CSV: the output is a terminal, so that its text is escaped */
     bool color;       /* table: bold header, dim number of rows */
+    bool turn;        /* table: vertical where the columns do not fit */
     unsigned columns; /* table: of the terminal (prb_grid_print), or 0 */
     unsigned cell;    /* table: a cell is cut to so many columns; 0: it is not */
     size_t measured;  /* table: the widths fit the first so many rows, and later ones are written

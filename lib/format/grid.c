@@ -7,6 +7,7 @@
 #include "format/grid.h"
 
 #define BOLD "\033[1m"
+#define DIM "\033[2m"
 #define PLAIN "\033[0m"
 
 #define GAP 2
@@ -24,8 +25,9 @@ struct prb_grid {
     size_t columns;
     struct cell *cells; /* the header first, then rows */
     size_t count, capacity;
-    unsigned *widths; /* of the columns; NULL: not printed yet */
+    unsigned *widths; /* of the columns; NULL: not measured yet */
     bool *right;      /* which have numbers */
+    bool headed;      /* the header is printed */
 };
 
 static bool add(struct prb_grid *grid, const char *text, size_t length, bool number)
@@ -62,18 +64,19 @@ struct prb_grid *prb_grid_new(const char *const *names, size_t columns)
     return PRB_STEAL(grid);
 }
 
-static void forget(struct prb_grid *grid)
+/* The cells from first on. */
+static void forget(struct prb_grid *grid, size_t first)
 {
-    for (size_t i = 0; i < grid->count; i++)
+    for (size_t i = first; i < grid->count; i++)
         free(grid->cells[i].text);
-    grid->count = 0;
+    grid->count = first < grid->count ? first : grid->count;
 }
 
 void prb_grid_free(struct prb_grid *grid)
 {
     if (!grid)
         return;
-    forget(grid);
+    forget(grid, 0);
     free(grid->cells);
     free(grid->widths);
     free(grid->right);
@@ -192,10 +195,11 @@ static bool measure(struct prb_grid *grid, unsigned terminal)
 
 void prb_grid_print(struct prb_grid *grid, FILE *out, unsigned terminal, bool color)
 {
-    bool first = !grid->widths;
+    bool first = !grid->headed;
     struct place place = {0};
-    if (first && !measure(grid, terminal))
+    if (!grid->widths && !measure(grid, terminal))
         return;
+    grid->headed = true;
     for (size_t i = 0; i < grid->count; i++) {
         size_t column = i % grid->columns;
         bool header = first && i < grid->columns;
@@ -210,5 +214,34 @@ void prb_grid_print(struct prb_grid *grid, FILE *out, unsigned terminal, bool co
             place = (struct place){0};
         }
     }
-    forget(grid);
+    forget(grid, 0);
+}
+
+bool prb_grid_fits(struct prb_grid *grid, unsigned terminal)
+{
+    size_t all = GAP * (grid->columns - 1);
+    if (!terminal || (!grid->widths && !measure(grid, terminal)))
+        return true;
+    for (size_t i = 0; i < grid->columns; i++)
+        all += grid->widths[i];
+    return all <= terminal;
+}
+
+void prb_grid_print_vertical(struct prb_grid *grid, size_t number, FILE *out, bool color)
+{
+    unsigned widest = 0;
+    for (size_t i = 0; i < grid->columns; i++)
+        if (grid->cells[i].width > widest)
+            widest = grid->cells[i].width;
+    for (size_t i = grid->columns; i < grid->count; i++) {
+        const struct cell *cell = &grid->cells[i], *name = &grid->cells[i % grid->columns];
+        if (i % grid->columns == 0)
+            fprintf(out, "%s-- row %zu --%s\n", color ? DIM : "", number++, color ? PLAIN : "");
+        fprintf(out, "%*s", (int)(widest - name->width), "");
+        prb_out_cut(out, name->text, name->length, 0);
+        fputs(": ", out);
+        prb_out_cut(out, cell->text, cell->length, 0);
+        fputc('\n', out);
+    }
+    forget(grid, grid->columns);
 }

@@ -99,6 +99,14 @@ static bool table_cell(struct prb_row_writer *writer, const struct prb_value *va
     return fclose(memory) == 0 && prb_grid_add(writer->grid, text, size, value->type == PRB_REAL);
 }
 
+static bool table_cells(struct prb_row_writer *writer, size_t columns, const struct prb_value *row)
+{
+    for (size_t i = 0; i < columns; i++)
+        if (!table_cell(writer, &row[i]))
+            return false;
+    return true;
+}
+
 static void table_print(struct prb_row_writer *writer)
 {
     prb_grid_print(writer->grid, writer->out, writer->options.columns, writer->options.color);
@@ -108,9 +116,8 @@ static bool table_row(struct prb_row_writer *writer, size_t columns, const char 
                       const struct prb_value *row)
 {
     (void)names;
-    for (size_t i = 0; i < columns; i++)
-        if (!table_cell(writer, &row[i]))
-            return false;
+    if (!table_cells(writer, columns, row))
+        return false;
     size_t rows = writer->rows + 1, measured = writer->options.measured;
     if (measured && (writer->printed || rows == measured)) {
         table_print(writer);
@@ -119,13 +126,34 @@ static bool table_row(struct prb_row_writer *writer, size_t columns, const char 
     return true;
 }
 
-static void table_end(struct prb_row_writer *writer)
+static void print_count(struct prb_row_writer *writer)
 {
     bool color = writer->options.color;
-    table_print(writer);
     fprintf(writer->out, "%s(%zu row%s)%s\n", color ? DIM : "", writer->rows,
             writer->rows == 1 ? "" : "s", color ? PLAIN : "");
     prb_grid_free(PRB_STEAL(writer->grid));
+}
+
+static void table_end(struct prb_row_writer *writer)
+{
+    if (writer->options.turn && !writer->printed &&
+        !prb_grid_fits(writer->grid, writer->options.columns))
+        prb_grid_print_vertical(writer->grid, 1, writer->out, writer->options.color);
+    else
+        table_print(writer);
+    print_count(writer);
+}
+
+/* ---- vertical: a column a line, for rows wider than the screen ---- */
+
+static bool vertical_row(struct prb_row_writer *writer, size_t columns, const char *const *names,
+                         const struct prb_value *row)
+{
+    (void)names;
+    if (!table_cells(writer, columns, row))
+        return false;
+    prb_grid_print_vertical(writer->grid, writer->rows + 1, writer->out, writer->options.color);
+    return true;
 }
 
 /* ---- JSON and JSON lines ---- */
@@ -253,54 +281,12 @@ static bool csv_row(struct prb_row_writer *writer, size_t columns, const char *c
     return true;
 }
 
-/* ---- vertical: a column a line, for rows wider than the screen ---- */
-
-static bool vertical_begin(struct prb_row_writer *writer, size_t columns, const char *const *names)
-{
-    (void)columns, (void)names;
-    if (writer->statements)
-        fputc('\n', writer->out);
-    return true;
-}
-
-static bool vertical_row(struct prb_row_writer *writer, size_t columns, const char *const *names,
-                         const struct prb_value *row)
-{
-    unsigned widest = 0;
-    bool color = writer->options.color;
-    for (size_t i = 0; i < columns; i++)
-        if (prb_out_width(names[i], strlen(names[i])) > widest)
-            widest = prb_out_width(names[i], strlen(names[i]));
-    fprintf(writer->out, "%s-- row %zu --%s\n", color ? DIM : "", writer->rows + 1,
-            color ? PLAIN : "");
-    for (size_t i = 0; i < columns; i++) {
-        fprintf(writer->out, "%*s", (int)(widest - prb_out_width(names[i], strlen(names[i]))), "");
-        prb_out_cut(writer->out, names[i], strlen(names[i]), 0);
-        fputs(": ", writer->out);
-        if (row[i].type == PRB_TEXT)
-            prb_out_cut(writer->out, row[i].text, row[i].length, 0);
-        else
-            csv_value(writer, &row[i]);
-        fputc('\n', writer->out);
-    }
-    return true;
-}
-
-static void vertical_end(struct prb_row_writer *writer)
-{
-    bool color = writer->options.color;
-    fprintf(writer->out, "%s(%zu row%s)%s\n", color ? DIM : "", writer->rows,
-            writer->rows == 1 ? "" : "s", color ? PLAIN : "");
-}
-
 /* ---- the writer ---- */
 
 static const struct format formats[] = {
-    {"table", table_begin, table_row, table_end},
-    {"json", json_begin, json_row, json_end},
-    {"jsonl", lines_begin, lines_row, lines_end},
-    {"csv", csv_begin, csv_row, lines_end},
-    {"vertical", vertical_begin, vertical_row, vertical_end},
+    {"table", table_begin, table_row, table_end},         {"json", json_begin, json_row, json_end},
+    {"jsonl", lines_begin, lines_row, lines_end},         {"csv", csv_begin, csv_row, lines_end},
+    {"vertical", table_begin, vertical_row, print_count},
 };
 
 void prb_row_writer_free(struct prb_row_writer *writer)

@@ -139,6 +139,18 @@ def on_terminal(words, columns=80, **variables):
     return text.decode("utf-8", "surrogateescape")
 
 
+def test_rows_that_do_not_fit_are_vertical(probing, job):
+    r"""On a terminal only, and unless a table is asked for; \G asks for it anywhere."""
+    wide = "SELECT * FROM python.backtrace LIMIT 2"
+    told = re.sub("\x1b\\[[0-9;]*m", "", on_terminal([job.pid, "query", wide], 100))
+    assert told.startswith("-- row 1 --") and "-- row 2 --" in told and "\r\n        func: " in told and told.endswith("(2 rows)\r\n")
+    assert on_terminal([job.pid, "query", "SELECT func, lineno FROM python.backtrace LIMIT 1"]).startswith("\x1b[1mfunc")
+    assert "-- row 1" not in on_terminal([job.pid, "query", "-f", "table", wide], 100)
+    assert "-- row 1" not in probing(job.pid, "query", wide).works()
+    for end in ("\\G", " \\G;\n", ";\\G"):
+        assert probing("query", "SELECT 1 AS a, NULL AS bb" + end).works() == "-- row 1 --\n a: 1\nbb: \n(1 row)\n"
+
+
 def test_list_is_cut_to_the_terminal(job):
     lines = on_terminal(["list"], columns=72).replace("\r", "").splitlines()
     plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
