@@ -2,7 +2,9 @@
 
 import pytest
 
-from debuggee import go_on, local_variables, resume, stopped, top
+from client import Failed
+from debuggee import evaluate, go_on, local_variables, resume, stopped, top
+from support.target import probing
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +54,30 @@ def test_launched(launch, python, tmp_path):
         assert top(session, body["threadId"])["line"] == line
         resume(session, body["threadId"])
     assert session.event("exited")["exitCode"] == 0
+
+
+def test_switched_off_by_the_environment(launch, python, tmp_path):
+    path = tmp_path / "asks.py"
+    path.write_text("breakpoint()\nprint('after')\n")
+    session, _ = launch(python, program=str(path), env={"PYTHONBREAKPOINT": "0"})
+    assert session.event("exited")["exitCode"] == 0 and not session.seen("stopped")
+
+
+def test_beside_an_evaluation(debuggee, client, any_python):
+    """A thread stops while another evaluates, which has its own hook in sys; and the program's is there when all have left."""
+    program = debuggee(any_python)
+    session = client()
+    session.attach(program.pid)
+    with pytest.raises(Failed, match="cannot ask for commands in an evaluation"):
+        evaluate(session, "breakpoint()", context="repl")
+    evaluate(session, "__import__('threading').Thread(target=lambda: breakpoint()).start()", context="repl")
+    body = stopped(session, "breakpoint")
+    resume(session, body["threadId"])
+    session.disconnect()
+    session.close()
+    told = probing("-t", program.pid, "eval", "import sys; sys.breakpointhook").stdout
+    session = client()
+    session.attach(program.pid)
+    session.disconnect()
+    session.close()
+    assert probing("-t", program.pid, "eval", "import sys; sys.breakpointhook").stdout == told and "built-in" in told

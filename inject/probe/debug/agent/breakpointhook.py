@@ -5,32 +5,48 @@ import os
 import sys
 
 threads = probe.part("threads")
-codes = probe.part("codes")
+
+
+def stand_in():
+    """The one that evaluations have in sys while they run (python/streams.py), or None."""
+    now = sys.breakpointhook
+    return now if getattr(now, "_prb_original", probe.agent.streams.NOBODY) is not probe.agent.streams.NOBODY else None
+
+
+def get():
+    before = stand_in()
+    return sys.breakpointhook if before is None else before._prb_original
+
+
+def put(hook):
+    before = stand_in()
+    if before is None:
+        sys.breakpointhook = hook
+    else:
+        object.__setattr__(before, "_prb_original", hook)
 
 
 class BreakpointHook(object):
-    """Ours in sys.breakpointhook until off().  After that, and in a child process, one that the program saved calls the one before."""
+    """Ours in sys.breakpointhook until off().  After that, and in a child process, it only calls the one before."""
 
     def __init__(self, session):
         self.session = session
         self.pid = os.getpid()
-        self.before = getattr(sys, "breakpointhook", None)
-        if self.before is not None:
-            self.ours = self.hook()
-            sys.breakpointhook = self.ours
-
-    def hook(self):
-        def breakpointhook(*args, **given):
-            caller = sys._getframe(1)
-            if self.session is None or os.getpid() != self.pid:
-                return self.before(*args, **given)
-            if threads.strip(caller) is caller:  # not of an evaluation of ours
-                self.session.stepping.begin_breakpoint(_thread.get_ident(), caller)
-            return None
-
-        return breakpointhook
+        self.before = None
+        if hasattr(sys, "breakpointhook"):
+            self.before = get()
+            put(self)
 
     def off(self):
         self.session = None
-        if self.before is not None and sys.breakpointhook is self.ours:
-            sys.breakpointhook = self.before
+        if self.before is not None and get() is self:
+            put(self.before)
+
+    def __call__(self, *args, **given):
+        if self.session is None or os.getpid() != self.pid:
+            return self.before(*args, **given)
+        caller = threads.strip(sys._getframe(1))
+        switched_off = self.before is sys.__breakpointhook__ and os.environ.get("PYTHONBREAKPOINT") == "0"
+        if caller is not None and not switched_off:
+            self.session.stepping.begin_breakpoint(_thread.get_ident(), caller)
+        return None
