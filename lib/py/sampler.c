@@ -149,6 +149,39 @@ static void walk_thread(struct prb_sampler *sampler, size_t i)
                     &slot->walk[slot->last]);
 }
 
+/* ---- proof ---- */
+
+/* Whether the outermost frame is a generator's or coroutine's.  One that yields has no caller for a
+ * moment: its chain seems to end there. */
+static bool ends_in_generator(struct prb_sampler *sampler, struct prb_sampler_slot *slot)
+{
+    enum {
+        GENERATORS = 0x20 | 0x80 | 0x200
+    }; /* co_flags: CO_GENERATOR, … Include/cpython/code.h */
+    const struct prb_walk *walk = &slot->walk[slot->last];
+    const struct prb_layout *layout = &sampler->py->layout;
+    prb_addr root = walk->count ? walk->frames[walk->count - 1].code : 0;
+    uint32_t flags = 0;
+    if (!root || root == slot->root || !PRB_HAS(layout, code, flags) ||
+        !prb_mem_u32(sampler->py->mem, root + (prb_addr)PRB_OFF(layout, code, flags), &flags, NULL))
+        return false;
+    if (!(flags & GENERATORS))
+        slot->root = root;
+    return flags & GENERATORS;
+}
+
+/* Readings that must agree in a row. */
+#define AGREEMENTS 1
+#define AGREEMENTS_MOVED 2
+#define AGREEMENTS_GENERATOR 8
+
+static unsigned agreements_needed(struct prb_sampler *sampler, struct prb_sampler_slot *slot)
+{
+    if ((slot->moved || slot->root) && ends_in_generator(sampler, slot))
+        return AGREEMENTS_GENERATOR;
+    return slot->moved ? AGREEMENTS_MOVED : AGREEMENTS;
+}
+
 enum verdict { UNPROVEN, VERIFIED, UNSTABLE };
 
 static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
@@ -170,7 +203,7 @@ static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
 }
 
 /* Read the open threads again; those whose readings agree are published: at once, or, if they were
- * seen to move, after two agreements in a row, because two torn readings can be equal by chance.
+ * seen to move, after some agreements in a row, because two torn readings can be equal by chance.
  * Two broken chains never agree, as a frame looks broken while it is made.  The others stay open.
  */
 static bool settle(struct prb_sampler *sampler, struct prb_error *err)
@@ -190,13 +223,13 @@ static bool settle(struct prb_sampler *sampler, struct prb_error *err)
             walk_thread(sampler, i);
             agree = prb_walk_equal(&slot->walk[0], &slot->walk[1]);
         }
-        if (agree && (!slot->moved || slot->agreed)) {
+        slot->agreed = agree ? slot->agreed + 1 : 0;
+        if (agree && slot->agreed >= agreements_needed(sampler, slot)) {
             publish(sampler, i, VERIFIED);
             continue;
         }
         sampler->result.rejected += !agree;
         slot->moved |= !agree;
-        slot->agreed = agree;
         sampler->open[sampler->open_count++] = i;
     }
     return true;
@@ -261,7 +294,8 @@ const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler)
 static void first_reading(struct prb_sampler *sampler, size_t i)
 {
     struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
-    slot->moved = slot->agreed = false;
+    slot->moved = false;
+    slot->agreed = 0;
     if (slot->unchanged) {
         sampler->result.tries++;
         publish(sampler, i, VERIFIED);

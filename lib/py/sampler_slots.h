@@ -15,12 +15,14 @@ struct prb_sampler_slot {
     uint64_t seen;           /* sample number */
     prb_addr tstate;
     struct prb_thread_head head;
-    prb_addr next;      /* as the list was followed */
-    bool moved, agreed; /* in this sample: two readings differed; the last two did not */
-    bool verified;      /* the last walk was proven */
-    bool unchanged;     /* … and what it touched reads the same again */
-    bool unmoved;       /* its thread had no GIL since, so nothing of it can have changed */
-    bool cold;          /* nothing of its chain was read yet */
+    prb_addr next;   /* as the list was followed */
+    bool moved;      /* in this sample: two readings differed */
+    unsigned agreed; /* … and so many of the last ones were the same */
+    prb_addr root;   /* code of the outermost frame that is not a generator's; 0: none yet */
+    bool verified;   /* the last walk was proven */
+    bool unchanged;  /* … and what it touched reads the same again */
+    bool unmoved;    /* its thread had no GIL since, so nothing of it can have changed */
+    bool cold;       /* nothing of its chain was read yet */
 };
 
 /* What an interpreter's GIL said when its threads were last read. */

@@ -74,6 +74,25 @@ def test_no_stack_that_never_was(start, python, tmp_path, shape):
     assert told.dropped <= max(1, 0.01 * told.threads), told.text
 
 
+def test_a_generator_is_not_the_outermost_frame(start, python, tmp_path):
+    """A generator that yields has no caller for a moment: that is not the end of its stack."""
+    if python.container or python.root or python.minor not in ((3, 6), (3, 11)):
+        pytest.skip("generators that run in the evaluator, and those that have frames of their own")
+    program = tmp_path / "dumps.py"
+    program.write_text("import json\ndata = list(range(3000))\ndef encode(): return json.dumps(data, indent=1)\n"
+                       "print('ready', flush=True)\nwhile True: encode()\n")
+    with subprocess.Popen(python.command(str(program)), stdout=subprocess.PIPE, preexec_fn=die_with_parent) as target:
+        try:
+            target.stdout.readline()
+            told = profile(target.pid, tmp_path / "p.txt", "-r", 500, seconds=3)
+        finally:
+            target.kill()
+    rows = stacks(tmp_path / "p.txt")
+    wrong = sum(count for frames, count in rows if function(frames[0]) != "<module>")
+    assert wrong <= max(1, 0.002 * told.threads), [row for row in rows if function(row[0][0]) != "<module>"]
+    assert told.dropped <= max(2, 0.03 * told.threads), told.text
+
+
 def test_no_name_of_a_dead_function(start, python, tmp_path):
     """Code objects are freed and their addresses used again: a sample never tells a function that had ended before."""
     if python.container or python.root:
