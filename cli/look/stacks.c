@@ -187,6 +187,38 @@ static void print_place(const struct prb_frame *frame, bool verbose, FILE *out)
     fputc(')', out);
 }
 
+/* What a module's code defines and imports, which says little of where it is. */
+static bool is_definition(const struct prb_local *local)
+{
+    static const char *const types[] = {"module", "type", "function", "builtin_function_or_method"};
+    for (size_t i = 0; local->type && i < sizeof types / sizeof *types; i++)
+        if (strcmp(local->type, types[i]) == 0)
+            return true;
+    /* of a metaclass */
+    return local->repr &&
+           (strncmp(local->repr, "<class '", 8) == 0 || strncmp(local->repr, "<enum '", 7) == 0);
+}
+
+static void print_locals(const struct prb_frame *frame, const char *indent, bool verbose, FILE *out)
+{
+    bool fold = !verbose && frame->name && strcmp(frame->name, "<module>") == 0;
+    size_t folded = 0;
+    for (size_t i = 0; i < frame->local_count; i++) {
+        const struct prb_local *local = &frame->locals[i];
+        if (fold && is_definition(local)) {
+            folded++;
+            continue;
+        }
+        fprintf(out, "%s    ", indent);
+        prb_out_text(out, local->name);
+        fputs(" = ", out);
+        prb_out_text(out, local->repr ? local->repr : "(unset)");
+        fputc('\n', out);
+    }
+    if (folded)
+        fprintf(out, "%s    … and %zu more: modules, classes, functions (-v)\n", indent, folded);
+}
+
 void prb_stacks_print_frame(const struct prb_frame *frame, const char *indent, bool verbose,
                             FILE *out)
 {
@@ -218,14 +250,7 @@ void prb_stacks_print_frame(const struct prb_frame *frame, const char *indent, b
         fputs(" [guessed]", out);
     prb_out_style(out, PRB_STYLE_PLAIN);
     fputc('\n', out);
-    for (size_t i = 0; i < frame->local_count; i++) {
-        const struct prb_local *local = &frame->locals[i];
-        fprintf(out, "%s    ", indent);
-        prb_out_text(out, local->name);
-        fputs(" = ", out);
-        prb_out_text(out, local->repr ? local->repr : "(unset)");
-        fputc('\n', out);
-    }
+    print_locals(frame, indent, verbose, out);
 }
 
 static void print_frames(const struct prb_thread *thread, bool verbose, FILE *out)

@@ -259,6 +259,8 @@ static prb_repr_fn *form_writer(enum prb_class_form form)
         [PRB_CLASS_EVENT] = prb_repr_event,
         [PRB_CLASS_SEMAPHORE] = prb_repr_semaphore,
         [PRB_CLASS_CONDITION] = prb_repr_condition,
+        [PRB_CLASS_THREAD] = prb_repr_thread,
+        [PRB_CLASS_AUTHKEY] = prb_repr_authkey,
     };
     return by_form[form];
 }

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/secret.h"
 #include "repr/writer.h"
 
 static void add_head(struct prb_repr *repr, const char *name)
@@ -477,6 +478,48 @@ void prb_repr_condition(struct prb_repr *repr, prb_addr object, struct prb_objec
     prb_repr_value(repr, values[LOCK]);
     prb_text_addf(&repr->text, ", %" PRIu64 ")>", waiters);
     prb_repr_leave(repr);
+}
+
+static bool is_true(struct prb_objects *objects, prb_addr object)
+{
+    struct prb_int number;
+    return object && prb_int_open(objects, object, &number, NULL) && number.sign;
+}
+
+/* "<Thread(loader, started daemon 139…)>" (Thread.__repr__ of Lib/threading.py).  From 3.13 on C
+ * code knows whether it is running: the word is left out. */
+void prb_repr_thread(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    enum { NAME, DAEMON, IDENT, STOPPED, COUNT };
+    static const char *const names[] = {"_name", "_daemonic", "_ident", "_is_stopped", NULL};
+    struct prb_objects *objects = repr->objects;
+    PRB_AUTO(prb_buf) struct prb_buf name = {0};
+    prb_addr values[COUNT];
+    if (!prb_pick_attributes(objects, object, type, names, values) || !values[NAME] ||
+        !prb_object_str(objects, values[NAME], PRB_REPR_CHARACTERS, &name, NULL)) {
+        prb_repr_short(repr, object, type);
+        return;
+    }
+    bool began = values[IDENT] && prb_object_kind(objects, values[IDENT], NULL) == PRB_OBJ_INT;
+    prb_text_addf(&repr->text, "<%s(%s,", prb_type_short_name(type), name.data ? name.data : "");
+    if (!began)
+        prb_text_add(&repr->text, " initial");
+    else if (values[STOPPED])
+        prb_text_add(&repr->text, is_true(objects, values[STOPPED]) ? " stopped" : " started");
+    if (is_true(objects, values[DAEMON]))
+        prb_text_add(&repr->text, " daemon");
+    if (began) {
+        prb_text_add(&repr->text, " ");
+        prb_repr_value(repr, values[IDENT]);
+    }
+    prb_text_add(&repr->text, ")>");
+}
+
+/* What processes of multiprocessing prove themselves with: repr() shows its bytes. */
+void prb_repr_authkey(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    (void)object;
+    prb_text_addf(&repr->text, "<%s %s>", prb_type_short_name(type), PRB_MASK);
 }
 
 /* ---- UUID, Fraction, Path ---- */

@@ -139,6 +139,15 @@ def on_terminal(words, columns=80, **variables):
     return text.decode("utf-8", "surrogateescape")
 
 
+def test_definitions_of_a_module_are_counted(probing, start):
+    program = start("import sys, enum\nclass Kind(enum.Enum):\n    A = 1\ndef f(): pass\nlimit = 41\nprint('ready', flush=True)\nsys.stdin.read()\n")
+    out = probing(program.pid, "bt", "--locals").works()
+    assert "limit = 41" in out and "… and 4 more: modules, classes, functions (-v)" in out and "<module 'enum'" not in out
+    assert "enum = <module 'enum'" in probing(program.pid, "bt", "--locals", "-v").works()
+    listed = json.loads(probing(program.pid, "bt", "--locals", "--json").works())
+    assert "enum" in str(listed[0]["frames"][-1])
+
+
 def test_rows_that_do_not_fit_are_vertical(probing, job):
     r"""On a terminal only, and unless a table is asked for; \G asks for it anywhere."""
     wide = "SELECT * FROM python.backtrace LIMIT 2"

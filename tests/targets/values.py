@@ -15,6 +15,7 @@ import fractions
 import functools
 import json
 import math
+import multiprocessing
 import os
 import pathlib
 import sys
@@ -222,6 +223,18 @@ owned.acquire()
 owned.acquire()
 same("rlock_owned", owned)
 same("condition", threading.Condition(owned))
+idle = threading.Thread(name="it's idle", daemon=True)
+same("thread_initial", idle)
+main = threading.main_thread()
+if sys.version_info < (3, 13):
+    same("thread", main)
+    ended = threading.Thread()
+    ended.start()
+    ended.join()
+    same("thread_stopped", ended)
+else:
+    shown("thread", main, "<_MainThread(MainThread, {})>".format(main.ident))
+shown("authkey", multiprocessing.current_process().authkey, "<AuthenticationString ***>")
 event = threading.Event()
 shown("event", event, "<threading.Event at {id}: unset>")
 event = threading.Event()

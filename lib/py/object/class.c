@@ -112,6 +112,8 @@ static const struct {
     {"Event", "threading", PRB_CLASS_EVENT},
     {"Semaphore", "threading", PRB_CLASS_SEMAPHORE},
     {"Condition", "threading", PRB_CLASS_CONDITION},
+    {"Thread", "threading", PRB_CLASS_THREAD},
+    {"AuthenticationString", "multiprocessing.process", PRB_CLASS_AUTHKEY},
 };
 
 static enum prb_class_form form_by_name(struct prb_objects *objects, struct prb_object_type *type)

@@ -48,6 +48,8 @@ enum prb_class_form {
     PRB_CLASS_EVENT,
     PRB_CLASS_SEMAPHORE,
     PRB_CLASS_CONDITION,
+    PRB_CLASS_THREAD,
+    PRB_CLASS_AUTHKEY,
 };
 
 struct prb_member {
