@@ -58,10 +58,24 @@ void prb_view_end(struct prb_db *db)
     db->view = (struct prb_statement_view){0};
 }
 
+/* A profile of yesterday has no rows of the last five minutes. */
+static void warn_of_time(struct prb_db *db)
+{
+    double age = db->view.time - db->profile->start - db->profile->seconds;
+    if (age >= 60)
+        snprintf(db->warning, sizeof db->warning,
+                 "now() is the time of the query; this profile ended %.0f minutes before it: use "
+                 "(SELECT max(timestamp) FROM profiling_data) for its end",
+                 age / 60);
+}
+
 double prb_db_time(struct prb_db *db)
 {
-    if (db->view.time == 0)
+    if (db->view.time == 0) {
         db->view.time = seconds(CLOCK_REALTIME);
+        if (db->profile)
+            warn_of_time(db);
+    }
     return db->view.time;
 }
 

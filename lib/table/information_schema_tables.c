@@ -23,10 +23,18 @@ static void define(struct prb_buf *out, const struct prb_table *table)
     prb_buf_adds(out, ")");
 }
 
+/* Not of a saved profile or of what an ended process left: there a process's tables have no rows. */
+static bool is_listed(const struct prb_db *db, const struct prb_table *table)
+{
+    return !table->needs_target || db->target || (!db->profile && !db->source_count);
+}
+
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     const struct prb_db *db = prb_rows_db(rows);
     for (size_t i = 0; i < db->table_count; i++) {
+        if (!is_listed(db, db->tables[i]))
+            continue;
         PRB_AUTO(prb_buf) struct prb_buf text = {0};
         if (prb_rows_wants(rows, "definition"))
             define(&text, db->tables[i]);

@@ -346,3 +346,18 @@ def test_exceptions(any_python, tmp_path):
     whole = sum(count for _, count in rows)
     handled = sum(count for frames, count in rows if any(function(frame) == "handling" for frame in frames))
     assert whole > 30 and handled >= 0.95 * whole, rows
+
+
+def test_an_old_profile(start, any_python, tmp_path):
+    """Only the tables that it has are listed; a query that counts from now says that the profile is older."""
+    target = start(any_python, "alternate.py", "own", 3)
+    path = str(tmp_path / "p.db")
+    profile(target.pid, path, seconds=1)
+    listed = json.loads(probing("-t", path, "tables", "-f", "json").stdout)
+    assert [row["table_name"] for row in listed] == ["profiling_data"]
+    sql = "SELECT count(*) AS n FROM profiling_data WHERE timestamp > now() - interval '5 minutes'"
+    assert query(path, sql)[0]["n"] > 0
+    with sqlite3.connect(path) as saved:
+        saved.execute("UPDATE meta SET value = value - 660 WHERE key = 'start'")
+    done = probing("-t", path, "query", "-f", "csv", sql, check=False)
+    assert done.stdout == "n\n0\n" and "ended 11 minutes before" in done.stderr and "max(timestamp)" in done.stderr
