@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -94,6 +95,7 @@ static bool add_mapping(struct prb_dap_paths *paths, const json_t *local, const 
     one->local = root_of(json_string_value(local), NULL);
     one->remote = root_of(json_string_value(remote), cwd);
     paths->count++;
+    paths->elsewhere = paths->elsewhere || (one->local && access(one->local, F_OK) != 0);
     return (one->local && one->remote) || prb_fail(err, PRB_NOMEM, "out of memory");
 }
 

@@ -19,6 +19,7 @@ struct prb_dap_mapping {
 struct prb_dap_paths {
     struct prb_dap_mapping items[PRB_DAP_MAPPINGS_MAX];
     size_t count;
+    bool elsewhere; /* a local root is not here: the client is on another machine */
     bool uris;      /* the client's paths are URIs */
     char **sources; /* target paths that have a number, from PRB_DAP_SOURCE_FIRST on */
     size_t source_count, source_cap;

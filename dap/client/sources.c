@@ -24,7 +24,7 @@ static bool is_same_file(const struct prb_dap_session *session, const char *path
 static int number_for(struct prb_dap_session *session, const char *path)
 {
     if (path[0] != '/' || prb_dap_paths_is_mapped(&session->paths, path) ||
-        is_same_file(session, path))
+        (!session->paths.elsewhere && is_same_file(session, path)))
         return 0;
     pthread_mutex_lock(&session->lock);
     int number = prb_dap_paths_number(&session->paths, path);

@@ -92,6 +92,27 @@ def test_null_arguments(attached, any_python):
     assert session.wait(session.send("threads", null=True, check=False))["threads"]
 
 
+def test_files_outside_the_mappings(debuggee, client, any_python, tmp_path):
+    """The client is on another machine when a local root is not here: what no mapping covers comes as text."""
+    program = debuggee(any_python)
+    for local, elsewhere in ((str(tmp_path), False), ("/no/such/folder", True)):
+        session = client()
+        session.attach(program.pid, pathMappings=[{"localRoot": local, "remoteRoot": "/not/the/program"}])
+        body, frame = stop_at(session, program, "cold", "cold")
+        reference = frame["source"].get("sourceReference", 0)
+        assert frame["source"]["path"] == program.path and bool(reference) == elsewhere
+        if elsewhere:
+            with open(program.path, encoding="utf-8") as file:
+                assert session.request("source", {"sourceReference": reference, "source": frame["source"]})["content"] == file.read()
+            answer = session.request("setBreakpoints", {"source": frame["source"], "breakpoints": [{"line": program.line("cold_next")}]})
+            assert answer["breakpoints"][0]["verified"]
+            resume(session, body["threadId"])
+            stopped(session, "breakpoint")
+        session.disconnect()
+        session.close()
+        program.until("done cold")
+
+
 @pytest.mark.parametrize("arguments", [{"subProcess": True, "justMyCode": False, "redirectOutput": True, "pathMappings": [],
                                         "showReturnValue": True, "debugOptions": ["RedirectOutput"], "rules": [],
                                         "clientOS": "unix", "name": "Attach", "type": "debugpy", "request": "attach",
