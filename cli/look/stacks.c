@@ -175,7 +175,7 @@ static void print_place(const struct prb_frame *frame, bool verbose, FILE *out)
         if (frame->line > 0)
             fprintf(out, ":%d", frame->line);
         if (frame->line > 0 && verbose && frame->column >= 0)
-            fprintf(out, ":%d", frame->column);
+            fprintf(out, ":%d", frame->column + 1);
     }
     if (frame->module && (!file || verbose)) {
         fputs(file ? ", " : "", out);

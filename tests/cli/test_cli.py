@@ -143,7 +143,8 @@ def test_definitions_of_a_module_are_counted(probing, start):
     program = start("import sys, enum\nclass Kind(enum.Enum):\n    A = 1\ndef f(): pass\nlimit = 41\nprint('ready', flush=True)\nsys.stdin.read()\n")
     out = probing(program.pid, "bt", "--locals").works()
     assert "limit = 41" in out and "… and 4 more: modules, classes, functions (-v)" in out and "<module 'enum'" not in out
-    assert "enum = <module 'enum'" in probing(program.pid, "bt", "--locals", "-v").works()
+    told = probing(program.pid, "bt", "--locals", "-v").works()
+    assert "enum = <module 'enum'" in told and "<module> (<string>:7:1)" in told  # columns as editors count them
     listed = json.loads(probing(program.pid, "bt", "--locals", "--json").works())
     assert "enum" in str(listed[0]["frames"][-1])
 
