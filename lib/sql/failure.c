@@ -137,6 +137,31 @@ static bool ends_in(const char *column, const char *name)
     return len > n + 1 && column[len - n - 1] == '_' && strcasecmp(column + len - n, name) == 0;
 }
 
+/* What tables call by other names. */
+static const char *const same[][3] = {
+    {"os_thread_id", "tid"}, {"thread_name", "thread", "name"}, {"lineno", "line"},
+    {"pid", "process"},      {"duration", "duration_ms"},
+};
+
+/* The column of the table that means what another table calls so, or NULL. */
+static const char *other_name(const struct prb_table *table, const char *name)
+{
+    enum { NAMES = sizeof *same / sizeof **same };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        const char *found = NULL;
+        bool is_one = false;
+        for (size_t n = 0; n < NAMES && same[i][n]; n++) {
+            is_one = is_one || strcasecmp(same[i][n], name) == 0;
+            if (!found && strcasecmp(same[i][n], name) != 0 &&
+                prb_table_column(table, same[i][n]) >= 0)
+                found = same[i][n];
+        }
+        if (is_one)
+            return found;
+    }
+    return NULL;
+}
+
 static bool no_column(struct prb_db *db, const struct source *source, size_t offset,
                       const char *dotted, struct prb_error *err)
 {
@@ -146,12 +171,13 @@ static bool no_column(struct prb_db *db, const struct source *source, size_t off
     if (token.kind == PRB_TOKEN_QUOTED && is_name(source, &token, dotted))
         return prb_error_remedy(err, "text stands in single quotes: '%s'", dotted);
     const struct prb_table *last = NULL;
-    const char *found = NULL, *longer = NULL;
+    const char *found = NULL, *longer = NULL, *other = NULL;
     unsigned best = prb_edit_limit(name) + 1;
     for (size_t i = 0; i < db->table_count; i++) {
         if (!is_mentioned(source, db->tables[i]))
             continue;
         last = db->tables[i];
+        other = other ? other : other_name(last, name);
         for (const struct prb_column *column = last->columns; column->name; column++) {
             unsigned distance = prb_edit_distance(name, column->name);
             /* The very name is of another of the tables, and was not meant. */
@@ -163,7 +189,7 @@ static bool no_column(struct prb_db *db, const struct source *source, size_t off
                 longer = column->name;
         }
     }
-    found = found ? found : longer;
+    found = other ? other : found ? found : longer;
     if (found)
         return prb_error_remedy(err, "did you mean %s?", found);
     if (!err || !last)

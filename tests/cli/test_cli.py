@@ -139,6 +139,13 @@ def on_terminal(words, columns=80, **variables):
     return text.decode("utf-8", "surrogateescape")
 
 
+@pytest.mark.parametrize("sql, meant", [("t.tid FROM python.threads t", "os_thread_id"), ("thread FROM python.backtrace", "thread_name"),
+                                        ("thread_name FROM system.threads", "name"), ("lineno FROM profiling_data", "line"),
+                                        ("pid FROM profiling_data", "process"), ("nme FROM system.threads", "name")])
+def test_a_column_by_the_name_of_another_table(probing, job, sql, meant):
+    probing(job.pid, "query", "SELECT " + sql).fails(9, "did you mean {}?".format(meant))
+
+
 def test_definitions_of_a_module_are_counted(probing, start):
     program = start("import sys, enum\nclass Kind(enum.Enum):\n    A = 1\ndef f(): pass\nlimit = 41\nprint('ready', flush=True)\nsys.stdin.read()\n")
     out = probing(program.pid, "bt", "--locals").works()
