@@ -136,8 +136,9 @@ bool prb_dap_request_client(struct prb_dap_session *session, const char *command
     const char *why = json_string_value(json_object_get(answer, "message"));
     if (good && body_out)
         *body_out = json_incref(json_object_get(answer, "body"));
-    json_decref(answer);
-    return good || prb_fail(err, answered ? PRB_UNSUPPORTED : PRB_TIMEOUT,
+    good = good || prb_fail(err, answered ? PRB_UNSUPPORTED : PRB_TIMEOUT,
                             "the client did not carry out %s: %s", command,
                             answered ? (why ? why : "it gave no reason") : "no answer");
+    json_decref(answer); /* why is part of it */
+    return good;
 }

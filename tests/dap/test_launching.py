@@ -167,7 +167,8 @@ def test_typed_arguments(launch, any_python, tmp_path, typed):
     session.event("terminated")
 
 
-def test_a_terminal_that_is_refused(client, any_python, tmp_path):
+@pytest.mark.parametrize("reason", ["", "no terminal here"])
+def test_a_terminal_that_is_refused(client, any_python, tmp_path, reason):
     if any_python.root:
         pytest.skip("launches programs of this machine only")
     path = tmp_path / "program.py"
@@ -177,9 +178,9 @@ def test_a_terminal_that_is_refused(client, any_python, tmp_path):
     launch = session.send("launch", {"program": str(path), "python": any_python.executable, "console": "externalTerminal"})
     request = session.reverse_request("runInTerminal")
     assert request["arguments"]["kind"] == "external"
-    session.reply(request, success=False)
+    session.reply(request, success=False, **({"message": reason} if reason else {}))
     answer = session.answer(launch)
-    assert answer["success"] is False and "runInTerminal" in answer["message"], answer
+    assert answer["success"] is False and answer["message"].endswith("runInTerminal: " + (reason or "it gave no reason")), answer
 
 
 def test_a_long_reason_in_other_letters(client, any_python, tmp_path):
