@@ -75,9 +75,10 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
         return false;
     bool ends = terminate && live && session->program;
     prb_dap_ending_release(session);
-    /* Once released, the session no longer sees the end of the program. */
+    /* Once released, the session no longer sees the end of the program.  It goes out before the
+     * response, where a client may stop reading. */
     if (ends && !session->gone)
-        prb_dap_event(session, "terminated", NULL);
+        prb_dap_send_now(session, "terminated", NULL);
     prb_dap_session_leave(session);
     return true;
 }

@@ -49,6 +49,14 @@ void prb_dap_send(struct prb_dap_session *session, const char *event, json_t *bo
     pthread_mutex_unlock(&session->lock);
 }
 
+void prb_dap_send_now(struct prb_dap_session *session, const char *event, json_t *body)
+{
+    json_t *message = event_of(event, body);
+    pthread_mutex_lock(&session->lock);
+    prb_dap_outbox_put(session->outbox, message, is_output(message));
+    pthread_mutex_unlock(&session->lock);
+}
+
 void prb_dap_event(struct prb_dap_session *session, const char *event, json_t *body)
 {
     struct prb_dap_pending *mine = NULL;

@@ -154,6 +154,8 @@ bool prb_dap_session_is_live(struct prb_dap_session *session);
 void prb_dap_target_event(void *session, const char *event, json_t *body);
 /* An event of ours, from any thread, sent at once.  Takes body. */
 void prb_dap_send(struct prb_dap_session *session, const char *event, json_t *body);
+/* As prb_dap_send, also before the response to the request that runs. */
+void prb_dap_send_now(struct prb_dap_session *session, const char *event, json_t *body);
 /* The same; the caller has locked session->lock. */
 void prb_dap_send_locked(struct prb_dap_session *session, const char *event, json_t *body);
 /* One line in the client's console; important: as a message that pops up. */
