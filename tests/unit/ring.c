@@ -409,7 +409,8 @@ static void threads_give_their_chunk_back(void **state)
 {
     (void)state;
     struct prb_ring_counts counts;
-    struct prb_ring_table *table = proof_table("many", 4 << 20);
+    /* Room for more chunks than threads: with as many, one that is full may be begun again. */
+    struct prb_ring_table *table = proof_table("many", 32 << 20);
     for (int round = 0; round < ROUNDS; round++) {
         pthread_t threads[THREADS];
         struct job jobs[THREADS];
