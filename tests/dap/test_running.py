@@ -6,6 +6,7 @@ import pytest
 
 from client import Failed
 from debuggee import evaluate, go_on, local_variables, python_frames, resume, set_lines, stack, stop_at, stopped, top
+from support.injection import wait_until
 
 
 def step(session, how, thread, **more):
@@ -299,3 +300,26 @@ def test_a_step_that_waits_for_a_held_thread(client, python, tmp_path, how):
     resume(session, other)
     session.said("all ended")
     session.event("terminated")
+
+
+def test_frames_stay_good_when_a_native_call_returns(attached, any_python):
+    """Paused in native code, which then returns into the gate: the frames are the same, and so are their ids."""
+    program, session = attached(any_python)
+    program.say("rests")
+    program.until("resting")
+    session.request("pause", {"threadId": 0})
+    thread = stopped(session, "pause")["threadId"]
+    frames = python_frames(stack(session, thread))
+
+    def parked():
+        try:
+            return evaluate(session, "seconds", frames[0])["result"] == "1.5"
+        except Failed:  # it is still in sleep()
+            return False
+
+    wait_until(parked)
+    for frame in frames:
+        session.request("scopes", {"frameId": frame["id"]})
+    assert [frame["id"] for frame in python_frames(stack(session, thread))] == [frame["id"] for frame in frames]
+    assert len(session.seen("stopped")) == 1
+    go_on(session, program, thread, "rests")

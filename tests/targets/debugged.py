@@ -184,6 +184,13 @@ def asks_in_child():
     assert os.WEXITSTATUS(os.waitpid(pid, 0)[1]) == 1
 
 
+def rests():
+    seconds = 1.5
+    print("resting", flush=True)
+    time.sleep(seconds)                   # at rests
+    return seconds
+
+
 def release():
     page_before = page.lanes[8]
     released.set()
