@@ -3,8 +3,8 @@ GDB_PACKAGE = %D%/probing_gdb/__init__.py %D%/probing_gdb/calls.py %D%/probing_g
 	%D%/probing_gdb/filter.py %D%/probing_gdb/functions.py %D%/probing_gdb/interrupts.py %D%/probing_gdb/library.py \
 	%D%/probing_gdb/model.py %D%/probing_gdb/printers.py %D%/probing_gdb/progress.py %D%/probing_gdb/selection.py \
 	%D%/probing_gdb/session.py %D%/probing_gdb/show.py %D%/probing_gdb/source.py %D%/probing_gdb/structs.py %D%/probing_gdb/sql.py %D%/probing_gdb/text.py %D%/probing_gdb/values.py
-GDB_COMMANDS = %D%/probing_gdb/commands/__init__.py %D%/probing_gdb/commands/backtrace.py %D%/probing_gdb/commands/debug.py \
-	%D%/probing_gdb/commands/down.py %D%/probing_gdb/commands/eval.py %D%/probing_gdb/commands/gil.py \
+GDB_COMMANDS = %D%/probing_gdb/commands/__init__.py %D%/probing_gdb/commands/backtrace.py %D%/probing_gdb/commands/backtrace_full.py %D%/probing_gdb/commands/debug.py \
+	%D%/probing_gdb/commands/down.py %D%/probing_gdb/commands/eval.py %D%/probing_gdb/commands/frame.py %D%/probing_gdb/commands/gil.py \
 	%D%/probing_gdb/commands/list.py %D%/probing_gdb/commands/locals.py %D%/probing_gdb/commands/print.py \
 	%D%/probing_gdb/commands/query.py %D%/probing_gdb/commands/snapshot.py %D%/probing_gdb/commands/tables.py \
 	%D%/probing_gdb/commands/tensor.py %D%/probing_gdb/commands/threads.py %D%/probing_gdb/commands/up.py

@@ -22,17 +22,27 @@ def _part(addr: int, access: str) -> Optional[model.Part]:
     return found[0] if found and found[0].addr else None
 
 
-def _name(name: str) -> int:
-    frame = selection.frame()
-    for variable in frame.locals:
-        if variable.name == name and variable.addr:
-            return variable.addr
+def _global(frame: model.Frame, name: str) -> Optional[model.Part]:
+    """A name of the frame's module, or a builtin."""
     access = "[{!r}]".format(name)
     found = _part(frame.globals, access) if frame.globals else None
     if found is None and frame.globals:
         builtins = _part(frame.globals, "['__builtins__']")
         if builtins is not None:
             found = _part(builtins.addr, access if builtins.type == "dict" else "." + name)
+    return found
+
+
+def _name(name: str) -> int:
+    frame = selection.frame()
+    for variable in frame.locals:
+        if variable.name == name and variable.addr:
+            return variable.addr
+    try:
+        found = _global(frame, name)
+    except ProbingError:  # a dump has few dicts
+        raise ProbingError("there is no {} in {}, and its module cannot be read here".format(name, frame.qualname),
+                           "py-locals lists the variables")
     if found is None:
         raise ProbingError("there is no {} in {}, and none in its module".format(name, frame.qualname),
                            "py-locals lists the variables")

@@ -182,14 +182,28 @@ def _gdb_frame_of(one: model.Thread, index: int) -> Optional[Any]:
 
 
 def move(step: int) -> model.Frame:
-    """Choose the Python row that is step further out (or the last one that way), and gdb's frame that runs it, where gdb finds it."""
+    """Choose the Python row that is step further out, or the last one that way."""
     one, index = current()
     rows = one.python()
     if step < 0 and index == 0:
         raise ProbingError("this is the innermost Python frame")
     if step > 0 and index == len(rows) - 1:
         raise ProbingError("this is the outermost Python frame")
-    _choice.index = max(0, min(index + step, len(rows) - 1))
+    return _select(one, max(0, min(index + step, len(rows) - 1)))
+
+
+def choose(index: int) -> model.Frame:
+    """Choose the Python row of a number, as py-bt counts them."""
+    one, _ = current()
+    count = len(one.python())
+    if index >= count:
+        raise ProbingError("there is no Python frame {}".format(index), "this thread has {}, from 0 on".format(count))
+    return _select(one, index)
+
+
+def _select(one: model.Thread, index: int) -> model.Frame:
+    """That row, and gdb's frame that runs it, where gdb finds it."""
+    _choice.index = index
     _choice.tid = one.tid
     try:
         found = _gdb_frame_of(one, _choice.index)
@@ -198,7 +212,7 @@ def move(step: int) -> model.Frame:
     except gdb.error:
         pass
     _choice.level = _level()
-    return rows[_choice.index]
+    return one.python()[index]
 
 
 session.when_closed(_choice.forget)

@@ -57,6 +57,11 @@ COMMANDS = {
     "down-end": "py-down 100",
     "up-far": "py-up 100",
     "down-far": "py-down 100",
+    "frame-2": "py-frame 2",
+    "frame": "py-frame",
+    "frame-far": "py-frame 99",
+    "frame-0": "py-frame 0",
+    "bt-full": "py-bt-full",
     "sql": "probing query SELECT func, lineno FROM python.backtrace WHERE func = 'inner'",
     "sql-quoted": 'probing query "SELECT count(*) AS n FROM python.threads"',
     "sql-wrong": "probing query SELEKT 1",
@@ -205,6 +210,10 @@ def test_selection(told):
     assert re.search(r"#0 +inner", told["down"])
     assert "innermost" in told["down-more"] and "innermost" in told["down-end"]
     assert "<module>" in told["up-far"] and re.search(r"#0 +inner", told["down-far"])
+    in_order(["#2 +middle"], told["frame-2"])
+    assert told["frame"].strip().splitlines()[0] == told["frame-2"].strip().splitlines()[0]
+    assert "there is no Python frame 99 (this thread has" in told["frame-far"] and re.search(r"#0 +inner", told["frame-0"])
+    in_order(["inner", "values = ", "middle", "<module>"], told["bt-full"])
 
 
 def test_print(told):

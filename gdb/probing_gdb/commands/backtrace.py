@@ -1,6 +1,6 @@
 """py-backtrace: where all threads stand, Python's frames and native ones in one stack."""
 
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 from probing_gdb import session, show, text
 from probing_gdb.command import Command
@@ -18,8 +18,8 @@ class Backtrace(Command):
       -all     threads without Python, too
     COUNT frames of each thread are shown, all by default."""
 
-    names = ("py-backtrace", "py-bt", "probing backtrace", "probing bt")
-    options = ("-locals", "-python", "-thread", "-all")
+    names = ("py-backtrace", "py-bt", "probing backtrace", "probing bt")  # type: Tuple[str, ...]
+    options = ("-locals", "-python", "-thread", "-all")  # type: Tuple[str, ...]
     words = 1
 
     def run(self, arguments: List[str], options: Dict[str, bool], from_tty: bool) -> None:
