@@ -1,4 +1,4 @@
-"""py-bt-full: the selected thread's Python frames with their variables, by CPython's own name for it (Tools/gdb/libpython.py)."""
+"""py-bt-full: the selected thread's Python frames with their variables, by the name that CPython's own gdb commands have for it."""
 
 from typing import Dict, List
 
