@@ -68,6 +68,8 @@ void prb_db_harden(sqlite3 *sqlite);
 /* ---- tables.c ---- */
 /* Index of a table, the schema may be NULL or "" (then the first of that name); -1. */
 int prb_db_find_table(const struct prb_db *db, const char *schema, const char *name);
+/* Whether it is about the connection's own tables (SHOW TABLES), not about a process. */
+bool prb_table_is_schema(const struct prb_table *table);
 /* Tables that are found at run time, behind those of the sources before.  source is taken, also on
  * failure; NULL fails, and err is left as it is. */
 bool prb_db_add_source(struct prb_db *db, struct prb_table_source *source, struct prb_error *err);

@@ -114,7 +114,8 @@ static bool fill(struct prb_rows *out, struct prb_error *err)
     const struct merged *merged = (const struct merged *)out->table;
     struct prb_several *several = merged->several;
     struct prb_error why = {0};
-    size_t read = 0, asked = 0;
+    size_t read = 0, asked = 0, left_out = 0;
+    PRB_AUTO(prb_buf) struct prb_buf pids = {0};
     if (!begin_views(several, out->db, err))
         return false;
     for (size_t i = 0; i < several->count; i++) {
@@ -128,7 +129,7 @@ static bool fill(struct prb_rows *out, struct prb_error *err)
         db->view.wanted[index] |= wanted_of(out, db->tables[index]);
         const struct prb_rows *in = prb_db_rows(db, (size_t)index, out->arguments, &why);
         if (!in) {
-            prb_rows_warn(out, "process %d is left out: %s", (int)process->pid, why.text);
+            prb_buf_addf(&pids, "%s%d", left_out++ ? ", " : "", (int)process->pid);
             continue;
         }
         add_rows(out, process, in);
@@ -136,6 +137,9 @@ static bool fill(struct prb_rows *out, struct prb_error *err)
         if (db->warning[0])
             prb_rows_warn(out, "process %d: %s", (int)process->pid, db->warning);
     }
+    if (left_out && prb_buf_ok(&pids))
+        prb_rows_warn(out, "left out: process%s %.120s: %s", left_out > 1 ? "es" : "", pids.data,
+                      why.text);
     if (read || !asked)
         return true;
     if (err)
@@ -238,8 +242,8 @@ static bool list(struct prb_table_source *source, const struct prb_table *const 
         for (size_t k = 0; k < db->table_count; k++) {
             const struct prb_table *table = db->tables[k];
             struct merged *merged = find(several, table);
-            if (!table->needs_target && k < db->constant_count)
-                continue; /* of this machine, not of a process */
+            if (prb_table_is_schema(table))
+                continue; /* the outer connection has its own */
             if (!merged && !(merged = add_table(several, table)))
                 return prb_nomem(err);
             add_columns(merged, table);

@@ -1,5 +1,6 @@
 /* The tables of a connection: the constant ones, then those of its sources, whose list is renewed
  * between statements. */
+#include <string.h>
 #include <strings.h>
 
 #include "sql/db.h"
@@ -11,6 +12,11 @@ int prb_db_find_table(const struct prb_db *db, const char *schema, const char *n
             (!schema || !*schema || strcasecmp(db->tables[i]->schema, schema) == 0))
             return (int)i;
     return -1;
+}
+
+bool prb_table_is_schema(const struct prb_table *table)
+{
+    return strcmp(table->schema, "information_schema") == 0;
 }
 
 bool prb_db_add_source(struct prb_db *db, struct prb_table_source *source, struct prb_error *err)

@@ -31,13 +31,13 @@ struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
     return PRB_STEAL(db);
 }
 
-/* The tables of this machine. */
+/* No table of a process. */
 static struct prb_db *open_without_target(struct prb_error *err)
 {
     const struct prb_table *tables[sizeof prb_tables / sizeof *prb_tables];
     size_t count = 0;
     for (size_t i = 0; i < prb_table_count; i++)
-        if (!prb_tables[i]->needs_target)
+        if (prb_table_is_schema(prb_tables[i]))
             tables[count++] = prb_tables[i];
     return prb_db_open_tables(NULL, tables, count, err);
 }

@@ -273,6 +273,19 @@ def test_query_of_children(probing, job):
     probing(job[1], "query", "-s", "SELECT rang FROM python.threads").fails(9, "rang", "rank")
 
 
+def test_query_while_a_rank_ends(elastic):
+    """It is left out with a note; the other rank's rows come."""
+    launcher, rank, other = elastic.pids()[:3]
+    sql = "SELECT rank, pid, n FROM (SELECT count(*) AS n FROM profiling_data(2, 500)) CROSS JOIN python.threads"
+    child = subprocess.Popen([PROBING, str(launcher), "query", "--ranks", "-f", "json", sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until_sampled(child, [rank])
+    os.kill(other, signal.SIGKILL)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0, err
+    assert [(row["rank"], row["pid"]) for row in json.loads(out)] == [(0, rank)]
+    assert "left out: process {}".format(other).encode() in err
+
+
 def test_tasks(probing, tmp_path):
     program = tmp_path / "waits.py"
     program.write_text("import asyncio, sys\nasync def main():\n    print('ready', flush=True)\n    await asyncio.sleep(1000)\n"
