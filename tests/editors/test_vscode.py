@@ -245,8 +245,13 @@ def test_commands(editor, job):
     code.until("the walkthrough", lambda: "Break in the training loop" in steps.inner_text())
     assert all(text in steps.inner_text() for text in ("Get the probing command", "Look at a tensor", "Leave"))
     code.picture("commands-walkthrough")
-    of_the_job("Probing: Attach to a Python Process")
-    code.debug_view()
+
+    def attached():
+        """The walkthrough's page may take the Enter, too."""
+        of_the_job("Probing: Attach to a Python Process")
+        return code.debug_view(DEADLINE / 4)
+
+    code.until("a session of the job", attached)
     code.press("F6")
     code.stopped_in("train")
     leave(code, job)

@@ -228,11 +228,11 @@ class Workbench:
     def stack(self):
         return self.rows("debug-call-stack")
 
-    def debug_view(self):
+    def debug_view(self, seconds=DEADLINE):
         """Shows it, which VS Code does by itself at a breakpoint only; the rows of CALL STACK."""
         if not self.page.locator(".debug-call-stack").is_visible():
             self.press(DEBUG_KEY)
-        return self.until("a session", self.stack)
+        return self.until("a session", self.stack, seconds)
 
     def stopped_in(self, function, line=None, thread="paused on"):
         """Waits, opening the row of the thread that stopped where it stays shut; the frame's row."""
