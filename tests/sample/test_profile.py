@@ -147,8 +147,15 @@ def test_labels(start, any_python, tmp_path):
     assert any(str(target.pid) in frame for frame in shown["--threads"])
 
 
-TRACER = ("import ctypes, sys; assert ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None) == 0; "  # SEIZE
-          "print(1, flush=True); sys.stdin.read()")
+# PTRACE_SEIZE, again and again: the sampler itself traces the thread at some moments.
+TRACER = """
+import ctypes, sys, time
+until = time.monotonic() + 20
+while ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None) != 0:
+    assert time.monotonic() < until
+print(1, flush=True)
+sys.stdin.read()
+"""
 
 
 def test_one_root_without_native_frames(start, any_python, tmp_path):
