@@ -30,6 +30,7 @@ static bool take_runtime(struct prb_heap *heap, struct prb_target *target,
     bool live = prb_proc_live(target->proc);
     if (live)
         prb_objects_clear(runtime->objects);
+    prb_objects_expect_all(runtime->objects);
     for (size_t i = 0; i < raw->interpreter_count; i++) {
         if (!PRB_GROW(heap->parts, heap->part_count, *cap))
             return prb_nomem(err);

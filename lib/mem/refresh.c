@@ -117,7 +117,7 @@ static bool plan_collect(struct prb_plan *plan, struct prb_view *const *views, s
             if (!PRB_GROW(plan->spans, plan->span_count, plan->span_cap))
                 return false;
             plan->spans[plan->span_count++] =
-                (struct prb_planned){.addr = page->number * PRB_PAGE + page->kept.lo,
+                (struct prb_planned){.addr = (page->number << views[v]->shift) + page->kept.lo,
                                      .len = (uint32_t)(page->kept.hi - page->kept.lo),
                                      .view = (uint32_t)v,
                                      .page = page};

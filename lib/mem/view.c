@@ -1,6 +1,6 @@
 /*
- * Views: pages of the target that a walk touched, by a hash of page numbers; in each page the span
- * that was touched. Refreshing is in refresh.c; view_page.h is what the two share.
+ * Views: pages of the target that a walk touched, each a unit of the view, by a hash of their
+ * numbers; in each the span that was touched. Refreshing is in refresh.c; view_page.h is what the two share.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -9,7 +9,23 @@
 
 #define TABLE_MIN 32
 
-struct prb_view *prb_view_new(struct prb_mem *mem, struct prb_error *err)
+static void free_pages(struct prb_view *view)
+{
+    prb_view_clear(view);
+    while (view->free) {
+        struct prb_page *next = view->free->next_free;
+        free(view->free);
+        view->free = next;
+    }
+}
+
+void prb_view_set_unit(struct prb_view *view, unsigned unit)
+{
+    free_pages(view);
+    view->shift = (unsigned)__builtin_ctz(unit);
+}
+
+struct prb_view *prb_view_new(struct prb_mem *mem, unsigned unit, struct prb_error *err)
 {
     struct prb_view *view = calloc(1, sizeof *view);
     struct prb_page **table = calloc(TABLE_MIN, sizeof *table);
@@ -22,6 +38,7 @@ struct prb_view *prb_view_new(struct prb_mem *mem, struct prb_error *err)
     static atomic_uint_fast32_t serial;
     view->generation = (uint64_t)atomic_fetch_add(&serial, 1) << 32;
     view->mem = mem;
+    view->shift = (unsigned)__builtin_ctz(unit);
     view->table = table;
     view->table_mask = TABLE_MIN - 1;
     return view;
@@ -47,17 +64,19 @@ void prb_view_free(struct prb_view *view)
 {
     if (!view)
         return;
-    prb_view_clear(view);
-    while (view->free) {
-        struct prb_page *next = view->free->next_free;
-        free(view->free);
-        view->free = next;
-    }
+    free_pages(view);
     prb_plan_deinit(&view->plan);
     free(view->pages);
     free(view->table);
     free(view->across);
     free(view);
+}
+
+static size_t unit_of(const struct prb_view *view) { return (size_t)1 << view->shift; }
+
+static size_t within(const struct prb_view *view, prb_addr addr)
+{
+    return (size_t)addr & (unit_of(view) - 1);
 }
 
 static size_t slot_of(const struct prb_view *view, uint64_t number)
@@ -117,7 +136,7 @@ static struct prb_page *add(struct prb_view *view, uint64_t number)
     struct prb_page *page = view->free;
     if (page)
         view->free = page->next_free;
-    else if (!(page = malloc(sizeof *page)))
+    else if (!(page = malloc(sizeof *page + unit_of(view))))
         return NULL;
     memset(page, 0, offsetof(struct prb_page, data));
     page->number = number;
@@ -130,28 +149,30 @@ static struct prb_page *add(struct prb_view *view, uint64_t number)
 
 /* The two ranges that are missing before and behind what a page has; the whole page when it has
  * nothing. */
-static size_t missing(struct prb_page *page, struct prb_range out[2])
+static size_t missing(const struct prb_view *view, struct prb_page *page, struct prb_range out[2])
 {
-    prb_addr start = page->number * PRB_PAGE;
+    prb_addr start = page->number << view->shift;
+    const size_t unit = unit_of(view);
     struct prb_span have = page->valid;
     size_t n = 0;
     if (prb_span_empty(have)) {
-        out[n++] = (struct prb_range){.addr = start, .buf = page->data, .len = PRB_PAGE};
+        out[n++] = (struct prb_range){.addr = start, .buf = page->data, .len = unit};
         return n;
     }
     if (have.lo)
         out[n++] = (struct prb_range){.addr = start, .buf = page->data, .len = have.lo};
-    if (have.hi < PRB_PAGE)
+    if (have.hi < unit)
         out[n++] = (struct prb_range){
-            .addr = start + have.hi, .buf = page->data + have.hi, .len = PRB_PAGE - have.hi};
+            .addr = start + have.hi, .buf = page->data + have.hi, .len = unit - have.hi};
     return n;
 }
 
 /* Take what came of the ranges that missing() gave. */
-static void took(struct prb_page *page, const struct prb_range *ranges, size_t count)
+static void took(const struct prb_view *view, struct prb_page *page, const struct prb_range *ranges,
+                 size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint16_t lo = (uint16_t)(ranges[i].addr % PRB_PAGE);
+        uint16_t lo = (uint16_t)within(view, ranges[i].addr);
         uint16_t hi = (uint16_t)(lo + ranges[i].got);
         if (prb_span_empty(page->valid))
             page->valid = (struct prb_span){lo, hi};
@@ -170,7 +191,7 @@ static void fetch(struct prb_view *view, struct prb_page *page)
 {
     struct prb_range ranges[2 + ALONG];
     struct prb_page *along[ALONG];
-    size_t n = missing(page, ranges), own = n, also = 0;
+    size_t n = missing(view, page, ranges), own = n, also = 0;
     for (size_t i = 0; view->wanted && i < view->count && also < ALONG; i++) {
         struct prb_page *other = view->pages[i];
         if (other == page || !other->wanted)
@@ -179,21 +200,21 @@ static void fetch(struct prb_view *view, struct prb_page *page)
         view->wanted--;
         if (!prb_span_empty(other->valid))
             continue;
-        missing(other, &ranges[n++]);
+        missing(view, other, &ranges[n++]);
         along[also++] = other;
     }
     if (!prb_mem_readv_some(view->mem, ranges, n, NULL))
         return;
-    took(page, ranges, own);
+    took(view, page, ranges, own);
     for (size_t i = 0; i < also; i++)
-        took(along[i], &ranges[own + i], 1);
+        took(view, along[i], &ranges[own + i], 1);
 }
 
 /* A source that has no whole pages (a callback over some object's bytes) may still have these ones.
  */
 static void fetch_exactly(struct prb_view *view, struct prb_page *page, size_t lo, size_t len)
 {
-    prb_addr addr = page->number * PRB_PAGE + lo;
+    prb_addr addr = (page->number << view->shift) + lo;
     if (prb_mem_read_some(view->mem, addr, page->data + lo, len) == len)
         page->valid = (struct prb_span){(uint16_t)lo, (uint16_t)(lo + len)};
 }
@@ -231,10 +252,10 @@ static __attribute__((noinline)) const uint8_t *get_slowly(struct prb_view *view
 /* Bytes that lie within one page. */
 static inline const uint8_t *get_within(struct prb_view *view, prb_addr addr, size_t len)
 {
-    size_t lo = addr % PRB_PAGE;
-    struct prb_page *page = find(view, addr / PRB_PAGE);
+    size_t lo = within(view, addr);
+    struct prb_page *page = find(view, addr >> view->shift);
     if (!page || !holds(page, lo, lo + len))
-        return get_slowly(view, addr / PRB_PAGE, lo, len);
+        return get_slowly(view, addr >> view->shift, lo, len);
     view->walked = true;
     return touch(page, lo, lo + len);
 }
@@ -252,10 +273,10 @@ static __attribute__((noinline)) const void *get_across(struct prb_view *view, p
         view->across = across;
         view->across_cap = len;
     }
-    if (len > PRB_PAGE)
+    if (len > unit_of(view))
         prb_view_prefetch(view, addr, len);
     for (size_t done = 0; done < len;) {
-        size_t part = PRB_PAGE - (size_t)((addr + done) % PRB_PAGE);
+        size_t part = unit_of(view) - within(view, addr + done);
         part = part < len - done ? part : len - done;
         const uint8_t *piece = get_within(view, addr + done, part);
         if (!piece)
@@ -268,7 +289,7 @@ static __attribute__((noinline)) const void *get_across(struct prb_view *view, p
 
 const void *prb_view_get(struct prb_view *view, prb_addr addr, size_t len)
 {
-    if (len - 1 < PRB_PAGE - addr % PRB_PAGE)
+    if (len - 1 < unit_of(view) - within(view, addr))
         return get_within(view, addr, len);
     static const uint8_t nothing[1];
     return len ? get_across(view, addr, len) : nothing;
@@ -289,12 +310,12 @@ void prb_view_prefetch(struct prb_view *view, prb_addr addr, size_t len)
         return;
     view->asked = true;
     for (prb_addr at = addr, end = addr + len; at < end;) {
-        prb_addr page_end = (at / PRB_PAGE + 1) * PRB_PAGE;
+        prb_addr page_end = ((at >> view->shift) + 1) << view->shift;
         prb_addr stop = end < page_end || page_end == 0 ? end : page_end;
-        struct prb_page *page = find(view, at / PRB_PAGE);
-        if (!page && !(page = add(view, at / PRB_PAGE)))
+        struct prb_page *page = find(view, at >> view->shift);
+        if (!page && !(page = add(view, at >> view->shift)))
             return;
-        size_t lo = at % PRB_PAGE, hi = lo + (size_t)(stop - at);
+        size_t lo = within(view, at), hi = lo + (size_t)(stop - at);
         if (prb_span_empty(page->valid) && !page->wanted) {
             page->wanted = true;
             view->wanted++;

@@ -3,7 +3,7 @@
  * together.
  *
  * A walk that follows pointers through a running process mixes moments.  So a walk reads through a
- * view: what it touches is fetched once (a page at a time) and remembered. prb_view_refresh() then
+ * view: what it touches is fetched once (a unit at a time) and remembered. prb_view_refresh() then
  * reads exactly the touched spans again, in as few system calls as possible, and a second walk over
  * the same view costs no system call at all when the first one was right.  Two equal walks prove
  * what was read.  The spans of the last walk also serve the next sample, which is why a warm sample
@@ -16,8 +16,15 @@
 
 struct prb_view;
 
-/* mem stays the caller's. */
-struct prb_view *prb_view_new(struct prb_mem *mem, struct prb_error *err);
+/*
+ * mem stays the caller's.  unit: how many bytes are fetched at a time, a power of two from 64 to
+ * PRB_VIEW_UNIT_MAX.  Small where few bytes of each page are needed: what is not fetched is neither
+ * copied nor takes memory.
+ */
+#define PRB_VIEW_UNIT_MAX 4096u
+struct prb_view *prb_view_new(struct prb_mem *mem, unsigned unit, struct prb_error *err);
+/* Forget everything, and fetch so many bytes at a time from now on. */
+void prb_view_set_unit(struct prb_view *view, unsigned unit);
 void prb_view_free(struct prb_view *view);
 PRB_DEFINE_AUTO_PTR(prb_view, struct prb_view, prb_view_free)
 
@@ -40,7 +47,7 @@ void prb_view_prefetch(struct prb_view *view, prb_addr addr, size_t len);
  */
 bool prb_view_refresh(struct prb_view *const *views, size_t count, bool *same_out,
                       struct prb_error *err);
-/* How many pages it has. */
+/* How many units it has. */
 size_t prb_view_pages(const struct prb_view *view);
 /* Forget everything. */
 void prb_view_clear(struct prb_view *view);

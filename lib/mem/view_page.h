@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "mem/view.h"
 
-#define PRB_PAGE 4096u
 /* Pages of one view: 128 MiB, several times the deepest stack that prb_sampler follows. */
 #define PRB_VIEW_PAGES_MAX 32768
 
@@ -15,7 +14,7 @@ struct prb_span {
     uint16_t lo, hi;
 };
 
-#define PRB_SPAN_NONE ((struct prb_span){PRB_PAGE, 0})
+#define PRB_SPAN_NONE ((struct prb_span){PRB_VIEW_UNIT_MAX, 0})
 
 static inline bool prb_span_empty(struct prb_span span) { return span.lo >= span.hi; }
 
@@ -30,7 +29,7 @@ static inline void prb_span_join(struct prb_span *span, struct prb_span other)
 }
 
 struct prb_page {
-    uint64_t number; /* address / PRB_PAGE */
+    uint64_t number; /* address / unit */
     struct prb_page *next_free;
     struct prb_span valid;    /* what data holds */
     struct prb_span touched;  /* by the walk since the last refresh */
@@ -39,7 +38,7 @@ struct prb_page {
     struct prb_span asked;    /* prb_view_prefetch since the last refresh */
     uint8_t age;              /* walks that did not touch it */
     bool wanted;              /* comes with the next fetch */
-    _Alignas(64) uint8_t data[PRB_PAGE];
+    uint8_t data[];           /* a unit of the view, bytes */
 };
 
 /* A span to be read again: where it lies, and whose it is. */
@@ -68,6 +67,7 @@ struct prb_plan {
 
 struct prb_view {
     struct prb_mem *mem;
+    unsigned shift;          /* of a unit: log2 of its bytes */
     struct prb_page **table; /* open addressing by page number */
     size_t table_mask;
     struct prb_page *last; /* the latest hit */

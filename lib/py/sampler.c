@@ -25,7 +25,7 @@ struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, st
     sampler->proc = proc;
     sampler->capacity = 64;
     sampler->slots = calloc(sampler->capacity, sizeof *sampler->slots);
-    sampler->lists = prb_view_new(py->mem, err);
+    sampler->lists = prb_view_new(py->mem, PRB_VIEW_UNIT_MAX, err);
     if (!sampler->lists)
         return NULL;
     if (!sampler->slots)

@@ -41,8 +41,8 @@ static int setup(void **state)
     for (size_t i = 0; i < sizeof room->fake->bytes; i++)
         room->fake->bytes[i] = (uint8_t)(i * 31 + i / 256);
     room->mem = prb_mem_callback_new(fake_read, room->fake, NULL);
-    room->view[0] = prb_view_new(room->mem, NULL);
-    room->view[1] = prb_view_new(room->mem, NULL);
+    room->view[0] = prb_view_new(room->mem, PAGE, NULL);
+    room->view[1] = prb_view_new(room->mem, PAGE, NULL);
     *state = room;
     return 0;
 }
@@ -215,7 +215,7 @@ static void several_views_share_a_call(void **state)
     assert_false(same[0] || same[1]);
     /* A view born where another died is not taken for it. */
     prb_view_free(room->view[1]);
-    room->view[1] = prb_view_new(room->mem, NULL);
+    room->view[1] = prb_view_new(room->mem, PAGE, NULL);
     assert_ok(prb_view_refresh(room->view, 2, same, &err), err);
     assert_true(same[0] && same[1]);
 }

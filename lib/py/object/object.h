@@ -18,6 +18,8 @@ void prb_objects_free(struct prb_objects *objects);
 PRB_DEFINE_AUTO_PTR(prb_objects, struct prb_objects, prb_objects_free)
 /* Forget cached pages and types: the target went on. */
 void prb_objects_clear(struct prb_objects *objects);
+/* From now on nearly all objects will be looked at: fetch whole pages.  Forgets those it has. */
+void prb_objects_expect_all(struct prb_objects *objects);
 struct prb_py *prb_objects_py(struct prb_objects *objects);
 
 /* What an object is, by its type's flags and name. */

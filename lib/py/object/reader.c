@@ -6,6 +6,10 @@
 
 #include "py/object/reader.h"
 
+/* A look at some objects needs little of each page they are in; a walk over all objects needs all
+ * of it. */
+#define FEW_UNIT 1024
+
 struct prb_objects *prb_objects_new(struct prb_py *py, struct prb_error *err)
 {
     PRB_AUTO(prb_objects) struct prb_objects *objects = calloc(1, sizeof *objects);
@@ -13,7 +17,7 @@ struct prb_objects *prb_objects_new(struct prb_py *py, struct prb_error *err)
         return PRB_NULL(prb_nomem(err));
     objects->py = py;
     objects->layout = &py->layout;
-    objects->view = prb_view_new(py->mem, err);
+    objects->view = prb_view_new(py->mem, FEW_UNIT, err);
     if (!objects->view)
         return NULL;
     return PRB_STEAL(objects);
@@ -40,6 +44,11 @@ void prb_objects_clear(struct prb_objects *objects)
     free(objects->texts);
     objects->texts = NULL;
     memset(objects->names, 0, sizeof objects->names);
+}
+
+void prb_objects_expect_all(struct prb_objects *objects)
+{
+    prb_view_set_unit(objects->view, PRB_VIEW_UNIT_MAX);
 }
 
 struct prb_py *prb_objects_py(struct prb_objects *objects) { return objects->py; }
