@@ -59,6 +59,15 @@ size_t prb_next_piece(const char *text, size_t length, char piece[PRB_PIECE_MAX]
     return taken;
 }
 
+/* How many bytes at the start are printable ASCII, as nearly all text is: one column each. */
+static size_t plain(const char *text, size_t length)
+{
+    size_t n = 0;
+    while (n < length && text[n] >= 0x20 && text[n] < 0x7f)
+        n++;
+    return n;
+}
+
 static unsigned width_of(const char *text, size_t length)
 {
     unsigned all = 0, columns;
@@ -70,12 +79,18 @@ static unsigned width_of(const char *text, size_t length)
 
 unsigned prb_out_width(const char *text, size_t length)
 {
+    if (plain(text, length) == length)
+        return (unsigned)length;
     PRB_AUTO(prb_utf8) locale_t before = prb_utf8_begin();
     return width_of(text, length);
 }
 
 void prb_out_cut(FILE *out, const char *text, size_t length, unsigned limit)
 {
+    if (plain(text, length) == length && (!limit || length <= limit)) {
+        fwrite(text, 1, length, out);
+        return;
+    }
     PRB_AUTO(prb_utf8) locale_t before = prb_utf8_begin();
     unsigned all = 0, columns;
     char piece[PRB_PIECE_MAX];
