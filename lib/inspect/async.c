@@ -33,6 +33,7 @@ static void reading_deinit(struct prb_async_reading *reading)
     }
     free(reading->ones);
     free(reading->base.facts);
+    prb_reading_deinit(&reading->base);
     reading->ones = NULL;
     reading->base.facts = NULL;
     reading->count = reading->cap = 0;

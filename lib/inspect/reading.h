@@ -8,6 +8,7 @@
 #ifndef PRB_INSPECT_READING_H
 #define PRB_INSPECT_READING_H
 
+#include "base/hash_map.h"
 #include "inspect/target.h"
 
 struct prb_stacks_box {
@@ -27,7 +28,11 @@ struct prb_reading {
     int64_t patience_ns;            /* left for threads that may wait for the GIL */
     struct prb_stacks_box *box;
     struct prb_folders folders;
+    struct prb_hash_map
+        named; /* by code object: what its rows have in common, in the box's arena */
 };
+void prb_reading_deinit(struct prb_reading *reading);
+PRB_DEFINE_AUTO(prb_reading, struct prb_reading, prb_reading_deinit)
 
 /* rows.c */
 void prb_reading_folders(struct prb_reading *reading);

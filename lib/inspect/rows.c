@@ -147,6 +147,45 @@ struct prb_frame prb_reading_broken_row(struct prb_reading *reading, const struc
     };
 }
 
+/* What the rows of one code object have in common: threads often run the same functions. */
+struct named {
+    const char *name, *qualname, *filename, *short_filename;
+    int instruction; /* at is the position of this one */
+    struct prb_position at;
+};
+
+void prb_reading_deinit(struct prb_reading *reading) { prb_hash_map_deinit(&reading->named); }
+
+static struct named *name_new(struct prb_reading *reading, const struct prb_code_object *code)
+{
+    struct prb_arena *arena = &reading->box->arena;
+    struct named *named = prb_arena_alloc(arena, sizeof *named);
+    if (!named || !(named->name = prb_arena_strdup(arena, code->name)) ||
+        !(named->filename = prb_arena_strdup(arena, code->filename)))
+        return NULL;
+    named->qualname = code->qualname ? prb_arena_strdup(arena, code->qualname) : named->name;
+    named->short_filename = prb_shorten(&reading->folders, named->filename);
+    return named->qualname ? named : NULL;
+}
+
+/* NULL: out of memory. */
+static const struct named *name(struct prb_reading *reading, const struct prb_code_object *code,
+                                int instruction)
+{
+    struct prb_hash_slot *slot = prb_hash_map_add(&reading->named, (uintptr_t)code);
+    if (!slot)
+        return NULL;
+    struct named *named = slot->pointer;
+    bool known = named;
+    if (!known && !(named = slot->pointer = name_new(reading, code)))
+        return NULL;
+    if (!known || named->instruction != instruction) {
+        named->instruction = instruction;
+        named->at = prb_code_position(reading->runtime->py, code, instruction);
+    }
+    return named;
+}
+
 struct prb_frame prb_reading_python_row(struct prb_reading *reading,
                                         const struct prb_raw_frame *raw)
 {
@@ -158,15 +197,21 @@ struct prb_frame prb_reading_python_row(struct prb_reading *reading,
         code = prb_code_get(py, raw->code, false, &err);
     if (!code)
         return prb_reading_broken_row(reading, &err);
-    struct prb_position at = prb_code_position(py, code, raw->instruction);
+    const struct named *named = name(reading, code, raw->instruction);
+    if (!named) {
+        prb_nomem(&err);
+        return prb_reading_broken_row(reading, &err);
+    }
     struct prb_frame row = {
         .kind = PRB_FRAME_PYTHON,
-        .name = prb_arena_strdup(&reading->box->arena, code->name),
-        .filename = prb_arena_strdup(&reading->box->arena, code->filename),
-        .line = at.line,
-        .column = at.column,
-        .end_line = at.end_line,
-        .end_column = at.end_column,
+        .name = named->name,
+        .qualname = named->qualname,
+        .filename = named->filename,
+        .short_filename = named->short_filename,
+        .line = named->at.line,
+        .column = named->at.column,
+        .end_line = named->at.end_line,
+        .end_column = named->at.end_column,
         .first_line = code->first_line,
         .addr = raw->frame,
         .code = raw->code,
@@ -174,9 +219,6 @@ struct prb_frame prb_reading_python_row(struct prb_reading *reading,
         .is_entry = raw->entry,
         .is_shim_entry = raw->entry && PRB_IS(&py->layout, entry, SHIM),
     };
-    row.qualname =
-        code->qualname ? prb_arena_strdup(&reading->box->arena, code->qualname) : row.name;
-    row.short_filename = row.filename ? prb_shorten(&reading->folders, row.filename) : NULL;
     if (reading->options->locals && code->variables) {
         (void)prb_objects_field(reading->runtime->objects, raw->frame, PRB_F_frame_globals,
                                 &row.globals);

@@ -332,6 +332,7 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
     PRB_AUTO_FREE bool *covered = calloc(tasks.count + 1, sizeof *covered);
     if (!covered)
         return prb_nomem(err);
+    PRB_AUTO(prb_reading)
     struct prb_reading reading = {.target = target,
                                   .options = options,
                                   .tasks = &tasks,
