@@ -37,7 +37,7 @@ static void read_header(struct prb_unwinder *u, prb_addr addr, uint64_t size,
     table->count = head.count < room ? head.count : room;
 }
 
-/* The ELF image whose first byte is mapped at start. */
+/* The ELF image whose first byte is mapped at start, by what is there. */
 static bool by_memory(struct prb_unwinder *u, prb_addr start, struct prb_unwind_table *table)
 {
     Elf64_Ehdr head;

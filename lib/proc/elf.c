@@ -337,22 +337,28 @@ bool prb_elf_eh_frame_hdr(struct prb_elf *elf, uint64_t *addr_out, uint64_t *siz
     return false;
 }
 
-bool prb_elf_bias(struct prb_elf *elf, prb_addr addr, uint64_t file_offset, uint64_t *bias_out)
+bool prb_elf_bias(struct prb_elf *elf, prb_addr addr, uint64_t file_offset, bool executable,
+                  uint64_t *bias_out)
 {
     const uint64_t page = 4096;
+    bool found = false;
     for (size_t i = 0; i < elf->segment_count; i++) {
         const Elf64_Phdr *header = &elf->segments[i];
         uint64_t end;
         if (header->p_type != PT_LOAD ||
             __builtin_add_overflow(header->p_offset, header->p_filesz, &end))
             continue;
-        /* The kernel maps whole pages, so a map begins at or before what the header says. */
-        if (file_offset >= header->p_offset / page * page && file_offset < end) {
-            *bias_out = addr - (header->p_vaddr - header->p_offset + file_offset);
-            return true;
-        }
+        /* The kernel maps whole pages, so a map begins at or before what the header says, and the
+         * page where one segment ends and the next begins is in both. */
+        bool fits = executable == ((header->p_flags & PF_X) != 0);
+        if (file_offset < header->p_offset / page * page || file_offset >= end || (found && !fits))
+            continue;
+        *bias_out = addr - (header->p_vaddr - header->p_offset + file_offset);
+        found = true;
+        if (fits)
+            break;
     }
-    return false;
+    return found;
 }
 
 bool prb_elf_written(struct prb_elf *elf, uint64_t offset, uint64_t len)

@@ -38,13 +38,15 @@ bool prb_elf_section(struct prb_elf *elf, const char *name, uint64_t *addr_out, 
 bool prb_elf_eh_frame_hdr(struct prb_elf *elf, uint64_t *addr_out, uint64_t *size_out);
 /* GNU build id: its length (0: none), bytes to out. */
 size_t prb_elf_build_id(struct prb_elf *elf, uint8_t out[64]);
-/* What to add to file addresses when the file's bytes at file_offset are mapped at addr. */
-bool prb_elf_bias(struct prb_elf *elf, prb_addr addr, uint64_t file_offset, uint64_t *bias_out);
+/* What to add to file addresses when the file's bytes at file_offset are mapped at addr, as code or
+ * not. */
+bool prb_elf_bias(struct prb_elf *elf, prb_addr addr, uint64_t file_offset, bool executable,
+                  uint64_t *bias_out);
 
 /* One file with code mapped in the target. */
 struct prb_module {
     const char *path;            /* as the target sees it */
-    prb_addr start, end;         /* first and last byte + 1 of all its maps */
+    prb_addr start, end;         /* first and last byte + 1 of its maps */
     const struct prb_map *first; /* its first map */
     uint64_t bias;               /* valid once prb_modules_elf opened it */
     struct prb_elf *elf;         /* opened on first use */
@@ -58,7 +60,8 @@ struct prb_modules {
     struct prb_arena arena; /* paths and first maps: a refresh of proc's maps leaves them valid */
 };
 
-/* Group the maps of a process into modules; borrows proc. */
+/* Group the maps of a process into modules; borrows proc.  Where the maps have not been read, and
+ * the kernel can be asked for those with code alone, a module's maps are these. */
 bool prb_modules_init(struct prb_modules *modules, struct prb_proc *proc, struct prb_error *err);
 void prb_modules_deinit(struct prb_modules *modules);
 PRB_DEFINE_AUTO(prb_modules, struct prb_modules, prb_modules_deinit)

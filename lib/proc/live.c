@@ -19,6 +19,8 @@
 
 /* Texts of /proc/PID are cut off here with an error: 16 MiB of maps are 160,000 lines. */
 #define TEXT_MAX (16u << 20)
+/* Of a stat text, whose some 52 numbers have at most 20 digits. */
+#define STAT_MAX 2048
 
 /* What makes it the program it was: an exec changes the stack's place even when it runs the same
  * file. */
@@ -60,7 +62,9 @@ static bool live_text(struct prb_proc *proc, const char *name, struct prb_buf *o
     PRB_AUTO_FD int fd = openat(live->folder, name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return refused(live, errno, name, err);
-    if (prb_buf_read(out, fd, TEXT_MAX))
+    /* One line, which comes whole: there is no need to ask for its end. */
+    bool line = strcmp(prb_base_name(name), "stat") == 0;
+    if (line ? prb_buf_read_some(out, fd, STAT_MAX) >= 0 : prb_buf_read(out, fd, TEXT_MAX))
         return true;
     if (errno == EFBIG)
         return prb_fail(err, PRB_CORRUPT, "/proc/%d/%s is longer than %u MiB", (int)proc->pid, name,
@@ -84,6 +88,12 @@ static bool live_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_err
             prb_buf_addf(out, "%s\n", entry->d_name);
     }
     return true;
+}
+
+static bool live_code_maps(struct prb_proc *proc, struct prb_maps *out)
+{
+    PRB_AUTO_FD int fd = openat(((struct live *)proc)->folder, "maps", O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && prb_code_maps_query(fd, out);
 }
 
 static bool identify(struct live *live, struct identity *out, struct prb_error *err)
@@ -256,6 +266,7 @@ const struct prb_proc_ops prb_proc_live_ops = {
     .name = "process",
     .text = live_text,
     .tids = live_tids,
+    .code_maps = live_code_maps,
     .check = live_check,
     .registers = live_registers,
     .open_map = live_open_map,

@@ -143,6 +143,12 @@ bool prb_maps_parse(const char *text, size_t len, struct prb_maps *out, struct p
     return true;
 }
 
+bool prb_map_same_file(const struct prb_map *a, const struct prb_map *b)
+{
+    return a->inode && a->inode == b->inode && a->dev_major == b->dev_major &&
+           a->dev_minor == b->dev_minor && strcmp(a->path, b->path) == 0;
+}
+
 const struct prb_map *prb_maps_find(const struct prb_maps *maps, prb_addr addr)
 {
     size_t low = 0, high = maps->count;

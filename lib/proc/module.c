@@ -11,8 +11,7 @@
 /* Whether a map continues the module's last map of the file, or begins the file again. */
 static bool continues(const struct prb_map *last, const struct prb_map *map)
 {
-    if (!last || map->inode != last->inode || map->dev_major != last->dev_major ||
-        map->dev_minor != last->dev_minor || strcmp(map->path, last->path) != 0)
+    if (!last || !prb_map_same_file(map, last))
         return false;
     /* Small files have code and data in the same page, mapped twice. */
     return map->offset > last->offset || (map->offset == last->offset && map->writable);
@@ -34,7 +33,10 @@ static bool begin(struct prb_modules *modules, size_t *cap, const struct prb_map
 
 bool prb_modules_init(struct prb_modules *out, struct prb_proc *proc, struct prb_error *err)
 {
-    const struct prb_maps *maps = prb_proc_maps(proc, false, err);
+    PRB_AUTO(prb_maps) struct prb_maps of_code = {0};
+    bool asked = !proc->maps_read && !proc->recording && proc->ops->code_maps &&
+                 proc->ops->code_maps(proc, &of_code);
+    const struct prb_maps *maps = asked ? &of_code : prb_proc_maps(proc, false, err);
     if (!maps)
         return false;
     PRB_AUTO(prb_modules) struct prb_modules modules = {.proc = proc};
@@ -116,7 +118,8 @@ struct prb_elf *prb_modules_elf(struct prb_modules *modules, struct prb_module *
     PRB_AUTO(prb_elf) struct prb_elf *elf = prb_elf_open(fd, module->path, err);
     if (!elf)
         return NULL;
-    if (!prb_elf_bias(elf, module->start, module->first->offset, &module->bias))
+    const struct prb_map *first = module->first;
+    if (!prb_elf_bias(elf, first->start, first->offset, first->executable, &module->bias))
         return PRB_NULL(
             prb_fail(err, PRB_CORRUPT, "no segment of %s covers its map", module->path));
     if (!prb_elf_of_type(elf, SHT_SYMTAB))

@@ -37,6 +37,7 @@ PRB_DEFINE_AUTO(prb_maps, struct prb_maps, prb_maps_deinit)
 /* Text of /proc/PID/maps.  A line that cannot be parsed is CORRUPT, a missing last line feed is
  * not. */
 bool prb_maps_parse(const char *text, size_t len, struct prb_maps *out, struct prb_error *err);
+bool prb_map_same_file(const struct prb_map *a, const struct prb_map *b);
 /* The map that holds addr, or NULL. */
 const struct prb_map *prb_maps_find(const struct prb_maps *maps, prb_addr addr);
 

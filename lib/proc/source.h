@@ -16,6 +16,8 @@ struct prb_proc_ops {
                  struct prb_error *err);
     /* Append the thread ids, one a line. */
     bool (*tids)(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err);
+    /* The maps of files that are executable; NULL, or false: all maps must be read for them. */
+    bool (*code_maps)(struct prb_proc *proc, struct prb_maps *out);
     bool (*check)(struct prb_proc *proc, struct prb_error *err);
     bool (*registers)(struct prb_proc *proc, pid_t tid, struct prb_registers *out,
                       struct prb_error *err);
@@ -65,6 +67,9 @@ bool prb_proc_answer_saved(const struct prb_proc *proc, const char *name, struct
 /* Keep a text under its name, in place of the one before. */
 bool prb_proc_save_text(struct prb_proc *proc, const char *name, const char *text, size_t len);
 const struct prb_proc_text *prb_proc_saved_text(const struct prb_proc *proc, const char *name);
+
+/* The same by a descriptor of /proc/PID/maps; false where the kernel cannot say (before 6.11). */
+bool prb_code_maps_query(int fd, struct prb_maps *out);
 
 /*
  * The kernel refused: say which of its rules did, and what to do.  sys: the errno; what: "read the

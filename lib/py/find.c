@@ -49,7 +49,7 @@ static bool scan_for_cookie(struct prb_modules *modules, const struct prb_module
     size_t budget = SCAN_BYTES_MAX;
     for (size_t i = 0; maps && page && i < maps->count; i++) {
         const struct prb_map *map = &maps->items[i];
-        if (!map->writable || !map->inode || map->start < module->start || map->end > module->end)
+        if (!map->writable || !prb_map_same_file(map, module->first))
             continue;
         for (prb_addr at = map->start; at < map->end && budget; at += 65536) {
             size_t got = prb_mem_read_some(mem, at, page, 65536);
@@ -344,15 +344,6 @@ static bool named_python(const struct prb_module *module)
     return strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0;
 }
 
-static bool mapped_executable(const struct prb_modules *modules, const struct prb_module *module)
-{
-    const struct prb_maps *maps = prb_proc_maps(modules->proc, false, NULL);
-    for (size_t i = 0; maps && i < maps->count && maps->items[i].start < module->end; i++)
-        if (maps->items[i].start >= module->start && maps->items[i].executable)
-            return true;
-    return false;
-}
-
 struct search {
     struct prb_modules *modules;
     struct prb_mem *mem;
@@ -402,8 +393,7 @@ static void look_everywhere(struct search *search)
             bool likely = named_python(module) || i == 0;
             if (pass != SCAN && likely != (pass == LIKELY))
                 continue;
-            if (mapped_executable(search->modules, module))
-                look_into(search, module, pass == SCAN);
+            look_into(search, module, pass == SCAN);
         }
 }
 
@@ -416,7 +406,7 @@ static bool not_found(struct search *search, struct prb_error *err)
     for (size_t i = 0; i < modules->count && !prb_proc_exists(modules->proc); i++) {
         struct prb_module *module = &modules->items[i];
         if ((named_python(module) || i == 0) && used < sizeof missing &&
-            mapped_executable(modules, module) && !prb_modules_elf(modules, module, NULL))
+            !prb_modules_elf(modules, module, NULL))
             used += (size_t)snprintf(missing + used, sizeof missing - used, "%s%s",
                                      used ? ", " : "", base_name(module->path));
     }

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     prb_elf_name(elf, (uint64_t[]){0x1000, 0x10110, 0x10200, UINT64_MAX}, 4, named);
     prb_elf_section(elf, ".PyRuntime", &addr, &size);
     prb_elf_eh_frame_hdr(elf, &addr, &size);
-    prb_elf_bias(elf, 0x7f0000000000, 0x1000, &addr);
+    prb_elf_bias(elf, 0x7f0000000000, 0x1000, true, &addr);
     if (prb_elf_build_id(elf, id) > sizeof id)
         __builtin_trap();
     return 0;

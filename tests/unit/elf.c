@@ -194,11 +194,16 @@ static void places(void **state)
     assert_int_equal(size, sizeof made.symbols);
     assert_false(prb_elf_section(elf, ".data", &addr, &size));
     assert_false(prb_elf_eh_frame_hdr(elf, &addr, &size));
-    assert_true(prb_elf_bias(elf, 0x7f0000010000, 0, &bias));
+    assert_true(prb_elf_bias(elf, 0x7f0000010000, 0, false, &bias));
     assert_int_equal(bias, 0x7f0000000000);
-    assert_true(prb_elf_bias(elf, 0x7f0000013000 + 0x1000, 0x2000, &bias));
+    assert_true(prb_elf_bias(elf, 0x7f0000013000 + 0x1000, 0x2000, false, &bias));
     assert_int_equal(bias, 0x7f0000000000);
-    assert_false(prb_elf_bias(elf, 0x7f0000013000, 0x5000, &bias));
+    assert_false(prb_elf_bias(elf, 0x7f0000013000, 0x5000, false, &bias));
+    /* This page of the file is mapped twice: as code, and as data. */
+    assert_true(prb_elf_bias(elf, 0x7f0000011000, 0x1000, true, &bias));
+    assert_int_equal(bias, 0x7f0000000000);
+    assert_true(prb_elf_bias(elf, 0x7f0000013000, 0x1000, false, &bias));
+    assert_int_equal(bias, 0x7f0000000000);
     assert_false(prb_elf_written(elf, 0, 0x1000));
     assert_true(prb_elf_written(elf, 0x1000, 0x1000));
     uint8_t id[64];
@@ -244,7 +249,7 @@ static void use(const uint8_t *data, size_t len)
     prb_elf_section(elf, ".dynsym", &addr, &size);
     prb_elf_section(elf, "no such", &addr, &size);
     prb_elf_eh_frame_hdr(elf, &addr, &size);
-    prb_elf_bias(elf, 0x7f0000000000, 0x1000, &addr);
+    prb_elf_bias(elf, 0x7f0000000000, 0x1000, true, &addr);
     assert_in_range(prb_elf_build_id(elf, id), 0, 64);
 }
 
@@ -333,6 +338,27 @@ static void own_modules(void **state)
     }
 }
 
+/* What the kernel says of code maps alone, and what the whole list says. */
+static void modules_of_code(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(getpid(), &err);
+    PRB_AUTO(prb_modules) struct prb_modules code = {0}, all = {0};
+    assert_ok(prb_modules_init(&code, proc, &err), err);
+    assert_non_null(prb_proc_maps(proc, true, &err));
+    assert_ok(prb_modules_init(&all, proc, &err), err);
+    assert_int_equal(code.count, all.count);
+    for (size_t i = 0; i < all.count; i++) {
+        struct prb_module *a = &code.items[i], *b = &all.items[i];
+        assert_string_equal(a->path, b->path);
+        assert_true(a->start >= b->start && a->end <= b->end);
+        assert_int_equal(prb_modules_elf(&code, a, NULL) != NULL,
+                         prb_modules_elf(&all, b, NULL) != NULL);
+        assert_int_equal(a->bias, b->bias);
+    }
+}
+
 static void notes(void **state)
 {
     (void)state;
@@ -390,6 +416,7 @@ int main(void)
         cmocka_unit_test(own_file_cut),
         cmocka_unit_test(cut_short_while_open),
         cmocka_unit_test(own_modules),
+        cmocka_unit_test(modules_of_code),
         cmocka_unit_test(notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
