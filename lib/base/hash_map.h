@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 struct prb_hash_map {
     struct prb_hash_slot {
         uint64_t key; /* 0: free */
@@ -25,6 +27,7 @@ struct prb_hash_map {
 
 /* Begins as {0}. */
 void prb_hash_map_deinit(struct prb_hash_map *map);
+PRB_DEFINE_AUTO(prb_hash_map, struct prb_hash_map, prb_hash_map_deinit)
 /* Remove all entries, and keep the memory. */
 void prb_hash_map_clear(struct prb_hash_map *map);
 /* The slot of a key, valid until the next key is added.  A new one holds NULL (and 0).  NULL: out

@@ -155,6 +155,7 @@ static bool fill_living_rows(struct prb_reading *reading, struct prb_native_read
         return false;
     for (int tries = 0; !native && tries < LOCALS_TRIES && code_went(raw, thread); tries++) {
         PRB_AUTO(chain_copy) struct chain_copy before = {0};
+        prb_codes_new_reading(reading->runtime->py);
         if (!prb_sampler_reread(reading->runtime->sampler, i, err) ||
             !chain_copy(&before, raw, err) || !fill_rows(reading, native, i, thread, err) ||
             !prb_sampler_reread(reading->runtime->sampler, i, err))
@@ -181,12 +182,43 @@ static bool fill_stable_rows(struct prb_reading *reading, struct prb_native_read
         if (same_chain(raw, &before))
             return true;
         prb_objects_clear(reading->runtime->objects);
+        prb_codes_new_reading(reading->runtime->py);
     }
     thread->unstable = true;
     return true;
 }
 
 /* ---- one reading ---- */
+
+/* Whether Python thread k is asked for. */
+static bool wanted(const struct prb_reading *reading, size_t k)
+{
+    const struct prb_raw_thread *raw = &reading->raw->threads[k];
+    return (raw->interpreter == 0 || reading->options->all_interpreters) &&
+           !prb_thread_unborn(reading->raw, k) &&
+           prb_reading_wants(reading, raw->thread_id, reading->facts[k].task);
+}
+
+/* Bring in the code objects of all rows. */
+static void expect_codes(const struct prb_reading *reading)
+{
+    PRB_AUTO(prb_hash_map) struct prb_hash_map seen = {0};
+    PRB_AUTO_FREE prb_addr *codes = NULL;
+    size_t count = 0, cap = 0;
+    for (size_t k = 0; k < reading->raw->thread_count; k++) {
+        const struct prb_raw_thread *raw = &reading->raw->threads[k];
+        const size_t frames = wanted(reading, k) ? raw->frame_count : 0;
+        for (size_t i = 0; i < frames; i++) {
+            struct prb_hash_slot *slot =
+                raw->frames[i].code ? prb_hash_map_add(&seen, raw->frames[i].code) : NULL;
+            if (!slot || slot->number || !PRB_GROW(codes, count, cap))
+                continue;
+            slot->number = 1;
+            codes[count++] = raw->frames[i].code;
+        }
+    }
+    prb_codes_expect(reading->runtime->py, codes, count);
+}
 
 static bool add_python_threads(struct prb_reading *reading, struct prb_native_reading *native,
                                struct prb_error *err)
@@ -196,8 +228,7 @@ static bool add_python_threads(struct prb_reading *reading, struct prb_native_re
         const struct prb_task *task = reading->facts[k].task;
         if (task)
             reading->covered[task - reading->tasks->items] = true;
-        if ((raw->interpreter != 0 && !reading->options->all_interpreters) ||
-            prb_thread_unborn(reading->raw, k) || !prb_reading_wants(reading, raw->thread_id, task))
+        if (!wanted(reading, k))
             continue;
         struct prb_thread *thread = prb_reading_thread(reading, err);
         if (!thread)
@@ -237,6 +268,7 @@ static bool sample(struct prb_reading *reading, unsigned tries, struct prb_threa
 static bool fill_threads(struct prb_reading *reading, struct prb_error *err)
 {
     prb_reading_folders(reading);
+    expect_codes(reading);
     PRB_AUTO(prb_native_reading) struct prb_native_reading *native = NULL;
     if (reading->options->native && !(native = prb_native_reading_take(reading, err)))
         return false;
@@ -301,6 +333,7 @@ static bool take_still(struct prb_reading *reading, struct prb_thread_facts **fa
     if (good) {
         unfill(reading, before);
         prb_objects_clear(reading->runtime->objects);
+        prb_codes_new_reading(reading->runtime->py);
         good = stop_and_copy(reading, err) && sample(reading, 1, facts, err) &&
                fill_threads(reading, err);
     }

@@ -7,6 +7,7 @@
 #include "arch/arch.h"
 #include "inspect/target.h"
 #include "py/gc.h"
+#include "py/object/reader.h"
 
 /* ---- names: threading._active, {ident: Thread} ---- */
 
@@ -16,27 +17,57 @@ struct naming {
     size_t interpreter;
     struct prb_arena *arena;
     struct prb_thread_facts *facts;
+    struct known {
+        int64_t ident;
+        prb_addr thread, name;
+    } *known;
+    size_t count, cap;
 };
+
+static void naming_deinit(struct naming *naming) { free(naming->known); }
+PRB_DEFINE_AUTO(naming, struct naming, naming_deinit)
 
 #define NAME_CHARACTERS 200
 
-static bool name_one(void *context, prb_addr key, prb_addr thread)
+static bool collect(void *context, prb_addr key, prb_addr thread)
 {
     struct naming *naming = context;
-    struct prb_objects *objects = naming->runtime->objects;
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
     int64_t ident;
-    prb_addr name = 0;
-    if (!prb_object_int(objects, key, &ident, NULL) ||
-        !prb_attribute_get(objects, thread, "_name", &name, NULL) || !name ||
-        !prb_object_str(objects, name, NAME_CHARACTERS, &text, NULL))
+    if (!prb_object_int(naming->runtime->objects, key, &ident, NULL))
         return true;
-    for (size_t i = 0; i < naming->raw->thread_count; i++) {
-        const struct prb_raw_thread *raw = &naming->raw->threads[i];
-        if (raw->interpreter == naming->interpreter && raw->thread_id == (uint64_t)ident)
-            naming->facts[i].name = prb_arena_strdup(naming->arena, text.data ? text.data : "");
-    }
+    if (!PRB_GROW(naming->known, naming->count, naming->cap))
+        return false;
+    naming->known[naming->count++] = (struct known){.ident = ident, .thread = thread};
     return true;
+}
+
+/* Of all threads together, so that each step takes one call or two. */
+static void find_names(struct naming *naming)
+{
+    struct prb_objects *objects = naming->runtime->objects;
+    for (size_t i = 0; i < naming->count; i++)
+        prb_attributes_announce(objects, naming->known[i].thread);
+    for (size_t i = 0; i < naming->count; i++) {
+        struct known *known = &naming->known[i];
+        if (prb_attribute_get(objects, known->thread, "_name", &known->name, NULL))
+            prb_objects_prefetch(objects, &known->name, 1);
+    }
+}
+
+static void take_names(struct naming *naming)
+{
+    struct prb_objects *objects = naming->runtime->objects;
+    for (size_t k = 0; k < naming->count; k++) {
+        const struct known *known = &naming->known[k];
+        PRB_AUTO(prb_buf) struct prb_buf text = {0};
+        if (!known->name || !prb_object_str(objects, known->name, NAME_CHARACTERS, &text, NULL))
+            continue;
+        for (size_t i = 0; i < naming->raw->thread_count; i++) {
+            const struct prb_raw_thread *raw = &naming->raw->threads[i];
+            if (raw->interpreter == naming->interpreter && raw->thread_id == (uint64_t)known->ident)
+                naming->facts[i].name = prb_arena_strdup(naming->arena, text.data ? text.data : "");
+        }
+    }
 }
 
 static bool all_named(const struct naming *naming)
@@ -55,13 +86,18 @@ static void name_threads(const struct prb_runtime *runtime, const struct prb_raw
                          struct prb_arena *arena, struct prb_thread_facts *facts)
 {
     for (size_t i = 0; i < raw->interpreter_count; i++) {
+        PRB_AUTO(naming)
         struct naming naming = {runtime, raw, i, arena, facts};
         for (int tries = 0; tries < NAMING_TRIES; tries++) {
             prb_addr active = 0;
             if (prb_module_get(runtime->objects, raw->interpreters[i].addr, "threading", "_active",
                                &active, NULL) &&
-                active)
-                prb_dict_each(runtime->objects, active, name_one, &naming, NULL);
+                active) {
+                naming.count = 0;
+                prb_dict_each(runtime->objects, active, collect, &naming, NULL);
+                find_names(&naming);
+                take_names(&naming);
+            }
             if (all_named(&naming))
                 break;
             prb_objects_clear(runtime->objects);

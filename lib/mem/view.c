@@ -44,8 +44,6 @@ struct prb_view *prb_view_new(struct prb_mem *mem, unsigned unit, struct prb_err
     return view;
 }
 
-size_t prb_view_pages(const struct prb_view *view) { return view->count; }
-
 void prb_view_clear(struct prb_view *view)
 {
     for (size_t i = 0; i < view->count; i++) {
@@ -73,6 +71,8 @@ void prb_view_free(struct prb_view *view)
 }
 
 static size_t unit_of(const struct prb_view *view) { return (size_t)1 << view->shift; }
+
+size_t prb_view_bytes(const struct prb_view *view) { return view->count << view->shift; }
 
 static size_t within(const struct prb_view *view, prb_addr addr)
 {

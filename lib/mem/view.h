@@ -47,8 +47,8 @@ void prb_view_prefetch(struct prb_view *view, prb_addr addr, size_t len);
  */
 bool prb_view_refresh(struct prb_view *const *views, size_t count, bool *same_out,
                       struct prb_error *err);
-/* How many units it has. */
-size_t prb_view_pages(const struct prb_view *view);
+/* How many bytes it has. */
+size_t prb_view_bytes(const struct prb_view *view);
 /* Forget everything. */
 void prb_view_clear(struct prb_view *view);
 

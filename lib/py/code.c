@@ -95,6 +95,18 @@ const struct prb_code_object *prb_code_get(struct prb_py *py, prb_addr addr, boo
     return &entry->read.code;
 }
 
+void prb_codes_expect(struct prb_py *py, const prb_addr *codes, size_t count)
+{
+    struct prb_code_cache *cache = cache_of(py, NULL);
+    if (!cache)
+        return;
+    const struct prb_code_reader reader = reader_of(py, cache);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count; i++)
+            if (!prb_hash_map_pointer(&cache->entries, codes[i]))
+                (pass ? prb_code_announce_texts : prb_code_announce)(&reader, codes[i]);
+}
+
 /* ---- again and again ---- */
 
 const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_view *view,

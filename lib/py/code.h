@@ -38,6 +38,8 @@ struct prb_position {
  * it is not a code object. */
 const struct prb_code_object *prb_code_get(struct prb_py *py, prb_addr code, bool variables,
                                            struct prb_error *err);
+/* So many will be asked for: bring in what is not known of them in a few calls. */
+void prb_codes_expect(struct prb_py *py, const prb_addr *codes, size_t count);
 /* Where an instruction of this code stands in the source; instruction in bytes, -1: not begun. */
 struct prb_position prb_code_position(struct prb_py *py, const struct prb_code_object *code,
                                       int instruction);

@@ -4,6 +4,8 @@
  */
 #include "py/code_read.h"
 
+#include "py/object/reader.h"
+
 #include <string.h>
 
 #define LINE_TABLE_MAX (4u << 20) /* bytes; the largest generated modules have some 100 KB */
@@ -55,17 +57,27 @@ static size_t head_size(const struct prb_layout *layout)
     return size <= HEAD_MAX ? size : HEAD_MAX;
 }
 
-static bool read_head(struct prb_py *py, prb_addr addr, uint8_t head[HEAD_MAX],
+static bool read_head(const struct prb_code_reader *reader, prb_addr addr,
                       struct prb_code_identity *identity, struct prb_error *err)
 {
-    size_t len = head_size(&py->layout);
-    if (!prb_mem_read(py->mem, addr, head, len, err))
-        return prb_error_prefix(err, "code object");
-    *identity = identity_of(&py->layout, head, len);
+    const struct prb_layout *layout = &reader->py->layout;
+    size_t len = head_size(layout);
+    const uint8_t *head = prb_objects_get(reader->objects, addr, len);
+    if (!head)
+        return prb_fail_addr(err, addr, "code object: cannot read %zu bytes", len);
+    *identity = identity_of(layout, head, len);
     return true;
 }
 
 /* ---- reading ---- */
+
+static bool field(const struct prb_code_reader *reader, prb_addr addr, enum prb_field field,
+                  uint64_t *out, struct prb_error *err)
+{
+    return prb_objects_field(reader->objects, addr, field, out) ||
+           prb_fail_addr(err, addr, "%s cannot be read at 0x%llx", prb_field_name(field),
+                         (unsigned long long)addr);
+}
 
 const char *prb_code_text(const struct prb_code_reader *reader, prb_addr str, struct prb_error *err)
 {
@@ -80,16 +92,19 @@ static bool read_line_table(const struct prb_code_reader *reader, prb_addr table
                             struct prb_code_object *code, struct prb_error *err)
 {
     struct prb_py *py = reader->py;
+    const prb_addr data = table + (prb_addr)PRB_OFF(&py->layout, bytes, data);
     uint64_t len = 0;
-    if (!PRB_FIELD_OF(py, table, bytes, size, &len, err))
+    if (!field(reader, table, PRB_F_bytes_size, &len, err))
         return false;
     if (len > LINE_TABLE_MAX)
         return prb_fail(err, PRB_CORRUPT, "line table of %llu bytes", (unsigned long long)len);
     uint8_t *bytes = prb_arena_alloc(reader->arena, len);
     if (!bytes)
         return prb_nomem(err);
-    if (!prb_mem_read(py->mem, table + (prb_addr)PRB_OFF(&py->layout, bytes, data), bytes, len,
-                      err))
+    const void *seen = len <= PRB_VIEW_MAX ? prb_objects_get(reader->objects, data, len) : NULL;
+    if (seen)
+        memcpy(bytes, seen, len);
+    else if (!prb_mem_read(py->mem, data, bytes, len, err))
         return prb_error_prefix(err, "line table");
     code->lines = bytes;
     code->lines_len = len;
@@ -108,11 +123,12 @@ static bool is_nameless_type(struct prb_py *py, prb_addr type, prb_addr name)
 }
 
 /* A code object's type is called "code"; once seen, its address is enough. */
-static bool check_type(struct prb_py *py, prb_addr addr, struct prb_error *err)
+static bool check_type(const struct prb_code_reader *reader, prb_addr addr, struct prb_error *err)
 {
+    struct prb_py *py = reader->py;
     uint64_t type = 0, name = 0;
     char text[8];
-    if (!PRB_FIELD_OF(py, addr, object, type, &type, err))
+    if (!field(reader, addr, PRB_F_object_type, &type, err))
         return false;
     if (py->code_type && type == py->code_type)
         return true;
@@ -130,11 +146,10 @@ bool prb_code_read(const struct prb_code_reader *reader, prb_addr addr,
                    struct prb_code_reading *out, struct prb_error *err)
 {
     struct prb_py *py = reader->py;
-    uint8_t head[HEAD_MAX];
     const struct prb_layout *layout = &py->layout;
     struct prb_code_object *code = &out->code;
     code->addr = addr;
-    if (!check_type(py, addr, err) || !read_head(py, addr, head, &out->identity, err))
+    if (!check_type(reader, addr, err) || !read_head(reader, addr, &out->identity, err))
         return false;
     const struct prb_code_identity *id = &out->identity;
     code->first_line = (int)id->firstlineno;
@@ -149,13 +164,35 @@ bool prb_code_read(const struct prb_code_reader *reader, prb_addr addr,
     if (PRB_IS(layout, variables, LOCALSPLUS)) {
         code->bytecode = addr + (prb_addr)PRB_OFF(layout, code, bytecode);
         uint64_t units = 0; /* ob_size counts code units of two bytes */
-        if (!PRB_FIELD_OF(py, addr, varobject, size, &units, err))
+        if (!field(reader, addr, PRB_F_varobject_size, &units, err))
             return false;
         code->bytecode_len = units < UINT32_MAX ? units * 2 : 0;
     }
-    out->name_bytes_len =
-        prb_mem_read_some(py->mem, id->name, out->name_bytes, sizeof out->name_bytes);
+    const void *name = prb_objects_get(reader->objects, id->name, sizeof out->name_bytes);
+    out->name_bytes_len = sizeof out->name_bytes;
+    if (name)
+        memcpy(out->name_bytes, name, sizeof out->name_bytes);
+    else /* it lies at the end of what there is */
+        out->name_bytes_len =
+            prb_mem_read_some(py->mem, id->name, out->name_bytes, sizeof out->name_bytes);
     return read_line_table(reader, id->linetable, code, err);
+}
+
+/* ---- many at once ---- */
+
+void prb_code_announce(const struct prb_code_reader *reader, prb_addr addr)
+{
+    struct prb_view *view = reader->objects->view;
+    prb_view_prefetch(view, addr, head_size(&reader->py->layout));
+}
+
+void prb_code_announce_texts(const struct prb_code_reader *reader, prb_addr addr)
+{
+    struct prb_code_identity id;
+    if (!read_head(reader, addr, &id, NULL))
+        return;
+    const uint64_t parts[] = {id.name, id.filename, id.qualname, id.linetable};
+    prb_objects_prefetch(reader->objects, parts, sizeof parts / sizeof *parts);
 }
 
 /* ---- the same? ---- */

@@ -34,6 +34,12 @@ struct prb_code_reading {
 /* out is zeroed by the caller; on failure it may be filled in part. */
 bool prb_code_read(const struct prb_code_reader *reader, prb_addr addr,
                    struct prb_code_reading *out, struct prb_error *err);
+/*
+ * Before many are read, so that they come in a few calls: of each first its head, then (of all
+ * whose heads were announced) what the head points to.
+ */
+void prb_code_announce(const struct prb_code_reader *reader, prb_addr addr);
+void prb_code_announce_texts(const struct prb_code_reader *reader, prb_addr addr);
 /* variables, variable_kinds, variable_count of a code object that was read; 0 of them on failure.
  */
 bool prb_code_read_variables(const struct prb_code_reader *reader, struct prb_code_object *code,

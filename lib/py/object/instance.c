@@ -95,6 +95,20 @@ bool prb_attribute_place_find(struct prb_objects *objects, prb_addr object,
     return !type->dictoffset || dict_by_offset(objects, object, type, out);
 }
 
+#define VALUES_BYTES 256 /* of the values of an instance: their order, and the first ones */
+
+void prb_attributes_announce(struct prb_objects *objects, prb_addr object)
+{
+    struct prb_attribute_place place;
+    struct prb_object_type *type = prb_type_of(objects, object, NULL);
+    if (!type || !prb_attribute_place_find(objects, object, type, &place))
+        return;
+    if (place.dict)
+        prb_objects_prefetch(objects, &place.dict, 1);
+    else if (place.values > VALUES_BYTES)
+        prb_view_prefetch(objects->view, place.values - VALUES_BYTES / 4, VALUES_BYTES);
+}
+
 /* ---- all of them ---- */
 
 struct attributes {

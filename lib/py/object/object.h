@@ -90,6 +90,8 @@ bool prb_attributes_each(struct prb_objects *objects, prb_addr object, prb_attri
 /* One attribute of the instance itself; *out 0 when it has none of that name. */
 bool prb_attribute_get(struct prb_objects *objects, prb_addr object, const char *name,
                        prb_addr *out, struct prb_error *err);
+/* The attributes of many objects will be asked for: bring in where they are, in a few calls. */
+void prb_attributes_announce(struct prb_objects *objects, prb_addr object);
 /* sys.modules[name].__dict__[attribute]; *out 0 when there is none. */
 bool prb_module_get(struct prb_objects *objects, prb_addr interpreter, const char *module,
                     const char *attribute, prb_addr *out, struct prb_error *err);

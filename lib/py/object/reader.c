@@ -59,7 +59,7 @@ const void *prb_objects_get(struct prb_objects *objects, prb_addr addr, size_t l
 {
     if (!addr || !len || len > PRB_VIEW_MAX || addr > UINT64_MAX - len)
         return NULL;
-    if (prb_view_pages(objects->view) >= PRB_CACHED_PAGES_MAX)
+    if (prb_view_bytes(objects->view) >= PRB_CACHED_BYTES_MAX)
         prb_view_clear(objects->view);
     return prb_view_get(objects->view, addr, len);
 }
@@ -121,7 +121,7 @@ const char *prb_objects_cstring(struct prb_objects *objects, prb_addr addr, size
 
 void prb_objects_prefetch(struct prb_objects *objects, const uint64_t *addrs, size_t count)
 {
-    for (size_t i = 0; i < count && prb_view_pages(objects->view) < PRB_CACHED_PAGES_MAX; i++)
+    for (size_t i = 0; i < count && prb_view_bytes(objects->view) < PRB_CACHED_BYTES_MAX; i++)
         if (addrs[i] && addrs[i] <= UINT64_MAX - HEAD_BYTES)
             prb_view_prefetch(objects->view, addrs[i], HEAD_BYTES);
 }

@@ -20,9 +20,9 @@
 #define PRB_MEMBERS_MAX 4096        /* __slots__ of one class */
 #define PRB_INT_DIGITS_MAX                                                                         \
     1024 /* 30-bit digits (9,247 decimal ones) that are converted; above: hexadecimal */
-#define PRB_REPR_STEPS 200000     /* slots and digits read for one text */
-#define PRB_REPR_DEPTH_MAX 200    /* whatever the caller asks */
-#define PRB_CACHED_PAGES_MAX 2048 /* then they are forgotten: bounds the tool's memory */
+#define PRB_REPR_STEPS 200000           /* slots and digits read for one text */
+#define PRB_REPR_DEPTH_MAX 200          /* whatever the caller asks */
+#define PRB_CACHED_BYTES_MAX (8u << 20) /* then they are forgotten: bounds the tool's memory */
 
 /* ---- types ---- */
 
