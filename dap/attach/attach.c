@@ -411,6 +411,8 @@ static bool handle_configuration_done(struct prb_dap_session *session, json_t *a
     bool good = !pause || stopped || pause_now(session, err);
     if (session->program)
         prb_dap_program_let_go(session->program);
+    if (json_is_true(json_object_get(session->facts, "waits"))) /* at its birth */
+        json_decref(prb_dap_ask(session, "configured", NULL, 0, NULL));
     return good;
 }
 

@@ -41,6 +41,7 @@ static void take_end(struct prb_dap_session *session)
     pthread_mutex_lock(&session->lock);
     bool first = !session->gone && !session->leaving && session->state != PRB_DAP_ENDED;
     session->gone |= first;
+    prb_dap_watch_gone(session->watch);
     pthread_mutex_unlock(&session->lock);
     prb_dap_target_resumed(session);
     if (!first)

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "dap/session/births.h"
 
 #define ROUND_MS 250
 #define CHILDREN_EVERY 8 /* rounds */
@@ -26,6 +27,7 @@ struct prb_dap_watch {
     json_t *known;     /* {id as text: true} of Python's threads */
     uint64_t tasks;    /* a sum over the kernel's list */
     struct prb_dap_children children;
+    struct prb_dap_births *births;
 };
 
 /* A sum over the ids in the kernel's list: another list has another sum. */
@@ -176,10 +178,13 @@ struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session)
     watch->session = session;
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->changed, NULL);
+    pthread_mutex_init(&watch->children.lock, NULL);
     /* Now, before the client knows that it is attached: threads that start later are reported. */
     check_threads(watch, &(bool){true});
+    watch->births = prb_dap_births_open(session, &watch->children);
     if (pthread_create(&watch->thread, NULL, watch_all, watch) == 0)
         return watch;
+    prb_dap_births_close(watch->births);
     json_decref(watch->known);
     free(watch);
     return NULL;
@@ -196,6 +201,12 @@ void prb_dap_watch_now(struct prb_dap_watch *watch, long long thread)
     pthread_mutex_unlock(&watch->lock);
 }
 
+void prb_dap_watch_gone(struct prb_dap_watch *watch)
+{
+    if (watch)
+        prb_dap_births_gone(watch->births);
+}
+
 void prb_dap_watch_close(struct prb_dap_watch *watch)
 {
     if (!watch)
@@ -205,6 +216,8 @@ void prb_dap_watch_close(struct prb_dap_watch *watch)
     pthread_cond_broadcast(&watch->changed);
     pthread_mutex_unlock(&watch->lock);
     pthread_join(watch->thread, NULL);
+    prb_dap_births_close(watch->births);
+    pthread_mutex_destroy(&watch->children.lock);
     json_decref(watch->known);
     pthread_cond_destroy(&watch->changed);
     pthread_mutex_destroy(&watch->lock);

@@ -20,7 +20,7 @@ LONG = bool(os.environ.get("PROBING_DAP_LONG"))
 if not LONG:  # there CPython's own 5 ms stay
     os.environ.setdefault("PRB_TEST_SWITCH", "0.001")
 SHORT = {"test_matrix": 2, "test_leaving": 2, "test_core": 2, "test_readonly": 2, "test_fuzz": 2, "test_agent_live": 2,
-         "test_testsupport": 2, "test_signals": 2,
+         "test_testsupport": 2, "test_signals": 2, "test_births": 2,
          "test_evaluating": 3, "test_running": 3, "test_breakpoints": 3, "test_variables": 3}
 # What is of a container, or has its JIT switched on, runs where that may make a difference.
 OF_CONTAINERS_TOO = {"test_transports"}

@@ -125,6 +125,15 @@ void prb_debug_end(void);
  *       gettid(2) of a thread with a Python thread state; 0: not known.
  *   save_locals(frame)
  *       PyFrame_LocalsToFast(), where CPython has it (nothing from 3.13 on).
+ *   take_children(name, seconds)
+ *       Children of os.fork() announce themselves at this abstract socket and wait that long for a
+ *       session ("": no longer).  True: born() is not registered in this process yet (birth.h).
+ *   born()
+ *       For os.register_at_fork(after_in_child=...), once for ever.
+ *   child_waits()
+ *       A session is attached.  Whether this process waits at its birth.
+ *   child_goes()
+ *       It need not wait any longer.
  *   Interrupted
  *       The class of the exception that ends our code, when it does not end by itself.
  *   mechanism, without

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inject/probe/debug/birth.h"
 #include "inject/probe/debug/session.h"
 #include "inject/probe/python/space.h"
 #include "inject/probe/server/request.h"
@@ -312,6 +313,10 @@ static struct prb_py_method methods[] = {
      "keep_pending(exception): whether it is the program's"},
     {"native_id", native_id, PRB_PY_VARARGS, "native_id(ident) -> gettid(2)"},
     {"save_locals", save_locals, PRB_PY_VARARGS, "save_locals(frame)"},
+    {"take_children", prb_debug_take_children, PRB_PY_VARARGS, "take_children(name, seconds)"},
+    {"born", prb_debug_born, PRB_PY_VARARGS, "born(): for os.register_at_fork()"},
+    {"child_waits", prb_debug_child_waits, PRB_PY_VARARGS, "child_waits() -> bool"},
+    {"child_goes", prb_debug_child_goes, PRB_PY_VARARGS, "child_goes()"},
 };
 
 struct prb_py *prb_debug_functions(const struct prb_py_api *py)

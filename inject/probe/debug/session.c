@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json_text.h"
+#include "inject/probe/debug/birth.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/python/bytecode.h"
 #include "inject/probe/python/sources.h"
@@ -221,6 +222,7 @@ void prb_debug_forked(void)
     for (struct prb_debug_parked *parked = session->parked; parked; parked = parked->next)
         parked->resume = true;
     pthread_mutex_init(&session->lock, NULL);
+    prb_debug_birth_forked();
     if (session->mechanism && session->mechanism->forked)
         session->mechanism->forked();
     session->stale = session->mechanism != NULL;

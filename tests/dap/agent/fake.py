@@ -81,7 +81,8 @@ class Engine(object):
         self.idents = {}
         functions = {"emit": self.emit, "plant": self.plant, "watch_new_code": self.watch_new_code,
                      "watch_exceptions": self.watch_exceptions, "step": self.step, "gate": self.gate, "parked": self.parked,
-                     "resume": self.resume, "yield_gil": self.yield_gil, "native_id": self.native_id, "save_locals": self.save_locals, "mechanism": "fake",
+                     "resume": self.resume, "yield_gil": self.yield_gil, "native_id": self.native_id, "save_locals": self.save_locals,
+                     "take_children": self.take_children, "child_waits": self.child_waits, "child_goes": self.child_goes, "mechanism": "fake",
                      "keep_pending": lambda error: False, "Interrupted": type("Interrupted", (KeyboardInterrupt,), {})}
         probe = types.ModuleType("probe")
         probe.agent = agent_module()
@@ -133,6 +134,15 @@ class Engine(object):
 
     def native_id(self, ident):
         return self.idents.get(ident, 0)
+
+    def take_children(self, name, seconds):
+        return False
+
+    def child_waits(self):
+        return False
+
+    def child_goes(self):
+        pass
 
     def save_locals(self, frame):
         import ctypes

@@ -117,6 +117,8 @@ class Control(object):
 
     def close(self):
         self.closed = True
+        probe.engine.take_children("", 0)
+        probe.engine.child_goes()
         if self.output is not None:
             self.output.off()
         self.stepping.clear()
@@ -229,6 +231,7 @@ def attach(session, given):
     if session.options.redirect_output:
         probe.part("output").output(session, {"on": True})
     return {"python": sys.version, "mechanism": probe.engine.mechanism, "cwd": os.getcwd(), "pid": os.getpid(),
+            "waits": bool(probe.engine.child_waits()),
             "path": [one for one in sys.path if isinstance(one, str)], "features": features()}
 
 

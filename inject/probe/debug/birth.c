@@ -1,0 +1,200 @@
+/* Children at their birth: see birth.h. */
+#include "inject/probe/debug/birth.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define CONFIGURE_S 10.0 /* for a session that is attached to be configured */
+#define LATE "t"         /* what a child sends when it goes on without a session */
+
+static struct {
+    pthread_mutex_t lock; /* of fd and attached; the rest is used with the GIL */
+    pid_t parent;         /* the process whose session takes children; 0: none does */
+    char name[64];        /* of the abstract socket */
+    double wait_s;
+    int fd; /* on which this process waits; -1: it does not */
+    bool attached;
+} birth = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+void prb_debug_birth_forked(void) { pthread_mutex_init(&birth.lock, NULL); }
+
+static struct prb_py *nothing(const struct prb_py_api *py)
+{
+    py->Py_IncRef(py->none);
+    return py->none;
+}
+
+struct prb_py *prb_debug_take_children(struct prb_py *self, struct prb_py *args)
+{
+    static bool registered; /* in the children, too */
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    const char *name;
+    double wait_s;
+    if (!py || !py->PyArg_ParseTuple(args, "sd", &name, &wait_s))
+        return NULL;
+    bool on = *name && strlen(name) < sizeof birth.name, first = on && !registered;
+    if (on)
+        strcpy(birth.name, name);
+    birth.wait_s = wait_s;
+    birth.parent = on ? getpid() : 0;
+    registered |= on;
+    return py->PyLong_FromLong(first);
+}
+
+/* Whether the caller is a function of that name; it forks to start another program. */
+static bool is_called_by(const struct prb_py_api *py, const char *const *names)
+{
+    struct prb_py *frame = py->PyEval_GetFrame(); /* borrowed */
+    PRB_AUTO(prb_py)
+    struct prb_py *code = frame ? py->PyObject_GetAttrString(frame, "f_code") : NULL;
+    PRB_AUTO(prb_py)
+    struct prb_py *name = code ? py->PyObject_GetAttrString(code, "co_name") : NULL;
+    PRB_AUTO(prb_py) struct prb_py *bytes = name ? py->PyUnicode_AsUTF8String(name) : NULL;
+    char *text = NULL;
+    if (bytes && py->PyBytes_AsStringAndSize(bytes, &text, NULL) != 0)
+        text = NULL;
+    py->PyErr_Clear();
+    for (; text && *names; names++)
+        if (strcmp(text, *names) == 0)
+            return true;
+    return false;
+}
+
+/* The server is of this user, or root's: after its end anybody may take its name. */
+static bool is_trusted(int fd)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+           (who.uid == 0 || who.uid == geteuid());
+}
+
+static int connect_to(const char *name)
+{
+    struct sockaddr_un place = {.sun_family = AF_UNIX};
+    size_t len = strlen(name);
+    PRB_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    memcpy(place.sun_path + 1, name, len);
+    if (fd < 0 ||
+        connect(fd, (struct sockaddr *)&place,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) != 0 ||
+        !is_trusted(fd))
+        return -1;
+    return PRB_STEAL_FD(fd);
+}
+
+static bool is_attached(void)
+{
+    pthread_mutex_lock(&birth.lock);
+    bool attached = birth.attached;
+    pthread_mutex_unlock(&birth.lock);
+    return attached;
+}
+
+/* Signals wait while the server is asked: its answer may be one.  Then they come; false: one did, and
+ * the program's handler must not wait.  poll(2) and not ppoll(2), since a thread in poll(2) can be
+ * borrowed to load the probe. */
+static bool take_signals(const sigset_t *blocked)
+{
+    sigset_t pending;
+    bool came = false;
+    sigpending(&pending);
+    for (int number = 1; number < NSIG && !came; number++)
+        came = sigismember(&pending, number) == 1 && !sigismember(blocked, number);
+    pthread_sigmask(SIG_SETMASK, blocked, NULL);
+    return !came;
+}
+
+/* Until the connection says anything: its end is the sign to go on. */
+static void wait_on(int fd)
+{
+    struct pollfd waits = {.fd = fd, .events = POLLIN | POLLRDHUP};
+    double until = prb_clock_s() + birth.wait_s;
+    bool extended = false;
+    for (;;) {
+        double left = until - prb_clock_s();
+        if (poll(&waits, 1, left > 0 ? (int)(left * 1000) + 1 : 0) != 0)
+            return; /* a signal, too */
+        if (extended || !is_attached())
+            break;
+        extended = true;
+        until += CONFIGURE_S;
+    }
+    ssize_t sent = send(fd, LATE, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)sent; /* failed: the server is gone */
+}
+
+static void wait_at(const struct prb_py_api *py, int fd)
+{
+    pthread_mutex_lock(&birth.lock);
+    birth.fd = fd;
+    birth.attached = false;
+    pthread_mutex_unlock(&birth.lock);
+    void *saved = py->PyEval_SaveThread();
+    wait_on(fd);
+    py->PyEval_RestoreThread(saved);
+    pthread_mutex_lock(&birth.lock);
+    birth.fd = -1;
+    close(fd);
+    pthread_mutex_unlock(&birth.lock);
+}
+
+/* Called in each child by os.register_at_fork().  No Python code of ours runs on this thread, so
+ * handlers of signals raise their exceptions where the program called os.fork(). */
+struct prb_py *prb_debug_born(struct prb_py *self, struct prb_py *args)
+{
+    static const char *const starters[] = {"_execute_child", "_spawnvef", NULL};
+    (void)self, (void)args;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (!py)
+        return NULL;
+    if (!birth.parent || birth.parent == getpid())
+        return nothing(py);
+    birth.parent = 0; /* the session of this process, if there is one, takes the next ones */
+    if (is_called_by(py, starters))
+        return nothing(py);
+    sigset_t all, before;
+    int saved_errno = errno;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int fd = connect_to(birth.name);
+    if (take_signals(&before) && fd >= 0)
+        wait_at(py, fd);
+    else if (fd >= 0)
+        close(fd);
+    errno = saved_errno;
+    return nothing(py);
+}
+
+struct prb_py *prb_debug_child_waits(struct prb_py *self, struct prb_py *args)
+{
+    (void)self, (void)args;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    pthread_mutex_lock(&birth.lock);
+    birth.attached = true;
+    bool waits = birth.fd >= 0;
+    pthread_mutex_unlock(&birth.lock);
+    return py ? py->PyLong_FromLong(waits) : NULL;
+}
+
+struct prb_py *prb_debug_child_goes(struct prb_py *self, struct prb_py *args)
+{
+    (void)self, (void)args;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    pthread_mutex_lock(&birth.lock);
+    if (birth.fd >= 0)
+        shutdown(birth.fd, SHUT_RDWR);
+    pthread_mutex_unlock(&birth.lock);
+    return py ? nothing(py) : NULL;
+}
