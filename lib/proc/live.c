@@ -33,6 +33,7 @@ struct identity {
 struct live {
     struct prb_proc base;
     int folder; /* /proc/PID */
+    int tasks;  /* its task/, a shorter way to the many texts below; -1: not opened yet */
     struct identity identity;
 };
 
@@ -55,11 +56,22 @@ static bool refused(const struct live *live, int sys, const char *name, struct p
     return prb_fail_sys(err, sys, "cannot read /proc/%d/%s", (int)live->base.pid, name);
 }
 
+static int open_text(struct live *live, const char *name)
+{
+    static const char task[] = "task/";
+    const size_t skip = sizeof task - 1;
+    if (strncmp(name, task, skip) != 0)
+        return openat(live->folder, name, O_RDONLY | O_CLOEXEC);
+    if (live->tasks < 0)
+        live->tasks = openat(live->folder, task, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return live->tasks < 0 ? -1 : openat(live->tasks, name + skip, O_RDONLY | O_CLOEXEC);
+}
+
 static bool live_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
                       struct prb_error *err)
 {
     struct live *live = (struct live *)proc;
-    PRB_AUTO_FD int fd = openat(live->folder, name, O_RDONLY | O_CLOEXEC);
+    PRB_AUTO_FD int fd = open_text(live, name);
     if (fd < 0)
         return refused(live, errno, name, err);
     /* One line, which comes whole: there is no need to ask for its end. */
@@ -258,6 +270,8 @@ static void live_free(struct prb_proc *proc)
 {
     struct live *live = (struct live *)proc;
     close(live->folder);
+    if (live->tasks >= 0)
+        close(live->tasks);
     prb_proc_deinit(proc);
     free(live);
 }
@@ -308,6 +322,7 @@ struct prb_proc *prb_proc_open(pid_t pid, struct prb_error *err)
     live->base =
         (struct prb_proc){.ops = &prb_proc_live_ops, .pid = pid, .exists = true, .inner = -1};
     live->folder = folder;
+    live->tasks = -1;
     if (!identify(live, &live->identity, err)) {
         close(folder);
         return NULL;

@@ -16,6 +16,10 @@
 #include "proc/same_cpu.h"
 #include "py/sampler_slots.h"
 
+/* One reading touches a thread's state and the last frames of its stack.  Of many, each would begin
+ * and forget small units as stacks grow and shrink: it has whole pages. */
+#define ONCE_UNIT 1024
+
 struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, struct prb_error *err)
 {
     PRB_AUTO(prb_sampler) struct prb_sampler *sampler = calloc(1, sizeof *sampler);
@@ -24,6 +28,7 @@ struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, st
     sampler->py = py;
     sampler->proc = proc;
     sampler->capacity = 64;
+    sampler->unit = ONCE_UNIT;
     sampler->slots = calloc(sampler->capacity, sizeof *sampler->slots);
     sampler->lists = prb_view_new(py->mem, PRB_VIEW_UNIT_MAX, err);
     if (!sampler->lists)
@@ -50,6 +55,8 @@ void prb_sampler_free(struct prb_sampler *sampler)
     free(sampler->active);
     free(sampler);
 }
+
+void prb_sampler_expect_many(struct prb_sampler *sampler) { sampler->unit = PRB_VIEW_UNIT_MAX; }
 
 void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want)
 {

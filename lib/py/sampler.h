@@ -20,6 +20,8 @@ struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc,
                                     struct prb_error *err);
 void prb_sampler_free(struct prb_sampler *sampler);
 PRB_DEFINE_AUTO_PTR(prb_sampler, struct prb_sampler, prb_sampler_free)
+/* Before the first sample: it is the first of many. */
+void prb_sampler_expect_many(struct prb_sampler *sampler);
 /* One sample of all threads.  The result is borrowed until the next call. tries_max: readings of
  * one thread before it is called unstable (0: PRB_TRIES, some of them from its own CPU); 1 reads
  * once and proves nothing (stopped targets, cores). */

@@ -69,7 +69,7 @@ static struct prb_sampler_slot *slot_for(struct prb_sampler *sampler, prb_addr t
         place = slot_place(sampler->slots, sampler->capacity, tstate);
     }
     struct prb_sampler_slot *slot = calloc(1, sizeof *slot);
-    if (!slot || !(slot->view = prb_view_new(sampler->py->mem, PRB_VIEW_UNIT_MAX, err))) {
+    if (!slot || !(slot->view = prb_view_new(sampler->py->mem, sampler->unit, err))) {
         if (!slot)
             prb_nomem(err);
         free(slot);

@@ -146,6 +146,7 @@ static bool run(struct prb_py *py, struct prb_proc *proc, const struct options *
     PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(py, proc, err);
     if (!sampler)
         return false;
+    prb_sampler_expect_many(sampler);
     for (int warm = 0; warm < 3; warm++)
         if (!prb_sampler_take(sampler, options->tries, err))
             return false;
