@@ -196,8 +196,8 @@ bool prb_native_reading_rows(struct prb_reading *reading, struct prb_native_read
         thread->frames[thread->frame_count++] =
             rows[k].python ? prb_reading_python_row(reading, rows[k].python)
                            : prb_reading_native_row(reading, rows[k].native);
-    if (raw->broken)
-        thread->frames[thread->frame_count++] = prb_reading_broken_row(reading, &raw->error);
+    if (raw->broken.why)
+        thread->frames[thread->frame_count++] = prb_reading_broken_chain(reading, &raw->broken);
     if (!sure)
         warn_unmerged(reading);
     thread->unstable |= taken->torn;

@@ -41,6 +41,8 @@ struct prb_frame prb_reading_python_row(struct prb_reading *reading,
 struct prb_frame prb_reading_native_row(struct prb_reading *reading,
                                         const struct prb_native_frame *native);
 struct prb_frame prb_reading_broken_row(struct prb_reading *reading, const struct prb_error *err);
+struct prb_frame prb_reading_broken_chain(struct prb_reading *reading,
+                                          const struct prb_broken *broken);
 /* Room for count rows and a broken one. */
 struct prb_frame *prb_reading_rows(struct prb_reading *reading, size_t count,
                                    struct prb_error *err);

@@ -147,6 +147,14 @@ struct prb_frame prb_reading_broken_row(struct prb_reading *reading, const struc
     };
 }
 
+struct prb_frame prb_reading_broken_chain(struct prb_reading *reading,
+                                          const struct prb_broken *broken)
+{
+    struct prb_error err;
+    prb_broken_error(broken, &err);
+    return prb_reading_broken_row(reading, &err);
+}
+
 /* What the rows of one code object have in common: threads often run the same functions. */
 struct named {
     const char *name, *qualname, *filename, *short_filename;

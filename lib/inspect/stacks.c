@@ -87,8 +87,8 @@ static bool fill_python_rows(struct prb_reading *reading, const struct prb_raw_t
         return false;
     for (size_t i = 0; i < raw->frame_count; i++)
         thread->frames[thread->frame_count++] = prb_reading_python_row(reading, &raw->frames[i]);
-    if (raw->broken)
-        thread->frames[thread->frame_count++] = prb_reading_broken_row(reading, &raw->error);
+    if (raw->broken.why)
+        thread->frames[thread->frame_count++] = prb_reading_broken_chain(reading, &raw->broken);
     return true;
 }
 
@@ -143,7 +143,7 @@ static bool code_went(const struct prb_raw_thread *raw, const struct prb_thread 
     size_t broken = 0;
     for (size_t i = 0; i < thread->frame_count; i++)
         broken += thread->frames[i].kind == PRB_FRAME_BROKEN;
-    return broken > raw->broken;
+    return broken > (raw->broken.why != NULL);
 }
 
 /* The rows of a thread, read again if its code objects are freed meanwhile. */

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "arch/arch.h"
+#include "base/hash_map.h"
 #include "inspect/target.h"
 #include "py/gc.h"
 #include "py/object/reader.h"
@@ -57,16 +58,24 @@ static void find_names(struct naming *naming)
 static void take_names(struct naming *naming)
 {
     struct prb_objects *objects = naming->runtime->objects;
+    const struct prb_raw_stacks *raw = naming->raw;
+    PRB_AUTO(prb_hash_map) struct prb_hash_map places = {0}; /* by ident: index + 1 */
+    for (size_t i = 0; i < raw->thread_count; i++) {
+        const struct prb_raw_thread *thread = &raw->threads[i];
+        struct prb_hash_slot *slot = thread->interpreter == naming->interpreter && thread->thread_id
+                                         ? prb_hash_map_add(&places, thread->thread_id)
+                                         : NULL;
+        if (slot)
+            slot->number = i + 1;
+    }
     for (size_t k = 0; k < naming->count; k++) {
         const struct known *known = &naming->known[k];
+        size_t place = (size_t)prb_hash_map_number(&places, (uint64_t)known->ident);
         PRB_AUTO(prb_buf) struct prb_buf text = {0};
-        if (!known->name || !prb_object_str(objects, known->name, NAME_CHARACTERS, &text, NULL))
-            continue;
-        for (size_t i = 0; i < naming->raw->thread_count; i++) {
-            const struct prb_raw_thread *raw = &naming->raw->threads[i];
-            if (raw->interpreter == naming->interpreter && raw->thread_id == (uint64_t)known->ident)
-                naming->facts[i].name = prb_arena_strdup(naming->arena, text.data ? text.data : "");
-        }
+        if (place && known->name &&
+            prb_object_str(objects, known->name, NAME_CHARACTERS, &text, NULL))
+            naming->facts[place - 1].name =
+                prb_arena_strdup(naming->arena, text.data ? text.data : "");
     }
 }
 
@@ -110,7 +119,7 @@ static void name_threads(const struct prb_runtime *runtime, const struct prb_raw
 bool prb_thread_unborn(const struct prb_raw_stacks *raw, size_t k)
 {
     const struct prb_raw_thread *thread = &raw->threads[k];
-    if (thread->frame_count || thread->broken)
+    if (thread->frame_count || thread->broken.why)
         return false;
     for (size_t i = k + 1; i < raw->thread_count; i++) /* older ones come later */
         if (raw->threads[i].interpreter == thread->interpreter &&

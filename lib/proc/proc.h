@@ -55,6 +55,7 @@ struct prb_task {
 struct prb_tasks {
     struct prb_task *items; /* the main thread first, then ascending tid */
     size_t count;
+    bool inner_ascends; /* inner_tid, too, behind the main thread */
 };
 void prb_tasks_deinit(struct prb_tasks *tasks);
 PRB_DEFINE_AUTO(prb_tasks, struct prb_tasks, prb_tasks_deinit)

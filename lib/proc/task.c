@@ -132,6 +132,9 @@ bool prb_proc_tids(struct prb_proc *proc, struct prb_tasks *out, struct prb_erro
         memmove(tasks.items + 1, tasks.items, i * sizeof leader);
         tasks.items[0] = leader;
     }
+    tasks.inner_ascends = true;
+    for (size_t i = 2; i < tasks.count && tasks.inner_ascends; i++)
+        tasks.inner_ascends = tasks.items[i].inner_tid > tasks.items[i - 1].inner_tid;
     *out = tasks;
     tasks = (struct prb_tasks){0};
     return true;
@@ -157,9 +160,20 @@ bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_err
 
 /* ---- whose task it is ---- */
 
+static int by_inner(const void *key, const void *item)
+{
+    uint64_t wanted = *(const uint64_t *)key;
+    uint64_t inner = (uint64_t)((const struct prb_task *)item)->inner_tid;
+    return wanted < inner ? -1 : wanted > inner;
+}
+
 const struct prb_task *prb_tasks_by_inner(const struct prb_tasks *tasks, uint64_t inner)
 {
-    for (size_t i = 0; i < tasks->count; i++)
+    if (tasks->count && (uint64_t)tasks->items[0].inner_tid == inner)
+        return &tasks->items[0];
+    if (tasks->count && tasks->inner_ascends)
+        return bsearch(&inner, tasks->items + 1, tasks->count - 1, sizeof *tasks->items, by_inner);
+    for (size_t i = 1; i < tasks->count; i++)
         if ((uint64_t)tasks->items[i].inner_tid == inner)
             return &tasks->items[i];
     return NULL;

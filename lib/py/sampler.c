@@ -201,7 +201,6 @@ static void publish(struct prb_sampler *sampler, size_t i, enum verdict verdict)
     thread->frames = walk->frames;
     thread->frame_count = walk->count;
     thread->broken = walk->broken;
-    thread->error = walk->error;
     thread->unstable = verdict == UNSTABLE;
     /* One reading of the lists since the last sample: what did not move in it has not moved since
      * then. */
@@ -225,7 +224,7 @@ static bool settle(struct prb_sampler *sampler, struct prb_error *err)
         size_t i = sampler->open[k];
         struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
         sampler->result.tries++;
-        bool agree = sampler->same[k] && !slot->walk[slot->last].broken;
+        bool agree = sampler->same[k] && !slot->walk[slot->last].broken.why;
         if (!sampler->same[k]) {
             walk_thread(sampler, i);
             agree = prb_walk_equal(&slot->walk[0], &slot->walk[1]);

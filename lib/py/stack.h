@@ -32,6 +32,14 @@ struct prb_raw_frame {
     prb_addr anchor;
 };
 
+/* Where a chain ended before its outermost frame, and why. */
+struct prb_broken {
+    const char *why; /* static; NULL: it did not */
+    prb_addr at;
+};
+/* As an error, FAULT; false. */
+bool prb_broken_error(const struct prb_broken *broken, struct prb_error *err);
+
 struct prb_raw_thread {
     prb_addr tstate;
     size_t interpreter; /* index */
@@ -41,8 +49,7 @@ struct prb_raw_thread {
     size_t frame_count;
     bool unstable;
     bool unmoved; /* proven to be where it was in the last sample: it had no GIL since */
-    bool broken;  /* the chain ends in error */
-    struct prb_error error;
+    struct prb_broken broken; /* the frames before are good */
 };
 
 struct prb_raw_stacks {

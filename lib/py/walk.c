@@ -136,8 +136,14 @@ static void end_run(struct chain *chain, prb_addr shim)
 
 static bool breaks(struct prb_walk *walk, prb_addr at, const char *why)
 {
-    walk->broken = true;
-    return prb_fail_addr(&walk->error, at, "%s at %#llx", why, (unsigned long long)at);
+    walk->broken = (struct prb_broken){why, at};
+    return false;
+}
+
+bool prb_broken_error(const struct prb_broken *broken, struct prb_error *err)
+{
+    return prb_fail_addr(err, broken->at, "%s at %#llx", broken->why,
+                         (unsigned long long)broken->at);
 }
 
 /* Take one frame; *next is the one that called it (0: the last).  False: the walk ends here. */
@@ -261,7 +267,7 @@ void prb_walk_prefetch(const struct prb_layout *layout, struct prb_view *view, p
 static void begin(struct prb_walk *walk)
 {
     walk->count = 0;
-    walk->broken = false;
+    walk->broken = (struct prb_broken){0};
 }
 
 /* Calls of the evaluator by their CFrames, the innermost first, but for the one in the thread state
@@ -341,15 +347,15 @@ bool prb_walk_one(struct prb_py *py, struct prb_view *view, prb_addr addr,
     bool good = take(&chain, addr, &next) && walk.count == 1;
     if (good)
         *out = walk.frames[0];
-    else if (err)
-        *err = walk.error;
+    else if (walk.broken.why)
+        prb_broken_error(&walk.broken, err);
     prb_walk_deinit(&walk);
     return good;
 }
 
 bool prb_walk_equal(const struct prb_walk *a, const struct prb_walk *b)
 {
-    if (a->count != b->count || a->broken || b->broken)
+    if (a->count != b->count || a->broken.why || b->broken.why)
         return false;
     for (size_t i = 0; i < a->count; i++) {
         const struct prb_raw_frame *x = &a->frames[i], *y = &b->frames[i];

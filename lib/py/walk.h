@@ -9,8 +9,7 @@
 struct prb_walk {
     struct prb_raw_frame *frames; /* innermost first */
     size_t count, cap;
-    bool broken; /* the chain ends in error; the frames before are good */
-    struct prb_error error;
+    struct prb_broken broken; /* the frames before are good */
 };
 
 void prb_walk_deinit(struct prb_walk *walk);

@@ -270,7 +270,7 @@ uint32_t prb_async_stack(struct prb_sampled_process *process, struct prb_sampled
         return thread->with_tasks;
     thread->with_tasks_of = thread->node;
     thread->task_rows.frame = 0;
-    if (!process->names[thread->runtime].asyncio || !raw->frame_count || raw->broken ||
+    if (!process->names[thread->runtime].asyncio || !raw->frame_count || raw->broken.why ||
         thread->count != raw->frame_count)
         return thread->node;
     read_tasks(process, thread, k);

@@ -119,14 +119,13 @@ static bool chain_room(struct prb_sampled_process *process, struct prb_sampled_t
 }
 
 /* The stack below the good frames of a broken walk. */
-static uint32_t broken_root(struct prb_profile_box *box, const struct prb_error *why)
+static uint32_t broken_root(struct prb_profile_box *box)
 {
     struct prb_profile_function function = {
         .kind = PRB_FRAME_BROKEN,
         .name = prb_profile_text(box, "(the rest cannot be read)"),
         .filename = NULL,
     };
-    (void)why;
     function.qualname = function.name;
     return prb_profile_node(box, 0,
                             prb_profile_frame(box, prb_profile_function(box, &function), 0));
@@ -138,8 +137,8 @@ static bool name_chain(struct prb_sampled_process *process, struct prb_sampled_t
 {
     struct prb_py *py = process->target->runtimes[thread->runtime].py;
     struct prb_view *codes = process->names[thread->runtime].codes;
-    uint32_t node = raw->broken ? broken_root(process->box, &raw->error) : 0;
-    size_t old = raw->broken ? 0 : thread->count, n = raw->frame_count;
+    uint32_t node = raw->broken.why ? broken_root(process->box) : 0;
+    size_t old = raw->broken.why ? 0 : thread->count, n = raw->frame_count;
     *fresh_out = false;
     thread->count = 0;
     if (!chain_room(process, thread, n))
@@ -163,7 +162,7 @@ static bool name_chain(struct prb_sampled_process *process, struct prb_sampled_t
                 prb_name_frame(process, thread->runtime, code, frame->instruction));
         *named = (struct prb_named_frame){code, frame->instruction, node};
     }
-    thread->count = raw->broken ? 0 : n;
+    thread->count = raw->broken.why ? 0 : n;
     thread->node = node;
     return true;
 }
@@ -178,13 +177,14 @@ bool prb_name_thread(struct prb_sampled_process *process, struct prb_sampled_thr
     thread->has_stack = false;
     if (raw->unstable)
         return false;
-    bool once = raw->broken; /* the chain was read once only: a broken one may just have moved */
+    bool once = raw->broken.why !=
+                NULL; /* the chain was read once only: a broken one may just have moved */
     for (int tries = 0; tries < NAMING_TRIES; tries++) {
-        bool fresh, lost = raw->broken && !raw->frame_count; /* as while a frame is made */
+        bool fresh, lost = raw->broken.why && !raw->frame_count; /* as while a frame is made */
         if (!lost && name_chain(process, thread, raw, &fresh)) {
-            bool broken = raw->broken;
-            thread->has_stack = (!fresh && !once) ||
-                                (prb_sampler_unchanged(sampler, k, false) && raw->broken == broken);
+            bool broken = raw->broken.why != NULL;
+            thread->has_stack = (!fresh && !once) || (prb_sampler_unchanged(sampler, k, false) &&
+                                                      (raw->broken.why != NULL) == broken);
         } else {
             thread->count = 0;
             if (!prb_sampler_reread(sampler, k, NULL))

@@ -81,8 +81,8 @@ static void count(struct prb_py *py, const struct prb_raw_stacks *stacks, struct
         counts->threads++;
         counts->frames += thread->frame_count;
         counts->unstable += thread->unstable;
-        counts->broken += !thread->unstable && thread->broken;
-        if (thread->unstable || thread->broken)
+        counts->broken += !thread->unstable && thread->broken.why;
+        if (thread->unstable || thread->broken.why)
             continue;
         counts->checked++;
         counts->impossible += !possible(py, thread);

@@ -39,10 +39,10 @@ static void check_thread(struct stack_image *s, const struct prb_raw_thread *thr
     size_t i = thread->tstate == s->threads[1];
     assert_int_equal(thread->tstate, s->threads[i]);
     assert_true(thread->frame_count <= STACK_FRAMES);
-    assert_true(thread->frame_count == STACK_FRAMES || thread->broken);
+    assert_true(thread->frame_count == STACK_FRAMES || thread->broken.why);
     if (must) {
         assert_int_equal(thread->thread_id, 1000 + i);
-        assert_false(thread->broken || thread->unstable);
+        assert_false(thread->broken.why || thread->unstable);
     }
     for (size_t k = 0; k < thread->frame_count; k++) {
         assert_int_equal(thread->frames[k].frame, s->frames[i][k]);
@@ -50,10 +50,12 @@ static void check_thread(struct stack_image *s, const struct prb_raw_thread *thr
         assert_int_equal(thread->frames[k].instruction, STACK_INSTRUCTION);
         check_code(s, k, must);
     }
-    if (thread->frame_count == STACK_FRAMES && !thread->broken)
+    if (thread->frame_count == STACK_FRAMES && !thread->broken.why)
         assert_true(thread->frames[STACK_FRAMES - 1].entry);
-    if (thread->broken)
-        assert_int_not_equal(thread->error.code, PRB_OK);
+    struct prb_error err = {0};
+    if (thread->broken.why)
+        prb_broken_error(&thread->broken, &err);
+    assert_int_equal(err.code, thread->broken.why ? PRB_FAULT : PRB_OK);
 }
 
 static void check_all(struct stack_image *s, bool must)
@@ -166,7 +168,7 @@ static void look(struct stack_image *s)
         bool complete = stacks->whole && stacks->thread_count == STACK_THREADS;
         for (size_t i = 0; i < stacks->thread_count; i++) {
             const struct prb_raw_thread *thread = &stacks->threads[i];
-            complete &= !thread->broken && thread->frame_count == STACK_FRAMES;
+            complete &= !thread->broken.why && thread->frame_count == STACK_FRAMES;
             for (size_t k = 0; k < thread->frame_count && k < 8; k++)
                 complete &=
                     prb_code_get(&s->f.image.py, thread->frames[k].code, true, NULL) != NULL;
