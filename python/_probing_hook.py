@@ -1,4 +1,5 @@
-"""The start-up hook: probing.pth calls `run` in every Python process that has PROBING or PROBE in its environment.
+"""The start-up hook: probing.pth calls `run` in every Python process that has PROBING or PROBE in its environment, or that a
+debugged process has started (PROBING_DEBUG_CHILDREN).
 
 It must not disturb any program: whatever goes wrong is a line in the log (probing/_log.py), nothing is printed, nothing raised.
 Nor may it cost a process that is not meant: this file stands beside the package and needs nothing that a Python at its start
@@ -130,12 +131,17 @@ def run():
     # type: () -> None
     global _ran
     value = os.environ.get("PROBING", os.environ.get("PROBE"))
-    if _ran or value is None or _is_shut():
+    debugger = os.environ.get("PROBING_DEBUG_CHILDREN")
+    if _ran or (value is None and debugger is None) or _is_shut():
         return
     _ran = True
     try:
-        if not _is_for_others(value.strip()):
+        if value is not None and not _is_for_others(value.strip()):
             _apply(value)
+        if debugger is not None:
+            import _probing_birth
+
+            _probing_birth.run(debugger)
     except KeyboardInterrupt:
         raise
     except BaseException as error:

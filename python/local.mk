@@ -1,5 +1,5 @@
 # The pip package: `pip install .` (backend.py) or `make wheel`.  Its copy of the tool finds libprobing.so beside itself.
-PYTHON_PACKAGE = %D%/probing.pth %D%/_probing_hook.py %D%/_probing_rules.py %D%/probing/__init__.py %D%/probing/__main__.py \
+PYTHON_PACKAGE = %D%/probing.pth %D%/_probing_hook.py %D%/_probing_rules.py %D%/_probing_birth.py %D%/probing/__init__.py %D%/probing/__main__.py \
 	%D%/probing/_config.py %D%/probing/_debug.py %D%/probing/_log.py %D%/probing/_native.py %D%/probing/_spans.py \
 	%D%/probing/_tables.py %D%/probing/_tool.py %D%/probing/py.typed
 EXTRA_DIST += pyproject.toml %D%/backend.py $(PYTHON_PACKAGE)

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "dap/session/watch.h"
 #include "proc/stat.h"
@@ -15,6 +16,9 @@ static bool wants(const struct prb_dap_session *session, const char *setting)
 {
     return json_is_true(json_object_get(session->settings, setting));
 }
+
+/* A child that is younger may not have come to its start-up hook yet, where it announces itself. */
+#define YOUNG_S 1
 
 /* Whether the client can open a session for a process that it did not name. */
 static bool can_open(const struct prb_dap_session *session)
@@ -209,9 +213,11 @@ void prb_dap_children_announce(struct prb_dap_session *session, struct prb_dap_c
 {
     struct prb_process_list *list = prb_process_list(NULL);
     const struct prb_process *own = list ? prb_process_find(list, session->pid) : NULL;
+    double now = (double)time(NULL);
     for (size_t i = 0; own && i < list->count; i++) {
         const struct prb_process *one = &list->items[i];
-        bool child = wants_children(session) && descends(children, one->pid, own->pid);
+        bool child = wants_children(session) && one->started + YOUNG_S < now &&
+                     descends(children, one->pid, own->pid);
         bool rank = wants(session, "ranks") && one != own && one->rank >= 0 && own->rank >= 0 &&
                     one->ppid == own->ppid && own->ppid > 1;
         if ((child || rank) && !is_helper(one) && is_ours(session, one->pid) &&

@@ -1,29 +1,44 @@
 """Child processes are caught at their birth: a breakpoint in their first line stops, and none of them ever waits for long."""
 
 import os
+import shutil
 import signal
+import tempfile
 
 import pytest
 
 from debuggee import marks, resume, stopped, top
-from support.target import probing
+from support.target import SRCDIR, probing
 
 PROGRAM = "births.py"
 FORKS = ["fork", "mp_fork"]
+STARTED = ["script", "mp_spawn", "mp_forkserver", "posix_spawn"]
 
 
-@pytest.fixture(autouse=True)
-def has_fork_hook(python):
+@pytest.fixture
+def forks(python):
     if python.minor < (3, 7):
         pytest.skip("CPython 3.6 has no hook of os.fork(): children are found by looking")
 
 
 @pytest.fixture
-def parent(start, client, python):
+def base(python):
+    """A user base with the start-up hook of the package, as the interpreter sees it."""
+    folder = tempfile.mkdtemp(prefix="probing-tests-", dir=os.path.join(python.root or "/", "tmp"))
+    site = os.path.join(folder, "lib", "python{}.{}".format(*python.minor), "site-packages")
+    os.makedirs(site)
+    for name in ("probing.pth", "_probing_hook.py", "_probing_rules.py", "_probing_birth.py"):
+        shutil.copy(os.path.join(SRCDIR, "python", name), site)
+    yield "/" + os.path.relpath(folder, python.root or "/")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def parent(start, client, python, base):
     """parent(**arguments): (births.py, a client attached to it)."""
 
     def begin(**arguments):
-        target, session = start(python, PROGRAM), client()
+        target, session = start(python, PROGRAM, variables={"PYTHONUSERBASE": base}), client()
         session.attach(target.pid, **dict({"subProcess": True}, **arguments))
         return target, session
 
@@ -71,7 +86,7 @@ def open_child(client, folders, python):
     return begin
 
 
-def test_first_line_of_a_fork(parent, open_child):
+def test_first_line_of_a_fork(forks, parent, open_child):
     target, session = parent()
     for kind in FORKS:
         say(target, kind)
@@ -81,7 +96,7 @@ def test_first_line_of_a_fork(parent, open_child):
         child.event("terminated")
 
 
-def test_grandchild_is_offered_by_the_child(parent, open_child):
+def test_grandchild_is_offered_by_the_child(forks, parent, open_child):
     target, session = parent()
     say(target, "grandchild")
     child, thread = open_child(offered(session))
@@ -92,7 +107,7 @@ def test_grandchild_is_offered_by_the_child(parent, open_child):
     assert not session.requests
 
 
-def test_goes_on_without_a_session(parent):
+def test_goes_on_without_a_session(forks, parent):
     """Nobody opens a session: the child goes on, and the client knows why.  A shorter time may be set."""
     target, session = parent(subProcessTimeout=0.5)
     say(target, "fork")
@@ -101,7 +116,7 @@ def test_goes_on_without_a_session(parent):
     session.said("had no configured session within 0.5 s")
 
 
-def test_goes_on_when_its_session_leaves(parent, client):
+def test_goes_on_when_its_session_leaves(forks, parent, client):
     target, session = parent(subProcessTimeout=60)
     for how in ("disconnect", "kill"):
         say(target, "fork")
@@ -116,7 +131,7 @@ def test_goes_on_when_its_session_leaves(parent, client):
 
 
 @pytest.mark.parametrize("how", ["disconnect", "client killed", "probe detached", "child killed"])
-def test_goes_on_when_the_session_of_its_parent_leaves(parent, python, how):
+def test_goes_on_when_the_session_of_its_parent_leaves(forks, parent, python, how):
     target, session = parent(subProcessTimeout=60)
     say(target, "fork")
     pid = offered(session)["processId"]
@@ -134,13 +149,13 @@ def test_goes_on_when_the_session_of_its_parent_leaves(parent, python, how):
         assert done(target, "fork") < 30
 
 
-def test_nobody_waits_where_nobody_asks(parent):
+def test_nobody_waits_where_nobody_asks(forks, parent):
     target, session = parent(subProcess=False, subProcessTimeout=60)
     say(target, "fork")
     assert done(target, "fork") < 30 and not session.requests
 
 
-def test_before_an_exec(parent):
+def test_before_an_exec(forks, parent):
     """subprocess with preexec_fn forks in Python, but only to start another program."""
     target, session = parent(subProcessTimeout=60)
     say(target, "before_exec")
@@ -148,9 +163,41 @@ def test_before_an_exec(parent):
     assert not session.requests
 
 
-def test_a_signal_meanwhile(parent):
+def test_a_signal_meanwhile(forks, parent):
     """Its handler runs at once, and what it raises is the program's."""
     target, session = parent(subProcessTimeout=60)
     say(target, "interrupted")
     os.kill(offered(session)["processId"], signal.SIGTERM)
     assert done(target, "interrupted", 9) < 30
+
+
+def test_first_line_of_a_started_program(parent, open_child, python):
+    """With the package's start-up hook; the helpers of multiprocessing are not offered."""
+    target, session = parent()
+    for kind in STARTED:
+        if (kind == "posix_spawn" and python.minor < (3, 8)) or (kind == "mp_forkserver" and python.minor < (3, 7)):
+            continue
+        say(target, kind)
+        child, thread = open_child(offered(session))
+        resume(child, thread)
+        done(target, kind, 0 if kind.startswith("mp") else 7)
+    assert not session.requests
+    session.disconnect()
+    say(target, "variables")
+    assert target.line() == "0 0" and done(target, "variables") < 30
+
+
+@pytest.mark.parametrize("how", ["nobody", "disconnect", "client killed"])
+def test_a_started_program_goes_on(parent, how):
+    target, session = parent(subProcessTimeout=0.5 if how == "nobody" else 60)
+    say(target, "script")
+    offered(session)
+    if how == "disconnect":
+        session.disconnect()
+    elif how == "client killed":
+        session.kill()
+    assert done(target, "script") < 30
+    if how == "nobody":
+        session.said("had no configured session within 0.5 s")
+        say(target, "isolated")
+        assert done(target, "isolated") < 30 and not session.requests

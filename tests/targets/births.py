@@ -75,13 +75,21 @@ def spawned():
     return os.waitpid(os.posix_spawn(sys.executable, [sys.executable, __file__, "child"], os.environ), 0)[1] >> 8
 
 
+def variables():
+    """How often the debugger's variable is there: for Python, and for C."""
+    shown = subprocess.check_output("env | grep -c PROBING_DEBUG_CHILDREN || true", shell=True).decode().strip()
+    print(int("PROBING_DEBUG_CHILDREN" in os.environ), shown, flush=True)
+    return 7
+
+
 def replaced():
     os.execv(sys.executable, [sys.executable, __file__, "child"])
 
 
 KINDS = {"fork": fork, "grandchild": grandchild, "mp_fork": lambda: process("fork"), "mp_spawn": lambda: process("spawn"),
          "mp_forkserver": lambda: process("forkserver"), "before_exec": before_exec, "interrupted": interrupted, "script": script,
-         "isolated": isolated, "posix_spawn": spawned, "exec": replaced}
+         "isolated": isolated, "posix_spawn": spawned, "exec": replaced,
+         "variables": variables}
 
 
 def main():

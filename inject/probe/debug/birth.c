@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -50,6 +52,36 @@ struct prb_py *prb_debug_take_children(struct prb_py *self, struct prb_py *args)
     birth.parent = on ? getpid() : 0;
     registered |= on;
     return py->PyLong_FromLong(first);
+}
+
+/* As setenv(3) and unsetenv(3), but what other threads may read just now stays as it is: the old array
+ * of variables is never freed, nor changed. */
+static bool set_variable(const char *name, const char *value)
+{
+    size_t len = strlen(name), count = 0, kept = 0;
+    while (environ && environ[count])
+        count++;
+    char **made = calloc(count + 2, sizeof *made), *text = NULL;
+    if (!made || (value && asprintf(&text, "%s=%s", name, value) < 0)) {
+        free(made);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], name, len) != 0 || environ[i][len] != '=')
+            made[kept++] = environ[i];
+    made[kept] = text;
+    __atomic_store_n(&environ, made, __ATOMIC_RELEASE);
+    return true;
+}
+
+struct prb_py *prb_debug_set_variable(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    const char *name, *value;
+    if (!py || !py->PyArg_ParseTuple(args, "sz", &name, &value))
+        return NULL;
+    return py->PyLong_FromLong(set_variable(name, value));
 }
 
 /* Whether the caller is a function of that name; it forks to start another program. */

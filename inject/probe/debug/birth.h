@@ -13,6 +13,7 @@
 /* Methods of probe.functions (debug.h). */
 struct prb_py *prb_debug_take_children(struct prb_py *self, struct prb_py *args);
 struct prb_py *prb_debug_born(struct prb_py *self, struct prb_py *args);
+struct prb_py *prb_debug_set_variable(struct prb_py *self, struct prb_py *args);
 struct prb_py *prb_debug_child_waits(struct prb_py *self, struct prb_py *args);
 struct prb_py *prb_debug_child_goes(struct prb_py *self, struct prb_py *args);
 

@@ -130,6 +130,8 @@ void prb_debug_end(void);
  *       session ("": no longer).  True: born() is not registered in this process yet (birth.h).
  *   born()
  *       For os.register_at_fork(after_in_child=...), once for ever.
+ *   set_variable(name, value)
+ *       In the environment as C has it; value None: it is removed.
  *   child_waits()
  *       A session is attached.  Whether this process waits at its birth.
  *   child_goes()

@@ -316,6 +316,7 @@ static struct prb_py_method methods[] = {
     {"take_children", prb_debug_take_children, PRB_PY_VARARGS, "take_children(name, seconds)"},
     {"born", prb_debug_born, PRB_PY_VARARGS, "born(): for os.register_at_fork()"},
     {"child_waits", prb_debug_child_waits, PRB_PY_VARARGS, "child_waits() -> bool"},
+    {"set_variable", prb_debug_set_variable, PRB_PY_VARARGS, "set_variable(name, value)"},
     {"child_goes", prb_debug_child_goes, PRB_PY_VARARGS, "child_goes()"},
 };
 

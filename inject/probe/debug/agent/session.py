@@ -117,8 +117,9 @@ class Control(object):
 
     def close(self):
         self.closed = True
-        probe.engine.take_children("", 0)
-        probe.engine.child_goes()
+        if self.children is not None:
+            self.children.off()
+        go()
         if self.output is not None:
             self.output.off()
         self.stepping.clear()
@@ -173,6 +174,7 @@ class Session(Stopping):
         self.stepping = probe.part("stepping").Stepping(self)
         self.exceptions = None
         self.breakpoint_hook = None
+        self.children = None  # while they are taken
         self.data = None  # watches, when there are data breakpoints
         self.output = None
 
@@ -231,8 +233,26 @@ def attach(session, given):
     if session.options.redirect_output:
         probe.part("output").output(session, {"on": True})
     return {"python": sys.version, "mechanism": probe.engine.mechanism, "cwd": os.getcwd(), "pid": os.getpid(),
-            "waits": bool(probe.engine.child_waits()),
+            "waits": waits(),
             "path": [one for one in sys.path if isinstance(one, str)], "features": features()}
+
+
+def go():
+    probe.engine.child_goes()
+    hook = sys.modules.get("_probing_birth")
+    if hook is not None:
+        hook.go()
+
+
+def configured(session, given):
+    """The client is done with the configuration: a process that waits at its birth goes on."""
+    go()
+
+
+def waits():
+    """Whether this process waits at its birth for the session: in os.fork(), or in the start-up hook of the package."""
+    hook = sys.modules.get("_probing_birth")
+    return bool(probe.engine.child_waits() or (hook is not None and hook.waits()))
 
 
 def features():
