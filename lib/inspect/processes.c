@@ -4,6 +4,7 @@
  */
 #include <ctype.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,11 +34,10 @@ static bool version_in_name(const char *name, char version[16])
     return true;
 }
 
-static bool executable_of(pid_t pid, char out[PATH_MAX])
+/* base: the descriptor of /proc, where link is short; or none, and link is whole. */
+static bool read_executable(int base, const char *link, char out[PATH_MAX])
 {
-    char link[64];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
-    ssize_t n = readlink(link, out, PATH_MAX - 1);
+    ssize_t n = readlinkat(base, link, out, PATH_MAX - 1);
     if (n <= 0)
         return false;
     out[n] = '\0';
@@ -47,16 +47,28 @@ static bool executable_of(pid_t pid, char out[PATH_MAX])
     return true;
 }
 
+static bool executable_of(pid_t pid, char out[PATH_MAX])
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    return read_executable(AT_FDCWD, link, out);
+}
+
 /* A libpython whose code is mapped, where the executable does not say it.  Tools like ours map the
  * file alone, to read its symbols. */
-static bool mapped_python(struct prb_proc *proc, char version[16])
+static bool has_libpython(const struct prb_maps *maps, char version[16])
 {
-    const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
-    for (size_t i = 0; maps && i < maps->count; i++)
+    for (size_t i = 0; i < maps->count; i++)
         if (maps->items[i].executable &&
             strncmp(prb_base_name(maps->items[i].path), "libpython", 9) == 0)
             return version_in_name(prb_base_name(maps->items[i].path), version);
     return false;
+}
+
+static bool mapped_python(struct prb_proc *proc, char version[16])
+{
+    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
+    return prb_proc_code_maps(proc, &maps, NULL) && has_libpython(&maps, version);
 }
 
 static bool is_python(struct prb_proc *proc, char version[16])
@@ -169,9 +181,11 @@ static bool is_probe(const char *path)
 
 static bool probe_mapped(struct prb_proc *proc)
 {
-    const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
-    for (size_t i = 0; maps && i < maps->count; i++)
-        if (is_probe(maps->items[i].path))
+    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
+    if (!prb_proc_code_maps(proc, &maps, NULL))
+        return false;
+    for (size_t i = 0; i < maps.count; i++)
+        if (is_probe(maps.items[i].path))
             return true;
     return false;
 }
@@ -228,9 +242,25 @@ static int by_pid(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static bool add(struct list_box *box, pid_t pid)
+/* Most processes are not Python, and a few questions say so: what they execute, and which files
+ * with code they map.  base: the descriptor of /proc. */
+static bool may_be_python(int base, pid_t pid)
+{
+    char name[32], path[PATH_MAX], version[16];
+    snprintf(name, sizeof name, "%d/exe", (int)pid);
+    if (!read_executable(base, name, path) || version_in_name(prb_base_name(path), version))
+        return true;
+    snprintf(name, sizeof name, "%d/maps", (int)pid);
+    PRB_AUTO_FD int fd = openat(base, name, O_RDONLY | O_CLOEXEC);
+    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
+    return fd < 0 || !prb_code_maps_query(fd, &maps) || has_libpython(&maps, version);
+}
+
+static bool add(struct list_box *box, int base, pid_t pid)
 {
     char version[16];
+    if (!may_be_python(base, pid))
+        return true;
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
     if (!proc || !is_python(proc, version))
         return true;
@@ -244,11 +274,12 @@ struct prb_process_list *prb_process_list(struct prb_error *err)
 {
     struct list_box *box = calloc(1, sizeof *box);
     PRB_AUTO(dir) DIR *dir = opendir("/proc");
+    const pid_t own = getpid();
     bool ok = box && dir;
     for (struct dirent *entry; ok && (entry = readdir(dir));) {
         pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)atoi(entry->d_name) : 0;
-        if (pid > 0 && pid != getpid())
-            ok = add(box, pid);
+        if (pid > 0 && pid != own)
+            ok = add(box, dirfd(dir), pid);
     }
     if (!ok) {
         prb_process_list_free(box ? &box->list : NULL);

@@ -102,6 +102,11 @@ bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
 const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct prb_error *err);
 /* The maps of this moment, owned by the caller; does not change what prb_proc_maps gives. */
 bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err);
+/* The maps of files with code, of this moment, owned by the caller; where the kernel cannot say
+ * which these are, all maps. */
+bool prb_proc_code_maps(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err);
+/* The first, by a descriptor of /proc/PID/maps: false where the kernel cannot say (before 6.11). */
+bool prb_code_maps_query(int fd, struct prb_maps *out);
 /* Tasks now. inner_tid is read only when the target is in another pid namespace than we. */
 bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);
 /* The same with tid and inner_tid alone: a stat text costs some 10 µs a thread. */

@@ -68,9 +68,6 @@ bool prb_proc_answer_saved(const struct prb_proc *proc, const char *name, struct
 bool prb_proc_save_text(struct prb_proc *proc, const char *name, const char *text, size_t len);
 const struct prb_proc_text *prb_proc_saved_text(const struct prb_proc *proc, const char *name);
 
-/* The same by a descriptor of /proc/PID/maps; false where the kernel cannot say (before 6.11). */
-bool prb_code_maps_query(int fd, struct prb_maps *out);
-
 /*
  * The kernel refused: say which of its rules did, and what to do.  sys: the errno; what: "read the
  * memory of". Fills err (PERMISSION; GONE when it is just ending) and returns false.

@@ -43,7 +43,7 @@ struct prb_sampler {
     size_t capacity, used;
     uint64_t number;
     uint64_t taken; /* number of the last sample that was given out */
-    unsigned unit; /* of the threads' views, bytes */
+    unsigned unit;  /* of the threads' views, bytes */
     bool anchors;
     struct prb_raw_stacks result;
     size_t interpreter_cap, thread_cap;
