@@ -25,6 +25,7 @@ import crashes  # noqa: E402
 import debuggers  # noqa: E402
 import debugging  # noqa: E402
 import getting_in  # noqa: E402
+import looking  # noqa: E402
 import page  # noqa: E402
 import profiling  # noqa: E402
 import tensors  # noqa: E402
@@ -41,6 +42,7 @@ PROBING = live.PROBING
 class Figures:
     def __init__(self):
         self.rows = []
+        self.accounts = []
         self.part = ""
 
     def add(self, name, value, unit, bar=None, met=None, peer=None, theirs=None, ratio=None):
@@ -53,6 +55,11 @@ class Figures:
     def against(self, name, ours, theirs, peer_name, unit, at_most):
         ratio = ours / theirs
         self.add(name, ours, unit, "≤ {:.2g} × {}".format(at_most, peer_name), ratio <= at_most, peer_name, theirs, ratio)
+
+    def account(self, name, unit, whole, pieces, floor):
+        """Where a figure goes: pieces and floor are {what: value}; the pieces sum up to the whole, but for what measuring costs."""
+        self.accounts.append({"part": self.part, "figure": name, "unit": unit, "whole": whole, "pieces": pieces, "floor": floor})
+        print("  " + page.account(self.accounts[-1]), file=sys.stderr, flush=True)
 
     def bound(self, name, value, unit, bound):
         self.add(name, value, unit, "≤ {:g} {}".format(bound, unit), value <= bound)
@@ -226,7 +233,7 @@ def pyspy_wrong(pyspy, pid):
         return wrong_share(profiling.collapsed(out)) if done.returncode == 0 and os.path.exists(out) else None
 
 
-PARTS = ([commands, training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
+PARTS = ([commands] + looking.PARTS + [training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
          crashes.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 
@@ -245,12 +252,12 @@ def main():
             figures.part = part.__name__
             part(figures, options)
     told = {"machine": {"cpus": os.cpu_count(), "kernel": platform.release(), "load": os.getloadavg()},
-            "figures": figures.rows}
+            "figures": figures.rows, "accounts": figures.accounts}
     with open(options.json, "w") as out:
         json.dump(told, out, indent=2, ensure_ascii=False)
-    print(page.markdown(figures.rows))
+    print(page.markdown(figures.rows, figures.accounts))
     if options.page and not options.quick:
-        page.write(options.page, figures.rows)
+        page.write(options.page, figures.rows, figures.accounts)
 
 
 if __name__ == "__main__":

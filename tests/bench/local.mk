@@ -3,7 +3,7 @@ check_PROGRAMS += tests/bench/sample
 check_PROGRAMS += tests/bench/measure
 tests_bench_measure_LDADD =
 EXTRA_DIST += %D%/bench.py %D%/calls.py %D%/crashes.py %D%/debuggers.py %D%/debugging.py %D%/gaps.py %D%/getting_in.py \
-	%D%/page.py %D%/parked.py %D%/profiling.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/train.py
+	%D%/looking.py %D%/page.py %D%/parked.py %D%/profiling.py %D%/sized.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/train.py
 
 .PHONY: bench
 bench: all $(check_PROGRAMS) $(check_LTLIBRARIES)
@@ -15,3 +15,11 @@ tests_bench_ring_rows_LDADD = libprb.la $(SQLITE_LIBS)
 # How fast statistics of tensors are.
 check_PROGRAMS += tests/bench/tensor_speed
 tests_bench_tensor_speed_LDADD = libprb.la
+# Where the CPU time of a command goes, what its system calls cost at least, and processes to list.
+check_LTLIBRARIES += %D%/account.la
+tests_bench_account_la_SOURCES = %D%/account.c
+tests_bench_account_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+tests_bench_account_la_LIBADD = -ldl
+check_PROGRAMS += tests/bench/floor tests/bench/crowd
+tests_bench_floor_LDADD =
+tests_bench_crowd_LDADD =

@@ -27,8 +27,9 @@ class Hung(Exception):
     """A peer's command did not end."""
 
 
-def measure(count, *command, seconds=None):
-    child = subprocess.Popen([MEASURE, str(count), *map(str, command)], stdout=subprocess.PIPE, start_new_session=True)
+def measure(count, *command, seconds=None, environment=None):
+    child = subprocess.Popen([MEASURE, str(count), *map(str, command)], stdout=subprocess.PIPE, start_new_session=True,
+                             env=dict(os.environ, **(environment or {})))
     try:
         told = child.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired:

@@ -1,0 +1,146 @@
+"""Figures of looking: what the commands cost in CPU time, page faults and system calls, and where it goes."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+import getting_in
+from support import target as live
+from timing import HERE, measure, peer
+
+PROBING = live.PROBING
+BUILD = os.environ.get("BUILDDIR", ".")
+ACCOUNT = os.path.join(BUILD, "tests", "bench", ".libs", "account.so")
+FLOOR = os.path.join(BUILD, "tests", "bench", "floor")
+CROWD = os.path.join(BUILD, "tests", "bench", "crowd")
+WORDS = {"start": "start of the program", "prb_target_open_pid": "open the target", "prb_target_open": "open the target",
+         "prb_stacks_take": "read and name the stacks", "prb_target_close": "close it", "prb_process_list": "find the processes",
+         "prb_db_open": "open the database", "prb_db_query": "run the statement", "prb_stacks_free": "free the stacks", "prb_db_close": "close the database",
+         "the command": "print, and the rest", "end": "end of the program"}
+
+# The bars of the design are of a machine where this takes so many milliseconds of CPU: here they are scaled by what it takes.
+TRUE, TRUE_MS = ["/bin/true"], 0.63
+
+
+def spent(rounds, *commands):
+    """Of each command, run in turn: medians of CPU milliseconds and page faults."""
+    runs = [[] for _ in commands]
+    for command in commands:
+        measure(1, *command)  # brings its files into memory
+    for _ in range(rounds):
+        for kept, command in zip(runs, commands):
+            kept += measure(1, *command)
+    return [{key: statistics.median(run[key] for run in kept) for key in ("ms", "cpu_ms", "faults")} for kept in runs]
+
+
+def calls(command):
+    """How many system calls it makes, or None without strace."""
+    if not shutil.which("strace"):
+        return None
+    with tempfile.NamedTemporaryFile() as out:
+        subprocess.run(["strace", "-f", "-c", "-o", out.name, *map(str, command)], stdout=subprocess.DEVNULL, check=True)
+        whole = re.search(rb"^100\.00 +\S+ +\S+ +(\d+)", out.read(), re.M)
+    return int(whole.group(1)) if whole else None
+
+
+def pieces(rounds, command):
+    """Milliseconds of CPU by piece, which sum up to the whole (account.c)."""
+    with tempfile.NamedTemporaryFile() as out:
+        whole = measure(rounds, *command, environment={"LD_PRELOAD": ACCOUNT, "PROBING_ACCOUNT": out.name})
+        runs = [json.loads(line) for line in out]
+    for run, measured in zip(runs, whole):
+        run["end"] = measured["cpu_ms"] * 1e3 - run.pop("all")
+    told = {WORDS.get(name, name): statistics.median(run.get(name, 0) for run in runs) / 1e3 for name in runs[0]}
+    return {name: value for name, value in told.items() if value >= 0.005}
+
+
+def least(pid, rounds=50):
+    """The bare system calls of a look, milliseconds of CPU (floor.c)."""
+    told = json.loads(subprocess.run([FLOOR, str(pid), str(rounds)], stdout=subprocess.PIPE, check=True).stdout)
+    threads = told["threads"]
+    return {f"stat of {threads} threads": told["stat"] / 1e3, f"two readings of {threads} stacks": told["readings"] / 1e3}
+
+
+@contextlib.contextmanager
+def begun(command):
+    """A program of ours that prints a line when it is ready."""
+    child = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    try:
+        assert child.stdout.readline(), command
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def looking(figures, options):
+    """The commands that people wait for, on a process of 30 threads that wait."""
+    rounds = options.rounds * 2
+    with getting_in.waiting() as target:
+        pid, pyspy = target.pid, peer("py-spy")
+        looks = [("`backtrace`, 30 threads", ["backtrace"], 2.5), ("`backtrace --native`, the same", ["backtrace", "--native"], 6),
+                 ("`query` of `select 1`", ["query", "select 1"], 2.2),
+                 ("`query` of python.backtrace", ["query", "select count(*) from python.backtrace"], 4)]
+        commands = [[PROBING, "-t", pid, *words] for _, words, _ in looks]
+        theirs = [[pyspy, "dump", "--pid", pid]] if pyspy else []
+        true, start, *told = spent(rounds, TRUE, [PROBING, "--version"], *commands, *theirs)
+        scale = true["cpu_ms"] / TRUE_MS
+        floor = {"`/bin/true`": true["cpu_ms"], "`probing --version`": start["cpu_ms"], **least(pid)}
+        for (name, _, bar), command, run in zip(looks, commands, told):
+            figures.bound(name + ", CPU time", run["cpu_ms"], "ms", bar * scale)
+            figures.account(name, "ms of CPU", run["cpu_ms"], pieces(rounds, command), floor)
+            floor = {}
+        if pyspy:
+            figures.against(looks[0][0] + ", CPU time", told[0]["cpu_ms"], told[-1]["cpu_ms"], "py-spy dump", "ms", 1 / 9)
+        figures.bound(looks[0][0] + ", page faults", told[0]["faults"], "", 250)
+        made = calls(commands[0])
+        if made:
+            figures.bound(looks[0][0] + ", system calls", made, "", 200)
+    with begun([CROWD, 2000]):
+        true, run = spent(options.rounds, TRUE, [PROBING, "list"])
+        figures.bound("`list` beside 2,000 processes that are not Python, CPU time", run["cpu_ms"], "ms", 35 * true["cpu_ms"] / TRUE_MS)
+        figures.account("`list` beside 2,000 processes", "ms of CPU", run["cpu_ms"], pieces(options.rounds, [PROBING, "list"]), {})
+
+
+# What grows, from one size to another: unit, the command, its bar for each more, microseconds.
+HEAP = ["query", "select type, count(*) from python.objects group by 1 order by 2 desc limit 5"]
+GROWTH = [("threads", (1, 30, 300, 2000), ["backtrace"], 25, "a thread of 7 frames"),
+          ("threads", (1, 30, 300, 2000), ["backtrace", "--native"], 70, "the same with `--native`"),
+          ("depth", (10, 1000, 10000), ["backtrace"], 0.4, "a frame"),
+          ("mappings", (500, 10000, 60000), ["backtrace"], 1, "a mapping"),
+          ("objects", (100000, 1000000, 10000000), HEAP, 0.15, "an object on the heap")]
+
+
+def growth(figures, options):
+    """What one more thread, frame, mapping, object or process costs: the slope from the least to the most."""
+    python = getting_in.interpreter()
+    for kind, sizes, words, bar, name in GROWTH:
+        costs, trues = [], []
+        sizes = sizes[:-1] if options.quick else sizes
+        for size in sizes:
+            with begun([*python.command(), os.path.join(HERE, "sized.py"), kind, size]) as child:
+                true, run = spent(3 if size >= 1000000 else options.rounds, TRUE, [PROBING, "-t", child.pid, *words])
+                costs.append(run["cpu_ms"])
+                trues.append(true["cpu_ms"])
+        each = (costs[-1] - costs[0]) / (sizes[-1] - sizes[0]) * 1e3
+        figures.bound("{} more ({} ms)".format(name, ", ".join(f"{size:,}: {cost:.3g}" for size, cost in zip(sizes, costs))),
+                      each, "µs", bar * statistics.median(trues) / TRUE_MS)
+    for command, count, bar, name in ([CROWD], 2000, 15, "a process that is not Python"), (None, 200, 100, "a Python process"):
+        before, = spent(options.rounds, [PROBING, "list"])
+        with contextlib.ExitStack() as running:
+            if command:
+                running.enter_context(begun([*command, count]))
+            else:
+                count = 20 if options.quick else count
+                for _ in range(count):
+                    running.enter_context(begun([*python.command(), os.path.join(HERE, "sized.py"), "objects", 1]))
+            true, with_them = spent(options.rounds, TRUE, [PROBING, "list"])
+        figures.bound(f"{name} more, `list`", (with_them["cpu_ms"] - before["cpu_ms"]) / count * 1e3, "µs", bar * true["cpu_ms"] / TRUE_MS)
+
+
+PARTS = [looking, growth]
