@@ -64,9 +64,9 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
     if (!prb_dap_get_flag(arguments, "terminateDebuggee", &terminate, err) ||
         !prb_dap_get_flag(arguments, "suspendDebuggee", &suspend, err))
         return false;
-    bool live = prb_dap_session_is_live(session) && !session->gone;
+    bool live = prb_dap_session_is_live(session) && (!session->gone || session->replaced);
     session->leave_program = !terminate;
-    session->keep = suspend && !terminate && session->host->keeps_target && live;
+    session->keep = suspend && !terminate && session->host->keeps_target && live && !session->gone;
     if (session->keep)
         prb_dap_breakpoints_clear(session);
     /* Not after `terminated`: dape sends terminateDebuggee whenever a session ends.  A process that
@@ -77,7 +77,7 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
     prb_dap_ending_release(session);
     /* Once released, the session no longer sees the end of the program.  It goes out before the
      * response, where a client may stop reading. */
-    if (ends && !session->gone)
+    if (ends && (!session->gone || session->replaced))
         prb_dap_send_now(session, "terminated", NULL);
     prb_dap_session_leave(session);
     return true;
@@ -107,8 +107,10 @@ static bool handle_terminate(struct prb_dap_session *session, json_t *arguments,
     bool interrupts = how && strcmp(how, "KeyboardInterrupt") == 0;
     bool ends = interrupts || session->program || (how && strcmp(how, "SIGTERM") == 0);
     (void)arguments, (void)body_out;
-    if (!session->backend || session->gone)
+    if (!session->backend || (session->gone && !session->replaced))
         return true;
+    if (session->gone && ends)
+        return interrupts ? prb_dap_ending_signal(session, SIGINT, err) : end_all(session, err);
     if (!ends || !prb_dap_session_is_live(session)) {
         prb_dap_ending_release(session);
         prb_dap_event(session, "terminated", NULL);

@@ -8,6 +8,7 @@
 #include "dap/server/server.h"
 #include "proc/stat.h"
 
+#define GONE_PID (-1)
 #define LEAVING_S 5 /* for a session to leave its process */
 #define MOMENT_S 1  /* for a session to notice that its client is gone */
 
@@ -24,6 +25,8 @@ static void take_event(void *context, const char *event, json_t *body)
         json_decref(debuggee->stopped);
         debuggee->stopped = NULL;
     }
+    if (strcmp(event, "gone") == 0)
+        debuggee->pid = GONE_PID; /* another session may have the process, with a new probe */
     struct prb_dap_session *owner = debuggee->owner;
     debuggee->in_use += owner != NULL;
     pthread_mutex_unlock(&server->lock);

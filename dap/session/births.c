@@ -17,15 +17,17 @@
 #define WAITING_MAX 256
 #define BACKLOG 128
 #define WAIT_S 3.0 /* for a session, where the configuration sets no time */
+#define ROUND_MS 200
+
+enum { WAKE, SOCKET, END /* of a target that was replaced */, FIRST };
 
 struct prb_dap_births {
     struct prb_dap_session *session;
     struct prb_dap_children *children;
     double wait_s;
     pthread_t thread;
-    /* [0]: readable when it is to end; [1]: the socket; then the children that wait */
-    struct pollfd fds[2 + WAITING_MAX];
-    pid_t pids[2 + WAITING_MAX];
+    struct pollfd fds[FIRST + WAITING_MAX]; /* from FIRST on: the children that wait */
+    pid_t pids[FIRST + WAITING_MAX];
     nfds_t count;
     atomic_bool gone, ending;
 };
@@ -42,11 +44,15 @@ static void take(struct prb_dap_births *births)
 {
     struct ucred who;
     socklen_t size = sizeof who;
-    PRB_AUTO_FD int fd = accept4(births->fds[1].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 || births->gone || births->count == 2 + WAITING_MAX ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid <= 0 ||
-        !prb_dap_children_born(births->session, births->children, who.pid))
-        return; /* it goes on */
+    PRB_AUTO_FD int fd = accept4(births->fds[SOCKET].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 || births->count == FIRST + WAITING_MAX ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid <= 0)
+        return;                                   /* it goes on */
+    bool again = who.pid == births->session->pid; /* by exec */
+    if (again)
+        prb_dap_children_replaced(births->session);
+    else if (births->gone || !prb_dap_children_born(births->session, births->children, who.pid))
+        return;
     births->pids[births->count] = who.pid;
     births->fds[births->count++] = (struct pollfd){.fd = PRB_STEAL_FD(fd), .events = POLLIN};
 }
@@ -63,25 +69,47 @@ static void hear(struct prb_dap_births *births, nfds_t at)
     drop(births, at);
 }
 
+/* The target is gone: its children go on; itself with another program is a child now. */
+static void let_children_go(struct prb_dap_births *births)
+{
+    for (nfds_t at = births->count; at-- > FIRST;)
+        if (births->pids[at] != births->session->pid)
+            drop(births, at);
+}
+
+static bool is_replaced(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    bool replaced = session->gone && session->replaced;
+    pthread_mutex_unlock(&session->lock);
+    return replaced;
+}
+
 static void *serve(void *context)
 {
     struct prb_dap_births *births = context;
+    struct prb_dap_session *session = births->session;
+    struct pollfd *fds = births->fds;
+    bool replaced = false;
     for (;;) {
         uint64_t woken;
-        if (poll(births->fds, births->count, -1) < 0 && errno != EINTR)
+        int got = poll(fds, births->count, births->gone && !replaced ? ROUND_MS : -1);
+        if ((got < 0 && errno != EINTR) || births->ending)
             return NULL;
-        if (births->ending)
-            return NULL;
-        if (births->fds[0].revents && read(births->fds[0].fd, &woken, sizeof woken) > 0) {
-            while (births->count > 2) /* the target is gone: they go on */
-                drop(births, births->count - 1);
-            births->fds[1].revents = 0;
-        }
-        for (nfds_t at = births->count; at-- > 2;)
-            if (births->fds[at].revents)
+        for (nfds_t at = births->count; got > 0 && at-- > FIRST;)
+            if (fds[at].revents)
                 hear(births, at);
-        if (births->fds[1].revents)
+        if (got > 0 && fds[SOCKET].revents)
             take(births);
+        if (got > 0 && fds[WAKE].revents && read(fds[WAKE].fd, &woken, sizeof woken) > 0)
+            let_children_go(births);
+        if (!replaced && births->gone && is_replaced(session)) {
+            replaced = true;
+            fds[END] = (struct pollfd){.fd = session->pidfd, .events = POLLIN};
+        } else if (got > 0 && fds[END].revents) {
+            fds[END].fd = -1;
+            prb_dap_target_ended(session);
+        }
     }
 }
 
@@ -95,21 +123,22 @@ static bool listen_at(struct prb_dap_births *births, char *name, size_t size)
     int len = snprintf(name, size, "probing-%016llx%016llx", (unsigned long long)number[0],
                        (unsigned long long)number[1]);
     memcpy(place.sun_path + 1, name, (size_t)len);
-    births->fds[0] =
+    births->fds[WAKE] =
         (struct pollfd){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = POLLIN};
-    births->fds[1] = (struct pollfd){
+    births->fds[SOCKET] = (struct pollfd){
         .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), .events = POLLIN};
-    births->count = 2;
-    return births->fds[0].fd >= 0 && births->fds[1].fd >= 0 &&
-           bind(births->fds[1].fd, (struct sockaddr *)&place,
+    births->fds[END].fd = -1;
+    births->count = FIRST;
+    return births->fds[WAKE].fd >= 0 && births->fds[SOCKET].fd >= 0 &&
+           bind(births->fds[SOCKET].fd, (struct sockaddr *)&place,
                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0 &&
-           listen(births->fds[1].fd, BACKLOG) == 0;
+           listen(births->fds[SOCKET].fd, BACKLOG) == 0;
 }
 
 static void release(struct prb_dap_births *births)
 {
     for (nfds_t at = 0; at < births->count; at++)
-        if (births->fds[at].fd >= 0)
+        if (births->fds[at].fd >= 0 && at != END)
             close(births->fds[at].fd);
     free(births);
 }
@@ -142,6 +171,7 @@ struct prb_dap_births *prb_dap_births_open(struct prb_dap_session *session,
     if (births->wait_s > 0 && listen_at(births, name, sizeof name) &&
         pthread_create(&births->thread, NULL, serve, births) == 0) {
         invite(births, name);
+        session->takes_children = true;
         return births;
     }
     release(births);
@@ -150,7 +180,7 @@ struct prb_dap_births *prb_dap_births_open(struct prb_dap_session *session,
 
 static void wake(struct prb_dap_births *births)
 {
-    ssize_t sent = write(births->fds[0].fd, &(uint64_t){1}, sizeof(uint64_t));
+    ssize_t sent = write(births->fds[WAKE].fd, &(uint64_t){1}, sizeof(uint64_t));
     (void)sent; /* an eventfd takes it */
 }
 

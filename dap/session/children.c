@@ -209,11 +209,21 @@ static bool is_ours(const struct prb_dap_session *session, pid_t pid)
     return !host->ops->allows || host->ops->allows(host, pid, NULL);
 }
 
+static bool is_gone(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    bool gone = session->gone;
+    pthread_mutex_unlock(&session->lock);
+    return gone;
+}
+
 void prb_dap_children_announce(struct prb_dap_session *session, struct prb_dap_children *children)
 {
     struct prb_process_list *list = prb_process_list(NULL);
     const struct prb_process *own = list ? prb_process_find(list, session->pid) : NULL;
     double now = (double)time(NULL);
+    if (is_gone(session)) /* who has it now offers its children */
+        own = NULL;
     for (size_t i = 0; own && i < list->count; i++) {
         const struct prb_process *one = &list->items[i];
         bool child = wants_children(session) && one->started + YOUNG_S < now &&
@@ -235,4 +245,23 @@ bool prb_dap_children_born(struct prb_dap_session *session, struct prb_dap_child
     if (add(children, pid, true))
         announce(session, pid, -1);
     return true;
+}
+
+void prb_dap_children_replaced(struct prb_dap_session *session)
+{
+    announce(session, session->pid, -1);
+    pthread_mutex_lock(&session->lock);
+    session->replaced = true;
+    pthread_mutex_unlock(&session->lock);
+}
+
+bool prb_dap_children_find_replaced(struct prb_dap_session *session)
+{
+    struct prb_process_list *list = prb_process_list(NULL);
+    const struct prb_process *own = list ? prb_process_find(list, session->pid) : NULL;
+    bool replaced = own && !own->has_probe; /* after detach its library is still there */
+    prb_process_list_free(list);
+    if (replaced)
+        prb_dap_children_replaced(session);
+    return replaced;
 }

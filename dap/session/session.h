@@ -101,10 +101,12 @@ struct prb_dap_session {
     json_t *stopped; /* body of the last `stopped` while the target is stopped, or NULL */
     /* s, when one thread began to step while the others are held; 0: none does */
     double alone_since;
-    bool alone_said;                   /* the client knows that this takes long */
-    bool stop_unsent;                  /* that event is not sent yet: before configurationDone */
-    bool leaving;                      /* no request is handled any more */
-    bool gone;                         /* the target has ended */
+    bool alone_said;     /* the client knows that this takes long */
+    bool stop_unsent;    /* that event is not sent yet: before configurationDone */
+    bool leaving;        /* no request is handled any more */
+    bool gone;           /* the target has ended */
+    bool takes_children; /* they wait at their birth: births.h */
+    bool replaced; /* the target has started another Python, which is a child session by now */
     struct prb_dap_thread_map threads; /* of frames and values */
     json_t *answers;                   /* of the client to our requests, by seq as a string */
 
@@ -152,6 +154,8 @@ bool prb_dap_session_is_live(struct prb_dap_session *session);
 
 /* target_events.c: an event of the target, from any thread; body borrowed. */
 void prb_dap_target_event(void *session, const char *event, json_t *body);
+/* The process of the target has ended, from any thread. */
+void prb_dap_target_ended(struct prb_dap_session *session);
 /* An event of ours, from any thread, sent at once.  Takes body. */
 void prb_dap_send(struct prb_dap_session *session, const char *event, json_t *body);
 /* As prb_dap_send, also before the response to the request that runs. */

@@ -1,12 +1,15 @@
 /* What the target does, as the back end reports it: it stops, runs, prints, ends. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "dap/attach/exit_status.h"
 #include "dap/client/sources.h"
 #include "dap/session/countdown.h"
 #include "dap/session/watch.h"
 
-#define END_MS 1000 /* from the probe's end to the process's */
+#define END_S 1.0      /* from the probe's end to the process's */
+#define REPLACED_S 3.0 /* the same to another Python program in the process */
+#define ROUND_MS 100
 
 static void take_stop(struct prb_dap_session *session, json_t *body)
 {
@@ -36,6 +39,30 @@ void prb_dap_target_resumed(struct prb_dap_session *session)
     prb_dap_countdown_end(countdown);
 }
 
+void prb_dap_target_ended(struct prb_dap_session *session)
+{
+    prb_dap_exit_send(session);
+    prb_dap_send(session, "terminated", NULL);
+}
+
+/* The probe has gone.  Whether the process runs another Python by now, as after os.execv(), which is
+ * announced as a child. */
+static bool is_replaced(struct prb_dap_session *session, bool *ended_out)
+{
+    double until = prb_clock_s() + (session->takes_children ? REPLACED_S : END_S);
+    for (;;) {
+        pthread_mutex_lock(&session->lock);
+        bool replaced = session->replaced;
+        bool leaves = session->leaving || session->state == PRB_DAP_ENDED;
+        pthread_mutex_unlock(&session->lock);
+        *ended_out = !replaced && prb_dap_has_ended(session, ROUND_MS);
+        if (replaced || *ended_out || leaves)
+            return replaced;
+        if (prb_clock_s() >= until)
+            return session->takes_children && prb_dap_children_find_replaced(session);
+    }
+}
+
 static void take_end(struct prb_dap_session *session)
 {
     pthread_mutex_lock(&session->lock);
@@ -46,12 +73,18 @@ static void take_end(struct prb_dap_session *session)
     prb_dap_target_resumed(session);
     if (!first)
         return;
-    if (prb_dap_has_ended(session, END_MS))
-        prb_dap_exit_send(session);
-    else
+    bool ended;
+    if (is_replaced(session, &ended)) { /* births.c sees its end */
+        prb_dap_say(session, false,
+                    "probing: process %d has started another Python program; it has a session of "
+                    "its own",
+                    (int)session->pid);
+        return;
+    }
+    if (!ended)
         prb_dap_say(session, true, "probing: the probe has left process %d, which runs on",
                     (int)session->pid);
-    prb_dap_send(session, "terminated", NULL);
+    prb_dap_target_ended(session);
 }
 
 void prb_dap_target_event(void *context, const char *event, json_t *body)

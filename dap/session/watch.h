@@ -36,5 +36,9 @@ void prb_dap_children_announce(struct prb_dap_session *session, struct prb_dap_c
  * of the target's. */
 bool prb_dap_children_born(struct prb_dap_session *session, struct prb_dap_children *children,
                            pid_t pid);
+/* The target runs another Python since an exec: announce it. */
+void prb_dap_children_replaced(struct prb_dap_session *session);
+/* The same by looking.  False: it does not. */
+bool prb_dap_children_find_replaced(struct prb_dap_session *session);
 
 #endif

@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+from client import Socket
 from debuggee import marks, resume, stopped, top
 from support.target import SRCDIR, probing
 
@@ -73,9 +74,9 @@ def path_of(folders, python):
 def open_child(client, folders, python):
     """open_child(configuration): a session that has stopped in the first line of child()."""
 
-    def begin(configuration):
+    def begin(configuration, transport=None):
         line = marks(PROGRAM)["child"]
-        child = client()
+        child = client(transport)
         child.attach(configure=lambda one: one.request("setBreakpoints", {"source": {"path": path_of(folders, python)},
                                                                          "breakpoints": [{"line": line}]}), **configuration)
         body = stopped(child, "breakpoint")
@@ -201,3 +202,101 @@ def test_a_started_program_goes_on(parent, how):
         session.said("had no configured session within 0.5 s")
         say(target, "isolated")
         assert done(target, "isolated") < 30 and not session.requests
+
+
+def test_exec(parent, open_child):
+    """os.execv() of Python: the new program is a child, and the session ends with the process."""
+    target, session = parent()
+    say(target, "exec")
+    wanted = offered(session)
+    assert wanted["processId"] == target.pid
+    child, thread = open_child(wanted)
+    session.said("has started another Python program")
+    assert not session.seen("terminated")
+    resume(child, thread)
+    child.event("terminated")
+    session.event("terminated")
+    assert target.child.wait(30) == 7
+    assert session.seen("exited") in ([], [{"exitCode": 7}])
+
+
+def test_exec_without_the_hook(parent, client):
+    """Found by looking: the session does not end before."""
+    target, session = parent()
+    say(target, "exec_isolated")
+    wanted = offered(session)
+    assert wanted["processId"] == target.pid
+    session.said("has started another Python program")
+    child = client()
+    child.attach(**wanted)
+    target.child.stdin.close()
+    session.event("terminated")
+
+
+def test_exec_of_another_program(parent):
+    target, session = parent()
+    say(target, "exec_other")
+    session.event("terminated")
+    assert not session.requests
+
+
+@pytest.fixture
+def program(tmp_path, python, base):
+    """program(text): arguments of launch for a script."""
+
+    def begin(text):
+        path = tmp_path / "script.py"
+        path.write_text(text)
+        return {"program": str(path), "env": {"PYTHONUSERBASE": base}}
+
+    return begin
+
+
+@pytest.mark.parametrize("how", ["end", "terminate", "disconnect"])
+def test_launched_and_replaced(launch, python, program, client, how):
+    """subProcess is on for launch.  The program's output is still shown, and Stop ends it."""
+    arguments = program("import os, sys\nif len(sys.argv) == 1:\n    os.execv(sys.executable, [sys.executable, __file__, 'again'])\n"
+                        "print('first line')\n" + ("" if how == "end" else "import time; time.sleep(100)\n"))
+    session, pid = launch(python, **arguments)
+    child = client()
+    child.attach(configure=lambda one: one.request("setBreakpoints", {"source": {"path": arguments["program"]},
+                                                                     "breakpoints": [{"line": 4}]}), **offered(session))
+    resume(child, stopped(child, "breakpoint")["threadId"])
+    session.said("first line")
+    if how == "terminate":
+        session.request("terminate")
+    elif how == "disconnect":
+        session.disconnect()
+    child.event("terminated")
+    if how != "disconnect":
+        assert session.event("exited")["exitCode"] == (0 if how == "end" else 143)
+        session.event("terminated")
+
+
+def test_launched_with_workers(launch, python, program, client, forks):
+    """A breakpoint in the first line of a worker of a launched program, with no setting."""
+    arguments = program("import multiprocessing\ndef work():\n    print('worked')\nif __name__ == '__main__':\n"
+                        "    one = multiprocessing.get_context('fork').Process(target=work)\n    one.start()\n    one.join()\n")
+    session, pid = launch(python, **arguments)
+    child = client()
+    child.attach(configure=lambda one: one.request("setBreakpoints", {"source": {"path": arguments["program"]},
+                                                                     "breakpoints": [{"line": 3}]}), **offered(session))
+    resume(child, stopped(child, "breakpoint")["threadId"])
+    assert session.event("exited")["exitCode"] == 0
+
+
+def test_through_a_server(serve, client, start, python, base, open_child):
+    """`debug` of one process: its child, and what replaces it."""
+    target = start(python, PROGRAM, variables={"PYTHONUSERBASE": base})
+    listening = serve(target, "--listen")
+    session = client(Socket(listening.address))
+    session.attach(type="debugpy", request="attach", subProcess=True)
+    for kind in ("script", "exec"):
+        say(target, kind)
+        wanted = offered(session)
+        assert (wanted["subProcessId"] == target.pid) is (kind == "exec")
+        connect = wanted.pop("connect")
+        child, thread = open_child(wanted, Socket((connect["host"], connect["port"])))
+        resume(child, thread)
+        child.event("terminated")
+    session.event("terminated")

@@ -86,9 +86,17 @@ def replaced():
     os.execv(sys.executable, [sys.executable, __file__, "child"])
 
 
+def replaced_isolated():
+    os.execv(sys.executable, [sys.executable, "-I", "-c", "input()"])
+
+
+def replaced_by_other():
+    os.execvp("cat", ["cat"])
+
+
 KINDS = {"fork": fork, "grandchild": grandchild, "mp_fork": lambda: process("fork"), "mp_spawn": lambda: process("spawn"),
          "mp_forkserver": lambda: process("forkserver"), "before_exec": before_exec, "interrupted": interrupted, "script": script,
-         "isolated": isolated, "posix_spawn": spawned, "exec": replaced,
+         "isolated": isolated, "posix_spawn": spawned, "exec": replaced, "exec_isolated": replaced_isolated, "exec_other": replaced_by_other,
          "variables": variables}
 
 
