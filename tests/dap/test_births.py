@@ -1,6 +1,7 @@
 """Child processes are caught at their birth: a breakpoint in their first line stops, and none of them ever waits for long."""
 
 import os
+import select
 import shutil
 import signal
 import tempfile
@@ -74,14 +75,14 @@ def path_of(folders, python):
 def open_child(client, folders, python):
     """open_child(configuration): a session that has stopped in the first line of child()."""
 
-    def begin(configuration, transport=None):
-        line = marks(PROGRAM)["child"]
+    def begin(configuration, transport=None, mark="child"):
+        line = marks(PROGRAM)[mark]
         child = client(transport)
         child.attach(configure=lambda one: one.request("setBreakpoints", {"source": {"path": path_of(folders, python)},
                                                                          "breakpoints": [{"line": line}]}), **configuration)
         body = stopped(child, "breakpoint")
         frame = top(child, body["threadId"])
-        assert frame["line"] == line and frame["name"].endswith("child"), frame
+        assert frame["line"] == line and frame["name"].split(".")[-1] in ("child", "fork"), frame
         return child, body["threadId"]
 
     return begin
@@ -95,6 +96,31 @@ def test_first_line_of_a_fork(forks, parent, open_child):
         resume(child, thread)
         done(target, kind, 0 if kind.startswith("mp") else 7)
         child.event("terminated")
+
+
+def test_line_after_the_fork(forks, parent, open_child):
+    """In a function that runs already."""
+    target, session = parent()
+    say(target, "fork")
+    child, thread = open_child(offered(session), mark="forked")
+    resume(child, thread)
+    done(target, "fork")
+
+
+def test_pool(forks, parent, client):
+    """Four workers at once, each with a session; they work when those are configured."""
+    target, session = parent(subProcessTimeout=30)
+    say(target, "pool")
+    workers = []
+    for _ in range(4):
+        workers.append(client())
+        workers[-1].initialize()
+        workers[-1].ready(workers[-1].send("attach", offered(session)))
+    for one in workers:  # not before: the pool ends those that have no work
+        one.send("configurationDone")
+    done(target, "pool", 8)
+    for one in workers:
+        one.event("terminated")
 
 
 def test_grandchild_is_offered_by_the_child(forks, parent, open_child):
@@ -131,7 +157,7 @@ def test_goes_on_when_its_session_leaves(forks, parent, client):
         assert done(target, "fork") < 30
 
 
-@pytest.mark.parametrize("how", ["disconnect", "client killed", "probe detached", "child killed"])
+@pytest.mark.parametrize("how", ["disconnect", "client killed", "probe detached", "child killed", "parent killed"])
 def test_goes_on_when_the_session_of_its_parent_leaves(forks, parent, python, how):
     target, session = parent(subProcessTimeout=60)
     say(target, "fork")
@@ -142,6 +168,12 @@ def test_goes_on_when_the_session_of_its_parent_leaves(forks, parent, python, ho
         session.kill()
     elif how == "child killed":
         os.kill(pid, signal.SIGKILL)
+    elif how == "parent killed":
+        its_end = os.pidfd_open(pid)
+        os.kill(target.pid, signal.SIGKILL)
+        assert select.select([its_end], [], [], 30)[0]
+        os.close(its_end)
+        return
     else:
         probing("-t", target.pid, "detach")
     assert done(target, "fork", 0 if how == "child killed" else 7) < 30

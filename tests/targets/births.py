@@ -15,7 +15,7 @@ def child(depth=0):
 
 def fork(depth=0):
     pid = os.fork()
-    if not pid:
+    if not pid:  # at forked
         child(depth)
         os._exit(7)
     return os.waitpid(pid, 0)[1] >> 8
@@ -32,6 +32,13 @@ def process(method):
     one.start()
     one.join()
     return one.exitcode
+
+
+def pool():
+    import multiprocessing
+
+    with multiprocessing.get_context("fork").Pool(4) as workers:
+        return sum(one.get() > 0 for one in [workers.apply_async(child) for _ in range(8)])
 
 
 def before_exec():
@@ -95,7 +102,7 @@ def replaced_by_other():
 
 
 KINDS = {"fork": fork, "grandchild": grandchild, "mp_fork": lambda: process("fork"), "mp_spawn": lambda: process("spawn"),
-         "mp_forkserver": lambda: process("forkserver"), "before_exec": before_exec, "interrupted": interrupted, "script": script,
+         "mp_forkserver": lambda: process("forkserver"), "pool": pool, "before_exec": before_exec, "interrupted": interrupted, "script": script,
          "isolated": isolated, "posix_spawn": spawned, "exec": replaced, "exec_isolated": replaced_isolated, "exec_other": replaced_by_other,
          "variables": variables}
 
