@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "proc/source.h"
 #include "proc/stat.h"
+#include "py/object/reader.h"
+#include "py/stack.h"
 
 #define VARIABLES_MAX 4096
 #define VARIABLE_MAX 131072 /* bytes, as execve(2) has it */
@@ -122,6 +124,45 @@ static void read_environ(struct prb_target *copy, struct prb_buf *out)
         read_variable(mem, variables[i], out);
 }
 
+/* ---- keys of multiprocessing: process.authkey, of Lib/multiprocessing/process.py ---- */
+
+#define KEY_MAX 4096 /* bytes of a key */
+
+static bool find_key(const struct prb_runtime *runtime, prb_addr interpreter, struct prb_buf *out)
+{
+    struct prb_objects *objects = runtime->objects;
+    struct prb_mem *mem = prb_objects_py(objects)->mem;
+    prb_addr process = 0, config = 0, key = 0, data;
+    uint64_t length;
+    char *bytes;
+    if (!prb_module_get(objects, interpreter, "multiprocessing.process", "_current_process",
+                        &process, NULL) ||
+        !process || !prb_attribute_get(objects, process, "_config", &config, NULL) || !config ||
+        !prb_dict_get(objects, config, "authkey", &key, NULL) || !key ||
+        prb_object_kind(objects, key, NULL) != PRB_OBJ_BYTES ||
+        !prb_bytes_open(objects, key, PRB_OBJ_BYTES, &data, &length, NULL) || length > KEY_MAX ||
+        !(bytes = prb_buf_reserve(out, length)))
+        return false;
+    out->len += prb_mem_read_some(mem, data, bytes, length);
+    return out->len == length;
+}
+
+static void find_keys(const struct prb_runtime *runtime, struct prb_hidden *out)
+{
+    struct prb_py *py = runtime->py;
+    uint64_t interpreter = 0;
+    prb_objects_clear(runtime->objects);
+    if (!prb_mem_u64(py->mem, py->interpreters, &interpreter, NULL))
+        return;
+    for (int i = 0; interpreter && i < PRB_INTERPRETERS_MAX; i++) {
+        PRB_AUTO(prb_buf) struct prb_buf key = {0};
+        if (find_key(runtime, interpreter, &key))
+            prb_hidden_add(out, key.data, key.len);
+        if (!PRB_FIELD_OF(py, interpreter, interp, next, &interpreter, NULL))
+            return;
+    }
+}
+
 void prb_secrets_find(struct prb_target *copy, struct prb_hidden *out)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0}, now = {0}, arguments = {0};
@@ -132,6 +173,8 @@ void prb_secrets_find(struct prb_target *copy, struct prb_hidden *out)
         find_in(PRB_SECRET_ENVIRONMENT, now.data, now.len, out);
     if (prb_proc_text(copy->proc, "cmdline", &arguments, NULL) && arguments.data)
         find_in(PRB_SECRET_ARGUMENTS, arguments.data, arguments.len, out);
+    for (size_t i = 0; i < copy->runtime_count; i++)
+        find_keys(&copy->runtimes[i], out);
 }
 
 /* ---- overwriting ---- */

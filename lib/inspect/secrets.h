@@ -11,7 +11,8 @@
 
 /* Find them: in the environment that it was started with, in the one it has now (setenv,
  * os.environ), in its
- * arguments.  What cannot be read is left out. */
+ * arguments, and the keys by which multiprocessing's processes prove who they are.  What cannot be
+ * read is left out. */
 void prb_secrets_find(struct prb_target *copy, struct prb_hidden *out);
 /* And what looks like one in a text: an exception's message.  NULL is none. */
 void prb_secrets_add_text(struct prb_hidden *out, const char *text);

@@ -172,6 +172,31 @@ def test_snapshots(secretive, tmp_path, options):
     one.assert_none_in(read(again), "a snapshot of it")
 
 
+KEYED = """
+import multiprocessing, sys
+multiprocessing.current_process().authkey = bytes(range(200, 232))
+
+def waits():
+    key = multiprocessing.current_process().authkey
+    copy = bytes(key) + b" beside it"
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+waits()
+"""
+
+
+def test_the_key_of_multiprocessing_is_in_no_snapshot(python, tmp_path):
+    path = str(tmp_path / "taken.snap")
+    with subprocess.Popen([python, "-c", KEYED], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        probing("-p", child.pid, "snapshot", "--locals", path)
+        child.stdin.close()
+    values = {row["name"]: row["value"] for row in query(path, "SELECT name, value FROM python.locals")}
+    assert values["key"] == "<AuthenticationString ***>" and "beside it" in values["copy"]
+    assert bytes(range(200, 232)) not in read(path) and bytes(range(204, 228)) not in read(path)
+
+
 def test_what_is_shown_of_a_live_one(secretive):
     one = secretive()
     probing_list = probing("list", "--json").stdout
