@@ -91,7 +91,7 @@ static bool run_debug(const struct prb_run *run, struct prb_error *err)
 const struct prb_command prb_command_debug = {
     .name = "debug",
     .aliases = "dbg d attach",
-    .summary = "let a debugger connect (DAP: VS Code, nvim-dap, dape, Zed, Helix)",
+    .summary = "let VS Code and other debuggers connect (DAP)",
     .arguments = "",
     .target = PRB_USES_TARGET_IF_GIVEN,
     .description = "Serves the Debug Adapter Protocol for one process, and prints what to paste "

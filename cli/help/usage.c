@@ -10,8 +10,7 @@ static const char *const meanings[] = {
     [PRB_NOT_FOUND] = "no such process, file, table or thread",
     [PRB_NOT_PYTHON] = "a process, but no CPython in it",
     [PRB_PERMISSION] = "the kernel refuses",
-    [PRB_UNSUPPORTED] =
-        "an interpreter, CPU architecture or request that this release does not know",
+    [PRB_UNSUPPORTED] = "an interpreter, architecture or request this release does not know",
     [PRB_GONE] = "the target ended, or became another program",
     [PRB_CORRUPT] = "the target's memory or a file contradicts itself, or is cut short",
     [PRB_QUERY] = "wrong SQL",

@@ -82,15 +82,15 @@ const struct prb_command prb_command_inspect = {
     .name = "inspect",
     .aliases = "",
     .summary = "list modules, tensors, objects, threads or imports",
-    .arguments = "modules|tensors|objects|threads|imports [FILTER]",
+    .arguments = "SUBJECT [FILTER]",
     .words = WORDS,
     .arguments_min = 1,
     .arguments_max = 2,
     .target = PRB_USES_TARGET,
     .description =
-        "Reads from outside what is in the process: the modules of PyTorch models with their "
-        "parameters, the tensors, the objects by class, the threads with the frame that each is "
-        "in, and what was imported. Tensors and objects come largest first. With FILTER only rows "
+        "Reads from outside what is in the process. SUBJECT is modules: those of PyTorch models, "
+        "with their parameters; tensors; objects: counted by class; threads: with the frame that "
+        "each is in; or imports. Tensors and objects come largest first. With FILTER only rows "
         "with that text in a name, type, shape, device or file; case does not count.\n\n"
         "These are rows of torch.modules, torch.tensors, python.objects, python.threads and "
         "python.modules: `probing tables NAME` describes all columns, `query` orders and sums "

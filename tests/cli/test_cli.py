@@ -31,6 +31,7 @@ def test_help_names_every_command_and_status(probing):
     for status in (0, 2, 3, 4, 5, 6, 7, 8, 9, 70):
         assert re.search(r"^ +{}  \w".format(status), text, re.M)
     assert probing("--help").works() == text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -40,7 +41,7 @@ def test_help_of_a_command(probing, name):
     assert probing(name, "--help").works() == text
     for alias in COMMANDS[name].split():
         assert probing("help", alias).works() == text
-    assert max(map(len, text.splitlines())) <= 100
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("word, near", [("backtrase", "backtrace"), ("lst", "list"), ("qurey", "query"),
