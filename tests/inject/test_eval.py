@@ -138,6 +138,14 @@ def test_hostile_values(python, probed):
     one.step("on")
 
 
+def test_pdb_says_what_to_do(python, probed):
+    one = probed(python)
+    trace = one.eval("import pdb\ndef stops():\n    pdb.set_trace()\n    return 1\nstops()").trace
+    assert trace.startswith("Traceback") and trace.rstrip().endswith(
+        "note: pdb cannot ask for commands in an evaluation; `probing {} debug` lets a debugger attach".format(one.pid))
+    assert one.eval("stops.__name__").value == "'stops'"
+
+
 def test_breakpoint_says_what_to_do(python, probed):
     """pdb has no input here.  A hook of the program's is called, and nothing stays in sys."""
     one = probed(python)

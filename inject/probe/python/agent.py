@@ -185,6 +185,8 @@ class Running(Prepared):
             self.text = part("statements").write_traceback(error, sources, error is self.wrong)
             if type(error) is NameError and self.context is None and self.kind != COMPLETE:
                 self.text += part("frames").hint(error, self.file)
+            elif part("frames").raised_in() in ("pdb", "bdb"):  # it read the end of its input
+                self.text += "note: {}\n".format(streams.no_commands("pdb"))
 
     def evaluate(self):
         if self.wrong is not None:

@@ -81,6 +81,14 @@ def holder(name):
     return found
 
 
+def raised_in():
+    """The module that raised what is handled now, or None."""
+    trace = sys.exc_info()[2]
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace and trace.tb_frame.f_globals.get("__name__")
+
+
 def hint(error, file):
     """A line for a name that is not of __main__ but of a running function; "": there is none."""
     try:

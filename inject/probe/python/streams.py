@@ -118,6 +118,11 @@ class StandInHook(StandIn):
         return self._prb_find()(value)
 
 
+def no_commands(what):
+    """Why what asks for commands cannot: there is nobody to ask."""
+    return "{} cannot ask for commands in an evaluation; `probing {} debug` lets a debugger attach".format(what, os.getpid())
+
+
 class StandInBreakpoint(StandIn):
     """breakpoint() of an evaluation: pdb would read no input and end with BdbQuit.  A hook of the program's is called."""
 
@@ -132,8 +137,7 @@ class StandInBreakpoint(StandIn):
         hook = self._prb_find()
         ours = type(hook).__module__ == "probing_debug_breakpointhook"  # the debugger's: this thread cannot stop
         if output and not output.over and (ours or hook is sys.__breakpointhook__ and not os.environ.get("PYTHONBREAKPOINT")):
-            raise RuntimeError("breakpoint() cannot ask for commands in an evaluation; "
-                               "`probing {} debug` lets a debugger attach".format(os.getpid()))
+            raise RuntimeError(no_commands("breakpoint()"))
         return hook(*args, **named)
 
 
