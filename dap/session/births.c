@@ -2,11 +2,11 @@
 #include "dap/session/births.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -29,6 +29,7 @@ struct prb_dap_births {
     struct pollfd fds[FIRST + WAITING_MAX]; /* from FIRST on: the children that wait */
     pid_t pids[FIRST + WAITING_MAX];
     nfds_t count;
+    int wakes; /* gets the pid of a child whose session the client does not open; 0: look */
     atomic_bool gone, ending;
 };
 
@@ -77,6 +78,17 @@ static void let_children_go(struct prb_dap_births *births)
             drop(births, at);
 }
 
+static void let_go(struct prb_dap_births *births, pid_t pid)
+{
+    for (nfds_t at = births->count; at-- > FIRST;)
+        if (births->pids[at] == pid) {
+            prb_dap_say(births->session, false,
+                        "probing: the client opened no session for process %d, which goes on",
+                        (int)pid);
+            drop(births, at);
+        }
+}
+
 static bool is_replaced(struct prb_dap_session *session)
 {
     pthread_mutex_lock(&session->lock);
@@ -91,8 +103,8 @@ static void *serve(void *context)
     struct prb_dap_session *session = births->session;
     struct pollfd *fds = births->fds;
     bool replaced = false;
-    for (;;) {
-        uint64_t woken;
+    while (!births->ending) {
+        pid_t woken;
         int got = poll(fds, births->count, births->gone && !replaced ? ROUND_MS : -1);
         if ((got < 0 && errno != EINTR) || births->ending)
             return NULL;
@@ -101,7 +113,9 @@ static void *serve(void *context)
                 hear(births, at);
         if (got > 0 && fds[SOCKET].revents)
             take(births);
-        if (got > 0 && fds[WAKE].revents && read(fds[WAKE].fd, &woken, sizeof woken) > 0)
+        while (got > 0 && read(fds[WAKE].fd, &woken, sizeof woken) == sizeof woken)
+            let_go(births, woken);
+        if (births->gone && !replaced)
             let_children_go(births);
         if (!replaced && births->gone && is_replaced(session)) {
             replaced = true;
@@ -111,6 +125,7 @@ static void *serve(void *context)
             prb_dap_target_ended(session);
         }
     }
+    return NULL;
 }
 
 /* An abstract socket: the target may have another root. */
@@ -118,18 +133,19 @@ static bool listen_at(struct prb_dap_births *births, char *name, size_t size)
 {
     struct sockaddr_un place = {.sun_family = AF_UNIX};
     uint64_t number[2];
+    int wakes[2];
+    if (pipe2(wakes, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    births->fds[WAKE] = (struct pollfd){.fd = wakes[0], .events = POLLIN};
+    births->wakes = wakes[1];
     if (getrandom(number, sizeof number, 0) != sizeof number)
         return false;
     int len = snprintf(name, size, "probing-%016llx%016llx", (unsigned long long)number[0],
                        (unsigned long long)number[1]);
     memcpy(place.sun_path + 1, name, (size_t)len);
-    births->fds[WAKE] =
-        (struct pollfd){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = POLLIN};
     births->fds[SOCKET] = (struct pollfd){
         .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), .events = POLLIN};
-    births->fds[END].fd = -1;
-    births->count = FIRST;
-    return births->fds[WAKE].fd >= 0 && births->fds[SOCKET].fd >= 0 &&
+    return births->fds[SOCKET].fd >= 0 &&
            bind(births->fds[SOCKET].fd, (struct sockaddr *)&place,
                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0 &&
            listen(births->fds[SOCKET].fd, BACKLOG) == 0;
@@ -140,6 +156,8 @@ static void release(struct prb_dap_births *births)
     for (nfds_t at = 0; at < births->count; at++)
         if (births->fds[at].fd >= 0 && at != END)
             close(births->fds[at].fd);
+    if (births->wakes >= 0)
+        close(births->wakes);
     free(births);
 }
 
@@ -167,6 +185,8 @@ struct prb_dap_births *prb_dap_births_open(struct prb_dap_session *session,
         return NULL;
     births->session = session;
     births->children = children;
+    births->wakes = births->fds[WAKE].fd = births->fds[SOCKET].fd = births->fds[END].fd = -1;
+    births->count = FIRST;
     births->wait_s = json_is_number(seconds) ? json_number_value(seconds) : WAIT_S;
     if (births->wait_s > 0 && listen_at(births, name, sizeof name) &&
         pthread_create(&births->thread, NULL, serve, births) == 0) {
@@ -178,10 +198,16 @@ struct prb_dap_births *prb_dap_births_open(struct prb_dap_session *session,
     return NULL;
 }
 
-static void wake(struct prb_dap_births *births)
+static void wake(struct prb_dap_births *births, pid_t pid)
 {
-    ssize_t sent = write(births->fds[WAKE].fd, &(uint64_t){1}, sizeof(uint64_t));
-    (void)sent; /* an eventfd takes it */
+    ssize_t sent = write(births->wakes, &pid, sizeof pid);
+    (void)sent; /* full: it is awake */
+}
+
+void prb_dap_births_refused(struct prb_dap_births *births, pid_t pid)
+{
+    if (births)
+        wake(births, pid);
 }
 
 void prb_dap_births_gone(struct prb_dap_births *births)
@@ -189,7 +215,7 @@ void prb_dap_births_gone(struct prb_dap_births *births)
     if (!births)
         return;
     births->gone = true;
-    wake(births);
+    wake(births, 0);
 }
 
 void prb_dap_births_close(struct prb_dap_births *births)
@@ -197,7 +223,7 @@ void prb_dap_births_close(struct prb_dap_births *births)
     if (!births)
         return;
     births->ending = true;
-    wake(births);
+    wake(births, 0);
     pthread_join(births->thread, NULL);
     release(births);
 }

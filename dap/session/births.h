@@ -15,6 +15,8 @@ struct prb_dap_births *prb_dap_births_open(struct prb_dap_session *session,
                                            struct prb_dap_children *children);
 /* The target is gone, from any thread: who waits goes on.  NULL is harmless, here and below. */
 void prb_dap_births_gone(struct prb_dap_births *births);
+/* The client opens no session for this child, which goes on. */
+void prb_dap_births_refused(struct prb_dap_births *births, pid_t pid);
 void prb_dap_births_close(struct prb_dap_births *births);
 
 #endif

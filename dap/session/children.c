@@ -192,7 +192,7 @@ static void announce(struct prb_dap_session *session, pid_t pid, int rank)
     if (session->client.start_debugging) {
         json_t *wanted = json_pack("{s:s, s:o}", "request", "attach", "configuration",
                                    configuration_of(session, pid, rank));
-        prb_dap_request_client(session, "startDebugging", wanted, 0, NULL, NULL);
+        prb_dap_start_debugging(session, wanted, pid);
     } else if (can_open(session)) {
         prb_dap_send(session, "debugpyAttach", configuration_of(session, pid, rank));
     } else {

@@ -122,6 +122,18 @@ static bool wait_for(struct prb_dap_session *session, const char *key, double wa
     return json_is_object(json_object_get(session->answers, key));
 }
 
+void prb_dap_start_debugging(struct prb_dap_session *session, json_t *arguments, pid_t pid)
+{
+    char key[32];
+    json_t *message = json_pack("{s:s, s:s, s:o}", "type", "request", "command", "startDebugging",
+                                "arguments", arguments);
+    pthread_mutex_lock(&session->lock);
+    json_int_t seq = prb_dap_outbox_put(session->outbox, message, false);
+    snprintf(key, sizeof key, "%lld", (long long)seq);
+    json_object_set_new(session->answers, key, json_integer(pid));
+    pthread_mutex_unlock(&session->lock);
+}
+
 bool prb_dap_request_client(struct prb_dap_session *session, const char *command, json_t *arguments,
                             double wait_s, json_t **body_out, struct prb_error *err)
 {

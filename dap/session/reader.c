@@ -8,6 +8,7 @@
 #include "dap/attach/attach.h"
 #include "dap/attach/relay.h"
 #include "dap/session/queue.h"
+#include "dap/session/watch.h"
 
 #define READ_AT_ONCE (64u << 10)
 
@@ -108,7 +109,12 @@ static void take_answer(struct prb_dap_session *session, json_t *message)
     snprintf(key, sizeof key, "%lld",
              (long long)json_integer_value(json_object_get(message, "request_seq")));
     pthread_mutex_lock(&session->lock);
-    if (json_object_get(session->answers, key)) {
+    const json_t *child = json_object_get(session->answers, key);
+    if (json_is_integer(child)) {
+        if (!json_is_true(json_object_get(message, "success")))
+            prb_dap_watch_refused(session->watch, (pid_t)json_integer_value(child));
+        json_object_del(session->answers, key);
+    } else if (child) {
         json_object_set(session->answers, key, message);
         pthread_cond_broadcast(&session->changed);
     }

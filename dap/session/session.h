@@ -108,7 +108,9 @@ struct prb_dap_session {
     bool takes_children; /* they wait at their birth: births.h */
     bool replaced; /* the target has started another Python, which is a child session by now */
     struct prb_dap_thread_map threads; /* of frames and values */
-    json_t *answers;                   /* of the client to our requests, by seq as a string */
+    /* of the client to our requests, by seq as a string; an integer: that of startDebugging for this
+     * process is to come */
+    json_t *answers;
 
     /* Used by the worker only. */
     struct prb_dap_client client;
@@ -169,6 +171,8 @@ void prb_dap_say(struct prb_dap_session *session, bool important, const char *fo
  * *body_out: a new reference. */
 bool prb_dap_request_client(struct prb_dap_session *session, const char *command, json_t *arguments,
                             double wait_s, json_t **body_out, struct prb_error *err);
+/* Ask the client to open a session for a child; a refusal lets the child go.  Takes arguments. */
+void prb_dap_start_debugging(struct prb_dap_session *session, json_t *arguments, pid_t pid);
 /* Handle one message of the client, on its worker (dispatch.c). */
 void prb_dap_dispatch(struct prb_dap_session *session, struct prb_dap_pending *pending);
 /* The response of a request was queued: send the events that waited for it. */

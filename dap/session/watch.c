@@ -201,6 +201,12 @@ void prb_dap_watch_now(struct prb_dap_watch *watch, long long thread)
     pthread_mutex_unlock(&watch->lock);
 }
 
+void prb_dap_watch_refused(struct prb_dap_watch *watch, pid_t pid)
+{
+    if (watch)
+        prb_dap_births_refused(watch->births, pid);
+}
+
 void prb_dap_watch_gone(struct prb_dap_watch *watch)
 {
     if (watch)

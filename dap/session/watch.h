@@ -10,6 +10,8 @@ struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session);
 /* Check now: the target has stopped, in this thread (0: not known).  NULL is harmless, here and
  * below. */
 void prb_dap_watch_now(struct prb_dap_watch *watch, long long thread);
+/* The client refused to open a session for a child. */
+void prb_dap_watch_refused(struct prb_dap_watch *watch, pid_t pid);
 /* The target is gone. */
 void prb_dap_watch_gone(struct prb_dap_watch *watch);
 void prb_dap_watch_close(struct prb_dap_watch *watch);

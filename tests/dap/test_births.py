@@ -143,6 +143,14 @@ def test_goes_on_without_a_session(forks, parent):
     session.said("had no configured session within 0.5 s")
 
 
+def test_goes_on_when_the_client_refuses(forks, parent):
+    target, session = parent(subProcessTimeout=60)
+    say(target, "fork")
+    session.reply(session.reverse_request("startDebugging"), success=False, message="no")
+    assert done(target, "fork") < 30
+    session.said("opened no session")
+
+
 def test_goes_on_when_its_session_leaves(forks, parent, client):
     target, session = parent(subProcessTimeout=60)
     for how in ("disconnect", "kill"):
