@@ -247,12 +247,20 @@ bool prb_dap_children_born(struct prb_dap_session *session, struct prb_dap_child
     return true;
 }
 
+static void announce_replaced(struct prb_dap_session *session, bool found)
+{
+    pthread_mutex_lock(&session->lock);
+    bool known = session->replaced && session->found_replaced;
+    session->replaced = true;
+    session->found_replaced = found;
+    pthread_mutex_unlock(&session->lock);
+    if (!known) /* by looking, before its start-up hook came to say so */
+        announce(session, session->pid, -1);
+}
+
 void prb_dap_children_replaced(struct prb_dap_session *session)
 {
-    announce(session, session->pid, -1);
-    pthread_mutex_lock(&session->lock);
-    session->replaced = true;
-    pthread_mutex_unlock(&session->lock);
+    announce_replaced(session, false);
 }
 
 bool prb_dap_children_find_replaced(struct prb_dap_session *session)
@@ -262,6 +270,6 @@ bool prb_dap_children_find_replaced(struct prb_dap_session *session)
     bool replaced = own && !own->has_probe; /* after detach its library is still there */
     prb_process_list_free(list);
     if (replaced)
-        prb_dap_children_replaced(session);
+        announce_replaced(session, true);
     return replaced;
 }

@@ -107,6 +107,7 @@ struct prb_dap_session {
     bool gone;           /* the target has ended */
     bool takes_children; /* they wait at their birth: births.h */
     bool replaced; /* the target has started another Python, which is a child session by now */
+    bool found_replaced;               /* that was found by looking */
     struct prb_dap_thread_map threads; /* of frames and values */
     /* of the client to our requests, by seq as a string; an integer: that of startDebugging for this
      * process is to come */

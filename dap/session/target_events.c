@@ -8,7 +8,7 @@
 #include "dap/session/watch.h"
 
 #define END_S 1.0      /* from the probe's end to the process's */
-#define REPLACED_S 3.0 /* the same to another Python program in the process */
+#define REPLACED_S 2.0 /* the same to another Python program in the process */
 #define ROUND_MS 100
 
 static void take_stop(struct prb_dap_session *session, json_t *body)
