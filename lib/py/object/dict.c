@@ -151,7 +151,8 @@ bool prb_shared_values_each(struct prb_objects *objects, prb_addr keys_addr, prb
         return walk_error(err, keys_addr);
     if (PRB_GET(objects, values, dict_values, capacity, &capacity) && keys.count > capacity)
         keys.count = capacity;
-    read_order(objects, values, &keys);
+    if (!objects->looking_up)
+        read_order(objects, values, &keys);
     int32_t offset = PRB_OFF(objects->layout, dict_values, values);
     return entries_each(objects, &keys, values + (uint64_t)(offset == PRB_ABSENT ? 0 : offset),
                         each, context, err);

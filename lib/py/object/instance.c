@@ -194,6 +194,7 @@ bool prb_attributes_each(struct prb_objects *objects, prb_addr object, prb_attri
 }
 
 struct wanted {
+    struct prb_objects *objects;
     const char *name;
     prb_addr value;
 };
@@ -207,13 +208,46 @@ static bool match(void *context, const char *name, prb_addr value)
     return false;
 }
 
+/* The same of a key whose text need not be made. */
+static bool match_key(void *context, prb_addr key, prb_addr value)
+{
+    struct wanted *wanted = context;
+    if (!prb_str_equals(wanted->objects, key, wanted->name))
+        return true;
+    wanted->value = value;
+    return false;
+}
+
+static bool look_up(struct wanted *wanted, prb_addr object, struct prb_object_type *type,
+                    struct prb_error *err)
+{
+    struct prb_objects *objects = wanted->objects;
+    struct attributes slots = {.objects = objects, .each = match, .context = wanted};
+    struct prb_attribute_place place;
+    if (!slots_each(&slots, object, type) ||
+        (!wanted->value && !prb_attribute_place_find(objects, object, type, &place)))
+        return prb_fail_addr(err, object, "the attributes at 0x%" PRIx64 " cannot be read", object);
+    if (wanted->value)
+        return true;
+    if (place.dict)
+        return prb_dict_walk(objects, place.dict, match_key, wanted, err);
+    return !place.values || !place.keys ||
+           prb_shared_values_each(objects, place.keys, place.values, match_key, wanted, err);
+}
+
 bool prb_attribute_get(struct prb_objects *objects, prb_addr object, const char *name,
                        prb_addr *out, struct prb_error *err)
 {
-    struct wanted wanted = {.name = name};
+    struct wanted wanted = {.objects = objects, .name = name};
+    struct prb_object_type *type = prb_type_of(objects, object, err);
+    if (!type)
+        return false;
     bool before = objects->looking_up;
+    size_t steps = objects->steps;
     objects->looking_up = true;
-    bool good = prb_attributes_each(objects, object, match, &wanted, err);
+    objects->steps = PRB_DICT_MAX;
+    bool good = look_up(&wanted, object, type, err);
+    objects->steps = steps;
     objects->looking_up = before;
     if (good)
         *out = wanted.value;

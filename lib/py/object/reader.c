@@ -2,6 +2,7 @@
  * The reader of objects: one reading of the target through a page cache (mem/view.h) and a cache of
  * types.  Fields come from the layout; everything read is bounded by the limits of reader.h.
  */
+#include <endian.h>
 #include <string.h>
 
 #include "py/object/reader.h"
@@ -67,9 +68,8 @@ const void *prb_objects_get(struct prb_objects *objects, prb_addr addr, size_t l
 static uint64_t little_endian(const uint8_t *bytes, unsigned width)
 {
     uint64_t value = 0;
-    for (unsigned i = 0; i < width; i++)
-        value |= (uint64_t)bytes[i] << 8 * i;
-    return value;
+    memcpy(&value, bytes, width);
+    return le64toh(value);
 }
 
 bool prb_objects_field(struct prb_objects *objects, prb_addr addr, enum prb_field field,
@@ -92,8 +92,9 @@ bool prb_objects_words(struct prb_objects *objects, prb_addr addr, uint64_t *out
         count > PRB_VIEW_MAX / 8 ? NULL : prb_objects_get(objects, addr, count * 8);
     if (!bytes)
         return false;
+    memcpy(out, bytes, count * 8);
     for (size_t i = 0; i < count; i++)
-        out[i] = little_endian(bytes + 8 * i, 8);
+        out[i] = le64toh(out[i]);
     return true;
 }
 
