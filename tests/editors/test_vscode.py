@@ -400,6 +400,20 @@ def test_launch(editor, project, console):
     code.until("the end of the program", lambda: not launched())
 
 
+def test_child_of_a_launched_program(editor, project):
+    """A breakpoint in the first line of a worker: VS Code opens a session for it while it waits, with no setting."""
+    (project / "workers.py").write_text(
+        "import multiprocessing\n\n\ndef work(item):\n    squared = item * item\n    return squared\n\n\n"
+        "if __name__ == '__main__':\n    multiprocessing.get_context('fork').Process(target=work, args=(7,)).start()\n")
+    code = editor({"type": "probing", "request": "launch", "program": "${workspaceFolder}/workers.py", "python": sys.executable}, vsix())
+    begin(code, "workers.py", 5)
+    code.stopped_in("work", 5)
+    assert "7" in code.variable("item")
+    code.picture("child-of-launched")
+    code.press("F5")
+    code.ended()
+
+
 def test_stock_attach(editor, job, usual, listen, pictures):
     """type debugpy, connect: no extension of ours, VS Code talks to `probing debug --listen`."""
     code = editor({"type": "debugpy", "connect": {"host": "127.0.0.1", "port": listen()}, "justMyCode": False}, *STOCK)
