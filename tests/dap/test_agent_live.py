@@ -103,6 +103,51 @@ def test_breakpoints_and_steps(python, debugged):
     one.go("steps")
 
 
+def results(one):
+    scopes = {found["name"]: found for found in one.call("scopes", frameId=one.top()["id"])["scopes"]}
+    if "Result" not in scopes:
+        return {}
+    rows = one.call("variables", variablesReference=scopes["Result"]["variablesReference"])["variables"]
+    return {row["name"]: row["value"] for row in rows}
+
+
+def test_results_of_what_a_step_ran_over(python, debugged):
+    one = debugged(python)
+    lines = marks()
+    one.breaks("step_a")
+    one.say("steps")
+    one.at("step_a", "breakpoint")
+    one.breaks("step_c")
+    assert one.step("next")["line"] == lines["step_b"]
+    assert results(one) == {}
+    one.call("next", threadId=one.thread)
+    one.stopped()  # at a breakpoint, too
+    assert results(one) == {"(return) double": "2"}
+    assert one.step("next")["line"] == lines["step_for"]
+    assert results(one) == {"(return) double": "4", "(return) add": "6"}
+    assert one.step("next")["line"] == lines["step_body"]
+    assert results(one) == {}
+    one.go("steps")
+
+
+def test_results_of_recursion_and_of_many_calls(python, debugged):
+    one = debugged(python)
+    lines = marks()
+    one.breaks("result_a")
+    one.say("results")
+    one.at("result_a", "breakpoint")
+    one.breaks()
+    assert one.step("next")["line"] == lines["result_b"]
+    assert results(one) == {"(return) factorial": "6"}  # of the call in this frame, not of those within
+    assert one.step("next")["line"] == lines["result_c"]
+    names = {name.split(".")[-1].replace("(return) ", ""): value for name, value in results(one).items()}
+    assert names == {"__call__": "7", "cached": "8"}, names
+    assert one.step("next")["line"] == lines["result_d"]
+    # sys.monitoring reports the calls within, too: of more than 1000 none is saved.
+    assert results(one) == ({} if one.told["mechanism"] == "monitoring" else {"(return) fibonacci": "987"})
+    one.go("results")
+
+
 def test_conditions(python, debugged):
     one = debugged(python)
     one.breaks("cold", condition="i == 1 and any(i > k for k in [0])")

@@ -6,6 +6,7 @@ page named by PRB_TEST_PAGE has a counter of each.
 
 import _thread
 import ctypes
+import functools
 import linecache
 import mmap
 import os
@@ -261,6 +262,32 @@ def double(x):
 
 def add(a, b):
     return a + b                          # at add
+
+
+def factorial(n):
+    return n * factorial(n - 1) if n else 1
+
+
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+
+class Callable(object):
+    def __call__(self, n):
+        return n + 1
+
+
+@functools.lru_cache(maxsize=None)
+def cached(n):
+    return n + 2
+
+
+def results():
+    call = Callable()
+    a = factorial(3)                      # at result_a
+    b = call(a) and cached(a)             # at result_b
+    c = fibonacci(16)                     # at result_c
+    return a + b + c                      # at result_d
 
 
 def steps():

@@ -32,6 +32,9 @@ enum prb_debug_event {
     PRB_DEBUG_RETURN = 1 << 4, /* or a yield; value: what it returns */
     PRB_DEBUG_RAISE = 1 << 5,  /* value: the exception */
     PRB_DEBUG_UNWIND = 1 << 6, /* a frame ends by an exception; value: that */
+    PRB_DEBUG_CALLEE = 1 << 7, /* about to call value; once an instruction (monitoring) */
+    PRB_DEBUG_RESULT = 1 << 8, /* what a function returned to the frame; code: the function's
+                                  (frame evaluation) */
 };
 
 struct prb_debug_place {
@@ -68,8 +71,8 @@ struct prb_debug_mechanism {
     /* A mask of RAISE and UNWIND, everywhere. */
     bool (*watch_exceptions)(const struct prb_py_api *py, unsigned events);
     /* The events that are wanted of frames of one code object (LINE, RETURN, UNWIND, CALL of what
-     * they call, JUMP), for stepping; 0: none any more.  Other threads' are left out by the core.
-     */
+     * they call, JUMP, CALLEE, RESULT), for stepping; 0: none any more.  Other threads' are left
+     * out by the core. */
     bool (*step)(const struct prb_py_api *py, struct prb_py *code, unsigned events);
     /* LINE, CALL, RESUME, JUMP of everything, all threads, those born later and those that come
      * back from native code included. */

@@ -240,7 +240,7 @@ void prb_debug_forked(void)
 
 static bool is_stepped(enum prb_debug_event event, const struct prb_py *code, unsigned long ident)
 {
-    bool any_code = event & (PRB_DEBUG_CALL | PRB_DEBUG_RESUME);
+    bool any_code = event & (PRB_DEBUG_CALL | PRB_DEBUG_RESUME | PRB_DEBUG_RESULT);
     for (unsigned i = 0; i < session->step_count; i++) {
         const struct prb_debug_step *step = &session->steps[i];
         if (step->ident == ident && (step->events & event) && (any_code || step->code == code))

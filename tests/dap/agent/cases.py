@@ -119,6 +119,18 @@ def case_steps():
     finish(engine)
 
 
+def case_results():
+    """Of what a step ran over, as long as the thread stands there."""
+    engine = begin(program.caller, 2, mark="CALLER")
+    at(engine, "CALLER")
+    breaks(engine)
+    engine.call("next", threadId=engine.number)
+    at(engine, "CALLER_END")
+    rows = engine.variables(engine.scope("Result"))
+    assert [(one["name"], one["value"]) for one in rows] == [("(return) outer", "1")], rows
+    finish(engine)
+
+
 def case_step_targets():
     engine = begin(program.nested, 1, mark="NESTED_END")
     at(engine, "NESTED_END")

@@ -13,7 +13,7 @@ import types
 
 ROOT = os.environ.get("SRCDIR") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 PROBE = os.path.join(ROOT, "inject", "probe")
-LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
+LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND, CALLEE, RESULT = (1 << bit for bit in range(9))
 CODES = {"USAGE": 9, "UNSUPPORTED": 8, "NOT_FOUND": 7, "TIMEOUT": 6, "INTERNAL": 5, "PERMISSION": 4}
 
 
@@ -171,6 +171,9 @@ class Engine(object):
             value = self.raised[ident] = value[1].with_traceback(value[2])
         elif kind == RETURN and value is None and not opcode.opname[code.co_code[frame.f_lasti]].startswith(("RETURN", "YIELD")):
             kind, value = UNWIND, self.raised.get(ident)
+        back = frame.f_back
+        if kind == RETURN and back is not None and self.steps.get((ident, id(back.f_code)), (None, 0))[1] & RESULT:
+            self.agent["happened"](RESULT, back, code, back.f_lineno, value, False)
         planted = kind == LINE and frame.f_lineno in self.planted.get(id(code), (None, ()))[1]
         if planted or self.wanted(ident, kind, frame):
             reason = self.agent["happened"](kind, frame, code, frame.f_lineno, value, planted)

@@ -127,13 +127,15 @@ class GlobalsNode(Node):
 
 
 class ResultNode(Node):
-    """What a function that was stepped out of returned, and the exception that stopped the thread."""
+    """What functions that a step ran over or out of returned, and the exception that stopped the thread."""
 
     def __init__(self, session, handle, stop):
         Node.__init__(self, session, handle)
         if stop is None or handle.frame is not stop.frame and stop.mode is None:
             return
         rows = []
+        if handle.frame is stop.frame:
+            rows += [values.Child("(return) " + name, value) for name, value in stop.returned]
         if stop.after and stop.after[0]:
             rows.append(values.Child("(return) " + stop.after[0], stop.after[1]))
         if stop.exception is not None:

@@ -19,6 +19,7 @@ class Stop(object):
         self.exception = more.get("exception")  # the object, and how it came: "always", "unhandled", "userUnhandled"
         self.mode = more.get("mode")
         self.after = more.get("after")  # (function, value) of a frame that is about to return: the one that is shown is its caller
+        self.returned = more.get("returned", ())  # [(function, value)] that the step ran over
         self.reported = False
         self.first = None  # whether it is the first of its halt
 
@@ -204,10 +205,13 @@ class Session(Stopping):
             if self.data is not None:
                 stop = self.data.changed(frame)
             stop = self.breakpoints.hit(frame, code, line) or stop
+            step = self.stepping.of(ident) if stop is not None else None
+            if step is not None and frame is step.frame:
+                stop.returned = step.results()
         if stop is None and event & (RAISE | UNWIND) and self.exceptions is not None:
             stop = self.exceptions.happened(event, frame, value)
         if stop is None and self.stepping.of(ident):
-            stop = self.stepping.happened(ident, event, frame, line, value)
+            stop = self.stepping.happened(ident, event, frame, code, line, value)
         return stop
 
 

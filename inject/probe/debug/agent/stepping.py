@@ -1,10 +1,15 @@
 # next, in and out: which events a step wants, and where it ends.  A step belongs to one thread and to a frame of it; it ends
 # when it stops, when any thread stops, or when its frame's callers are all left.
+import types
+
 codes = probe.part("codes")
 threads = probe.part("threads")
-LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND = (1 << bit for bit in range(7))
+LINE, CALL, RESUME, JUMP, RETURN, RAISE, UNWIND, CALLEE, RESULT = (1 << bit for bit in range(9))
 ARMED_MAX = 200  # code objects of libraries that are looked through for calls of the user's code
 ASYNC = 0x280  # CO_COROUTINE, CO_ASYNC_GENERATOR
+GENERATOR = 0x20
+RESULTS_MAX = 16  # of functions that one step ran over
+RETURNS_MAX = 1000  # in one step: then it runs at full speed, and shows no results
 
 
 class Step(object):
@@ -16,12 +21,17 @@ class Step(object):
         self.target = target  # of step-in targets: accepts(code)
         self.armed = {}  # id of code -> (code, events)
         self.into = None  # the frame that was entered, until its first line
+        self.returned = []  # [(code, value)] of functions that the frame called, the last value of each
+        self.returns = 0
+
+    def results(self):
+        return [(codes.qualified(code), value) for code, value in self.returned]
 
 
 class Watching(object):
     """The events of a thread that steps."""
 
-    def happened(self, ident, event, frame, line, value):
+    def happened(self, ident, event, frame, code, line, value):
         step = self.steps[ident]
         if event & LINE or event & JUMP and is_one_line(frame):
             return self.line(step, frame)
@@ -29,7 +39,26 @@ class Watching(object):
             return self.called(step, frame)
         if event & (RETURN | UNWIND) and frame is step.frame:
             return self.left(step, event, frame, value)
+        if event & CALLEE:
+            self.calls(step, frame, function_of(value))
+        elif event & RESULT:
+            self.result(step, frame, code, value)
+        elif event & RETURN:
+            self.result(step, frame.f_back, code, value, code.co_flags & ASYNC and probe.part("names").is_yield(frame))
         return None
+
+    def calls(self, step, frame, code):
+        if frame is step.frame and code is not None and has_result(code) and id(code) not in step.armed:
+            if len(step.armed) < ARMED_MAX and step.returns < RETURNS_MAX:
+                self.arm(step, code, RETURN)
+
+    def result(self, step, frame, code, value, rests=False):
+        """A function returned to frame, or rests."""
+        step.returns += 1
+        if step.returns >= RETURNS_MAX:
+            self.want_no_results(step)
+        elif frame is step.frame and not rests and has_result(code):
+            step.returned = [one for one in step.returned if one[0] is not code][1 - RESULTS_MAX :] + [(code, value)]
 
     def line(self, step, frame):
         if frame is step.into or frame is step.frame and step.kind != "out":
@@ -74,7 +103,7 @@ class Watching(object):
 
     def stop(self, step, frame, after=None):
         self.end(step.ident)
-        return probe.part("session").Stop(step.reason, frame, after=after)
+        return probe.part("session").Stop(step.reason, frame, after=after, returned=step.results())
 
 
 class Stepping(Watching):
@@ -114,9 +143,20 @@ class Stepping(Watching):
         events = RETURN | UNWIND
         if step.kind != "out":
             events |= LINE | JUMP
+        if step.kind == "next" and self.session.options.show_return_value and step.returns < RETURNS_MAX:
+            events |= CALLEE | RESULT
         if step.kind == "in":
             events |= CALL
         self.arm(step, frame.f_code, events)
+
+    def want_no_results(self, step):
+        step.returned = []
+        for code, events in list(step.armed.values()):
+            if events & (CALLEE | RESULT):
+                self.arm(step, code, events & ~(CALLEE | RESULT))
+            elif events == RETURN:
+                del step.armed[id(code)]
+                probe.engine.step(step.ident, code, 0)
 
     def end(self, ident):
         step = self.steps.pop(ident, None)
@@ -147,6 +187,35 @@ def is_one_line(frame, cache={}):  # noqa: B006
         found = cache[id(code)] = code, {one.offset: one.argval for one in dis.get_instructions(code) if one.opcode in jumps}
     target = found[1].get(at)
     return target is not None and codes.line_at(code, target) == codes.line_at(code, at)
+
+
+def function_of(value):
+    """The code that a call of value runs first, or None: not known without running any, or a class."""
+    for _ in range(4):
+        kind = type(value)
+        if kind is codes.Function:
+            return value.__code__
+        if kind is types.MethodType:
+            value = value.__func__
+        elif kind.__module__ == "functools":
+            value = next((one for one in codes.inner_functions(value) if one is not None), None)
+        elif type(kind) is not type:
+            return None
+        else:
+            spaces = [type.__dict__["__dict__"].__get__(one) for one in kind.__mro__]
+            value = next((space["__call__"] for space in spaces if "__call__" in space), None)
+    return None
+
+
+def has_result(code):
+    """Whether it is a function of the user's whose value is worth a row: no class's body, no lambda, no comprehension."""
+    return (
+        code.co_flags & 1
+        and not code.co_flags & GENERATOR
+        and not code.co_name.startswith("<")
+        and code.co_name != "__init__"
+        and codes.mine.steps_into(code)
+    )
 
 
 def beneath(frame, outer):

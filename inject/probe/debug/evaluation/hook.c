@@ -238,6 +238,28 @@ static void report_unwind(char *thread, char *frame)
     prb_py_drop(traceback);
 }
 
+/* A frame has returned a value to one whose results are wanted.  NULL: an exception is set. */
+static struct prb_py *report_result(char *thread, const char *frame, struct prb_py *value)
+{
+    char *caller = prb_evaluation_frame(thread);
+    const struct prb_evaluation_code *known =
+        caller ? prb_evaluation_code(prb_evaluation_frame_code(caller)) : NULL;
+    if (!known || !(known->step & PRB_DEBUG_RESULT) || !prb_evaluation.on ||
+        prb_evaluation_tracing(thread) || prb_py_is_inside())
+        return value;
+    struct event of = {.thread = thread, .inner = caller};
+    of.place.frame = prb_evaluation_outer(caller);
+    of.place.code = prb_evaluation_frame_code(frame);
+    if (!of.place.frame)
+        return value;
+    prb_evaluation_enter(thread);
+    bool ok = report(&of, PRB_DEBUG_RESULT, value);
+    prb_evaluation_leave(thread);
+    if (!ok)
+        prb_py_drop(value);
+    return ok ? value : NULL;
+}
+
 /* A frame of which something is wanted, or whose caller is traced. */
 static __attribute__((noinline)) struct prb_py *run_watched(bool with_thread, char *thread,
                                                             char *frame, int throw)
@@ -255,7 +277,9 @@ static __attribute__((noinline)) struct prb_py *run_watched(bool with_thread, ch
         events |= PRB_DEBUG_CALL;
     prb_evaluation_set(thread, events);
     struct prb_py *result = run(with_thread, thread, frame, throw);
-    if (!result)
+    if (result)
+        result = report_result(thread, frame, result);
+    else
         report_unwind(thread, frame);
     prb_evaluation_apply(thread);
     return result;

@@ -133,6 +133,19 @@ static struct prb_py *on_other(enum prb_debug_event event, struct prb_py **args,
     return happened(py, &place, py->none);
 }
 
+/* (code, offset, callable, first argument): once an instruction, until the next step turns it on */
+static struct prb_py *on_call(struct prb_py *self, struct prb_py **args, ptrdiff_t count)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (!py || count < 3)
+        return NULL;
+    struct prb_debug_place place = {.event = PRB_DEBUG_CALLEE, .code = args[0], .value = args[2]};
+    bool known = prb_monitoring.disable && prb_debug_wanted(place.event, place.code, false);
+    PRB_AUTO(prb_py) struct prb_py *answer = give(py, known ? prb_monitoring.disable : py->none);
+    return happened(py, &place, answer);
+}
+
 #define OTHER(name, event)                                                                         \
     static struct prb_py *name(struct prb_py *self, struct prb_py **args, ptrdiff_t count)         \
     {                                                                                              \
@@ -151,11 +164,19 @@ OTHER(on_unwind, PRB_DEBUG_UNWIND)
      {#name, (prb_py_function)(void (*)(void))name, PRB_PY_FASTCALL, "of probing's debugger"},     \
      NULL}
 struct prb_monitoring_hook prb_monitoring_hooks[] = {
-    HOOK(PRB_PLANTER, LINE, on_planted),     HOOK(PRB_PLANTER, JUMP, on_planted_jump),
-    HOOK(PRB_PLANTER, PY_START, on_new),     HOOK(PRB_PLANTER, PY_RESUME, on_new),
-    HOOK(PRB_STEPPER, LINE, on_line),        HOOK(PRB_STEPPER, JUMP, on_jump),
-    HOOK(PRB_STEPPER, PY_START, on_start),   HOOK(PRB_STEPPER, PY_RESUME, on_resume),
-    HOOK(PRB_STEPPER, PY_THROW, on_resume),  HOOK(PRB_STEPPER, PY_RETURN, on_return),
-    HOOK(PRB_STEPPER, PY_YIELD, on_return),  HOOK(PRB_STEPPER, RAISE, on_raise),
-    HOOK(PRB_STEPPER, PY_UNWIND, on_unwind), {.method = {.name = NULL}},
+    HOOK(PRB_PLANTER, LINE, on_planted),
+    HOOK(PRB_PLANTER, JUMP, on_planted_jump),
+    HOOK(PRB_PLANTER, PY_START, on_new),
+    HOOK(PRB_PLANTER, PY_RESUME, on_new),
+    HOOK(PRB_STEPPER, LINE, on_line),
+    HOOK(PRB_STEPPER, JUMP, on_jump),
+    HOOK(PRB_STEPPER, PY_START, on_start),
+    HOOK(PRB_STEPPER, PY_RESUME, on_resume),
+    HOOK(PRB_STEPPER, PY_THROW, on_resume),
+    HOOK(PRB_STEPPER, PY_RETURN, on_return),
+    HOOK(PRB_STEPPER, PY_YIELD, on_return),
+    HOOK(PRB_STEPPER, RAISE, on_raise),
+    HOOK(PRB_STEPPER, PY_UNWIND, on_unwind),
+    HOOK(PRB_STEPPER, CALL, on_call),
+    {.method = {.name = NULL}},
 };

@@ -290,7 +290,7 @@ static bool step(const struct prb_py_api *py, struct prb_py *code, unsigned want
         return !wanted;
     one->events = wanted;
     PRB_AUTO(prb_py) struct prb_py *last = wanted ? NULL : forget(PRB_STEPPER, one);
-    const unsigned local = PRB_DEBUG_LINE | PRB_DEBUG_JUMP | PRB_DEBUG_RETURN;
+    const unsigned local = PRB_DEBUG_LINE | PRB_DEBUG_JUMP | PRB_DEBUG_RETURN | PRB_DEBUG_CALLEE;
     return set_local(py, PRB_STEPPER, code, mask(wanted & local, false)) && update_stepper(py);
 }
 

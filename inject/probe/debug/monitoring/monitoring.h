@@ -1,8 +1,8 @@
 /*
  * The mechanism "monitoring", between what it sets in sys.monitoring (monitoring.c) and what
  * CPython calls (hooks.c).  Two tool ids: the planter's events disable themselves
- * wherever no line is planted and cost nothing then; the stepper's (gate, steps, exceptions) never
- * do, and are on only while somebody waits for them.
+ * wherever no line is planted and cost nothing then; the stepper's (gate, steps, exceptions) do
+ * so for CALL alone, and are on only while somebody waits for them.
  */
 #ifndef PRB_PROBE_DEBUG_MONITORING_MONITORING_H
 #define PRB_PROBE_DEBUG_MONITORING_MONITORING_H
@@ -19,6 +19,7 @@ enum prb_tool { PRB_PLANTER, PRB_STEPPER, PRB_TOOLS };
     E(PY_RESUME, PRB_DEBUG_RESUME, false)                                                          \
     E(PY_THROW, PRB_DEBUG_RESUME, true)                                                            \
     E(JUMP, PRB_DEBUG_JUMP, false)                                                                 \
+    E(CALL, PRB_DEBUG_CALLEE, false)                                                               \
     E(PY_RETURN, PRB_DEBUG_RETURN, false)                                                          \
     E(PY_YIELD, PRB_DEBUG_RETURN, false)                                                           \
     E(RAISE, PRB_DEBUG_RAISE, true)                                                                \
