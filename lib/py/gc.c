@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hash_map.h"
+
 #define BLOCK 16384u
 #define BLOCKS 2048u         /* cached at once: 32 MiB */
 #define FLAGS 3ull           /* lowest bits of the links */
@@ -18,6 +20,9 @@
 #define COLLECTION_MS 300    /* how long the end of a collection is awaited */
 #define TYPE_SUBCLASS_BIT 31 /* Py_TPFLAGS_TYPE_SUBCLASS */
 #define NODE_MAX 64          /* bytes of a head and of the object's head behind it */
+#define PAGE 4096u
+#define PLACE 16u            /* two objects with their heads lie further apart */
+#define PAGES_MAX (4u << 20) /* with marks: bounds the tool's memory, 256 MiB */
 
 /* The sizes of PyGC_Head and struct gc_generation: the layout's, and those that other builds of the
  * same release have (3.6, 3.7: aligned as double, or as long double where bpo-27987 was taken). */
@@ -35,14 +40,17 @@ struct collector {
     uint64_t numbers[BLOCKS];               /* 1 + which block is there; 0: none */
     struct prb_gc_objects found;
     size_t cap;
-    uint32_t *marks; /* open addressing: 1 + index in found.items; stale ones differ in address */
-    size_t mark_cap;
+    struct prb_hash_map pages; /* by address / PAGE + 1: struct mark_page */
+    struct prb_arena arena;    /* they */
+    struct mark_page *last_page;
+    uint64_t last_number; /* its key; 0: none */
 };
 
 static void collector_deinit(struct collector *collector)
 {
     free(collector->blocks);
-    free(collector->marks);
+    prb_hash_map_deinit(&collector->pages);
+    prb_arena_deinit(&collector->arena);
     prb_gc_objects_deinit(&collector->found);
 }
 PRB_DEFINE_AUTO(collector, struct collector, collector_deinit)
@@ -105,42 +113,49 @@ static bool get_node(struct collector *collector, prb_addr head, bool list, stru
 
 /* ---- marks ---- */
 
-static uint32_t *mark_place(struct collector *collector, prb_addr object)
+/* Which objects of one page are known: a bit for each place where one can begin.  Objects of a list
+ * lie near one another as a rule, so their marks do, too. */
+struct mark_page {
+    uint64_t before[PAGE / PLACE / 64]; /* of the lists that were read */
+    uint64_t now[PAGE / PLACE / 64];    /* of the list that is being walked */
+};
+
+struct mark {
+    struct mark_page *page; /* NULL: no room */
+    size_t word;
+    uint64_t bit;
+};
+
+static struct mark mark_of(struct collector *collector, prb_addr object)
 {
-    const struct prb_gc_objects *found = &collector->found;
-    size_t i = (size_t)((object >> 4) * 0x9e3779b97f4a7c15u >> 24) & (collector->mark_cap - 1);
-    while (collector->marks[i] && (collector->marks[i] > found->count ||
-                                   found->items[collector->marks[i] - 1].object != object))
-        i = (i + 1) & (collector->mark_cap - 1);
-    return &collector->marks[i];
+    uint64_t number = object / PAGE + 1;
+    size_t place = object % PAGE / PLACE;
+    if (number != collector->last_number) {
+        struct prb_hash_slot *slot =
+            collector->pages.count < PAGES_MAX || prb_hash_map_pointer(&collector->pages, number)
+                ? prb_hash_map_add(&collector->pages, number)
+                : NULL;
+        if (slot && !slot->pointer)
+            slot->pointer = prb_arena_alloc(&collector->arena, sizeof(struct mark_page));
+        collector->last_page = slot ? slot->pointer : NULL;
+        collector->last_number = collector->last_page ? number : 0;
+    }
+    return (struct mark){collector->last_page, place / 64, UINT64_C(1) << place % 64};
 }
 
-static bool mark_room(struct collector *collector)
+/* The objects of a list are known from now on; or, of a list that is to be walked again, forgotten. */
+static void keep_from(struct collector *collector, size_t begin, bool keep)
 {
-    if (collector->mark_cap && collector->found.count < collector->mark_cap / 4)
-        return true;
-    size_t cap = collector->mark_cap ? collector->mark_cap * 2 : 65536;
-    uint32_t *marks = calloc(cap, sizeof *marks);
-    if (!marks)
-        return false;
-    free(collector->marks);
-    collector->marks = marks;
-    collector->mark_cap = cap;
-    for (size_t i = 0; i < collector->found.count; i++)
-        *mark_place(collector, collector->found.items[i].object) = (uint32_t)i + 1;
-    return true;
-}
-
-/* After objects were dropped from the end: their marks must not fill the table. */
-static void drop_to(struct collector *collector, size_t count)
-{
-    bool nothing = collector->found.count == count;
-    collector->found.count = count;
-    if (nothing || !collector->mark_cap)
-        return;
-    memset(collector->marks, 0, collector->mark_cap * sizeof *collector->marks);
-    for (size_t i = 0; i < count; i++)
-        *mark_place(collector, collector->found.items[i].object) = (uint32_t)i + 1;
+    for (size_t i = begin; i < collector->found.count; i++) {
+        struct mark mark = mark_of(collector, collector->found.items[i].object);
+        if (!mark.page)
+            continue;
+        mark.page->now[mark.word] &= ~mark.bit;
+        if (keep)
+            mark.page->before[mark.word] |= mark.bit;
+    }
+    if (!keep)
+        collector->found.count = begin;
 }
 
 /* ---- one list ---- */
@@ -149,17 +164,19 @@ enum walked { WHOLE, TORN, FULL };
 
 /* The object of a node; FULL: no room for more.  TORN: it was met in this list already. */
 static enum walked add(struct collector *collector, prb_addr object, prb_addr type,
-                       uint8_t generation, size_t begin)
+                       uint8_t generation)
 {
-    if (collector->found.count >= PRB_GC_OBJECTS_MAX || !mark_room(collector) ||
+    struct mark mark = mark_of(collector, object);
+    if (!mark.page || collector->found.count >= PRB_GC_OBJECTS_MAX ||
         !PRB_GROW(collector->found.items, collector->found.count, collector->cap))
         return FULL;
-    uint32_t *mark = mark_place(collector, object);
-    if (*mark)
-        return *mark > begin ? TORN : WHOLE;
-    collector->found.items[collector->found.count] =
+    if (mark.page->now[mark.word] & mark.bit)
+        return TORN;
+    if (mark.page->before[mark.word] & mark.bit)
+        return WHOLE;
+    collector->found.items[collector->found.count++] =
         (struct prb_gc_object){.object = object, .type = type, .generation = generation};
-    *mark = (uint32_t)++collector->found.count;
+    mark.page->now[mark.word] |= mark.bit;
     return WHOLE;
 }
 
@@ -179,7 +196,7 @@ static enum walked walk(struct collector *collector, prb_addr list, uint8_t gene
             return TORN;
         size_t count = collector->found.count;
         enum walked added =
-            add(collector, at + (prb_addr)collector->shape.head, node.type, generation, begin);
+            add(collector, at + (prb_addr)collector->shape.head, node.type, generation);
         if (added != WHOLE)
             return added;
         if (collector->found.count == count && ++moved > begin)
@@ -300,7 +317,7 @@ static bool locate(struct collector *collector, prb_addr interpreter, prb_addr *
 
 static bool no_room(struct collector *collector, struct prb_error *err)
 {
-    if (collector->found.count < PRB_GC_OBJECTS_MAX)
+    if (collector->found.count < PRB_GC_OBJECTS_MAX && collector->pages.count < PAGES_MAX)
         return prb_nomem(err);
     collector->found.whole = false;
     collector->found.why = "there are more objects than are read";
@@ -316,9 +333,10 @@ static bool take_list(struct collector *collector, uint8_t generation, bool live
     for (int tries = live ? TRIES : 1; tries > 0 && walked == TORN; tries--) {
         forget(collector);
         await_end(collector, live, left);
-        drop_to(collector, begin);
+        keep_from(collector, begin, false);
         walked = walk(collector, collector->lists[generation], generation);
     }
+    keep_from(collector, begin, true);
     if (walked == FULL)
         return no_room(collector, err);
     if (walked == TORN || !collector->checks_prev) {
