@@ -6,7 +6,7 @@ PYTESTS += %D%/test_protocol.py %D%/test_wire.py %D%/test_session.py %D%/test_br
 	%D%/test_signals.py %D%/test_transports.py %D%/test_training.py %D%/test_libraries.py %D%/test_ranks.py %D%/test_relay.py %D%/test_hostile.py %D%/test_columns.py %D%/test_postmortem.py %D%/test_fuzz.py
 EXTRA_DIST += %D%/client.py %D%/conftest.py %D%/debuggee.py %D%/server.py %D%/training.py %D%/make_protocol.py %D%/protocol.py %D%/protocol.json \
 	%D%/protocol.LICENSE %D%/testsupport.js
-PYTESTS += %D%/test_core.py %D%/test_births.py %D%/test_every.py %D%/test_hidden.py
+PYTESTS += %D%/test_core.py %D%/test_births.py %D%/test_every.py %D%/test_hidden.py %D%/test_rules.py
 # The in-target Python alone, on every CPython found: agent/cases.py with an engine of sys.settrace.
 PYTESTS += %D%/test_agent.py %D%/test_agent_live.py
 EXTRA_DIST += %D%/agent/cases.py %D%/agent/fake.py %D%/agent/program.py

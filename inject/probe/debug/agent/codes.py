@@ -23,6 +23,8 @@ class Files(object):
 
     def __init__(self):
         self.just_my_code = True
+        self.rules = ()  # of the setting, as probe.part("rules").Rules
+        self.ruled = {}
         self.paths = {}
         self.owned = {}
         self.library = library_folders()
@@ -53,13 +55,36 @@ class Files(object):
             for one in (name, whole):
                 if one.startswith(self.library) or any(site in one for site in SITE):
                     found = False
+            rule = self.rule(name)
+            found = found if rule is None else rule
             if len(self.owned) < NAMES_MAX:
                 self.owned[name] = found
         return found
 
+    def rule(self, name):
+        """What the rules say of it: user code, a library, or None."""
+        if not self.rules or name.startswith(probe.OWN):
+            return None
+        if name not in self.ruled:
+            path = self.path(name)
+            found = self.rules.include(path) if path else None
+            if len(self.ruled) >= NAMES_MAX:
+                return found
+            self.ruled[name] = found
+        return self.ruled[name]
+
+    def configure(self, just_my_code, rules):
+        if self.rules or rules:
+            self.owned, self.ruled = {}, {}
+        self.just_my_code, self.rules = just_my_code, rules
+
     def steps_into(self, code):
         name = code.co_filename
-        return self.own(name) if self.just_my_code else not (name.startswith(probe.OWN) or name.startswith("<frozen importlib"))
+        if self.just_my_code:
+            return self.own(name)
+        if self.rule(name) is False:
+            return False
+        return not (name.startswith(probe.OWN) or name.startswith("<frozen importlib"))
 
 
 mine = Files()

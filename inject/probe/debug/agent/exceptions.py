@@ -10,6 +10,22 @@ CAUSES_MAX = 16
 TRACE_MAX = 1 << 16
 
 
+def shown(frame):
+    return codes.mine.rule(frame.f_code.co_filename) is not False and not threads.is_launcher(frame) and (
+        codes.mine.steps_into(frame.f_code))
+
+
+def passed(kind, frame, error):
+    """The frames that say whether the rules exclude an exception: where it was raised, and the caller; else all that it left."""
+    if kind == "raised":
+        return [one for one in (frame, frame.f_back) if one is not None]
+    found, trace = [frame], getattr(error, "__traceback__", None)
+    while trace is not None and len(found) < TRACE_MAX:
+        found.append(trace.tb_frame)
+        trace = trace.tb_next
+    return found
+
+
 class Filters(object):
     def __init__(self, session, wanted):
         self.session = session
@@ -55,6 +71,8 @@ class Filters(object):
         if kind == "raised" and codes.mine.just_my_code and not any(
                 codes.mine.own(one.f_code.co_filename) for one in (frame, frame.f_back) if one is not None):
             return None  # between libraries
+        if codes.mine.rules and not any(shown(one) for one in passed(kind, frame, error)):
+            return None  # all by files that the rules exclude
         stop = probe.part("session").Stop("exception", frame, exception=error, mode=MODES[kind])
         stop.description = "{} ({})".format(full_name(type(error)), TEXTS[kind])
         stop.text = probe.agent.plain(error)

@@ -68,6 +68,7 @@ class Exits(object):
 class Options(object):
     def __init__(self, given):
         self.just_my_code = bool(given.get("justMyCode", True))
+        self.rules = probe.part("rules").Rules(given["rules"]) if given.get("rules") else ()
         self.breakpoint_hook = bool(given.get("breakpointHook", True))
         self.redirect_output = bool(given.get("redirectOutput", False))
         self.show_return_value = bool(given.get("showReturnValue", True))
@@ -231,7 +232,7 @@ def continue_(session, given):
 
 def attach(session, given):
     session.options = Options(given)
-    probe.part("codes").mine.just_my_code = session.options.just_my_code
+    probe.part("codes").mine.configure(session.options.just_my_code, session.options.rules)
     if session.options.breakpoint_hook and session.breakpoint_hook is None:
         session.breakpoint_hook = probe.part("breakpointhook").BreakpointHook(session)
     if session.options.redirect_output:
