@@ -41,6 +41,20 @@ def test_comprehensions_see_locals(at_values, python):
     go_on(session, program, thread, "values")
 
 
+def test_sys_without_a_frame(launch, any_python, tmp_path):
+    """A console of a running job has sys, imported there or not; the program does not get it."""
+    path = tmp_path / "sleeps.py"
+    path.write_text("import time\nprint('ready', flush=True)\nwhile True:\n    time.sleep(0.01)\n")
+    session, _ = launch(any_python, program=str(path))
+    session.said("ready")
+    console = {"context": "repl"}
+    assert session.request("evaluate", dict(console, expression="sys.version_info[0]"))["result"] == "3"
+    assert session.request("evaluate", dict(console, expression="'sys' in vars(sys.modules['__main__'])"))["result"] == "False"
+    session.request("evaluate", dict(console, expression="sys = 5"))
+    assert session.request("evaluate", dict(console, expression="sys"))["result"] == "5"
+    session.disconnect(terminateDebuggee=True)
+
+
 def test_await(at_values, python):
     program, session, frame, thread = at_values(python)
     evaluate(session, "async def answer(): return 6 * 7\n", frame, "repl")

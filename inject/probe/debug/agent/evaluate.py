@@ -30,6 +30,7 @@ def space_of(session, handle):
     if handle is None:
         import sys
 
+        space["sys"] = sys  # of no frame: whoever looks around needs it, and no name of the program is lost
         space.update(sys.modules["__main__"].__dict__)
     else:
         space.update(names.merged(handle.frame))
