@@ -157,6 +157,7 @@ static void fill_standard(void)
 int main(int argc, char **argv)
 {
     fill_standard();
+    prb_out_progress();
     struct prb_error err = {0};
     int status = 0;
     struct prb_run run = {.status = &status};

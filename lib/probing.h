@@ -79,6 +79,12 @@ PRB_API const char *prb_version(void);
  * NULL: none is near. */
 PRB_API const char *prb_nearest(const char *name, const char *const *names, size_t count);
 
+/* How far is what takes long: objects read, bytes unpacked; told from then on with each some
+ * thousands.  what: "objects read"; NULL: that is over.  NULL: nobody asks.  Set before anything is
+ * read, and in one thread. */
+typedef void prb_progress_fn(const char *what, uint64_t done);
+PRB_API void prb_progress_to(prb_progress_fn *told);
+
 /* ---- processes ---- */
 
 /* A Python process of this machine, as /proc shows it without attaching. */

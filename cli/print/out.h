@@ -47,6 +47,8 @@ void prb_out_pad(FILE *out, unsigned columns);
 void prb_out_error(const struct prb_error *err);
 /* "probing: note: " text on standard error. */
 void prb_out_note(const char *text);
+/* Show on a terminal how far the command is, once it has taken a second. */
+void prb_out_progress(void);
 /* Push standard output out; IO when it did not take everything. */
 bool prb_out_finish(struct prb_error *err);
 

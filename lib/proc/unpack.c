@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/lazy.h"
+#include "base/progress.h"
 #include "config.h"
 
 #define INPUT (128u << 10)               /* bytes read at once */
@@ -304,6 +305,7 @@ static bool unpack_all(const struct method *method, void *state, int in, uint8_t
             return true; /* no core: nothing of it is wanted */
         if (!put(out, step.out, step.made))
             return false;
+        prb_progress("bytes unpacked", (uint64_t)out->size);
         bool still = step.in_len == before && step.made == 0;
         good = good && !(still && (before || step.last));
     }
@@ -335,6 +337,7 @@ int prb_unpack(int fd, const char *path, struct prb_error *err)
     struct file file = {made, 0, made >= 0 ? room_of(made) : 0};
     bool good = made >= 0 && unpack_all(method, state, fd, buffer, &file);
     int sys = errno;
+    prb_progress(NULL, 0);
     method->end(state);
     if (!good) {
         prb_fail_sys(err, sys, "%s cannot be unpacked", path);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/hash_map.h"
+#include "base/progress.h"
 
 #define BLOCK 16384u
 #define BLOCKS 2048u         /* cached at once: 32 MiB */
@@ -48,6 +49,7 @@ struct collector {
 
 static void collector_deinit(struct collector *collector)
 {
+    prb_progress(NULL, 0);
     free(collector->blocks);
     prb_hash_map_deinit(&collector->pages);
     prb_arena_deinit(&collector->arena);
@@ -177,6 +179,8 @@ static enum walked add(struct collector *collector, prb_addr object, prb_addr ty
     collector->found.items[collector->found.count++] =
         (struct prb_gc_object){.object = object, .type = type, .generation = generation};
     mark.page->now[mark.word] |= mark.bit;
+    if (collector->found.count % PRB_GC_PROGRESS == 0)
+        prb_progress("objects found", collector->found.count);
     return WHOLE;
 }
 

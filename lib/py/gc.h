@@ -10,6 +10,7 @@
 
 #include "py/py.h"
 
+#define PRB_GC_PROGRESS 65536       /* objects from one report of progress to the next */
 #define PRB_GC_OBJECTS_MAX 16000000 /* of one interpreter: bounds the tool's memory */
 
 struct prb_gc_object {

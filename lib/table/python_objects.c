@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/hash_map.h"
+#include "base/progress.h"
 #include "py/object/reader.h"
 #include "table/shared/heap.h"
 
@@ -164,8 +165,12 @@ static bool fill_part(struct prb_rows *rows, const struct prb_heap_part *part)
 {
     struct tallies tallies = {0};
     bool good = true, bytes = prb_rows_wants(rows, "bytes");
-    for (size_t i = 0; i < part->found.count && good; i++)
+    for (size_t i = 0; i < part->found.count && good; i++) {
         good = count_object(&tallies, part->runtime->objects, &part->found.items[i], bytes);
+        if (i % PRB_GC_PROGRESS == 0)
+            prb_progress("objects counted", i);
+    }
+    prb_progress(NULL, 0);
     size_t count = good ? tallies.count : 0;
     if (count)
         qsort(tallies.items, count, sizeof *tallies.items, by_count);

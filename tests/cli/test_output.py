@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from support.target import PROBING
+from support.terminal import on_a_terminal
 from support.torch_python import torch_python
 
 HOSTILE = r'''
@@ -278,6 +280,22 @@ def test_long_cells_widen_no_other_row(probing):
     assert head.index("n", 4) == first.index("1") == third.index("333") + 2 and head.index("last") == first.index("end")
     both = probing("query", "SELECT 'a' AS name, '{}' AS big, '{}' AS more, 'z' AS last".format("y" * 61, "w" * 61)).works()
     assert both.splitlines()[1].split() == ["a", "y" * 61, "w" * 61, "z"]
+
+
+MANY = "kept = [[i] for i in range(200000)]\nprint('ready', flush=True)\ninput()"
+
+
+def test_progress(start):
+    """From a second on, in a line of the terminal that goes again; none elsewhere."""
+    target = start(MANY)
+    asked = ["sh", "-c", "sleep 1.1; exec \"$@\"", "sh", PROBING, "-t", target.pid, "query", "-f", "csv",
+             "SELECT count FROM python.objects WHERE type = 'list'"]
+    status, told = on_a_terminal(asked, stderr="terminal", TERM="xterm")
+    assert status == 0 and b"\r131,072 objects found\x1b[K" in told or b"\r65,536 objects found\x1b[K" in told, told
+    shown, rows = told.rsplit(b"\r\x1b[K", 1)
+    assert rows.splitlines()[0] == b"count" and int(rows.splitlines()[1]) >= 200000
+    status, told = on_a_terminal(asked, stderr="terminal", TERM="dumb")
+    assert status == 0 and told.splitlines() == rows.splitlines()
 
 
 def test_query_vertical(probing):
