@@ -284,6 +284,11 @@ def beside(target, control, pairs=9):
     return [statistics.median(one) for one in zip(*ratios)]
 
 
+def microseconds(target, control, before):
+    """What each call takes more than before."""
+    return (beside(target, control, 3)[0] / before[0] - 1) * nanoseconds(control)[0] / 1e3
+
+
 def worst_ratio(target, control, before):
     return max(now / then for now, then in zip(beside(target, control), before))
 
@@ -302,7 +307,7 @@ def cost_of(side, python):
                     set_lines(client.session, path, lines_of(mark), **({"condition": condition} if condition else {}))
                     told(target)  # what the interpreter specializes anew is specialized
                 if condition:
-                    measured[name] = beside(target, control, 2)[0] / before[0]
+                    measured[name] = microseconds(target, control, before)
                 else:
                     measured[name] = worst_ratio(target, control, before)
             client.leave()
@@ -314,7 +319,9 @@ def cost_of(side, python):
 def bar_of(python, name):
     if name in (COSTS[0][0], "after"):
         return 1.03
-    return None if name != COSTS[1][0] else 1.5 if python.minor == (3, 11) else 1.05
+    if name == COSTS[3][0]:
+        return 1
+    return None if name != COSTS[1][0] else 1.2 if python.minor == (3, 11) else 1.05
 
 
 def debugger_costs(figures, options):
@@ -330,7 +337,7 @@ def debugger_costs(figures, options):
                 runs.run(Debugpy, cost_of, python)
         for name in [name for name, _, _ in COSTS] + ["after"]:
             text = "CPython {}, {}".format(python.id.split("-")[0], name if name != "after" else "after the detach")
-            runs.row(figures, text, name, "×", bar=bar_of(python, name))
+            runs.row(figures, text, name, "µs" if name == COSTS[3][0] else "×", bar=bar_of(python, name))
 
 
 def debugpy_version():

@@ -121,6 +121,52 @@ def test_condition(attached, python):
     assert values_of_i(session, program, "cold", 1) == [1]
 
 
+@pytest.mark.parametrize("condition, hits", [
+    ("i == 1 and own is None", [1]), ("i == box.x > 1", [2]), ("double(i) == 4 or not len(sys.argv)", [2]), ("cell == 10", [1]),
+    ("inner() == 20", [2]), ("any(k == i for k in (0, 2))", [0, 2]), ("'cell' in locals() and i == 2", [2]),
+    ("i == 1 and later", [1]), ("store.update(n=store.get('n', 0) + 1) or store['n'] == 2 or i == 2 and store['n'] != 3", [1]), ("seen", [0, 1, 2])])
+def test_names_of_a_condition(attached, any_python, condition, hits):
+    """Arguments, variables of closures, names of the module and without a value yet, calls; evaluated once each time."""
+    judges(attached, any_python, condition, hits)
+
+
+def test_names_of_a_condition_on_every_python(attached, python):
+    judges(attached, python, "own is None and i == box.x and (i == 1 or i > 1 and later)", [1, 2])
+
+
+def judges(attached, python, condition, hits):
+    program, session = attached(python)
+    set_lines(session, program, ("judged", {"condition": condition}))
+    assert values_of_i(session, program, "judged", len(hits)) == hits
+
+
+def test_a_condition_in_a_module(attached, any_python):
+    program, session = attached(any_python)
+    set_lines(session, program, ("late_module", {"condition": "__name__ == 'debugged_late' and 'base' not in globals()"}), name="debugged_late.py")
+    program.say("late")
+    resume(session, stopped(session)["threadId"])
+    program.until("done late")
+
+
+def test_a_step_ends_at_a_line_whose_condition_is_false(attached, any_python):
+    program, session = attached(any_python)
+    body, _ = stop_at(session, program, "cold", "cold")
+    set_lines(session, program, ("cold_next", {"condition": "i == 7"}))
+    session.request("next", {"threadId": body["threadId"]})
+    assert top(session, stopped(session, "step")["threadId"])["line"] == program.line("cold_next")
+    go_on(session, program, body["threadId"], "cold")
+
+
+def test_a_condition_that_does_not_end(attached, any_python):
+    """The client leaves meanwhile: the program goes on."""
+    program, session = attached(any_python)
+    set_lines(session, program, ("cold", {"condition": "forever()"}))
+    program.say("cold")
+    program.until("forever")
+    session.disconnect()
+    program.until("done cold")
+
+
 def test_a_condition_that_fails_says_so(attached, python):
     program, session = attached(python)
     set_lines(session, program, ("cold", {"condition": "no_such_name > 1"}))

@@ -142,6 +142,27 @@ def cold_body(i):
     return doubled, text                  # at cold_return
 
 
+def judged_body(i, cell, own=None):
+    def inner():
+        return cell
+
+    box.x = i
+    seen = i                              # at judged
+    later = inner()
+    return seen, own, later
+
+
+def forever():
+    print("forever", flush=True)
+    while True:
+        pass
+
+
+def judged():
+    for i in range(3):
+        judged_body(i, i * 10)
+
+
 def cold():
     for i in range(3):
         cold_body(i)

@@ -77,6 +77,10 @@ struct prb_debug_mechanism {
     /* LINE, CALL, RESUME, JUMP of everything, all threads, those born later and those that come
      * back from native code included. */
     bool (*gate)(const struct prb_py_api *py, bool armed);
+    /* The value of a local variable of the frame that a LINE is of, by its name and its index in
+     * co_varnames, a new reference; NULL: it has none, and an exception may be set. */
+    struct prb_py *(*local)(const struct prb_py_api *py, struct prb_py *frame, struct prb_py *name,
+                            long index);
     /* In a child after fork(2), which may have no GIL: all that plain stores can take out; end()
      * follows when Python code reaches the rest.  NULL: nothing. */
     void (*forked)(void);
@@ -109,6 +113,10 @@ void prb_debug_end(void);
  *       left out and counted; a client that stays slow is dropped.
  *   plant(code, lines)
  *       Report these lines of a code object (a tuple of int); (): none any more.
+ *   conditions(code, ((line, condition, locals), ...))
+ *       Lines of a code object whose only breakpoint has a condition, a code object that C evaluates:
+ *       happened() is not called where it is false.  locals: (name, index in co_varnames, ...) of the
+ *       variables that it names; None: the frame's own dict.  Those that were set before go.
  *   watch_new_code(on), watch_exceptions(mask), step(ident, code, events)
  *       As in struct prb_debug_mechanism.  step: of the thread of that ident.
  *   gate(armed)
@@ -151,9 +159,10 @@ void prb_debug_end(void);
  *   call(method, arguments: bytes) -> bytes
  *       A DEBUG_CALL, both JSON (methods.def).  An exception fails the request: its str is the text,
  *       its attribute `code` (an int, enum prb_code) the code.
- *   happened(event, frame, code, line, value, planted) -> str or None
+ *   happened(event, frame, code, line, value, planted, judged) -> str or None
  *       A reason to park, or None to go on.  A reason closes the gate.  It is asked first for
  *       planted lines and steps while the gate is closed, too: None then parks by the gate.
+ *       judged: None, or (condition, None or what it raised) of one that C evaluated: it is not false.
  *   parked(ident, frame, reason)
  *       The thread parks: functions.parked() has it, and calls can run on it from now on.  It emits
  *       "stopped".  Not called for threads that only the gate stops.

@@ -110,6 +110,25 @@ static struct prb_py *plant(struct prb_py *self, struct prb_py *args)
     return done(py, ok, &err);
 }
 
+static struct prb_py *conditions(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *code, *given;
+    if (!py || !py->PyArg_ParseTuple(args, "OO", &code, &given) || !mechanism(py))
+        return NULL;
+    prb_debug_drop_conditions(code);
+    ptrdiff_t count = session->mechanism->local ? py->PyTuple_Size(given) : 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        struct prb_py *test, *locals;
+        int line;
+        if (!py->PyArg_ParseTuple(py->PyTuple_GetItem(given, i), "iOO", &line, &test, &locals))
+            return NULL;
+        prb_debug_add_condition(py, code, line, test, locals);
+    }
+    return nothing(py);
+}
+
 static struct prb_py *watch_new_code(struct prb_py *self, struct prb_py *args)
 {
     (void)self;
@@ -301,6 +320,8 @@ static struct prb_py *found(struct prb_py *self, struct prb_py *args)
 static struct prb_py_method methods[] = {
     {"emit", emit, PRB_PY_VARARGS, "emit(bytes, important=True): one event"},
     {"plant", plant, PRB_PY_VARARGS, "plant(code, lines)"},
+    {"conditions", conditions, PRB_PY_VARARGS,
+     "conditions(code, ((line, condition, locals), ...))"},
     {"watch_new_code", watch_new_code, PRB_PY_VARARGS, "watch_new_code(on)"},
     {"watch_exceptions", watch_exceptions, PRB_PY_VARARGS, "watch_exceptions(mask)"},
     {"step", step, PRB_PY_VARARGS, "step(ident, code, events)"},

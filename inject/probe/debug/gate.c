@@ -23,7 +23,6 @@ struct prb_debug_parked *prb_debug_enter(const struct prb_py_api *py,
     if (!parked)
         return NULL;
     parked->ident = ident;
-    parked->tid = own_tid();
     parked->frame = place->frame;
     if (parked->frame)
         py->Py_IncRef(parked->frame);
@@ -83,6 +82,7 @@ static bool settle(struct prb_debug_parked *parked, bool gated)
     if (session->state != PRB_DEBUG_OPEN || parked->resume ||
         !(parked->reason || (gated && session->armed)))
         return false;
+    parked->tid = own_tid();
     parked->waits = true;
     return true;
 }

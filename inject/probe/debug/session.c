@@ -74,6 +74,7 @@ static void take_hooks_out(const struct prb_py_api *py)
     session->armed = false;
     for (unsigned i = 0; i < count; i++)
         drop(&session->steps[i].code);
+    prb_debug_drop_conditions(NULL);
 }
 
 /* The hooks of a process that this one was forked from go when the first of them is reached. */
@@ -231,6 +232,7 @@ void prb_debug_forked(void)
     session->parked = NULL;
     session->loading = session->leaving = session->armed = false;
     session->exceptions = session->step_count = session->pass_count = 0;
+    session->condition_count = 0;
     /* The parent's Python objects stay: nobody here may touch their counts now. */
     session->space = session->call = session->happened = NULL;
     session->report_parked = session->forget = session->close = NULL;
@@ -277,10 +279,29 @@ static void forget_stop(const struct prb_py_api *py, struct prb_debug_parked *pa
         prb_debug_call_agent(py, parked, session->forget, py->PyTuple_Pack(1, ident));
 }
 
+/* False: nothing is to be asked, as the condition is false or the session ends.  A step may end at
+ * this line whatever the condition: then the agent evaluates it. */
+static bool is_met(const struct prb_py_api *py, const struct prb_debug_place *place,
+                   struct prb_debug_parked *parked, struct prb_py **judged_out)
+{
+    if (!place->planted || is_stepped(place->event, place->code, parked->ident))
+        return true;
+    parked->asked = true;
+    bool met = prb_debug_judge(py, place, judged_out);
+    parked->asked = false;
+    if (!parked->interrupted)
+        return met;
+    prb_debug_withdraw(py, parked);
+    return false;
+}
+
 /* What happened() answers: a reason, or NULL. */
 static struct prb_py *ask(const struct prb_py_api *py, const struct prb_debug_place *place,
                           struct prb_debug_parked *parked)
 {
+    PRB_AUTO(prb_py) struct prb_py *judged = NULL;
+    if (!is_met(py, place, parked, &judged))
+        return NULL;
     PRB_AUTO(prb_py) struct prb_py *event = py->PyLong_FromLong(place->event);
     PRB_AUTO(prb_py) struct prb_py *line = py->PyLong_FromLong(place->line);
     PRB_AUTO(prb_py) struct prb_py *planted = py->PyLong_FromLong(place->planted);
@@ -288,9 +309,9 @@ static struct prb_py *ask(const struct prb_py_api *py, const struct prb_debug_pl
         py->PyErr_Clear();
         return NULL;
     }
-    struct prb_py *args =
-        py->PyTuple_Pack(6, event, place->frame ? place->frame : py->none, place->code, line,
-                         place->value ? place->value : py->none, planted);
+    struct prb_py *args = py->PyTuple_Pack(
+        7, event, place->frame ? place->frame : py->none, place->code, line,
+        place->value ? place->value : py->none, planted, judged ? judged : py->none);
     parked->asked = true;
     PRB_AUTO(prb_py)
     struct prb_py *reason = prb_debug_call_agent(py, parked, session->happened, args);

@@ -14,8 +14,9 @@
 
 struct prb_request;
 
-#define PRB_DEBUG_STEPS_MAX 256  /* pairs of thread and code that are stepped at a time */
-#define PRB_DEBUG_PASSES_MAX 256 /* threads that were let through a closed gate */
+#define PRB_DEBUG_STEPS_MAX 256     /* pairs of thread and code that are stepped at a time */
+#define PRB_DEBUG_PASSES_MAX 256    /* threads that were let through a closed gate */
+#define PRB_DEBUG_CONDITIONS_MAX 64 /* of breakpoints, that C evaluates */
 #define PRB_DEBUG_GATE (PRB_DEBUG_LINE | PRB_DEBUG_CALL | PRB_DEBUG_RESUME | PRB_DEBUG_JUMP)
 
 /* A thread of the program that is asked about, or parked.  On the heap: CPython may end a thread
@@ -41,6 +42,14 @@ struct prb_debug_step {
     unsigned events;
 };
 
+/* GIL; the condition of the only breakpoint at a line. */
+struct prb_debug_condition {
+    struct prb_py *code;
+    int line;
+    struct prb_py *test;   /* its code object */
+    struct prb_py *locals; /* (name, index, ...) of those that it names; NULL: the frame's dict */
+};
+
 enum prb_debug_state { PRB_DEBUG_NONE, PRB_DEBUG_OPEN, PRB_DEBUG_ENDING };
 
 struct prb_debug_session {
@@ -63,6 +72,8 @@ struct prb_debug_session {
     unsigned step_count, pass_count;             /* GIL */
     struct prb_debug_step steps[PRB_DEBUG_STEPS_MAX];
     unsigned long passes[PRB_DEBUG_PASSES_MAX];
+    unsigned condition_count; /* GIL */
+    struct prb_debug_condition conditions[PRB_DEBUG_CONDITIONS_MAX];
 };
 extern struct prb_debug_session prb_debug_session;
 
@@ -92,6 +103,18 @@ struct prb_py *prb_debug_methods(const struct prb_py_api *py);
 void prb_debug_close_gate(const struct prb_py_api *py);
 /* An event for the client; important ones are not left out when it is slow. */
 void prb_debug_emit(const char *text, size_t len, bool important);
+
+/* ---- condition.c: with the GIL ---- */
+
+/* False: the line's condition was evaluated, and is false.  judged_out: (its code object, the
+ * exception that it raised or None), a new reference; NULL: it was not evaluated. */
+bool prb_debug_judge(const struct prb_py_api *py, const struct prb_debug_place *place,
+                     struct prb_py **judged_out);
+/* False: there are too many. */
+bool prb_debug_add_condition(const struct prb_py_api *py, struct prb_py *code, int line,
+                             struct prb_py *test, struct prb_py *locals);
+/* Of a code object; NULL: all. */
+void prb_debug_drop_conditions(const struct prb_py *code);
 
 /* ---- gate.c ---- */
 

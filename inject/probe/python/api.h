@@ -70,6 +70,9 @@ struct prb_py_method {
     F(double, PyFloat_AsDouble, (struct prb_py *))                                                 \
     F(struct prb_py *, PyFloat_FromDouble, (double))                                               \
     F(int, PyErr_GivenExceptionMatches, (struct prb_py *, struct prb_py *))                        \
+    F(int, PyDict_SetItem, (struct prb_py *, struct prb_py *, struct prb_py *))                    \
+    F(struct prb_py *, PyEval_GetGlobals, (void))                                                  \
+    F(struct prb_py *, PyEval_GetLocals, (void))                                                   \
     F(struct prb_py *, PyEval_GetFrame, (void))                                                    \
     F(struct prb_py *, PySys_GetObject, (const char *))                                            \
     F(long, PyLong_AsLong, (struct prb_py *))                                                      \
@@ -85,6 +88,7 @@ struct prb_py_method {
 /* The same; NULL where this CPython has none. */
 #define PRB_PY_OPTIONAL(F)                                                                         \
     F(int, PyFrame_LocalsToFast, (struct prb_py *, int)) /* up to 3.12 it does something */        \
+    F(struct prb_py *, PyFrame_GetVar, (struct prb_py *, struct prb_py *)) /* 3.12 */              \
     /* Up to 3.6 the GIL is made with the second thread (Python/ceval.c). */                       \
     F(int, PyEval_ThreadsInitialized, (void))                                                      \
     F(void, PyEval_InitThreads, (void))                                                            \

@@ -79,7 +79,7 @@ class Engine(object):
         self.raised = {}
         self.mine = threading.local()
         self.idents = {}
-        functions = {"emit": self.emit, "plant": self.plant, "watch_new_code": self.watch_new_code,
+        functions = {"emit": self.emit, "plant": self.plant, "conditions": lambda code, given: None, "watch_new_code": self.watch_new_code,
                      "watch_exceptions": self.watch_exceptions, "step": self.step, "gate": self.gate, "parked": self.parked,
                      "resume": self.resume, "yield_gil": self.yield_gil, "native_id": self.native_id, "save_locals": self.save_locals,
                      "take_children": self.take_children, "child_waits": self.child_waits, "child_goes": self.child_goes, "mechanism": "fake",

@@ -129,8 +129,8 @@ def call(method, arguments):
     return json.dumps(result or {})
 
 
-def happened(event, frame, code, line, value, planted):
-    return session.happened(event, frame, code, line, value, planted)
+def happened(event, frame, code, line, value, planted, judged=None):
+    return session.happened(event, frame, code, line, value, planted, judged)
 
 
 def parked(ident, frame, reason):

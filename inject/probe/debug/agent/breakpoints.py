@@ -127,6 +127,18 @@ class Planted(object):
             if not self.planted.get(id(code), (code, {}))[1]:
                 self.planted.pop(id(code), None)
             probe.engine.plant(code, tuple(sorted(lines)))
+            probe.engine.conditions(code, tuple(self.conditions_of(code)))
+
+    def conditions_of(self, code):
+        """Those that C evaluates: of the only breakpoint at a line, where nothing else is watched."""
+        if id(code) in self.extra:
+            return
+        for line, there in self.planted.get(id(code), (code, {}))[1].items():
+            rule = there[0].rule if len(there) == 1 and isinstance(there[0], LineBreakpoint) else None
+            if rule is not None and rule.condition is not None and not rule.wrong:
+                fits, local = rule.in_c(code)
+                if fits:
+                    yield line, rule.condition, local
 
     def watch(self):
         probe.engine.watch_new_code(bool(self.lines or self.functions or self.session.data))
@@ -183,7 +195,7 @@ class Met(Planted):
 class Hit(Met):
     """What stops."""
 
-    def hit(self, frame, code, line):
+    def hit(self, frame, code, line, judged=None):
         """The stop of the breakpoints that lie here and count, or None."""
         there = self.planted.get(id(code))
         if there is None:
@@ -192,7 +204,7 @@ class Hit(Met):
         for one in list(there[1].get(line, ())):
             if one.rule.wrong or not one.counts(frame, code):
                 continue
-            met, wrong = one.rule.met(frame)
+            met, wrong = one.rule.met(frame, judged=judged)
             if not met:
                 continue
             if one.rule.message is not None:  # never stops

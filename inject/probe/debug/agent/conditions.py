@@ -5,6 +5,7 @@ HITS = {
     "%": lambda count, n: n > 0 and count % n == 0,
 }
 MESSAGE_MAX = 8192
+ASKS_FRAMES = {"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"}
 CONVERSIONS = {"": None, "r": repr, "s": str, "a": ascii}
 names = probe.part("names")
 
@@ -94,12 +95,32 @@ class Rule(object):
             else:
                 self.wrong = "hit conditions are N, ==N, >=N, >N, <=N, <N or %N"
 
-    def met(self, frame, more=None):
+    def in_c(self, code):
+        """Whether C can evaluate the condition in frames of this code, and which of their variables it names: (name, index in
+        co_varnames, ...); None: they are in a dict."""
+        if not self.plain or ":=" in self.text or ASKS_FRAMES.intersection(self.condition.co_names):
+            return False, None
+        if not code.co_flags & 1:  # CO_OPTIMIZED
+            return True, None
+        local = []
+        for name in self.condition.co_names:
+            if name in code.co_cellvars or name in code.co_freevars:
+                return False, None
+            if name in code.co_varnames:
+                local += [name, code.co_varnames.index(name)]
+        return True, tuple(local)
+
+    def met(self, frame, more=None, judged=None):
         """(whether it counts, what went wrong in the condition or None)."""
         trouble = None
         if self.condition is not None:
             try:
-                met = names.judged(self.condition, self.plain, frame, more)
+                if judged is None or judged[0] is not self.condition:
+                    met = names.judged(self.condition, self.plain, frame, more)
+                elif judged[1] is not None:
+                    raise judged[1]
+                else:
+                    met = True
             except probe.engine.Interrupted:
                 raise
             except BaseException as error:

@@ -182,20 +182,20 @@ class Session(Stopping):
 
     # ---- events, on the program's threads ----
 
-    def happened(self, event, frame, code, line, value, planted):
+    def happened(self, event, frame, code, line, value, planted, judged=None):
         if self.closed:
             return None
         ident = _thread.get_ident()
         step = self.stepping.of(ident)
         try:
-            stop = self.wanted(ident, event, frame, code, line, value, planted)
+            stop = self.wanted(ident, event, frame, code, line, value, planted, judged)
         except BaseException:  # the program's, of a signal handler: it goes on
             if step is not None:
                 self.stepping.again(step)
             raise
         return self.stop(ident, stop) if stop is not None else None
 
-    def wanted(self, ident, event, frame, code, line, value, planted):
+    def wanted(self, ident, event, frame, code, line, value, planted, judged):
         """The stop that an event makes, or None."""
         stop = None
         if event & (CALL | RESUME):
@@ -205,7 +205,7 @@ class Session(Stopping):
         if planted:
             if self.data is not None:
                 stop = self.data.changed(frame)
-            stop = self.breakpoints.hit(frame, code, line) or stop
+            stop = self.breakpoints.hit(frame, code, line, judged) or stop
             step = self.stepping.of(ident) if stop is not None else None
             if step is not None and frame is step.frame:
                 stop.returned = step.results()

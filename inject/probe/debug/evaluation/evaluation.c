@@ -88,6 +88,19 @@ static bool gate(const struct prb_py_api *py, bool armed)
     return changed(true);
 }
 
+static struct prb_py *local(const struct prb_py_api *py, struct prb_py *frame, struct prb_py *name,
+                            long index)
+{
+    (void)name;
+    int32_t at = PRB_OFF(&prb_evaluation.layout, frame, localsplus);
+    const char *inner = prb_evaluation_inner(frame);
+    struct prb_py *value =
+        (struct prb_py *)prb_evaluation_word(inner + index * (long)sizeof(struct prb_py *), at);
+    if (value)
+        py->Py_IncRef(value);
+    return value;
+}
+
 static void forked(void)
 {
     if (!prb_evaluation.on)
@@ -110,5 +123,6 @@ const struct prb_debug_mechanism prb_debug_evaluation = {
     .watch_exceptions = watch_exceptions,
     .step = step,
     .gate = gate,
+    .local = local,
     .forked = forked,
 };

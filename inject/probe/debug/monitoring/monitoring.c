@@ -300,6 +300,13 @@ static bool gate(const struct prb_py_api *py, bool armed)
     return update_stepper(py);
 }
 
+static struct prb_py *local(const struct prb_py_api *py, struct prb_py *frame, struct prb_py *name,
+                            long index)
+{
+    (void)index;
+    return py->PyFrame_GetVar ? py->PyFrame_GetVar(frame, name) : NULL;
+}
+
 const struct prb_debug_mechanism prb_debug_monitoring = {
     .name = "monitoring",
     .usable = usable,
@@ -310,4 +317,5 @@ const struct prb_debug_mechanism prb_debug_monitoring = {
     .watch_exceptions = watch_exceptions,
     .step = step,
     .gate = gate,
+    .local = local,
 };
