@@ -1,4 +1,5 @@
-/* How far a command is, on the terminal: from the second second on, in one line that goes again. */
+/* How far a command is, on the terminal: shown after a second, in one line that is erased at the
+ * end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,27 +12,13 @@
 #define AFTER_S 1.0
 #define EVERY_S 0.1
 
+static double started;
+
 static double now_s(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-/* When this process was started, by proc_pid_stat(5), field 22; now when it cannot be read. */
-static double started_s(void)
-{
-    char text[1024] = "";
-    unsigned long long ticks;
-    FILE *file = fopen("/proc/self/stat", "re");
-    const char *name_end = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
-    if (file)
-        fclose(file);
-    for (int field = 2; name_end && field < 22; field++)
-        name_end = strchr(name_end + 1, ' ');
-    if (!name_end || sscanf(name_end, "%llu", &ticks) != 1)
-        return now_s();
-    return (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
 /* 3200000 as "3,200,000". */
@@ -44,7 +31,7 @@ static void put_number(uint64_t number)
 
 static void show(const char *what, uint64_t done)
 {
-    static double began, shown;
+    static double shown;
     static bool visible;
     double now = now_s();
     if (!what) {
@@ -53,9 +40,7 @@ static void show(const char *what, uint64_t done)
         visible = false;
         return;
     }
-    if (began <= 0)
-        began = started_s();
-    if (now - began < AFTER_S || now - shown < EVERY_S)
+    if (now - started < AFTER_S || now - shown < EVERY_S)
         return;
     shown = now;
     visible = true;
@@ -67,6 +52,7 @@ static void show(const char *what, uint64_t done)
 void prb_out_progress(void)
 {
     const char *terminal = getenv("TERM");
+    started = now_s();
     if (isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0)
         prb_progress_to(show);
 }

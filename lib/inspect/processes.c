@@ -41,9 +41,9 @@ static bool read_executable(int base, const char *link, char out[PATH_MAX])
     if (n <= 0)
         return false;
     out[n] = '\0';
-    char *deleted = strstr(out, " (deleted)");
-    if (deleted)
-        *deleted = '\0';
+    char *suffix = strstr(out, " (deleted)"); /* the file is gone from its path */
+    if (suffix)
+        *suffix = '\0';
     return true;
 }
 

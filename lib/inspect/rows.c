@@ -156,7 +156,7 @@ struct prb_frame prb_reading_broken_chain(struct prb_reading *reading,
 }
 
 /* What the rows of one code object have in common: threads often run the same functions. */
-struct named {
+struct code_names {
     const char *name, *qualname, *filename, *short_filename;
     int instruction; /* at is the position of this one */
     struct prb_position at;
@@ -164,34 +164,35 @@ struct named {
 
 void prb_reading_deinit(struct prb_reading *reading) { prb_hash_map_deinit(&reading->named); }
 
-static struct named *name_new(struct prb_reading *reading, const struct prb_code_object *code)
+static struct code_names *code_names_new(struct prb_reading *reading,
+                                         const struct prb_code_object *code)
 {
     struct prb_arena *arena = &reading->box->arena;
-    struct named *named = prb_arena_alloc(arena, sizeof *named);
-    if (!named || !(named->name = prb_arena_strdup(arena, code->name)) ||
-        !(named->filename = prb_arena_strdup(arena, code->filename)))
+    struct code_names *names = prb_arena_alloc(arena, sizeof *names);
+    if (!names || !(names->name = prb_arena_strdup(arena, code->name)) ||
+        !(names->filename = prb_arena_strdup(arena, code->filename)))
         return NULL;
-    named->qualname = code->qualname ? prb_arena_strdup(arena, code->qualname) : named->name;
-    named->short_filename = prb_shorten(&reading->folders, named->filename);
-    return named->qualname ? named : NULL;
+    names->qualname = code->qualname ? prb_arena_strdup(arena, code->qualname) : names->name;
+    names->short_filename = prb_shorten(&reading->folders, names->filename);
+    return names->qualname ? names : NULL;
 }
 
 /* NULL: out of memory. */
-static const struct named *name(struct prb_reading *reading, const struct prb_code_object *code,
-                                int instruction)
+static const struct code_names *names_of(struct prb_reading *reading,
+                                         const struct prb_code_object *code, int instruction)
 {
     struct prb_hash_slot *slot = prb_hash_map_add(&reading->named, (uintptr_t)code);
     if (!slot)
         return NULL;
-    struct named *named = slot->pointer;
-    bool known = named;
-    if (!known && !(named = slot->pointer = name_new(reading, code)))
+    struct code_names *names = slot->pointer;
+    bool known = names;
+    if (!known && !(names = slot->pointer = code_names_new(reading, code)))
         return NULL;
-    if (!known || named->instruction != instruction) {
-        named->instruction = instruction;
-        named->at = prb_code_position(reading->runtime->py, code, instruction);
+    if (!known || names->instruction != instruction) {
+        names->instruction = instruction;
+        names->at = prb_code_position(reading->runtime->py, code, instruction);
     }
-    return named;
+    return names;
 }
 
 struct prb_frame prb_reading_python_row(struct prb_reading *reading,
@@ -205,21 +206,21 @@ struct prb_frame prb_reading_python_row(struct prb_reading *reading,
         code = prb_code_get(py, raw->code, false, &err);
     if (!code)
         return prb_reading_broken_row(reading, &err);
-    const struct named *named = name(reading, code, raw->instruction);
-    if (!named) {
+    const struct code_names *names = names_of(reading, code, raw->instruction);
+    if (!names) {
         prb_nomem(&err);
         return prb_reading_broken_row(reading, &err);
     }
     struct prb_frame row = {
         .kind = PRB_FRAME_PYTHON,
-        .name = named->name,
-        .qualname = named->qualname,
-        .filename = named->filename,
-        .short_filename = named->short_filename,
-        .line = named->at.line,
-        .column = named->at.column,
-        .end_line = named->at.end_line,
-        .end_column = named->at.end_column,
+        .name = names->name,
+        .qualname = names->qualname,
+        .filename = names->filename,
+        .short_filename = names->short_filename,
+        .line = names->at.line,
+        .column = names->at.column,
+        .end_line = names->at.end_line,
+        .end_column = names->at.end_column,
         .first_line = code->first_line,
         .addr = raw->frame,
         .code = raw->code,

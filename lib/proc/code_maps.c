@@ -23,7 +23,6 @@ enum { COVERING_OR_NEXT = 16, FILE_BACKED = 32 };
 
 static bool add(struct prb_maps *maps, size_t *cap, const struct procmap_query *found)
 {
-    static const char deleted[] = " (deleted)";
     const char *name = (const char *)(uintptr_t)found->vma_name_addr;
     const struct prb_map *before = maps->count ? &maps->items[maps->count - 1] : NULL;
     struct prb_map map = {
@@ -38,14 +37,8 @@ static bool add(struct prb_maps *maps, size_t *cap, const struct procmap_query *
         .executable = found->vma_flags & VMA_EXECUTABLE,
         .shared = found->vma_flags & VMA_SHARED,
     };
-    size_t len = strnlen(name, PATH_MAX), suffix = sizeof deleted - 1;
-    if (len > suffix && memcmp(name + len - suffix, deleted, suffix) == 0) {
-        map.deleted = true;
-        len -= suffix;
-    }
-    bool same = before && strlen(before->path) == len && memcmp(before->path, name, len) == 0;
-    map.path = same ? before->path : prb_arena_strndup(&maps->arena, name, len);
-    if (!map.path || !PRB_GROW(maps->items, maps->count, *cap))
+    if (!prb_map_set_path(&map, name, strnlen(name, PATH_MAX), before, &maps->arena) ||
+        !PRB_GROW(maps->items, maps->count, *cap))
         return false;
     maps->items[maps->count++] = map;
     return true;

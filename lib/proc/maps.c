@@ -2,7 +2,7 @@
  * for granted. */
 #include <string.h>
 
-#include "proc/proc.h"
+#include "proc/source.h"
 
 void prb_maps_deinit(struct prb_maps *maps)
 {
@@ -96,26 +96,33 @@ static char *unescaped(struct prb_arena *arena, const char *text, size_t len)
     return path;
 }
 
-static bool path_of(struct cursor *cursor, struct prb_map *map, const struct prb_map *before,
-                    struct prb_arena *arena)
+bool prb_map_set_path(struct prb_map *map, const char *name, size_t len,
+                      const struct prb_map *before, struct prb_arena *arena)
 {
     static const char deleted[] = " (deleted)";
     const size_t suffix = sizeof deleted - 1;
-    while (skip(cursor, ' '))
-        ;
-    size_t len = (size_t)(cursor->end - cursor->at);
-    if (map->inode && len > suffix && memcmp(cursor->end - suffix, deleted, suffix) == 0) {
+    if (map->inode && len > suffix && memcmp(name + len - suffix, deleted, suffix) == 0) {
         map->deleted = true;
         len -= suffix;
     }
-    map->path = "";
-    if (len == 0)
-        return true;
-    if (before && strlen(before->path) == len && memcmp(before->path, cursor->at, len) == 0)
-        map->path = before->path;
-    else
-        map->path = unescaped(arena, cursor->at, len);
+    bool same = before && strlen(before->path) == len && memcmp(before->path, name, len) == 0;
+    map->path = len == 0 ? "" : same ? before->path : prb_arena_strndup(arena, name, len);
     return map->path != NULL;
+}
+
+static bool path_of(struct cursor *cursor, struct prb_map *map, const struct prb_map *before,
+                    struct prb_arena *arena)
+{
+    while (skip(cursor, ' '))
+        ;
+    const char *name = cursor->at;
+    size_t len = (size_t)(cursor->end - cursor->at);
+    if (len && memmem(name, len, "\\012", 4)) {
+        if (!(name = unescaped(arena, name, len)))
+            return false;
+        len = strlen(name);
+    }
+    return prb_map_set_path(map, name, len, before, arena);
 }
 
 bool prb_maps_parse(const char *text, size_t len, struct prb_maps *out, struct prb_error *err)

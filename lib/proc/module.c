@@ -34,8 +34,7 @@ static bool begin(struct prb_modules *modules, size_t *cap, const struct prb_map
 bool prb_modules_init(struct prb_modules *out, struct prb_proc *proc, struct prb_error *err)
 {
     PRB_AUTO(prb_maps) struct prb_maps of_code = {0};
-    bool asked = !proc->maps_read && !proc->recording && proc->ops->code_maps &&
-                 proc->ops->code_maps(proc, &of_code);
+    bool asked = !proc->maps_read && prb_proc_ask_code_maps(proc, &of_code);
     const struct prb_maps *maps = asked ? &of_code : prb_proc_maps(proc, false, err);
     if (!maps)
         return false;

@@ -145,10 +145,14 @@ bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_e
     return false;
 }
 
+bool prb_proc_ask_code_maps(struct prb_proc *proc, struct prb_maps *out)
+{
+    return proc->ops->code_maps && !proc->recording && proc->ops->code_maps(proc, out);
+}
+
 bool prb_proc_code_maps(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err)
 {
-    return (proc->ops->code_maps && !proc->recording && proc->ops->code_maps(proc, out)) ||
-           prb_proc_maps_now(proc, out, err);
+    return prb_proc_ask_code_maps(proc, out) || prb_proc_maps_now(proc, out, err);
 }
 
 const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct prb_error *err)

@@ -73,6 +73,13 @@ const struct prb_proc_text *prb_proc_saved_text(const struct prb_proc *proc, con
  * memory of". Fills err (PERMISSION; GONE when it is just ending) and returns false.
  */
 bool prb_permission_explain(struct prb_error *err, pid_t pid, int sys, const char *what);
+/* The maps of code alone (ops->code_maps); false: all maps must be read for them, also for a
+ * snapshot that records. */
+bool prb_proc_ask_code_maps(struct prb_proc *proc, struct prb_maps *out);
+/* Set the path of a map from the kernel's name of its file, of len bytes; before: the map before it,
+ * NULL for none.  False: out of memory. */
+bool prb_map_set_path(struct prb_map *map, const char *name, size_t len,
+                      const struct prb_map *before, struct prb_arena *arena);
 /* The sources. */
 extern const struct prb_proc_ops prb_proc_live_ops;
 

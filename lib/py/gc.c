@@ -42,7 +42,7 @@ struct collector {
     struct prb_gc_objects found;
     size_t cap;
     struct prb_hash_map pages; /* by address / PAGE + 1: struct mark_page */
-    struct prb_arena arena;    /* they */
+    struct prb_arena arena;    /* of the pages */
     struct mark_page *last_page;
     uint64_t last_number; /* its key; 0: none */
 };
@@ -145,19 +145,27 @@ static struct mark mark_of(struct collector *collector, prb_addr object)
     return (struct mark){collector->last_page, place / 64, UINT64_C(1) << place % 64};
 }
 
-/* The objects of a list are known from now on; or, of a list that is to be walked again, forgotten. */
-static void keep_from(struct collector *collector, size_t begin, bool keep)
+/* The list is read: its objects are known from now on. */
+static void accept_from(struct collector *collector, size_t begin)
 {
     for (size_t i = begin; i < collector->found.count; i++) {
         struct mark mark = mark_of(collector, collector->found.items[i].object);
         if (!mark.page)
             continue;
         mark.page->now[mark.word] &= ~mark.bit;
-        if (keep)
-            mark.page->before[mark.word] |= mark.bit;
+        mark.page->before[mark.word] |= mark.bit;
     }
-    if (!keep)
-        collector->found.count = begin;
+}
+
+/* The list is to be walked again. */
+static void forget_from(struct collector *collector, size_t begin)
+{
+    for (size_t i = begin; i < collector->found.count; i++) {
+        struct mark mark = mark_of(collector, collector->found.items[i].object);
+        if (mark.page)
+            mark.page->now[mark.word] &= ~mark.bit;
+    }
+    collector->found.count = begin;
 }
 
 /* ---- one list ---- */
@@ -337,10 +345,10 @@ static bool take_list(struct collector *collector, uint8_t generation, bool live
     for (int tries = live ? TRIES : 1; tries > 0 && walked == TORN; tries--) {
         forget(collector);
         await_end(collector, live, left);
-        keep_from(collector, begin, false);
+        forget_from(collector, begin);
         walked = walk(collector, collector->lists[generation], generation);
     }
-    keep_from(collector, begin, true);
+    accept_from(collector, begin);
     if (walked == FULL)
         return no_room(collector, err);
     if (walked == TORN || !collector->checks_prev) {

@@ -11,7 +11,7 @@ import tempfile
 
 import getting_in
 from support import target as live
-from timing import HERE, measure, peer
+from timing import HERE, in_turn, measure, peer
 
 PROBING = live.PROBING
 BUILD = os.environ.get("BUILDDIR", ".")
@@ -25,17 +25,6 @@ WORDS = {"start": "start of the program", "prb_target_open_pid": "open the targe
 
 # The bars of the design are of a machine where this takes so many milliseconds of CPU: here they are scaled by what it takes.
 TRUE, TRUE_MS = ["/bin/true"], 0.63
-
-
-def spent(rounds, *commands):
-    """Of each command, run in turn: medians of CPU milliseconds and page faults."""
-    runs = [[] for _ in commands]
-    for command in commands:
-        measure(1, *command)  # brings its files into memory
-    for _ in range(rounds):
-        for kept, command in zip(runs, commands):
-            kept += measure(1, *command)
-    return [{key: statistics.median(run[key] for run in kept) for key in ("ms", "cpu_ms", "faults")} for kept in runs]
 
 
 def calls(command):
@@ -88,7 +77,7 @@ def looking(figures, options):
                  ("`query` of python.backtrace", ["query", "select count(*) from python.backtrace"], 4)]
         commands = [[PROBING, "-t", pid, *words] for _, words, _ in looks]
         theirs = [[pyspy, "dump", "--pid", pid]] if pyspy else []
-        true, start, *told = spent(rounds, TRUE, [PROBING, "--version"], *commands, *theirs)
+        true, start, *told = in_turn(rounds, TRUE, [PROBING, "--version"], *commands, *theirs)
         scale = true["cpu_ms"] / TRUE_MS
         floor = {"`/bin/true`": true["cpu_ms"], "`probing --version`": start["cpu_ms"], **least(pid)}
         for (name, _, bar), command, run in zip(looks, commands, told):
@@ -102,7 +91,7 @@ def looking(figures, options):
         if made:
             figures.bound(looks[0][0] + ", system calls", made, "", 200)
     with begun([CROWD, 2000]):
-        true, run = spent(options.rounds, TRUE, [PROBING, "list"])
+        true, run = in_turn(options.rounds, TRUE, [PROBING, "list"])
         figures.bound("`list` beside 2,000 processes that are not Python, CPU time", run["cpu_ms"], "ms", 35 * true["cpu_ms"] / TRUE_MS)
         figures.account("`list` beside 2,000 processes", "ms of CPU", run["cpu_ms"], pieces(options.rounds, [PROBING, "list"]), {})
 
@@ -124,14 +113,14 @@ def growth(figures, options):
         sizes = sizes[:-1] if options.quick else sizes
         for size in sizes:
             with begun([*python.command(), os.path.join(HERE, "sized.py"), kind, size]) as child:
-                true, run = spent(3 if size >= 1000000 else options.rounds, TRUE, [PROBING, "-t", child.pid, *words])
+                true, run = in_turn(3 if size >= 1000000 else options.rounds, TRUE, [PROBING, "-t", child.pid, *words])
                 costs.append(run["cpu_ms"])
                 trues.append(true["cpu_ms"])
         each = (costs[-1] - costs[0]) / (sizes[-1] - sizes[0]) * 1e3
         figures.bound("{} more ({} ms)".format(name, ", ".join(f"{size:,}: {cost:.3g}" for size, cost in zip(sizes, costs))),
                       each, "µs", bar * statistics.median(trues) / TRUE_MS)
     for command, count, bar, name in ([CROWD], 2000, 15, "a process that is not Python"), (None, 200, 100, "a Python process"):
-        before, = spent(options.rounds, [PROBING, "list"])
+        before, = in_turn(options.rounds, [PROBING, "list"])
         with contextlib.ExitStack() as running:
             if command:
                 running.enter_context(begun([*command, count]))
@@ -139,7 +128,7 @@ def growth(figures, options):
                 count = 20 if options.quick else count
                 for _ in range(count):
                     running.enter_context(begun([*python.command(), os.path.join(HERE, "sized.py"), "objects", 1]))
-            true, with_them = spent(options.rounds, TRUE, [PROBING, "list"])
+            true, with_them = in_turn(options.rounds, TRUE, [PROBING, "list"])
         figures.bound(f"{name} more, `list`", (with_them["cpu_ms"] - before["cpu_ms"]) / count * 1e3, "µs", bar * true["cpu_ms"] / TRUE_MS)
 
 
