@@ -58,20 +58,35 @@ static bool find_line(const struct prb_buf *text, json_int_t line, const char **
     return true;
 }
 
+static bool is_known_ascii(struct prb_dap_session *session, const char *path)
+{
+    pthread_mutex_lock(&session->lock);
+    bool known = json_object_get(session->ascii_sources, path) != NULL;
+    pthread_mutex_unlock(&session->lock);
+    return known;
+}
+
+static void remember_ascii(struct prb_dap_session *session, const char *path)
+{
+    pthread_mutex_lock(&session->lock);
+    if (!session->ascii_sources)
+        session->ascii_sources = json_object();
+    if (json_object_size(session->ascii_sources) < PRB_DAP_ASCII_MAX)
+        json_object_set_new(session->ascii_sources, path, json_true());
+    pthread_mutex_unlock(&session->lock);
+}
+
 json_int_t prb_dap_column_of(struct prb_dap_session *session, const char *path, json_int_t line,
                              json_int_t column)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     const char *start;
     size_t len;
-    if (column <= 1 || !path || path[0] != '/' || json_object_get(session->ascii_sources, path) ||
+    if (column <= 1 || !path || path[0] != '/' || is_known_ascii(session, path) ||
         !read_source(session, path, &text) || !text.len)
         return column;
     if (is_ascii(&text)) {
-        if (!session->ascii_sources)
-            session->ascii_sources = json_object();
-        if (json_object_size(session->ascii_sources) < PRB_DAP_ASCII_MAX)
-            json_object_set_new(session->ascii_sources, path, json_true());
+        remember_ascii(session, path);
         return column;
     }
     if (!find_line(&text, line, &start, &len) || (size_t)(column - 1) > len)

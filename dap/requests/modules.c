@@ -21,7 +21,7 @@ static bool handle_source(struct prb_dap_session *session, json_t *arguments, js
 const struct prb_dap_request prb_dap_source = {
     .command = "source",
     .method = "source",
-    .when = PRB_DAP_ATTACHED,
+    .when = PRB_DAP_ATTACHED | PRB_DAP_LOOKS,
     .handle = handle_source,
 };
 
@@ -50,7 +50,7 @@ const struct prb_dap_request prb_dap_modules = {
     .command = "modules",
     .capabilities = "supportsModulesRequest",
     .method = "modules",
-    .when = PRB_DAP_ATTACHED,
+    .when = PRB_DAP_ATTACHED | PRB_DAP_LOOKS,
     .handle = handle_modules,
 };
 
@@ -79,6 +79,6 @@ const struct prb_dap_request prb_dap_loaded_sources = {
     .command = "loadedSources",
     .capabilities = "supportsLoadedSourcesRequest",
     .method = "loaded_sources",
-    .when = PRB_DAP_ATTACHED,
+    .when = PRB_DAP_ATTACHED | PRB_DAP_LOOKS,
     .handle = handle_loaded_sources,
 };

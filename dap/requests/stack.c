@@ -152,7 +152,7 @@ const struct prb_dap_request prb_dap_stack_trace = {
     .command = "stackTrace",
     .capabilities = "supportsDelayedStackTraceLoading supportsValueFormattingOptions",
     .method = "stack",
-    .when = PRB_DAP_STOPPED,
+    .when = PRB_DAP_STOPPED | PRB_DAP_LOOKS,
     .handle = handle_stack,
 };
 
@@ -186,7 +186,7 @@ static bool handle_scopes(struct prb_dap_session *session, json_t *arguments, js
 const struct prb_dap_request prb_dap_scopes = {
     .command = "scopes",
     .method = "scopes",
-    .when = PRB_DAP_STOPPED,
+    .when = PRB_DAP_STOPPED | PRB_DAP_LOOKS,
     .handle = handle_scopes,
 };
 

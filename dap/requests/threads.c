@@ -36,6 +36,6 @@ static bool handle_threads(struct prb_dap_session *session, json_t *arguments, j
 const struct prb_dap_request prb_dap_threads = {
     .command = "threads",
     .method = "threads",
-    .when = PRB_DAP_ATTACHED,
+    .when = PRB_DAP_ATTACHED | PRB_DAP_LOOKS,
     .handle = handle_threads,
 };

@@ -5,8 +5,8 @@
 #include "dap/attach/relay.h"
 #include "dap/session/session.h"
 
-static const struct prb_dap_request *find(const struct prb_dap_session *session,
-                                          const char *command)
+const struct prb_dap_request *prb_dap_request_find(const struct prb_dap_session *session,
+                                                   const char *command)
 {
     for (size_t i = 0; session->requests[i]; i++)
         if (strcmp(session->requests[i]->command, command) == 0)
@@ -95,7 +95,7 @@ static bool handle(struct prb_dap_session *session, struct prb_dap_pending *pend
 {
     const char *command = json_string_value(json_object_get(pending->message, "command"));
     json_t *arguments = prb_dap_get(pending->message, "arguments");
-    const struct prb_dap_request *request = find(session, command);
+    const struct prb_dap_request *request = prb_dap_request_find(session, command);
     if (!request)
         return prb_fail(&refusal->err, PRB_UNSUPPORTED, "the request %.60s is not supported",
                         command);

@@ -2,7 +2,6 @@
  * them. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "dap/session/session.h"
@@ -51,12 +50,7 @@ void *prb_dap_progress_run(void *context)
             begin(session, pending);
             continue;
         }
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += (long)(left * 1e9);
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&session->progress_wake, &session->lock, &until);
+        prb_dap_session_wait(session, &session->progress_wake, left);
     }
     pthread_mutex_unlock(&session->lock);
     return NULL;

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 
+#define OVERTAKE_S 0.3
+
 void prb_dap_pending_free(struct prb_dap_pending *pending)
 {
     json_decref(pending->message);
@@ -13,33 +15,56 @@ void prb_dap_pending_free(struct prb_dap_pending *pending)
     free(pending);
 }
 
+/* Since when the first worker is in code of the target, s; 0: it is not. */
+static double in_code_since(const struct prb_dap_session *session)
+{
+    const struct prb_dap_pending *first = session->running[0];
+    return first && (first->when & PRB_DAP_RUNS_CODE) ? first->since : 0;
+}
+
+/* Take the first request that is a worker's, or has one of the flags, out of the queue. */
+static struct prb_dap_pending *take(struct prb_dap_session *session, unsigned worker,
+                                    unsigned flags)
+{
+    struct prb_dap_pending **at = &session->first, *before = NULL;
+    while (*at && (*at)->worker != worker && !((*at)->when & flags)) {
+        before = *at;
+        at = &(*at)->next;
+    }
+    struct prb_dap_pending *found = *at;
+    if (!found)
+        return NULL;
+    *at = found->next;
+    if (session->last == found)
+        session->last = before;
+    session->pending--;
+    session->cost -= found->cost;
+    return found;
+}
+
 struct prb_dap_pending *prb_dap_queue_next(struct prb_dap_session *session, unsigned worker)
 {
+    struct prb_dap_pending *found = NULL;
     pthread_mutex_lock(&session->lock);
-    for (;;) {
-        struct prb_dap_pending **at = &session->first, *before = NULL;
-        while (*at && (*at)->worker != worker) {
-            before = *at;
-            at = &(*at)->next;
-        }
-        struct prb_dap_pending *found = session->leaving ? NULL : *at;
-        if (found) {
-            *at = found->next;
-            if (session->last == found)
-                session->last = before;
-            session->pending--;
-            session->cost -= found->cost;
-            session->running[worker] = found;
-            found->since = prb_clock_s();
-            if (session->progress_idle && session->client.progress)
-                pthread_cond_signal(&session->progress_wake);
-        }
-        if (found || session->leaving) {
-            pthread_mutex_unlock(&session->lock);
-            return found;
-        }
-        pthread_cond_wait(&session->work[worker], &session->lock);
+    while (!session->leaving) {
+        double since = worker ? in_code_since(session) : 0;
+        double left = since > 0 ? since + OVERTAKE_S - prb_clock_s() : 0;
+        bool overtakes = since > 0 && left <= 0;
+        if ((found = take(session, worker, overtakes ? PRB_DAP_LOOKS : 0)))
+            break;
+        prb_dap_session_wait(session, &session->work[worker], left);
     }
+    if (found) {
+        found->worker = worker;
+        session->running[worker] = found;
+        found->since = prb_clock_s();
+        if (session->progress_idle && session->client.progress)
+            pthread_cond_signal(&session->progress_wake);
+        if (!worker && (found->when & PRB_DAP_RUNS_CODE))
+            pthread_cond_signal(&session->work[1]);
+    }
+    pthread_mutex_unlock(&session->lock);
+    return found;
 }
 
 void prb_dap_queue_done(struct prb_dap_session *session, struct prb_dap_pending *pending)
@@ -73,7 +98,9 @@ bool prb_dap_queue_is_busy(const struct prb_dap_session *session)
 void prb_dap_queue_add(struct prb_dap_session *session, struct prb_dap_pending *pending)
 {
     const char *command = json_string_value(json_object_get(pending->message, "command"));
+    const struct prb_dap_request *request = prb_dap_request_find(session, command);
     bool urgent = strcmp(command, "pause") == 0;
+    pending->when = request ? request->when : 0;
     if (strcmp(command, "disconnect") == 0 || strcmp(command, "terminate") == 0)
         prb_dap_queue_cancel_all(session);
     pthread_mutex_lock(&session->lock);
@@ -86,6 +113,8 @@ void prb_dap_queue_add(struct prb_dap_session *session, struct prb_dap_pending *
     session->pending++;
     session->cost += pending->cost;
     pthread_cond_signal(&session->work[pending->worker]);
+    if (pending->when & PRB_DAP_LOOKS)
+        pthread_cond_signal(&session->work[1]);
     pthread_mutex_unlock(&session->lock);
 }
 

@@ -1,6 +1,7 @@
 /*
  * Requests that wait, in the order they came, and the workers that handle them: nearly everything
- * goes to the first; the second is for what must not wait for that.
+ * goes to the first.  The second takes a pause while the first is busy, and requests that only look
+ * (PRB_DAP_LOOKS) while the first has been in code of the target for 0.3 s.
  */
 #ifndef PRB_DAP_QUEUE_H
 #define PRB_DAP_QUEUE_H

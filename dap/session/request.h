@@ -2,8 +2,8 @@
  * Requests of the client: one struct prb_dap_request for each; and what a handler may do.
  *
  * A session has a reader (parses messages, carries out cancel), a worker that runs handlers one
- * after the other, a second worker for a pause while the first is busy, and a writer with a bounded
- * queue.  Every request is answered exactly once; events that a handler raises follow its response.
+ * after the other, a second worker for what need not wait while the first is busy (queue.h), and a
+ * writer with a bounded queue.  Every request is answered exactly once; events that a handler raises follow its response.
  *
  * To add a request: `const struct prb_dap_request prb_dap_NAME = {...}` in the file of its subject, or
  * in a new file that DAP_REQUESTS (dap/requests/local.mk) lists.  The build finds it there.  If it
@@ -26,6 +26,9 @@ enum prb_dap_when {
     /* may take long: the target's events do not wait for its response */
     PRB_DAP_RUNS_CODE = 1 << 2,
     PRB_DAP_BEFORE = 1 << 3, /* also before initialize */
+    /* changes nothing and runs no code of the target: does not wait for a request that does, and
+     * takes long */
+    PRB_DAP_LOOKS = 1 << 4,
 };
 
 struct prb_dap_request {

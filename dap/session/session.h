@@ -2,7 +2,7 @@
  * A session: one client, from its first byte to its last, and what it debugs.
  *
  * THREADS.  The reader (the caller of prb_dap_session_run), the worker (handlers), a second worker
- * for what must not wait for the first (`pause` while an evaluation runs), the writer (outbox.h),
+ * for what need not wait for the first (queue.h), the writer (outbox.h),
  * the progress thread, and a thread of the back end, which reports events.  `lock` guards what
  * several of them use; it is never held while the back end is called.  Until the client is known
  * or has shown the token there is only the reader, which handles requests itself.
@@ -123,7 +123,7 @@ struct prb_dap_session {
     char *title;                     /* of the target, for people */
     json_t *settings;                /* the arguments of attach */
     json_t *facts;                   /* the back end's answer to attach */
-    json_t *ascii_sources;           /* {path: true} of sources in ASCII: client/columns.c */
+    json_t *ascii_sources; /* with the lock; {path: true} of sources in ASCII: client/columns.c */
     json_t *breakpoint_sources; /* array of the sources in which the client has set breakpoints */
     bool debugpy;               /* the client speaks the stock Python debugger's dialect */
     bool keep;                  /* the target stays stopped when the session leaves */
@@ -150,6 +150,10 @@ bool prb_dap_session_read(struct prb_dap_session *session, struct prb_error *err
 /* threads.c: the client is known or has shown the token; start all threads.  False: the session
  * ends. */
 bool prb_dap_session_start(struct prb_dap_session *session, struct prb_error *err);
+/* With the lock: wait for a condition of the session; for at most so long, or 0: until it is
+ * signalled. */
+void prb_dap_session_wait(struct prb_dap_session *session, pthread_cond_t *condition,
+                          double seconds);
 /* Wait until they have ended, which prb_dap_session_leave makes them do. */
 void prb_dap_session_join(struct prb_dap_session *session);
 /* Whether the target is a process with the probe, which can be stopped and ended. */
@@ -174,7 +178,10 @@ bool prb_dap_request_client(struct prb_dap_session *session, const char *command
                             double wait_s, json_t **body_out, struct prb_error *err);
 /* Ask the client to open a session for a child; a refusal lets the child go.  Takes arguments. */
 void prb_dap_start_debugging(struct prb_dap_session *session, json_t *arguments, pid_t pid);
-/* Handle one message of the client, on its worker (dispatch.c). */
+/* The one of that command, or NULL (dispatch.c). */
+const struct prb_dap_request *prb_dap_request_find(const struct prb_dap_session *session,
+                                                   const char *command);
+/* Handle one message of the client, on its worker. */
 void prb_dap_dispatch(struct prb_dap_session *session, struct prb_dap_pending *pending);
 /* The response of a request was queued: send the events that waited for it. */
 void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pending *pending);
@@ -206,6 +213,7 @@ struct prb_dap_pending {
     size_t cost; /* bytes */
     json_int_t seq;
     unsigned worker;
+    unsigned when; /* of its request */
     bool cancelled;
     bool announced; /* as slow: progress.c */
     double since;   /* s, monotonic: when its handler started */

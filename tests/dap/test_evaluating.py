@@ -165,6 +165,23 @@ def test_deadline_and_progress(attached, python):
     go_on(session, program, body["threadId"], "cold")
 
 
+def test_looking_does_not_wait_for_an_evaluation(attached, python):
+    """threads, stackTrace, scopes and modules are answered while code of the target runs; what changes something waits."""
+    program, session = attached(python, evaluateTimeout=60)
+    body, frame = stop_at(session, program, "cold", "cold")
+    slow = repl(session, FOREVER, frame)
+    waits = session.send("evaluate", {"expression": "1 + 1", "frameId": frame["id"]})
+    assert session.request("threads")["threads"]
+    assert stack(session, body["threadId"])[0]["id"] == frame["id"]
+    assert session.request("scopes", {"frameId": frame["id"]})["scopes"]
+    assert session.request("modules", {})["modules"]
+    assert slow not in session.answers and waits not in session.answers
+    session.request("cancel", {"requestId": slow})
+    assert session.answer(slow, 20)["message"] == "cancelled"
+    assert session.wait(waits)["result"] == "2"
+    go_on(session, program, body["threadId"], "cold")
+
+
 def test_progress_is_cancelled(attached, any_python):
     """As the button of VS Code's notification does."""
     program, session = attached(any_python)
