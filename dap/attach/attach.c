@@ -216,12 +216,25 @@ static bool open_process(struct prb_dap_session *session, pid_t pid, bool look,
     return true;
 }
 
+/* A setting that is a number of seconds. */
+static bool seconds_of(const struct prb_dap_session *session, const char *name, double otherwise,
+                       double *out, struct prb_error *err)
+{
+    const json_t *seconds = prb_dap_get(session->settings, name);
+    if (seconds && (!json_is_number(seconds) || json_number_value(seconds) < 0))
+        return prb_fail(err, PRB_USAGE, "%s must be a number of seconds", name);
+    *out = seconds ? json_number_value(seconds) : otherwise;
+    return true;
+}
+
 /* Give the agent the settings that it needs; its answer becomes session->facts. */
 static bool configure_agent(struct prb_dap_session *session, struct prb_error *err)
 {
+    double of_repr;
     static const char *const settings[] = {
         "justMyCode",
         "maxString",
+        "reprTimeout",
         "showReturnValue",
         "breakpointHook",
         "rules",
@@ -236,6 +249,8 @@ static bool configure_agent(struct prb_dap_session *session, struct prb_error *e
         "showNativeFrames",
         "showNativeThreads",
     };
+    if (!seconds_of(session, "reprTimeout", 0, &of_repr, err))
+        return false;
     json_t *arguments = json_object();
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (prb_dap_get(session->settings, settings[i]))
@@ -250,17 +265,14 @@ static bool configure_agent(struct prb_dap_session *session, struct prb_error *e
 static bool take_settings(struct prb_dap_session *session, struct prb_error *err)
 {
     const char *cwd = json_string_value(json_object_get(session->facts, "cwd"));
-    const json_t *seconds = prb_dap_get(session->settings, "evaluateTimeout");
     const char *type = NULL, *local = NULL, *remote = NULL;
     if (!prb_dap_get_string(session->settings, "type", &type, err) ||
         !prb_dap_get_string(session->settings, "localRoot", &local, err) ||
         !prb_dap_get_string(session->settings, "remoteRoot", &remote, err) ||
         !prb_dap_paths_set(&session->paths, prb_dap_get(session->settings, "pathMappings"), cwd,
-                           err))
+                           err) ||
+        !seconds_of(session, "evaluateTimeout", EVALUATE_S, &session->evaluate_timeout, err))
         return false;
-    if (seconds && (!json_is_number(seconds) || json_number_value(seconds) < 0))
-        return prb_fail(err, PRB_USAGE, "evaluateTimeout must be a number of seconds");
-    session->evaluate_timeout = seconds ? json_number_value(seconds) : EVALUATE_S;
     session->debugpy = type && (strcmp(type, "debugpy") == 0 || strcmp(type, "python") == 0);
     if (!local || !remote)
         return true;

@@ -21,6 +21,18 @@ void prb_dap_invalidate(struct prb_dap_session *session)
         prb_dap_event(session, "invalidated", json_pack("{s:[s]}", "areas", "variables"));
 }
 
+/* The rows of a value.  When they take too long, or a repr does not end, they are asked for again:
+ * then come those that are ready, and the others without their repr. */
+static json_t *ask_for_rows(struct prb_dap_session *session, json_t *arguments, pid_t thread,
+                            struct prb_error *err)
+{
+    double timeout = session->evaluate_timeout;
+    json_t *answer = prb_dap_ask_for(session, "variables", arguments, thread, timeout, err);
+    if (answer || err->code != PRB_TIMEOUT || prb_dap_is_cancelled(session))
+        return answer;
+    return prb_dap_ask_for(session, "variables", arguments, thread, timeout, err);
+}
+
 static bool handle_variables(struct prb_dap_session *session, json_t *arguments, json_t **body_out,
                              struct prb_error *err)
 {
@@ -34,8 +46,7 @@ static bool handle_variables(struct prb_dap_session *session, json_t *arguments,
     if (start < 0 || count < 0)
         return prb_fail(err, PRB_USAGE, "start and count must be at least 0");
     pid_t thread = prb_dap_session_thread(session, PRB_DAP_VALUE, reference);
-    json_t *answer =
-        prb_dap_ask_for(session, "variables", arguments, thread, session->evaluate_timeout, err);
+    json_t *answer = ask_for_rows(session, arguments, thread, err);
     json_array_foreach(json_object_get(answer, "variables"), i, one)
     {
         remember(session, one, thread);

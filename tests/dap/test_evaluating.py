@@ -1,5 +1,8 @@
 """evaluate in its contexts, on the right thread, with a deadline, cancelled, and shown as progress; completions."""
 
+import re
+import time
+
 import pytest
 
 from debuggee import evaluate, go_on, resume, set_lines, stack, stop_at
@@ -246,3 +249,54 @@ def test_a_stuck_repr_among_the_variables(attached, any_python):
     session.answer(seq, 30)
     assert evaluate(session, "1 + 1", frame)["result"] == "2"
     go_on(session, program, body["threadId"], "slow_value")
+
+
+def rows_of(session, frame):
+    """(rows by name, seconds) of the frame's variables."""
+    reference = session.request("scopes", {"frameId": frame["id"]})["scopes"][0]["variablesReference"]
+    began = time.monotonic()
+    rows = session.request("variables", {"variablesReference": reference}, seconds=30)["variables"]
+    return {row["name"]: row["value"] for row in rows}, time.monotonic() - began
+
+
+def test_a_slow_repr_costs_its_own_row(attached, any_python):
+    """It is interrupted after reprTimeout."""
+    program, session = attached(any_python, reprTimeout=0.3)
+    body, frame = stop_at(session, program, "slow", "slow_value")
+    rows, seconds = rows_of(session, frame)
+    assert re.match(r"<Slow object at 0x[0-9a-f]+; its repr takes longer than 0.3 s>$", rows["slow_one"]), rows
+    assert seconds < 10
+    assert "longer than 0.3 s" in evaluate(session, "slow_one", frame)["result"]
+    assert "longer than 0.3 s" in evaluate(session, "[slow_one, 5]", frame)["result"]
+    assert evaluate(session, "1 + 1", frame)["result"] == "2"
+    go_on(session, program, body["threadId"], "slow_value")
+
+
+def test_a_repr_that_catches_its_interruptions(attached, any_python):
+    """It gets them again, until it ends; its text comes too late."""
+    program, session = attached(any_python, reprTimeout=0.2)
+    body, frame = stop_at(session, program, "stuck", "stuck_value")
+    assert evaluate(session, "stubborn", frame)["result"] == "in vain"
+    assert evaluate(session, "1 + 1", frame)["result"] == "2"
+    session.disconnect()
+
+
+def test_a_stuck_repr_costs_its_own_row(attached, any_python):
+    """No exception ends it: its thread is left to it, and the other rows come without code of the program from then on."""
+    program, session = attached(any_python, reprTimeout=0.3)
+    body, frame = stop_at(session, program, "stuck", "stuck_value")
+    rows, seconds = rows_of(session, frame)
+    assert rows["a_first"] == "own" and "longer than 0.3 s" in rows["b_stuck"] and rows["d_number"] == "7"
+    assert "its thread is busy" in rows["c_last"] and "its thread is busy" in rows["e_list"] and rows["e_list"].endswith(", 8]")
+    assert seconds < 10
+    assert stack(session, body["threadId"])[0]["id"] == frame["id"]
+    assert session.request("threads")["threads"]
+    assert "does not end" in session.refused("evaluate", {"expression": "1", "frameId": frame["id"]})
+    again, _ = rows_of(session, frame)
+    assert again["d_number"] == "7" and "its thread is busy" in again["b_stuck"]
+    program.say("go on")
+    until = time.monotonic() + 20
+    while time.monotonic() < until and "busy" in rows["c_last"]:
+        rows, _ = rows_of(session, frame)
+    assert rows["c_last"] == "own" and rows["e_list"] == "[own, 8]"
+    session.disconnect()

@@ -62,6 +62,32 @@ class Slow(object):
         return "slow"
 
 
+class Stuck(object):
+    over = False
+
+    def __repr__(self):
+        if not self.over:
+            Stuck.over = True
+            os.read(0, 100)  # a call of the kernel, which no exception ends
+        return "no longer stuck"
+
+
+class Stubborn(object):
+    def __repr__(self):
+        for _ in range(4):
+            try:
+                while slow["on"]:
+                    pass
+            except KeyboardInterrupt:
+                pass
+        return "in vain"
+
+
+class Own(object):
+    def __repr__(self):
+        return "own"
+
+
 page = Page()
 slow = {"on": True}
 box = Point(1, 2)
@@ -448,6 +474,12 @@ def pace():
 def slow_value():
     slow_one = Slow()
     return slow_one is None               # at slow
+
+
+def stuck_value():
+    a_first, b_stuck, c_last, d_number, stubborn = Own(), Stuck(), Own(), 7, Stubborn()
+    e_list = [c_last, 8]
+    return (a_first, b_stuck, c_last, d_number, e_list, stubborn) is None   # at stuck
 
 
 def main():

@@ -132,6 +132,9 @@ void prb_debug_end(void);
  *       this thread is in a hook, it is raised when the thread goes on in the program.
  *   yield_gil()
  *       Let other threads have the GIL.  Whatever takes longer than 0.5 ms calls it now and then.
+ *   repr(value, seconds)
+ *       The value's repr, or None where it takes longer and was interrupted; 0: no limit.  In a call
+ *       alone (below): one that cannot be interrupted leaves the call behind.
  *   native_id(ident)
  *       gettid(2) of a thread with a Python thread state; 0: not known.
  *   save_locals(frame)

@@ -89,6 +89,19 @@ static struct prb_py *emit(struct prb_py *self, struct prb_py *args)
     return nothing(py);
 }
 
+/* ---- values ---- */
+
+static struct prb_py *repr(struct prb_py *self, struct prb_py *args)
+{
+    (void)self;
+    const struct prb_py_api *py = prb_py_api(NULL);
+    struct prb_py *value;
+    double seconds;
+    if (!py || !py->PyArg_ParseTuple(args, "Od", &value, &seconds))
+        return NULL;
+    return prb_job_repr(py, value, (uint32_t)(seconds * 1000));
+}
+
 /* ---- the mechanism ---- */
 
 static struct prb_py *plant(struct prb_py *self, struct prb_py *args)
@@ -332,6 +345,7 @@ static struct prb_py_method methods[] = {
     {"found", found, PRB_PY_VARARGS, "found(event, frame, line, value)"},
     {"keep_pending", keep_pending, PRB_PY_VARARGS,
      "keep_pending(exception): whether it is the program's"},
+    {"repr", repr, PRB_PY_VARARGS, "repr(value, seconds) -> str, or None"},
     {"native_id", native_id, PRB_PY_VARARGS, "native_id(ident) -> gettid(2)"},
     {"save_locals", save_locals, PRB_PY_VARARGS, "save_locals(frame)"},
     {"take_children", prb_debug_take_children, PRB_PY_VARARGS, "take_children(name, seconds)"},

@@ -69,9 +69,13 @@ static void wait(struct prb_debug_parked *parked)
             continue;
         }
         parked->jobs = job->handed;
+        prb_job_hold(job);
+        parked->runs = job;
         pthread_mutex_unlock(&session->lock);
         prb_job_work(job);
         pthread_mutex_lock(&session->lock);
+        parked->runs = NULL;
+        prb_python_release(job);
     }
     forget(parked); /* before the GIL is asked for: at the interpreter's end it never comes */
 }

@@ -225,6 +225,8 @@ static bool hand(struct prb_python_job *job)
          parked = parked->next) {
         if ((uint64_t)parked->tid != call->thread || !parked->waits || parked->resume)
             continue;
+        if (prb_job_is_left_behind(parked->runs))
+            break; /* another thread serves, which runs no code of the program for this one */
         struct prb_python_job **last = &parked->jobs;
         while (*last)
             last = &(*last)->handed;

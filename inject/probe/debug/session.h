@@ -34,6 +34,7 @@ struct prb_debug_parked {
     bool emitted;           /* GIL; an important event, since this was cleared */
     pthread_cond_t changed;
     struct prb_python_job *jobs; /* it runs them, the first first */
+    struct prb_python_job *runs; /* held; the one that it is at */
 };
 
 struct prb_debug_step {

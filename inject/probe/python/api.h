@@ -43,6 +43,7 @@ struct prb_py_method {
     F(struct prb_py *, PyObject_CallObject, (struct prb_py *, struct prb_py *))                    \
     F(struct prb_py *, PyObject_GetAttrString, (struct prb_py *, const char *))                    \
     F(struct prb_py *, PyObject_Str, (struct prb_py *))                                            \
+    F(struct prb_py *, PyObject_Repr, (struct prb_py *))                                           \
     F(struct prb_py *, PyUnicode_AsUTF8String, (struct prb_py *))                                  \
     F(struct prb_py *, PyUnicode_DecodeUTF8, (const char *, ptrdiff_t, const char *))              \
     F(struct prb_py *, PyBytes_FromStringAndSize, (const char *, ptrdiff_t))                       \

@@ -120,6 +120,22 @@ void prb_job_answer(struct prb_python_job *job)
         sink->done(sink->context, &job->result);
 }
 
+struct prb_python_job *prb_job_here(const struct prb_py_api *py)
+{
+    unsigned long ident = py->PyThread_get_thread_ident();
+    pthread_mutex_lock(&jobs.lock);
+    struct prb_python_job *job = jobs.first;
+    for (bool here = false; job && !here; job = here ? job : job->next) {
+        pthread_mutex_lock(&job->lock);
+        here = job->interruptible && job->ident == ident;
+        pthread_mutex_unlock(&job->lock);
+    }
+    if (job)
+        prb_job_hold(job);
+    pthread_mutex_unlock(&jobs.lock);
+    return job;
+}
+
 /* ---- the worker ---- */
 
 static void worker_gone(void)
@@ -184,6 +200,16 @@ void prb_job_leave_behind(struct prb_python_job *job)
     shorten(job, false);
     job->abandoned = true;
     pthread_cond_broadcast(&job->changed);
+}
+
+bool prb_job_is_left_behind(struct prb_python_job *job)
+{
+    if (!job)
+        return false;
+    pthread_mutex_lock(&job->lock);
+    bool is = job->abandoned && job->phase != PRB_JOB_ENDED;
+    pthread_mutex_unlock(&job->lock);
+    return is;
 }
 
 void prb_job_work(struct prb_python_job *job)

@@ -36,6 +36,12 @@ struct prb_python_job {
     unsigned long ident; /* Python's, of the thread that runs it */
     uint64_t started;    /* ns, when it got the GIL */
     char where[256];     /* it stands there although it was interrupted */
+    struct {
+        uint64_t until; /* ns, for the repr() that runs; 0: none does */
+        bool watched;   /* such calls may come: the watcher looks in between */
+        bool overdue;   /* it is to end */
+        bool sent;      /* an interruption, which may not have been raised yet */
+    } repr;
 
     bool draining;         /* one thread hands output on, the lock free */
     struct prb_buf output; /* pieces, each behind a struct prb_job_piece */
@@ -63,6 +69,8 @@ bool prb_job_spawn(struct prb_python_job *job, void *(*body)(void *), size_t sta
 void prb_job_answer(struct prb_python_job *job);
 /* The answer is job->left; the lock is held. */
 void prb_job_leave_behind(struct prb_python_job *job);
+/* Whether its answer has been given and its code runs on; NULL: no. */
+bool prb_job_is_left_behind(struct prb_python_job *job);
 /* The thread that hands output on and has the deadlines. */
 void *prb_job_watch(void *job);
 /* Stop all jobs, refuse new ones meanwhile (CLOSING: for good), and wait until none runs or the
@@ -83,6 +91,14 @@ void prb_job_work(struct prb_python_job *job);
  * NULL with the exception set. */
 struct prb_py *prb_job_run(struct prb_python_job *job, const struct prb_py_api *py,
                            struct prb_py *callable, struct prb_py *args);
+/*
+ * repr(value) in a call of prb_job_run, for at most so long (ms, 0: no limit): then it is
+ * interrupted, and the result is None.  A new reference, or NULL with the exception set.  One that
+ * does not end even so has the job left behind: PRB_TIMEOUT.
+ */
+struct prb_py *prb_job_repr(const struct prb_py_api *py, struct prb_py *value, uint32_t limit_ms);
+/* The job that runs on this thread, held, or NULL. */
+struct prb_python_job *prb_job_here(const struct prb_py_api *py);
 /*
  * With the GIL, on the thread of that number: an interruption that may still be pending is not
  * raised later.  What a handler of the program raises meanwhile is set afterwards, in place of what

@@ -51,11 +51,14 @@ class Shower(object):
 
     def own(self, value):
         try:
-            text = repr(value)
+            text = self.repr(value)
         except Exception as error:
             reason = self.reason(error)
             return "<{} object at {:#x}; its repr raised {}>".format(probe.agent.name_of(value), id(value), reason)
         return str.__str__(text)
+
+    def repr(self, value):
+        return repr(value)
 
     def reason(self, error):
         return probe.agent.plain(error)

@@ -82,6 +82,7 @@ class Engine(object):
         functions = {"emit": self.emit, "plant": self.plant, "conditions": lambda code, given: None, "watch_new_code": self.watch_new_code,
                      "watch_exceptions": self.watch_exceptions, "step": self.step, "gate": self.gate, "parked": self.parked,
                      "resume": self.resume, "yield_gil": self.yield_gil, "native_id": self.native_id, "save_locals": self.save_locals,
+                     "repr": lambda value, seconds: repr(value),
                      "take_children": self.take_children, "child_waits": self.child_waits, "child_goes": self.child_goes, "mechanism": "fake",
                      "keep_pending": lambda error: False, "Interrupted": type("Interrupted", (KeyboardInterrupt,), {})}
         probe = types.ModuleType("probe")

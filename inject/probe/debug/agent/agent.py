@@ -75,7 +75,32 @@ class Uncompiled(object):
                 waiting += code.co_consts
 
 
+class Calls(object):
+    """Which thread runs a call of the client; a call that does not end keeps its thread busy."""
+
+    def __init__(self):
+        self.methods = {}  # ident -> method
+
+    def begin(self, method):
+        ident = _thread.get_ident()
+        outer = self.methods.get(ident)
+        self.methods[ident] = method
+        return ident, outer
+
+    def end(self, begun):
+        ident, outer = begun
+        if outer is None:
+            self.methods.pop(ident, None)
+        else:
+            self.methods[ident] = outer
+
+    def busy(self, handle):
+        """Whether the thread of a frame is in another call: no code of the program can run on it."""
+        return handle is not None and handle.ident != _thread.get_ident() and handle.ident in self.methods
+
+
 uncompiled = Uncompiled()
+calls = probe.calls = Calls()
 parts = {}
 loading = _thread.RLock()
 
@@ -112,6 +137,7 @@ def call(method, arguments):
         raise Failed("the arguments must be a JSON object")
     if session.exceptions is not None:
         session.exceptions.again()
+    begun = calls.begin(method)
     try:
         module = part(where)
         function = getattr(module, method, None) or getattr(module, method + "_")
@@ -121,6 +147,7 @@ def call(method, arguments):
     except Exception as error:
         raise Failed("{}: {}".format(method, caught(error)), "INTERNAL")
     finally:
+        calls.end(begun)
         part("threads").forget_dummy()
         if not uncompiled.seen and uncompiled.skip() is not None:
             uncompiled.seen = True

@@ -14,15 +14,23 @@ class Raised(Exception):
     """What the evaluated code raised."""
 
 
+def refuse_busy(handle):
+    if probe.calls.busy(handle):
+        raise probe.Failed("the thread of this frame is still in an evaluation, or the repr of a value, that does not end", "BUSY")
+
+
 def handle_of(session, number):
     if number:
-        return session.handles.frame_of(number)
+        handle = session.handles.frame_of(number)
+        refuse_busy(handle)
+        return handle
     stopped = next(iter(session.stops), None)
     stack = probe.part("stack")
     if stopped is None:
         return None
     found = stack.frames(session, stopped)
-    return session.handles.frame_of(session.handles.frame(found[0][0], stopped, found[0][1])) if found else None
+    handle = session.handles.frame_of(session.handles.frame(found[0][0], stopped, found[0][1])) if found else None
+    return None if probe.calls.busy(handle) else handle
 
 
 def space_of(session, handle):

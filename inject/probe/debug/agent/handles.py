@@ -1,5 +1,7 @@
 # Numbers that stand for objects while the target is stopped: frames and what has children.  A number is never used twice, so an
 # old one is an error and not another object.  All are dropped when the target goes on: nothing of the program's is kept alive.
+import itertools
+
 names = probe.part("names")
 HANDLES_MAX = 200000
 LAST = (1 << 31) - 1
@@ -14,16 +16,16 @@ class FrameHandle(object):
 
 class Handles(object):
     def __init__(self):
-        self.number = 0
+        self.numbers = itertools.count()  # calls may come on two threads at once
         self.frames = {}
         self.by_frame = {}
         self.nodes = {}
         self.memory = {}  # memory reference -> object
+        self.begun = {}  # answers under way: their rows that are done (variables.py)
         self.scratch = {}  # names that were made in the debug console, until the session ends
 
     def next(self):
-        self.number = self.number % LAST + 1
-        return self.number
+        return next(self.numbers) % LAST + 1
 
     def frame(self, frame, ident, line):
         known = self.by_frame.get(id(frame))
@@ -55,7 +57,7 @@ class Handles(object):
     def drop(self):
         for one in list(self.frames.values()):
             names.release(one.frame)
-        self.frames, self.by_frame, self.nodes, self.memory = {}, {}, {}, {}
+        self.frames, self.by_frame, self.nodes, self.memory, self.begun = {}, {}, {}, {}, {}
 
     def drop_thread(self, ident):
         for number, one in list(self.frames.items()):

@@ -74,6 +74,7 @@ class Options(object):
         self.show_return_value = bool(given.get("showReturnValue", True))
         self.max_string = min(max(int(given.get("maxString") or 1024), 16), 1 << 20)
         self.exits = Exits(given)
+        self.repr_timeout = float(1 if given.get("reprTimeout") is None else given["reprTimeout"])
 
 
 class Control(object):
@@ -232,6 +233,7 @@ def continue_(session, given):
 
 def attach(session, given):
     session.options = Options(given)
+    probe.part("values").limits.seconds = session.options.repr_timeout
     probe.part("codes").mine.configure(session.options.just_my_code, session.options.rules)
     if session.options.breakpoint_hook and session.breakpoint_hook is None:
         session.breakpoint_hook = probe.part("breakpointhook").BreakpointHook(session)

@@ -1,6 +1,7 @@
 # What a value is shown as: bounded text, its type, and what its children are made of.  Attributes are read as they are stored:
 # no property and no __getattr__ of the program runs, but for repr() of objects that nothing better is known of.
 import _collections
+import _thread
 import itertools
 import sys
 import types
@@ -24,6 +25,32 @@ def provider(value):
 
 
 
+# Their repr runs no code of the program, whatever they hold.
+PLAIN = SIMPLE + (bytearray, range, type, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
+
+
+class Limits(object):
+    """Of the time that a value's own repr may take."""
+
+    def __init__(self):
+        self.seconds = 1.0  # reprTimeout; 0: none
+        self.quiet = {}  # ident -> why no repr of the program's runs on this thread now
+
+    def repr(self, value):
+        if type(value) in PLAIN:
+            return repr(value)
+        why = self.quiet.get(_thread.get_ident())
+        if why is not None:
+            return "<{} object at {:#x}; {}>".format(type_name(value), id(value), why)
+        text = probe.engine.repr(value, self.seconds)
+        return self.late(value) if text is None else text
+
+    def late(self, value):
+        return "<{} object at {:#x}; its repr takes longer than {:g} s>".format(type_name(value), id(value), self.seconds)
+
+
+limits = Limits()
+
 
 class Text(probe.agent.part("show").Shower):
     def __init__(self, room, hexadecimal=False):
@@ -40,6 +67,9 @@ class Text(probe.agent.part("show").Shower):
             except Exception as error:
                 return "<{}: {}>".format(type_name(value), probe.caught(error))
         return super(Text, self).own(value)
+
+    def repr(self, value):
+        return limits.repr(value)
 
     def reason(self, error):
         return probe.caught(error)

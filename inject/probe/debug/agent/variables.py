@@ -1,4 +1,7 @@
 # Rows of the client's tree of variables.
+import _thread
+import time
+
 values = probe.part("values")
 nodes = probe.part("nodes")
 
@@ -62,20 +65,75 @@ def numbered(rows):
     return rows
 
 
+TOO_LONG = "the values before it took too long"
+SLOW_MAX = 3  # so many times the limit of one repr may all of an answer take
+
+
+class Page(object):
+    """The rows of one answer.  Where they take too long, the session asks for the same again, and the rest comes without repr."""
+
+    def __init__(self, session, given):
+        self.session = session
+        self.given = given
+        self.key = tuple(given.get(name) for name in ("variablesReference", "start", "count", "filter"))
+        self.node = session.handles.node_of(given.get("variablesReference"))
+        if not isinstance(self.node, nodes.Node):
+            raise probe.Failed("{} has no variables".format(given["variablesReference"]), "NOT_FOUND")
+
+    def children(self):
+        self.node.renew()
+        given = self.given
+        found = self.node.children(max(given.get("start") or 0, 0), max(given.get("count") or 0, 0), given.get("filter"))
+        return found[:nodes.PAGE_MAX]
+
+    def rows(self):
+        """On the thread that the values belong to."""
+        rows = self.session.handles.begun[self.key] = []
+        until = time.time() + SLOW_MAX * values.limits.seconds if values.limits.seconds else None
+        view = View(self.session, self.node.handle, self.given)
+        try:
+            for child in self.children():
+                if until is not None and time.time() > until:
+                    values.limits.quiet[_thread.get_ident()] = TOO_LONG
+                rows.append(view.row(child))
+        finally:
+            values.limits.quiet.pop(_thread.get_ident(), None)
+        self.session.handles.begun.pop(self.key, None)
+        return rows
+
+    def rest(self, why):
+        """What is there already, and the others without any code of the program."""
+        begun = self.session.handles.begun.pop(self.key, None)
+        rows = list(begun or ())
+        view = View(self.session, self.node.handle, self.given)
+        values.limits.quiet[_thread.get_ident()] = why
+        try:
+            for number, child in enumerate(self.children()[len(rows):]):
+                row = view.row(child)
+                if begun is not None and number == 0 and child.make is None:
+                    row["value"] = values.limits.late(child.value)
+                rows.append(row)
+        finally:
+            values.limits.quiet.pop(_thread.get_ident(), None)
+        return rows
+
+
 def variables(session, given):
-    node = session.handles.node_of(given.get("variablesReference"))
-    if not isinstance(node, nodes.Node):
-        raise probe.Failed("{} has no variables".format(given["variablesReference"]), "NOT_FOUND")
-    node.renew()
-    view = View(session, node.handle, given)
-    children = node.children(max(given.get("start") or 0, 0), max(given.get("count") or 0, 0), given.get("filter"))
-    return {"variables": numbered([view.row(child) for child in children[:nodes.PAGE_MAX]])}
+    page = Page(session, given)
+    if probe.calls.busy(page.node.handle):
+        rows = page.rest("its thread is busy")
+    elif page.key in session.handles.begun:  # the answer before was interrupted
+        rows = page.rest(TOO_LONG)
+    else:
+        rows = page.rows()
+    return {"variables": numbered(rows)}
 
 
 def set_variable(session, given):
     node = session.handles.node_of(given.get("variablesReference"))
     if not isinstance(node, nodes.Node):
         raise probe.Failed("{} has no variables".format(given["variablesReference"]), "NOT_FOUND")
+    probe.part("evaluate").refuse_busy(node.handle)
     node.renew()
     child = node.find(given.get("name") or "")
     if node.handle is None:
