@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "dap/attach/program.h"
 #include "dap/session/countdown.h"
+#include "dap/session/session.h"
 #include "dap/session/watch.h"
 
 bool prb_dap_ending_signal(struct prb_dap_session *session, int number, struct prb_error *err)
@@ -71,13 +72,16 @@ static bool handle_disconnect(struct prb_dap_session *session, json_t *arguments
         prb_dap_breakpoints_clear(session);
     /* Not after `terminated`: dape sends terminateDebuggee whenever a session ends.  A process that
      * is only read is not ours to end. */
-    if (terminate && live && !end_all(session, err))
+    bool ends = terminate && live && session->program && prb_dap_end_claim(session);
+    if (terminate && live && !end_all(session, err)) {
+        if (ends)
+            prb_dap_end_unclaim(session);
         return false;
-    bool ends = terminate && live && session->program;
+    }
     prb_dap_ending_release(session);
-    /* Once released, the session no longer sees the end of the program.  It goes out before the
-     * response, where a client may stop reading. */
-    if (ends && (!session->gone || session->replaced))
+    /* It goes out before the response, where a client may stop reading; what the end of the program
+     * itself sends comes after it, or never, since the session was released. */
+    if (ends)
         prb_dap_send_now(session, "terminated", NULL);
     prb_dap_session_leave(session);
     return true;

@@ -105,6 +105,7 @@ struct prb_dap_session {
     bool stop_unsent;    /* that event is not sent yet: before configurationDone */
     bool leaving;        /* no request is handled any more */
     bool gone;           /* the target has ended */
+    bool end_claimed;    /* somebody sends `terminated`, who does it alone */
     bool takes_children; /* they wait at their birth: births.h */
     bool replaced; /* the target has started another Python, which is a child session by now */
     bool found_replaced;               /* that was found by looking */
@@ -161,6 +162,10 @@ bool prb_dap_session_is_live(struct prb_dap_session *session);
 
 /* target_events.c: an event of the target, from any thread; body borrowed. */
 void prb_dap_target_event(void *session, const char *event, json_t *body);
+/* True for the first caller alone: it sends `terminated`. */
+bool prb_dap_end_claim(struct prb_dap_session *session);
+/* It does not after all. */
+void prb_dap_end_unclaim(struct prb_dap_session *session);
 /* The process of the target has ended, from any thread. */
 void prb_dap_target_ended(struct prb_dap_session *session);
 /* An event of ours, from any thread, sent at once.  Takes body. */

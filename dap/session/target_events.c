@@ -39,8 +39,26 @@ void prb_dap_target_resumed(struct prb_dap_session *session)
     prb_dap_countdown_end(countdown);
 }
 
+bool prb_dap_end_claim(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    bool mine = !session->end_claimed;
+    session->end_claimed = true;
+    pthread_mutex_unlock(&session->lock);
+    return mine;
+}
+
+void prb_dap_end_unclaim(struct prb_dap_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    session->end_claimed = false;
+    pthread_mutex_unlock(&session->lock);
+}
+
 void prb_dap_target_ended(struct prb_dap_session *session)
 {
+    if (!prb_dap_end_claim(session))
+        return;
     prb_dap_exit_send(session);
     prb_dap_send(session, "terminated", NULL);
 }

@@ -222,6 +222,18 @@ def test_terminate_what_was_launched(launch, any_python, folders):
     wait_until(lambda: not alive(pid))
 
 
+def test_terminated_comes_before_the_answer(launch, any_python, tmp_path):
+    """However fast the program ends: a client may stop reading at the response of disconnect."""
+    path = tmp_path / "program.py"
+    path.write_text("import time\nprint('ready', flush=True)\nwhile True:\n    time.sleep(0.001)\n")
+    for _ in range(12):
+        session, _ = launch(any_python, program=str(path))
+        session.said("ready")
+        answer = session.answer(session.send("disconnect", {"terminateDebuggee": True}))
+        session.wait_end()
+        assert [one["seq"] < answer["seq"] for one in session.events if one.get("event") == "terminated"] == [True]
+
+
 TREE = """import signal, subprocess, sys, time
 deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
 first = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, start_new_session=True)
