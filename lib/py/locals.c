@@ -79,6 +79,18 @@ static bool each_fast(struct prb_objects *objects, const struct prb_raw_frame *f
     return true;
 }
 
+prb_addr prb_locals_first(struct prb_objects *objects, const struct prb_raw_frame *frame)
+{
+    const struct prb_layout *layout = &prb_objects_py(objects)->layout;
+    struct prb_variable variable = {0};
+    uint64_t word;
+    if (!prb_objects_words(objects, frame->frame + (prb_addr)PRB_OFF(layout, frame, localsplus),
+                           &word, 1) ||
+        !untag(layout, word, &variable) || variable.is_number || !open_cell(objects, &variable))
+        return 0;
+    return variable.object;
+}
+
 struct mapping {
     struct prb_objects *objects;
     prb_variable_fn *each;

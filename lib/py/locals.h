@@ -26,5 +26,7 @@ typedef bool prb_variable_fn(void *context, const struct prb_variable *variable)
 bool prb_locals_each(struct prb_objects *objects, const struct prb_raw_frame *frame,
                      const struct prb_code_object *code, prb_variable_fn *each, void *context,
                      struct prb_error *err);
+/* The first argument of a frame, by its place alone; 0: it has no value, or lies elsewhere. */
+prb_addr prb_locals_first(struct prb_objects *objects, const struct prb_raw_frame *frame);
 
 #endif

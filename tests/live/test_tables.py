@@ -348,8 +348,9 @@ def test_every_column_of_every_table(start, python, tables):
     types = {"INTEGER": int, "REAL": (int, float), "TEXT": str}
     for schema, name in tables:
         columns = query_alone("DESCRIBE {}.{}".format(schema, name))
-        sampled = any(column["column_name"] == "seconds" for column in columns)
-        source = "{}.{}{}".format(schema, name, "(0.1, 1000)" if sampled else "")
+        names = {column["column_name"] for column in columns}
+        arguments = "(0.1, 1000)" if {"seconds", "rate"} <= names else "(0.05)" if "seconds" in names else ""
+        source = "{}.{}{}".format(schema, name, arguments)
         statements = ['SELECT "{}" AS x FROM {}'.format(column["column_name"], source) for column in columns]
         for column, rows in zip(columns, answers(target.pid, statements)):
             # There need be no tensor, no exception, and no crash.

@@ -1,11 +1,10 @@
 /* Rows of a profile (profile_rows.h): of the one that was saved, or of one that is made now. */
 #include "table/shared/profile_rows.h"
 
-#include <math.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "sql/db.h"
+#include "table/shared/duration.h"
 
 #define SECONDS 1.0
 #define RATE 100.0
@@ -51,24 +50,10 @@ static bool add_row(void *context, const struct prb_profile_call *call)
     return true;
 }
 
-static bool argument(const struct prb_rows *rows, const char *name, double most, double *out,
-                     struct prb_error *err)
-{
-    const struct prb_value *value = prb_rows_argument(rows, name);
-    if (!value || value->type == PRB_NULL_VALUE)
-        return true;
-    *out = value->type == PRB_INTEGER ? (double)value->integer
-           : value->type == PRB_REAL  ? value->real
-                                      : NAN;
-    return (isfinite(*out) && *out > 0 && *out <= most) ||
-           prb_fail(err, PRB_QUERY, "%s must be a number above 0 and at most %g", name, most);
-}
-
 static bool in_time(void *context, const struct prb_profile *profile)
 {
-    const struct prb_db *db = context;
     (void)profile;
-    return prb_clock_s() < db->view.deadline;
+    return prb_rows_in_time(context);
 }
 
 /* Sample the target; waiting threads too: a function that waits is a call as any other. */
@@ -76,23 +61,14 @@ static struct prb_profile *take(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_db *db = prb_rows_db(rows);
     double seconds = SECONDS, rate = RATE;
-    if (!argument(rows, "seconds", 86400, &seconds, err) ||
-        !argument(rows, "rate", 1e6, &rate, err))
+    if (!prb_rows_seconds(rows, &seconds, err) || !prb_rows_number(rows, "rate", 1e6, &rate, err))
         return NULL;
-    if (seconds >= db->settings.query_timeout) {
-        prb_fail(err, PRB_QUERY, "%g seconds are more than a query may take", seconds);
-        prb_error_remedy(err, "SET probing.query_timeout = %g", seconds * 2);
-        return NULL;
-    }
     const struct prb_target_info *info = prb_target_info(db->target);
-    if (info->kind != PRB_TARGET_PROCESS)
-        return PRB_NULL(
-            prb_fail(err, PRB_USAGE, "a core or snapshot does not run: it has no profile"));
     const struct prb_profiler_options options = {
         .mode = PRB_PROFILE_WALL, .rate = rate, .timeline = true, .all_interpreters = true};
     PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&options, err);
     if (!profiler || !prb_profiler_add(profiler, info->pid, err) ||
-        !prb_profiler_run(profiler, seconds, -1, in_time, db, err))
+        !prb_profiler_run(profiler, seconds, -1, in_time, rows, err))
         return NULL;
     return prb_profiler_finish(profiler);
 }

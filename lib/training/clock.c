@@ -1,0 +1,356 @@
+/* Numbers that may count steps, and which of them does: see clock.h. */
+#include "training/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash_map.h"
+#include "py/locals.h"
+#include "py/object/reader.h"
+#include "tensor/tensor.h"
+
+#define COUNTERS_MAX 256 /* a job has few; more would cost time in each reading */
+#define CHANGES_MIN 2    /* fewer may be anything */
+#define BASES_MAX 16
+#define FRAMES_MAX 64 /* of the thread that trains, from its outermost on */
+
+static const struct known {
+    const char *type, *attribute;
+} known[] = {
+#define CLOCK(type, attribute) {type, attribute},
+#include "training/clocks.def"
+#undef CLOCK
+};
+enum { KNOWN = sizeof known / sizeof *known };
+
+/* How much a counter is trusted: the index in known, then these. */
+enum { TRUST_OPTIMIZER = KNOWN, TRUST_LOADER, TRUST_VARIABLE };
+
+/* Names that a loop gives the number of its step. */
+static const char *const variables[] = {"global_step", "iteration",   "iter_num",  "it",
+                                        "step",        "batch_index", "batch_idx", "batch_id",
+                                        "n_iter",      "i",           NULL};
+
+struct counter {
+    unsigned trust;
+    const char *name;      /* for the row */
+    const char *attribute; /* of object, an int; NULL: another kind of place */
+    prb_addr object;       /* the instance; or the frame of a variable */
+    prb_addr type;         /* of the instance, or the frame's code: another one, and it has ended */
+    uint64_t readings;     /* that found it */
+    prb_addr element;      /* a tensor's; 0: none */
+    bool is_double;        /* the element: of 8 bytes */
+    bool gone, fell;
+    int64_t first, last;
+    unsigned changes;
+    double first_change, last_change; /* s */
+    int64_t at_first_change;
+    bool read;
+};
+
+struct prb_step_clock {
+    const struct prb_heap *heap;
+    struct prb_objects *objects;
+    struct counter *counters;
+    size_t count, cap;
+    uint64_t stacks; /* readings with the thread's frames */
+    struct prb_arena arena;
+};
+
+void prb_step_clock_free(struct prb_step_clock *clock)
+{
+    if (!clock)
+        return;
+    prb_objects_free(clock->objects);
+    free(clock->counters);
+    prb_arena_deinit(&clock->arena);
+    free(clock);
+}
+
+/* ---- finding them ---- */
+
+static struct counter *add(struct prb_step_clock *clock, unsigned trust, const char *format,
+                           const char *a, const char *b)
+{
+    char name[192];
+    if (clock->count == COUNTERS_MAX || !PRB_GROW(clock->counters, clock->count, clock->cap))
+        return NULL;
+    snprintf(name, sizeof name, format, a, b);
+    struct counter *counter = &clock->counters[clock->count];
+    *counter = (struct counter){.trust = trust, .name = prb_arena_strdup(&clock->arena, name)};
+    clock->count += counter->name != NULL;
+    return counter->name ? counter : NULL;
+}
+
+/* Whether a class or one that it inherits from, by its first bases, has the name. */
+static bool inherits(struct prb_objects *objects, const struct prb_object_type *type,
+                     const char *name)
+{
+    for (int depth = 0; type && depth < BASES_MAX; depth++) {
+        if (strcmp(prb_type_short_name(type), name) == 0)
+            return true;
+        type = type->base ? prb_type_at(objects, type->base, NULL) : NULL;
+    }
+    return false;
+}
+
+static void add_attribute(struct prb_step_clock *clock, unsigned trust,
+                          const struct prb_gc_object *found, const struct prb_object_type *type,
+                          const char *attribute)
+{
+    struct counter *counter = add(clock, trust, "%s.%s", prb_type_short_name(type), attribute);
+    if (!counter)
+        return;
+    counter->object = found->object;
+    counter->type = found->type;
+    counter->attribute = attribute;
+}
+
+struct first_item {
+    prb_addr value;
+};
+
+static bool take_first(void *context, prb_addr key, prb_addr value)
+{
+    (void)key;
+    ((struct first_item *)context)->value = value;
+    return false;
+}
+
+/* optimizer.state[a parameter]["step"]: a tensor of one element on the CPU. */
+static void add_optimizer(struct prb_step_clock *clock, struct prb_objects *objects,
+                          const struct prb_gc_object *found, const struct prb_object_type *type)
+{
+    prb_addr state, step = 0;
+    struct first_item first = {0};
+    struct prb_tensor tensor;
+    if (!prb_attribute_get(objects, found->object, "state", &state, NULL) || !state ||
+        !prb_dict_each(objects, state, take_first, &first, NULL) || !first.value ||
+        !prb_dict_get(objects, first.value, "step", &step, NULL) || !step ||
+        prb_object_kind(objects, step, NULL) != PRB_OBJ_TENSOR ||
+        !prb_torch_read(objects, step, &tensor, NULL) || tensor.numel != 1 || !tensor.data ||
+        strcmp(tensor.device, "cpu") != 0 ||
+        (strcmp(tensor.dtype, "float32") != 0 && strcmp(tensor.dtype, "float64") != 0))
+        return;
+    struct counter *counter =
+        add(clock, TRUST_OPTIMIZER, "%s.state[…][\"%s\"]", prb_type_short_name(type), "step");
+    if (!counter)
+        return;
+    counter->element = tensor.data;
+    counter->is_double = strcmp(tensor.dtype, "float64") == 0;
+    counter->object = step;
+    counter->type = prb_type_of(objects, step, NULL)->addr;
+}
+
+/* What an instance of a class may have: 1 + index in known, or 1 + a TRUST_; 0: nothing. */
+static uint64_t trust_of(struct prb_objects *objects, struct prb_object_type *type)
+{
+    if (!type || !type->python)
+        return 0;
+    if (prb_type_form(objects, type) == PRB_CLASS_TORCH_OPTIMIZER)
+        return 1 + TRUST_OPTIMIZER;
+    for (unsigned i = 0; i < KNOWN; i++)
+        if (inherits(objects, type, known[i].type))
+            return 1 + i;
+    return inherits(objects, type, "_BaseDataLoaderIter") ? 1 + TRUST_LOADER : 0;
+}
+
+static void search(struct prb_step_clock *clock, const struct prb_heap_part *part)
+{
+    enum { UNKNOWN = 0, NOTHING = 1, SOMETHING = 2 };
+    struct prb_objects *objects = part->runtime->objects;
+    PRB_AUTO(prb_hash_map) struct prb_hash_map types = {0};
+    for (size_t i = 0; i < part->found.count; i++) {
+        const struct prb_gc_object *found = &part->found.items[i];
+        struct prb_hash_slot *slot = prb_hash_map_add(&types, found->type);
+        if (!slot)
+            return;
+        if (slot->number == UNKNOWN)
+            slot->number = NOTHING + trust_of(objects, prb_type_at(objects, found->type, NULL));
+        if (slot->number < SOMETHING)
+            continue;
+        unsigned trust = (unsigned)(slot->number - SOMETHING);
+        const struct prb_object_type *type = prb_type_at(objects, found->type, NULL);
+        if (!type)
+            continue;
+        if (trust == TRUST_OPTIMIZER)
+            add_optimizer(clock, objects, found, type);
+        else
+            add_attribute(clock, trust, found, type,
+                          trust == TRUST_LOADER ? "_num_yielded" : known[trust].attribute);
+    }
+}
+
+struct prb_step_clock *prb_step_clock_new(const struct prb_heap *heap, struct prb_error *err)
+{
+    PRB_AUTO(prb_step_clock) struct prb_step_clock *clock = calloc(1, sizeof *clock);
+    if (!clock)
+        return PRB_NULL(prb_nomem(err));
+    clock->heap = heap;
+    for (size_t i = 0; i < heap->part_count && !clock->objects; i++)
+        if (heap->parts[i].interpreter == 0 &&
+            !(clock->objects = prb_objects_new(heap->parts[i].runtime->py, err)))
+            return NULL;
+    for (size_t i = 0; i < heap->part_count; i++)
+        if (heap->parts[i].interpreter == 0)
+            search(clock, &heap->parts[i]);
+    return PRB_STEAL(clock);
+}
+
+/* ---- reading them ---- */
+
+static void note(struct counter *counter, int64_t value, double now)
+{
+    counter->readings++;
+    if (!counter->read) {
+        counter->first = counter->last = value;
+        counter->read = true;
+        return;
+    }
+    if (value == counter->last)
+        return;
+    counter->fell |= value < counter->last;
+    if (!counter->changes++) {
+        counter->first_change = now;
+        counter->at_first_change = value;
+    }
+    counter->last_change = now;
+    counter->last = value;
+}
+
+/* Of a tensor's element: a whole number. */
+static bool read_element(struct prb_objects *objects, const struct counter *counter, int64_t *out)
+{
+    const void *bytes = prb_objects_get(objects, counter->element,
+                                        counter->is_double ? sizeof(double) : sizeof(float));
+    if (!bytes)
+        return false;
+    double value;
+    float single;
+    if (counter->is_double) {
+        memcpy(&value, bytes, sizeof value);
+    } else {
+        memcpy(&single, bytes, sizeof single);
+        value = (double)single;
+    }
+    if (!(value >= 0 && value < 0x1p53) || value != floor(value))
+        return false;
+    *out = (int64_t)value;
+    return true;
+}
+
+static bool read_counter(struct prb_objects *objects, const struct counter *counter, int64_t *out)
+{
+    const struct prb_object_type *type = prb_type_of(objects, counter->object, NULL);
+    prb_addr value = 0;
+    if (!type || type->addr != counter->type)
+        return false;
+    if (counter->element)
+        return read_element(objects, counter, out);
+    return prb_attribute_get(objects, counter->object, counter->attribute, &value, NULL) && value &&
+           prb_object_kind(objects, value, NULL) == PRB_OBJ_INT &&
+           prb_object_int(objects, value, out, NULL);
+}
+
+struct frame_variables {
+    struct prb_step_clock *clock;
+    const struct prb_code_object *code;
+    prb_addr frame;
+    double now;
+};
+
+static struct counter *variable_counter(struct frame_variables *frame, const char *name)
+{
+    struct prb_step_clock *clock = frame->clock;
+    for (size_t i = 0; i < clock->count; i++) {
+        struct counter *one = &clock->counters[i];
+        if (one->trust == TRUST_VARIABLE && one->object == frame->frame &&
+            one->type == frame->code->addr && strcmp(one->attribute, name) == 0)
+            return one;
+    }
+    struct counter *made = add(clock, TRUST_VARIABLE, "%s of %s", name, frame->code->name);
+    if (made) {
+        made->object = frame->frame;
+        made->type = frame->code->addr;
+        made->attribute = name;
+    }
+    return made;
+}
+
+static bool take_variable(void *context, const struct prb_variable *variable)
+{
+    struct frame_variables *frame = context;
+    struct prb_objects *objects = frame->clock->objects;
+    int64_t value = variable->number;
+    for (size_t i = 0; variables[i]; i++) {
+        if (strcmp(variables[i], variable->name) != 0)
+            continue;
+        bool is = variable->is_number ||
+                  (prb_object_kind(objects, variable->object, NULL) == PRB_OBJ_INT &&
+                   prb_object_int(objects, variable->object, &value, NULL));
+        struct counter *counter = is ? variable_counter(frame, variables[i]) : NULL;
+        if (counter)
+            note(counter, value, frame->now);
+    }
+    return true;
+}
+
+/* The variables of the frames that the thread has been in longest; one that a reading does not find
+ * is of a frame that does not stay. */
+static void read_variables(struct prb_step_clock *clock, double now,
+                           const struct prb_runtime *runtime, const struct prb_raw_thread *thread)
+{
+    clock->stacks++;
+    size_t least = thread->frame_count > FRAMES_MAX ? thread->frame_count - FRAMES_MAX : 0;
+    for (size_t i = thread->frame_count; i-- > least;) {
+        const struct prb_raw_frame *frame = &thread->frames[i];
+        const struct prb_code_object *code =
+            frame->code ? prb_code_get(runtime->py, frame->code, true, NULL) : NULL;
+        struct frame_variables context = {clock, code, frame->frame, now};
+        if (code)
+            (void)prb_locals_each(clock->objects, frame, code, take_variable, &context, NULL);
+    }
+}
+
+void prb_step_clock_read(struct prb_step_clock *clock, double now,
+                         const struct prb_runtime *runtime, const struct prb_raw_thread *thread)
+{
+    if (!clock->objects)
+        return;
+    prb_objects_clear(clock->objects);
+    for (size_t i = 0; i < clock->count; i++) {
+        struct counter *counter = &clock->counters[i];
+        int64_t value;
+        if (counter->gone || counter->trust == TRUST_VARIABLE)
+            continue;
+        if (read_counter(clock->objects, counter, &value))
+            note(counter, value, now);
+        else
+            counter->gone = !counter->read;
+    }
+    if (thread)
+        read_variables(clock, now, runtime, thread);
+}
+
+struct prb_step_count prb_step_clock_result(const struct prb_step_clock *clock)
+{
+    const struct counter *best = NULL;
+    for (size_t i = 0; i < clock->count; i++) {
+        const struct counter *one = &clock->counters[i];
+        if (one->trust == TRUST_VARIABLE && one->readings != clock->stacks)
+            continue;
+        if (!one->fell && one->changes >= CHANGES_MIN && (!best || one->trust < best->trust))
+            best = one;
+    }
+    if (!best)
+        return (struct prb_step_count){0};
+    double between = best->last_change - best->first_change;
+    return (struct prb_step_count){
+        .name = best->name,
+        .first = best->first,
+        .last = best->last,
+        .steps = best->last - best->first,
+        .per_second = between > 0 ? (double)(best->last - best->at_first_change) / between : 0,
+    };
+}

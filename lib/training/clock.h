@@ -1,0 +1,33 @@
+/*
+ * The step clock: a number that the program counts anyway, read from outside.
+ *
+ * Of what is found (clocks.def, the optimizer's own step, variables of frames that stay) the first
+ * one serves that is never seen to fall and changes at least twice.
+ */
+#ifndef PRB_TRAINING_CLOCK_H
+#define PRB_TRAINING_CLOCK_H
+
+#include "inspect/heap.h"
+
+struct prb_step_clock;
+
+/* Find what may count in a heap, which is borrowed until the clock is freed. */
+struct prb_step_clock *prb_step_clock_new(const struct prb_heap *heap, struct prb_error *err);
+void prb_step_clock_free(struct prb_step_clock *clock);
+PRB_DEFINE_AUTO_PTR(prb_step_clock, struct prb_step_clock, prb_step_clock_free)
+
+/* Read all of them now; now: s, of any clock.  frames: of the thread that trains, innermost first,
+ * or NULL. */
+void prb_step_clock_read(struct prb_step_clock *clock, double now,
+                         const struct prb_runtime *runtime, const struct prb_raw_thread *thread);
+
+struct prb_step_count {
+    const char *name; /* "TrainerState.global_step"; NULL: none serves */
+    int64_t first, last;
+    int64_t steps;     /* last - first */
+    double per_second; /* between its first and its last change */
+};
+/* Valid until the clock is freed. */
+struct prb_step_count prb_step_clock_result(const struct prb_step_clock *clock);
+
+#endif

@@ -1,0 +1,2 @@
+libprb_la_SOURCES += %D%/clock.c %D%/clock.h %D%/clocks.def %D%/phase.c %D%/phase.h %D%/phases.c \
+	%D%/phases.def %D%/phases.h

@@ -1,0 +1,119 @@
+"""python.torch_phases: shares of a step's phases and modules beside what the program measured itself, and the step clock."""
+
+import json
+
+import pytest
+
+from support import pythons
+from support.target import TARGETS, Target, probing, query
+from support.torch_python import torch_python
+
+PHASES = ["data", "forward", "backward", "optimizer", "zero_grad"]
+
+
+@pytest.fixture
+def loop():
+    """loop(shape): a training loop that goes on; ended with the test."""
+    if not torch_python():
+        pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
+    python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
+    started = []
+
+    def begin(shape):
+        started.append(Target(python, "torch_loops.py", [shape], folder=TARGETS))
+        return started[-1]
+
+    yield begin
+    for target in started:
+        target.end()
+
+
+def report(target):
+    """What it measured since the last report."""
+    target.child.stdin.write(b"\n")
+    target.child.stdin.flush()
+    return json.loads(target.line())
+
+
+def sampled(target, seconds=3):
+    """(rows, what the program says of the same time)."""
+    report(target)
+    rows = query(target.pid, "SELECT * FROM python.torch_phases({})".format(seconds))
+    return rows, report(target)
+
+
+def shares(rows):
+    found = {}
+    for row in rows:
+        found[row["phase"]] = found.get(row["phase"], 0) + row["share"]
+    return found
+
+
+def agree(rows, truth, samples=150):
+    """Each phase within four standard deviations, and a point for the time around the query."""
+    told, n = shares(rows), sum(row["samples"] for row in rows)
+    assert n >= samples, rows
+    for phase in PHASES:
+        share = told.get(phase, 0)
+        error = (max(truth[phase], share, 1 / n) * (1 - truth[phase]) / n) ** 0.5
+        assert abs(share - truth[phase]) <= 4 * error + 0.02, (phase, share, truth, told)
+
+
+@pytest.mark.parametrize("shape", ["plain", "closure", "recompute", "sgd", "inference"])
+def test_shares_are_those_that_the_program_measured(loop, shape):
+    target = loop(shape)
+    rows, truth = sampled(target)
+    agree(rows, truth)
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    for row in rows:
+        assert row["error"] == pytest.approx((row["share"] * (1 - row["share"]) * row["share"] / row["samples"]) ** 0.5)
+        assert row["pid"] == target.pid and row["thread"] == target.pid and row["rank"] is None
+    recomputed = [row for row in rows if row["activity"] == "recompute"]
+    assert bool(recomputed) == (shape == "recompute") and all(row["phase"] == "backward" for row in recomputed)
+
+
+def test_modules(loop):
+    """A forward's time is the innermost module's."""
+    target = loop("plain")
+    rows, _ = sampled(target)
+    inside = {row["module"]: row for row in rows if row["phase"] == "forward" and row["module"] is not None}
+    wide = {name: row for name, row in inside.items() if name.endswith(".wide")}
+    assert wide and set(wide) <= {"blocks.{}.wide".format(k) for k in range(4)}
+    assert all(row["type"] == "torch.nn.modules.linear.Linear" for row in wide.values())
+    assert not [row for row in rows if row["phase"] == "optimizer" and row["module"]]
+
+
+# The first that counts: the optimizer's own, else the loader's batches.
+CLOCKS = {"plain": 'AdamW.state[…]["step"]', "sgd": "_SingleProcessDataLoaderIter._num_yielded"}
+
+
+@pytest.mark.parametrize("shape", sorted(CLOCKS))
+def test_the_step_clock(loop, shape):
+    target = loop(shape)
+    before = report(target)["steps"]
+    rows, truth = sampled(target)
+    assert set(row["clock"] for row in rows) == {CLOCKS[shape]}
+    row = rows[0]
+    assert 0.5 * (truth["steps"] - before) <= row["steps"] <= truth["steps"] - before
+    assert row["steps_per_second"] == pytest.approx(row["steps"] / 3, rel=0.4)
+
+
+def test_what_has_no_phases(start, python):
+    """Any Python may be asked; a loop's number serves as the clock."""
+    target = start(python, "counting.py")
+    rows = query(target.pid, "SELECT * FROM python.torch_phases(1)")
+    assert [row["phase"] for row in rows] == ["other"] * len(rows)
+    assert rows[0]["clock"] == "step of main" and rows[0]["steps"] > 10
+
+
+def test_refusals(loop, tmp_path, start, any_python):
+    target = start(any_python, "steady.py")
+    for sql in ("SELECT * FROM python.torch_phases(0)", "SELECT * FROM python.torch_phases('x')",
+                "SELECT * FROM python.torch_phases(1, 1e9)"):
+        assert "must be a number above 0" in probing("-t", target.pid, "query", sql, check=False).stderr
+    done = probing("-t", target.pid, "query", "SELECT * FROM python.torch_phases(1000)", check=False)
+    assert "SET probing.query_timeout" in done.stderr
+    path = str(tmp_path / "a.snapshot")
+    probing("-t", target.pid, "snapshot", path)
+    done = probing("-t", path, "query", "SELECT * FROM python.torch_phases", check=False)
+    assert done.returncode == 2 and "does not run" in done.stderr, done
