@@ -1,8 +1,7 @@
 /* python.objects: what the garbage collector knows, counted by type. */
 #include <stdlib.h>
 
-#include "base/hash_map.h"
-#include "base/progress.h"
+#include "inspect/tally.h"
 #include "py/object/reader.h"
 #include "table/shared/heap.h"
 
@@ -18,132 +17,14 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-/* ---- sizes, as sys.getsizeof() gives them ---- */
-
-enum {
-    MANAGED_WEAKREF_BIT = 3,
-    DICT_ENTRY = 24,
-    UNICODE_ENTRY = 16,
-    SET_ENTRY = 16,
-    SET_SMALL = 7
-};
-#define ITEMS_MAX (INT64_C(1) << 32) /* of one object; more cannot be a number of items */
-
-/* What stands before an object: the collector's head; dict and weak references, where managed. */
-static int64_t head_bytes(const struct prb_objects *objects, const struct prb_object_type *type)
-{
-    const struct prb_layout *layout = objects->layout;
-    int managed = PRB_NUM(layout, flag_managed_dict_bit);
-    uint64_t bits = 0;
-    if (managed != PRB_NONE)
-        bits = UINT64_C(1) << managed |
-               (PRB_IS(layout, instance, VALUES_AND_DICT) ? 0 : 1u << MANAGED_WEAKREF_BIT);
-    return PRB_OFF(layout, gc_head, size) + (type->flags & bits ? 16 : 0);
-}
-
-/* The table of a dict that has one of its own. */
-static int64_t dict_bytes(struct prb_objects *objects, prb_addr object)
-{
-    const struct prb_layout *layout = objects->layout;
-    uint64_t keys, values = 0, size, index_bytes, kind = 0;
-    (void)PRB_GET(objects, object, dict, values, &values);
-    if (values || !PRB_GET(objects, object, dict, keys, &keys) || !keys)
-        return 0;
-    int64_t head = PRB_OFF(layout, dict_keys, indices);
-    if (PRB_IS(layout, dict_keys, INDEX_BY_LOG2)) {
-        if (!PRB_GET(objects, keys, dict_keys, log2_size, &size) ||
-            !PRB_GET(objects, keys, dict_keys, log2_index_bytes, &index_bytes) ||
-            !PRB_GET(objects, keys, dict_keys, kind, &kind) || size < 3 || size > 40 ||
-            index_bytes > 43)
-            return 0; /* the empty one, which all share */
-        return head + (INT64_C(1) << index_bytes) +
-               (INT64_C(2) << size) / 3 * (kind ? UNICODE_ENTRY : DICT_ENTRY);
-    }
-    if (!PRB_GET(objects, keys, dict_keys, size, &size) || size < 8 || size > ITEMS_MAX)
-        return 0;
-    if (PRB_IS(layout, dict_keys, HASH_TABLE))
-        return head + (int64_t)size * DICT_ENTRY;
-    index_bytes = size <= 0xff ? 1 : size <= 0xffff ? 2 : 4;
-    return head + (int64_t)(size * index_bytes + 2 * size / 3 * DICT_ENTRY);
-}
-
-static int64_t set_bytes(struct prb_objects *objects, prb_addr object)
-{
-    uint64_t mask;
-    return PRB_GET(objects, object, set, mask, &mask) && mask > SET_SMALL && mask < ITEMS_MAX
-               ? (int64_t)(mask + 1) * SET_ENTRY
-               : 0;
-}
-
-static int64_t own_bytes(struct prb_objects *objects, prb_addr object,
-                         const struct prb_object_type *type)
-{
-    uint64_t items = 0, allocated = 0;
-    int64_t bytes = type->basicsize;
-    if (type->itemsize && PRB_GET(objects, object, varobject, size, &items) &&
-        (int64_t)items < ITEMS_MAX && (int64_t)items > 0)
-        bytes += type->itemsize * (int64_t)items;
-    if (type->kind == PRB_OBJ_LIST && PRB_GET(objects, object, list, allocated, &allocated) &&
-        allocated < ITEMS_MAX)
-        bytes += 8 * (int64_t)allocated;
-    else if (type->kind == PRB_OBJ_DICT)
-        bytes += dict_bytes(objects, object);
-    else if (type->kind == PRB_OBJ_SET || type->kind == PRB_OBJ_FROZENSET)
-        bytes += set_bytes(objects, object);
-    return bytes;
-}
-
-/* ---- the types ---- */
-
-struct tally {
-    prb_addr type;
-    struct prb_object_type *known;
-    int64_t count, bytes, young, head;
-};
-
-struct tallies {
-    struct tally *items;
-    size_t count, cap;
-    struct prb_hash_map by_type; /* 1 + index */
-};
-
-/* That of a type; NULL: out of memory. */
-static struct tally *tally_of(struct tallies *tallies, struct prb_objects *objects, prb_addr type)
-{
-    uint64_t known = prb_hash_map_number(&tallies->by_type, type);
-    if (known)
-        return &tallies->items[known - 1];
-    struct prb_hash_slot *slot = prb_hash_map_add(&tallies->by_type, type);
-    if (!slot || !PRB_GROW(tallies->items, tallies->count, tallies->cap))
-        return NULL;
-    struct tally *tally = &tallies->items[tallies->count++];
-    *tally = (struct tally){.type = type, .known = prb_type_at(objects, type, NULL)};
-    tally->head = tally->known ? head_bytes(objects, tally->known) : 0;
-    slot->number = tallies->count;
-    return tally;
-}
-
-static bool count_object(struct tallies *tallies, struct prb_objects *objects,
-                         const struct prb_gc_object *object, bool bytes)
-{
-    struct tally *tally = tally_of(tallies, objects, object->type);
-    if (!tally)
-        return false;
-    tally->count++;
-    tally->young += object->generation == 0;
-    if (bytes && tally->known)
-        tally->bytes += tally->head + own_bytes(objects, object->object, tally->known);
-    return true;
-}
-
 static int by_count(const void *a, const void *b)
 {
-    const struct tally *x = a, *y = b;
+    const struct prb_tally *x = a, *y = b;
     return x->count < y->count ? 1 : x->count > y->count ? -1 : x->type < y->type ? -1 : 1;
 }
 
 static void add_tally(struct prb_rows *rows, const struct prb_heap_part *part,
-                      const struct tally *tally, bool bytes)
+                      const struct prb_tally *tally, bool bytes)
 {
     PRB_AUTO(prb_buf) struct prb_buf name = {0};
     if (!tally->known)
@@ -161,32 +42,26 @@ static void add_tally(struct prb_rows *rows, const struct prb_heap_part *part,
     prb_row_int(rows, (int64_t)tally->type);
 }
 
-static bool fill_part(struct prb_rows *rows, const struct prb_heap_part *part)
+static bool fill_part(struct prb_rows *rows, const struct prb_heap_part *part,
+                      struct prb_error *err)
 {
-    struct tallies tallies = {0};
-    bool good = true, bytes = prb_rows_wants(rows, "bytes");
-    for (size_t i = 0; i < part->found.count && good; i++) {
-        good = count_object(&tallies, part->runtime->objects, &part->found.items[i], bytes);
-        if (i % PRB_GC_PROGRESS == 0)
-            prb_progress("objects counted", i);
-    }
-    prb_progress(NULL, 0);
-    size_t count = good ? tallies.count : 0;
-    if (count)
-        qsort(tallies.items, count, sizeof *tallies.items, by_count);
-    for (size_t i = 0; i < count; i++)
+    bool bytes = prb_rows_wants(rows, "bytes");
+    PRB_AUTO(prb_tallies) struct prb_tallies tallies = {0};
+    if (!prb_tallies_count(part, bytes, &tallies, err))
+        return false;
+    if (tallies.count)
+        qsort(tallies.items, tallies.count, sizeof *tallies.items, by_count);
+    for (size_t i = 0; i < tallies.count; i++)
         add_tally(rows, part, &tallies.items[i], bytes);
-    free(tallies.items);
-    prb_hash_map_deinit(&tallies.by_type);
-    return good;
+    return true;
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_heap *heap = prb_rows_heap(rows, err);
     for (size_t i = 0; heap && i < heap->part_count; i++)
-        if (!fill_part(rows, &heap->parts[i]))
-            return prb_nomem(err);
+        if (!fill_part(rows, &heap->parts[i], err))
+            return false;
     return heap && prb_proc_check(prb_rows_target(rows)->proc, err);
 }
 
