@@ -217,23 +217,24 @@ static const struct writer {
     [PRB_OBJ_TENSOR] = {prb_repr_array, false},
 };
 
-/* C types without a kind of their own. */
+/* C types without a kind of their own.  subclass: written for the user's classes below it, too. */
 static const struct {
     const char *name;
     prb_repr_fn *write;
+    bool subclass;
 } special_writers[] = {
     {"ellipsis", write_ellipsis},
     {"NotImplementedType", write_not_implemented},
     {"mappingproxy", prb_repr_proxy},
     {"weakref", prb_repr_weakref},
     {"weakref.ReferenceType", prb_repr_weakref}, /* 3.12+ */
-    {"datetime.date", prb_repr_date},
-    {"datetime.time", prb_repr_time},
-    {"datetime.datetime", prb_repr_datetime},
-    {"datetime.timedelta", prb_repr_timedelta},
+    {"datetime.date", prb_repr_date, true},
+    {"datetime.time", prb_repr_time, true},
+    {"datetime.datetime", prb_repr_datetime, true},
+    {"datetime.timedelta", prb_repr_timedelta, true},
     {"datetime.timezone", prb_repr_timezone},
-    {"decimal.Decimal", prb_repr_decimal},
-    {"array.array", prb_repr_array_array},
+    {"decimal.Decimal", prb_repr_decimal, true},
+    {"array.array", prb_repr_array_array, true},
     {"memoryview", prb_repr_memoryview},
     {"dict_keys", prb_repr_dict_view},
     {"dict_values", prb_repr_dict_view},
@@ -256,6 +257,7 @@ static prb_repr_fn *form_writer(enum prb_class_form form)
         [PRB_CLASS_PATH] = prb_repr_path,
         [PRB_CLASS_UUID] = prb_repr_uuid,
         [PRB_CLASS_FRACTION] = prb_repr_fraction,
+        [PRB_CLASS_DECIMAL] = prb_repr_python_decimal,
         [PRB_CLASS_EVENT] = prb_repr_event,
         [PRB_CLASS_SEMAPHORE] = prb_repr_semaphore,
         [PRB_CLASS_CONDITION] = prb_repr_condition,
@@ -273,7 +275,8 @@ static struct writer choose(struct prb_repr *repr, struct prb_object_type *type)
     if (type->kind != PRB_OBJ_OTHER)
         return writers[type->kind];
     for (size_t i = 0; i < sizeof special_writers / sizeof *special_writers; i++)
-        if (!type->python && !strcmp(special_writers[i].name, type->name))
+        if (!strcmp(special_writers[i].name, type->builtin) &&
+            (!type->python || special_writers[i].subclass))
             return (struct writer){special_writers[i].write, false};
     if (prb_is_ctypes_simple(type))
         return (struct writer){prb_repr_ctypes_simple, false};

@@ -219,6 +219,54 @@ void prb_repr_decimal(struct prb_repr *repr, prb_addr object, struct prb_object_
     prb_text_add(&repr->text, "')");
 }
 
+/* The 64 bits of an int; false when it is larger or not an int. */
+static bool small_int(struct prb_repr *repr, prb_addr object, int64_t *out)
+{
+    struct prb_int number;
+    const uint32_t *digits = NULL;
+    *out = 0;
+    if (!object || prb_object_kind(repr->objects, object, NULL) != PRB_OBJ_INT ||
+        !prb_int_open(repr->objects, object, &number, NULL) || number.count > 2)
+        return false;
+    if (!number.sign)
+        return true;
+    if (!(digits = prb_objects_get(repr->objects, number.digits, number.count * sizeof *digits)))
+        return false;
+    for (uint64_t i = number.count; i > 0; i--)
+        *out = *out << 30 | digits[i - 1];
+    *out *= number.sign;
+    return true;
+}
+
+/* _pydecimal's: _exp is an int, or "F" (infinite), "n" (NaN), "N" (sNaN). */
+void prb_repr_python_decimal(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    enum { SIGN, DIGITS, EXPONENT, COUNT };
+    static const char *const names[] = {"_sign", "_int", "_exp", NULL};
+    PRB_AUTO(prb_buf) struct prb_buf digits = {0}, special = {0};
+    prb_addr values[COUNT];
+    int64_t sign, exponent = 0;
+    if (!prb_pick_attributes(repr->objects, object, type, names, values) || !values[DIGITS] ||
+        !small_int(repr, values[SIGN], &sign) || !values[EXPONENT] ||
+        !prb_object_str(repr->objects, values[DIGITS], PRB_REPR_CHARACTERS, &digits, NULL) ||
+        (!small_int(repr, values[EXPONENT], &exponent) &&
+         !prb_object_str(repr->objects, values[EXPONENT], 2, &special, NULL))) {
+        prb_repr_short(repr, object, type);
+        return;
+    }
+    const char *number = digits.data ? digits.data : "";
+    prb_text_add(&repr->text, sign ? "Decimal('-" : "Decimal('");
+    if (!special.data) {
+        add_number(repr, number, exponent);
+    } else if (*special.data == 'F') {
+        prb_text_add(&repr->text, "Infinity");
+    } else {
+        prb_text_add(&repr->text, *special.data == 'N' ? "sNaN" : "NaN");
+        prb_text_add(&repr->text, number);
+    }
+    prb_text_add(&repr->text, "')");
+}
+
 /* ---- numbers in memory: array.array and ctypes, by the letters that both use ---- */
 
 static size_t size_of_code(char code)
@@ -235,6 +283,8 @@ static size_t size_of_code(char code)
     case 'i':
     case 'I':
     case 'f':
+    case 'u': /* wchar_t */
+    case 'w':
         return 4;
     case 'l':
     case 'L':
@@ -242,6 +292,9 @@ static size_t size_of_code(char code)
     case 'Q':
     case 'd':
     case 'P':
+    case 'O':
+    case 'z':
+    case 'Z':
         return 8;
     default:
         return 0;
@@ -290,6 +343,13 @@ static void add_code(struct prb_repr *repr, char code, const void *data)
     }
 }
 
+static void add_characters(struct prb_repr *repr, prb_addr at, uint64_t length)
+{
+    struct prb_str str = {.length = length, .width = sizeof(wchar_t), .data = at};
+    if (!prb_characters_write(repr->objects, &str, &repr->text))
+        prb_text_add(&repr->text, PRB_UNREADABLE);
+}
+
 void prb_repr_array_array(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
 {
     struct prb_objects *objects = repr->objects;
@@ -299,12 +359,19 @@ void prb_repr_array_array(struct prb_repr *repr, prb_addr object, struct prb_obj
         PRB_GET(objects, descr, array_descr, code, &code) &&
         PRB_GET(objects, object, array, length, &length) &&
         PRB_GET(objects, object, array, items, &items))
-        size = code == 'c' || code == '?' ? 0 : size_of_code((char)code);
-    if (!size) { /* text, too: 'u' and 'w' */
+        size = strchr("bBhHiIlLqQfduw", (char)code) ? size_of_code((char)code) : 0;
+    if (!size) {
         prb_repr_short(repr, object, type);
         return;
     }
-    prb_text_addf(&repr->text, length ? "array('%c', [" : "array('%c')", (char)code);
+    add_head(repr, prb_type_short_name(type));
+    prb_text_addf(&repr->text, length ? "'%c', " : "'%c')", (char)code);
+    if (length && (code == 'u' || code == 'w')) {
+        add_characters(repr, items, length);
+        prb_text_add(&repr->text, ")");
+        return;
+    }
+    prb_text_add(&repr->text, length ? "[" : "");
     for (uint64_t i = 0; i < length && prb_repr_item(repr, &count); i++) {
         const void *data = prb_objects_get(objects, items + i * size, size);
         if (!data) {
@@ -322,6 +389,30 @@ bool prb_is_ctypes_simple(const struct prb_object_type *type)
     return type->python && !strcmp(type->builtin, "_ctypes._SimpleCData");
 }
 
+/* What a simple ctypes object of this code has at data. */
+static void add_simple(struct prb_repr *repr, char code, prb_addr at)
+{
+    size_t size = size_of_code(code);
+    const void *data = prb_objects_get(repr->objects, at, size);
+    uint64_t pointer = 0;
+    if (data && size == sizeof pointer)
+        memcpy(&pointer, data, size);
+    if (!data)
+        prb_text_add(&repr->text, PRB_UNREADABLE);
+    else if (code == 'u')
+        add_characters(repr, at, 1);
+    else if (code == 'O' && !pointer)
+        prb_text_add(&repr->text, "<NULL>");
+    else if (code == 'O')
+        prb_repr_value(repr, pointer);
+    else if (code == 'z' || code == 'Z') /* repr() gives the address, too: the text may be gone */
+        add_code(repr, 'P', data);
+    else if (code != 'c')
+        add_code(repr, code, data);
+    else if (!prb_raw_bytes_write(repr->objects, at, 1, &repr->text))
+        prb_text_add(&repr->text, PRB_UNREADABLE);
+}
+
 /* Classes of the user's below c_int and the like print themselves as any instance. */
 void prb_repr_ctypes_simple(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
 {
@@ -337,17 +428,13 @@ void prb_repr_ctypes_simple(struct prb_repr *repr, prb_addr object, struct prb_o
         prb_repr_short(repr, object, type);
         return;
     }
-    const uint8_t *data = prb_objects_get(objects, at, size_of_code(*code.data));
+    /* One that leads to itself ends here. */
+    if (!prb_repr_enter(repr, object, "..."))
+        return;
     add_head(repr, type->name);
-    if (!data)
-        prb_text_add(&repr->text, PRB_UNREADABLE);
-    else if (*code.data != 'c')
-        add_code(repr, *code.data, data);
-    else if (*data >= ' ' && *data < 0x7f && *data != '\'' && *data != '\\')
-        prb_text_addf(&repr->text, "b'%c'", *data);
-    else
-        prb_text_addf(&repr->text, "b'\\x%02x'", *data);
+    add_simple(repr, *code.data, at);
     prb_text_add(&repr->text, ")");
+    prb_repr_leave(repr);
 }
 
 /* ---- views ---- */

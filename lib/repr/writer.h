@@ -63,7 +63,7 @@ prb_repr_fn prb_repr_date, prb_repr_time, prb_repr_datetime, prb_repr_timedelta,
     prb_repr_decimal, prb_repr_array_array, prb_repr_ctypes_simple, prb_repr_memoryview,
     prb_repr_dict_view, prb_repr_lock, prb_repr_rlock, prb_repr_event, prb_repr_semaphore,
     prb_repr_condition, prb_repr_thread, prb_repr_authkey, prb_repr_uuid, prb_repr_fraction,
-    prb_repr_path;
+    prb_repr_python_decimal, prb_repr_path;
 bool prb_is_ctypes_simple(const struct prb_object_type *type);
 /* torch.c */
 prb_repr_fn prb_repr_torch_module, prb_repr_torch_optimizer;

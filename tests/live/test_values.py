@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -91,8 +92,9 @@ def modules_of(name):
     """Interpreters that have a package."""
     found = [python for python in pythons.found() if python.root is None and subprocess.run(
         python.command("-c", "import " + name), stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL).returncode == 0]
-    extra = os.environ.get("PROBING_TORCH_PYTHON")
-    if extra:
+    for extra in filter(None, [os.environ.get("PROBING_TORCH_PYTHON"), sys.executable]):
+        if subprocess.run([extra, "-c", "import " + name], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL).returncode:
+            continue
         told = pythons.ask([extra])
         found.append(pythons.Python([], extra, told[0], "torch"))
     return found

@@ -5,6 +5,7 @@ without either anything goes that is not a failure.  Then "ready", and reads sta
 Works on every CPython from 3.6; keep it so.
 """
 
+import _pydecimal
 import array
 import collections
 import ctypes
@@ -199,6 +200,54 @@ for number, text in enumerate([
         "0", "-0", "1", "-1.50", "0.1", "1E+3", "1E-7", "0.000001", "0E-10", "123456789012345678901234567890.12345678901234567890",
         "1.5E+400", "Infinity", "-Infinity", "NaN", "sNaN123", "1" + "0" * 60, "0.000000123", "10000000000000000000"]):
     same("decimal_{}".format(number), decimal.Decimal(text))
+    same("python_decimal_{}".format(number), _pydecimal.Decimal(text))
+same("array_text", array.array("u", "it's 日😀\n"))
+same("array_text_empty", array.array("u"))
+if sys.version_info >= (3, 13):
+    same("array_text_w", array.array("w", "a😀"))
+cut("array_text_long", array.array("u", "x" * 5000), "array('u', '" + "x" * 4083)
+buffer = ctypes.create_string_buffer(b"abc", 8)
+itself = ctypes.py_object()
+itself.value = itself
+for number, value in enumerate([
+        ctypes.c_char_p(b"it's \xff"), ctypes.c_char_p(b""), ctypes.c_char_p(), ctypes.c_wchar_p("é日😀\n"), ctypes.c_wchar_p(""),
+        ctypes.c_wchar_p(), ctypes.c_wchar("日"), ctypes.c_char(b"'"), ctypes.c_char(b"\n"), buffer, ctypes.create_unicode_buffer("x"),
+        ctypes.py_object([1]), ctypes.py_object(), (ctypes.c_int * 3)(1, 2, 3)]):
+    same("c_text_{}".format(number), value)
+shown("c_itself", itself, "py_object(...)")
+
+
+class MyDate(datetime.date):
+    pass
+
+
+class MyTime(datetime.time):
+    pass
+
+
+class MyDatetime(datetime.datetime):
+    def __init__(self, *args):
+        self.attribute = 1
+
+
+class MyDelta(datetime.timedelta):
+    pass
+
+
+class MyDecimal(decimal.Decimal):
+    pass
+
+
+class MyArray(array.array):
+    pass
+
+
+same("my_date", MyDate(2024, 2, 29))
+same("my_time", MyTime(3, 4, 5))
+same("my_datetime", MyDatetime(2024, 1, 2, 3, 4))
+shown("my_delta", MyDelta(1), "MyDelta(days=1)")
+same("my_decimal", MyDecimal("-1.50"))
+shown("my_array", MyArray("i", [1, 2]), "MyArray('i', [1, 2])")
 for number, parts in enumerate([(".",), ("/",), ("//host/a",), ("a", "b/../c"), ("/x", "y"), ("a", "/b"), ("a//b/./c/",), ("it's",),
                                 ("back\\slash",), ("é",)]):
     same("path_{}".format(number), pathlib.PurePosixPath(*parts))
@@ -568,7 +617,7 @@ if "torch" in sys.argv:
     for dtype in ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128", "bool",
                   "bfloat16"):
         tensor("torch_" + dtype, torch.zeros((2, 3), dtype=getattr(torch, dtype)))
-    tensor("torch_scalar", torch.tensor(1.0))
+    shown("torch_scalar", torch.tensor(1.0), "torch.Tensor(shape=(), dtype=float32, device=cpu) = 1.0")
     tensor("torch_one", torch.zeros(7))
     tensor("torch_empty", torch.zeros((0, 2)))
     tensor("torch_dims_5", torch.zeros((1, 2, 3, 4, 5)))

@@ -109,6 +109,7 @@ static const struct {
     {"PurePath", "pathlib._local", PRB_CLASS_PATH}, /* 3.13 */
     {"UUID", "uuid", PRB_CLASS_UUID},
     {"Fraction", "fractions", PRB_CLASS_FRACTION},
+    {"Decimal", "decimal", PRB_CLASS_DECIMAL}, /* _pydecimal's */
     {"Event", "threading", PRB_CLASS_EVENT},
     {"Semaphore", "threading", PRB_CLASS_SEMAPHORE},
     {"Condition", "threading", PRB_CLASS_CONDITION},

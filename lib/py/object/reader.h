@@ -45,6 +45,7 @@ enum prb_class_form {
     PRB_CLASS_PATH,
     PRB_CLASS_UUID,
     PRB_CLASS_FRACTION,
+    PRB_CLASS_DECIMAL,
     PRB_CLASS_EVENT,
     PRB_CLASS_SEMAPHORE,
     PRB_CLASS_CONDITION,
@@ -208,6 +209,11 @@ bool prb_str_write(struct prb_objects *objects, prb_addr object, struct prb_text
                    struct prb_error *err);
 bool prb_bytes_write(struct prb_objects *objects, prb_addr object, enum prb_object_kind kind,
                      struct prb_text *text, struct prb_error *err);
+/* The same of memory that is not an object's: characters of str->width bytes, or bytes. */
+bool prb_characters_write(struct prb_objects *objects, const struct prb_str *str,
+                          struct prb_text *text);
+bool prb_raw_bytes_write(struct prb_objects *objects, prb_addr data, uint64_t length,
+                         struct prb_text *text);
 /* The shortest text that reads back as value, as float.__repr__ gives it; without ".0" for the
  * parts of a complex. */
 #define PRB_FLOAT_TEXT 48

@@ -223,22 +223,28 @@ static char choose_quote(const struct prb_buf *raw, unsigned width, size_t count
 bool prb_str_write(struct prb_objects *objects, prb_addr object, struct prb_text *text,
                    struct prb_error *err)
 {
-    PRB_AUTO(prb_buf) struct prb_buf raw = {0};
     struct prb_str str;
+    return prb_str_open(objects, object, &str, err) &&
+           (prb_characters_write(objects, &str, text) ||
+            prb_fail_addr(err, str.data,
+                          "the characters of the string at 0x%" PRIx64 " cannot be read", object));
+}
+
+bool prb_characters_write(struct prb_objects *objects, const struct prb_str *str,
+                          struct prb_text *text)
+{
+    PRB_AUTO(prb_buf) struct prb_buf raw = {0};
     size_t count = 0;
-    if (!prb_str_open(objects, object, &str, err))
+    if (!read_for_text(objects, str->data, str->length, str->width, text, &raw, &count))
         return false;
-    if (!read_for_text(objects, str.data, str.length, str.width, text, &raw, &count))
-        return prb_fail_addr(
-            err, str.data, "the characters of the string at 0x%" PRIx64 " cannot be read", object);
-    char quote = choose_quote(&raw, str.width, count);
+    char quote = choose_quote(&raw, str->width, count);
     prb_text_char(text, (unsigned)quote);
     for (size_t i = 0; i < count && !text->full; i++) {
-        size_t run = str.width == 1 ? plain_run(&raw, i, count, quote) : 0;
+        size_t run = str->width == 1 ? plain_run(&raw, i, count, quote) : 0;
         prb_text_ascii(text, raw.data + i, run);
         i += run;
         if (i < count)
-            write_escaped(text, character(&raw, str.width, i), quote);
+            write_escaped(text, character(&raw, str->width, i), quote);
     }
     /* A cut text has at least one character too many now, so that what follows is cut too. */
     prb_text_char(text, (unsigned)quote);
@@ -264,14 +270,20 @@ bool prb_bytes_open(struct prb_objects *objects, prb_addr object, enum prb_objec
 bool prb_bytes_write(struct prb_objects *objects, prb_addr object, enum prb_object_kind kind,
                      struct prb_text *text, struct prb_error *err)
 {
-    PRB_AUTO(prb_buf) struct prb_buf raw = {0};
     prb_addr data;
     uint64_t length;
-    if (!prb_bytes_open(objects, object, kind, &data, &length, err))
-        return false;
+    return prb_bytes_open(objects, object, kind, &data, &length, err) &&
+           (prb_raw_bytes_write(objects, data, length, text) ||
+            prb_fail_addr(err, data, "the bytes at 0x%" PRIx64 " cannot be read", object));
+}
+
+bool prb_raw_bytes_write(struct prb_objects *objects, prb_addr data, uint64_t length,
+                         struct prb_text *text)
+{
+    PRB_AUTO(prb_buf) struct prb_buf raw = {0};
     size_t count = 0;
     if (!read_for_text(objects, data, length, 1, text, &raw, &count))
-        return prb_fail_addr(err, data, "the bytes at 0x%" PRIx64 " cannot be read", object);
+        return false;
     char quote = choose_quote(&raw, 1, count);
     prb_text_addf(text, "b%c", quote);
     for (size_t i = 0; i < count && !text->full; i++) {
