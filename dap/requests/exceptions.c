@@ -36,13 +36,16 @@ static bool handle_filters(struct prb_dap_session *session, json_t *arguments, j
         if (!json_is_string(one))
             return prb_fail(err, PRB_USAGE, "filter %zu must be a string", i);
     }
+    const json_t *options = prb_dap_get(arguments, "exceptionOptions");
+    if (options && !json_is_array(options))
+        return prb_fail(err, PRB_USAGE, "exceptionOptions must be an array");
     *body_out = prb_dap_ask(session, "set_exception_breakpoints", arguments, 0, err);
     return *body_out != NULL;
 }
 
 const struct prb_dap_request prb_dap_set_exception_breakpoints = {
     .command = "setExceptionBreakpoints",
-    .capabilities = "supportsExceptionFilterOptions",
+    .capabilities = "supportsExceptionFilterOptions supportsExceptionOptions",
     .more = add_filters,
     .method = "set_exception_breakpoints",
     .when = PRB_DAP_ATTACHED,

@@ -322,6 +322,30 @@ def test_not_caught(attached, python, name):
     program.until("done uncaught")
 
 
+@pytest.mark.parametrize("mode, command", [("always", "caught"), ("unhandled", "uncaught"), ("userUnhandled", "uncaught")])
+def test_exception_options(attached, python, mode, command):
+    """The protocol's own form: a category, types by name (their subclasses, too), and when to stop."""
+    program, session = attached(python)
+
+    def wanted(*types, mode=mode):
+        path = [{"names": ["Python Exceptions"]}] + ([{"names": list(types)}] if types else [])
+        session.request("setExceptionBreakpoints", {"filters": [], "exceptionOptions": [{"path": path, "breakMode": mode}]})
+
+    wanted("KeyError", "LookupError")
+    program.run(command)
+    wanted(mode="never")
+    program.run(command)
+    assert not session.seen("stopped")
+    for types in (["OSError", "ValueError"], ["Exception"], []):
+        wanted(*types)
+        program.say(command)
+        body = stopped(session, "exception")
+        wanted(mode="never")
+        resume(session, body["threadId"])
+        program.until("done " + command)
+    assert "must be an array" in session.refused("setExceptionBreakpoints", {"filters": [], "exceptionOptions": 5}, check=False)
+
+
 @pytest.mark.parametrize("name, command", [("raised", "caught"), ("uncaught", "uncaught"), ("userUnhandled", "uncaught")])
 def test_exception_filter_with_a_condition(attached, python, name, command):
     program, session = attached(python)
@@ -391,6 +415,7 @@ main({})
 
 @pytest.mark.parametrize("status, stops, settings", [
     ("1", True, {}), ("'a text'", True, {}), ("0", False, {}), ("None", False, {}), ("0", True, {"breakOnSystemExitZero": True}),
+    ("3", True, {"breakOnSystemExitZero": True, "django": True}),
     ("3", False, {"django": True}), ("3", True, {"breakOnSystemExit": [1, {"from": 2, "to": 4}]}),
     ("5", False, {"breakOnSystemExit": [1, {"from": 2, "to": 4}]}), ("1", False, {"breakOnSystemExit": []})])
 def test_system_exit(launch, python, tmp_path, status, stops, settings):

@@ -18,7 +18,7 @@ CAPABILITIES = [
     "supportsExceptionInfoRequest", "supportTerminateDebuggee",
     "supportsDelayedStackTraceLoading", "supportsLoadedSourcesRequest", "supportsLogPoints", "supportsTerminateRequest",
     "supportsDataBreakpoints", "supportsReadMemoryRequest", "supportsDisassembleRequest", "supportsCancelRequest",
-    "supportsBreakpointLocationsRequest", "supportsClipboardContext", "supportsExceptionFilterOptions",
+    "supportsBreakpointLocationsRequest", "supportsClipboardContext", "supportsExceptionFilterOptions", "supportsExceptionOptions",
     "supportsValueFormattingOptions",
 ]
 # What VS Code or another client may send though nothing announces it.

@@ -29,7 +29,7 @@ def passed(kind, frame, error):
 class Filters(object):
     def __init__(self, session, wanted):
         self.session = session
-        self.conditions = wanted  # filter -> code object or None
+        self.conditions = wanted  # filter -> code object, names of exception types (frozenset), or None
         uncaught = probe.part("uncaught") if set(wanted) - {"raised"} == {"uncaught"} else None
         self.hooks = uncaught.Hooks() if uncaught is not None and uncaught.usable(session) else None
 
@@ -82,6 +82,8 @@ class Filters(object):
         """A condition is an expression, with the name exception; types stand for being one of them."""
         if condition is None:
             return True
+        if isinstance(condition, frozenset):
+            return any(kind.__name__ in condition or full_name(kind) in condition for kind in type(error).__mro__)
         try:
             value = names.evaluated(condition, frame, {"exception": error})
             if isinstance(value, (type, tuple)):
@@ -121,6 +123,25 @@ def full_name(kind):
     return name if module in ("builtins", "") else module + "." + name
 
 
+def add_option(option, wanted):
+    """An ExceptionOptions of the protocol: path [{names: [a category]}, {names: [types]}], breakMode.  What it asks for is added to
+    wanted; its answer."""
+    path = (option.get("path") if isinstance(option, dict) else None) or []
+    shape = isinstance(path, list) and all(isinstance(part, dict) and isinstance(part.get("names"), list) for part in path)
+    if not shape or any(part.get("negate") or not all(isinstance(name, str) for name in part["names"]) for part in path):
+        return {"verified": False, "message": 'path must be an array of {"names": [...]}, without negate'}
+    mode = option.get("breakMode") if isinstance(option, dict) else None
+    kind = next((name for name, one in MODES.items() if one == mode), None)
+    if kind is None:
+        return {"verified": mode == "never"}
+    types = frozenset(path[-1]["names"]) if len(path) > 1 else None
+    if kind in wanted:
+        before = wanted[kind]
+        types = before | types if isinstance(before, frozenset) and types is not None else None
+    wanted[kind] = types
+    return {"verified": True}
+
+
 def set_exception_breakpoints(session, given):
     wanted, answers = {}, []
     if not isinstance(given.get("filters") or [], list):
@@ -138,6 +159,8 @@ def set_exception_breakpoints(session, given):
             except (SyntaxError, ValueError) as error:
                 answer = {"verified": False, "message": probe.caught(error)}
         answers.append(answer)
+    for one in given.get("exceptionOptions") or []:
+        answers.append(add_option(one, wanted))
     before, session.exceptions = session.exceptions, None
     if before is not None:
         before.off()

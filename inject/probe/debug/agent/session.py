@@ -38,15 +38,16 @@ class Stop(object):
 
 class Exits(object):
     """Which statuses of a SystemExit stop, as the Python Debugger has it: breakOnSystemExit is a list of statuses and of
-    ranges {from, to}; without a list all stop but success, which is 0 (and 3 of django and flask)."""
+    ranges {from, to}; without a list all stop but success, which is 0 (and 3 of django and flask): breakOnSystemExitZero has
+    that stop, too."""
 
     def __init__(self, given):
         wanted = given.get("breakOnSystemExit")
         self.ranges = [self.range_of(one) for one in wanted] if isinstance(wanted, list) else None
         self.asked = bool(wanted) or given.get("breakOnSystemExitZero") is True
-        self.passed = set() if given.get("breakOnSystemExitZero") is True else {0}
-        if given.get("django") is True or given.get("flask") is True:
-            self.passed.add(3)
+        self.passed = {0, 3} if given.get("django") is True or given.get("flask") is True else {0}
+        if given.get("breakOnSystemExitZero") is True:
+            self.passed = set()
 
     def range_of(self, one):
         if isinstance(one, dict):
