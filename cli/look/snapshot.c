@@ -92,7 +92,7 @@ static bool run_snapshot(const struct prb_run *run, struct prb_error *err)
 const struct prb_command prb_command_snapshot = {
     .name = "snapshot",
     .aliases = "",
-    .summary = "write what decoding touches to a small file",
+    .summary = "save stacks and what they need to a small file",
     .arguments = "FILE",
     .arguments_min = 1,
     .arguments_max = 1,

@@ -270,7 +270,7 @@ static void print_all(struct view *view, bool tree)
             print_task(view, &tasks->items[members[k]]);
     }
     if (!tasks->count)
-        fputs(tasks->imported ? "\nNo tasks: asyncio is loaded, and nothing is to do.\n"
+        fputs(tasks->imported ? "\nNo tasks: asyncio is loaded, but has no unfinished task.\n"
                               : "\nNo tasks: the process has not loaded asyncio.\n",
               view->out);
 }

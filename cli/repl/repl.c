@@ -247,7 +247,7 @@ static bool run_repl(const struct prb_run *run, struct prb_error *err)
 const struct prb_command prb_command_repl = {
     .name = "repl",
     .aliases = "r",
-    .summary = "converse with the target in Python",
+    .summary = "an interactive Python prompt inside the target",
     .arguments = "",
     .target = PRB_USES_TARGET,
     .description =

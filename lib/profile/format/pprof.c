@@ -181,7 +181,7 @@ static bool write_pprof(const struct prb_profile *profile, const struct prb_prof
 }
 
 const struct prb_format prb_format_pprof = {
-    .description = {"pprof", "", "protocol buffers for `go tool pprof` and its kin", ".pb .pprof",
+    .description = {"pprof", "", "protocol buffers for `go tool pprof` and the like", ".pb .pprof",
                     false},
     .write = write_pprof,
 };
