@@ -187,8 +187,10 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
             /* To be examined in a stop: each running thread is as likely. */
             bool look = !chooser->addresses->arch->parked_only &&
                         (why == PRB_UNFIT_RUNNING || why == PRB_UNFIT_STACK);
-            if (look && (chooser->turn + i) % ++running == 0)
+            if (look && (chooser->turn + i) % ++running == 0) {
                 chooser->running = *task;
+                chooser->running_counted = why;
+            }
         }
     }
     if (chooser->sent)
@@ -196,11 +198,14 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
     if (!choice.tid && running) {
         chooser->turn++;
         if (is_confined(chooser, chooser->running.tid)) {
+            chooser->unfit[chooser->running_counted]--;
             chooser->unfit[PRB_UNFIT_CONFINED]++;
             return false;
         }
-        choice = (struct prb_choice){
-            .tid = chooser->running.tid, .cpu = chooser->running.cpu, .running = true};
+        choice = (struct prb_choice){.tid = chooser->running.tid,
+                                     .cpu = chooser->running.cpu,
+                                     .running = true,
+                                     .counted = chooser->running_counted};
     }
     if (!choice.tid)
         return false;

@@ -110,7 +110,8 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
                 return true;
             }
             chooser->unfit[borrowed->why]++;
-            chooser->unfit[PRB_UNFIT_RUNNING] -= choice.running;
+            if (choice.running)
+                chooser->unfit[choice.counted]--; /* each thread counts once */
         }
         if ((double)(prb_clock_ns() - begin) * 1e-9 > wait)
             return no_thread(chooser, wait, err);

@@ -90,6 +90,7 @@ enum prb_unfit {
 struct prb_choice {
     pid_t tid;
     bool running;            /* its stack is scanned while it is stopped */
+    enum prb_unfit counted;  /* of a running one: how prb_chooser.unfit counts it */
     int cpu;                 /* where it ran last */
     struct prb_syscall call; /* else the system call that it waits in */
 };
@@ -112,6 +113,7 @@ struct prb_chooser {
     unsigned unfit[PRB_UNFIT_COUNT]; /* threads of the last round, by why they cannot be borrowed */
     const struct prb_danger *danger; /* the last one found on a stack */
     struct prb_task running;         /* a running thread of the last round */
+    enum prb_unfit running_counted;  /* how unfit counts it */
     unsigned rounds;                 /* so far */
     size_t turn;                     /* so that each running thread has its turn */
     bool stopped;                    /* the target is stopped (SIGSTOP) */

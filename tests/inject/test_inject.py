@@ -417,6 +417,18 @@ def test_another_user(sleeper):
     assert report.stdout.startswith(b"0 ") and b"belongs to user id 0" in report.stdout
 
 
+def test_a_refusal_counts_each_thread_once(run):
+    """Its only thread sleeps in a callback of the dynamic loader, and is stopped to see whether it may be borrowed."""
+    pid = run([sys.executable, "-c", "import ctypes, time\n"
+               "kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)\n"
+               "def each(*_):\n    print('ready', flush=True)\n    while True: time.sleep(1000)\n"
+               "ctypes.CDLL(None).dl_iterate_phdr(kind(each), None)"])
+    until(lambda: state(pid) == "S")
+    with pytest.raises(Refused) as caught:
+        inject(pid, wait=0.1)
+    assert caught.value.code == "timeout" and caught.value.text.endswith(": 1 inside the loader"), caught.value.text
+
+
 def test_ended(run):
     process = subprocess.Popen([sys.executable, "-c", ""])
     until(lambda: state(process.pid) == "Z")
