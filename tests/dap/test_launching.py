@@ -57,6 +57,19 @@ def test_stop_on_entry(launch, python, tmp_path):
     session.event("terminated")
 
 
+@pytest.mark.parametrize("settings, count", [({}, 4), ({"maxExceptionStackFrames": 3}, 3), ({"maxExceptionStackFrames": 0}, 4)])
+def test_the_trace_of_an_exception(launch, any_python, tmp_path, settings, count):
+    """It begins with the program, not with what began it; maxExceptionStackFrames leaves the outer frames out."""
+    path = tmp_path / "raises.py"
+    path.write_text("def a(): raise ValueError(5)\ndef b(): a()\ndef c(): b()\nc()\n")
+    uncaught = {"filters": ["uncaught"]}
+    session, _ = launch(any_python, lambda session: session.request("setExceptionBreakpoints", uncaught), program=str(path), **settings)
+    body = session.event("stopped")
+    trace = session.request("exceptionInfo", {"threadId": body["threadId"]})["details"]["stackTrace"]
+    assert trace.count('File "{}"'.format(path)) == trace.count("File ") == count, trace
+    session.disconnect(terminateDebuggee=True)
+
+
 def test_arguments_and_environment(launch, any_python, tmp_path):
     path = tmp_path / "told.py"
     path.write_text("import os, sys\nprint(sys.argv[1:], os.getcwd(), os.environ.get('PRB_TOLD'), 'HOME' in os.environ)\nsys.exit(3)\n")

@@ -169,21 +169,24 @@ def set_exception_breakpoints(session, given):
     return {"breakpoints": answers}
 
 
-def details(error, depth=0):
+def details(error, frames_max, depth=0):
     kind = type(error)
     found = {"message": probe.agent.message(error), "typeName": kind.__name__, "fullTypeName": full_name(kind),
-             "stackTrace": trace_text(error)}
+             "stackTrace": trace_text(error, frames_max)}
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None and depth < CAUSES_MAX:
-        found["innerException"] = [details(cause, depth + 1)]
+        found["innerException"] = [details(cause, frames_max, depth + 1)]
     return found
 
 
-def trace_text(error):
+def trace_text(error, frames_max):
     import traceback
 
+    trace = error.__traceback__
+    while trace is not None and threads.is_launcher(trace.tb_frame):
+        trace = trace.tb_next
     try:
-        return "".join(traceback.format_tb(error.__traceback__))[-TRACE_MAX:]
+        return "".join(traceback.format_tb(trace, -frames_max if frames_max > 0 else None))[-TRACE_MAX:]
     except Exception:
         return ""
 
@@ -195,4 +198,4 @@ def exception_info(session, given):
         raise probe.Failed("thread {} did not stop at an exception".format(given.get("threadId")), "NOT_FOUND")
     error = stop.exception
     return {"exceptionId": full_name(type(error)), "description": probe.agent.message(error), "breakMode": stop.mode,
-            "details": details(error)}
+            "details": details(error, session.options.max_exception_frames)}

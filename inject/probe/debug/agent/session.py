@@ -74,6 +74,8 @@ class Options(object):
         self.redirect_output = bool(given.get("redirectOutput", False))
         self.show_return_value = bool(given.get("showReturnValue", True))
         self.max_string = min(max(int(given.get("maxString") or 1024), 16), 1 << 20)
+        frames_max = given.get("maxExceptionStackFrames")
+        self.max_exception_frames = 500 if frames_max is None else int(frames_max)  # of a stack trace; 0: all
         self.exits = Exits(given)
         self.repr_timeout = float(1 if given.get("reprTimeout") is None else given["reprTimeout"])
 
