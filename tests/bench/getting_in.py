@@ -15,7 +15,7 @@ import time
 from support import injection, pythons
 from support import target as live
 from support.torch_python import torch_python
-from timing import HERE, Hung, in_turn, measure, peer
+from timing import HERE, TRUE, TRUE_MS, Hung, in_turn, measure, peer, pieces
 
 PROBING = live.PROBING
 HELLO, STATUS, EVAL, DETACH, PART, END = 1, 2, 3, 9, 64, 65
@@ -72,14 +72,31 @@ def debugger_commands(pid, python):
     return commands
 
 
-def first_time(begin, command_of):
-    """Milliseconds of a command against a fresh process; None: it did not end, as gdb's call of a function at times."""
+def first_run(begin, command_of, take):
+    """take(command) against a fresh process; None: it did not end, as gdb's call of a function at times."""
     with begin() as target:
         time.sleep(0.3)
         try:
-            return measure(1, *command_of(target.pid), seconds=30)[0]["ms"]
+            return take(command_of(target.pid))
         except Hung:
             return None
+
+
+def first_time(begin, command_of):
+    run = first_run(begin, command_of, lambda command: measure(1, *command, seconds=30)[0])
+    return run and run["ms"]
+
+
+def inject_account(figures, kind, begin, rounds):
+    """CPU time of the command; what the target spends is not in it."""
+    def command_of(pid):
+        return [PROBING, "-t", pid, "inject"]
+
+    whole = statistics.median(first_run(begin, command_of, lambda command: measure(1, *command)[0])["cpu_ms"] for _ in range(rounds))
+    runs = [first_run(begin, command_of, lambda command: pieces(1, command)) for _ in range(rounds)]
+    true, start = in_turn(rounds, TRUE, [PROBING, "--version"])
+    figures.account("`inject`, {}".format(kind), "ms of CPU", whole, {name: statistics.median(run.get(name, 0) for run in runs) for name in runs[0]},
+                    {"`/bin/true`": true["cpu_ms"], "`probing --version`": start["cpu_ms"]})
 
 
 def whole_commands(figures, options):
@@ -87,6 +104,7 @@ def whole_commands(figures, options):
     for kind, begin in KINDS:
         ours = statistics.median(first_time(begin, lambda pid: [PROBING, "-t", pid, "inject"]) for _ in range(rounds))
         figures.bound("`inject`, whole command, {}".format(kind), ours, "ms", 20)
+        inject_account(figures, kind, begin, rounds)
         for name in debugger_commands(0, sys.executable):
             theirs = [first_time(begin, lambda pid: debugger_commands(pid, sys.executable)[name]) for _ in range(3)]
             ended = [ms for ms in theirs if ms is not None]
@@ -169,8 +187,12 @@ def evaluation(figures, options):
         times = Session(target.pid).round_trip_ms(b"1", 100 if options.quick else 500)
         figures.bound("evaluation of `1` in an open session, GIL free", statistics.median(times), "ms", 0.3)
         figures.add("the same, p99", sorted(times)[int(len(times) * 0.99)], "ms")
-        runs = in_turn(options.rounds, [PROBING, "-t", target.pid, "eval", "1"])
-        figures.bound("`eval 1`, whole command, probe there", runs[0]["ms"], "ms", 10)
+        command = [PROBING, "-t", target.pid, "eval", "1"]
+        true, start, run = in_turn(options.rounds, TRUE, [PROBING, "--version"], command)
+        figures.bound("`eval 1`, whole command, probe there", run["ms"], "ms", 10)
+        figures.bound("the same, CPU time", run["cpu_ms"], "ms", 3 * true["cpu_ms"] / TRUE_MS)
+        figures.account("`eval 1`, probe there", "ms of CPU", run["cpu_ms"], pieces(options.rounds, command),
+                        {"`/bin/true`": true["cpu_ms"], "`probing --version`": start["cpu_ms"]})
 
 
 def memory_kb(pid):

@@ -11,22 +11,12 @@ import tempfile
 
 import getting_in
 from support import target as live
-from timing import HERE, in_turn, measure, peer
+from timing import HERE, TRUE, TRUE_MS, in_turn, peer, pieces
 
 PROBING = live.PROBING
 BUILD = os.environ.get("BUILDDIR", ".")
-ACCOUNT = os.path.join(BUILD, "tests", "bench", ".libs", "account.so")
 FLOOR = os.path.join(BUILD, "tests", "bench", "floor")
 CROWD = os.path.join(BUILD, "tests", "bench", "crowd")
-WORDS = {"start": "start of the program", "prb_target_open_pid": "open the target", "prb_target_open": "open the target",
-         "prb_stacks_take": "read and name the stacks", "prb_target_close": "close it", "prb_process_list": "find the processes",
-         "prb_db_open": "open the database", "prb_db_query": "run the statement", "prb_stacks_free": "free the stacks", "prb_db_close": "close the database",
-         "the command": "print, and the rest", "end": "end of the program"}
-
-# The bars of the design are of a machine where this takes so many milliseconds of CPU: here they are scaled by what it takes.
-TRUE, TRUE_MS = ["/bin/true"], 0.63
-
-
 def calls(command):
     """How many system calls it makes, or None without strace."""
     if not shutil.which("strace"):
@@ -35,17 +25,6 @@ def calls(command):
         subprocess.run(["strace", "-f", "-c", "-o", out.name, *map(str, command)], stdout=subprocess.DEVNULL, check=True)
         whole = re.search(rb"^100\.00 +\S+ +\S+ +(\d+)", out.read(), re.M)
     return int(whole.group(1)) if whole else None
-
-
-def pieces(rounds, command):
-    """Milliseconds of CPU by piece, which sum up to the whole (account.c)."""
-    with tempfile.NamedTemporaryFile() as out:
-        whole = measure(rounds, *command, environment={"LD_PRELOAD": ACCOUNT, "PROBING_ACCOUNT": out.name})
-        runs = [json.loads(line) for line in out]
-    for run, measured in zip(runs, whole):
-        run["end"] = measured["cpu_ms"] * 1e3 - run.pop("all")
-    told = {WORDS.get(name, name): statistics.median(run.get(name, 0) for run in runs) / 1e3 for name in runs[0]}
-    return {name: value for name, value in told.items() if value >= 0.005}
 
 
 def least(pid, rounds=50):

@@ -7,6 +7,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -14,6 +15,15 @@ from support import target as live
 from support.torch_python import torch_python
 
 MEASURE = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "measure")
+ACCOUNT = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", ".libs", "account.so")
+WORDS = {"start": "start of the program", "prb_target_open_pid": "open the target", "prb_target_open": "open the target",
+         "prb_stacks_take": "read and name the stacks", "prb_target_close": "close it", "prb_process_list": "find the processes",
+         "prb_db_open": "open the database", "prb_db_query": "run the statement", "prb_stacks_free": "free the stacks", "prb_db_close": "close the database",
+         "prb_control_open": "connect to the probe", "prb_ensure_probe": "connect to the probe",
+         "prb_control_eval": "evaluate", "prb_inject": "inject", "the command": "print, and the rest", "end": "end of the program"}
+
+# The bars of the design are of a machine where this takes so many milliseconds of CPU: here they are scaled by what it takes.
+TRUE, TRUE_MS = ["/bin/true"], 0.63
 
 
 def peer(name):
@@ -52,6 +62,17 @@ def in_turn(rounds, *commands):
             kept += measure(1, *command)
     return [dict({key: statistics.median(run[key] for run in kept) for key in ("ms", "cpu_ms", "faults")},
                  mb=max(run["kb"] for run in kept) / 1024) for kept in runs]
+
+
+def pieces(rounds, command):
+    """Milliseconds of CPU by piece, which sum up to the whole (account.c)."""
+    with tempfile.NamedTemporaryFile() as out:
+        whole = measure(rounds, *command, environment={"LD_PRELOAD": ACCOUNT, "PROBING_ACCOUNT": out.name})
+        runs = [json.loads(line) for line in out]
+    for run, measured in zip(runs, whole):
+        run["end"] = measured["cpu_ms"] * 1e3 - run.pop("all")
+    told = {WORDS.get(name, name): statistics.median(run.get(name, 0) for run in runs) / 1e3 for name in runs[0]}
+    return {name: value for name, value in told.items() if value >= 0.005}
 
 
 def of_root(python, program, *args):
