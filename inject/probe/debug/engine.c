@@ -165,6 +165,19 @@ static struct prb_py *watch_exceptions(struct prb_py *self, struct prb_py *args)
     return done(py, session->mechanism->watch_exceptions(py, session->exceptions), &err);
 }
 
+/* The frame that a thread steps; py.none: as it was. */
+static void keep_frame(const struct prb_py_api *py, unsigned long ident, struct prb_py *frame)
+{
+    for (unsigned i = 0; i < session->step_count && frame != py->none; i++) {
+        struct prb_debug_step *one = &session->steps[i];
+        if (one->ident != ident || one->frame == frame)
+            continue;
+        PRB_AUTO(prb_py) struct prb_py *last = one->frame;
+        py->Py_IncRef(frame);
+        one->frame = frame;
+    }
+}
+
 /* Change what one thread's frames of a code object are stepped for; the union over all threads. */
 static bool keep_step(const struct prb_py_api *py, unsigned long ident, struct prb_py *code,
                       unsigned events, unsigned *union_out)
@@ -183,10 +196,12 @@ static bool keep_step(const struct prb_py_api *py, unsigned long ident, struct p
         return false;
     if (at == session->step_count && events) {
         py->Py_IncRef(code);
-        session->steps[session->step_count++] = (struct prb_debug_step){ident, code, events};
+        session->steps[session->step_count++] =
+            (struct prb_debug_step){.ident = ident, .code = code, .events = events};
     } else if (at < session->step_count && events) {
         session->steps[at].events = events;
     } else if (at < session->step_count) {
+        PRB_AUTO(prb_py) struct prb_py *frame = session->steps[at].frame;
         session->steps[at] = session->steps[--session->step_count];
         prb_py_drop(code); /* the caller has it still */
     }
@@ -198,14 +213,16 @@ static struct prb_py *step(struct prb_py *self, struct prb_py *args)
     (void)self;
     const struct prb_py_api *py = prb_py_api(NULL);
     unsigned long ident;
-    struct prb_py *code;
+    struct prb_py *code, *frame;
     int events;
-    if (!py || !py->PyArg_ParseTuple(args, "kOi", &ident, &code, &events) || !mechanism(py))
+    if (!py || !py->PyArg_ParseTuple(args, "kOiO", &ident, &code, &events, &frame) ||
+        !mechanism(py))
         return NULL;
     struct prb_error err = {.text = "stepping failed"};
     unsigned all = 0;
     bool ok = keep_step(py, ident, code, (unsigned)events, &all) &&
               session->mechanism->step(py, code, all);
+    keep_frame(py, ident, frame);
     return done(py, ok, &err);
 }
 
@@ -337,7 +354,8 @@ static struct prb_py_method methods[] = {
      "conditions(code, ((line, condition, locals), ...))"},
     {"watch_new_code", watch_new_code, PRB_PY_VARARGS, "watch_new_code(on)"},
     {"watch_exceptions", watch_exceptions, PRB_PY_VARARGS, "watch_exceptions(mask)"},
-    {"step", step, PRB_PY_VARARGS, "step(ident, code, events)"},
+    {"step", step, PRB_PY_VARARGS,
+     "step(ident, code, events, the frame that the thread steps or None)"},
     {"gate", gate, PRB_PY_VARARGS, "gate(armed)"},
     {"parked", parked, PRB_PY_VARARGS, "parked() -> [(ident, native id, frame, reason)]"},
     {"resume", resume, PRB_PY_VARARGS, "resume(ident); 0: all, and the gate opens"},

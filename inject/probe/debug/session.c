@@ -73,7 +73,7 @@ static void take_hooks_out(const struct prb_py_api *py)
     session->step_count = session->pass_count = session->exceptions = 0;
     session->armed = false;
     for (unsigned i = 0; i < count; i++)
-        drop(&session->steps[i].code);
+        drop(&session->steps[i].code), drop(&session->steps[i].frame);
     prb_debug_drop_conditions(NULL);
 }
 
@@ -240,15 +240,37 @@ void prb_debug_forked(void)
 
 /* ---- events ---- */
 
-static bool is_stepped(enum prb_debug_event event, const struct prb_py *code, unsigned long ident)
+static struct prb_debug_step *find_step(enum prb_debug_event event, const struct prb_py *code,
+                                        unsigned long ident)
 {
     bool any_code = event & (PRB_DEBUG_CALL | PRB_DEBUG_RESUME | PRB_DEBUG_RESULT);
     for (unsigned i = 0; i < session->step_count; i++) {
-        const struct prb_debug_step *step = &session->steps[i];
+        struct prb_debug_step *step = &session->steps[i];
         if (step->ident == ident && (step->events & event) && (any_code || step->code == code))
-            return true;
+            return step;
     }
-    return false;
+    return NULL;
+}
+
+static bool is_stepped(enum prb_debug_event event, const struct prb_py *code, unsigned long ident)
+{
+    return find_step(event, code, ident) != NULL;
+}
+
+/* A return to another frame than the one that is stepped: a recursion has thousands of them.  The
+ * last that is looked through is reported: the agent wants no results then. */
+static bool returns_deeper(const struct prb_py_api *py, const struct prb_debug_place *place,
+                           unsigned long ident)
+{
+    struct prb_debug_step *step = place->event == PRB_DEBUG_RETURN && py->PyFrame_GetBack
+                                      ? find_step(place->event, place->code, ident)
+                                      : NULL;
+    if (!step || !step->frame || !place->frame || place->frame == step->frame)
+        return false;
+    if (step->deeper == PRB_DEBUG_DEEPER_MAX)
+        return true;
+    PRB_AUTO(prb_py) struct prb_py *caller = py->PyFrame_GetBack(place->frame);
+    return caller != step->frame && ++step->deeper < PRB_DEBUG_DEEPER_MAX;
 }
 
 /* The agent decides. */
@@ -370,6 +392,8 @@ bool prb_debug_happened(const struct prb_debug_place *place)
     if (!py || !prb_debug_wanted(place->event, place->code, place->planted))
         return true;
     unsigned long ident = py->PyThread_get_thread_ident();
+    if (returns_deeper(py, place, ident))
+        return true;
     return look(py, place, ident, is_asked(place->event, place->code, place->planted, ident));
 }
 

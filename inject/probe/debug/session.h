@@ -14,9 +14,10 @@
 
 struct prb_request;
 
-#define PRB_DEBUG_STEPS_MAX 256     /* pairs of thread and code that are stepped at a time */
-#define PRB_DEBUG_PASSES_MAX 256    /* threads that were let through a closed gate */
-#define PRB_DEBUG_CONDITIONS_MAX 64 /* of breakpoints, that C evaluates */
+#define PRB_DEBUG_STEPS_MAX 256      /* pairs of thread and code that are stepped at a time */
+#define PRB_DEBUG_DEEPER_MAX 1000000 /* RETURNs that are looked through for a step's own calls */
+#define PRB_DEBUG_PASSES_MAX 256     /* threads that were let through a closed gate */
+#define PRB_DEBUG_CONDITIONS_MAX 64  /* of breakpoints, that C evaluates */
 #define PRB_DEBUG_GATE (PRB_DEBUG_LINE | PRB_DEBUG_CALL | PRB_DEBUG_RESUME | PRB_DEBUG_JUMP)
 
 /* A thread of the program that is asked about, or parked.  On the heap: CPython may end a thread
@@ -41,6 +42,8 @@ struct prb_debug_step {
     unsigned long ident;
     struct prb_py *code;
     unsigned events;
+    struct prb_py *frame; /* RETURN is of this one and of what it called; NULL: of all */
+    unsigned deeper;      /* RETURNs of calls further within */
 };
 
 /* GIL; the condition of the only breakpoint at a line. */

@@ -88,7 +88,8 @@ struct prb_py_method {
 
 /* The same; NULL where this CPython has none. */
 #define PRB_PY_OPTIONAL(F)                                                                         \
-    F(int, PyFrame_LocalsToFast, (struct prb_py *, int)) /* up to 3.12 it does something */        \
+    F(int, PyFrame_LocalsToFast, (struct prb_py *, int))   /* up to 3.12 it does something */      \
+    F(struct prb_py *, PyFrame_GetBack, (struct prb_py *)) /* 3.9 */                               \
     F(struct prb_py *, PyFrame_GetVar, (struct prb_py *, struct prb_py *)) /* 3.12 */              \
     /* Up to 3.6 the GIL is made with the second thread (Python/ceval.c). */                       \
     F(int, PyEval_ThreadsInitialized, (void))                                                      \

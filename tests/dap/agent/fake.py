@@ -109,7 +109,7 @@ class Engine(object):
     def watch_exceptions(self, mask):
         self.mask = mask
 
-    def step(self, ident, code, events):
+    def step(self, ident, code, events, frame):
         if events:
             self.steps[ident, id(code)] = (code, events)
         else:

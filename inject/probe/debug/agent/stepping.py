@@ -9,7 +9,7 @@ ARMED_MAX = 200  # code objects of libraries that are looked through for calls o
 ASYNC = 0x280  # CO_COROUTINE, CO_ASYNC_GENERATOR
 GENERATOR = 0x20
 RESULTS_MAX = 16  # of functions that one step ran over
-RETURNS_MAX = 1000  # in one step: then it runs at full speed, and shows no results
+RETURNS_MAX = 1000  # to the frame of one step: then it runs at full speed, and shows no results
 
 
 class Step(object):
@@ -43,6 +43,8 @@ class Watching(object):
             self.calls(step, frame, function_of(value))
         elif event & RESULT:
             self.result(step, frame, code, value)
+        elif event & RETURN and frame.f_back is not step.frame:
+            self.want_no_results(step)  # it is the last of a million within a recursion
         elif event & RETURN:
             self.result(step, frame.f_back, code, value, code.co_flags & ASYNC and probe.part("names").is_yield(frame))
         return None
@@ -135,7 +137,7 @@ class Stepping(Watching):
 
     def arm(self, step, code, events):
         step.armed[id(code)] = code, events
-        probe.engine.step(step.ident, code, events)
+        probe.engine.step(step.ident, code, events, step.frame)
 
     def watch(self, step, frame):
         """frame is the one that the step is about now."""
@@ -150,25 +152,25 @@ class Stepping(Watching):
         self.arm(step, frame.f_code, events)
 
     def want_no_results(self, step):
-        step.returned = []
+        step.returned, step.returns = [], RETURNS_MAX
         for code, events in list(step.armed.values()):
             if events & (CALLEE | RESULT):
                 self.arm(step, code, events & ~(CALLEE | RESULT))
             elif events == RETURN:
                 del step.armed[id(code)]
-                probe.engine.step(step.ident, code, 0)
+                probe.engine.step(step.ident, code, 0, None)
 
     def end(self, ident):
         step = self.steps.pop(ident, None)
         if step is not None:
             for code, _ in step.armed.values():
-                probe.engine.step(ident, code, 0)
+                probe.engine.step(ident, code, 0, None)
 
     def again(self, step):
         """It was interrupted, and may have ended before it said so."""
         self.steps[step.ident] = step
         for code, events in list(step.armed.values()):
-            probe.engine.step(step.ident, code, events)
+            probe.engine.step(step.ident, code, events, step.frame)
 
     def clear(self):
         for ident in list(self.steps):
