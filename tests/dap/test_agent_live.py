@@ -147,6 +147,20 @@ def test_results_of_recursion_and_of_many_calls(python, debugged):
     one.go("results")
 
 
+def test_results_of_what_a_step_awaits(python, debugged):
+    one = debugged(python)
+    lines = marks()
+    one.breaks("await_a")
+    one.say("awaits")
+    one.at("await_a", "breakpoint")
+    one.breaks()
+    assert one.step("next")["line"] == lines["await_b"]  # the coroutine rested meanwhile
+    assert results(one) == {"(return) tripled": "6"}
+    assert one.step("next")["line"] == lines["await_c"]
+    assert results(one) == {"(return) tripled": "18", "(return) double": "12"}
+    one.go("awaits")
+
+
 def test_conditions(python, debugged):
     one = debugged(python)
     one.breaks("cold", condition="i == 1 and any(i > k for k in [0])")

@@ -5,6 +5,7 @@ page named by PRB_TEST_PAGE has a counter of each.
 """
 
 import _thread
+import contextlib
 import ctypes
 import functools
 import linecache
@@ -335,6 +336,24 @@ def results():
     b = call(a) and cached(a)             # at result_b
     c = fibonacci(16)                     # at result_c
     return a + b + c                      # at result_d
+
+
+async def tripled(n):
+    await Step()
+    return 3 * n
+
+
+async def awaiting():
+    a = await tripled(2)                  # at await_a
+    b = await tripled(a) + double(a)      # at await_b
+    return b                              # at await_c
+
+
+def awaits():
+    one = awaiting()
+    with contextlib.suppress(StopIteration):
+        while True:
+            one.send(None)
 
 
 def steps():
