@@ -46,10 +46,20 @@ def look():
     return x + len(items)                        # at look
 
 
+def set_evaluator(path):
+    import ctypes
+
+    return ctypes.PyDLL(path).evaluator_set()
+
+
 def main():
     print("ready", flush=True)
     for line in iter(sys.stdin.readline, ""):
-        print(look() if line == "look\n" else measure(), flush=True)
+        words = line.split()
+        if words and words[0] == "evaluator":
+            print(set_evaluator(words[1]), flush=True)
+        else:
+            print(look() if words == ["look"] else measure(), flush=True)
 
 
 main()

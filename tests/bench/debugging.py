@@ -316,6 +316,30 @@ def cost_of(side, python):
     return measured
 
 
+EVALUATOR = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", ".libs", "evaluator.so")
+
+
+def evaluator_cost(python):
+    """The same ratio for a frame evaluator that only calls CPython's own: no debugger that sees calls so pays less."""
+    with of_root(python, "calls.py") as target, of_root(python, "calls.py") as control:
+        for one in (target, control):
+            told(one)
+        before = beside(target, control)
+        if told(target, "evaluator {}\n".format(EVALUATOR)).strip() != "0":
+            raise Hung("this CPython takes no frame evaluator")
+        told(target)
+        return worst_ratio(target, control, before)
+
+
+def account_of_evaluator(figures, python, text, whole, rounds):
+    """What of a breakpoint in cold code is the frame evaluator itself; monitoring needs none, 3.8 has no function to set it."""
+    if whole is None or not (3, 9) <= python.minor <= (3, 11):
+        return
+    floor = statistics.median(evaluator_cost(python) for _ in range(rounds))
+    figures.account(text, "×", whole, {"a call": 1.0, "a frame evaluator": floor - 1, "what ours does in it": whole - floor},
+                    {"a frame evaluator that does nothing": floor})
+
+
 def bar_of(python, name):
     if name in (COSTS[0][0], "after"):
         return 1.03
@@ -338,6 +362,8 @@ def debugger_costs(figures, options):
         for name in [name for name, _, _ in COSTS] + ["after"]:
             text = "CPython {}, {}".format(python.id.split("-")[0], name if name != "after" else "after the detach")
             runs.row(figures, text, name, "µs" if name == COSTS[3][0] else "×", bar=bar_of(python, name))
+            if name == COSTS[1][0]:
+                account_of_evaluator(figures, python, text, runs.median(Ours, name), 1 if options.quick else 3)
 
 
 def debugpy_version():

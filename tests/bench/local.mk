@@ -20,6 +20,11 @@ check_LTLIBRARIES += %D%/account.la
 tests_bench_account_la_SOURCES = %D%/account.c
 tests_bench_account_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 tests_bench_account_la_LIBADD = -ldl
+# What any debugger pays that sees calls by PEP 523.
+check_LTLIBRARIES += %D%/evaluator.la
+tests_bench_evaluator_la_SOURCES = %D%/evaluator.c
+tests_bench_evaluator_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+tests_bench_evaluator_la_LIBADD = -ldl
 check_PROGRAMS += tests/bench/floor tests/bench/crowd
 tests_bench_floor_LDADD =
 tests_bench_crowd_LDADD =
