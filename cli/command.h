@@ -123,6 +123,10 @@ const char *prb_run_profile(const struct prb_run *run);
 /* The process that the user named, without looking into it; for -t SOCKET 0, and the path. */
 bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **socket_out,
                      struct prb_error *err);
+/* The same; whole_job: all of its job is asked about, so nothing is said of which one a name
+ * takes. */
+bool prb_run_process_or_job(const struct prb_run *run, bool whole_job, pid_t *pid_out,
+                            const char **socket_out, struct prb_error *err);
 PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 

@@ -201,7 +201,8 @@ static bool is_name(const char *word)
     return !is_address(word) && !strchr(word, '/') && access(word, F_OK) != 0;
 }
 
-static struct prb_target *open_named(const struct prb_run *run, struct prb_error *err)
+static struct prb_target *open_named(const struct prb_run *run, bool whole_job,
+                                     struct prb_error *err)
 {
     const struct prb_wanted_target *wanted = run->target;
     const struct prb_target_options options = {
@@ -211,7 +212,7 @@ static struct prb_target *open_named(const struct prb_run *run, struct prb_error
     if (wanted->how == PRB_GLOBAL_NAME || is_name(wanted->word)) {
         char note[PRB_NOTE_MAX];
         pid_t pid = prb_process_by_name(wanted->word, note, err);
-        if (note[0])
+        if (note[0] && !whole_job)
             prb_out_note(note);
         return pid ? prb_target_open_pid(pid, err) : NULL;
     }
@@ -225,8 +226,8 @@ static struct prb_target *open_named(const struct prb_run *run, struct prb_error
     return prb_target_open(wanted->word, &options, err);
 }
 
-bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **socket_out,
-                     struct prb_error *err)
+bool prb_run_process_or_job(const struct prb_run *run, bool whole_job, pid_t *pid_out,
+                            const char **socket_out, struct prb_error *err)
 {
     const struct prb_wanted_target *wanted = run->target;
     if (!named_one(run, err))
@@ -241,7 +242,7 @@ bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **soc
         *socket_out = wanted->word;
         return true;
     }
-    PRB_AUTO(prb_target) struct prb_target *target = open_named(run, err);
+    PRB_AUTO(prb_target) struct prb_target *target = open_named(run, whole_job, err);
     if (!target)
         return false;
     const struct prb_target_info *info = prb_target_info(target);
@@ -253,6 +254,12 @@ bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **soc
                          wanted->word);
     *pid_out = info->pid;
     return true;
+}
+
+bool prb_run_process(const struct prb_run *run, pid_t *pid_out, const char **socket_out,
+                     struct prb_error *err)
+{
+    return prb_run_process_or_job(run, false, pid_out, socket_out, err);
 }
 
 /* The process whose probe listens there. */
@@ -275,5 +282,5 @@ struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err
         return prb_target_open_pid(wanted->pids[0], err);
     if (wanted->how == PRB_GLOBAL_TARGET && is_socket(wanted->word))
         return open_socket(wanted->word, err);
-    return open_named(run, err);
+    return open_named(run, false, err);
 }

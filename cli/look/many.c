@@ -63,7 +63,8 @@ struct prb_many *prb_many_open(const struct prb_run *run, bool ranks, bool subpr
 {
     pid_t pid = 0;
     const char *socket = NULL;
-    if ((prb_run_has_target(run) || !ranks) && !prb_run_process(run, &pid, &socket, err))
+    if ((prb_run_has_target(run) || !ranks) &&
+        !prb_run_process_or_job(run, ranks, &pid, &socket, err))
         return NULL;
     if (socket) {
         prb_usage(run, err, "--ranks and --subprocesses go with a process id");

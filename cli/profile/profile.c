@@ -343,7 +343,7 @@ static bool run_profile(const struct prb_run *run, struct prb_error *err)
     if (program && (named || ranks))
         return prb_usage(run, err, "give a target or a program to start, not both");
     if (!read_options(&p, err) ||
-        (!program && (named || !ranks) && !prb_run_process(run, &pid, &socket, err)))
+        (!program && (named || !ranks) && !prb_run_process_or_job(run, ranks, &pid, &socket, err)))
         return false;
     choose_path(&p, program ? getpid() : pid);
     if (!prb_profile_check_output(p.path, err))

@@ -139,7 +139,8 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
     pid_t pid = 0;
     bool ranks = run->options[RANKS].count;
     if (!read_options(run, &showing, &sampling, err) ||
-        ((!ranks || prb_run_has_target(run)) && !prb_run_process(run, &pid, &socket, err)))
+        ((!ranks || prb_run_has_target(run)) &&
+         !prb_run_process_or_job(run, ranks, &pid, &socket, err)))
         return false;
     PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&sampling, err);
     if (!profiler ||

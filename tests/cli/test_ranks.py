@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,11 +15,12 @@ from screen import Screen
 
 PROBING = os.environ["PROBING"]
 TARGETS = os.path.join(os.environ["SRCDIR"], "tests", "targets")
+RANKS = os.path.join(TARGETS, "ranks.py")
 
 
 class Job:
-    def __init__(self):
-        self.launcher = subprocess.Popen([sys.executable, os.path.join(TARGETS, "ranks.py")], stdin=subprocess.PIPE,
+    def __init__(self, program=RANKS):
+        self.launcher = subprocess.Popen([sys.executable, program], stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE)
 
     def pids(self):
@@ -198,6 +200,23 @@ def test_backtrace(probing, job, of):
     threads = json.loads(probing("-t", target, "backtrace", "--ranks", "--json").works())
     assert [(one["pid"], one["rank"]) for one in threads] == [(job[1], 0), (job[2], 1)]
     assert all(any(frame["name"] == "computing" for frame in one["frames"]) for one in threads)
+
+
+def test_by_name(probing, tmp_path):
+    program = str(tmp_path / "named_{}.py".format(os.getpid()))
+    shutil.copy(RANKS, program)
+    named = Job(program)
+    try:
+        pids = named.pids()
+        one = probing(os.path.basename(program), "bt", "--json")
+        assert {row["pid"] for row in json.loads(one.works())} == {pids[1]}
+        assert "rank 0 of 2" in one.err  # which of them the name takes
+        for command in (["bt", "--json"], ["query", "-f", "json", "SELECT DISTINCT pid FROM python.backtrace"]):
+            done = probing(os.path.basename(program), *command, "--ranks")
+            assert {row["pid"] for row in json.loads(done.works())} == set(pids[1:3])
+            assert done.err == ""  # all of them were asked for
+    finally:
+        named.end()
 
 
 def test_backtrace_with_subprocesses(probing, job):
