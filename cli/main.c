@@ -95,8 +95,9 @@ static bool take_arguments(struct prb_run *run, struct prb_scan *scan, struct pr
     if (!run->command->program && !take_late_target(run, err))
         return false;
     if (run->argument_count < run->command->arguments_min)
-        return prb_usage(run, err, "%s needs an argument: %s", run->command->name,
-                         run->command->arguments);
+        return prb_usage(run, err, "%s needs an argument: %s%s", run->command->name,
+                         run->command->words ? "one of " : "",
+                         run->command->words ? run->command->words : run->command->arguments);
     if (run->argument_count > run->command->arguments_max)
         return prb_usage(run, err, "%s: one argument too many, \"%s\"", run->command->name,
                          run->arguments[run->command->arguments_max]);

@@ -15,21 +15,33 @@ static const struct prb_option options[] = {
 /* searched: the columns that FILTER is looked for in, as one text. */
 #define HAS(column) "ifnull(" #column ", '') || ' ' || "
 
-/* To add one: a line here, its name in WORDS and in the descriptor. */
+/* What follows the last such character of a column. */
+#define LAST(column, character)                                                                    \
+    "replace(" #column ", rtrim(" #column ", replace(" #column ", '" character "', '')), '') "     \
+    "AS " #column
+
+#define ADDRESS "printf('0x%x', address) AS address, "
+
+/* columns: for programs, all; brief: for people, in 80 columns.  To add one: a line here, its name
+ * in WORDS and in the descriptor. */
 static const struct subject {
-    const char *name, *columns, *table, *searched, *order;
+    const char *name, *columns, *brief, *table, *searched, *order;
 } subjects[] = {
     {"modules",
      "name, type, parameters_total, trainable_total, bytes_total, dtype, device, training",
+     "name, " LAST(type, ".") ", parameters_total AS parameters, trainable_total AS trainable, "
+                              "bytes_total AS bytes, dtype, device, training",
      "torch.modules", HAS(name) HAS(type) HAS(dtype) HAS(device), ""},
-    {"tensors",
-     "printf('0x%x', address) AS address, type, shape, dtype, device, bytes, requires_grad, "
-     "has_grad",
-     "torch.tensors", HAS(type) HAS(shape) HAS(dtype) HAS(device), " ORDER BY bytes DESC"},
-    {"objects", "type, count, bytes", "python.objects", HAS(type), " ORDER BY bytes DESC"},
+    {"tensors", ADDRESS "type, shape, dtype, device, bytes, requires_grad, has_grad",
+     ADDRESS LAST(type, ".") ", shape, dtype, device, bytes, requires_grad", "torch.tensors",
+     HAS(type) HAS(shape) HAS(dtype) HAS(device), " ORDER BY bytes DESC"},
+    {"objects", "type, count, bytes", "type, count, bytes", "python.objects", HAS(type),
+     " ORDER BY bytes DESC"},
     {"threads", "os_thread_id, thread_name, os_state, active, gil_state, gc, func, file, lineno",
+     "os_thread_id, thread_name, os_state, gil_state, func, " LAST(file, "/") ", lineno",
      "python.threads", HAS(os_thread_id) HAS(thread_name) HAS(func) HAS(file), ""},
-    {"imports", "name, version, file", "python.modules", HAS(name) HAS(file), " ORDER BY name"},
+    {"imports", "name, version, file", "name, version, file", "python.modules", HAS(name) HAS(file),
+     " ORDER BY name"},
 };
 #define WORDS "modules tensors objects threads imports"
 
@@ -50,14 +62,14 @@ static void put_literal(FILE *sql, const char *text)
     fputc('\'', sql);
 }
 
-static char *statement(const struct subject *subject, const char *filter)
+static char *statement(const struct subject *subject, const char *columns, const char *filter)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *sql = open_memstream(&text, &size);
     if (!sql)
         return NULL;
-    fprintf(sql, "SELECT %s FROM %s", subject->columns, subject->table);
+    fprintf(sql, "SELECT %s FROM %s", columns, subject->table);
     if (*filter) {
         fprintf(sql, " WHERE instr(lower(%s''), lower(", subject->searched);
         put_literal(sql, filter);
@@ -72,10 +84,13 @@ static bool run_inspect(const struct prb_run *run, struct prb_error *err)
     const struct subject *subject = find(run->arguments[0]);
     if (!subject)
         return prb_usage(run, err, "\"%s\" is none of " WORDS, run->arguments[0]);
-    PRB_AUTO_FREE char *sql = statement(subject, run->argument_count > 1 ? run->arguments[1] : "");
+    const char *format = run->options[FORMAT].text;
+    bool brief = !format || strcmp(format, "table") == 0;
+    PRB_AUTO_FREE char *sql = statement(subject, brief ? subject->brief : subject->columns,
+                                        run->argument_count > 1 ? run->arguments[1] : "");
     if (!sql)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    return prb_query_print(run, sql, run->options[FORMAT].text, false, err);
+    return prb_query_print(run, sql, format, false, err);
 }
 
 const struct prb_command prb_command_inspect = {
@@ -91,7 +106,8 @@ const struct prb_command prb_command_inspect = {
         "Reads from outside what is in the process. SUBJECT is modules: those of PyTorch models, "
         "with their parameters; tensors; objects: counted by class; threads: with the frame that "
         "each is in; or imports. Tensors and objects come largest first. With FILTER only rows "
-        "with that text in a name, type, shape, device or file; case does not count.\n\n"
+        "with that text in a name, type, shape, device or file; case does not count. The table has "
+        "short names and fewer columns; the other formats have all.\n\n"
         "These are rows of torch.modules, torch.tensors, python.objects, python.threads and "
         "python.modules: `probing tables NAME` describes all columns, `query` orders and sums "
         "them.",

@@ -257,7 +257,13 @@ def test_inspect_torch(probing):
         assert program.stdout.readline() == "ready\n"
         (linear,) = json.loads(probing(program.pid, "inspect", "modules", "linear", "-f", "json").works())
         tensors = json.loads(probing(program.pid, "inspect", "tensors", "-f", "json").works())
+        table = probing(program.pid, "inspect", "modules").works().splitlines()
+        largest = probing(program.pid, "inspect", "tensors").works().splitlines()
         program.stdin.close()
+    assert table[0].split() == ["name", "type", "parameters", "trainable", "bytes", "dtype", "device", "training"]
+    assert [row.split()[:3] for row in table[2:4]] == [["0", "Linear", "40"], ["1", "ReLU", "0"]], table
+    assert largest[1].split()[1] == "Tensor" and largest[2].split()[1] == "Parameter", largest
+    assert max(map(len, table + largest)) <= 80
     assert (linear["name"], linear["parameters_total"], linear["dtype"]) == ("0", 40, "float32")
     assert [(one["shape"], one["bytes"]) for one in tensors[:3]] == [("[10, 3]", 240), ("[8, 4]", 128), ("[8]", 32)]
 
