@@ -1,10 +1,13 @@
 """Training loops that measure their own phases: a line of JSON for each line that they read.
 
 torch_loops.py SHAPE: plain; closure, as Lightning has it (all of a step inside optimizer.step(closure)); recompute, with activation
-checkpoints; sgd, whose optimizer counts nothing; inference.
+checkpoints; sgd, whose optimizer counts nothing; inference; ddp, a rank of torchrun's: rank 0 says "pid N" and answers.
 """
 
+import ctypes
 import json
+import os
+import signal
 import sys
 import threading
 import time
@@ -79,12 +82,18 @@ def answer(clock):
         clock.report()
 
 
+def ranked(model):
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # it ends with its launcher
+    torch.distributed.init_process_group("gloo")
+    return nn.parallel.DistributedDataParallel(model)
+
+
 class Step:
     """One step of each shape; it spends the clock's time."""
 
     def __init__(self, clock, shape):
         self.clock = clock
-        self.model = Model()
+        self.model = ranked(Model()) if shape == "ddp" else Model()
         self.recompute = shape == "recompute"
         make = torch.optim.SGD if shape == "sgd" else torch.optim.AdamW
         self.optimizer = make(self.model.parameters(), lr=1e-3)
@@ -144,11 +153,13 @@ class Step:
 
 def train(clock, shape):
     one = Step(clock, shape)
-    body = {"plain": one.plain, "closure": one.closure, "recompute": one.plain, "sgd": one.plain, "inference": one.inference}[shape]
+    body = {"closure": one.closure, "inference": one.inference}.get(shape, one.plain)
     for step in range(1 << 60):
         body()
         clock.steps = step + 1
-        if step == 3:
+        if step == 3 and os.environ.get("RANK", "0") == "0":
+            if shape == "ddp":
+                print("pid {}".format(os.getpid()), flush=True)
             threading.Thread(target=answer, args=(clock,), daemon=True).start()
             print("ready", flush=True)
 

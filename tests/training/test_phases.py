@@ -11,17 +11,25 @@ from support.torch_python import torch_python
 PHASES = ["data", "forward", "backward", "optimizer", "zero_grad"]
 
 
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
+
+
 @pytest.fixture
 def loop():
-    """loop(shape): a training loop that goes on; ended with the test."""
+    """loop(shape): a training loop that goes on; ended with the test.  ddp: rank 0 of torchrun's two."""
     if not torch_python():
         pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
-    python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
     started = []
 
     def begin(shape):
-        started.append(Target(python, "torch_loops.py", [shape], folder=TARGETS))
-        return started[-1]
+        launcher = [torch_python(), *TORCHRUN] if shape == "ddp" else []
+        python = pythons.Python(launcher, torch_python(), pythons.ask([torch_python()])[0], "torch")
+        target = Target(python, "torch_loops.py", [shape], folder=TARGETS)
+        started.append(target)
+        for note in target.notes:
+            if note.startswith("pid "):
+                target.pid = int(note.split()[1])
+        return target
 
     yield begin
     for target in started:
@@ -70,6 +78,16 @@ def test_shares_are_those_that_the_program_measured(loop, shape):
         assert row["pid"] == target.pid and row["thread"] == target.pid and row["rank"] is None
     recomputed = [row for row in rows if row["activity"] == "recompute"]
     assert bool(recomputed) == (shape == "recompute") and all(row["phase"] == "backward" for row in recomputed)
+
+
+def test_a_rank_under_torchrun(loop):
+    """The gradients' exchange is a part of backward: its hooks run there, in C++."""
+    target = loop("ddp")
+    rows, truth = sampled(target)
+    agree(rows, truth, samples=100)
+    assert {row["rank"] for row in rows} == {0} and {row["pid"] for row in rows} == {target.pid}
+    modules = {row["module"] for row in rows if row["phase"] == "forward"} - {None}
+    assert any(name.endswith("blocks.0.wide") for name in modules), modules
 
 
 def test_modules(loop):
