@@ -13,6 +13,7 @@
 #define UNIT 256u /* bytes of a code object that are fetched at a time */
 #define TRIES 20  /* readings of one stack */
 #define CLOCK_EVERY_S 0.1
+#define MODULES_MAX 64 /* within each other; those further in count as the last of them */
 
 /* A thread of the target, with what its samples were at. */
 struct tally {
@@ -63,9 +64,16 @@ void prb_phases_deinit(struct prb_phases *phases)
 
 /* ---- one stack ---- */
 
+struct module {
+    size_t frames; /* of the stack, from the outermost to its own */
+    prb_addr object;
+};
+
 struct place {
     struct prb_phase_state state;
-    prb_addr module;
+    struct module modules[MODULES_MAX]; /* the innermost last */
+    size_t count;
+    bool fresh; /* a code object was not known before */
 };
 
 static enum prb_phase function_phase(struct sampling *sampling, const struct prb_code_object *code)
@@ -97,12 +105,13 @@ static prb_addr module_of(struct sampling *sampling, const struct prb_raw_frame 
     return object;
 }
 
-/* False: its code objects cannot be read now.  *fresh_out: one of them was not known before. */
+/* False: its code objects cannot be read now. */
 static bool look_at(struct sampling *sampling, const struct prb_raw_thread *thread,
-                    struct place *out, bool *fresh_out)
+                    struct place *place)
 {
-    struct place place = {0};
-    *fresh_out = false;
+    place->state = (struct prb_phase_state){0};
+    place->count = 0;
+    place->fresh = false;
     for (size_t i = thread->frame_count; i-- > 0;) {
         const struct prb_raw_frame *frame = &thread->frames[i];
         bool fresh = false;
@@ -112,15 +121,39 @@ static bool look_at(struct sampling *sampling, const struct prb_raw_thread *thre
             prb_code_watched(sampling->runtime->py, sampling->codes, frame->code, &fresh, NULL);
         if (!code)
             return false;
-        *fresh_out |= fresh;
+        place->fresh |= fresh;
         enum prb_phase phase = function_phase(sampling, code);
-        prb_phase_enter(&place.state, phase);
-        prb_addr module = phase == PRB_PHASE_FORWARD ? module_of(sampling, frame) : 0;
+        prb_phase_enter(&place->state, phase);
+        prb_addr module = phase == PRB_PHASE_FORWARD && place->count < MODULES_MAX
+                              ? module_of(sampling, frame)
+                              : 0;
         if (module)
-            place.module = module;
+            place->modules[place->count++] = (struct module){thread->frame_count - i, module};
     }
-    *out = place;
     return true;
+}
+
+/* How many of the outermost frames are the same. */
+static size_t standing(const struct prb_raw_thread *a, const struct prb_raw_thread *b)
+{
+    size_t count = 0;
+    while (count < a->frame_count && count < b->frame_count) {
+        const struct prb_raw_frame *x = &a->frames[a->frame_count - 1 - count],
+                                   *y = &b->frames[b->frame_count - 1 - count];
+        if (x->frame != y->frame || x->code != y->code)
+            break;
+        count++;
+    }
+    return count;
+}
+
+/* The innermost module whose frame is among so many; 0: none. */
+static prb_addr module_within(const struct place *place, size_t frames)
+{
+    prb_addr module = 0;
+    for (size_t i = 0; i < place->count && place->modules[i].frames <= frames; i++)
+        module = place->modules[i].object;
+    return module;
 }
 
 /* ---- what was seen ---- */
@@ -141,18 +174,15 @@ static struct tally *tally_of(struct sampling *sampling, const struct prb_raw_th
     return tally;
 }
 
-static bool count(struct tally *tally, const struct place *place)
+static bool count(struct tally *tally, const struct prb_phase_state *state, prb_addr module)
 {
-    uint64_t key = place->module | (uint64_t)(1 + place->state.phase) << 56 |
-                   (uint64_t)place->state.activity << 52;
+    uint64_t key = module | (uint64_t)(1 + state->phase) << 56 | (uint64_t)state->activity << 52;
     struct prb_hash_slot *slot = prb_hash_map_add(&tally->by_key, key);
     if (!slot || (!slot->number && !PRB_GROW(tally->parts, tally->part_count, tally->cap)))
         return false;
     if (!slot->number) {
-        tally->parts[tally->part_count++] =
-            (struct prb_phase_part){.phase = place->state.phase,
-                                    .activity = place->state.activity,
-                                    .module = place->module};
+        tally->parts[tally->part_count++] = (struct prb_phase_part){
+            .phase = state->phase, .activity = state->activity, .module = module};
         slot->number = tally->part_count;
     }
     tally->last = slot->number - 1;
@@ -167,7 +197,11 @@ static void count_last(struct tally *tally)
     tally->in_phase += tally->parts[tally->last].phase != PRB_PHASE_OTHER;
 }
 
-/* A module and a code object that is new are believed if the thread still runs the same frames. */
+/*
+ * The phase is that of the first reading: to wait for two that agree would count where a thread
+ * stays, not where its time goes.  A module is believed if its frame still stands after it was
+ * read, code objects that are new if all frames do.
+ */
 static bool sample_thread(struct sampling *sampling, size_t k)
 {
     struct prb_sampler *sampler = sampling->runtime->sampler;
@@ -180,20 +214,22 @@ static bool sample_thread(struct sampling *sampling, size_t k)
         return true;
     }
     tally->has_last = false;
-    for (int tries = 0; tries < TRIES && !thread->unstable; tries++) {
+    for (int tries = 0; tries < TRIES; tries++) {
         struct place place;
-        bool fresh;
+        const struct prb_raw_thread before = *thread; /* its frames stay for one more reading */
         prb_objects_clear(sampling->objects);
         /* A chain that is broken was read while a frame was made. */
-        bool known = !thread->broken.why && look_at(sampling, thread, &place, &fresh);
-        if (known && ((!fresh && !place.module) || prb_sampler_unchanged(sampler, k, false))) {
-            if (!count(tally, &place))
-                return false;
-            count_last(tally);
-            return true;
-        }
-        if (!known && !prb_sampler_reread(sampler, k, NULL))
+        bool known = !thread->broken.why && look_at(sampling, thread, &place);
+        bool sure = known && !place.fresh && !place.count;
+        if (!sure && !prb_sampler_reread(sampler, k, NULL))
             break;
+        size_t stand = known && !sure ? standing(&before, thread) : 0;
+        if (!known || (place.fresh && stand < before.frame_count))
+            continue;
+        if (!count(tally, &place.state, module_within(&place, stand)))
+            return false;
+        count_last(tally);
+        return true;
     }
     tally->dropped++;
     return true;
@@ -212,7 +248,7 @@ static void announce(struct sampling *sampling, const struct prb_raw_stacks *raw
 
 static bool sample(struct sampling *sampling, struct prb_error *err)
 {
-    const struct prb_raw_stacks *raw = prb_sampler_take(sampling->runtime->sampler, 0, err);
+    const struct prb_raw_stacks *raw = prb_sampler_take(sampling->runtime->sampler, 1, err);
     if (!raw)
         return false;
     announce(sampling, raw);
