@@ -94,10 +94,12 @@ static bool take_arguments(struct prb_run *run, struct prb_scan *scan, struct pr
         return true;
     if (!run->command->program && !take_late_target(run, err))
         return false;
+    const char *words = run->command->words;
+    if (run->argument_count < run->command->arguments_min && words)
+        return prb_usage(run, err, "%s needs one of %s", run->command->name, words);
     if (run->argument_count < run->command->arguments_min)
-        return prb_usage(run, err, "%s needs an argument: %s%s", run->command->name,
-                         run->command->words ? "one of " : "",
-                         run->command->words ? run->command->words : run->command->arguments);
+        return prb_usage(run, err, "%s needs an argument: %s", run->command->name,
+                         run->command->arguments);
     if (run->argument_count > run->command->arguments_max)
         return prb_usage(run, err, "%s: one argument too many, \"%s\"", run->command->name,
                          run->arguments[run->command->arguments_max]);

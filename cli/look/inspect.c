@@ -22,7 +22,7 @@ static const struct prb_option options[] = {
 
 #define ADDRESS "printf('0x%x', address) AS address, "
 
-/* columns: for programs, all; brief: for people, in 80 columns.  To add one: a line here, its name
+/* columns: for programs, all; brief: for people, in 80 columns (NULL: the same).  To add one: a line here, its name
  * in WORDS and in the descriptor. */
 static const struct subject {
     const char *name, *columns, *brief, *table, *searched, *order;
@@ -35,12 +35,11 @@ static const struct subject {
     {"tensors", ADDRESS "type, shape, dtype, device, bytes, requires_grad, has_grad",
      ADDRESS LAST(type, ".") ", shape, dtype, device, bytes, requires_grad", "torch.tensors",
      HAS(type) HAS(shape) HAS(dtype) HAS(device), " ORDER BY bytes DESC"},
-    {"objects", "type, count, bytes", "type, count, bytes", "python.objects", HAS(type),
-     " ORDER BY bytes DESC"},
+    {"objects", "type, count, bytes", NULL, "python.objects", HAS(type), " ORDER BY bytes DESC"},
     {"threads", "os_thread_id, thread_name, os_state, active, gil_state, gc, func, file, lineno",
      "os_thread_id, thread_name, os_state, gil_state, func, " LAST(file, "/") ", lineno",
      "python.threads", HAS(os_thread_id) HAS(thread_name) HAS(func) HAS(file), ""},
-    {"imports", "name, version, file", "name, version, file", "python.modules", HAS(name) HAS(file),
+    {"imports", "name, version, file", NULL, "python.modules", HAS(name) HAS(file),
      " ORDER BY name"},
 };
 #define WORDS "modules tensors objects threads imports"
@@ -85,7 +84,7 @@ static bool run_inspect(const struct prb_run *run, struct prb_error *err)
     if (!subject)
         return prb_usage(run, err, "\"%s\" is none of " WORDS, run->arguments[0]);
     const char *format = run->options[FORMAT].text;
-    bool brief = !format || strcmp(format, "table") == 0;
+    bool brief = subject->brief && (!format || strcmp(format, "table") == 0);
     PRB_AUTO_FREE char *sql = statement(subject, brief ? subject->brief : subject->columns,
                                         run->argument_count > 1 ? run->arguments[1] : "");
     if (!sql)

@@ -69,7 +69,7 @@ def test_unknown_command_without_a_neighbour(probing):
     ((1, "query"), ["query needs an argument"]),
     ((1, "query", "-f", "xml", "SELECT 1"), ["table json jsonl csv", '"xml"']),
     (("query", "-", ), ["standard input is empty"]),
-    ((1, "inspect"), ["inspect needs an argument: one of modules tensors objects threads imports"]),
+    ((1, "inspect"), ["inspect needs one of modules tensors objects threads imports"]),
     ((1, "inspect", "tensor"), ['"tensor" is none of modules tensors objects threads imports']),
     (("inspect", "threads"), ["needs a target"]),
     (("tables", "a;b"), ["not the name of a table"]),

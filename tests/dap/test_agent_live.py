@@ -130,13 +130,18 @@ def test_results_of_what_a_step_ran_over(python, debugged):
     one.go("steps")
 
 
-def test_results_of_recursion_and_of_many_calls(python, debugged):
+def stopped_at(debugged, python, mark, command):
+    """A debugger whose target stands at the mark; the breakpoint is gone."""
     one = debugged(python)
-    lines = marks()
-    one.breaks("result_a")
-    one.say("results")
-    one.at("result_a", "breakpoint")
+    one.breaks(mark)
+    one.say(command)
+    one.at(mark, "breakpoint")
     one.breaks()
+    return one
+
+
+def test_results_of_recursion_and_of_many_calls(python, debugged):
+    one, lines = stopped_at(debugged, python, "result_a", "results"), marks()
     assert one.step("next")["line"] == lines["result_b"]
     assert results(one) == {"(return) factorial": "6"}  # of the call in this frame, not of those within
     assert one.step("next")["line"] == lines["result_c"]
@@ -148,12 +153,7 @@ def test_results_of_recursion_and_of_many_calls(python, debugged):
 
 
 def test_results_of_what_a_step_awaits(python, debugged):
-    one = debugged(python)
-    lines = marks()
-    one.breaks("await_a")
-    one.say("awaits")
-    one.at("await_a", "breakpoint")
-    one.breaks()
+    one, lines = stopped_at(debugged, python, "await_a", "awaits"), marks()
     assert one.step("next")["line"] == lines["await_b"]  # the coroutine rested meanwhile
     assert results(one) == {"(return) tripled": "6"}
     assert one.step("next")["line"] == lines["await_c"]

@@ -72,8 +72,10 @@ static void take_hooks_out(const struct prb_py_api *py)
     unsigned count = session->step_count;
     session->step_count = session->pass_count = session->exceptions = 0;
     session->armed = false;
-    for (unsigned i = 0; i < count; i++)
-        drop(&session->steps[i].code), drop(&session->steps[i].frame);
+    for (unsigned i = 0; i < count; i++) {
+        drop(&session->steps[i].code);
+        drop(&session->steps[i].frame);
+    }
     prb_debug_drop_conditions(NULL);
 }
 

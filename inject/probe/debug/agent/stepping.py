@@ -44,7 +44,7 @@ class Watching(object):
         elif event & RESULT:
             self.result(step, frame, code, value)
         elif event & RETURN and frame.f_back is not step.frame:
-            self.want_no_results(step)  # it is the last of a million within a recursion
+            self.want_no_results(step)  # C looked through a million of them
         elif event & RETURN:
             self.result(step, frame.f_back, code, value, code.co_flags & ASYNC and probe.part("names").is_yield(frame))
         return None
