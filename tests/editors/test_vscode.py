@@ -150,7 +150,8 @@ def full_speed(job, usual, pictures, name):
 
 def look_at_tensor(code):
     """The tensor view of scores: values with paging, heat map, histogram, in a light and a dark theme."""
-    panel = code.choose_view("debug-variables", "scores", "View Tensor or Array", "h3:has-text('scores')")
+    code.choose("debug-variables", "scores", "View Tensor or Array")
+    panel = code.view("h3:has-text('scores')")
     code.until("the facts", lambda: "float32 [8, 32, 101]" in panel.locator("#facts").inner_text())
     assert panel.locator("#table tr").count() == 17  # a head and 16 rows of 32
     first = panel.locator("#table td").first.inner_text()

@@ -13,6 +13,7 @@ from codeserver import CLEAN_KEY, CONSOLE_KEY, DEADLINE, DEBUG_KEY, OPEN_KEY, TH
 TEST_SECONDS = 240  # for all that a test does in a window
 LIST_SECONDS = 10  # for a list that can be asked for again
 LOOK_AGAIN = 0.25  # s between looks at what is outside the page
+MENU_MS = 1000  # until a menu that took a click has gone
 FILL_MS = 5000  # a box that closes again cannot be typed into
 LOG_LINES = 40
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -241,14 +242,15 @@ class Workbench:
         return self.until("a stop in " + wanted, lambda: next((row for row in self.stack() if wanted in row), None) or opens.look())
 
     def choose(self, view, text, item):
-        """An item of a row's menu, which a view that is drawn again may take away."""
+        """An item of a row's menu, which a view that is drawn again may take away; a menu younger than 100 ms takes no clicks."""
         entry = self.page.get_by_role("menuitem", name=item)
 
         def chosen():
-            self.press("Escape")
-            self.row(view, text).click(button="right", timeout=3000)
-            entry.wait_for(timeout=3000)
+            if not entry.is_visible():
+                self.press("Escape")
+                self.row(view, text).click(button="right", timeout=3000)
             entry.click(timeout=3000)
+            entry.wait_for(state="hidden", timeout=MENU_MS)
             return True
 
         self.until("the menu", chosen)
@@ -283,16 +285,6 @@ class Workbench:
             return None
 
         return self.until("a panel with " + element, look, seconds)
-
-    def choose_view(self, view, text, item, element):
-        """The panel that an item of a row's menu opens: the workbench may close a menu without doing what was clicked."""
-        for _ in range(3):
-            self.choose(view, text, item)
-            try:
-                return self.view(element, DEADLINE / 3)
-            except AssertionError:
-                continue
-        return self.view(element)
 
     def theme(self, panel, name):
         """Light or dark, whichever it is not, until a panel has taken it."""
