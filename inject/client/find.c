@@ -260,10 +260,15 @@ static bool is_mapped(pid_t pid)
 {
     char path[64];
     PRB_AUTO_FREE char *line = NULL;
+    PRB_AUTO(prb_maps) struct prb_maps code = {0};
     size_t cap = 0;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     PRB_AUTO(file) FILE *maps = fopen(path, "re");
-    while (maps && getline(&line, &cap, maps) > 0)
+    bool asked = maps && prb_code_maps_query(fileno(maps), &code);
+    for (size_t i = 0; i < code.count; i++)
+        if (strstr(code.items[i].path, "libprobe"))
+            return true;
+    while (maps && !asked && getline(&line, &cap, maps) > 0)
         if (strstr(line, "libprobe"))
             return true;
     return false;

@@ -9,14 +9,15 @@
 #include "base/file.h"
 #include "inject/enter/steps.h"
 
-bool prb_path_is(const char *path, const char *name)
+/* A '*' at the end of the pattern stands for anything. */
+static bool name_is(const char *name, const char *pattern)
 {
-    const char *last = prb_base_name(path);
-    size_t len = strlen(name);
-    if (len && name[len - 1] == '*')
-        return strncmp(last, name, len - 1) == 0;
-    return strcmp(last, name) == 0;
+    for (; *pattern && *pattern == *name; pattern++)
+        name++;
+    return *pattern == *name || (pattern[0] == '*' && pattern[1] == '\0');
 }
+
+bool prb_path_is(const char *path, const char *name) { return name_is(prb_base_name(path), name); }
 
 static struct prb_module *module_named(struct prb_modules *modules, const char *const *names)
 {
@@ -79,27 +80,30 @@ static bool find_functions(struct prb_addresses *addresses, struct prb_modules *
                            const struct libraries *in, struct prb_error *err)
 {
     struct prb_module *const homes[] = {in->libc, in->pthread, in->dl};
-    const struct {
-        const char *name;
-        prb_addr *out;
-        bool needed;
-    } wanted[] = {
-        {"pthread_create", &addresses->pthread_create, true},
-        {"pthread_self", &addresses->pthread_self, true},
-        {"pthread_detach", &addresses->pthread_detach, true},
-        {"munmap", &addresses->munmap, true},
-        {"dlopen", &addresses->dlopen, false},
-        {"dlsym", &addresses->dlsym, false},
-        {"dlerror", &addresses->dlerror, false},
+    enum { NEEDED = 4, COUNT = 7 };
+    static const char *const names[COUNT] = {
+        "pthread_create", "pthread_self", "pthread_detach", "munmap", "dlopen", "dlsym", "dlerror"};
+    prb_addr *const out[COUNT] = {
+        &addresses->pthread_create, &addresses->pthread_self, &addresses->pthread_detach,
+        &addresses->munmap,         &addresses->dlopen,       &addresses->dlsym,
+        &addresses->dlerror,
     };
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        bool found = false;
-        for (size_t k = 0; k < sizeof homes / sizeof *homes && !found; k++)
-            found = look_up(modules, homes[k], wanted[i].name, wanted[i].out);
-        if (!found && wanted[i].needed)
-            return prb_fail(err, PRB_UNSUPPORTED, "the target's C library %s has no %s",
-                            in->libc->path, wanted[i].name);
+    size_t found = 0;
+    for (size_t k = 0; k < sizeof homes / sizeof *homes && found < COUNT; k++) {
+        struct prb_elf *elf = homes[k] ? prb_modules_elf(modules, homes[k], NULL) : NULL;
+        struct prb_symbol symbols[COUNT];
+        if (elf && !prb_elf_symbols(elf, names, COUNT, symbols, err))
+            return false;
+        for (size_t i = 0; elf && i < COUNT; i++)
+            if (symbols[i].name && !*out[i]) {
+                *out[i] = symbols[i].value + homes[k]->bias;
+                found++;
+            }
     }
+    for (size_t i = 0; i < NEEDED; i++)
+        if (!*out[i])
+            return prb_fail(err, PRB_UNSUPPORTED, "the target's C library %s has no %s",
+                            in->libc->path, names[i]);
     if (addresses->dlopen && addresses->dlsym)
         return true;
     /* glibc before 2.34, in a program that did not load libdl. */
@@ -109,53 +113,6 @@ static bool find_functions(struct prb_addresses *addresses, struct prb_modules *
         return true;
     return prb_fail(err, PRB_UNSUPPORTED, "the target's C library %s has no dlopen",
                     in->libc->path);
-}
-
-/* ---- code of a module ---- */
-
-struct text {
-    uint8_t *bytes;
-    size_t len;
-    prb_addr start;
-};
-
-static void text_deinit(struct text *text) { free(text->bytes); }
-PRB_DEFINE_AUTO(text, struct text, text_deinit)
-
-#define TEXT_MAX (16u << 20)
-
-/* The next executable map of a module after addr. */
-static const struct prb_map *text_map(const struct prb_maps *maps, const struct prb_module *module,
-                                      prb_addr after)
-{
-    for (size_t i = 0; i < maps->count; i++) {
-        const struct prb_map *map = &maps->items[i];
-        if (map->executable && map->start >= module->start && map->end <= module->end &&
-            map->start >= after)
-            return map;
-    }
-    return NULL;
-}
-
-static bool read_text(struct prb_proc *proc, const struct prb_module *module, struct text *out,
-                      struct prb_error *err)
-{
-    const struct prb_maps *maps = prb_proc_maps(proc, false, err);
-    struct prb_mem *mem = prb_proc_mem(proc, err);
-    const struct prb_map *map = maps && mem ? text_map(maps, module, 0) : NULL;
-    if (!maps || !mem)
-        return false;
-    if (!map || map->end - map->start > TEXT_MAX)
-        return prb_fail(err, PRB_CORRUPT, "no code of %s is mapped", module->path);
-    PRB_AUTO(text) struct text text = {.len = map->end - map->start, .start = map->start};
-    text.bytes = malloc(text.len);
-    if (!text.bytes)
-        return prb_nomem(err);
-    if (!prb_mem_read(mem, text.start, text.bytes, text.len, err))
-        return false;
-    *out = text;
-    text = (struct text){0};
-    return true;
 }
 
 /* ---- code to keep away from ---- */
@@ -177,14 +134,21 @@ static bool add(struct gather *gather, prb_addr start, prb_addr end, const char 
     return true;
 }
 
+/* The next map of a module's code from addr on. */
+static bool next_code(struct prb_proc *proc, const struct prb_module *module, prb_addr addr,
+                      struct prb_map *out)
+{
+    return prb_proc_map_from(proc, addr, true, out) && out->start >= module->start &&
+           out->end <= module->end;
+}
+
 static bool add_module(struct gather *gather, struct prb_proc *proc,
                        const struct prb_module *module, const char *what)
 {
-    const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
-    bool good = maps != NULL;
-    for (const struct prb_map *map = NULL;
-         good && (map = text_map(maps, module, map ? map->end : 0));)
-        good = add(gather, map->start, map->end, what);
+    struct prb_map map;
+    bool good = true;
+    for (prb_addr at = module->start; good && next_code(proc, module, at, &map); at = map.end)
+        good = add(gather, map.start, map.end, what);
     return good;
 }
 
@@ -233,36 +197,104 @@ static const struct {
 
 static bool add_functions(struct gather *gather, struct prb_module *module)
 {
-    struct prb_elf *elf = module ? prb_modules_elf(gather->modules, module, NULL) : NULL;
-    for (size_t i = 0; elf && i < sizeof functions / sizeof *functions; i++) {
-        struct prb_symbol symbol;
-        if (!prb_elf_symbol(elf, functions[i].name, &symbol, NULL))
-            continue;
-        prb_addr start = symbol.value + module->bias;
-        if (!add(gather, start, start + symbol.size, functions[i].what))
+    enum { COUNT = sizeof functions / sizeof *functions };
+    struct prb_elf *elf = prb_modules_elf(gather->modules, module, NULL);
+    const char *names[COUNT];
+    struct prb_symbol symbols[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        names[i] = functions[i].name;
+    if (!elf)
+        return true;
+    if (!prb_elf_symbols(elf, names, COUNT, symbols, NULL))
+        return false;
+    for (size_t i = 0; i < COUNT; i++) {
+        prb_addr start = symbols[i].value + module->bias;
+        if (symbols[i].name && !add(gather, start, start + symbols[i].size, functions[i].what))
             return false;
     }
     return true;
 }
 
-/* Where a signal handler returns to: a thread inside one has this on its stack. */
-static bool add_signal_return(struct gather *gather, struct prb_proc *proc,
-                              const struct prb_module *module)
+/* ---- instructions in a module's code ---- */
+
+/* Whether returns are checked against a shadow stack (CET), which we do not write. */
+static bool has_shadow_stack(struct prb_proc *proc)
 {
-    const struct prb_arch *arch = prb_arch_find(gather->addresses->arch->elf_machine);
-    PRB_AUTO(text) struct text text = {0};
-    if (!arch || !read_text(proc, module, &text, NULL))
-        return true;
-    for (const uint8_t *at = text.bytes, *end = at + text.len;
-         (at = memmem(at, (size_t)(end - at), arch->signal_return, arch->signal_return_len));
-         at++) {
-        prb_addr start = text.start + (prb_addr)(at - text.bytes);
-        if (!add(gather, start - 1, start + arch->signal_return_len, "a signal handler"))
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "status", &text, NULL))
+        return false;
+    const char *line = strstr(text.data, "\nx86_Thread_features:");
+    const char *end = line ? strchr(line + 1, '\n') : NULL;
+    return end && memmem(line, (size_t)(end - line), "shstk", 5);
+}
+
+#define PIECE (64u << 10)
+#define TEXT_MAX (16u << 20)
+#define CODE_MAX 16 /* bytes of what is searched for */
+
+struct search {
+    const uint8_t *code;
+    size_t len;      /* 0: do not search */
+    prb_addr *first; /* the first place, NULL: not wanted */
+    bool handler;    /* a thread inside a signal handler has these places on its stack */
+};
+
+/* What begins in the first PIECE bytes. */
+static bool search_piece(struct gather *gather, const struct search *search, const uint8_t *bytes,
+                         size_t len, prb_addr start)
+{
+    const uint8_t *at = bytes;
+    size_t end = PIECE + search->len - 1 < len ? PIECE + search->len - 1 : len;
+    for (; (at = memmem(at, end - (size_t)(at - bytes), search->code, search->len)); at++) {
+        prb_addr place = start + (prb_addr)(at - bytes);
+        if (search->first && !*search->first)
+            *search->first = place;
+        if (!search->handler)
+            return true;
+        if (!add(gather, place - 1, place + search->len, "a signal handler"))
             return false;
         gather->addresses->dangers[gather->addresses->danger_count - 1].called = false;
     }
     return true;
 }
+
+/* Where signal handlers return to; and in the C library, the instructions that we use. */
+static bool search_code(struct gather *gather, struct prb_proc *proc,
+                        const struct prb_module *module, bool libc, struct prb_error *err)
+{
+    struct prb_addresses *addresses = gather->addresses;
+    const struct prb_inject_arch *arch = addresses->arch;
+    const struct prb_arch *host = prb_arch_host();
+    bool by_return = libc && !has_shadow_stack(proc);
+    const struct search searches[] = {
+        {host->signal_return, host->signal_return_len, by_return ? &addresses->signal_return : NULL,
+         true},
+        {arch->syscall_code, libc ? arch->syscall_len : 0, &addresses->syscall_code, false},
+        {arch->syscall_return_code, by_return ? arch->syscall_return_len : 0,
+         &addresses->syscall_return, false},
+    };
+    struct prb_map map;
+    struct prb_mem *mem = prb_proc_mem(proc, err);
+    PRB_AUTO_FREE uint8_t *piece = malloc(PIECE + CODE_MAX);
+    if (!mem || !piece)
+        return mem ? prb_nomem(err) : false;
+    if (!next_code(proc, module, module->start, &map) || map.end - map.start > TEXT_MAX)
+        return prb_fail(err, PRB_CORRUPT, "no code of %s is mapped", module->path);
+    for (prb_addr at = map.start; at < map.end; at += PIECE) {
+        size_t len = map.end - at < PIECE + CODE_MAX ? map.end - at : PIECE + CODE_MAX;
+        if (!prb_mem_read(mem, at, piece, len, err))
+            return false;
+        for (size_t i = 0; i < sizeof searches / sizeof *searches; i++) {
+            const struct search *search = &searches[i];
+            bool known = search->first && *search->first && !search->handler;
+            if (search->len && !known && !search_piece(gather, search, piece, len, at))
+                return prb_nomem(err);
+        }
+    }
+    return true;
+}
+
+/* ---- the allocator ---- */
 
 /* Exported functions of the allocator's object file. */
 static const char *const allocator[] = {
@@ -278,7 +310,7 @@ static const char *const allocator[] = {
 static bool of_allocator(const char *name)
 {
     for (size_t i = 0; i < sizeof allocator / sizeof *allocator; i++)
-        if (prb_path_is(name, allocator[i]))
+        if (name_is(name, allocator[i]))
             return true;
     return false;
 }
@@ -361,13 +393,15 @@ static bool gather_dangers(struct gather *gather, struct prb_proc *proc, const s
                            struct prb_error *err)
 {
     struct prb_module *const homes[] = {in->libc, in->pthread};
-    bool good = add_allocator(gather, in->libc, err);
-    if (!good)
+    if (!add_allocator(gather, in->libc, err))
         return false;
-    for (size_t i = 0; i < sizeof homes / sizeof *homes && good; i++)
-        if (homes[i])
-            good = add_functions(gather, homes[i]) && add_signal_return(gather, proc, homes[i]);
-    good = good && (!in->dl || add_module(gather, proc, in->dl, "the loader"));
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
+        if (homes[i] && !add_functions(gather, homes[i]))
+            return prb_nomem(err);
+        if (homes[i] && !search_code(gather, proc, homes[i], homes[i] == in->libc, err))
+            return false;
+    }
+    bool good = !in->dl || add_module(gather, proc, in->dl, "the loader");
     good = good && add_module(gather, proc, in->loader, "the loader");
     for (size_t i = 0; i < gather->modules->count && good; i++) {
         struct prb_module *module = &gather->modules->items[i];
@@ -399,41 +433,6 @@ const struct prb_danger *prb_danger_at(const struct prb_addresses *addresses, pr
 
 /* ---- all ---- */
 
-static prb_addr find_code(const struct text *text, const uint8_t *code, size_t len)
-{
-    const uint8_t *at = len ? memmem(text->bytes, text->len, code, len) : NULL;
-    return at ? text->start + (prb_addr)(at - text->bytes) : 0;
-}
-
-/* Whether returns are checked against a shadow stack (CET), which we do not write. */
-static bool has_shadow_stack(struct prb_proc *proc)
-{
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (!prb_proc_text(proc, "status", &text, NULL))
-        return false;
-    const char *line = strstr(text.data, "\nx86_Thread_features:");
-    const char *end = line ? strchr(line + 1, '\n') : NULL;
-    return end && memmem(line, (size_t)(end - line), "shstk", 5);
-}
-
-static bool find_syscall_code(struct prb_addresses *addresses, struct prb_proc *proc,
-                              const struct prb_module *libc, struct prb_error *err)
-{
-    PRB_AUTO(text) struct text text = {0};
-    const struct prb_inject_arch *arch = addresses->arch;
-    const struct prb_arch *host = prb_arch_host();
-    if (!read_text(proc, libc, &text, err))
-        return false;
-    addresses->syscall_code = find_code(&text, arch->syscall_code, arch->syscall_len);
-    if (!has_shadow_stack(proc)) {
-        addresses->syscall_return =
-            find_code(&text, arch->syscall_return_code, arch->syscall_return_len);
-        addresses->signal_return = find_code(&text, host->signal_return, host->signal_return_len);
-    }
-    return addresses->syscall_code ||
-           prb_fail(err, PRB_UNSUPPORTED, "%s has no system call instruction", libc->path);
-}
-
 /* A probe that is loaded already: libprobe.so, a memory file, or our copy. */
 static struct prb_module *probe_module(struct prb_modules *modules)
 {
@@ -462,10 +461,10 @@ bool prb_addresses_init(struct prb_addresses *out, struct prb_proc *proc,
         return prb_fail(err, PRB_UNSUPPORTED, "no GNU C library is mapped in process %d",
                         (int)prb_proc_pid(proc));
     struct gather gather = {.addresses = &addresses, .modules = modules};
-    if (!find_functions(&addresses, modules, &in, err) ||
-        !find_syscall_code(&addresses, proc, in.libc, err) ||
-        !gather_dangers(&gather, proc, &in, err))
+    if (!find_functions(&addresses, modules, &in, err) || !gather_dangers(&gather, proc, &in, err))
         return false;
+    if (!addresses.syscall_code)
+        return prb_fail(err, PRB_UNSUPPORTED, "%s has no system call instruction", in.libc->path);
     put_in_order(&addresses);
     look_up(modules, probe_module(modules), "prb_probe_start", &addresses.probe_start);
     *out = addresses;

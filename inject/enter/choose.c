@@ -24,9 +24,8 @@ const struct prb_waiting_call *prb_waiting_call(const struct prb_inject_arch *ar
 /* Whether its program counter is in a file's code, not in the kernel's page (vdso). */
 static bool in_text(struct prb_chooser *chooser, prb_addr pc)
 {
-    const struct prb_maps *maps = prb_proc_maps(chooser->proc, false, NULL);
-    const struct prb_map *map = maps ? prb_maps_find(maps, pc) : NULL;
-    return map && map->executable && map->inode;
+    struct prb_map map;
+    return prb_proc_map_from(chooser->proc, pc, true, &map) && map.start <= pc;
 }
 
 #define SECOND_LOOK 16 /* ranks after every thread that waits in another call */
@@ -157,10 +156,10 @@ static bool is_kernels(const struct prb_task *task) { return strncmp(task->comm,
 bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_error *err)
 {
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    /* The first round uses the maps that the modules were found in, a few milliseconds old. */
-    bool again = chooser->rounds++ > 0;
-    if (!prb_proc_tids(chooser->proc, &tasks, err) || !prb_proc_maps(chooser->proc, again, err) ||
-        !prb_proc_check(chooser->proc, err))
+    /* Where maps were read for the first round, they are a few milliseconds old. */
+    if (chooser->rounds++ > 0)
+        prb_proc_forget_maps(chooser->proc);
+    if (!prb_proc_tids(chooser->proc, &tasks, err) || !prb_proc_check(chooser->proc, err))
         return false;
     struct prb_choice choice = {0};
     unsigned best = ~0u;

@@ -169,20 +169,18 @@ static bool new_enough(const char *path, struct prb_modules *modules, pid_t pid,
 
 /* Whether the file is complete: the loader maps what the headers say, and a page beyond the end of
  * the file would kill the target. */
-static bool is_whole(const char *bytes, size_t len)
+static bool is_whole(int fd, uint64_t size)
 {
     Elf64_Ehdr head;
     Elf64_Phdr segment;
-    if (len < sizeof head)
+    if (prb_read_at(fd, &head, sizeof head, 0) != sizeof head)
         return false;
-    memcpy(&head, bytes, sizeof head);
     for (size_t i = 0; i < head.e_phnum; i++) {
-        uint64_t at = head.e_phoff + i * sizeof segment, end;
-        if (at > len || len - at < sizeof segment)
-            return false;
-        memcpy(&segment, bytes + at, sizeof segment);
-        if (__builtin_add_overflow(segment.p_offset, segment.p_filesz, &end) ||
-            (segment.p_type == PT_LOAD && end > len))
+        uint64_t end;
+        if (prb_read_at(fd, &segment, sizeof segment, head.e_phoff + i * sizeof segment) !=
+                sizeof segment ||
+            __builtin_add_overflow(segment.p_offset, segment.p_filesz, &end) ||
+            (segment.p_type == PT_LOAD && end > size))
             return false;
     }
     return head.e_phnum > 0;
@@ -190,21 +188,32 @@ static bool is_whole(const char *bytes, size_t len)
 
 /* ---- which way ---- */
 
-static bool read_file(const char *path, char **bytes_out, size_t *len_out, struct prb_error *err)
+static int open_library(const char *path, size_t *size_out, struct prb_error *err)
 {
     PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat info;
     if (fd < 0 || fstat(fd, &info))
-        return prb_fail_sys(err, errno, "cannot open %s", path);
-    if (!S_ISREG(info.st_mode) || info.st_size <= 0 || info.st_size > LIBRARY_MAX)
-        return prb_fail(err, PRB_USAGE, "%s is not a library of at most %u MiB", path,
-                        LIBRARY_MAX >> 20);
-    PRB_AUTO(prb_buf) struct prb_buf bytes = {0};
-    if (!prb_buf_read(&bytes, fd, LIBRARY_MAX))
-        return prb_fail_sys(err, errno, "cannot read %s", path);
-    *len_out = bytes.len;
-    *bytes_out = prb_buf_steal(&bytes);
-    return *bytes_out || prb_nomem(err);
+        prb_fail_sys(err, errno, "cannot open %s", path);
+    else if (!S_ISREG(info.st_mode) || info.st_size <= 0 || info.st_size > LIBRARY_MAX)
+        prb_fail(err, PRB_USAGE, "%s is not a library of at most %u MiB", path, LIBRARY_MAX >> 20);
+    else if (!is_whole(fd, (uint64_t)info.st_size)) {
+        prb_fail(err, PRB_CORRUPT, "%s is truncated", path);
+        prb_error_remedy(err, "Build or install it again");
+    } else {
+        *size_out = (size_t)info.st_size;
+        return PRB_STEAL_FD(fd);
+    }
+    return -1;
+}
+
+/* To carry it over. */
+static bool read_library(int fd, struct prb_delivery *delivery, struct prb_error *err)
+{
+    delivery->bytes = malloc(delivery->len);
+    if (!delivery->bytes)
+        return prb_nomem(err);
+    return prb_read_at(fd, delivery->bytes, delivery->len, 0) == delivery->len ||
+           prb_fail_sys(err, errno ? errno : EIO, "cannot read %s", delivery->library);
 }
 
 /* Whether other users may read a file: every folder of its path can be entered by all. */
@@ -245,15 +254,14 @@ bool prb_delivery_init(struct prb_delivery *out, struct prb_proc *proc, struct p
     if (!choose_library(options->library, delivery.library, sizeof delivery.library, err) ||
         !new_enough(delivery.library, modules, prb_proc_pid(proc), err))
         return false;
-    if (same_there(proc, delivery.library))
-        memcpy(delivery.path, delivery.library, sizeof delivery.path);
-    /* Read it even when its path suffices: its pages are then cached for the loader. */
-    if (!read_file(delivery.library, &delivery.bytes, &delivery.len, err))
+    PRB_AUTO_FD int fd = open_library(delivery.library, &delivery.len, err);
+    if (fd < 0)
         return false;
-    if (!is_whole(delivery.bytes, delivery.len)) {
-        prb_fail(err, PRB_CORRUPT, "%s is truncated", delivery.library);
-        return prb_error_remedy(err, "Build or install it again");
-    }
+    if (same_there(proc, delivery.library)) {
+        memcpy(delivery.path, delivery.library, sizeof delivery.path);
+        posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED); /* the loader will */
+    } else if (!read_library(fd, &delivery, err))
+        return false;
     *out = delivery;
     delivery = (struct prb_delivery){0};
     return true;

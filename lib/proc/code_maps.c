@@ -1,5 +1,5 @@
 /*
- * The maps of files with code, asked of the kernel one by one: ioctl_procmap_query(2), Linux 6.11.
+ * Maps that are asked of the kernel one by one: ioctl_procmap_query(2), Linux 6.11.
  * A training process has tens of thousands of maps without code (CUDA's, its allocators'), and the
  * text of each costs the kernel and us a microsecond.
  */
@@ -21,11 +21,23 @@ struct procmap_query {
 enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_EXECUTABLE = 4, VMA_SHARED = 8 };
 enum { COVERING_OR_NEXT = 16, FILE_BACKED = 32 };
 
-static bool add(struct prb_maps *maps, size_t *cap, const struct procmap_query *found)
+static bool ask(int fd, uint64_t flags, uint64_t addr, char *name, size_t size,
+                struct procmap_query *out)
 {
-    const char *name = (const char *)(uintptr_t)found->vma_name_addr;
-    const struct prb_map *before = maps->count ? &maps->items[maps->count - 1] : NULL;
-    struct prb_map map = {
+    *out = (struct procmap_query){
+        .size = sizeof *out,
+        .query_flags = flags,
+        .query_addr = addr,
+        .vma_name_size = (uint32_t)size,
+        .vma_name_addr = (uintptr_t)name,
+    };
+    return ioctl(fd, PROCMAP_QUERY, out) == 0;
+}
+
+/* All but its path. */
+static struct prb_map map_of(const struct procmap_query *found)
+{
+    return (struct prb_map){
         .start = found->vma_start,
         .end = found->vma_end,
         .offset = found->vma_offset,
@@ -36,39 +48,38 @@ static bool add(struct prb_maps *maps, size_t *cap, const struct procmap_query *
         .writable = found->vma_flags & VMA_WRITABLE,
         .executable = found->vma_flags & VMA_EXECUTABLE,
         .shared = found->vma_flags & VMA_SHARED,
+        .path = "",
     };
-    if (!prb_map_set_path(&map, name, strnlen(name, PATH_MAX), before, &maps->arena) ||
-        !PRB_GROW(maps->items, maps->count, *cap))
-        return false;
-    maps->items[maps->count++] = map;
-    return true;
+}
+
+bool prb_map_query(int fd, prb_addr addr, bool code, struct prb_map *out)
+{
+    struct procmap_query found;
+    bool there = ask(fd, COVERING_OR_NEXT | (code ? VMA_EXECUTABLE | FILE_BACKED : 0), addr, NULL,
+                     0, &found);
+    *out = there ? map_of(&found) : (struct prb_map){.path = ""};
+    return there ? found.vma_end > addr : errno == ENOENT;
 }
 
 bool prb_code_maps_query(int fd, struct prb_maps *out)
 {
     PRB_AUTO(prb_maps) struct prb_maps maps = {0};
-    char name[PATH_MAX];
+    struct procmap_query found;
+    char name[PATH_MAX] = "";
     size_t cap = 0;
     uint64_t next = 0;
-    for (;;) {
-        struct procmap_query query = {
-            .size = sizeof query,
-            .query_flags = VMA_EXECUTABLE | COVERING_OR_NEXT | FILE_BACKED,
-            .query_addr = next,
-            .vma_name_size = sizeof name,
-            .vma_name_addr = (uintptr_t)name,
-        };
-        name[0] = '\0';
-        if (ioctl(fd, PROCMAP_QUERY, &query) != 0) {
-            if (errno != ENOENT)
-                return false;
-            break; /* that was the last */
-        }
-        if (query.vma_end <= next || query.vma_start < next || !add(&maps, &cap, &query))
+    for (;
+         ask(fd, VMA_EXECUTABLE | COVERING_OR_NEXT | FILE_BACKED, next, name, sizeof name, &found);
+         next = found.vma_end, name[0] = '\0') {
+        const struct prb_map *before = maps.count ? &maps.items[maps.count - 1] : NULL;
+        struct prb_map map = map_of(&found);
+        if (map.end <= next || map.start < next ||
+            !prb_map_set_path(&map, name, strnlen(name, PATH_MAX), before, &maps.arena) ||
+            !PRB_GROW(maps.items, maps.count, cap))
             return false;
-        next = query.vma_end;
+        maps.items[maps.count++] = map;
     }
-    if (!maps.count)
+    if (errno != ENOENT || !maps.count)
         return false;
     *out = maps;
     maps = (struct prb_maps){0};

@@ -26,6 +26,10 @@ struct prb_symbol {
  * (NOT_FOUND) when there is none. */
 bool prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_symbol *out,
                     struct prb_error *err);
+/* The same for many names, in one pass over each table: out[i].name is NULL where there is none.
+ * Fails only with NOMEM. */
+bool prb_elf_symbols(struct prb_elf *elf, const char *const *names, size_t count,
+                     struct prb_symbol *out, struct prb_error *err);
 /* The functions that a file exports, in the order of its table; freed by the caller, the names
  * borrowed from the elf. */
 struct prb_symbol *prb_elf_exports(struct prb_elf *elf, size_t *count_out, struct prb_error *err);

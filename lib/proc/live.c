@@ -108,6 +108,12 @@ static bool live_code_maps(struct prb_proc *proc, struct prb_maps *out)
     return fd >= 0 && prb_code_maps_query(fd, out);
 }
 
+static bool live_map_from(struct prb_proc *proc, prb_addr addr, bool code, struct prb_map *out)
+{
+    PRB_AUTO_FD int fd = openat(((struct live *)proc)->folder, "maps", O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && prb_map_query(fd, addr, code, out);
+}
+
 static bool identify(struct live *live, struct identity *out, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
@@ -281,6 +287,7 @@ const struct prb_proc_ops prb_proc_live_ops = {
     .text = live_text,
     .tids = live_tids,
     .code_maps = live_code_maps,
+    .map_from = live_map_from,
     .check = live_check,
     .registers = live_registers,
     .open_map = live_open_map,

@@ -173,6 +173,27 @@ const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct
     return &proc->maps;
 }
 
+bool prb_proc_map_from(struct prb_proc *proc, prb_addr addr, bool code, struct prb_map *out)
+{
+    if (proc->ops->map_from && !proc->recording && proc->ops->map_from(proc, addr, code, out))
+        return out->end > 0;
+    const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
+    for (size_t i = 0; maps && i < maps->count; i++) {
+        const struct prb_map *map = &maps->items[i];
+        if (map->end > addr && (!code || (map->executable && map->inode))) {
+            *out = *map;
+            return true;
+        }
+    }
+    return false;
+}
+
+void prb_proc_forget_maps(struct prb_proc *proc)
+{
+    prb_maps_deinit(&proc->maps);
+    proc->maps_read = false;
+}
+
 /* ---- the rest is the source's ---- */
 
 bool prb_proc_registers(struct prb_proc *proc, pid_t tid, struct prb_registers *out,

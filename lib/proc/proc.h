@@ -107,6 +107,12 @@ bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_e
 bool prb_proc_code_maps(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err);
 /* The first, by a descriptor of /proc/PID/maps: false where the kernel cannot say (before 6.11). */
 bool prb_code_maps_query(int fd, struct prb_maps *out);
+/* The map that covers addr, else the next one above it, without its path; code: of files with code
+ * alone.  Of this moment where the kernel can be asked for one, else of the maps that
+ * prb_proc_maps saved.  False: there is none. */
+bool prb_proc_map_from(struct prb_proc *proc, prb_addr addr, bool code, struct prb_map *out);
+/* What prb_proc_maps saved is old: read them again when they are needed. */
+void prb_proc_forget_maps(struct prb_proc *proc);
 /* Tasks now. inner_tid is read only when the target is in another pid namespace than we. */
 bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);
 /* The same with tid and inner_tid alone: a stat text costs some 10 µs a thread. */

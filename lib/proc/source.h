@@ -18,6 +18,8 @@ struct prb_proc_ops {
     bool (*tids)(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err);
     /* The maps of files that are executable; NULL, or false: all maps must be read for them. */
     bool (*code_maps)(struct prb_proc *proc, struct prb_maps *out);
+    /* prb_proc_map_from; out->end is 0 where there is none.  NULL, or false: as above. */
+    bool (*map_from)(struct prb_proc *proc, prb_addr addr, bool code, struct prb_map *out);
     bool (*check)(struct prb_proc *proc, struct prb_error *err);
     bool (*registers)(struct prb_proc *proc, pid_t tid, struct prb_registers *out,
                       struct prb_error *err);
@@ -76,6 +78,8 @@ bool prb_permission_explain(struct prb_error *err, pid_t pid, int sys, const cha
 /* The maps of code alone (ops->code_maps); false: all maps must be read for them, also for a
  * snapshot that records. */
 bool prb_proc_ask_code_maps(struct prb_proc *proc, struct prb_maps *out);
+/* By a descriptor of /proc/PID/maps: false where the kernel cannot say (before 6.11). */
+bool prb_map_query(int fd, prb_addr addr, bool code, struct prb_map *out);
 /* Set the path of a map from the kernel's name of its file, of len bytes; before: the map before it,
  * NULL for none.  False: out of memory. */
 bool prb_map_set_path(struct prb_map *map, const char *name, size_t len,

@@ -107,70 +107,137 @@ static bool by_sysv_hash(struct prb_elf *elf, const struct prb_extent *hash,
     return false;
 }
 
-/* Where the name stands in a string table: linkers let names share their ends, so it may be the end
- * of others, and stands there seldom more than once or twice. */
+/* A name that is looked for, and where it stands in a string table: linkers let names share their
+ * ends, so it may be the end of others, and stands there seldom more than once or twice. */
 #define PLACES_MAX 64
 #define PIECE 16384
 
-static size_t find_places(struct prb_elf *elf, const struct prb_extent *strings, const char *name,
-                          uint64_t out[PLACES_MAX])
+struct wanted {
+    const char *name;
+    size_t len; /* with its NUL */
+    struct prb_symbol *out;
+    uint64_t places[PLACES_MAX]; /* ascending */
+    size_t count;
+};
+
+static void find_in_piece(struct wanted *wanted, const char *piece, size_t len, uint64_t at)
 {
-    size_t len = strlen(name) + 1, kept = 0, count = 0;
-    PRB_AUTO_FREE char *piece = malloc(PIECE + len);
-    for (uint64_t at = 0; piece && at < strings->len;) {
-        size_t wanted = strings->len - at < PIECE ? (size_t)(strings->len - at) : PIECE;
-        size_t got = prb_read_at(elf->fd, piece + kept, wanted, strings->offset + at);
-        const char *end = piece + kept + got, *hit = piece;
-        for (; (hit = memmem(hit, (size_t)(end - hit), name, len)) && count < PLACES_MAX; hit++)
-            out[count++] = at - kept + (uint64_t)(hit - piece);
-        if (got < wanted)
+    const char *end = piece + len, *hit = piece;
+    for (; (hit = memmem(hit, (size_t)(end - hit), wanted->name, wanted->len)); hit++) {
+        uint64_t place = at + (uint64_t)(hit - piece);
+        /* The end of the last piece is seen twice. */
+        if (wanted->count && place <= wanted->places[wanted->count - 1])
+            continue;
+        if (wanted->count == PLACES_MAX)
             break;
-        at += got;
-        /* It may stand across two pieces. */
-        size_t tail = kept + got < len - 1 ? kept + got : len - 1;
-        memmove(piece, end - tail, tail);
-        kept = tail;
+        wanted->places[wanted->count++] = place;
     }
-    return count;
 }
 
-static bool by_scan(struct prb_elf *elf, const struct prb_symbol_table *table, const char *name,
-                    struct prb_symbol *out)
+static void find_places(struct prb_elf *elf, const struct prb_extent *strings,
+                        struct wanted *wanted, size_t count)
 {
-    uint64_t places[PLACES_MAX];
-    size_t count = find_places(elf, &table->names, name, places), n = 0;
-    PRB_AUTO_FREE Elf64_Sym *block = count ? malloc(PRB_SYMBOL_BLOCK * sizeof *block) : NULL;
-    for (size_t first = 0; block && (n = prb_symbol_block(elf, table, first, block)); first += n)
-        for (size_t k = first == 0; k < n; k++)
-            for (size_t i = 0; i < count; i++)
-                if (block[k].st_name == places[i] && matches(elf, table, first + k, name, out))
-                    return true;
+    size_t longest = 1, kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        wanted[i].count = 0;
+        longest = wanted[i].len > longest ? wanted[i].len : longest;
+    }
+    PRB_AUTO_FREE char *piece = malloc(PIECE + longest);
+    for (uint64_t at = 0; piece && at < strings->len;) {
+        size_t asked = strings->len - at < PIECE ? (size_t)(strings->len - at) : PIECE;
+        size_t got = prb_read_at(elf->fd, piece + kept, asked, strings->offset + at);
+        for (size_t i = 0; i < count; i++)
+            find_in_piece(&wanted[i], piece, kept + got, at - kept);
+        if (got < asked)
+            break;
+        at += got;
+        /* A name may stand across two pieces. */
+        size_t tail = kept + got < longest - 1 ? kept + got : longest - 1;
+        memmove(piece, piece + kept + got - tail, tail);
+        kept = tail;
+    }
+}
+
+static bool stands_at(const struct wanted *wanted, uint64_t place)
+{
+    for (size_t i = 0; i < wanted->count; i++)
+        if (wanted->places[i] == place)
+            return true;
     return false;
 }
 
-static bool exported(struct prb_elf *elf, const char *name, struct prb_symbol *out)
+/* Find names in a table without a hash, in one pass for all.  How many are still missing: those are
+ * moved to the front. */
+static size_t by_scan(struct prb_elf *elf, unsigned type, struct wanted *wanted, size_t count)
+{
+    struct prb_symbol_table table;
+    if (!count || !elf || !prb_symbol_table(elf, type, &table))
+        return count;
+    find_places(elf, &table.names, wanted, count);
+    uint64_t filter = 0; /* bit n: a place with this number modulo 64 */
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < wanted[i].count; k++)
+            filter |= UINT64_C(1) << wanted[i].places[k] % 64;
+    PRB_AUTO_FREE Elf64_Sym *block = filter ? malloc(PRB_SYMBOL_BLOCK * sizeof *block) : NULL;
+    size_t n;
+    for (size_t first = 0; block && count && (n = prb_symbol_block(elf, &table, first, block));
+         first += n)
+        for (size_t k = first == 0; k < n; k++) {
+            if (!(filter >> block[k].st_name % 64 & 1))
+                continue;
+            for (size_t i = count; i-- > 0;)
+                if (stands_at(&wanted[i], block[k].st_name) &&
+                    matches(elf, &table, first + k, wanted[i].name, wanted[i].out))
+                    wanted[i] = wanted[--count];
+        }
+    return count;
+}
+
+/* Through the hash table of exported symbols; *hashed_out: whether there is one. */
+static bool exported(struct prb_elf *elf, const char *name, struct prb_symbol *out,
+                     bool *hashed_out)
 {
     struct prb_symbol_table table;
     struct prb_extent hash;
+    *hashed_out = true;
     if (!prb_symbol_table(elf, SHT_DYNSYM, &table))
         return false;
     if (prb_elf_contents(elf, prb_elf_of_type(elf, SHT_GNU_HASH), &hash))
         return by_gnu_hash(elf, &hash, &table, name, out);
     if (prb_elf_contents(elf, prb_elf_of_type(elf, SHT_HASH), &hash))
         return by_sysv_hash(elf, &hash, &table, name, out);
-    return by_scan(elf, &table, name, out);
+    return *hashed_out = false;
+}
+
+bool prb_elf_symbols(struct prb_elf *elf, const char *const *names, size_t count,
+                     struct prb_symbol *out, struct prb_error *err)
+{
+    PRB_AUTO_FREE struct wanted *wanted = malloc((count + 1) * sizeof *wanted);
+    size_t missing = 0;
+    bool hashed = true;
+    if (!wanted)
+        return prb_nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (struct prb_symbol){0};
+        if (exported(elf, names[i], &out[i], &hashed))
+            continue;
+        wanted[missing].name = names[i];
+        wanted[missing].len = strlen(names[i]) + 1;
+        wanted[missing++].out = &out[i];
+    }
+    if (!hashed)
+        missing = by_scan(elf, SHT_DYNSYM, wanted, missing);
+    missing = by_scan(elf, SHT_SYMTAB, wanted, missing);
+    by_scan(elf->debug, SHT_SYMTAB, wanted, missing);
+    return true;
 }
 
 bool prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_symbol *out,
                     struct prb_error *err)
 {
-    struct prb_symbol_table table;
-    if (exported(elf, name, out) ||
-        (prb_symbol_table(elf, SHT_SYMTAB, &table) && by_scan(elf, &table, name, out)) ||
-        (elf->debug && prb_symbol_table(elf->debug, SHT_SYMTAB, &table) &&
-         by_scan(elf->debug, &table, name, out)))
-        return true;
-    return prb_fail(err, PRB_NOT_FOUND, "no symbol %s", name);
+    if (!prb_elf_symbols(elf, &name, 1, out, err))
+        return false;
+    return out->name || prb_fail(err, PRB_NOT_FOUND, "no symbol %s", name);
 }
 
 /* A whole string table, in memory that lives as long as the elf, with a NUL behind it; *len_out is

@@ -92,7 +92,7 @@ def inject_account(figures, kind, begin, rounds):
     def command_of(pid):
         return [PROBING, "-t", pid, "inject"]
 
-    whole = statistics.median(first_run(begin, command_of, lambda command: measure(1, *command)[0])["cpu_ms"] for _ in range(rounds))
+    whole = statistics.median(first_run(begin, command_of, lambda command: measure(1, *command, seconds=30)[0])["cpu_ms"] for _ in range(rounds))
     runs = [first_run(begin, command_of, lambda command: pieces(1, command)) for _ in range(rounds)]
     true, start = in_turn(rounds, TRUE, [PROBING, "--version"])
     figures.account("`inject`, {}".format(kind), "ms of CPU", whole, {name: statistics.median(run.get(name, 0) for run in runs) for name in runs[0]},

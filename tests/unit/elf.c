@@ -233,6 +233,35 @@ static void other_files_are_refused(void **state)
     assert_int_equal(err.code, PRB_UNSUPPORTED);
 }
 
+/* Many names in one pass: exported, in .symtab alone, twice, nowhere. */
+static void many_names(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    PRB_AUTO(prb_elf)
+    struct prb_elf *elf =
+        prb_elf_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "this test", &err);
+    assert_non_null(elf);
+    static const char *const names[] = {"no such name",    "many_names", "main", "_many_names",
+                                        "symbols_by_name", "many_names", ""};
+    enum { COUNT = sizeof names / sizeof *names };
+    struct prb_symbol all[COUNT], one;
+    assert_ok(prb_elf_symbols(elf, names, COUNT, all, &err), err);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(prb_elf_symbol(elf, names[i], &one, NULL), all[i].name != NULL);
+        if (all[i].name) {
+            assert_string_equal(all[i].name, names[i]);
+            assert_int_equal(all[i].value, one.value);
+            assert_int_equal(all[i].size, one.size);
+        }
+    }
+    assert_null(all[0].name);
+    assert_non_null(all[1].name);
+    assert_non_null(all[2].name);
+    assert_non_null(all[4].name);
+    assert_non_null(all[5].name);
+}
+
 /* ---- damage ---- */
 
 static void use(const uint8_t *data, size_t len)
@@ -408,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbols_by_name),
         cmocka_unit_test(hash_chain_that_loops),
+        cmocka_unit_test(many_names),
         cmocka_unit_test(addresses_get_names),
         cmocka_unit_test(the_index_names_alike),
         cmocka_unit_test(places),

@@ -128,6 +128,44 @@ static void own_maps(void **state)
     assert_string_equal(code->path, of_data->path);
 }
 
+/* The maps of files, asked for one by one: of the kernel, and of a process that saves its texts, as
+ * on kernels that cannot be asked. */
+static void one_at_a_time(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *asked = prb_proc_open(getpid(), &err);
+    PRB_AUTO(prb_proc) struct prb_proc *saved = prb_proc_open(getpid(), &err);
+    assert_true(asked && saved);
+    prb_proc_record(saved);
+    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
+    assert_ok(prb_proc_maps_now(asked, &maps, &err), err);
+    size_t files = 0, code = 0;
+    for (size_t i = 0; i < maps.count; i++) {
+        const struct prb_map *map = &maps.items[i];
+        for (int of_code = 0; map->inode && of_code <= map->executable; of_code++) {
+            struct prb_map one, other;
+            files++, code += of_code;
+            assert_true(prb_proc_map_from(asked, map->end - 1, of_code, &one));
+            assert_true(prb_proc_map_from(saved, map->end - 1, of_code, &other));
+            assert_int_equal(one.start, map->start);
+            assert_int_equal(one.end, map->end);
+            assert_int_equal(one.inode, map->inode);
+            assert_int_equal(one.executable, map->executable);
+            assert_int_equal(other.start, map->start);
+        }
+    }
+    assert_true(files > code && code > 2);
+    struct prb_map none;
+    for (int of_code = 0; of_code < 2; of_code++) {
+        assert_false(prb_proc_map_from(asked, UINT64_MAX, of_code, &none));
+        assert_false(prb_proc_map_from(saved, UINT64_MAX, of_code, &none));
+        assert_true(prb_proc_map_from(asked, 1, of_code, &none));
+    }
+    prb_proc_forget_maps(saved);
+    assert_true(prb_proc_map_from(saved, 1, true, &none));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +174,7 @@ int main(void)
         cmocka_unit_test(nothing_is_no_map),
         cmocka_unit_test(cut_everywhere),
         cmocka_unit_test(own_maps),
+        cmocka_unit_test(one_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
