@@ -8,6 +8,7 @@
 #include "arch/arch.h"
 #include "base/file.h"
 #include "inject/enter/steps.h"
+#include "proc/elf_file.h"
 
 /* A '*' at the end of the pattern stands for anything. */
 static bool name_is(const char *name, const char *pattern)
@@ -239,18 +240,27 @@ struct search {
     bool handler;    /* a thread inside a signal handler has these places on its stack */
 };
 
+static bool is_there(struct prb_mem *mem, prb_addr at, const struct search *search)
+{
+    uint8_t code[CODE_MAX];
+    return search->len <= sizeof code && prb_mem_read(mem, at, code, search->len, NULL) &&
+           memcmp(code, search->code, search->len) == 0;
+}
+
 /* What begins in the first PIECE bytes. */
-static bool search_piece(struct gather *gather, const struct search *search, const uint8_t *bytes,
-                         size_t len, prb_addr start)
+static bool search_piece(struct gather *gather, struct prb_mem *mem, const struct search *search,
+                         const uint8_t *bytes, size_t len, prb_addr start)
 {
     const uint8_t *at = bytes;
     size_t end = PIECE + search->len - 1 < len ? PIECE + search->len - 1 : len;
     for (; (at = memmem(at, end - (size_t)(at - bytes), search->code, search->len)); at++) {
         prb_addr place = start + (prb_addr)(at - bytes);
-        if (search->first && !*search->first)
+        if (search->first && !*search->first && is_there(mem, place, search))
             *search->first = place;
-        if (!search->handler)
+        if (!search->handler && *search->first)
             return true;
+        if (!search->handler)
+            continue;
         if (!add(gather, place - 1, place + search->len, "a signal handler"))
             return false;
         gather->addresses->dangers[gather->addresses->danger_count - 1].called = false;
@@ -258,9 +268,10 @@ static bool search_piece(struct gather *gather, const struct search *search, con
     return true;
 }
 
-/* Where signal handlers return to; and in the C library, the instructions that we use. */
-static bool search_code(struct gather *gather, struct prb_proc *proc,
-                        const struct prb_module *module, bool libc, struct prb_error *err)
+/* Where signal handlers return to; and in the C library, the instructions that we use.  The file is
+ * searched: to read all of the code in memory would make it resident in the target. */
+static bool search_code(struct gather *gather, struct prb_proc *proc, struct prb_module *module,
+                        bool libc, struct prb_error *err)
 {
     struct prb_addresses *addresses = gather->addresses;
     const struct prb_inject_arch *arch = addresses->arch;
@@ -275,19 +286,20 @@ static bool search_code(struct gather *gather, struct prb_proc *proc,
     };
     struct prb_map map;
     struct prb_mem *mem = prb_proc_mem(proc, err);
+    struct prb_elf *elf = mem ? prb_modules_elf(gather->modules, module, err) : NULL;
     PRB_AUTO_FREE uint8_t *piece = malloc(PIECE + CODE_MAX);
-    if (!mem || !piece)
-        return mem ? prb_nomem(err) : false;
+    if (!elf || !piece)
+        return elf ? prb_nomem(err) : false;
     if (!next_code(proc, module, module->start, &map) || map.end - map.start > TEXT_MAX)
         return prb_fail(err, PRB_CORRUPT, "no code of %s is mapped", module->path);
     for (prb_addr at = map.start; at < map.end; at += PIECE) {
         size_t len = map.end - at < PIECE + CODE_MAX ? map.end - at : PIECE + CODE_MAX;
-        if (!prb_mem_read(mem, at, piece, len, err))
-            return false;
+        if (prb_read_at(elf->fd, piece, len, map.offset + (at - map.start)) != len)
+            return prb_fail(err, PRB_CORRUPT, "%s is shorter than what is mapped", module->path);
         for (size_t i = 0; i < sizeof searches / sizeof *searches; i++) {
             const struct search *search = &searches[i];
             bool known = search->first && *search->first && !search->handler;
-            if (search->len && !known && !search_piece(gather, search, piece, len, at))
+            if (search->len && !known && !search_piece(gather, mem, search, piece, len, at))
                 return prb_nomem(err);
         }
     }

@@ -43,16 +43,22 @@ bool prb_stack_room(struct prb_chooser *chooser, struct prb_error *err)
     return true;
 }
 
-static bool stack_of(struct prb_chooser *chooser, prb_addr sp, struct prb_map *out)
+/* The stack that sp is in; the last one is kept, since the thread may be stopped now. */
+static const struct prb_map *stack_of(struct prb_chooser *chooser, prb_addr sp)
 {
-    return prb_proc_map_from(chooser->proc, sp, false, out) && out->start <= sp && out->readable &&
-           out->writable && !out->executable && !out->inode;
+    struct prb_map *map = &chooser->stack;
+    if ((sp < map->start || sp >= map->end) && !prb_proc_map_from(chooser->proc, sp, false, map))
+        *map = (struct prb_map){0};
+    return map->start <= sp && sp < map->end && map->readable && map->writable &&
+                   !map->executable && !map->inode
+               ? map
+               : NULL;
 }
 
 bool prb_stack_below(struct prb_chooser *chooser, prb_addr sp, size_t bytes)
 {
-    struct prb_map map;
-    return stack_of(chooser, sp, &map) && sp - map.start >= bytes;
+    const struct prb_map *map = stack_of(chooser, sp);
+    return map && sp - map->start >= bytes;
 }
 
 /* Whether a word of the stack is a return address into a danger, and not just the address of a
@@ -86,11 +92,11 @@ static bool pc_is_clean(struct prb_chooser *chooser, const struct prb_registers 
 enum prb_unfit prb_stack_scan(struct prb_chooser *chooser, const struct prb_registers *registers)
 {
     prb_addr sp = registers->value[prb_arch_host()->sp];
-    struct prb_map map;
-    if (sp % 8 || !stack_of(chooser, sp, &map) || map.end - sp > STACK_MAX ||
-        !enlarge(chooser, map.end - sp))
+    chooser->stack = (struct prb_map){0};
+    const struct prb_map *map = stack_of(chooser, sp);
+    if (sp % 8 || !map || map->end - sp > STACK_MAX || !enlarge(chooser, map->end - sp))
         return PRB_UNFIT_PLACE;
-    size_t len = map.end - sp;
+    size_t len = map->end - sp;
     chooser->stack_len = 0;
     if (prb_mem_read_some(chooser->mem, sp, chooser->room.words, len) != len)
         return PRB_UNFIT_MOVED;

@@ -108,7 +108,8 @@ struct prb_chooser {
     struct prb_modules *modules;
     struct prb_unwinder *unwinder; /* made on first use */
     struct prb_stack_room room;
-    size_t stack_len;    /* bytes of the stack that was read last */
+    struct prb_map stack; /* the map of the stack that was scanned last */
+    size_t stack_len;     /* bytes of the stack that was read last */
     bool unwind_stopped; /* after some rounds: unwind while a thread is stopped, too, some 0.3 ms */
     unsigned unfit[PRB_UNFIT_COUNT]; /* threads of the last round, by why they cannot be borrowed */
     const struct prb_danger *danger; /* the last one found on a stack */

@@ -20,6 +20,7 @@ from timing import HERE, TRUE, TRUE_MS, Hung, in_turn, measure, peer, pieces
 PROBING = live.PROBING
 HELLO, STATUS, EVAL, DETACH, PART, END = 1, 2, 3, 9, 64, 65
 VERSION, SOURCE = 1, 9
+STOPS = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "stops")
 PROBE = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
 
 
@@ -44,18 +45,22 @@ KINDS = [("a waiting process", waiting)] + [("a training process", job)] * bool(
 
 
 def pauses(figures, options):
-    """Many injections into one process, of a library that does nothing."""
+    """Many injections into one process, of a library that does nothing, beside bare stops."""
+    count = 60 if options.quick else 300
+    bare = json.loads(subprocess.run([STOPS, str(count)], stdout=subprocess.PIPE, check=True).stdout)
     folder = tempfile.mkdtemp()
     library = shutil.copy(injection.COUNTED, folder)
     for name, begin in KINDS:
         with begin() as target:
-            count = 60 if options.quick else 300
             account = injection.inject(target.pid, count, library=library)
             assert account["injected"] == count, account
             paused = account["paused_us"]
             figures.add("inject into {}: the paused thread, median of {} (p90 {:.2g}, worst {:.2g})".format(
                 name, count, paused["p90"] / 1e3, paused["max"] / 1e3), paused["median"] / 1e3, "ms")
             figures.bound("the same, p99", paused["p99"] / 1e3, "ms", 0.2)
+            figures.account("the pause, median", "ms", paused["median"] / 1e3,
+                            {"five stops": bare["median"] / 1e3, "what is read, decided and written": (paused["median"] - bare["median"]) / 1e3},
+                            {"five bare stops": bare["median"] / 1e3, "their p99": bare["p99"] / 1e3})
             figures.add("the same, all but the start of the command, median", account["total_ms"]["median"], "ms")
     shutil.rmtree(folder)
 
@@ -103,7 +108,7 @@ def whole_commands(figures, options):
     rounds = 3 if options.quick else 8
     for kind, begin in KINDS:
         ours = statistics.median(first_time(begin, lambda pid: [PROBING, "-t", pid, "inject"]) for _ in range(rounds))
-        figures.bound("`inject`, whole command, {}".format(kind), ours, "ms", 20)
+        figures.bound("`inject`, whole command, {}".format(kind), ours, "ms", 10 if begin is waiting else 20)
         inject_account(figures, kind, begin, rounds)
         for name in debugger_commands(0, sys.executable):
             theirs = [first_time(begin, lambda pid: debugger_commands(pid, sys.executable)[name]) for _ in range(3)]
@@ -216,6 +221,7 @@ def idle(figures, options):
         target.settle()
         before = memory_kb(target.pid)
         live.probing("-t", target.pid, "inject", check=False)
+        alone = memory_kb(target.pid)
         live.probing("-t", target.pid, "eval", "1", check=False)
         time.sleep(0.5)
         after, began = memory_kb(target.pid), probe_nanoseconds(target.pid)
@@ -223,8 +229,9 @@ def idle(figures, options):
         time.sleep(seconds)
         ended = probe_nanoseconds(target.pid)
         assert ended[1] >= 1, "the target has no probe"
-        figures.bound("idle probe: resident memory that it adds", (after["Rss"] - before["Rss"]) / 1024, "MB", 2)
-        figures.add("the same, its own (dirty) part", (after["Private_Dirty"] - before["Private_Dirty"]) / 1024, "MB")
+        figures.bound("idle probe: resident memory that it adds", (alone["Rss"] - before["Rss"]) / 1024, "MB", 1)
+        figures.add("the same, its own (dirty) part", (alone["Private_Dirty"] - before["Private_Dirty"]) / 1024, "MB")
+        figures.add("the same, after an evaluation, which Python compiles", (after["Rss"] - before["Rss"]) / 1024, "MB")
         figures.bound("idle probe: CPU time", (ended[0] - began[0]) / 1e3 / seconds, "µs a second", 1)
     figures.bound("size of libprobe.so, stripped", stripped_kb() / 1024, "MB", 1.5)
 
