@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "inject/control.h"
 #include "inject/enter/steps.h"
+#include "proc/stat.h"
 
 #define WAIT_S 2.0
 #define LOCK_WAIT_S 15.0
@@ -210,6 +211,9 @@ bool prb_inject(pid_t pid, const struct prb_inject_options *options,
     entry.report.already = !entry.options->library && answers(pid);
     if (!entry.report.already)
         good = enter(&entry, err);
+    /* What could not be read or found does not matter then. */
+    if (!good && prb_task_ending(pid, pid))
+        prb_fail(err, PRB_GONE, "process %d ended", (int)pid);
     entry.report.total_ms = (double)(prb_clock_ns() - begin) * 1e-6;
     if (good && report)
         *report = entry.report;
