@@ -27,7 +27,7 @@
     (SIGNAL(SIGHUP) | SIGNAL(SIGINT) | SIGNAL(SIGQUIT) | SIGNAL(SIGTERM) | SIGNAL(SIGPIPE) |       \
      SIGNAL(SIGTSTP) | SIGNAL(SIGTTIN) | SIGNAL(SIGTTOU))
 #define START_NS UINT64_C(1000000000) /* for the child to be let go */
-#define END_NS UINT64_C(1000000000)   /* for the writer to end after its last word */
+#define END_NS UINT64_C(3000000000)   /* for the writer to tell of it and end, after its word */
 #define NAP_NS 1000000
 
 #ifndef SYS_close_range
