@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "inject/probe/python/bytecode_form.h"
 #include "proc/below.h"
+#include "proc/proc.h"
 
 #define FILES_MAX 32
 #define PREFIX "bytecode-"
@@ -28,19 +29,19 @@ static uint64_t add_file(uint64_t hash, const struct stat *info)
     return prb_bytecode_hash(hash, parts, sizeof parts);
 }
 
-/* The file behind the first map of a libpython. */
+/* The first libpython that is mapped. */
 static bool stat_library(pid_t pid, struct stat *out)
 {
-    char name[32], line[PATH_CAP + 128];
-    snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
-    PRB_AUTO(file) FILE *maps = fopen(name, "re");
-    while (maps && fgets(line, sizeof line, maps)) {
-        const char *at = strchr(line, '/'), *last = strrchr(line, '/');
-        if (!at || strncmp(last, "/libpython", 10) != 0)
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
+    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
+    if (!proc || !prb_proc_code_maps(proc, &maps, NULL))
+        return false;
+    for (size_t i = 0; i < maps.count; i++) {
+        const char *path = maps.items[i].path;
+        if (path[0] != '/' || strncmp(prb_base_name(path), "libpython", 9) != 0)
             continue;
-        line[strcspn(line, "\n")] = '\0';
         PRB_AUTO_FD int root = prb_root_open(pid);
-        return root >= 0 && prb_stat_below(root, at, out);
+        return root >= 0 && prb_stat_below(root, path, out);
     }
     return false;
 }

@@ -258,18 +258,12 @@ int prb_control_connect_path(const char *path, pid_t *pid_out, struct prb_error 
 /* Whether the probe's library is mapped: the socket may be left from before an execve(2). */
 static bool is_mapped(pid_t pid)
 {
-    char path[64];
-    PRB_AUTO_FREE char *line = NULL;
-    PRB_AUTO(prb_maps) struct prb_maps code = {0};
-    size_t cap = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    PRB_AUTO(file) FILE *maps = fopen(path, "re");
-    bool asked = maps && prb_code_maps_query(fileno(maps), &code);
-    for (size_t i = 0; i < code.count; i++)
-        if (strstr(code.items[i].path, "libprobe"))
-            return true;
-    while (maps && !asked && getline(&line, &cap, maps) > 0)
-        if (strstr(line, "libprobe"))
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
+    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
+    if (!proc || !prb_proc_code_maps(proc, &maps, NULL))
+        return false;
+    for (size_t i = 0; i < maps.count; i++)
+        if (strstr(maps.items[i].path, "libprobe"))
             return true;
     return false;
 }

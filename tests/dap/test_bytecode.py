@@ -28,10 +28,14 @@ SAID = "there is no source 7"  # inject/probe/debug/agent/sources.py
 
 
 def checked(blob):
-    """With the check of bytecode_form.h, FNV-1a of what is behind it."""
-    value = 0xcbf29ce484222325
-    for byte in blob[16:]:
-        value = (value ^ byte) * 0x100000001b3 & (1 << 64) - 1
+    """With the check of bytecode_form.h of what is behind it."""
+    value, prime, mask, data = 0xcbf29ce484222325, 0x100000001b3, (1 << 64) - 1, blob[16:]
+    whole = len(data) // 8 * 8
+    for word, in struct.iter_unpack("<Q", data[:whole]):
+        value = (value ^ word) * prime & mask
+        value ^= value >> 32
+    for byte in data[whole:]:
+        value = (value ^ byte) * prime & mask
     return blob[:8] + struct.pack("<Q", value) + blob[16:]
 
 

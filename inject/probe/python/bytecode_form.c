@@ -11,8 +11,14 @@
 
 uint64_t prb_bytecode_hash(uint64_t before, const void *data, size_t len)
 {
-    uint64_t hash = before ? before : FNV_BASIS;
-    for (const uint8_t *at = data; len; len--)
+    uint64_t hash = before ? before : FNV_BASIS, word;
+    const uint8_t *at = data;
+    for (; len >= sizeof word; at += sizeof word, len -= sizeof word) {
+        memcpy(&word, at, sizeof word);
+        hash = (hash ^ word) * FNV_PRIME;
+        hash ^= hash >> 32; /* the upper bits of a word reach the lower ones of the hash, too */
+    }
+    for (; len; len--)
         hash = (hash ^ *at++) * FNV_PRIME;
     return hash;
 }

@@ -24,7 +24,7 @@ struct prb_bytecode_head {
     uint32_t version_len;
 };
 
-/* 64 bits of bytes (FNV-1a); begin with 0, or go on with what came before. */
+/* 64 bits of bytes, as FNV-1a but a word at a time; begin with 0, or go on with what came before. */
 uint64_t prb_bytecode_hash(uint64_t before, const void *data, size_t len);
 /* Of our sources and their names. */
 uint64_t prb_bytecode_build(void);
