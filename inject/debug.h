@@ -10,6 +10,7 @@
 
 struct prb_debug;
 struct prb_bytecode;
+struct prb_control;
 
 struct prb_debug_options {
     /* An event, JSON text {"event": name, "body": {...}}, on a thread of the library's; never two
@@ -18,6 +19,7 @@ struct prb_debug_options {
     /* The session ended by itself; err is GONE, the target. */
     void (*ended)(void *context, const struct prb_error *err);
     void *context;
+    struct prb_control *control;   /* open; owned from now on, also on failure; NULL: opened */
     struct prb_bytecode *bytecode; /* see bytecode.h; borrowed; NULL: the target compiles */
 };
 

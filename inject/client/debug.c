@@ -103,7 +103,7 @@ static bool begin(struct prb_debug *debug, struct prb_error *err)
 struct prb_debug *prb_debug_open(pid_t pid, const struct prb_debug_options *options,
                                  struct prb_error *err)
 {
-    struct prb_control *control = prb_control_open(pid, err);
+    struct prb_control *control = options->control ? options->control : prb_control_open(pid, err);
     if (!control)
         return NULL;
     struct prb_debug *debug = calloc(1, sizeof *debug);

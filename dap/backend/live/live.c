@@ -336,15 +336,19 @@ struct prb_dap_backend *prb_dap_live_open(pid_t pid, void (*event)(void *, const
     PRB_AUTO(prb_bytecode) struct prb_bytecode *bytecode = prb_bytecode_begin(pid);
     struct prb_inject_report report;
     struct prb_control *control = prb_ensure_probe(pid, &report, err);
-    prb_control_close(control);
     struct live *live = control ? calloc(1, sizeof *live) : NULL;
-    if (!live)
-        return NULL;
+    if (!live) {
+        prb_control_close(control);
+        return control ? PRB_NULL(prb_nomem(err)) : NULL;
+    }
     live->backend = (struct prb_dap_backend){.ops = &live_ops, .event = event, .context = context};
     live->pid = pid;
     pthread_mutex_init(&live->lock, NULL);
-    const struct prb_debug_options options = {
-        .event = take_event, .ended = take_end, .context = live, .bytecode = bytecode};
+    const struct prb_debug_options options = {.event = take_event,
+                                              .ended = take_end,
+                                              .context = live,
+                                              .control = control,
+                                              .bytecode = bytecode};
     live->debug = prb_debug_open(pid, &options, err);
     if (live->debug)
         return &live->backend;

@@ -13,9 +13,9 @@
 #define SLICE_NS 250000u /* that we keep the GIL */
 #define PAUSE_NS 50000u  /* for another thread to get it */
 #define PAUSE_MAX_NS 4000000u
-/* Threads that compute get it for so many times as long as we held it: more would make an attach
- * longer, and steps hardly shorter. */
-#define SHARE 4u
+/* Threads that compute get it for so many times as long as we held it.  Four times as long made an
+ * attach a fifth longer, and its longest step no shorter (5 to 7 ms more). */
+#define SHARE 1u
 #define BUSY 4u /* others ran for so much (1/4) of a pause */
 /* No more pauses than these, so that a client does not wait long. */
 #define PAUSES_NS 70000000u
