@@ -135,7 +135,9 @@ static bool hide_secrets(struct prb_target *copy, const struct prb_crash_facts *
                          struct prb_hidden *secrets, struct prb_error *err)
 {
     const struct prb_exceptions *exceptions = facts->exceptions;
+    size_t pages = prb_mem_record_pages(copy->mem);
     prb_secrets_find(copy, secrets);
+    prb_mem_record_cut(copy->mem, pages); /* what this read is not for the dump */
     prb_secrets_add_text(secrets, facts->record->reason);
     for (size_t i = 0; exceptions && i < exceptions->count; i++)
         prb_secrets_add_text(secrets, exceptions->items[i].message);

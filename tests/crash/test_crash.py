@@ -606,6 +606,7 @@ def torch_crash(program, tmp_path):
             child.kill()
             child.communicate()
     (dump,) = tmp_path.glob("*.snap")
+    assert os.path.getsize(str(dump)) <= 2 << 20
     return child, dump
 
 
