@@ -11,10 +11,10 @@ import time
 from support import pythons
 from support import target as live
 from support.torch_python import torch_python
-from timing import peer
+from timing import in_turn, peer
 
 PYTHON_THREADS, NATIVE_THREADS = 100, 30
-BAR_MS, BAR_BYTES = 100, 2 << 20
+BAR_MS, BAR_BYTES = 40, 2 << 20
 
 THREADS = """
 import ctypes, sys, threading
@@ -107,8 +107,11 @@ def of_job(figures, options, name, python, program):
             dumped.append(crash(python, program, folder))
         sizes = [os.path.getsize(path) for path in glob.glob(os.path.join(folder, "*.snap"))]
         assert len(sizes) == options.rounds
-        figures.bound("crash dump of {}: time".format(name),
-                      statistics.median(dumped) - statistics.median(plain), "ms", BAR_MS)
+        took = statistics.median(dumped) - statistics.median(plain)
+        figures.bound("crash dump of {}: time".format(name), took, "ms", BAR_MS)
+        start = in_turn(3, [live.PROBING, "--version"])[0]["ms"]
+        figures.account("crash dump of " + name, "ms", took, {"start of the writer": start, "stop, read, write": took - start},
+                        {"`probing --version`": start})
         figures.bound("crash dump of {}: size".format(name), max(sizes) / (1 << 20), "MiB", BAR_BYTES / (1 << 20))
         if peer("gcore"):
             took, size = gcore(python, program, folder)

@@ -12,7 +12,7 @@ import tempfile
 from support import pythons
 from support import target as live
 from support.torch_python import torch_python
-from timing import HERE, in_turn, peer
+from timing import HERE, in_turn, peer, pieces
 
 SRC = os.path.join(HERE, "..", "..")
 PLUGIN = os.path.join(SRC, "gdb", "probing-gdb.py")
@@ -92,8 +92,10 @@ def cores(figures, options):
         theirs = [[pystack, "core", core], [pystack, "core", core, "--native", "--locals"]] if pystack else []
         runs = in_turn(3 if options.quick else 7, *ours, *theirs)
         size = "a core of {} GB".format(gigabytes)
-        figures.bound("`backtrace` of " + size, runs[0]["ms"], "ms", 500)
-        figures.bound("peak memory of it", runs[0]["mb"], "MB", 100)
+        figures.bound("`backtrace` of " + size, runs[0]["ms"], "ms", 10)
+        figures.bound("peak memory of it", runs[0]["mb"], "MB", 20)
+        figures.account("`backtrace` of " + size, "ms of CPU", runs[0]["cpu_ms"], pieces(options.rounds, ours[0]),
+                        {"`probing --version`": in_turn(3, [live.PROBING, "--version"])[0]["cpu_ms"]})
         if pystack:
             figures.against("`backtrace` of " + size, runs[0]["ms"], runs[2]["ms"], "pystack core", "ms", 1)
             figures.against("`backtrace --native --locals` of it", runs[1]["ms"], runs[3]["ms"], "pystack core --native --locals",

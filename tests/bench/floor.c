@@ -7,9 +7,13 @@
  *   maps     read /proc/PID/maps
  *   readings two process_vm_readv(2), each with 1 KB for every thread
  *   copy     1 MB by process_vm_readv(2)
+ *   sample   three process_vm_readv(2), of 3, 3 and 6 ranges: a sample of one thread, one after
+ *            the other
+ *   slept    the same after a sleep of 1 ms each, with the sleep's own CPU time; the mean
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -108,6 +112,28 @@ static void readings(void)
 
 static void copy(void) { read_memory(1, (end - start < 1 << 20) ? end - start : 1 << 20); }
 
+#define BATCH 100
+static void sample(void)
+{
+    read_memory(3, 256);
+    read_memory(3, 256);
+    read_memory(6, 256);
+}
+
+static void samples(void)
+{
+    for (int i = 0; i < BATCH; i++)
+        sample();
+}
+
+static void slept(void)
+{
+    for (int i = 0; i < BATCH; i++) {
+        ppoll(NULL, 0, &(struct timespec){.tv_nsec = 1000000}, NULL);
+        sample();
+    }
+}
+
 static double least(int rounds, void (*what)(void))
 {
     double best = 0;
@@ -130,9 +156,9 @@ int main(int argc, char **argv)
     find_memory();
     if (!count || !start)
         return 1;
-    printf(
-        "{\"threads\": %zu, \"stat\": %.1f, \"maps\": %.1f, \"readings\": %.1f, \"copy\": %.1f}\n",
-        count, least(rounds, read_stat), least(rounds, read_maps), least(rounds, readings),
-        least(rounds, copy));
+    printf("{\"threads\": %zu, \"stat\": %.1f, \"maps\": %.1f, \"readings\": %.1f, \"copy\": %.1f, "
+           "\"sample\": %.2f, \"slept\": %.2f}\n",
+           count, least(rounds, read_stat), least(rounds, read_maps), least(rounds, readings),
+           least(rounds, copy), least(rounds, samples) / BATCH, least(3, slept) / BATCH);
     return 0;
 }

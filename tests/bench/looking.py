@@ -1,7 +1,6 @@
 """Figures of looking: what the commands cost in CPU time, page faults and system calls, and where it goes."""
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -11,12 +10,13 @@ import tempfile
 
 import getting_in
 from support import target as live
-from timing import HERE, TRUE, TRUE_MS, in_turn, peer, pieces
+from timing import HERE, TRUE, TRUE_MS, floor, in_turn, peer, pieces
 
 PROBING = live.PROBING
 BUILD = os.environ.get("BUILDDIR", ".")
-FLOOR = os.path.join(BUILD, "tests", "bench", "floor")
 CROWD = os.path.join(BUILD, "tests", "bench", "crowd")
+
+
 def calls(command):
     """How many system calls it makes, or None without strace."""
     if not shutil.which("strace"):
@@ -27,9 +27,9 @@ def calls(command):
     return int(whole.group(1)) if whole else None
 
 
-def least(pid, rounds=50):
-    """The bare system calls of a look, milliseconds of CPU (floor.c)."""
-    told = json.loads(subprocess.run([FLOOR, str(pid), str(rounds)], stdout=subprocess.PIPE, check=True).stdout)
+def least(pid):
+    """The bare system calls of a look, milliseconds of CPU."""
+    told = floor(pid)
     threads = told["threads"]
     return {f"stat of {threads} threads": told["stat"] / 1e3, f"two readings of {threads} stacks": told["readings"] / 1e3}
 
@@ -58,11 +58,11 @@ def looking(figures, options):
         theirs = [[pyspy, "dump", "--pid", pid]] if pyspy else []
         true, start, *told = in_turn(rounds, TRUE, [PROBING, "--version"], *commands, *theirs)
         scale = true["cpu_ms"] / TRUE_MS
-        floor = {"`/bin/true`": true["cpu_ms"], "`probing --version`": start["cpu_ms"], **least(pid)}
+        bare = {"`/bin/true`": true["cpu_ms"], "`probing --version`": start["cpu_ms"], **least(pid)}
         for (name, _, bar), command, run in zip(looks, commands, told):
             figures.bound(name + ", CPU time", run["cpu_ms"], "ms", bar * scale)
-            figures.account(name, "ms of CPU", run["cpu_ms"], pieces(rounds, command), floor)
-            floor = {}
+            figures.account(name, "ms of CPU", run["cpu_ms"], pieces(rounds, command), bare)
+            bare = {}
         if pyspy:
             figures.against(looks[0][0] + ", CPU time", told[0]["cpu_ms"], told[-1]["cpu_ms"], "py-spy dump", "ms", 1 / 9)
         figures.bound(looks[0][0] + ", page faults", told[0]["faults"], "", 250)

@@ -16,6 +16,7 @@ from support.torch_python import torch_python
 
 MEASURE = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "measure")
 ACCOUNT = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", ".libs", "account.so")
+FLOOR = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "floor")
 WORDS = {"start": "start of the program", "prb_target_open_pid": "open the target", "prb_target_open": "open the target",
          "prb_stacks_take": "read and name the stacks", "prb_target_close": "close it", "prb_process_list": "find the processes",
          "prb_db_open": "open the database", "prb_db_query": "run the statement", "prb_stacks_free": "free the stacks", "prb_db_close": "close the database",
@@ -73,6 +74,11 @@ def pieces(rounds, command):
         run["end"] = measured["cpu_ms"] * 1e3 - run.pop("all")
     told = {WORDS.get(name, name): statistics.median(run.get(name, 0) for run in runs) / 1e3 for name in runs[0]}
     return {name: value for name, value in told.items() if value >= 0.005}
+
+
+def floor(pid, rounds=50):
+    """The bare system calls of looks at a process, microseconds of CPU (floor.c)."""
+    return json.loads(subprocess.run([FLOOR, str(pid), str(rounds)], stdout=subprocess.PIPE, check=True).stdout)
 
 
 def of_root(python, program, *args):
