@@ -22,6 +22,7 @@ include lib/ring/local.mk
 include lib/inspect/local.mk
 include lib/profile/local.mk
 include lib/sample/local.mk
+include lib/host/local.mk
 include lib/training/local.mk
 include lib/sql/local.mk
 include lib/table/local.mk

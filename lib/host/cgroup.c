@@ -1,0 +1,263 @@
+/* The control group of a process: see cgroup.h. */
+#include "host/cgroup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+#define TEXT_MAX 8192
+#define MOUNTS_MAX (1u << 20)
+#define NO_LIMIT (INT64_C(1) << 60) /* version 1 says "none" by a number near 2^63 */
+#define LEVELS_MAX 64
+
+/* ---- where it lies ---- */
+
+/* One line that ends with a line feed or the text. */
+struct line {
+    const char *at, *end;
+};
+
+static bool next_line(const char **text, struct line *out)
+{
+    if (!**text)
+        return false;
+    out->at = *text;
+    out->end = *text + strcspn(*text, "\n");
+    *text = out->end + (*out->end == '\n');
+    return true;
+}
+
+/* Whether a word of a comma-separated list is this one. */
+static bool lists(const char *list, const char *end, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *at = list; at < end;) {
+        const char *stop = memchr(at, ',', (size_t)(end - at));
+        stop = stop ? stop : end;
+        if ((size_t)(stop - at) == len && memcmp(at, word, len) == 0)
+            return true;
+        at = stop + 1;
+    }
+    return false;
+}
+
+/* "4:memory:/path" of version 1, "0::/path" of version 2. */
+static bool path_in(const char *text, const char *controller, bool second,
+                    char out[PRB_CGROUP_PATH_MAX])
+{
+    struct line line;
+    while (next_line(&text, &line)) {
+        size_t len = (size_t)(line.end - line.at);
+        const char *list = memchr(line.at, ':', len);
+        const char *path = list ? memchr(list + 1, ':', (size_t)(line.end - list - 1)) : NULL;
+        if (!path)
+            continue;
+        bool none = path == list + 1;
+        if (second ? !none || line.at[0] != '0' : none || !lists(list + 1, path, controller))
+            continue;
+        len = (size_t)(line.end - path - 1);
+        if (len == 0 || len >= PRB_CGROUP_PATH_MAX || path[1] != '/')
+            return false;
+        memcpy(out, path + 1, len);
+        out[len] = '\0';
+        /* Outside of what this namespace shows. */
+        return strncmp(out, "/..", 3) != 0;
+    }
+    return false;
+}
+
+/* The path below a mount's root; NULL: it is not in it. */
+static const char *below(const char *path, const char *root)
+{
+    size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+    if (strncmp(path, root, len) != 0 || (path[len] && path[len] != '/'))
+        return NULL;
+    return path[len] == '/' && !path[len + 1] ? "" : path + len;
+}
+
+/* Fields of a line of mountinfo, proc_pid_mountinfo(5): 4 root, 5 mount point; behind " - " the type,
+ * the source and the options. */
+static bool is_mount(const struct line *line, const char *controller, bool second, const char *path,
+                     struct prb_cgroup_place *out)
+{
+    char text[4 * PRB_CGROUP_PATH_MAX], root[PRB_CGROUP_PATH_MAX], point[PRB_CGROUP_PATH_MAX];
+    char type[16], options[PRB_CGROUP_PATH_MAX];
+    size_t len = (size_t)(line->end - line->at);
+    if (len >= sizeof text)
+        return false;
+    memcpy(text, line->at, len);
+    text[len] = '\0';
+    const char *rest = strstr(text, " - ");
+    if (!rest || sscanf(text, "%*s %*s %*s %511s %511s", root, point) != 2 ||
+        sscanf(rest, " - %15s %*s %511s", type, options) != 2)
+        return false;
+    if (strcmp(type, second ? "cgroup2" : "cgroup") != 0 ||
+        (!second && !lists(options, options + strlen(options), controller)))
+        return false;
+    const char *inside = below(path, root);
+    if (!inside)
+        return false;
+    int n = snprintf(out->folder, sizeof out->folder, "%s%s", point, inside);
+    out->mount_len = strlen(point);
+    return n > 0 && (size_t)n < sizeof out->folder;
+}
+
+bool prb_cgroup_find(const char *cgroup, const char *mountinfo, const char *controller,
+                     struct prb_cgroup_place *out)
+{
+    *out = (struct prb_cgroup_place){0};
+    for (int version = 1; version <= 2; version++) {
+        const char *mounts = mountinfo;
+        struct line line;
+        if (!path_in(cgroup, controller, version == 2, out->path))
+            continue;
+        while (next_line(&mounts, &line)) {
+            if (is_mount(&line, controller, version == 2, out->path, out)) {
+                out->version = version;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* ---- its numbers ---- */
+
+static bool read_file(const struct prb_cgroup_place *place, const char *name, char out[TEXT_MAX])
+{
+    char path[sizeof place->folder + 64];
+    snprintf(path, sizeof path, "%s/%s", place->folder, name);
+    return prb_read_text(path, out, TEXT_MAX) > 0;
+}
+
+/* "max" is -1, as what is not there. */
+static int64_t number(const struct prb_cgroup_place *place, const char *name)
+{
+    char text[TEXT_MAX], *end;
+    if (!read_file(place, name, text))
+        return -1;
+    long long value = strtoll(text, &end, 10);
+    return end == text || value < 0 || value >= NO_LIMIT ? -1 : value;
+}
+
+/* The number behind a key at the beginning of a line. */
+static int64_t keyed(const char *text, const char *key)
+{
+    struct line line;
+    size_t len = strlen(key);
+    while (next_line(&text, &line))
+        if (strncmp(line.at, key, len) == 0 && line.at[len] == ' ')
+            return strtoll(line.at + len + 1, NULL, 10);
+    return -1;
+}
+
+/* From its own group upwards. */
+static bool go_up(struct prb_cgroup_place *place)
+{
+    char *slash = strrchr(place->folder, '/');
+    if (!slash || (size_t)(slash - place->folder) < place->mount_len)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+static void read_memory(struct prb_cgroup_place place, struct prb_cgroup *out)
+{
+    bool second = place.version == 2;
+    const char *limit_name = second ? "memory.max" : "memory.limit_in_bytes";
+    const char *used_name = second ? "memory.current" : "memory.usage_in_bytes";
+    char text[TEXT_MAX];
+    snprintf(out->path, sizeof out->path, "%s", place.path);
+    out->version = place.version;
+    out->memory_used = number(&place, used_name);
+    if (read_file(&place, second ? "memory.events" : "memory.oom_control", text))
+        out->oom_kills = keyed(text, "oom_kill");
+    for (int level = 0; level < LEVELS_MAX; level++) {
+        int64_t limit = number(&place, limit_name);
+        if (limit >= 0 && (out->memory_limit < 0 || limit < out->memory_limit)) {
+            out->memory_limit = limit;
+            out->memory_used = number(&place, used_name);
+            snprintf(out->limited_by, sizeof out->limited_by, "%.*s",
+                     (int)(PRB_CGROUP_PATH_MAX - 1),
+                     place.folder[place.mount_len] ? place.folder + place.mount_len : "/");
+        }
+        if (!go_up(&place))
+            break;
+    }
+}
+
+/* CPUs that a level allows: "max 100000" or "50000 100000"; -1: no limit. */
+static double quota(const struct prb_cgroup_place *place)
+{
+    char text[TEXT_MAX];
+    long long allowed = -1, period = 0;
+    if (place->version == 2) {
+        if (!read_file(place, "cpu.max", text) || sscanf(text, "%lld %lld", &allowed, &period) != 2)
+            return -1;
+    } else {
+        allowed = number(place, "cpu.cfs_quota_us");
+        period = number(place, "cpu.cfs_period_us");
+    }
+    return allowed > 0 && period > 0 ? (double)allowed / (double)period : -1;
+}
+
+static void read_cpu(struct prb_cgroup_place place, struct prb_cgroup *out)
+{
+    char text[TEXT_MAX];
+    if (read_file(&place, "cpu.stat", text)) {
+        int64_t us = keyed(text, "throttled_usec"), ns = keyed(text, "throttled_time");
+        out->throttled_periods = keyed(text, "nr_throttled");
+        out->throttled = us >= 0 ? (double)us * 1e-6 : ns >= 0 ? (double)ns * 1e-9 : -1;
+    }
+    for (int level = 0; level < LEVELS_MAX; level++) {
+        double cpus = quota(&place);
+        if (cpus > 0 && (out->cpus < 0 || cpus < out->cpus))
+            out->cpus = cpus;
+        if (!go_up(&place))
+            break;
+    }
+}
+
+static double pressure(const struct prb_cgroup_place *place, const char *name)
+{
+    char text[TEXT_MAX];
+    double share;
+    return read_file(place, name, text) && sscanf(text, "some avg10=%lf", &share) == 1 ? share : -1;
+}
+
+bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup *out, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf groups = {0};
+    PRB_AUTO_FREE char *mounts = malloc(MOUNTS_MAX);
+    struct prb_cgroup_place memory, cpu;
+    *out = (struct prb_cgroup){.memory_used = -1,
+                               .memory_limit = -1,
+                               .oom_kills = -1,
+                               .cpus = -1,
+                               .throttled = -1,
+                               .throttled_periods = -1,
+                               .pressure_cpu = -1,
+                               .pressure_memory = -1,
+                               .pressure_io = -1};
+    if (!mounts)
+        return prb_nomem(err);
+    if (!prb_proc_text(proc, "cgroup", &groups, err))
+        return false;
+    bool seen = prb_read_text("/proc/self/mountinfo", mounts, MOUNTS_MAX) > 0;
+    bool has_memory = seen && prb_cgroup_find(groups.data, mounts, "memory", &memory);
+    bool has_cpu = seen && prb_cgroup_find(groups.data, mounts, "cpu", &cpu);
+    if (has_memory)
+        read_memory(memory, out);
+    if (has_cpu)
+        read_cpu(cpu, out);
+    if (has_cpu && cpu.version == 2) {
+        out->pressure_cpu = pressure(&cpu, "cpu.pressure");
+        out->pressure_memory = pressure(&cpu, "memory.pressure");
+        out->pressure_io = pressure(&cpu, "io.pressure");
+    }
+    return has_memory || has_cpu ||
+           prb_fail(err, PRB_UNSUPPORTED, "process %d is in no control group that is mounted here",
+                    (int)prb_proc_pid(proc));
+}

@@ -1,0 +1,47 @@
+/*
+ * The control group of a process: what it may use, how much it does, and how long it was held back.
+ * cgroups(7); Linux Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst.
+ *
+ * A limit counts for all groups below the one that has it, so the groups from the process's own up
+ * to the root are asked, and the tightest limit is the one that is told.  Where version 1 has a
+ * controller, version 2 has it not (a machine may have both).
+ */
+#ifndef PRB_HOST_CGROUP_H
+#define PRB_HOST_CGROUP_H
+
+#include "proc/proc.h"
+
+#define PRB_CGROUP_PATH_MAX 512
+
+/* Numbers: -1 is "not known", or of a limit "there is none". */
+struct prb_cgroup {
+    char path[PRB_CGROUP_PATH_MAX];       /* of its own group with the controller of memory */
+    int version;                          /* of that: 1 or 2 */
+    int64_t memory_used;                  /* bytes, of the group that limits; else of its own */
+    int64_t memory_limit;                 /* bytes */
+    char limited_by[PRB_CGROUP_PATH_MAX]; /* the group with that limit; "" */
+    int64_t oom_kills;                    /* processes of its own group that the kernel ended */
+    double cpus;                          /* the CPU time that it may use in a second */
+    double throttled;                     /* s that it wanted to run and might not */
+    int64_t throttled_periods;
+    double pressure_cpu, pressure_memory, pressure_io; /* % of the last 10 s, "some" (version 2) */
+};
+
+/* UNSUPPORTED: the process is in none that can be seen here. */
+bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup *out, struct prb_error *err);
+
+/*
+ * Where the group of a controller lies, from the texts of /proc/PID/cgroup and our mountinfo: the
+ * folder to out, and how long its part above the group's own path is (never go higher). Version 0:
+ * nowhere.
+ */
+struct prb_cgroup_place {
+    int version;
+    char folder[2 * PRB_CGROUP_PATH_MAX];
+    size_t mount_len;
+    char path[PRB_CGROUP_PATH_MAX]; /* as /proc/PID/cgroup has it */
+};
+bool prb_cgroup_find(const char *cgroup, const char *mountinfo, const char *controller,
+                     struct prb_cgroup_place *out);
+
+#endif

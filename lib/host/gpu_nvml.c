@@ -1,0 +1,278 @@
+/*
+ * NVIDIA's GPUs by NVML: see gpu.h.  The library belongs to the driver, so it is looked for by the
+ * loader, and each function may be missing in an old one.
+ */
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "host/gpu.h"
+
+#define LIBRARY "libnvidia-ml.so.1"
+#define DEVICES_MAX 64
+#define PROCESSES_MAX 4096
+
+/* NVML's nvmlReturn_t, and what the calls below are given. */
+enum { SUCCESS = 0, INSUFFICIENT_SIZE = 7 };
+enum { TEMPERATURE_GPU = 0, CLOCK_SM = 1, CLOCK_MEM = 2, UNCORRECTED = 1, VOLATILE = 0 };
+typedef void *device;
+struct utilization {
+    unsigned gpu, memory;
+};
+struct memory {
+    unsigned long long total, free, used;
+};
+struct process_info {
+    unsigned pid;
+    unsigned long long memory; /* ~0: not known */
+    unsigned gpu_instance, compute_instance;
+};
+struct process_sample {
+    unsigned pid;
+    unsigned long long time; /* us */
+    unsigned sm, memory, encoder, decoder;
+};
+
+/* The functions that we call, newest name first. */
+struct nvml {
+    void *library;
+    int (*init)(void);
+    int (*shutdown)(void);
+    const char *(*error)(int result);
+    int (*count)(unsigned *out);
+    int (*by_index)(unsigned index, device *out);
+    int (*uuid)(device, char *out, unsigned cap);
+    int (*name)(device, char *out, unsigned cap);
+    int (*utilization)(device, struct utilization *out);
+    int (*memory)(device, struct memory *out);
+    int (*power)(device, unsigned *milliwatts);
+    int (*energy)(device, unsigned long long *millijoules);
+    int (*temperature)(device, unsigned sensor, unsigned *out);
+    int (*clock)(device, unsigned which, unsigned *mhz);
+    int (*reasons)(device, unsigned long long *bits);
+    int (*ecc)(device, unsigned kind, unsigned since, unsigned long long *count);
+    int (*processes)(device, unsigned *count, struct process_info *out);
+    int (*samples)(device, struct process_sample *out, unsigned *count, unsigned long long since);
+};
+
+static const struct {
+    const char *name, *old;
+    size_t at;
+    bool needed;
+} functions[] = {
+    {"nvmlInit_v2", "nvmlInit", offsetof(struct nvml, init), true},
+    {"nvmlShutdown", NULL, offsetof(struct nvml, shutdown), true},
+    {"nvmlErrorString", NULL, offsetof(struct nvml, error), false},
+    {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount", offsetof(struct nvml, count), true},
+    {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex", offsetof(struct nvml, by_index),
+     true},
+    {"nvmlDeviceGetUUID", NULL, offsetof(struct nvml, uuid), false},
+    {"nvmlDeviceGetName", NULL, offsetof(struct nvml, name), false},
+    {"nvmlDeviceGetUtilizationRates", NULL, offsetof(struct nvml, utilization), false},
+    {"nvmlDeviceGetMemoryInfo", NULL, offsetof(struct nvml, memory), false},
+    {"nvmlDeviceGetPowerUsage", NULL, offsetof(struct nvml, power), false},
+    {"nvmlDeviceGetTotalEnergyConsumption", NULL, offsetof(struct nvml, energy), false},
+    {"nvmlDeviceGetTemperature", NULL, offsetof(struct nvml, temperature), false},
+    {"nvmlDeviceGetClockInfo", NULL, offsetof(struct nvml, clock), false},
+    {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons",
+     offsetof(struct nvml, reasons), false},
+    {"nvmlDeviceGetTotalEccErrors", NULL, offsetof(struct nvml, ecc), false},
+    {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
+     offsetof(struct nvml, processes), false},
+    {"nvmlDeviceGetProcessUtilization", NULL, offsetof(struct nvml, samples), false},
+};
+
+static void nvml_close(struct nvml *nvml)
+{
+    if (nvml->library)
+        dlclose(nvml->library);
+}
+PRB_DEFINE_AUTO(nvml, struct nvml, nvml_close)
+
+static bool load(struct nvml *out, struct prb_error *err)
+{
+    out->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!out->library)
+        return prb_fail(err, PRB_UNSUPPORTED, "NVIDIA's driver is not installed (%s)", LIBRARY);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *found = dlsym(out->library, functions[i].name);
+        if (!found && functions[i].old)
+            found = dlsym(out->library, functions[i].old);
+        if (!found && functions[i].needed)
+            return prb_fail(err, PRB_UNSUPPORTED, "%s has no %s", LIBRARY, functions[i].name);
+        memcpy((char *)out + functions[i].at, &found, sizeof found);
+    }
+    return true;
+}
+
+static bool refuse(const struct nvml *nvml, int result, const char *what, struct prb_error *err)
+{
+    const char *text = nvml->error ? nvml->error(result) : NULL;
+    return prb_fail(err, PRB_UNSUPPORTED, "%s: %s %d (%s)", LIBRARY, what, result,
+                    text ? text : "unknown");
+}
+
+/* ---- one device ---- */
+
+/* NVML's nvmlClocksEventReasons: the gravest first. */
+static const struct {
+    unsigned long long bit;
+    const char *name;
+} reasons[] = {
+    {0x40, "hardware thermal"},  {0x80, "power brake"}, {0x08, "hardware slowdown"},
+    {0x20, "software thermal"},  {0x04, "power cap"},   {0x02, "clocks set by a user"},
+    {0x10, "other GPUs (sync)"},
+};
+
+static const char *reason_of(const struct nvml *nvml, device gpu)
+{
+    unsigned long long bits;
+    if (!nvml->reasons || nvml->reasons(gpu, &bits) != SUCCESS)
+        return NULL;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (bits & reasons[i].bit)
+            return reasons[i].name;
+    return NULL;
+}
+
+static int64_t clock_of(const struct nvml *nvml, device gpu, unsigned which)
+{
+    unsigned mhz;
+    return nvml->clock && nvml->clock(gpu, which, &mhz) == SUCCESS ? (int64_t)mhz : -1;
+}
+
+static void read_numbers(const struct nvml *nvml, device gpu, struct prb_gpu *out)
+{
+    struct utilization busy;
+    struct memory memory;
+    unsigned number;
+    unsigned long long large;
+    if (nvml->uuid && nvml->uuid(gpu, out->uuid, sizeof out->uuid) != SUCCESS)
+        out->uuid[0] = '\0';
+    if (nvml->name && nvml->name(gpu, out->name, sizeof out->name) != SUCCESS)
+        out->name[0] = '\0';
+    out->uuid[sizeof out->uuid - 1] = out->name[sizeof out->name - 1] = '\0';
+    if (nvml->utilization && nvml->utilization(gpu, &busy) == SUCCESS) {
+        out->busy = busy.gpu;
+        out->memory_busy = busy.memory;
+    }
+    if (nvml->memory && nvml->memory(gpu, &memory) == SUCCESS) {
+        out->memory_used = (int64_t)memory.used;
+        out->memory_total = (int64_t)memory.total;
+    }
+    if (nvml->power && nvml->power(gpu, &number) == SUCCESS)
+        out->power = number * 1e-3;
+    if (nvml->energy && nvml->energy(gpu, &large) == SUCCESS)
+        out->energy = (double)large * 1e-3;
+    if (nvml->temperature && nvml->temperature(gpu, TEMPERATURE_GPU, &number) == SUCCESS)
+        out->temperature = number;
+    out->sm_clock = clock_of(nvml, gpu, CLOCK_SM);
+    out->memory_clock = clock_of(nvml, gpu, CLOCK_MEM);
+    if (nvml->ecc && nvml->ecc(gpu, UNCORRECTED, VOLATILE, &large) == SUCCESS)
+        out->ecc_errors = (int64_t)large;
+    out->throttle = reason_of(nvml, gpu);
+}
+
+/* ---- who uses it ---- */
+
+/* A list whose length is asked first, and may have grown since. */
+static struct process_info *list_processes(const struct nvml *nvml, device gpu, unsigned *count_out)
+{
+    unsigned count = 0;
+    int result = nvml->processes ? nvml->processes(gpu, &count, NULL) : SUCCESS;
+    *count_out = 0;
+    for (int tries = 0; result == INSUFFICIENT_SIZE && count < PROCESSES_MAX && tries < 4;
+         tries++) {
+        unsigned room = count + 16;
+        struct process_info *list = calloc(room, sizeof *list);
+        count = room;
+        result = list ? nvml->processes(gpu, &count, list) : SUCCESS;
+        if (list && result == SUCCESS && count <= room) {
+            *count_out = count;
+            return list;
+        }
+        free(list);
+    }
+    return NULL;
+}
+
+static double busy_of(const struct process_sample *samples, unsigned count, unsigned pid)
+{
+    double busy = -1;
+    unsigned long long newest = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (samples[i].pid != pid || samples[i].time < newest)
+            continue;
+        newest = samples[i].time;
+        busy = samples[i].sm;
+    }
+    return busy;
+}
+
+static bool add_processes(const struct nvml *nvml, device gpu, unsigned index, struct prb_gpus *out,
+                          struct prb_error *err)
+{
+    unsigned count, sampled = 0, room = 0;
+    PRB_AUTO_FREE struct process_info *list = list_processes(nvml, gpu, &count);
+    if (count && nvml->samples && nvml->samples(gpu, NULL, &sampled, 0) == INSUFFICIENT_SIZE)
+        room = sampled < PROCESSES_MAX ? sampled : PROCESSES_MAX;
+    PRB_AUTO_FREE struct process_sample *samples = room ? calloc(room, sizeof *samples) : NULL;
+    sampled = room;
+    if (!samples || nvml->samples(gpu, samples, &sampled, 0) != SUCCESS || sampled > room)
+        sampled = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (!PRB_GROW(out->processes, out->process_count, out->process_cap))
+            return prb_nomem(err);
+        out->processes[out->process_count++] = (struct prb_gpu_process){
+            .gpu = index,
+            .pid = (pid_t)list[i].pid,
+            .memory = list[i].memory > INT64_MAX ? -1 : (int64_t)list[i].memory,
+            .busy = busy_of(samples, sampled, list[i].pid)};
+    }
+    return true;
+}
+
+/* ---- all ---- */
+
+static bool add_device(const struct nvml *nvml, unsigned index, bool processes,
+                       struct prb_gpus *out, struct prb_error *err)
+{
+    device gpu;
+    if (nvml->by_index(index, &gpu) != SUCCESS)
+        return true; /* lost, or not ours to see: the others are told */
+    if (!PRB_GROW(out->items, out->count, out->cap))
+        return prb_nomem(err);
+    struct prb_gpu *item = &out->items[out->count++];
+    *item = (struct prb_gpu){.backend = "nvml",
+                             .index = index,
+                             .busy = -1,
+                             .memory_busy = -1,
+                             .memory_used = -1,
+                             .memory_total = -1,
+                             .temperature = -1,
+                             .power = -1,
+                             .energy = -1,
+                             .ecc_errors = -1};
+    read_numbers(nvml, gpu, item);
+    return !processes || add_processes(nvml, gpu, index, out, err);
+}
+
+bool prb_gpus_nvml(bool processes, struct prb_gpus *out, struct prb_error *err)
+{
+    PRB_AUTO(nvml) struct nvml nvml = {0};
+    unsigned count = 0;
+    if (!load(&nvml, err))
+        return false;
+    int result = nvml.init();
+    if (result != SUCCESS)
+        return refuse(&nvml, result, "nvmlInit gave", err);
+    result = nvml.count(&count);
+    bool good = result == SUCCESS || refuse(&nvml, result, "nvmlDeviceGetCount gave", err);
+    for (unsigned i = 0; good && i < count && i < DEVICES_MAX; i++)
+        good = add_device(&nvml, i, processes, out, err);
+    nvml.shutdown();
+    return good;
+}

@@ -1,0 +1,121 @@
+/* What went over network interfaces: see network.h. */
+#include "host/network.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+#define WORD 4 /* bytes: what an RDMA port counts its data in */
+#define DEVICES_MAX 256
+
+void prb_interfaces_deinit(struct prb_interfaces *interfaces) { free(interfaces->items); }
+
+static struct prb_interface *add(struct prb_interfaces *out)
+{
+    if (!PRB_GROW(out->items, out->count, out->cap))
+        return NULL;
+    struct prb_interface *item = &out->items[out->count++];
+    memset(item, 0, sizeof *item);
+    return item;
+}
+
+/* "name: bytes packets errs drop fifo frame compressed multicast", and the same of what was sent. */
+bool prb_interfaces_parse(const char *text, struct prb_interfaces *out, struct prb_error *err)
+{
+    for (const char *line = text; line && *line;) {
+        const char *colon = line + strcspn(line, ":\n");
+        uint64_t rx[4], tx[4];
+        while (*line == ' ')
+            line++;
+        size_t len = (size_t)(colon - line);
+        if (*colon == ':' && len < sizeof out->items->name &&
+            sscanf(colon + 1,
+                   "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%*u %*u %*u %*u %" SCNu64 "%" SCNu64
+                   "%" SCNu64 "%" SCNu64,
+                   &rx[0], &rx[1], &rx[2], &rx[3], &tx[0], &tx[1], &tx[2], &tx[3]) == 8) {
+            struct prb_interface *item = add(out);
+            if (!item)
+                return prb_nomem(err);
+            memcpy(item->name, line, len);
+            item->rx_bytes = (int64_t)rx[0];
+            item->rx_packets = (int64_t)rx[1];
+            item->rx_errors = (int64_t)(rx[2] + rx[3]);
+            item->tx_bytes = (int64_t)tx[0];
+            item->tx_packets = (int64_t)tx[1];
+            item->tx_errors = (int64_t)(tx[2] + tx[3]);
+        }
+        line = strchr(colon, '\n');
+        line += line != NULL;
+    }
+    return true;
+}
+
+static int64_t counter(const char *port, const char *name)
+{
+    char path[1024], text[64], *end;
+    snprintf(path, sizeof path, "%s/counters/%s", port, name);
+    if (prb_read_text(path, text, sizeof text) <= 0)
+        return -1;
+    long long value = strtoll(text, &end, 10);
+    return end == text || value < 0 ? -1 : value;
+}
+
+static int64_t words(int64_t count)
+{
+    return count < 0 || count > INT64_MAX / WORD ? -1 : count * WORD;
+}
+
+static bool add_port(const char *device, const char *port, const char *folder,
+                     struct prb_interfaces *out)
+{
+    char path[960];
+    struct prb_interface *item = add(out);
+    if (!item)
+        return false;
+    snprintf(path, sizeof path, "%s/%s/ports/%s", folder, device, port);
+    snprintf(item->name, sizeof item->name, "%.40s/%.20s", device, port);
+    item->rdma = true;
+    item->rx_bytes = words(counter(path, "port_rcv_data"));
+    item->tx_bytes = words(counter(path, "port_xmit_data"));
+    item->rx_packets = counter(path, "port_rcv_packets");
+    item->tx_packets = counter(path, "port_xmit_packets");
+    item->rx_errors = counter(path, "port_rcv_errors");
+    item->tx_errors = counter(path, "port_xmit_discards");
+    return true;
+}
+
+static bool add_device(const char *device, const char *folder, struct prb_interfaces *out)
+{
+    char path[900];
+    bool good = true;
+    snprintf(path, sizeof path, "%s/%s/ports", folder, device);
+    PRB_AUTO(dir) DIR *ports = opendir(path);
+    const struct dirent *entry;
+    while (good && ports && (entry = readdir(ports)) && out->count < DEVICES_MAX)
+        if (entry->d_name[0] != '.')
+            good = add_port(device, entry->d_name, folder, out);
+    return good;
+}
+
+bool prb_interfaces_rdma(const char *folder, struct prb_interfaces *out, struct prb_error *err)
+{
+    bool good = true;
+    PRB_AUTO(dir) DIR *devices = opendir(folder);
+    const struct dirent *entry;
+    while (good && devices && (entry = readdir(devices)) && out->count < DEVICES_MAX)
+        if (entry->d_name[0] != '.')
+            good = add_device(entry->d_name, folder, out);
+    return good || prb_nomem(err);
+}
+
+bool prb_interfaces_read(struct prb_proc *proc, struct prb_interfaces *out, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    return prb_proc_text(proc, "net/dev", &text, err) &&
+           prb_interfaces_parse(text.data, out, err) &&
+           prb_interfaces_rdma("/sys/class/infiniband", out, err);
+}

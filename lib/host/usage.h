@@ -1,0 +1,49 @@
+/*
+ * What the threads of a process did between two readings: CPU time, waiting for a CPU, faults,
+ * switches, and bytes to and from disks.  From /proc alone: nothing in the process.
+ *
+ * proc(5): task/TID/stat (clock ticks of 10 ms), schedstat (ns; its first number is the time on a
+ * CPU, its second the time it waited for one), status (switches), PID/io (bytes; the process's
+ * owner alone may read it).
+ */
+#ifndef PRB_HOST_USAGE_H
+#define PRB_HOST_USAGE_H
+
+#include "proc/proc.h"
+
+/* One thread, or the whole process: counters since it began.  -1: not known. */
+struct prb_usage_count {
+    pid_t tid; /* 0: the process */
+    char comm[64];
+    char state;
+    double at;                 /* s, monotonic: when it was read */
+    double user, system;       /* s, by clock ticks */
+    double on_cpu, wait;       /* s, by schedstat */
+    int64_t minor, major;      /* page faults */
+    int64_t voluntary, forced; /* switches */
+    int64_t read, written;     /* bytes, of the process alone, as the rest */
+    int64_t resident, threads; /* now: bytes; how many */
+};
+
+struct prb_usage {
+    struct prb_usage_count *items; /* the process first, then its threads as prb_tasks has them */
+    size_t count;
+};
+void prb_usage_deinit(struct prb_usage *usage);
+PRB_DEFINE_AUTO(prb_usage, struct prb_usage, prb_usage_deinit)
+
+/* switches: read those, too: they are most of the cost (10 of 15 µs a thread). */
+bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *out,
+                    struct prb_error *err);
+/* The same thread in an earlier reading; NULL: it has begun since. */
+const struct prb_usage_count *prb_usage_find(const struct prb_usage *usage, pid_t tid);
+
+/* What lies between two readings of one thread. */
+struct prb_usage_rate {
+    double seconds;
+    double user, system, wait; /* %, of one CPU; < 0: not known */
+};
+struct prb_usage_rate prb_usage_between(const struct prb_usage_count *before,
+                                        const struct prb_usage_count *after);
+
+#endif
