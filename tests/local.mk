@@ -24,6 +24,7 @@ include tests/crash/local.mk
 include tests/dap/local.mk
 include tests/gdb/local.mk
 include tests/sample/local.mk
+include tests/host/local.mk
 include tests/training/local.mk
 include tests/security/local.mk
 include tests/bench/local.mk

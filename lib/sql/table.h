@@ -24,7 +24,8 @@ enum { PRB_NEED_LOCALS = 1, PRB_NEED_NATIVE = 2 };
 struct prb_column {
     const char *name;
     enum prb_type type;
-    const char *unit; /* "bytes", "s", "count", "addr", "id", "ratio", "ms", "1/s", or "" */
+    const char *unit; /* "bytes", "s", "ms", "ns", "count", "addr", "id", "ratio", "%", "1/s",
+                       * "MB" (2^20 bytes), "KiB", or "" */
     const char *doc;
     bool hidden;        /* an argument: WHERE column = value, or table(value); after all others */
     unsigned needs;     /* PRB_NEED_*: a statement that uses the column needs these */

@@ -1,10 +1,11 @@
 libprb_la_SOURCES += %D%/registry.c %D%/registry.h
 # Columns and rows that several tables have.
-libprb_la_SOURCES += %D%/shared/heap.c %D%/shared/heap.h \
+libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/heap.c %D%/shared/heap.h %D%/shared/moment_columns.c %D%/shared/moment_columns.h \
 	%D%/shared/duration.c %D%/shared/duration.h %D%/shared/profile_rows.c %D%/shared/profile_rows.h \
 	%D%/shared/stat_columns.c %D%/shared/stat_columns.h \
 	%D%/shared/tensor_columns.c %D%/shared/tensor_columns.h \
-	%D%/shared/thread_columns.c %D%/shared/thread_columns.h
+	%D%/shared/thread_columns.c %D%/shared/thread_columns.h \
+	%D%/shared/usage_rows.c %D%/shared/usage_rows.h
 # Tables that the program wrote itself.
 libprb_la_SOURCES += %D%/recorded/dump.c %D%/recorded/dump.h %D%/recorded/folder.c %D%/recorded/folder.h \
 	%D%/recorded/live.c %D%/recorded/live.h %D%/recorded/names.c %D%/recorded/names.h
@@ -12,9 +13,9 @@ libprb_la_SOURCES += %D%/recorded/dump.c %D%/recorded/dump.h %D%/recorded/folder
 # To add one: sql/table.h.
 TABLES = %D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c \
 	%D%/python_locals.c %D%/python_modules.c %D%/python_objects.c %D%/python_objects_diff.c %D%/python_tasks.c \
-	%D%/python_threads.c %D%/system_crash.c %D%/system_environment.c %D%/system_libraries.c \
-	%D%/system_maps.c %D%/system_process.c %D%/system_threads.c %D%/torch_modules.c \
-	%D%/torch_parameters.c %D%/torch_tensors.c %D%/python_torch_phases.c %D%/profile.c %D%/profiling_data.c \
+	%D%/python_threads.c %D%/system_cgroup.c %D%/system_crash.c %D%/system_environment.c %D%/system_libraries.c \
+	%D%/system_maps.c %D%/system_network.c %D%/system_process.c %D%/system_threads.c %D%/system_usage.c %D%/torch_modules.c \
+	%D%/torch_parameters.c %D%/torch_tensors.c %D%/python_torch_phases.c %D%/cpu_utilization.c %D%/gpu_utilization.c %D%/gpu_metrics.c %D%/gpu_processes.c %D%/memory_usage.c %D%/profile.c %D%/profiling_data.c \
 	%D%/information_schema_tables.c %D%/information_schema_columns.c \
 	%D%/information_schema_functions.c %D%/information_schema_settings.c
 libprb_la_SOURCES += $(TABLES)

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from support import gpus
 from support.compare import kernel_name, python_frames
 from support.target import backtrace, probing, query
 
@@ -306,8 +307,9 @@ PROMISED = [
 
 
 @pytest.mark.parametrize("sql", PROMISED)
-def test_promised(start, any_python, tables, sql):
+def test_promised(start, any_python, tables, sql, tmp_path, monkeypatch):
     """Each runs; where its table is not there yet, that is what is said, with the tables there are."""
+    gpus.pretend(monkeypatch, tmp_path)
     target = start(any_python, "threads.py").settle()
     name = re.search(r"FROM ([\w.]+)", sql).group(1)
     if tuple(name.split(".")) in tables or ("main", name) in tables:
@@ -321,7 +323,7 @@ def test_show_and_describe(tables):
     """The documentation is printed from the descriptors: nothing without its sentence."""
     assert {"backtrace", "interpreters", "locals", "modules", "threads"} <= {n for s, n in tables if s == "python"}
     assert {"environment", "libraries", "maps", "process", "threads"} <= {n for s, n in tables if s == "system"}
-    units = {"bytes", "s", "count", "addr", "id", "ratio", "characters", "ms", "1/s", ""}
+    units = {"bytes", "s", "count", "addr", "id", "ratio", "characters", "ms", "ns", "MB", "KiB", "%", "1/s", ""}
     for schema, name in tables:
         assert tables[schema, name]["doc"]
         rows = query_alone("DESCRIBE {}.{}".format(schema, name))
@@ -342,8 +344,9 @@ def answers(target, statements):
     return told
 
 
-def test_every_column_of_every_table(start, python, tables):
+def test_every_column_of_every_table(start, python, tables, tmp_path, monkeypatch):
     """A statement may use any column alone; what a table gives has the type it says."""
+    gpus.pretend(monkeypatch, tmp_path, "1")
     target = start(python, "threads.py").settle()
     types = {"INTEGER": int, "REAL": (int, float), "TEXT": str}
     for schema, name in tables:

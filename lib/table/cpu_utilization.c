@@ -1,0 +1,81 @@
+/* cpu.utilization(seconds): system.usage by the columns that queries written for the Rust project
+ * expect; ts is in seconds here. */
+#include <math.h>
+
+#include "inspect/target.h"
+#include "table/shared/moment_columns.h"
+#include "table/shared/usage_rows.h"
+
+static const struct prb_column columns[] = {
+    {"ts", PRB_REAL, "s", "of this row, since the epoch"},
+    {"scope", PRB_TEXT, "", "process or thread"},
+    {"platform", PRB_TEXT, "", "linux"},
+    {"tid", PRB_INTEGER, "id", "the thread; of the process its pid"},
+    {"comm", PRB_TEXT, "", "the kernel's name of it"},
+    {"wall_ns", PRB_INTEGER, "ns", "how long it was watched"},
+    {"delta_user_ns", PRB_INTEGER, "ns", "CPU time in user mode meanwhile"},
+    {"delta_sys_ns", PRB_INTEGER, "ns", "CPU time in the kernel meanwhile"},
+    {"delta_total_ns", PRB_INTEGER, "ns", "both"},
+    {"cpu_user_pct", PRB_REAL, "%", "of one CPU, in user mode"},
+    {"cpu_sys_pct", PRB_REAL, "%", "of one CPU, in the kernel"},
+    {"cpu_total_pct", PRB_REAL, "%", "both"},
+    {"cum_user_ns", PRB_INTEGER, "ns", "CPU time in user mode since it began"},
+    {"cum_sys_ns", PRB_INTEGER, "ns", "CPU time in the kernel since it began"},
+    {"rss_kb", PRB_INTEGER, "KiB", "resident memory, of the process"},
+    {"thread_count", PRB_INTEGER, "count", "threads, of the process"},
+    {"delta_vol_ctxt", PRB_INTEGER, "count", "times it gave up its CPU meanwhile"},
+    {"delta_invol_ctxt", PRB_INTEGER, "count", "times its CPU was taken away meanwhile"},
+    {"state", PRB_TEXT, "", "as in system.usage"},
+    {"wchan", PRB_TEXT, "", "the kernel's function that it waits in"},
+    {"seconds", PRB_REAL, "s", "argument: how long to watch; 1 when not given", .hidden = true},
+    {0},
+};
+
+static int64_t ns(double seconds) { return llround(seconds * 1e9); }
+
+static void add_row(struct prb_rows *rows, const struct prb_usage_count *before,
+                    const struct prb_usage_count *after)
+{
+    struct prb_usage_rate rate = prb_usage_between(before, after);
+    const struct prb_target *target = prb_rows_target(rows);
+    int64_t user = ns(rate.user * rate.seconds / 100),
+            system = ns(rate.system * rate.seconds / 100);
+    prb_row_begin(rows);
+    prb_row_now(rows);
+    prb_row_text(rows, after->tid ? "thread" : "process");
+    prb_row_text(rows, "linux");
+    prb_row_int(rows, after->tid ? after->tid : target->info.pid);
+    prb_row_text(rows, after->comm);
+    prb_row_int(rows, ns(rate.seconds));
+    prb_row_int(rows, user);
+    prb_row_int(rows, system);
+    prb_row_int(rows, user + system);
+    prb_row_known(rows, rate.user);
+    prb_row_known(rows, rate.system);
+    prb_row_known(rows, rate.user + rate.system);
+    prb_row_int(rows, ns(after->user));
+    prb_row_int(rows, ns(after->system));
+    prb_row_int_unless(rows, after->tid ? -1 : after->resident / 1024, -1);
+    prb_row_int_unless(rows, after->tid ? -1 : after->threads, -1);
+    prb_row_increase(rows, before->voluntary, after->voluntary);
+    prb_row_increase(rows, before->forced, after->forced);
+    prb_row_textn(rows, &after->state, 1);
+    prb_row_wchan(rows, "wchan", after->tid);
+}
+
+static bool fill(struct prb_rows *rows, struct prb_error *err)
+{
+    bool switches =
+        prb_rows_wants(rows, "delta_vol_ctxt") || prb_rows_wants(rows, "delta_invol_ctxt");
+    return prb_rows_usage(rows, switches, add_row, err);
+}
+
+const struct prb_table prb_table_cpu_utilization = {
+    .schema = "cpu",
+    .name = "utilization",
+    .doc = "system.usage under the names of other tools' queries; utilization(seconds) watches as "
+           "the query runs",
+    .columns = columns,
+    .needs_target = true,
+    .fill = fill,
+};

@@ -1,0 +1,80 @@
+"""gpu_metrics and gpu_processes, on a stand-in for NVIDIA's management library (nvml.c)."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from support import gpus
+from support.target import probing, query
+
+PROGRAM = "import sys; print('ready', flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def job():
+    child = subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        yield child.pid
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@pytest.fixture
+def nvml(tmp_path, monkeypatch):
+    """nvml(words): the driver's library is there, and does what these say."""
+    return lambda words="": gpus.pretend(monkeypatch, tmp_path, words)
+
+
+def told(pid, sql):
+    """(rows, notes)"""
+    done = probing("-t", pid, "query", "-f", "json", sql, check=False)
+    assert done.returncode == 0, done
+    return query(pid, sql) if not done.stderr else [], done.stderr
+
+
+def test_what_the_driver_says(job, nvml):
+    nvml()
+    first, second = query(job, "SELECT * FROM gpu_metrics ORDER BY gpu_id")
+    assert (first["pid"], first["gpu_id"], first["uuid"], first["name"], first["backend"]) == (job, 0, "GPU-0", "NVIDIA Fake 9000", "nvml")
+    assert (first["gpu_util"], first["mem_util"]) == (87, 40)
+    assert (first["memory_used_mb"], first["memory_total_mb"]) == (10240, 81920)
+    assert (first["temperature_c"], first["power_w"], first["energy_j"]) == (71, 651.5, 1234567)
+    assert (first["sm_clock_mhz"], first["mem_clock_mhz"]) == (1980, 2619)
+    assert first["throttle"] == "software thermal" and first["ecc_errors"] == 3
+    assert (second["gpu_id"], second["throttle"], second["ecc_errors"]) == (1, None, None)
+    assert query(job, "SELECT avg(gpu_util) AS mean FROM gpu_metrics WHERE timestamp > now() - 60") == [{"mean": 43.5}]
+
+
+def test_who_uses_it(job, nvml):
+    nvml(str(job))
+    rows = query(job, "SELECT gpu_id, gpu_pid, memory_mb, sm_util FROM gpu_processes ORDER BY gpu_pid")
+    assert rows == [{"gpu_id": 0, "gpu_pid": 1, "memory_mb": None, "sm_util": None},
+                    {"gpu_id": 0, "gpu_pid": job, "memory_mb": 512, "sm_util": 63}] or job == 1
+
+
+def test_what_is_not_supported_is_null(job, nvml):
+    nvml("silent")
+    row = query(job, "SELECT * FROM gpu_metrics")[0]
+    assert row["name"] == "NVIDIA Fake 9000"
+    assert all(row[name] is None for name in row if name not in ("timestamp", "pid", "gpu_id", "uuid", "name", "backend"))
+
+
+def test_a_device_that_is_lost(job, nvml):
+    nvml("lost")
+    assert [row["gpu_id"] for row in query(job, "SELECT gpu_id FROM gpu_metrics")] == [0]
+
+
+@pytest.mark.parametrize("words, note", [(None, "NVIDIA's driver is not installed"), ("driver", "Driver Not Loaded")])
+def test_no_gpu_is_a_note(job, nvml, monkeypatch, words, note):
+    if words is None:
+        monkeypatch.setenv("LD_LIBRARY_PATH", "/nowhere")
+    else:
+        nvml(words)
+    rows, notes = told(job, "SELECT * FROM gpu_metrics")
+    if rows or os.path.exists("/dev/nvidiactl"):
+        pytest.skip("this machine has a GPU")
+    assert note in notes and "no GPU is seen here" in notes
