@@ -142,5 +142,8 @@ bool prb_backtrace(const struct prb_run *run, const struct prb_stack_options *op
 /* Run SQL and print the rows in one of PRB_ROW_FORMATS (look/query.c). */
 bool prb_query_print(const struct prb_run *run, const char *sql, const char *format, bool reveal,
                      struct prb_error *err);
+/* The same, of all the processes that --ranks and --subprocesses mean. */
+bool prb_query_print_of(const struct prb_run *run, const char *sql, const char *format, bool ranks,
+                        bool subprocesses, bool reveal, struct prb_error *err);
 
 #endif

@@ -97,3 +97,16 @@ struct prb_many *prb_many_open(const struct prb_run *run, bool ranks, bool subpr
     *err = why;
     return NULL;
 }
+
+struct prb_db *prb_many_db(const struct prb_many *many, struct prb_error *err)
+{
+    PRB_AUTO_FREE struct prb_db_process *all = calloc(many->count + 1, sizeof *all);
+    if (!all) {
+        prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < many->count; i++)
+        all[i] =
+            (struct prb_db_process){many->items[i].target, many->items[i].pid, many->items[i].rank};
+    return prb_db_open_processes(all, many->count, err);
+}

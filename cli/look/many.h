@@ -31,6 +31,8 @@ struct prb_many *prb_many_open(const struct prb_run *run, bool ranks, bool subpr
                                struct prb_error *err) PRB_MUST_CHECK;
 void prb_many_free(struct prb_many *many);
 PRB_DEFINE_AUTO_PTR(prb_many, struct prb_many, prb_many_free)
+/* The tables of all of them, which must outlive it (prb_db_open_processes). */
+struct prb_db *prb_many_db(const struct prb_many *many, struct prb_error *err) PRB_MUST_CHECK;
 /* The note that it is left out, and why. */
 void prb_many_left_out(const struct prb_one *one, const struct prb_error *why);
 

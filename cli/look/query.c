@@ -12,20 +12,6 @@ PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
 
 PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
 
-/* What --ranks and --subprocesses mean. */
-static struct prb_db *open_many(const struct prb_many *many, struct prb_error *err)
-{
-    PRB_AUTO_FREE struct prb_db_process *all = calloc(many->count + 1, sizeof *all);
-    if (!all) {
-        prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-        return NULL;
-    }
-    for (size_t i = 0; i < many->count; i++)
-        all[i] =
-            (struct prb_db_process){many->items[i].target, many->items[i].pid, many->items[i].rank};
-    return prb_db_open_processes(all, many->count, err);
-}
-
 /* A process that ended may have left tables; a file may be a profile. */
 static struct prb_db *open_db(const struct prb_run *run, struct prb_target **target,
                               struct prb_profile **profile, struct prb_error *err)
@@ -81,13 +67,15 @@ bool prb_query_print(const struct prb_run *run, const char *sql, const char *for
     return db && print(db, sql, writer, reveal, err);
 }
 
-static bool print_many(const struct prb_run *run, const char *sql, bool ranks, bool subprocesses,
-                       bool reveal, const char *format, struct prb_error *err)
+bool prb_query_print_of(const struct prb_run *run, const char *sql, const char *format, bool ranks,
+                        bool subprocesses, bool reveal, struct prb_error *err)
 {
+    if (!ranks && !subprocesses)
+        return prb_query_print(run, sql, format, reveal, err);
     PRB_AUTO(prb_row_writer) struct prb_row_writer *writer = writer_of(format, err);
     PRB_AUTO(prb_many)
     struct prb_many *many = writer ? prb_many_open(run, ranks, subprocesses, err) : NULL;
-    PRB_AUTO(prb_db) struct prb_db *db = many ? open_many(many, err) : NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = many ? prb_many_db(many, err) : NULL;
     return db && print(db, sql, writer, reveal, err);
 }
 
@@ -144,9 +132,7 @@ static bool run_query(const struct prb_run *run, struct prb_error *err)
     const char *format = vertical ? "vertical" : run->options[FORMAT].text;
     bool reveal = run->options[REVEAL].count;
     bool ranks = run->options[RANKS].count, subprocesses = run->options[SUBPROCESSES].count;
-    if (ranks || subprocesses)
-        return print_many(run, sql, ranks, subprocesses, reveal, format, err);
-    return prb_query_print(run, sql, format, reveal, err);
+    return prb_query_print_of(run, sql, format, ranks, subprocesses, reveal, err);
 }
 
 const struct prb_command prb_command_query = {
