@@ -298,7 +298,7 @@ def slow_down(figures, options, job):
     """Mean training step beside a profile at 100 Hz: by turns where the profiler may stand at any time, which stops nobody, by
     pairs of periods without and with it where it may not; and beside nothing, for the machine's own noise."""
     count, seconds = (20, BEGIN + 2 * WINDOW) if options.quick else (100, BEGIN + 2 * WINDOW)
-    ours = [live.PROBING, "-t", job.pid, "profile", "-r", 100, "-f", "collapsed", "-o", "/dev/null", "-d"]
+    ours = [live.PROBING, "-v", "-t", job.pid, "profile", "-r", 100, "-f", "collapsed", "-o", "/dev/null", "-d"]
     for name, command, bound in (("nothing", ["sleep", 1000], None), ("`profile` at 100 Hz", ours + [1000], 1)):
         found, core = turns(job, command, count)
         slower = statistics.median(found)
