@@ -164,4 +164,5 @@ def train(clock, shape):
             print("ready", flush=True)
 
 
-train(Clock(), sys.argv[1])
+if __name__ == "__main__":
+    train(Clock(), sys.argv[1])

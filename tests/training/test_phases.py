@@ -1,6 +1,7 @@
 """python.torch_phases: shares of a step's phases and modules beside what the program measured itself, and the step clock."""
 
 import json
+import subprocess
 
 import pytest
 
@@ -21,10 +22,10 @@ def loop():
         pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
     started = []
 
-    def begin(shape):
+    def begin(shape, program="torch_loops.py"):
         launcher = [torch_python(), *TORCHRUN] if shape == "ddp" else []
         python = pythons.Python(launcher, torch_python(), pythons.ask([torch_python()])[0], "torch")
-        target = Target(python, "torch_loops.py", [shape], folder=TARGETS)
+        target = Target(python, program, [shape], folder=TARGETS)
         started.append(target)
         for note in target.notes:
             if note.startswith("pid "):
@@ -88,6 +89,20 @@ def test_a_rank_under_torchrun(loop):
     assert {row["rank"] for row in rows} == {0} and {row["pid"] for row in rows} == {target.pid}
     modules = {row["module"] for row in rows if row["phase"] == "forward"} - {None}
     assert any(name.startswith("module.blocks.") for name in modules), modules
+
+
+@pytest.mark.parametrize("name, clock", [("transformers", "TrainerState.global_step"),
+                                         ("lightning", "_TrainingEpochLoop._batches_that_stepped")])
+def test_trainers_of_frameworks(loop, name, clock):
+    """Their own loops, with all their wrappers: the same phases, and the steps that their logs count."""
+    if subprocess.run([torch_python() or "false", "-c", "import " + name], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no Python with torch and " + name)
+    target = loop(name, "torch_frameworks.py")
+    before = report(target)["steps"]
+    rows, truth = sampled(target)
+    agree(rows, truth)
+    assert {row["clock"] for row in rows} == {clock}
+    assert 0.5 * (truth["steps"] - before) <= rows[0]["steps"] <= truth["steps"] - before
 
 
 def test_modules(loop):
