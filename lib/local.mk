@@ -25,6 +25,7 @@ include lib/sample/local.mk
 include lib/host/local.mk
 include lib/training/local.mk
 include lib/sql/local.mk
+include lib/plugin/local.mk
 include lib/table/local.mk
 include lib/crash/local.mk
 include lib/net/local.mk

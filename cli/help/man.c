@@ -126,6 +126,7 @@ static const char outro[] =
     ".TP\n.B COLUMNS, LINES\nthe size of the terminal, instead of its own answer.\n"
     ".TP\n.B PROBING_AUTO_INJECT\noff, here or in the target's environment: commands that need "
     "the probe do not load it.\n"
+    ".TP\n.B PROBING_PLUGINS\nshared objects with SQL tables of their own, separated by colons.\n"
     ".TP\n.B XDG_STATE_HOME\nwhere repl keeps its history, in probing/history; ~/.local/state "
     "when unset.\n"
     ".SH SEE ALSO\n"

@@ -59,6 +59,8 @@ struct prb_table_source {
     bool (*list)(struct prb_table_source *source, const struct prb_table *const **out,
                  size_t *count_out, struct prb_error *err);
     void (*free)(struct prb_table_source *source);
+    /* What the list leaves out, one sentence, or NULL; asked after list().  May be NULL. */
+    const char *(*note)(struct prb_table_source *source);
 };
 
 /* ---- for fill functions ---- */

@@ -1,5 +1,6 @@
 /* The tables of a connection: the constant ones, then those of its sources, whose list is renewed
  * between statements. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -54,8 +55,13 @@ static bool list_sources(struct prb_db *db, struct prb_error *err)
 {
     size_t first = db->constant_count;
     bool good = true;
-    for (size_t i = 0; good && i < db->source_count; i++)
-        good = list_source(db, db->sources[i], err);
+    for (size_t i = 0; good && i < db->source_count; i++) {
+        struct prb_table_source *source = db->sources[i];
+        good = list_source(db, source, err);
+        const char *note = good && source->note ? source->note(source) : NULL;
+        if (note)
+            snprintf(db->warning, sizeof db->warning, "%s", note);
+    }
     if (good && prb_vtab_attach(db, first, err))
         return true;
     db->table_count = first;

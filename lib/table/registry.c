@@ -2,6 +2,7 @@
 #include "table/registry.h"
 
 #include "inspect/target.h"
+#include "plugin/plugin.h"
 #include "sql/several.h"
 #include "table/recorded/dump.h"
 #include "table/recorded/folder.h"
@@ -22,6 +23,8 @@ struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
     if (!db)
         return NULL;
     db->take_stacks = prb_stacks_take;
+    if (!prb_db_add_source(db, prb_plugin_tables(prb_tables, prb_table_count, err), err))
+        return NULL;
     if (target && prb_proc_exists(target->proc) &&
         !prb_db_add_source(db, prb_recorded_tables_of(target->proc, err), err))
         return NULL;
