@@ -26,7 +26,7 @@ static void define(struct prb_buf *out, const struct prb_table *table)
 /* Not of a saved profile or of what an ended process left: there a process's tables have no rows. */
 static bool is_listed(const struct prb_db *db, const struct prb_table *table)
 {
-    return !table->needs_target || db->target || (!db->profile && !db->source_count);
+    return !table->needs_target || db->target || (!db->profile && !db->ended);
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)

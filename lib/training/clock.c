@@ -333,7 +333,14 @@ void prb_step_clock_read(struct prb_step_clock *clock, double now,
         read_variables(clock, now, runtime, thread);
 }
 
-struct prb_step_count prb_step_clock_result(const struct prb_step_clock *clock)
+size_t prb_step_clock_count(const struct prb_step_clock *clock) { return clock->count; }
+
+int64_t prb_step_clock_last(const struct prb_step_clock *clock, size_t index)
+{
+    return clock->counters[index].last;
+}
+
+bool prb_step_clock_best(const struct prb_step_clock *clock, size_t *out)
 {
     const struct counter *best = NULL;
     for (size_t i = 0; i < clock->count; i++) {
@@ -343,8 +350,17 @@ struct prb_step_count prb_step_clock_result(const struct prb_step_clock *clock)
         if (!one->fell && one->changes >= CHANGES_MIN && (!best || one->trust < best->trust))
             best = one;
     }
-    if (!best)
+    if (best)
+        *out = (size_t)(best - clock->counters);
+    return best != NULL;
+}
+
+struct prb_step_count prb_step_clock_result(const struct prb_step_clock *clock)
+{
+    size_t index;
+    if (!prb_step_clock_best(clock, &index))
         return (struct prb_step_count){0};
+    const struct counter *best = &clock->counters[index];
     double between = best->last_change - best->first_change;
     return (struct prb_step_count){
         .name = best->name,

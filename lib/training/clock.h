@@ -21,6 +21,13 @@ PRB_DEFINE_AUTO_PTR(prb_step_clock, struct prb_step_clock, prb_step_clock_free)
 void prb_step_clock_read(struct prb_step_clock *clock, double now,
                          const struct prb_runtime *runtime, const struct prb_raw_thread *thread);
 
+/* What it read last, of each number that may count: so many, and one of them by its index.  They are
+ * found as the reading goes on: more may come at the end. */
+size_t prb_step_clock_count(const struct prb_step_clock *clock);
+int64_t prb_step_clock_last(const struct prb_step_clock *clock, size_t index);
+/* The index of the one that serves; false: none does. */
+bool prb_step_clock_best(const struct prb_step_clock *clock, size_t *out);
+
 struct prb_step_count {
     const char *name; /* "TrainerState.global_step"; NULL: none serves */
     int64_t first, last;

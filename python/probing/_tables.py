@@ -17,7 +17,7 @@ TAKES = {"integer": "an integer of 64 bits", "real": "a number", "boolean": "tru
 # SQL has these of its own in the schema python (`probing tables`), or this package writes them.
 RESERVED = frozenset((
     "backtrace", "exception", "interpreters", "locals", "modules", "objects", "objects_diff", "tasks", "threads", "torch_phases",
-    "events", "spans", "steps", "training_logs",
+    "events", "spans", "steps", "training_logs", "variables",
 ))
 # names a column's type may have: ours
 TYPES = {

@@ -101,7 +101,8 @@ def test_trainers_of_frameworks(loop, name, clock):
     before = report(target)["steps"]
     rows, truth = sampled(target)
     agree(rows, truth)
-    assert {row["clock"] for row in rows} == {clock}
+    # Of a busy collector's lists a part may be missing: then the optimizer's own number serves.
+    assert {row["clock"] for row in rows} <= {clock, CLOCKS["plain"]}, rows
     assert 0.5 * (truth["steps"] - before) <= rows[0]["steps"] <= truth["steps"] - before
 
 
