@@ -1,5 +1,7 @@
-/* User tables: from the functions that Python code calls to rings, under the limits of the
- * settings. */
+/* Recorded tables: from the functions that Python code calls, and from other parts (tables.h), to rings, under the
+ * limits of the settings. */
+#include "inject/probe/tables/tables.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +11,6 @@
 #include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
 #include "inject/probe/start.h"
-#include "ring/ring.h"
 #include "table/recorded/names.h"
 
 #define TABLES_AIM 8 /* so many tables of the greatest size share the memory */
@@ -53,19 +54,23 @@ static bool ready(struct prb_error *err)
     return true;
 }
 
+struct prb_ring_table *prb_probe_table(const char *name, const char *columns, struct prb_error *err)
+{
+    if (!prb_server_runs_here()) /* who was detached records nothing, until it starts again */
+        return PRB_NULL(prb_fail(err, PRB_BUSY, "no probe runs in this process"));
+    struct prb_ring_limits limits = {.bytes_max = memory() / TABLES_AIM, .retention = retention()};
+    pthread_mutex_lock(&lock);
+    bool made = ready(err);
+    pthread_mutex_unlock(&lock);
+    return made ? prb_ring_table_parse(folder, name, columns, &limits, err) : NULL;
+}
+
 static void *open_table(const char *name, const char *columns, char *error, size_t cap)
 {
     struct prb_error err = {0};
-    if (!prb_server_runs_here()) { /* who was detached records nothing, until it starts again */
-        snprintf(error, cap, "no probe runs in this process");
-        return NULL;
-    }
-    struct prb_ring_limits limits = {.bytes_max = memory() / TABLES_AIM, .retention = retention()};
-    pthread_mutex_lock(&lock);
-    bool made = prb_recorded_name_is_free(name, &err) && ready(&err);
-    pthread_mutex_unlock(&lock);
-    struct prb_ring_table *table =
-        made ? prb_ring_table_parse(folder, name, columns, &limits, &err) : NULL;
+    struct prb_ring_table *table = NULL;
+    if (prb_recorded_name_is_free(name, &err))
+        table = prb_probe_table(name, columns, &err);
     if (!table && snprintf(error, cap, "%s%s%s", err.text, *err.remedy ? "; " : "", err.remedy) < 0)
         *error = '\0';
     return table;
