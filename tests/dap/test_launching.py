@@ -9,7 +9,7 @@ import pytest
 from client import Failed
 from debuggee import evaluate, marks, python_frames, resume, stack, stopped, top
 from support.injection import wait_until
-from support.target import die_with_parent
+from support.target import DEADLINE, die_with_parent
 
 SHORT = "import sys\nx = 1\nprint('the end', sys.argv[1:], __name__)\n"
 
@@ -140,6 +140,30 @@ def test_launch_in_a_terminal(client, any_python, tmp_path):
         assert terminal.wait(30) == 0
         assert terminal.stdout.read().decode() == "['a b', '$HOME'] of env {}\n".format(tmp_path)
         assert not session.seen("output", lambda output: output.get("category") in ("stdout", "stderr"))
+    finally:
+        terminal.kill()
+        terminal.wait()
+        terminal.stdout.close()
+
+
+def test_a_program_that_waits_ends_with_its_adapter(client, any_python, tmp_path):
+    """Killed, the adapter says nothing: the end of the connection does."""
+    if any_python.root:
+        pytest.skip("launches programs of this machine only")
+    path = tmp_path / "program.py"
+    path.write_text("print('it runs')\n")
+    session = client()
+    session.initialize(supportsRunInTerminalRequest=True)
+    launch = session.send("launch", {"program": str(path), "python": any_python.executable, "console": "integratedTerminal"})
+    request = session.reverse_request("runInTerminal")
+    terminal = subprocess.Popen(request["arguments"]["args"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                preexec_fn=die_with_parent)
+    try:
+        session.reply(request, {"processId": terminal.pid})
+        session.ready(launch)  # it waits for configurationDone
+        session.kill()
+        assert terminal.wait(DEADLINE) == 1
+        assert terminal.stdout.read() == b""
     finally:
         terminal.kill()
         terminal.wait()
