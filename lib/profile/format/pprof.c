@@ -2,38 +2,8 @@
  * pprof's profile (proto/profile.proto of google/pprof), as protocol buffers without compression:
  * its readers take these, too.  Values: samples, and nanoseconds.
  */
-#include <string.h>
-
+#include "base/protobuf.h"
 #include "profile/format/format.h"
-
-/* ---- protocol buffers' wire format: varints, and fields of known length ---- */
-
-static void put_varint(struct prb_buf *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        prb_buf_addc(out, (char)(value | 0x80));
-    prb_buf_addc(out, (char)value);
-}
-
-static void put_number(struct prb_buf *out, unsigned field, uint64_t value)
-{
-    put_varint(out, field << 3);
-    put_varint(out, value);
-}
-
-static void put_bytes(struct prb_buf *out, unsigned field, const void *data, size_t len)
-{
-    put_varint(out, field << 3 | 2);
-    put_varint(out, len);
-    prb_buf_add(out, data, len);
-}
-
-/* Append a message as a field, and clear it. */
-static void put_message(struct prb_buf *out, unsigned field, struct prb_buf *message)
-{
-    put_bytes(out, field, message->data, message->len);
-    message->len = 0;
-}
 
 /* Field numbers of profile.proto. */
 enum {
@@ -85,19 +55,19 @@ static uint64_t text(struct writing *w, const char *text)
 
 static void put_type(struct writing *w, unsigned field, const char *type, const char *unit)
 {
-    put_number(&w->part, TYPE_TYPE, text(w, type));
-    put_number(&w->part, TYPE_UNIT, text(w, unit));
-    put_message(&w->out, field, &w->part);
+    prb_proto_number(&w->part, TYPE_TYPE, text(w, type));
+    prb_proto_number(&w->part, TYPE_UNIT, text(w, unit));
+    prb_proto_message(&w->out, field, &w->part);
 }
 
 static void put_label(struct writing *w, const char *key, const char *value, int64_t number)
 {
-    put_number(&w->inner, LABEL_KEY, text(w, key));
+    prb_proto_number(&w->inner, LABEL_KEY, text(w, key));
     if (value)
-        put_number(&w->inner, LABEL_TEXT, text(w, value));
+        prb_proto_number(&w->inner, LABEL_TEXT, text(w, value));
     else
-        put_number(&w->inner, LABEL_NUMBER, (uint64_t)number);
-    put_message(&w->part, SAMPLE_LABEL, &w->inner);
+        prb_proto_number(&w->inner, LABEL_NUMBER, (uint64_t)number);
+    prb_proto_message(&w->part, SAMPLE_LABEL, &w->inner);
 }
 
 static void put_sample(struct writing *w, const struct prb_profile_weight *weight)
@@ -106,51 +76,51 @@ static void put_sample(struct writing *w, const struct prb_profile_weight *weigh
     const struct prb_profile_thread *thread = &profile->threads[weight->thread];
     const struct prb_profile_process *process = &profile->processes[thread->process];
     for (uint32_t at = weight->node; at; at = profile->nodes[at].parent)
-        put_varint(&w->inner, profile->nodes[at].frame + 1);
-    put_message(&w->part, SAMPLE_LOCATIONS, &w->inner);
-    put_varint(&w->inner, weight->samples);
-    put_varint(&w->inner, weight->ns);
-    put_message(&w->part, SAMPLE_VALUES, &w->inner);
+        prb_proto_varint(&w->inner, profile->nodes[at].frame + 1);
+    prb_proto_message(&w->part, SAMPLE_LOCATIONS, &w->inner);
+    prb_proto_varint(&w->inner, weight->samples);
+    prb_proto_varint(&w->inner, weight->ns);
+    prb_proto_message(&w->part, SAMPLE_VALUES, &w->inner);
     if (thread->name)
         put_label(w, "thread", thread->name, 0);
     put_label(w, "tid", NULL, thread->tid);
     put_label(w, "pid", NULL, process->pid);
     if (process->rank >= 0)
         put_label(w, "rank", NULL, process->rank);
-    put_message(&w->out, PROFILE_SAMPLE, &w->part);
+    prb_proto_message(&w->out, PROFILE_SAMPLE, &w->part);
 }
 
 static void put_tables(struct writing *w)
 {
     const struct prb_profile *profile = w->profile;
-    put_number(&w->part, MAPPING_ID, 1);
-    put_number(&w->part, MAPPING_FILE,
-               text(w, profile->process_count ? profile->processes[0].command : ""));
-    put_number(&w->part, MAPPING_HAS_FUNCTIONS, 1);
-    put_number(&w->part, MAPPING_HAS_FILES, 1);
-    put_number(&w->part, MAPPING_HAS_LINES, 1);
-    put_message(&w->out, PROFILE_MAPPING, &w->part);
+    prb_proto_number(&w->part, MAPPING_ID, 1);
+    prb_proto_number(&w->part, MAPPING_FILE,
+                     text(w, profile->process_count ? profile->processes[0].command : ""));
+    prb_proto_number(&w->part, MAPPING_HAS_FUNCTIONS, 1);
+    prb_proto_number(&w->part, MAPPING_HAS_FILES, 1);
+    prb_proto_number(&w->part, MAPPING_HAS_LINES, 1);
+    prb_proto_message(&w->out, PROFILE_MAPPING, &w->part);
     for (size_t i = 0; i < profile->frame_count; i++) {
         const struct prb_profile_frame *frame = &profile->frames[i];
-        put_number(&w->part, LOCATION_ID, i + 1);
-        put_number(&w->part, LOCATION_MAPPING, 1);
-        put_number(&w->inner, LINE_FUNCTION, frame->function + 1);
+        prb_proto_number(&w->part, LOCATION_ID, i + 1);
+        prb_proto_number(&w->part, LOCATION_MAPPING, 1);
+        prb_proto_number(&w->inner, LINE_FUNCTION, frame->function + 1);
         if (!w->style->nolineno)
-            put_number(&w->inner, LINE_LINE,
-                       (uint64_t)(w->style->function
-                                      ? profile->functions[frame->function].first_line
-                                      : frame->line));
-        put_message(&w->part, LOCATION_LINE, &w->inner);
-        put_message(&w->out, PROFILE_LOCATION, &w->part);
+            prb_proto_number(&w->inner, LINE_LINE,
+                             (uint64_t)(w->style->function
+                                            ? profile->functions[frame->function].first_line
+                                            : frame->line));
+        prb_proto_message(&w->part, LOCATION_LINE, &w->inner);
+        prb_proto_message(&w->out, PROFILE_LOCATION, &w->part);
     }
     for (size_t i = 0; i < profile->function_count; i++) {
         const struct prb_profile_function *function = &profile->functions[i];
-        put_number(&w->part, FUNCTION_ID, i + 1);
-        put_number(&w->part, FUNCTION_NAME, text(w, function->qualname));
-        put_number(&w->part, FUNCTION_SYSTEM_NAME, text(w, function->name));
-        put_number(&w->part, FUNCTION_FILE, text(w, prb_label_file(function, w->style)));
-        put_number(&w->part, FUNCTION_LINE, (uint64_t)function->first_line);
-        put_message(&w->out, PROFILE_FUNCTION, &w->part);
+        prb_proto_number(&w->part, FUNCTION_ID, i + 1);
+        prb_proto_number(&w->part, FUNCTION_NAME, text(w, function->qualname));
+        prb_proto_number(&w->part, FUNCTION_SYSTEM_NAME, text(w, function->name));
+        prb_proto_number(&w->part, FUNCTION_FILE, text(w, prb_label_file(function, w->style)));
+        prb_proto_number(&w->part, FUNCTION_LINE, (uint64_t)function->first_line);
+        prb_proto_message(&w->out, PROFILE_FUNCTION, &w->part);
     }
 }
 
@@ -167,13 +137,13 @@ static bool write_pprof(const struct prb_profile *profile, const struct prb_prof
     for (size_t i = 0; i < profile->weight_count; i++)
         put_sample(&w, &profile->weights[i]);
     put_tables(&w);
-    put_number(&w.out, PROFILE_TIME, (uint64_t)(profile->start * 1e9));
-    put_number(&w.out, PROFILE_DURATION, (uint64_t)(profile->seconds * 1e9));
+    prb_proto_number(&w.out, PROFILE_TIME, (uint64_t)(profile->start * 1e9));
+    prb_proto_number(&w.out, PROFILE_DURATION, (uint64_t)(profile->seconds * 1e9));
     put_type(&w, PROFILE_PERIOD_TYPE, "wall", "nanoseconds");
-    put_number(&w.out, PROFILE_PERIOD, (uint64_t)(1e9 / profile->rate));
-    put_number(&w.out, PROFILE_COMMENT, text(&w, counts.data ? counts.data : ""));
+    prb_proto_number(&w.out, PROFILE_PERIOD, (uint64_t)(1e9 / profile->rate));
+    prb_proto_number(&w.out, PROFILE_COMMENT, text(&w, counts.data ? counts.data : ""));
     for (size_t i = 0; i < w.strings.label_count; i++)
-        put_bytes(&w.out, PROFILE_STRINGS, w.strings.labels[i], strlen(w.strings.labels[i]));
+        prb_proto_text(&w.out, PROFILE_STRINGS, w.strings.labels[i]);
     if (w.out.failed || w.part.failed || w.inner.failed || w.strings.failed)
         return prb_nomem(err);
     fwrite(w.out.data, 1, w.out.len, out);
