@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/new_file.h"
+#include "base/words.h"
 
 static const struct prb_profile_format *const formats[] = {
 #define FORMAT(name) &prb_format_##name.description,
@@ -20,19 +21,10 @@ static const struct prb_profile_format *const formats[] = {
 
 const struct prb_profile_format *const *prb_profile_formats(void) { return formats; }
 
-/* Whether word is one of a list separated by spaces. */
-static bool is_in(const char *list, const char *word)
-{
-    for (size_t n; *list; list += n, list += strspn(list, " "))
-        if ((n = strcspn(list, " ")) == strlen(word) && strncmp(list, word, n) == 0)
-            return true;
-    return false;
-}
-
 const struct prb_profile_format *prb_profile_format_find(const char *name)
 {
     for (size_t i = 0; formats[i]; i++)
-        if (strcmp(formats[i]->name, name) == 0 || is_in(formats[i]->aliases, name))
+        if (strcmp(formats[i]->name, name) == 0 || prb_words_have(formats[i]->aliases, name))
             return formats[i];
     return NULL;
 }
@@ -40,16 +32,14 @@ const struct prb_profile_format *prb_profile_format_find(const char *name)
 const struct prb_profile_format *prb_profile_format_of_file(const char *path)
 {
     const struct prb_profile_format *best = NULL;
-    size_t len = strlen(path), longest = 0;
-    for (size_t i = 0; formats[i]; i++)
-        for (const char *at = formats[i]->suffixes; *at; at += strspn(at, " ")) {
-            size_t n = strcspn(at, " ");
-            if (n > longest && n < len && strncmp(path + len - n, at, n) == 0) {
-                best = formats[i];
-                longest = n;
-            }
-            at += n;
+    size_t longest = 0;
+    for (size_t i = 0; formats[i]; i++) {
+        size_t length = prb_words_suffix(formats[i]->suffixes, path);
+        if (length > longest) {
+            best = formats[i];
+            longest = length;
         }
+    }
     return best;
 }
 
