@@ -20,6 +20,7 @@ include lib/repr/local.mk
 include lib/native/local.mk
 include lib/ring/local.mk
 include lib/inspect/local.mk
+include lib/trace/local.mk
 include lib/profile/local.mk
 include lib/sample/local.mk
 include lib/host/local.mk
@@ -27,6 +28,7 @@ include lib/training/local.mk
 include lib/sql/local.mk
 include lib/plugin/local.mk
 include lib/table/local.mk
+include lib/export/local.mk
 include lib/crash/local.mk
 include lib/net/local.mk
 include lib/format/local.mk
