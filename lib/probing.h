@@ -945,6 +945,42 @@ PRB_API void prb_db_watch(struct prb_db *db, bool (*go_on)(void *context), void 
 /* Show secrets in system.environment (off at first). */
 PRB_API void prb_db_reveal(struct prb_db *db, bool reveal);
 
+/* ---- what a job recorded, as files of other programs ---- */
+
+struct prb_export_format {
+    const char *name, *aliases, *doc;
+    const char *suffixes; /* of file names, separated by spaces */
+    bool folder;          /* makes files in a folder */
+};
+/* The format by its name, or by a file name's end; NULL: none. */
+PRB_API const struct prb_export_format *prb_export_format_find(const char *name);
+PRB_API const struct prb_export_format *prb_export_format_of_file(const char *path);
+/* All; ends with NULL. */
+PRB_API const struct prb_export_format *const *prb_export_formats(void);
+
+struct prb_export_options {
+    unsigned steps; /* the last so many of each process; 0: 20 */
+    double seconds; /* instead: the last so many; 0: by steps */
+    /* Of tables that do not say which process a row is of. */
+    pid_t pid;           /* 0: not known */
+    int rank;            /* -1: none */
+    const char *command; /* of that process, or NULL */
+};
+struct prb_exported {
+    double since; /* s since the epoch: what began before is left out */
+    size_t processes, steps;
+    size_t slices, values, arrows; /* of a timeline */
+    uint64_t left_out;             /* rows without a time, or beyond what a file may have */
+};
+/*
+ * Write what the tables of a connection have of the last steps to path ("-": standard output; for a
+ * format of a folder a folder, made when it is not there).  A file is then whole, or as it was.
+ * Errors: NOT_FOUND (nothing is recorded), IO, those of queries.
+ */
+PRB_API bool prb_export_write(struct prb_db *db, const struct prb_export_format *format,
+                              const struct prb_export_options *options, const char *path,
+                              struct prb_exported *out, struct prb_error *err) PRB_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

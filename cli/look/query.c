@@ -2,31 +2,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/look/many.h"
+#include "cli/look/database.h"
 #include "cli/print/out.h"
 #include "format/format.h"
 
 #define SQL_MAX (16u << 20) /* bytes read from standard input */
-
-PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
-
-PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
-
-/* A process that ended may have left tables; a file may be a profile. */
-static struct prb_db *open_db(const struct prb_run *run, struct prb_target **target,
-                              struct prb_profile **profile, struct prb_error *err)
-{
-    const char *ended = prb_run_ended(run), *saved = prb_run_profile(run);
-    if (saved)
-        return (*profile = prb_profile_open(saved, err)) ? prb_db_open_profile(*profile, err)
-                                                         : NULL;
-    if (ended)
-        return prb_db_open_ended(ended, err);
-    bool wanted = prb_run_has_target(run) || run->command->target == PRB_USES_TARGET;
-    if (wanted && !(*target = prb_run_open(run, err)))
-        return NULL;
-    return prb_db_open(*target, err);
-}
 
 static bool put(void *context, const char *text, size_t length)
 {
@@ -57,26 +37,19 @@ static bool print(struct prb_db *db, const char *sql, struct prb_row_writer *wri
     return ferror(stdout) ? prb_out_finish(err) : false;
 }
 
-bool prb_query_print(const struct prb_run *run, const char *sql, const char *format, bool reveal,
-                     struct prb_error *err)
-{
-    PRB_AUTO(prb_row_writer) struct prb_row_writer *writer = writer_of(format, err);
-    PRB_AUTO(prb_target) struct prb_target *target = NULL;
-    PRB_AUTO(prb_profile) struct prb_profile *profile = NULL;
-    PRB_AUTO(prb_db) struct prb_db *db = writer ? open_db(run, &target, &profile, err) : NULL;
-    return db && print(db, sql, writer, reveal, err);
-}
-
 bool prb_query_print_of(const struct prb_run *run, const char *sql, const char *format, bool ranks,
                         bool subprocesses, bool reveal, struct prb_error *err)
 {
-    if (!ranks && !subprocesses)
-        return prb_query_print(run, sql, format, reveal, err);
     PRB_AUTO(prb_row_writer) struct prb_row_writer *writer = writer_of(format, err);
-    PRB_AUTO(prb_many)
-    struct prb_many *many = writer ? prb_many_open(run, ranks, subprocesses, err) : NULL;
-    PRB_AUTO(prb_db) struct prb_db *db = many ? prb_many_db(many, err) : NULL;
-    return db && print(db, sql, writer, reveal, err);
+    PRB_AUTO(prb_database) struct prb_database database = {0};
+    return writer && prb_database_open(run, ranks, subprocesses, &database, err) &&
+           print(database.db, sql, writer, reveal, err);
+}
+
+bool prb_query_print(const struct prb_run *run, const char *sql, const char *format, bool reveal,
+                     struct prb_error *err)
+{
+    return prb_query_print_of(run, sql, format, false, false, reveal, err);
 }
 
 static char *read_standard_input(struct prb_error *err)

@@ -2,36 +2,16 @@
 
 import json
 import os
+import pathlib
 import subprocess
 
 import pytest
 
 from support.pythons import Python, ask
+from support.rings import Writer, folder_of, start_time
 from support.target import DEADLINE, probing, query
 
 COLUMNS = "step:integer:count:of training\nloss:real\nnote:text::what was seen\ndone:boolean\nat:time"
-
-
-class Writer:
-    """A program that writes a ring into the folder of a process: what the probe does in it."""
-
-    def __init__(self, folder, table, columns=COLUMNS):
-        self.child = subprocess.Popen([os.path.join(os.environ["BUILDDIR"], "tests", "live", "ring_write"), folder, table,
-                                       columns], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
-
-    def write(self, *row):
-        self.child.stdin.write("\t".join("NULL" if value is None else str(value) for value in row) + "\n")
-        self.child.stdin.flush()
-        assert self.child.stdout.readline() == "1\n"
-
-    def kill(self):
-        self.child.kill()
-        self.child.communicate(timeout=DEADLINE)
-
-
-def start_time(pid):
-    with open("/proc/{}/stat".format(pid)) as stat:
-        return stat.read().rsplit(")", 1)[1].split()[19]
 
 
 @pytest.fixture
@@ -39,11 +19,10 @@ def ringed(start, any_python, tmp_path):
     """A target with a folder for its rings, and its writers."""
     data = tmp_path / "data"
     target = start(any_python, "hung.py", variables={"PROBING_DATA_DIR": str(data)}).settle()
-    target.rings = data / "{}-{}".format(target.pid, start_time(target.pid))
+    target.rings = pathlib.Path(folder_of(data, target.pid))
     writers = []
 
     def write(table, *rows, columns=COLUMNS):
-        target.rings.mkdir(mode=0o700, parents=True, exist_ok=True)
         writer = Writer(str(target.rings), table, columns)
         writers.append(writer)
         for row in rows:
@@ -139,7 +118,7 @@ def test_a_container(start, any_python):
     inside = "/proc/{}/root/dev/shm/probing-{}".format(target.pid, os.geteuid())
     rings = "{}/1-{}".format(inside, start_time(target.pid))
     os.makedirs(rings, mode=0o700)
-    writer = Writer(rings, "events")
+    writer = Writer(rings, "events", COLUMNS)
     try:
         writer.write(*ROWS[0])
         assert query(target.pid, "SELECT step FROM python.events") == [{"step": 1}]

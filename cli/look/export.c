@@ -1,0 +1,154 @@
+/* probing export: what a job recorded, as a file for another program. */
+#include <string.h>
+#include <time.h>
+
+#include "cli/look/database.h"
+#include "cli/options.h"
+#include "cli/print/out.h"
+
+#define STEPS_MOST 1e6
+
+enum { LAST, SECONDS, OUTPUT, FORMAT, JSON, RANKS, SUBPROCESSES };
+
+static const struct prb_option options[] = {
+    [LAST] = {'l', "last", "STEPS", "the last so many steps, 20 if not given", NULL},
+    [SECONDS] = {'d', "duration", "SECONDS", "instead of steps: the last so many seconds", NULL},
+    [OUTPUT] = {'o', "output", "FILE", "where to; - is standard output", NULL},
+    [FORMAT] = {'f', "format", "FORMAT", "its format; if not given by the file's name, or perfetto",
+                NULL},
+    [JSON] = {0, "json", NULL, "the same as --format chrome", NULL},
+    [RANKS] = PRB_OPTION_READ_RANKS,
+    [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
+    {0},
+};
+
+static const struct prb_export_format *format_of(const struct prb_run *run, struct prb_error *err)
+{
+    const char *wanted = run->options[FORMAT].text, *path = run->options[OUTPUT].text;
+    const struct prb_export_format *const *all = prb_export_formats(), *found = NULL;
+    char names[200] = "";
+    if (!wanted && run->options[JSON].count)
+        wanted = "chrome";
+    found = wanted ? prb_export_format_find(wanted)
+            : path ? prb_export_format_of_file(path)
+                   : all[0];
+    if (found || !wanted)
+        return found ? found : all[0];
+    for (size_t i = 0; all[i]; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 all[i]->name);
+    prb_cli_fail(err, PRB_USAGE, "", "--format %s is none of %s", wanted, names);
+    return NULL;
+}
+
+/* "steps-1234-20260131-120000.pftrace" */
+static void choose_path(const struct prb_run *run, const struct prb_export_format *format,
+                        const struct prb_export_options *wanted, char *out, size_t cap)
+{
+    const char *given = run->options[OUTPUT].text, *suffix = format->suffixes;
+    char when[32] = "", pid[16] = "";
+    time_t now = time(NULL);
+    struct tm parts;
+    if (given) {
+        snprintf(out, cap, "%s", given);
+        return;
+    }
+    if (wanted->pid)
+        snprintf(pid, sizeof pid, "-%d", (int)wanted->pid);
+    if (localtime_r(&now, &parts))
+        strftime(when, sizeof when, "%Y%m%d-%H%M%S", &parts);
+    snprintf(out, cap, "steps%s-%s%.*s", pid, when, (int)strcspn(suffix, " "), suffix);
+}
+
+/* Whose rows those are that do not say it: an ended process has only its own. */
+static bool describe(const struct prb_database *database, struct prb_export_options *wanted,
+                     struct prb_process_list **list, struct prb_error *err)
+{
+    wanted->rank = -1;
+    if (!database->target)
+        return true;
+    wanted->pid = prb_target_info(database->target)->pid;
+    if (prb_target_info(database->target)->kind != PRB_TARGET_PROCESS)
+        return true;
+    if (!(*list = prb_process_list(err)))
+        return false;
+    const struct prb_process *process = prb_process_find(*list, wanted->pid);
+    if (process) {
+        wanted->rank = process->rank;
+        wanted->command = process->command;
+    }
+    return true;
+}
+
+static void report(const struct prb_export_format *format, const char *path,
+                   const struct prb_exported *done)
+{
+    char text[600], more[120] = "";
+    if (done->slices)
+        snprintf(more, sizeof more, ", %zu slices", done->slices);
+    if (done->values)
+        snprintf(more + strlen(more), sizeof more - strlen(more), ", %zu values", done->values);
+    if (done->arrows)
+        snprintf(more + strlen(more), sizeof more - strlen(more), ", %zu arrows", done->arrows);
+    snprintf(text, sizeof text, "%.300s: %s; %zu step%s of %zu process%s%s", path, format->doc,
+             done->steps, done->steps == 1 ? "" : "s", done->processes,
+             done->processes == 1 ? "" : "es", more);
+    prb_out_note(text);
+    if (done->left_out) {
+        snprintf(text, sizeof text,
+                 "%llu rows are left out: without a time, or too many for a file",
+                 (unsigned long long)done->left_out);
+        prb_out_note(text);
+    }
+}
+
+PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
+
+static bool run_export(const struct prb_run *run, struct prb_error *err)
+{
+    struct prb_export_options wanted = {0};
+    struct prb_exported done;
+    double steps = 0;
+    char path[4096];
+    bool ranks = run->options[RANKS].count, subprocesses = run->options[SUBPROCESSES].count;
+    const struct prb_export_format *format = format_of(run, err);
+    if (!format || !prb_run_number(run, LAST, 1, STEPS_MOST, &steps, err) ||
+        !prb_run_number(run, SECONDS, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &wanted.seconds, err))
+        return false;
+    if (steps > 0 && wanted.seconds > 0)
+        return prb_usage(run, err, "--last and --duration exclude each other");
+    wanted.steps = (unsigned)steps;
+    PRB_AUTO(prb_database) struct prb_database database = {0};
+    PRB_AUTO(prb_process_list) struct prb_process_list *list = NULL;
+    if (!prb_database_open(run, ranks, subprocesses, &database, err) ||
+        !describe(&database, &wanted, &list, err))
+        return false;
+    choose_path(run, format, &wanted, path, sizeof path);
+    if (!prb_export_write(database.db, format, &wanted, path, &done, err))
+        return false;
+    if (prb_db_warning(database.db))
+        prb_out_note(prb_db_warning(database.db));
+    if (strcmp(path, "-") != 0)
+        report(format, path, &done);
+    return true;
+}
+
+const struct prb_command prb_command_export = {
+    .name = "export",
+    .aliases = "",
+    .summary = "the steps that a job recorded, as a timeline for Perfetto",
+    .arguments = "",
+    .target = PRB_USES_TARGET_IF_GIVEN,
+    .description =
+        "Writes what the tables of the target have of its last steps: steps and their phases, "
+        "calls of modules by depth, collectives with an arrow from each rank to the one that began "
+        "last, spans, and as values over time what was logged, memory and GPUs. It reads "
+        "python.torch_step_timing, python.torch_trace, python.comm_collective, python.spans, "
+        "python.steps, training_logs, memory_usage and gpu_metrics, whichever have rows.\n\n"
+        "The formats, by --format or the file's name: perfetto (.pftrace, for ui.perfetto.dev), "
+        "chrome (.json, the same as JSON).",
+    .options = options,
+    .examples = "probing 1234 export --last 20 -o steps.pftrace\n"
+                "probing 1234 export --ranks --duration 5 -o steps.json\n",
+    .run = run_export,
+};
