@@ -23,6 +23,7 @@ include lib/inspect/local.mk
 include lib/trace/local.mk
 include lib/profile/local.mk
 include lib/sample/local.mk
+include lib/store/local.mk
 include lib/host/local.mk
 include lib/training/local.mk
 include lib/sql/local.mk
