@@ -26,6 +26,7 @@ include lib/sample/local.mk
 include lib/store/local.mk
 include lib/host/local.mk
 include lib/training/local.mk
+include lib/allocation/local.mk
 include lib/sql/local.mk
 include lib/plugin/local.mk
 include lib/table/local.mk

@@ -25,6 +25,7 @@ include tests/dap/local.mk
 include tests/gdb/local.mk
 include tests/sample/local.mk
 include tests/host/local.mk
+include tests/allocation/local.mk
 include tests/training/local.mk
 include tests/export/local.mk
 include tests/security/local.mk

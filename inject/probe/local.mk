@@ -19,6 +19,7 @@ include inject/probe/python/local.mk
 include inject/probe/debug/local.mk
 include inject/probe/debug/agent/local.mk
 include inject/probe/crash/local.mk
+include inject/probe/memory/local.mk
 include inject/probe/tables/local.mk
 libprb_la_SOURCES += %D%/python/sources.c %D%/python/sources.h %D%/python/bytecode_form.c %D%/python/bytecode_form.h
 nodist_libprb_la_SOURCES = $(probe_python_bytes)

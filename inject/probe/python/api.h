@@ -10,7 +10,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-struct prb_py; /* PyObject */
+struct prb_py;           /* PyObject */
+struct prb_py_allocator; /* PyMemAllocatorEx */
 typedef struct prb_py *(*prb_py_function)(struct prb_py *self, struct prb_py *args);
 
 /* PyMethodDef (Include/methodobject.h). */
@@ -96,6 +97,15 @@ struct prb_py_method {
     F(void, PyEval_InitThreads, (void))                                                            \
     F(int, Py_AddPendingCall, (int (*)(void *), void *))                                           \
     F(void *, _PyThreadState_UncheckedGet, (void))                                                 \
+    F(void *, PyThreadState_GetUnchecked, (void)) /* 3.13: the same */                             \
+    F(void *, PyGILState_GetThisThreadState, (void))                                               \
+    F(void, PyMem_GetAllocator, (int, struct prb_py_allocator *))                                  \
+    F(void, PyMem_SetAllocator, (int, struct prb_py_allocator *))                                  \
+    F(void *, PyMem_Malloc, (size_t))                                                              \
+    F(void, PyMem_Free, (void *))                                                                  \
+    F(void *, PyObject_Malloc, (size_t))                                                           \
+    F(void *, PyObject_Calloc, (size_t, size_t)) /* 3.5 */                                         \
+    F(void, PyObject_Free, (void *))                                                               \
     F(void *, PyInterpreterState_Head, (void))                                                     \
     F(int, PyCode_Addr2Line, (struct prb_py *, int))                                               \
     F(struct prb_py *, PyMarshal_ReadObjectFromString, (const char *, ptrdiff_t))                  \
