@@ -25,6 +25,8 @@ void prb_target_close(struct prb_target *target)
 {
     if (!target)
         return;
+    if (target->kept)
+        target->kept_free(target->kept);
     prb_unwinder_free(target->unwinder);
     runtimes_free(target);
     prb_py_free(target->pys, target->runtime_count);

@@ -33,6 +33,8 @@ struct prb_target {
     struct prb_saved_task *saved;     /* while a snapshot is made: registers as they were taken */
     size_t saved_count, saved_cap;
     const struct prb_crash *crash; /* of a crash dump, made when first asked for */
+    void *kept;                    /* what a table keeps from one statement to the next, or NULL */
+    void (*kept_free)(void *kept);
 };
 
 /* Open over a process description, which is taken, also on failure.  recorder (may be NULL): read

@@ -4,6 +4,7 @@
 #include "base/hash_map.h"
 #include "inspect/heap.h"
 #include "table/shared/duration.h"
+#include "table/shared/moment_columns.h"
 #include "table/shared/thread_columns.h"
 #include "training/phases.h"
 
@@ -32,6 +33,9 @@ static const struct prb_column columns[] = {
      "the number of the program that counts its steps; NULL: none changed twice meanwhile"},
     {"steps", PRB_INTEGER, "count", "how far the clock went"},
     {"steps_per_second", PRB_REAL, "1/s", "of the clock, between its first and last change"},
+    {"step", PRB_INTEGER, "", "what the clock said last"},
+    {"items_per_second", PRB_REAL, "1/s",
+     "what its DataLoader gave the program: batches times their size; NULL: not known"},
     {"seconds", PRB_REAL, "s", "argument: how long to sample; 1 when not given", .hidden = true},
     {"rate", PRB_REAL, "1/s", "argument: samples a second; 100 when not given", .hidden = true},
     {0},
@@ -42,7 +46,20 @@ PRB_DEFINE_AUTO_PTR(prb_heap, struct prb_heap, prb_heap_free)
 static bool wants_clock(const struct prb_rows *rows)
 {
     return prb_rows_wants(rows, "clock") || prb_rows_wants(rows, "steps") ||
-           prb_rows_wants(rows, "steps_per_second");
+           prb_rows_wants(rows, "steps_per_second") || prb_rows_wants(rows, "step") ||
+           prb_rows_wants(rows, "items_per_second");
+}
+
+static void free_clock(void *kept) { prb_step_clock_free(kept); }
+
+/* The clock that the target keeps: to find what may count takes longer than to read it. */
+static struct prb_step_clock *kept_clock(const struct prb_rows *rows)
+{
+    struct prb_target *target = prb_rows_target(rows);
+    if (!wants_clock(rows) || !target->kept || prb_step_clock_is_stale(target->kept))
+        return NULL;
+    prb_step_clock_restart(target->kept);
+    return target->kept;
 }
 
 /* The names of modules, and who may count the steps.  The lists of a busy collector may not be
@@ -50,8 +67,6 @@ static bool wants_clock(const struct prb_rows *rows)
 static struct prb_heap *heap_of(struct prb_rows *rows)
 {
     struct prb_error why = {0};
-    if (!wants_clock(rows) && !prb_rows_wants(rows, "module"))
-        return NULL;
     struct prb_heap *heap =
         prb_rows_stacks(rows, &why) ? prb_heap_take(prb_rows_target(rows), &why) : NULL;
     if (!heap)
@@ -92,11 +107,27 @@ static void add_row(struct prb_rows *rows, const struct prb_phases *phases,
     prb_row_int(rows, (int64_t)part->samples);
     prb_row_int_unless(rows, (int64_t)phases->native_id, 0);
     prb_row_text(rows, steps->name);
-    if (!steps->name)
-        return;
-    prb_row_int(rows, steps->steps);
-    if (steps->per_second > 0)
-        prb_row_real(rows, steps->per_second);
+    if (steps->name)
+        prb_row_int(rows, steps->steps);
+    else
+        prb_row_null(rows);
+    prb_row_known(rows, steps->per_second > 0 ? steps->per_second : -1);
+    if (steps->name)
+        prb_row_int(rows, steps->last);
+    else
+        prb_row_null(rows);
+    prb_row_known(rows, steps->items_per_second > 0 ? steps->items_per_second : -1);
+}
+
+/* A clock that the target keeps from here on. */
+static struct prb_step_clock *new_clock(struct prb_rows *rows, const struct prb_heap *heap,
+                                        struct prb_error *err)
+{
+    struct prb_target *target = prb_rows_target(rows);
+    if (target->kept)
+        target->kept_free(target->kept);
+    target->kept_free = free_clock;
+    return target->kept = prb_step_clock_new(heap, err);
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
@@ -104,9 +135,11 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     double seconds = SECONDS, rate = RATE;
     if (!prb_rows_seconds(rows, &seconds, err) || !prb_rows_number(rows, "rate", 1e4, &rate, err))
         return false;
-    PRB_AUTO(prb_heap) struct prb_heap *heap = heap_of(rows);
-    PRB_AUTO(prb_step_clock)
-    struct prb_step_clock *clock = heap && wants_clock(rows) ? prb_step_clock_new(heap, err) : NULL;
+    struct prb_step_clock *clock = kept_clock(rows);
+    bool look = (wants_clock(rows) && !clock) || prb_rows_wants(rows, "module");
+    PRB_AUTO(prb_heap) struct prb_heap *heap = look ? heap_of(rows) : NULL;
+    if (heap && wants_clock(rows) && !clock && !(clock = new_clock(rows, heap, err)))
+        return false;
     PRB_AUTO(prb_phases) struct prb_phases phases = {0};
     if (!prb_phases_take(prb_rows_target(rows), seconds, rate, clock, prb_rows_in_time, rows,
                          &phases, err))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash_map.h"
 #include "py/locals.h"
 #include "py/object/reader.h"
@@ -13,7 +14,10 @@
 #define COUNTERS_MAX 256 /* a job has few; more would cost time in each reading */
 #define CHANGES_MIN 2    /* fewer may be anything */
 #define BASES_MAX 16
-#define FRAMES_MAX 64 /* of the thread that trains, from its outermost on */
+#define MISSED_MAX 5      /* readings in a row: then the object is not there any more */
+#define STALE_S 60.0      /* counters are looked for anew */
+#define LOOK_AGAIN_S 10.0 /* the same, where none serves, or one has ended */
+#define FRAMES_MAX 64     /* of the thread that trains, from its outermost on */
 
 static const struct known {
     const char *type, *attribute;
@@ -42,18 +46,23 @@ struct counter {
     prb_addr element;      /* a tensor's; 0: none */
     bool is_double;        /* the element: of 8 bytes */
     bool gone, fell;
+    unsigned missed; /* readings in a row that failed */
+    int64_t batch;   /* of a loader's: so many items a count; 0: not known */
     int64_t first, last;
-    unsigned changes;
+    unsigned changes;                 /* since the restart */
+    unsigned ever;                    /* changes of all time */
     double first_change, last_change; /* s */
     int64_t at_first_change;
     bool read;
 };
 
 struct prb_step_clock {
-    const struct prb_heap *heap;
     struct prb_objects *objects;
     struct counter *counters;
     size_t count, cap;
+    size_t found;    /* those of the heap; behind them variables */
+    double made;     /* s, monotonic */
+    bool ended;      /* an iterator of a loader has ended: there may be a new one */
     uint64_t stacks; /* readings with the thread's frames */
     struct prb_arena arena;
 };
@@ -95,6 +104,19 @@ static bool inherits(struct prb_objects *objects, const struct prb_object_type *
     return false;
 }
 
+/* A DataLoader's iterator has the sampler that makes its batches, unless the program makes them. */
+static int64_t batch_of(struct prb_objects *objects, prb_addr iterator)
+{
+    prb_addr sampler = 0, size = 0;
+    int64_t batch;
+    if (prb_attribute_get(objects, iterator, "_index_sampler", &sampler, NULL) && sampler &&
+        prb_attribute_get(objects, sampler, "batch_size", &size, NULL) && size &&
+        prb_object_kind(objects, size, NULL) == PRB_OBJ_INT &&
+        prb_object_int(objects, size, &batch, NULL) && batch > 0)
+        return batch;
+    return 0;
+}
+
 static void add_attribute(struct prb_step_clock *clock, unsigned trust,
                           const struct prb_gc_object *found, const struct prb_object_type *type,
                           const char *attribute)
@@ -105,6 +127,8 @@ static void add_attribute(struct prb_step_clock *clock, unsigned trust,
     counter->object = found->object;
     counter->type = found->type;
     counter->attribute = attribute;
+    if (trust == TRUST_LOADER)
+        counter->batch = batch_of(clock->objects, found->object);
 }
 
 struct first_item {
@@ -187,7 +211,7 @@ struct prb_step_clock *prb_step_clock_new(const struct prb_heap *heap, struct pr
     PRB_AUTO(prb_step_clock) struct prb_step_clock *clock = calloc(1, sizeof *clock);
     if (!clock)
         return PRB_NULL(prb_nomem(err));
-    clock->heap = heap;
+    clock->made = prb_clock_s();
     for (size_t i = 0; i < heap->part_count && !clock->objects; i++)
         if (heap->parts[i].interpreter == 0 &&
             !(clock->objects = prb_objects_new(heap->parts[i].runtime->py, err)))
@@ -195,7 +219,32 @@ struct prb_step_clock *prb_step_clock_new(const struct prb_heap *heap, struct pr
     for (size_t i = 0; i < heap->part_count; i++)
         if (heap->parts[i].interpreter == 0)
             search(clock, &heap->parts[i]);
+    clock->found = clock->count;
     return PRB_STEAL(clock);
+}
+
+void prb_step_clock_restart(struct prb_step_clock *clock)
+{
+    size_t kept = clock->found;
+    for (size_t i = 0; i < clock->count; i++) {
+        struct counter counter = clock->counters[i];
+        if (i >= clock->found && counter.readings != clock->stacks)
+            continue; /* a variable whose frame has left */
+        counter.first = counter.last;
+        counter.changes = 0;
+        counter.readings = 0;
+        clock->counters[i < clock->found ? i : kept++] = counter;
+    }
+    clock->count = kept;
+    clock->stacks = 0;
+}
+
+bool prb_step_clock_is_stale(const struct prb_step_clock *clock)
+{
+    size_t index;
+    double age = prb_clock_s() - clock->made;
+    return age > STALE_S ||
+           (age > LOOK_AGAIN_S && (clock->ended || !prb_step_clock_best(clock, &index)));
 }
 
 /* ---- reading them ---- */
@@ -211,6 +260,7 @@ static void note(struct counter *counter, int64_t value, double now)
     if (value == counter->last)
         return;
     counter->fell |= value < counter->last;
+    counter->ever++;
     if (!counter->changes++) {
         counter->first_change = now;
         counter->at_first_change = value;
@@ -324,10 +374,13 @@ void prb_step_clock_read(struct prb_step_clock *clock, double now,
         int64_t value;
         if (counter->gone || counter->trust == TRUST_VARIABLE)
             continue;
-        if (read_counter(clock->objects, counter, &value))
+        counter->missed++;
+        if (read_counter(clock->objects, counter, &value)) {
             note(counter, value, now);
-        else
-            counter->gone = !counter->read;
+            counter->missed = 0;
+        }
+        counter->gone = counter->missed && (!counter->read || counter->missed >= MISSED_MAX);
+        clock->ended |= counter->gone && counter->trust == TRUST_LOADER;
     }
     if (thread)
         read_variables(clock, now, runtime, thread);
@@ -347,7 +400,8 @@ bool prb_step_clock_best(const struct prb_step_clock *clock, size_t *out)
         const struct counter *one = &clock->counters[i];
         if (one->trust == TRUST_VARIABLE && one->readings != clock->stacks)
             continue;
-        if (!one->fell && one->changes >= CHANGES_MIN && (!best || one->trust < best->trust))
+        if (!one->gone && !one->fell && one->ever >= CHANGES_MIN &&
+            (!best || one->trust < best->trust))
             best = one;
     }
     if (best)
@@ -355,18 +409,39 @@ bool prb_step_clock_best(const struct prb_step_clock *clock, size_t *out)
     return best != NULL;
 }
 
+static double rate_of(const struct counter *counter)
+{
+    double between = counter->last_change - counter->first_change;
+    return counter->changes >= CHANGES_MIN && between > 0
+               ? (double)(counter->last - counter->at_first_change) / between
+               : 0;
+}
+
+/* Of the loader that gave the most batches. */
+static double items_per_second(const struct prb_step_clock *clock)
+{
+    const struct counter *best = NULL;
+    for (size_t i = 0; i < clock->found; i++) {
+        const struct counter *one = &clock->counters[i];
+        if (one->batch && !one->fell && one->changes >= CHANGES_MIN &&
+            (!best || one->changes > best->changes))
+            best = one;
+    }
+    return best ? rate_of(best) * (double)best->batch : 0;
+}
+
 struct prb_step_count prb_step_clock_result(const struct prb_step_clock *clock)
 {
     size_t index;
     if (!prb_step_clock_best(clock, &index))
-        return (struct prb_step_count){0};
+        return (struct prb_step_count){.items_per_second = items_per_second(clock)};
     const struct counter *best = &clock->counters[index];
-    double between = best->last_change - best->first_change;
     return (struct prb_step_count){
         .name = best->name,
         .first = best->first,
         .last = best->last,
         .steps = best->last - best->first,
-        .per_second = between > 0 ? (double)(best->last - best->at_first_change) / between : 0,
+        .per_second = rate_of(best),
+        .items_per_second = items_per_second(clock),
     };
 }

@@ -11,10 +11,17 @@
 
 struct prb_step_clock;
 
-/* Find what may count in a heap, which is borrowed until the clock is freed. */
+/* Find what may count in a heap. */
 struct prb_step_clock *prb_step_clock_new(const struct prb_heap *heap, struct prb_error *err);
 void prb_step_clock_free(struct prb_step_clock *clock);
 PRB_DEFINE_AUTO_PTR(prb_step_clock, struct prb_step_clock, prb_step_clock_free)
+
+/* The result is of what is read from here on.  Which number serves is still told from all that was
+ * read: it may change once in a minute. */
+void prb_step_clock_restart(struct prb_step_clock *clock);
+/* What may count should be looked for anew: long ago, or nothing serves, or a loader's iterator has
+ * ended. */
+bool prb_step_clock_is_stale(const struct prb_step_clock *clock);
 
 /* Read all of them now; now: s, of any clock.  frames: of the thread that trains, innermost first,
  * or NULL. */
@@ -33,6 +40,8 @@ struct prb_step_count {
     int64_t first, last;
     int64_t steps;     /* last - first */
     double per_second; /* between its first and its last change */
+    /* what a DataLoader gave the program: batches times their size; 0: not known */
+    double items_per_second;
 };
 /* Valid until the clock is freed. */
 struct prb_step_count prb_step_clock_result(const struct prb_step_clock *clock);
