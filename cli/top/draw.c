@@ -4,24 +4,14 @@
 #include <string.h>
 
 #include "cli/print/out.h"
-#include "cli/top/top.h"
+#include "cli/top/draw.h"
 
 #define HEAD_LINES 4  /* above the rows */
 #define PLAIN_ROWS 20 /* of output that is not a terminal */
 
-struct drawing {
-    struct prb_top *top;
-    const struct prb_profile *profile;
-    struct prb_lines *out;
-    unsigned columns;
-    size_t row, first, last; /* which rows of the view are on the screen */
-    bool screen;
-};
-
 /* ---- cells ---- */
 
-/* Text of a fixed width, to the left. */
-static void cell(struct drawing *drawing, const char *text, unsigned columns)
+void prb_draw_cell(struct prb_drawing *drawing, const char *text, unsigned columns)
 {
     text = text ? text : "";
     size_t length = strlen(text);
@@ -31,14 +21,14 @@ static void cell(struct drawing *drawing, const char *text, unsigned columns)
         prb_out_pad(drawing->out->out, columns - width);
 }
 
-static void cut(struct drawing *drawing, const char *text, unsigned columns)
+void prb_draw_cut(struct prb_drawing *drawing, const char *text, unsigned columns)
 {
     if (columns)
         prb_out_cut(drawing->out->out, text, strlen(text), columns);
 }
 
 /* "train.step (train.py:12)"; line 0: the function's first. */
-static void place(struct drawing *drawing, uint32_t function, int line, unsigned columns)
+static void place(struct prb_drawing *drawing, uint32_t function, int line, unsigned columns)
 {
     const struct prb_profile_function *f = &drawing->profile->functions[function];
     const char *name = f->qualname ? f->qualname : f->name ? f->name : "?";
@@ -58,48 +48,48 @@ static void place(struct drawing *drawing, uint32_t function, int line, unsigned
         more = prb_out_width(where, strlen(where));
     }
     if (wide + more <= columns) {
-        cut(drawing, name, wide);
-        cut(drawing, where, more);
+        prb_draw_cut(drawing, name, wide);
+        prb_draw_cut(drawing, where, more);
     } else if (more + 12 <= columns) { /* then the name, as far as it stays distinct */
-        cut(drawing, name, columns - more);
-        cut(drawing, where, more);
+        prb_draw_cut(drawing, name, columns - more);
+        prb_draw_cut(drawing, where, more);
     } else {
-        cut(drawing, name, columns);
+        prb_draw_cut(drawing, name, columns);
     }
 }
 
 /* "99.9" or " 100". */
-static void percent(struct drawing *drawing, double part)
+static void percent(struct prb_drawing *drawing, double part)
 {
     double value = 100 * part;
     fprintf(drawing->out->out, value < 99.95 ? "%5.1f" : "%5.0f", value);
 }
 
-static void share(struct drawing *drawing, uint64_t part, uint64_t whole)
+static void share(struct prb_drawing *drawing, uint64_t part, uint64_t whole)
 {
     percent(drawing, whole ? (double)part / (double)whole : 0);
 }
 
 /* ---- rows ---- */
 
-static bool begin_row(struct drawing *drawing)
+bool prb_draw_begin_row(struct prb_drawing *drawing)
 {
     size_t row = drawing->row++;
     return row >= drawing->first && row < drawing->last;
 }
 
-static void end_row(struct drawing *drawing, enum prb_line_style style)
+void prb_draw_end_row(struct prb_drawing *drawing, enum prb_line_style style)
 {
     bool chosen = drawing->screen && drawing->row - 1 == drawing->top->chosen;
     prb_lines_end(drawing->out, chosen ? PRB_LINE_CHOSEN : style);
 }
 
-static void functions(struct drawing *drawing)
+static void functions(struct prb_drawing *drawing)
 {
     const struct prb_top *top = drawing->top;
     for (size_t i = 0; i < top->function_count; i++) {
         const struct prb_top_function *row = &top->functions[i];
-        if (!prb_top_function_shown(top, row) || !begin_row(drawing))
+        if (!prb_top_function_shown(top, row) || !prb_draw_begin_row(drawing))
             continue;
         share(drawing, row->own, top->own);
         fputc(' ', drawing->out->out);
@@ -110,7 +100,7 @@ static void functions(struct drawing *drawing)
         share(drawing, row->total_all, top->own_all);
         fprintf(drawing->out->out, " %8.2f  ", (double)row->own_all * 1e-9);
         place(drawing, row->function, 0, drawing->columns > 34 ? drawing->columns - 34 : 0);
-        end_row(drawing, row->own ? PRB_LINE_PLAIN : PRB_LINE_SUBTLE);
+        prb_draw_end_row(drawing, row->own ? PRB_LINE_PLAIN : PRB_LINE_SUBTLE);
     }
 }
 
@@ -125,7 +115,7 @@ static const char *doing(const struct prb_top_thread *row)
                                                 : "idle";
 }
 
-static void threads(struct drawing *drawing)
+static void threads(struct prb_drawing *drawing)
 {
     const struct prb_top *top = drawing->top;
     const struct prb_profile *profile = drawing->profile;
@@ -133,38 +123,38 @@ static void threads(struct drawing *drawing)
         const struct prb_top_thread *row = &top->threads[i];
         const struct prb_profile_thread *thread = &profile->threads[row->thread];
         char label[32];
-        if (!prb_top_thread_shown(top, row) || !begin_row(drawing))
+        if (!prb_top_thread_shown(top, row) || !prb_draw_begin_row(drawing))
             continue;
         prb_top_process_label(top, thread->process, label);
-        cell(drawing, label, 8);
+        prb_draw_cell(drawing, label, 8);
         fprintf(drawing->out->out, "%8d ", (int)thread->tid);
         percent(drawing, row->cpu);
         fputc(' ', drawing->out->out);
         percent(drawing, row->gil);
         fputs("  ", drawing->out->out);
-        cell(drawing, doing(row), 11);
+        prb_draw_cell(drawing, doing(row), 11);
         fputc(' ', drawing->out->out);
-        cell(drawing, thread->name, 12);
+        prb_draw_cell(drawing, thread->name, 12);
         fputc(' ', drawing->out->out);
         if (row->node && row->node < profile->node_count && drawing->columns > 55) {
             const struct prb_profile_frame *frame =
                 &profile->frames[profile->nodes[row->node].frame];
             place(drawing, frame->function, frame->line, drawing->columns - 55);
         }
-        end_row(drawing, row->gone                       ? PRB_LINE_SUBTLE
-                         : row->state & PRB_SAMPLED_IDLE ? PRB_LINE_PLAIN
-                                                         : PRB_LINE_GOOD);
+        prb_draw_end_row(drawing, row->gone                       ? PRB_LINE_SUBTLE
+                                  : row->state & PRB_SAMPLED_IDLE ? PRB_LINE_PLAIN
+                                                                  : PRB_LINE_GOOD);
     }
 }
 
-static void processes(struct drawing *drawing)
+static void processes(struct prb_drawing *drawing)
 {
     const struct prb_top *top = drawing->top;
     for (size_t i = 0; i < top->process_count; i++) {
         const struct prb_top_process *row = &top->processes[i];
         const struct prb_profile_process *process = &drawing->profile->processes[i];
         char rank[16] = "";
-        if (!prb_top_process_shown(top, row) || !begin_row(drawing))
+        if (!prb_top_process_shown(top, row) || !prb_draw_begin_row(drawing))
             continue;
         if (process->rank >= 0)
             snprintf(rank, sizeof rank, "%d", process->rank);
@@ -175,30 +165,30 @@ static void processes(struct drawing *drawing)
         fprintf(drawing->out->out, " %7zu %7zu  ", row->threads, row->running);
         unsigned left = drawing->columns > 43 ? drawing->columns - 43 : 0;
         if (process->ended)
-            cut(drawing, "ended", left);
+            prb_draw_cut(drawing, "ended", left);
         else if (row->function != UINT32_MAX && left > 7) {
             share(drawing, row->own_most, row->own);
             fputs("  ", drawing->out->out);
             place(drawing, row->function, 0, left - 7);
         } else {
-            cut(drawing, process->command ? process->command : "", left);
+            prb_draw_cut(drawing, process->command ? process->command : "", left);
         }
-        end_row(drawing, PRB_LINE_PLAIN);
+        prb_draw_end_row(drawing, PRB_LINE_PLAIN);
     }
 }
 
 static void stack_row(void *context, uint32_t index)
 {
-    struct drawing *drawing = context;
+    struct prb_drawing *drawing = context;
     const struct prb_profile_frame *frame = &drawing->profile->frames[index];
-    if (!begin_row(drawing))
+    if (!prb_draw_begin_row(drawing))
         return;
     fputs("  ", drawing->out->out);
     place(drawing, frame->function, frame->line, drawing->columns > 2 ? drawing->columns - 2 : 0);
-    end_row(drawing, PRB_LINE_PLAIN);
+    prb_draw_end_row(drawing, PRB_LINE_PLAIN);
 }
 
-static void stack(struct drawing *drawing)
+static void stack(struct prb_drawing *drawing)
 {
     const struct prb_top *top = drawing->top;
     for (size_t i = 0; i < top->thread_count; i++)
@@ -206,13 +196,13 @@ static void stack(struct drawing *drawing)
             prb_top_stack_each(drawing->profile, top->threads[i].node, stack_row, drawing);
 }
 
-static void function(struct drawing *drawing)
+static void function(struct prb_drawing *drawing)
 {
     const struct prb_top *top = drawing->top;
     for (size_t i = 0; i < top->spot_count; i++) {
         const struct prb_top_spot *spot = &top->spots[i];
         const struct prb_profile_frame *frame = &drawing->profile->frames[spot->frame];
-        if (!begin_row(drawing))
+        if (!prb_draw_begin_row(drawing))
             continue;
         if (spot->caller)
             prb_out_pad(drawing->out->out, 5);
@@ -223,14 +213,14 @@ static void function(struct drawing *drawing)
         fputs(spot->caller ? "  from " : "  line ", drawing->out->out);
         place(drawing, frame->function, frame->line,
               drawing->columns > 18 ? drawing->columns - 18 : 0);
-        end_row(drawing, spot->own ? PRB_LINE_PLAIN : PRB_LINE_SUBTLE);
+        prb_draw_end_row(drawing, spot->own ? PRB_LINE_PLAIN : PRB_LINE_SUBTLE);
     }
 }
 
-static void help(struct drawing *drawing)
+static void help(struct prb_drawing *drawing)
 {
     static const char *const lines[] = {
-        "f t p      functions, threads, processes and ranks",
+        "f t p e    functions, threads, processes and ranks, steps of training",
         "Tab        the next of them",
         "Up Down    choose a row; also j k, PgUp PgDn, Home End",
         "Enter      stack of the chosen thread, threads of the chosen process,",
@@ -245,11 +235,15 @@ static void help(struct drawing *drawing)
         "%tot: with what it called. First of the last interval, then of all since the",
         "beginning. now: gil, runs, or what a thread waits for, at the last sample.",
         "What ended leaves the list after 5 s; sorted by all, functions stay.",
+        "",
+        "Steps: tier 1 are the steps that the probe records (probing.torch.profiling),",
+        "tier 0 stacks sampled from outside and a number that the program counts.",
+        "items: what its DataLoader gives, or tokens or samples a second that it logs.",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        if (!begin_row(drawing))
+        if (!prb_draw_begin_row(drawing))
             continue;
-        cut(drawing, lines[i], drawing->columns);
+        prb_draw_cut(drawing, lines[i], drawing->columns);
         prb_lines_end(drawing->out, PRB_LINE_PLAIN);
     }
 }
@@ -258,7 +252,7 @@ static void help(struct drawing *drawing)
 
 static const struct {
     const char *name, *head, *keys;
-    void (*rows)(struct drawing *drawing);
+    void (*rows)(struct prb_drawing *drawing);
 } views[] = {
     [PRB_TOP_FUNCTIONS] = {"functions", " %own %tot   all:own  tot    own s  function",
                            "Enter lines, callers  s sort  t threads  p processes  / filter  "
@@ -274,6 +268,11 @@ static const struct {
                            "Enter threads  f functions  t threads  / filter  Space pause  h help  "
                            "q quit",
                            processes},
+    [PRB_TOP_STEPS] = {"steps",
+                       "process  tier     step  step ms  items/s     loss memory gpu% phases",
+                       "f functions  t threads  p processes  / filter  Space pause  h help  "
+                       "q quit",
+                       prb_draw_steps},
     [PRB_TOP_STACK] = {"stack", "  innermost first", "q back  Space pause  h help", stack},
     [PRB_TOP_FUNCTION] = {"function", " %own  %tot  of all since the beginning",
                           "Enter function of the caller  q back  Space pause  h help", function},
@@ -310,7 +309,7 @@ static void processes_line(const struct prb_top *top, char *text, size_t size)
         snprintf(text + strlen(text), size - strlen(text), ", %zu ended", top->ended);
 }
 
-static void head(struct drawing *drawing)
+static void head(struct prb_drawing *drawing)
 {
     static const char *const sorts[] = {"own", "total", "own of all", "total of all"};
     const struct prb_top *top = drawing->top;
@@ -332,33 +331,35 @@ static void head(struct drawing *drawing)
         snprintf(line + used, sizeof line - (size_t)used, ", filter: %s%s (%zu of %zu match)",
                  top->filter, top->typing ? "_" : "", prb_top_rows(top),
                  prb_top_rows_unfiltered(top));
-    cut(drawing, line, drawing->columns);
+    prb_draw_cut(drawing, line, drawing->columns);
     prb_lines_end(drawing->out, PRB_LINE_TITLE);
     if (top->process_count == 1)
         snprintf(line, sizeof line, "%d %.160s", (int)first->pid,
                  first->command ? first->command : "");
     else
         processes_line(top, line, sizeof line);
-    cut(drawing, line, drawing->columns);
+    prb_draw_cut(drawing, line, drawing->columns);
     prb_lines_end(drawing->out, PRB_LINE_PLAIN);
     snprintf(line, sizeof line,
              "%.0f s, cpu %.0f %%, gil %.0f %%, %zu of %zu threads run; %" PRIu64
              " samples, %" PRIu64 " dropped, %" PRIu64 " skipped",
              top->seconds, 100 * cpu, 100 * gil, running, here, top->samples, top->dropped,
              top->skipped);
-    cut(drawing, line, drawing->columns);
+    if (top->view == PRB_TOP_STEPS)
+        prb_draw_steps_head(top, line, sizeof line);
+    prb_draw_cut(drawing, line, drawing->columns);
     prb_lines_end(drawing->out, PRB_LINE_PLAIN);
     snprintf(line, sizeof line, "%s%s%s", views[top->view].head,
              top->view == PRB_TOP_FUNCTIONS ? "   sorted by " : "",
              top->view == PRB_TOP_FUNCTIONS ? sorts[top->sort] : "");
-    cell(drawing, line, drawing->columns);
+    prb_draw_cell(drawing, line, drawing->columns);
     prb_lines_end(drawing->out, PRB_LINE_HEAD);
 }
 
 size_t prb_top_rows(const struct prb_top *top)
 {
     struct prb_lines nowhere = {0};
-    struct drawing counting = {
+    struct prb_drawing counting = {
         .top = (struct prb_top *)top, .profile = top->profile, .out = &nowhere};
     views[top->view].rows(&counting); /* none is on the screen: last is 0 */
     return counting.row;
@@ -371,23 +372,23 @@ size_t prb_top_rows_unfiltered(const struct prb_top *top)
     return prb_top_rows(&all);
 }
 
-static void last_line(struct drawing *drawing, unsigned lines)
+static void last_line(struct prb_drawing *drawing, unsigned lines)
 {
     const struct prb_top *top = drawing->top;
     while (drawing->out->count + 1 < lines && drawing->out->count < PRB_LINES_MAX)
         prb_lines_end(drawing->out, PRB_LINE_PLAIN);
-    cell(drawing,
-         top->typing ? "Enter apply  Esc drop the filter"
-         : top->view < PRB_TOP_LISTS && top->filter[0] != '\0'
-             ? "Esc drop the filter  / change it  Space pause  h help  q quit"
-             : views[top->view].keys,
-         drawing->columns);
+    prb_draw_cell(drawing,
+                  top->typing ? "Enter apply  Esc drop the filter"
+                  : top->view < PRB_TOP_LISTS && top->filter[0] != '\0'
+                      ? "Esc drop the filter  / change it  Space pause  h help  q quit"
+                      : views[top->view].keys,
+                  drawing->columns);
     prb_lines_end(drawing->out, PRB_LINE_HEAD);
 }
 
 void prb_top_draw(struct prb_top *top, struct prb_lines *out, unsigned columns, unsigned lines)
 {
-    struct drawing drawing = {
+    struct prb_drawing drawing = {
         .top = top, .profile = top->profile, .out = out, .columns = columns, .screen = lines > 0};
     bool keys = lines > HEAD_LINES + 2;
     size_t room = keys ? lines - HEAD_LINES - 1 : lines ? 1 : PLAIN_ROWS;

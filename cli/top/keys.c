@@ -172,7 +172,8 @@ bool prb_top_key(struct prb_top *top, int key)
         int key;
         enum prb_top_view view;
     } turns[] = {{'f', PRB_TOP_FUNCTIONS}, {'t', PRB_TOP_THREADS}, {'p', PRB_TOP_PROCESSES},
-                 {'r', PRB_TOP_PROCESSES}, {'h', PRB_TOP_HELP},    {'?', PRB_TOP_HELP}};
+                 {'r', PRB_TOP_PROCESSES}, {'e', PRB_TOP_STEPS},   {'h', PRB_TOP_HELP},
+                 {'?', PRB_TOP_HELP}};
     enum { ESCAPE = 27 };
     if (top->typing) {
         type(top, key);
@@ -184,7 +185,7 @@ bool prb_top_key(struct prb_top *top, int key)
     if (key == 'q' || key == ESCAPE) {
         return go_back(top, key == 'q');
     } else if (key == '\t') {
-        turn_by_key(top, top->view < PRB_TOP_PROCESSES ? top->view + 1 : PRB_TOP_FUNCTIONS);
+        turn_by_key(top, top->view < PRB_TOP_STEPS ? top->view + 1 : PRB_TOP_FUNCTIONS);
     } else if (key == ' ') {
         top->paused = !top->paused;
     } else if (key == '/') {

@@ -22,6 +22,8 @@ void prb_top_deinit(struct prb_top *top)
     free(top->stamp);
     free(top->places);
     free(top->sums);
+    prb_steps_free(top->steps);
+    free(top->step_rows);
     *top = (struct prb_top){0};
 }
 

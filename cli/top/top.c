@@ -13,6 +13,8 @@
 
 #define DELAY_LEAST 0.1
 #define PLAIN_COLUMNS 80
+#define STEPS_WAIT 0.1 /* s until the first steps are looked for again */
+#define STEPS_RATE 10  /* samples a second where only steps are shown: they are not made of them */
 
 enum { DELAY, COUNT, RATE, VIEW, GIL, IDLE, NATIVE, SUBPROCESSES, RANKS };
 
@@ -20,8 +22,8 @@ static const struct prb_option options[] = {
     [DELAY] = {'d', "delay", "SECONDS", "between two updates, 1 if not given", NULL},
     [COUNT] = {0, "count", "N", "end after so many updates", NULL},
     [RATE] = {'r', "rate", "HZ", "samples a second, 100 if not given", NULL},
-    [VIEW] = {0, "view", "WHAT", "what is shown first: functions, threads or processes",
-              "functions threads processes"},
+    [VIEW] = {0, "view", "WHAT", "what is shown first: functions, threads, processes or steps",
+              "functions threads processes steps"},
     [GIL] = {'g', "gil", NULL, "only the time of threads that have the GIL counts", NULL},
     [IDLE] = {'i', "idle", NULL, "the time of threads that wait counts, too", NULL},
     [NATIVE] = {'n', "native", NULL, "native frames too", NULL},
@@ -83,6 +85,22 @@ static bool take_keys(struct showing *showing, bool *changed)
     return true;
 }
 
+/* Ask the processes for their steps while they are shown; true: there is something to show. */
+static bool take_steps(struct showing *showing, const struct prb_profile *profile)
+{
+    struct prb_top *top = &showing->top;
+    if (top->view != PRB_TOP_STEPS)
+        return true;
+    if (!top->steps && !(top->steps = prb_steps_new(showing->delay)))
+        return !(showing->failed = true);
+    showing->failed = !prb_steps_follow(top->steps, profile);
+    if (showing->failed || !prb_steps_ready(top->steps))
+        return false;
+    showing->failed =
+        !prb_steps_take(top->steps, &top->step_rows, &top->step_count, &top->step_cap);
+    return !showing->failed;
+}
+
 /* Some ten times a second, from within the profiler. */
 static bool progress(void *context, const struct prb_profile *profile)
 {
@@ -91,8 +109,9 @@ static bool progress(void *context, const struct prb_profile *profile)
     if (showing->screen && showing->top.profile && !take_keys(showing, &changed))
         return false;
     if (profile->seconds >= showing->next) {
-        showing->next = profile->seconds + showing->delay;
-        if (!showing->top.paused) {
+        bool steps = showing->top.paused || take_steps(showing, profile);
+        showing->next = profile->seconds + (steps ? showing->delay : STEPS_WAIT);
+        if (!showing->top.paused && !showing->failed && (steps || showing->screen)) {
             showing->failed = !prb_top_update(&showing->top, profile);
             changed = true;
             showing->updates++;
@@ -120,6 +139,7 @@ static bool read_options(const struct prb_run *run, struct showing *showing,
     showing->top.view = !view                            ? PRB_TOP_FUNCTIONS
                         : strcmp(view, "threads") == 0   ? PRB_TOP_THREADS
                         : strcmp(view, "processes") == 0 ? PRB_TOP_PROCESSES
+                        : strcmp(view, "steps") == 0     ? PRB_TOP_STEPS
                                                          : PRB_TOP_FUNCTIONS;
     sampling->mode = run->options[GIL].count    ? PRB_PROFILE_GIL
                      : run->options[IDLE].count ? PRB_PROFILE_WALL
@@ -142,12 +162,16 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
         ((!ranks || prb_run_has_target(run)) &&
          !prb_run_process_or_job(run, ranks, &pid, &socket, err)))
         return false;
+    showing.screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (!showing.screen && showing.top.view == PRB_TOP_STEPS) {
+        showing.wanted = showing.wanted ? showing.wanted : 1;
+        sampling.rate = run->options[RATE].count ? sampling.rate : STEPS_RATE;
+    }
     PRB_AUTO(prb_profiler) struct prb_profiler *profiler = prb_profiler_new(&sampling, err);
     if (!profiler ||
         !(ranks ? prb_run_ranks(profiler, pid, err)
                 : prb_profiler_add(profiler, pid, err) || prb_profiler_follow(profiler, pid)))
         return false;
-    showing.screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     PRB_AUTO_FD int wake = prb_take_ends();
     if (showing.screen && !prb_screen_open(err))
         return false;
@@ -180,15 +204,21 @@ const struct prb_command prb_command_top = {
         "their own and total share, of the last interval and since the beginning; threads with "
         "their CPU time, their share of the GIL and what they wait for; processes and ranks "
         "side by side. Nothing is stopped.\n\n"
-        "Keys: f functions, t threads, p processes, Enter the stack of the chosen thread, the "
+        "The view steps shows a training job: how long a step takes and which part of it each "
+        "phase (data, forward, backward, optimizer, ...), items a second, loss, memory, GPU. It "
+        "says which tier it shows: 1 where PyTorch is traced (config "
+        "probing.torch.profiling=on), else 0, sampled from outside, nothing loaded.\n\n"
+        "Keys: f functions, t threads, p processes, e steps, Enter the stack of the chosen thread, "
+        "the "
         "threads of the chosen process or the lines and callers of the chosen function, s sort, / "
         "filter, Space pauses the display, h help, q back "
         "or quit. Threads, processes and the functions of both leave the list 5 s after they "
         "ended. When the input or the output is not a terminal, updates come as plain lines, one "
-        "after the other.",
+        "after the other; the view steps comes once, unless --count says more.",
     .options = options,
     .examples = "probing 1234 top\n"
                 "probing 1234 top --ranks --view processes  # ranks side by side\n"
+                "probing 1234 top --view steps\n"
                 "probing 1234 top --count 1 | head -20  # one update as text\n",
     .run = run_top,
 };

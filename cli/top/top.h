@@ -1,6 +1,6 @@
 /*
  * What `probing top` shows: the shares of a profile over its last seconds and in all (model.c),
- * drawn as lines (draw.c; keys: keys.c) that a terminal (screen.c) or a pipe takes.
+ * drawn as lines (draw.c, draw_steps.c; keys: keys.c) that a terminal (screen.c) or a pipe takes.
  */
 #ifndef PRB_CLI_TOP_H
 #define PRB_CLI_TOP_H
@@ -9,11 +9,13 @@
 
 #include "cli/command.h"
 #include "cli/top/screen.h"
+#include "cli/top/steps.h"
 
 enum prb_top_view {
     PRB_TOP_FUNCTIONS,
     PRB_TOP_THREADS,
     PRB_TOP_PROCESSES,
+    PRB_TOP_STEPS,
     PRB_TOP_LISTS, /* the views before it can be filtered; the others show one thing */
     PRB_TOP_STACK = PRB_TOP_LISTS,
     PRB_TOP_FUNCTION,
@@ -71,6 +73,9 @@ struct prb_top {
     size_t spot_count, spot_cap;
     uint64_t spots_whole; /* ns of all functions */
     size_t function_count, thread_count, process_count;
+    struct prb_steps *steps; /* NULL: the view was not shown yet */
+    struct prb_steps_row *step_rows;
+    size_t step_count, step_cap;
     size_t ended;             /* processes */
     uint64_t own, own_all;    /* ns of all functions */
     double seconds, interval; /* of the profile at the update; since the one before */
@@ -120,6 +125,7 @@ bool prb_top_passes(const struct prb_top *top, const struct prb_profile_function
 bool prb_top_function_shown(const struct prb_top *top, const struct prb_top_function *row);
 bool prb_top_thread_shown(const struct prb_top *top, const struct prb_top_thread *row);
 bool prb_top_process_shown(const struct prb_top *top, const struct prb_top_process *row);
+bool prb_top_steps_shown(const struct prb_top *top, const struct prb_steps_row *row);
 /* "rank 1", or its pid. */
 void prb_top_process_label(const struct prb_top *top, uint32_t index, char text[32]);
 /* Innermost first: each(context, frame's index). */

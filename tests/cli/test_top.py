@@ -327,3 +327,21 @@ def test_the_gil_share_of_threads_that_come_and_go():
     assert all(int(gil) <= max(60, 2 * int(cpu)) for cpu, gil in heads), heads
     rows = re.findall(r"^ *(?:\d+ +)?\d+ +[\d.]+ +([\d.]+) .*<lambda>", done.stdout, re.M)
     assert rows and all(float(gil) <= 60 for gil in rows), rows
+
+
+def test_steps(screen):
+    """By its key, beside the other views; a program that counts no steps says so."""
+    view = screen()
+    view.until(lambda lines: "heavy" in function_rows(lines))
+    view.press("e")
+    lines = view.until(lambda lines: lines[0] == "probing top: steps" and "tier 0: sampled from outside" in lines[2])
+    assert lines[3].split()[:3] == ["process", "tier", "step"]
+    view.until(lambda lines: re.match(r"\d+ +0 ", lines[4]) and any(re.match(r"  \. other +100.0 %", line) for line in lines))
+    view.press("/nothing like it\r")
+    view.until_text("(0 of ")
+    view.press("\x1b")
+    view.until(lambda lines: re.match(r"\d+ +0 ", lines[4]))
+    view.press("f")
+    view.until(lambda lines: "heavy" in function_rows(lines))
+    view.press("q")
+    assert view.end() == 0

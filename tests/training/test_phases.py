@@ -1,47 +1,14 @@
 """python.torch_phases: shares of a step's phases and modules beside what the program measured itself, and the step clock."""
 
-import json
 import subprocess
 
 import pytest
 
-from support import pythons
-from support.target import TARGETS, Target, probing, query
+from loops import report
+from support.target import probing, query
 from support.torch_python import torch_python
 
 PHASES = ["data", "forward", "backward", "optimizer", "zero_grad"]
-
-
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
-
-
-@pytest.fixture
-def loop():
-    """loop(shape): a training loop that goes on; ended with the test.  ddp: rank 0 of torchrun's two."""
-    if not torch_python():
-        pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
-    started = []
-
-    def begin(shape, program="torch_loops.py"):
-        launcher = [torch_python(), *TORCHRUN] if shape == "ddp" else []
-        python = pythons.Python(launcher, torch_python(), pythons.ask([torch_python()])[0], "torch")
-        target = Target(python, program, [shape], folder=TARGETS)
-        started.append(target)
-        for note in target.notes:
-            if note.startswith("pid "):
-                target.pid = int(note.split()[1])
-        return target
-
-    yield begin
-    for target in started:
-        target.end()
-
-
-def report(target):
-    """What it measured since the last report."""
-    target.child.stdin.write(b"\n")
-    target.child.stdin.flush()
-    return json.loads(target.line())
 
 
 def sampled(target, seconds=3):

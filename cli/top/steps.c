@@ -1,0 +1,465 @@
+/* The steps of a training job: see steps.h. */
+#include "cli/top/steps.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cli/command.h"
+
+#define PROCESSES_MAX 256 /* each has a thread */
+#define MB 1048576.0
+#define RECENT_S 30 /* tier 1: older rows are of a job that stands, or is not traced any more */
+#define RECENT_STEPS 20
+#define RETRY_S 2.0
+
+const struct prb_steps_phase_name prb_steps_names[PRB_STEPS_PHASES] = {
+    [PRB_STEPS_DATA] = {"data", 'd'},
+    [PRB_STEPS_FORWARD] = {"forward", 'f'},
+    [PRB_STEPS_BACKWARD] = {"backward", 'b'},
+    [PRB_STEPS_OPTIMIZER] = {"optimizer", 'o'},
+    [PRB_STEPS_ZERO_GRAD] = {"zero_grad", 'z'},
+    [PRB_STEPS_COMMUNICATION] = {"communication", 'c'},
+    [PRB_STEPS_CHECKPOINT] = {"checkpoint", 'k'},
+    [PRB_STEPS_OTHER] = {"other", '.'},
+};
+
+/* One process, and the thread that asks it. */
+struct follower {
+    struct prb_steps *steps;
+    pthread_t thread;
+    struct prb_steps_row row; /* what is shown: with the lock */
+    struct prb_target *target;
+    struct prb_db *db;
+    bool gpu_less; /* there is no GPU, or nobody who tells of it */
+    double seen;   /* s, monotonic: when the step was last asked, and what it was */
+    int64_t step;
+};
+
+struct prb_steps {
+    double seconds;
+    pthread_mutex_t lock;
+    pthread_cond_t end;
+    bool ending;
+    struct follower *followers[PROCESSES_MAX];
+    size_t count;
+};
+
+/* ---- asking ---- */
+
+static double real_of(const struct prb_value *value)
+{
+    return value->type == PRB_REAL      ? value->real
+           : value->type == PRB_INTEGER ? (double)value->integer
+                                        : NAN;
+}
+
+static bool go_on(void *context)
+{
+    struct prb_steps *steps = context;
+    pthread_mutex_lock(&steps->lock);
+    bool ending = steps->ending;
+    pthread_mutex_unlock(&steps->lock);
+    return !ending;
+}
+
+enum { TIMED_STEPS, TIMED_LENGTH, TIMED_STEP, TIMED_PHASES };
+
+/* Averages of the last steps, in the order of the SELECT. */
+static bool take_timed(void *context, size_t columns, const char *const *names,
+                       const struct prb_value *row)
+{
+    static const enum prb_steps_phase phases[] = {PRB_STEPS_DATA, PRB_STEPS_FORWARD,
+                                                  PRB_STEPS_BACKWARD, PRB_STEPS_OPTIMIZER,
+                                                  PRB_STEPS_COMMUNICATION};
+    struct prb_steps_row *out = context;
+    double length = row ? real_of(&row[TIMED_LENGTH]) : NAN, rest = 1;
+    (void)columns, (void)names;
+    if (!row || !(length > 0))
+        return true;
+    out->tier = 1;
+    out->known = true;
+    out->length = length;
+    out->step = row[TIMED_STEP].type == PRB_INTEGER ? row[TIMED_STEP].integer : INT64_MIN;
+    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+        double share = real_of(&row[TIMED_PHASES + i]) / length;
+        out->shares[phases[i]] = share > 0 && share <= 1 ? share : 0;
+        rest -= out->shares[phases[i]];
+    }
+    out->shares[PRB_STEPS_OTHER] = rest > 0 ? rest : 0;
+    return true;
+}
+
+/* Whether there are rows of its last steps. */
+static bool ask_timed(struct follower *follower, struct prb_steps_row *row)
+{
+    static const char sql[] =
+        "SELECT count(*), avg(step_duration_sec), max(coalesce(global_step, local_step)), "
+        "avg(data), avg(forward), avg(backward), avg(optimizer), avg(comm_wait) FROM "
+        "(SELECT * FROM python.torch_step_timing WHERE timestamp > now() - %d "
+        "ORDER BY timestamp DESC LIMIT %d)";
+    char text[sizeof sql + 32];
+    struct prb_error none;
+    snprintf(text, sizeof text, sql, RECENT_S, RECENT_STEPS);
+    return prb_db_query(follower->db, text, take_timed, row, &none) && row->known;
+}
+
+enum {
+    SAMPLED_PHASE,
+    SAMPLED_ACTIVITY,
+    SAMPLED_SHARE,
+    SAMPLED_CLOCK,
+    SAMPLED_RATE,
+    SAMPLED_STEP,
+    SAMPLED_ITEMS
+};
+
+static bool take_sampled(void *context, size_t columns, const char *const *names,
+                         const struct prb_value *row)
+{
+    struct prb_steps_row *out = context;
+    (void)columns, (void)names;
+    if (!row || row[SAMPLED_PHASE].type != PRB_TEXT)
+        return true;
+    double share = real_of(&row[SAMPLED_SHARE]), rate = real_of(&row[SAMPLED_RATE]);
+    const char *phase = row[SAMPLED_PHASE].text;
+    out->known = true;
+    if (row[SAMPLED_ACTIVITY].type == PRB_TEXT && strcmp(row[SAMPLED_ACTIVITY].text, "wait") == 0)
+        out->waits += share;
+    for (size_t i = 0; i < PRB_STEPS_PHASES; i++)
+        if (strcmp(phase, prb_steps_names[i].name) == 0)
+            out->shares[i] += share;
+    if (row[SAMPLED_CLOCK].type == PRB_TEXT)
+        snprintf(out->clock, sizeof out->clock, "%s", row[SAMPLED_CLOCK].text);
+    out->length = rate > 0 ? 1 / rate : NAN;
+    out->step = row[SAMPLED_STEP].type == PRB_INTEGER ? row[SAMPLED_STEP].integer : INT64_MIN;
+    out->items = real_of(&row[SAMPLED_ITEMS]);
+    return true;
+}
+
+/* Steps that are longer than an interval: by how far the clock went since the interval before. */
+static void measure_length(struct follower *follower, struct prb_steps_row *row)
+{
+    double now = prb_clock_s();
+    if (row->step == INT64_MIN || row->step == follower->step)
+        return;
+    if (isnan(row->length) && follower->step != INT64_MIN && row->step > follower->step)
+        row->length = (now - follower->seen) / (double)(row->step - follower->step);
+    follower->seen = now;
+    follower->step = row->step;
+}
+
+static bool ask_sampled(struct follower *follower, struct prb_steps_row *row, struct prb_error *err)
+{
+    char sql[400];
+    double before = row->length;
+    snprintf(sql, sizeof sql,
+             "SELECT phase, activity, sum(share), max(clock), max(steps_per_second), max(step), "
+             "max(items_per_second) FROM python.torch_phases(%.3f) GROUP BY phase, activity",
+             follower->steps->seconds);
+    memset(row->shares, 0, sizeof row->shares);
+    row->waits = 0;
+    row->tier = 0;
+    row->clock[0] = '\0';
+    row->length = row->items = NAN;
+    if (!prb_db_query(follower->db, sql, take_sampled, row, err))
+        return false;
+    measure_length(follower, row);
+    if (isnan(row->length) && row->clock[0])
+        row->length = before;
+    return true;
+}
+
+/* The newest row of what the program logs, whatever columns it has. */
+static bool take_log(void *context, size_t columns, const char *const *names,
+                     const struct prb_value *row)
+{
+    static const struct {
+        const char *name, *unit;
+    } rates[] = {{"tokens_per_second", "tokens"},
+                 {"tokens_per_sec", "tokens"},
+                 {"tok_per_sec", "tokens"},
+                 {"samples_per_second", "samples"},
+                 {"samples_per_sec", "samples"},
+                 {"train_samples_per_second", "samples"},
+                 {"train_tokens_per_second", "tokens"}};
+    struct prb_steps_row *out = context;
+    for (size_t i = 0; row && i < columns; i++) {
+        if (strcmp(names[i], "loss") == 0)
+            out->loss = real_of(&row[i]);
+        for (size_t k = 0; k < sizeof rates / sizeof *rates; k++)
+            if (strcmp(names[i], rates[k].name) == 0 && real_of(&row[i]) > 0) {
+                out->items = real_of(&row[i]);
+                snprintf(out->unit, sizeof out->unit, "%s", rates[k].unit);
+            }
+    }
+    return true;
+}
+
+/* "2.5", or of a tensor of one element "torch.Tensor(...) = 2.5". */
+static bool take_loss(void *context, size_t columns, const char *const *names,
+                      const struct prb_value *row)
+{
+    struct prb_steps_row *out = context;
+    (void)columns, (void)names;
+    if (!row || row[0].type != PRB_TEXT)
+        return true;
+    const char *text = row[0].text, *value_of = strstr(text, ") = ");
+    char *end;
+    if (value_of)
+        text = value_of + 4;
+    double value = strtod(text, &end);
+    if (end != text)
+        out->loss = value;
+    return true;
+}
+
+static bool take_memory(void *context, size_t columns, const char *const *names,
+                        const struct prb_value *row)
+{
+    (void)columns, (void)names;
+    if (row)
+        ((struct prb_steps_row *)context)->memory = real_of(&row[0]) * MB;
+    return true;
+}
+
+static bool take_gpu(void *context, size_t columns, const char *const *names,
+                     const struct prb_value *row)
+{
+    struct prb_steps_row *out = context;
+    (void)columns, (void)names;
+    if (row) {
+        out->gpu = real_of(&row[0]);
+        out->gpu_memory = real_of(&row[1]) * MB;
+    }
+    return true;
+}
+
+/* Of the GPUs that the process uses; where the driver does not say which, of all. */
+static void ask_gpu(struct follower *follower, struct prb_steps_row *row)
+{
+    static const char sql[] =
+        "WITH used AS (SELECT gpu_id, memory_mb FROM gpu_processes WHERE gpu_pid = %d) "
+        "SELECT avg(gpu_util), coalesce((SELECT sum(memory_mb) FROM used), sum(memory_used_mb)) "
+        "FROM gpu_metrics WHERE gpu_id IN (SELECT gpu_id FROM used) OR NOT EXISTS "
+        "(SELECT 1 FROM used)";
+    char text[sizeof sql + 16];
+    struct prb_error none;
+    if (follower->gpu_less)
+        return;
+    snprintf(text, sizeof text, sql, (int)row->pid);
+    if (!prb_db_query(follower->db, text, take_gpu, row, &none) || isnan(row->gpu))
+        follower->gpu_less = true;
+}
+
+static void ask_rest(struct follower *follower, struct prb_steps_row *row)
+{
+    struct prb_error none;
+    row->loss = row->memory = NAN;
+    (void)!prb_db_query(follower->db,
+                        "SELECT * FROM python.training_logs ORDER BY time DESC LIMIT 1", take_log,
+                        row, &none);
+    if (isnan(row->loss)) /* a variable of the outermost frame that has one: that one stays */
+        (void)!prb_db_query(follower->db,
+                            "SELECT value FROM python.locals WHERE name = 'loss' AND "
+                            "value NOT LIKE '<%' ORDER BY depth DESC LIMIT 1",
+                            take_loss, row, &none);
+    (void)!prb_db_query(follower->db, "SELECT memory_mb FROM memory_usage", take_memory, row,
+                        &none);
+    ask_gpu(follower, row);
+}
+
+/* ---- one process ---- */
+
+static void close_target(struct follower *follower)
+{
+    prb_db_close(follower->db);
+    prb_target_close(follower->target);
+    follower->db = NULL;
+    follower->target = NULL;
+}
+
+static bool open_target(struct follower *follower, pid_t pid, struct prb_error *err)
+{
+    if (follower->db)
+        return true;
+    follower->target = prb_target_open_pid(pid, err);
+    follower->db = follower->target ? prb_db_open(follower->target, err) : NULL;
+    if (follower->db)
+        prb_db_watch(follower->db, go_on, follower->steps);
+    else
+        close_target(follower);
+    return follower->db != NULL;
+}
+
+static bool ask(struct follower *follower, struct prb_steps_row *row, struct prb_error *err)
+{
+    row->known = false;
+    if (!open_target(follower, row->pid, err) ||
+        (!ask_timed(follower, row) && !ask_sampled(follower, row, err)))
+        return false;
+    row->problem[0] = '\0';
+    ask_rest(follower, row);
+    return true;
+}
+
+/* True: it was ended. */
+static bool sleep_for(struct prb_steps *steps, double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    double whole = floor(seconds);
+    until.tv_sec += (time_t)whole;
+    until.tv_nsec += (long)((seconds - whole) * 1e9);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&steps->lock);
+    while (!steps->ending && pthread_cond_timedwait(&steps->end, &steps->lock, &until) == 0)
+        continue;
+    bool ending = steps->ending;
+    pthread_mutex_unlock(&steps->lock);
+    return ending;
+}
+
+static void *follow(void *context)
+{
+    struct follower *follower = context;
+    struct prb_steps *steps = follower->steps;
+    struct prb_steps_row row = follower->row;
+    double pause = 0;
+    follower->step = INT64_MIN;
+    do {
+        struct prb_error err = {0};
+        double began = prb_clock_s();
+        bool good = ask(follower, &row, &err);
+        if (!good) {
+            snprintf(row.problem, sizeof row.problem, "%.90s", err.text);
+            row.ended = err.code == PRB_GONE || err.code == PRB_NOT_FOUND;
+            close_target(follower);
+        }
+        pthread_mutex_lock(&steps->lock);
+        follower->row = row;
+        follower->row.known = true;
+        pthread_mutex_unlock(&steps->lock);
+        pause = (good ? steps->seconds : RETRY_S) - (prb_clock_s() - began);
+    } while (!row.ended && !sleep_for(steps, pause > 0.01 ? pause : 0.01));
+    close_target(follower);
+    return NULL;
+}
+
+/* ---- all ---- */
+
+struct prb_steps *prb_steps_new(double seconds)
+{
+    struct prb_steps *steps = calloc(1, sizeof *steps);
+    pthread_condattr_t monotonic;
+    if (!steps)
+        return NULL;
+    steps->seconds = seconds;
+    pthread_mutex_init(&steps->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&steps->end, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return steps;
+}
+
+void prb_steps_free(struct prb_steps *steps)
+{
+    if (!steps)
+        return;
+    pthread_mutex_lock(&steps->lock);
+    steps->ending = true;
+    pthread_cond_broadcast(&steps->end);
+    pthread_mutex_unlock(&steps->lock);
+    for (size_t i = 0; i < steps->count; i++) {
+        pthread_join(steps->followers[i]->thread, NULL);
+        free(steps->followers[i]);
+    }
+    pthread_cond_destroy(&steps->end);
+    pthread_mutex_destroy(&steps->lock);
+    free(steps);
+}
+
+static bool is_followed(const struct prb_steps *steps, pid_t pid)
+{
+    for (size_t i = 0; i < steps->count; i++)
+        if (steps->followers[i]->row.pid == pid)
+            return true;
+    return false;
+}
+
+bool prb_steps_follow(struct prb_steps *steps, const struct prb_profile *profile)
+{
+    for (size_t i = 0; i < profile->process_count && steps->count < PROCESSES_MAX; i++) {
+        const struct prb_profile_process *process = &profile->processes[i];
+        if (process->ended || is_followed(steps, process->pid))
+            continue;
+        struct follower *follower = calloc(1, sizeof *follower);
+        if (!follower)
+            return false;
+        follower->steps = steps;
+        follower->row = (struct prb_steps_row){.pid = process->pid,
+                                               .rank = process->rank,
+                                               .step = INT64_MIN,
+                                               .length = NAN,
+                                               .items = NAN,
+                                               .loss = NAN,
+                                               .memory = NAN,
+                                               .gpu = NAN,
+                                               .gpu_memory = NAN,
+                                               .unit = "samples"};
+        snprintf(follower->row.command, sizeof follower->row.command, "%s",
+                 process->command ? process->command : "");
+        if (pthread_create(&follower->thread, NULL, follow, follower) != 0) {
+            free(follower);
+            return false;
+        }
+        steps->followers[steps->count++] = follower;
+    }
+    return true;
+}
+
+bool prb_steps_ready(struct prb_steps *steps)
+{
+    bool ready = steps->count > 0;
+    pthread_mutex_lock(&steps->lock);
+    for (size_t i = 0; i < steps->count; i++)
+        ready = ready && steps->followers[i]->row.known;
+    pthread_mutex_unlock(&steps->lock);
+    return ready;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct prb_steps_row *x = a, *y = b;
+    unsigned rank = (unsigned)x->rank, other = (unsigned)y->rank; /* none comes last */
+    if (rank != other)
+        return rank > other ? 1 : -1;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+bool prb_steps_take(struct prb_steps *steps, struct prb_steps_row **out, size_t *count, size_t *cap)
+{
+    if (*cap < steps->count) {
+        struct prb_steps_row *more = reallocarray(*out, steps->count, sizeof *more);
+        if (!more)
+            return false;
+        *out = more;
+        *cap = steps->count;
+    }
+    *count = 0;
+    pthread_mutex_lock(&steps->lock);
+    for (size_t i = 0; i < steps->count; i++)
+        if (steps->followers[i]->row.known)
+            (*out)[(*count)++] = steps->followers[i]->row;
+    pthread_mutex_unlock(&steps->lock);
+    if (*count)
+        qsort(*out, *count, sizeof **out, by_rank);
+    return true;
+}
