@@ -3,39 +3,8 @@
 import json
 import os
 
-from support.injection import wait_until
+from sampling import near, switch_off, switch_on, tell
 from support.target import TARGETS, probing, query
-
-PERIOD = "16KiB"
-
-
-def config(pid, *settings):
-    """The first one loads the probe, and says so."""
-    for setting in settings:
-        done = probing(pid, "config", setting, check=False)
-        assert done.returncode == 0, done.stderr
-
-
-def note(pid):
-    """What a query says beside its rows, such as that the hooks are not in yet: they wait for the GIL."""
-    return probing(pid, "query", "SELECT count(*) FROM memory_allocations", check=False).stderr
-
-
-def switch_on(pid, period=PERIOD):
-    config(pid, "probing.memory.period=" + period, "probing.memory.samples=100000", "probing.memory.profile=on")
-    wait_until(lambda: not note(pid))
-
-
-def switch_off(pid):
-    config(pid, "probing.memory.profile=off")
-    wait_until(lambda: "switched off at" in note(pid))
-
-
-def tell(target, *command):
-    target.child.stdin.write((" ".join(map(str, command)) + "\n").encode())
-    target.child.stdin.flush()
-    return json.loads(target.line())
-
 
 def line_of(text):
     """Of a line of the program, which it has once."""
@@ -55,11 +24,6 @@ def by_line(pid, off=False):
                       " WHERE kind = 'python' AND function_name IN ('keeper', 'dropper') GROUP BY lineno", check=False)
     assert done.returncode == 0 and ("switched off at" in done.stderr if off else not done.stderr), done.stderr
     return {row["lineno"]: row for row in json.loads(done.stdout) if row["lineno"] in (KEEPS, DROPS)}
-
-
-def near(estimate, truth, samples):
-    """Within five standard deviations of an estimate that rests on so many samples."""
-    return abs(estimate - truth) <= 5 * truth / samples ** 0.5
 
 
 def test_sites_and_what_lives(start, python):
@@ -85,7 +49,7 @@ def test_rows_say_where(start, python):
     target = start(python, "allocating.py")
     switch_on(target.pid)
     tell(target, "THREAD", "drop", 10000, 1000)
-    rows = query(target.pid, "SELECT * FROM memory_allocations WHERE function_name = 'dropper' AND lineno = {}".format(DROPS))
+    rows = query(target.pid, "SELECT * FROM memory_allocations WHERE kind = 'python' AND function_name = 'dropper' AND lineno = {}".format(DROPS))
     assert rows
     now, = query(target.pid, "SELECT now() AS now")
     for row in rows:

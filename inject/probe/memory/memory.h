@@ -7,8 +7,9 @@
  * have no bias, whatever the sizes.  The period adapts, so that a bounded number of samples is taken
  * in a second.  Sampled blocks are known until they are freed, by a filter that every free looks at.
  *
- * WHERE.  python_hooks.c wraps Python's allocators of objects and memory, with the GIL.  A block is
- * counted once, by the outermost of nested calls.
+ * WHERE.  python_hooks.c wraps Python's allocators of objects and memory, with the GIL.
+ * libraries.c changes the slots by which libraries call malloc(3) and the like to native_hooks.c.
+ * A block is counted once, by the outermost of nested calls.
  *
  * WHAT IS KEPT.  record.c adds samples up by site (stack), thread and interval in a region of
  * memory that the tool reads from outside (lib/allocation/region.h), and gives the names there.
@@ -149,6 +150,15 @@ uint32_t prb_memory_frames(bool python, struct prb_site_frame *out, bool *cut_ou
 /* With the GIL. */
 bool prb_memory_python_put(const struct prb_py_api *py, struct prb_error *err);
 void prb_memory_python_take_out(const struct prb_py_api *py);
+
+/* ---- libraries.c: on the part's thread alone ---- */
+
+/* Hook what is not hooked yet: at first, and then once a second.  Returns how many libraries are. */
+unsigned prb_memory_native_put(void);
+void prb_memory_native_take_out(void);
+/* Whether an address is torch's CPU allocator's. */
+bool prb_memory_is_torch(const void *caller);
+void prb_memory_native_forked(void);
 
 /* ---- random.c: no libm in the probe ---- */
 

@@ -112,13 +112,14 @@ static void put_missing(void)
     bool python = state.python;
     struct prb_error why = state.why;
     pthread_mutex_unlock(&state.lock);
-    prb_memory_record_hooked(python, why.text, 0);
+    prb_memory_record_hooked(python, why.text, prb_memory_native_put());
 }
 
 static void take_all_out(void)
 {
     prb_memory_record_end();
     run_job(false);
+    prb_memory_native_take_out();
 }
 
 /* One time on, until it is off.  With the lock. */
@@ -230,6 +231,7 @@ static void forked(void)
     pthread_cond_init(&state.changed, NULL);
     state.wanted = state.running = state.done = state.python = state.tried = false;
     prb_memory_record_forked();
+    prb_memory_native_forked();
 }
 
 const struct prb_probe_part prb_probe_part_memory = {

@@ -503,6 +503,8 @@ void prb_memory_take(struct prb_memory_thread *here, void *block, size_t size,
     here->depth = 1;
     if (is_sampled(here, size)) {
         struct prb_site site = {.caller = (uintptr_t)caller, .kind = kind};
+        if (caller && prb_memory_is_torch(caller))
+            site.kind = PRB_ALLOCATION_TORCH_CPU;
         struct prb_memory_sample sample = {
             .block = (uintptr_t)block, .size = size, .period = here->period};
         sample_block(here, &sample, &site);
