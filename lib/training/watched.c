@@ -1,9 +1,8 @@
-/* "loss@train": what to watch, from text.  See variables.h. */
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
+/* "loss@train": what to watch, from text.  See watched.h. */
+#include "training/watched.h"
 
-#include "training/variables.h"
+#include <ctype.h>
+#include <string.h>
 
 static bool wrong(struct prb_error *err, const char *item, size_t len, const char *why)
 {
@@ -50,10 +49,16 @@ static size_t parse_step(const char *at, struct prb_watched_step *out)
                    ? (size_t)(end + 2 - at)
                    : 0;
     }
-    char *end;
+    const char *digit = at + 1 + (at[1] == '-');
+    size_t digits = strspn(digit, "0123456789");
+    if (!digits || digits > 9 || digit[digits] != ']')
+        return 0;
     out->is_index = true;
-    out->index = strtoll(at + 1, &end, 10);
-    return end > at + 1 && *end == ']' ? (size_t)(end + 1 - at) : 0;
+    for (size_t i = 0; i < digits; i++)
+        out->index = out->index * 10 + (digit[i] - '0');
+    if (at[1] == '-')
+        out->index = -out->index;
+    return (size_t)(digit + digits + 1 - at);
 }
 
 static bool parse_function(const char *at, size_t len, struct prb_watched *out)
@@ -65,8 +70,13 @@ static bool parse_function(const char *at, size_t len, struct prb_watched *out)
            copy(out->function, name, len - (size_t)(name - at));
 }
 
-static bool parse_item(const char *item, size_t len, struct prb_watched *out, struct prb_error *err)
+bool prb_watched_parse_item(const char *item, size_t len, struct prb_watched *out,
+                            struct prb_error *err)
 {
+    for (; len && isspace((unsigned char)*item); item++)
+        len--;
+    while (len && isspace((unsigned char)item[len - 1]))
+        len--;
     const char *end = item + len, *at = item;
     size_t name = name_len(at);
     *out = (struct prb_watched){0};
@@ -89,13 +99,20 @@ static bool parse_item(const char *item, size_t len, struct prb_watched *out, st
     return true;
 }
 
-/* The end of an item: a comma outside of brackets. */
-static size_t item_len(const char *at)
+size_t prb_watched_item(const char *text)
 {
     int depth = 0;
+    char quote = 0;
     size_t len = 0;
-    for (; at[len] && (at[len] != ',' || depth > 0); len++)
-        depth += at[len] == '[' ? 1 : at[len] == ']' ? -1 : 0;
+    for (; text[len] && (text[len] != ',' || depth > 0); len++) {
+        char c = text[len];
+        if (quote)
+            quote = c == quote ? 0 : quote;
+        else if (depth > 0 && (c == '\'' || c == '"'))
+            quote = c;
+        else
+            depth += c == '[' ? 1 : c == ']' && depth > 0 ? -1 : 0;
+    }
     return len;
 }
 
@@ -104,15 +121,11 @@ bool prb_watched_parse(const char *text, struct prb_watched out[PRB_WATCHED_MAX]
 {
     *count_out = 0;
     while (*text) {
-        size_t len = item_len(text), begin = 0, end = len;
-        while (begin < end && isspace((unsigned char)text[begin]))
-            begin++;
-        while (end > begin && isspace((unsigned char)text[end - 1]))
-            end--;
+        size_t len = prb_watched_item(text);
         if (*count_out == PRB_WATCHED_MAX)
             return prb_fail(err, PRB_QUERY, "at most %d variables can be watched at a time",
                             PRB_WATCHED_MAX);
-        if (!parse_item(text + begin, end - begin, &out[*count_out], err))
+        if (!prb_watched_parse_item(text, len, &out[*count_out], err))
             return false;
         ++*count_out;
         text += len + (text[len] == ',');
