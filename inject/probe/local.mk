@@ -5,7 +5,7 @@ pkglib_LTLIBRARIES += libprobe.la
 
 # Both sides.
 libprb_la_SOURCES += %D%/server/protocol.h %D%/server/message.c %D%/server/message.h %D%/socket_path.c %D%/socket_path.h %D%/libc.h \
-	%D%/setting_table.c %D%/setting_table.h %D%/setting_value.c %D%/setting_value.h
+	%D%/setting_table.c %D%/setting_table.h %D%/setting_value.c %D%/setting_value.h %D%/torch/spec.c %D%/torch/spec.h
 
 libprbprobe_la_SOURCES = %D%/start.h %D%/part.h %D%/parts.c %D%/parts.def %D%/own_fds.c %D%/own_fds.h %D%/thread.c %D%/thread.h \
 	%D%/python_switches.c %D%/python_switches.h %D%/settings.c %D%/settings.def %D%/settings.h %D%/setting_table.c %D%/setting_table.h \
@@ -13,7 +13,7 @@ libprbprobe_la_SOURCES = %D%/start.h %D%/part.h %D%/parts.c %D%/parts.def %D%/ow
 	lib/crash/record.h lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c lib/proc/stat.c \
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c \
 	lib/ring/table.c lib/ring/write.c \
-	lib/table/recorded/names.c
+	lib/table/recorded/names.c lib/training/watched.c
 include inject/probe/server/local.mk
 include inject/probe/python/local.mk
 include inject/probe/debug/local.mk
@@ -21,6 +21,7 @@ include inject/probe/debug/agent/local.mk
 include inject/probe/crash/local.mk
 include inject/probe/memory/local.mk
 include inject/probe/tables/local.mk
+include inject/probe/torch/local.mk
 libprb_la_SOURCES += %D%/python/sources.c %D%/python/sources.h %D%/python/bytecode_form.c %D%/python/bytecode_form.h
 nodist_libprb_la_SOURCES = $(probe_python_bytes)
 nodist_libprbprobe_la_SOURCES = $(probe_python_bytes)

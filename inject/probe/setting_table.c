@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "inject/probe/torch/spec.h"
 #include "probing.h"
 
 static const struct prb_setting settings[] = {
@@ -13,6 +14,15 @@ static const struct prb_setting settings[] = {
 #include "inject/probe/settings.def"
 #undef LATER
 #undef S
+};
+
+/* Texts that have a grammar of their own. */
+static const struct {
+    const char *key;
+    bool (*check)(const char *text, struct prb_error *err);
+} grammars[] = {
+    {"probing.torch.profiling", prb_torch_spec_check},
+    {"probing.torch.exprs", prb_torch_exprs_check},
 };
 
 enum { COUNT = sizeof settings / sizeof *settings };
@@ -43,6 +53,14 @@ bool prb_setting_unknown(const char *key, struct prb_error *err)
                 : prb_error_remedy(err, "`config` lists the settings");
 }
 
+static bool obeys_grammar(const char *key, const char *text, struct prb_error *err)
+{
+    for (size_t i = 0; i < sizeof grammars / sizeof *grammars; i++)
+        if (!strcmp(grammars[i].key, key))
+            return grammars[i].check(text, err);
+    return true;
+}
+
 bool prb_setting_read(int index, const char *text, struct prb_setting_value *out,
                       struct prb_error *err)
 {
@@ -55,6 +73,8 @@ bool prb_setting_read(int index, const char *text, struct prb_setting_value *out
                             setting->key, PRB_SETTING_TEXT_MAX - 1, len);
         if (strpbrk(text, "\n\t"))
             return prb_fail(err, PRB_USAGE, "%s takes one line without tabs", setting->key);
+        if (!obeys_grammar(setting->key, text, err))
+            return false;
         memcpy(out->text, text, len + 1);
         return true;
     }

@@ -23,6 +23,7 @@ static const struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct prb_setting_value values[PRB_SETTINGS_MAX];
+static bool refused[PRB_SETTINGS_MAX];
 static void (*on_change)(void);
 
 void prb_settings_lock(void) { pthread_mutex_lock(&lock); }
@@ -39,13 +40,22 @@ bool prb_settings_given(const char *key)
     return given;
 }
 
+bool prb_settings_refused(const char *key)
+{
+    int index = prb_setting_find(key);
+    prb_settings_lock();
+    bool is = index >= 0 && refused[index];
+    prb_settings_unlock();
+    return is;
+}
+
 const char *prb_settings_key(size_t index) { return prb_setting_at(index)->key; }
 
 void prb_settings_reset(void)
 {
     prb_settings_lock();
     for (size_t i = 0; i < prb_setting_count(); i++)
-        values[i].set = false;
+        values[i].set = refused[i] = false;
     prb_settings_unlock();
 }
 
@@ -98,6 +108,7 @@ bool prb_settings_set(const char *key, const char *text, struct prb_error *err)
         return false;
     prb_settings_lock();
     values[index] = value;
+    refused[index] = false;
     void (*changed)(void) = on_change;
     prb_settings_unlock();
     if (changed)
@@ -160,19 +171,30 @@ static bool names_key(const char *name, size_t len, const char *key)
     return true;
 }
 
+/* The setting that a name of the environment stands for; -1: none. */
+static int variable_index(const char *name, size_t len)
+{
+    for (size_t i = 0; i < sizeof older / sizeof *older; i++)
+        if (strlen(older[i].name) == len && !strncmp(older[i].name, name, len))
+            return prb_setting_find(older[i].key);
+    for (int i = 0; i < (int)prb_setting_count(); i++)
+        if (names_key(name, len, prb_setting_at(i)->key))
+            return i;
+    return -1;
+}
+
 bool prb_settings_set_variable(const char *variable, struct prb_error *err)
 {
     const char *equals = strchr(variable, '=');
     if (!equals || strncmp(variable, "PROB", 4))
         return true;
-    size_t len = (size_t)(equals - variable);
-    for (size_t i = 0; i < sizeof older / sizeof *older; i++)
-        if (strlen(older[i].name) == len && !strncmp(older[i].name, variable, len))
-            return prb_settings_set(older[i].key, equals + 1, err);
-    for (int i = 0; i < (int)prb_setting_count(); i++)
-        if (names_key(variable, len, prb_setting_at(i)->key))
-            return prb_settings_set(prb_setting_at(i)->key, equals + 1, err);
-    return true;
+    int index = variable_index(variable, (size_t)(equals - variable));
+    if (index < 0 || prb_settings_set(prb_setting_at(index)->key, equals + 1, err))
+        return true;
+    prb_settings_lock();
+    refused[index] = !values[index].set;
+    prb_settings_unlock();
+    return false;
 }
 
 void prb_settings_describe(size_t index, struct prb_buf *out)

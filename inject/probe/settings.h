@@ -28,6 +28,8 @@ bool prb_settings_set_variable(const char *variable, struct prb_error *err);
 void prb_settings_on_change(void (*changed)(void));
 /* Whether somebody set it. */
 bool prb_settings_given(const char *key);
+/* Whether the environment had a value for it that could not be parsed, and nobody set it since. */
+bool prb_settings_refused(const char *key);
 /* Each setting: "key\tvalue\tdefault\tunit\tdoc". */
 size_t prb_settings_count(void);
 void prb_settings_describe(size_t index, struct prb_buf *out);

@@ -8,6 +8,7 @@ FUZZ_TARGETS += %D%/maps %D%/elf %D%/core
 FUZZ_TARGETS += %D%/ring %D%/message
 FUZZ_TARGETS += %D%/dap_wire
 FUZZ_TARGETS += %D%/kept
+FUZZ_TARGETS += %D%/torch_spec
 tests_fuzz_object_SOURCES = %D%/object.c %D%/damage.h $(FUZZ_MAIN)
 tests_fuzz_sql_SOURCES = %D%/sql.c $(FUZZ_MAIN)
 tests_fuzz_stack_SOURCES = %D%/stack.c %D%/damage.h $(FUZZ_MAIN)
@@ -19,6 +20,7 @@ tests_fuzz_message_SOURCES = %D%/message.c $(FUZZ_MAIN)
 tests_fuzz_dap_wire_SOURCES = %D%/dap_wire.c $(FUZZ_MAIN)
 tests_fuzz_kept_SOURCES = %D%/kept.c $(FUZZ_MAIN)
 tests_fuzz_core_SOURCES = %D%/core.c $(FUZZ_MAIN)
+tests_fuzz_torch_spec_SOURCES = %D%/torch_spec.c $(FUZZ_MAIN)
 if FUZZ
 AM_CFLAGS += -fsanitize=fuzzer-no-link
 FUZZ_MAIN =
@@ -42,3 +44,4 @@ tests_fuzz_kept_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_core_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 check_PROGRAMS += $(FUZZ_TARGETS)
 EXTRA_DIST += %D%/standalone.c %D%/corpus
+tests_fuzz_torch_spec_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)

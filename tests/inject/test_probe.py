@@ -622,6 +622,11 @@ def test_settings(begin):
         assert ask(client, CONFIG_GET, field(KEY, b"probing.max_memory"))[2][VALUE] == b"4GB"
 
 
+def test_a_bad_spec_of_torch_tracing_is_named_in_the_log(begin):
+    target = begin(variables={"PROBING_TORCH_PROFILING": "on,ratee=1", "PROBE_TORCH_EXPRS": "loss"}).start()
+    assert 'no key "ratee"' in target.log() and '"loss" cannot be watched' in target.log()
+
+
 def test_the_limits_of_evaluations_are_settings(target):
     with target.connect() as client:
         ask(client, CONFIG_SET, field(KEY, b"probing.eval.timeout") + field(VALUE, b"200ms"))
