@@ -6,6 +6,7 @@ import os
 from sampling import near, switch_off, switch_on, tell
 from support.target import TARGETS, probing, query
 
+
 def line_of(text):
     """Of a line of the program, which it has once."""
     with open(os.path.join(TARGETS, "allocating.py")) as source:
