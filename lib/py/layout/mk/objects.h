@@ -14,6 +14,7 @@ static void base_fields(void)
     AT(type, name, PyTypeObject, tp_name);
     AT(type, basicsize, PyTypeObject, tp_basicsize);
     AT(type, itemsize, PyTypeObject, tp_itemsize);
+    AT(type, call, PyTypeObject, tp_call);
     AT(type, flags, PyTypeObject, tp_flags);
     AT(type, members, PyTypeObject, tp_members);
     AT(type, base, PyTypeObject, tp_base);
