@@ -302,6 +302,16 @@ PRB_API void prb_stacks_free(struct prb_stacks *stacks);
  * poll`, cut to size; "": nobody does, by now.  False: it cannot be read. */
 PRB_API bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error *err);
 
+/* What recording PyTorch needs to know of a live target beside what its probe sees: names of modules, optimizers,
+ * which of them is the anchor; lines for prb_control_torch(), which the caller frees. */
+PRB_API char *prb_torch_plan(struct prb_target *target, struct prb_error *err) PRB_MUST_CHECK;
+/* How far the program's own counter of steps is beyond those that ended says, read for at most so long (s).  name: of
+ * the counter.  NOT_FOUND: no number counts steps. */
+PRB_API bool prb_torch_counter(struct prb_target *target,
+                               bool (*ended)(void *context, int64_t *out), void *context,
+                               double seconds, int64_t *offset_out, char *name, size_t size,
+                               struct prb_error *err);
+
 /* JSON text of schema share/probing/backtrace.schema.json; the caller frees it. */
 PRB_API char *prb_stacks_json(const struct prb_stacks *stacks,
                               struct prb_error *err) PRB_MUST_CHECK;

@@ -40,7 +40,8 @@ struct prb_db {
     sqlite3 *sqlite;
     struct prb_target *target;         /* borrowed, may be NULL */
     const struct prb_profile *profile; /* borrowed: a saved one, or NULL */
-    bool ended;                        /* it has the tables that an ended process left */
+    bool ended;                        /* it has the tables that an ended process left … */
+    int ended_folder;                  /* … in this folder, owned by their source */
     const struct prb_table **tables;   /* the constant ones, then those of sources */
     size_t table_count, constant_count;
     struct prb_table_source **sources; /* owned */

@@ -65,9 +65,11 @@ struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err)
 {
     PRB_AUTO_FD int folder = prb_recorded_folder_ended(spec, err);
     PRB_AUTO(prb_db) struct prb_db *db = folder >= 0 ? prb_db_open(NULL, err) : NULL;
+    int borrowed = folder;
     if (!db || !prb_db_add_source(db, prb_recorded_tables_in(PRB_STEAL_FD(folder), err), err))
         return NULL;
     db->ended = true;
+    db->ended_folder = borrowed;
     return PRB_STEAL(db);
 }
 

@@ -1,0 +1,132 @@
+/* python.torch_trace: calls of modules and phases of steps, as the probe recorded them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "table/recorded/each.h"
+#include "table/shared/thread_columns.h"
+#include "table/shared/torch_names.h"
+
+static const struct prb_column columns[] = {
+    {"timestamp", PRB_REAL, "s", "when it began, since the epoch"},
+    PRB_TORCH_PROCESS_COLUMNS,
+    PRB_TORCH_STEP_COLUMNS,
+    {"micro_step", PRB_INTEGER, "", "outermost backwards of the step before it"},
+    {"micro_batches", PRB_INTEGER, "count", "outermost backwards of the step; NULL: it goes on"},
+    {"seq", PRB_INTEGER, "", "its place in the step, by beginning, among those of its thread"},
+    {"module", PRB_TEXT, "", "as in torch.modules; \"\" for a root; NULL: no module, or not named"},
+    {"root", PRB_INTEGER, "addr", "of the module's root, as in torch.modules"},
+    {"operation_name", PRB_TEXT, "", "class and stage, \"Linear.forward\", or the label"},
+    {"stage", PRB_TEXT, "", "forward, backward, optimizer, zero_grad, data, scope"},
+    {"optimizer", PRB_TEXT, "", "class and number of the optimizer, \"AdamW#0\""},
+    {"depth", PRB_INTEGER, "count", "calls of modules that it lies in"},
+    {"recompute", PRB_INTEGER, "", "1: within a backward, as checkpointing does"},
+    {"thread", PRB_INTEGER, "id", "native id"},
+    {"duration", PRB_REAL, "s", "of the CPU's side"},
+    {"duration_ms", PRB_REAL, "ms", "the same"},
+    {"time_offset", PRB_REAL, "s", "from the step's begin; NULL: it goes on"},
+    {"weight", PRB_INTEGER, "count", "steps that it stands for: one in so many was sampled"},
+    {"gpu_ms", PRB_REAL, "ms", "on the GPU"},
+    {"allocated", PRB_REAL, "MB", "of GPU memory"},
+    {"max_allocated", PRB_REAL, "MB", ""},
+    {"cached", PRB_REAL, "MB", ""},
+    {"max_cached", PRB_REAL, "MB", ""},
+    {"allocated_delta", PRB_REAL, "MB", ""},
+    {"max_allocated_delta", PRB_REAL, "MB", ""},
+    {0},
+};
+
+static const char *const stages[PRB_TRACE_STAGES] = {
+    [PRB_TRACE_FORWARD] = "forward",     [PRB_TRACE_BACKWARD] = "backward",
+    [PRB_TRACE_OPTIMIZER] = "optimizer", [PRB_TRACE_ZERO_GRAD] = "zero_grad",
+    [PRB_TRACE_DATA] = "data",           [PRB_TRACE_SCOPE] = "scope",
+};
+
+struct filling {
+    struct prb_rows *rows;
+    struct prb_torch_names names;
+};
+
+static void put_operation(struct prb_rows *rows, unsigned stage, const char *label,
+                          const char *class_name)
+{
+    char text[192];
+    if (stage == PRB_TRACE_BACKWARD)
+        class_name = "Tensor";
+    if (stage == PRB_TRACE_SCOPE || !class_name) {
+        prb_row_text(rows, label);
+        return;
+    }
+    snprintf(text, sizeof text, "%s.%s", class_name, stages[stage]);
+    prb_row_text(rows, text);
+}
+
+static void put_real_or_null(struct prb_rows *rows, bool known, double value)
+{
+    if (known)
+        prb_row_real(rows, value);
+    else
+        prb_row_null(rows);
+}
+
+static bool put_row(void *context, const struct prb_ring_value *values)
+{
+    const struct filling *filling = context;
+    struct prb_rows *rows = filling->rows;
+    const struct prb_torch_names *names = &filling->names;
+    uint64_t place = (uint64_t)values[PRB_TRACE_PLACE].integer;
+    int64_t arming = PRB_TRACE_HIGH(values[PRB_TRACE_THREAD].integer);
+    int64_t step = values[PRB_TRACE_STEP].integer, order = values[PRB_TRACE_ORDER].integer;
+    int64_t object = values[PRB_TRACE_OBJECT].integer;
+    double begin = values[PRB_TRACE_BEGIN].real;
+    double duration = (double)values[PRB_TRACE_DURATION].integer * 1e-9;
+    unsigned stage = PRB_TRACE_STAGE(place);
+    char text[128];
+    if (stage >= PRB_TRACE_STAGES || stage == PRB_TRACE_COLLECTIVE)
+        return true;
+    const char *label = prb_torch_label_of(names, values[PRB_TRACE_LABEL].integer);
+    const char *class_name =
+        stage == PRB_TRACE_FORWARD ? label : prb_torch_class_of(label, text, sizeof text);
+    const struct prb_torch_name *module =
+        stage == PRB_TRACE_FORWARD ? prb_torch_object_of(names, arming, object) : NULL;
+    const struct prb_torch_ended *ended = prb_torch_step_at(names, arming, step);
+    bool updates = stage == PRB_TRACE_OPTIMIZER || stage == PRB_TRACE_ZERO_GRAD;
+    prb_row_begin(rows);
+    prb_row_real(rows, begin);
+    prb_row_torch_process(rows, names);
+    prb_row_torch_steps(rows, names, arming, step);
+    prb_row_int(rows, PRB_TRACE_HIGH(order));
+    prb_row_int_unless(rows, ended ? ended->micro_steps : -1, -1);
+    prb_row_int(rows, PRB_TRACE_LOW(order));
+    prb_row_text(rows, module ? module->name : NULL);
+    prb_row_int_unless(rows, module ? module->number : 0, 0);
+    put_operation(rows, stage, label, class_name);
+    prb_row_text(rows, stages[stage]);
+    prb_row_torch_optimizer(rows, names, arming, object, updates ? class_name : NULL);
+    prb_row_int(rows, PRB_TRACE_DEPTH(place));
+    prb_row_int(rows, stage == PRB_TRACE_FORWARD ? (int64_t)PRB_TRACE_RECOMPUTE(place) : 0);
+    prb_row_int(rows, PRB_TRACE_LOW(values[PRB_TRACE_THREAD].integer));
+    prb_row_real(rows, duration);
+    prb_row_real(rows, duration * 1e3);
+    put_real_or_null(rows, ended != NULL, ended ? begin - ended->begin : 0);
+    prb_row_int(rows, PRB_TRACE_WEIGHT(place));
+    return true;
+}
+
+static bool fill(struct prb_rows *rows, struct prb_error *err)
+{
+    struct filling filling = {.rows = rows};
+    bool steps = prb_rows_wants(rows, "micro_batches") || prb_rows_wants(rows, "time_offset");
+    bool good = prb_torch_names_read(rows, steps, &filling.names, err) &&
+                prb_recorded_each(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, put_row, &filling, err);
+    prb_torch_names_deinit(&filling.names);
+    return good && prb_recorded_same(rows, PRB_TRACE_RING, err);
+}
+
+const struct prb_table prb_table_python_torch_trace = {
+    .schema = "python",
+    .name = "torch_trace",
+    .doc = "calls of PyTorch modules and phases of steps, recorded while probing.torch.profiling "
+           "is on",
+    .columns = columns,
+    .fill = fill,
+};

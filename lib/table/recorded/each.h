@@ -1,0 +1,25 @@
+/*
+ * Rows that the probe recorded in a ring, for the built-in table that shows them: of a live process,
+ * or of the folder that an ended one left.
+ */
+#ifndef PRB_TABLE_RECORDED_EACH_H
+#define PRB_TABLE_RECORDED_EACH_H
+
+#include "ring/ring.h"
+#include "sql/table.h"
+
+/*
+ * Call row for every row of a ring, oldest first; values and texts are borrowed during the call.
+ * columns: as the probe makes it ("name:type" lines); a file with other names or types has no rows
+ * here, and so has a process without that ring.  False: err, or row said so.
+ */
+bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *columns,
+                       bool (*row)(void *context, const struct prb_ring_value *values),
+                       void *context, struct prb_error *err);
+/*
+ * The rows of a ring whose columns are those of the table, by name and of their types: one that a
+ * program, or a store of rows, wrote as the table shows it.  Columns that it lacks are NULL.
+ */
+bool prb_recorded_same(struct prb_rows *rows, const char *ring, struct prb_error *err);
+
+#endif
