@@ -5,6 +5,8 @@
 #include "cli/print/out.h"
 #include "cli/probe/config_command.h"
 
+#define TORCH "probing.torch.profiling"
+
 enum { JSON };
 
 static const struct prb_option options[] = {
@@ -149,6 +151,9 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     if ((equals && !prb_control_config_set(control, key, equals + 1, err)) ||
         !prb_control_config_get(control, key, &value, err))
+        return false;
+    if (equals && strcasecmp(key, TORCH) == 0 && strcmp(value, "off") != 0 &&
+        !prb_config_torch(control, err))
         return false;
     if (equals) {
         prb_out_text(stdout, key);

@@ -184,6 +184,25 @@ bool prb_control_config_set(struct prb_control *control, const char *key, const 
     return prb_control_ask(control, PRB_MSG_CONFIG_SET, &fields, &ask, &end, err);
 }
 
+bool prb_control_torch(struct prb_control *control, const char *lines, char *state, size_t size,
+                       int64_t *steps_out, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf fields = {0};
+    struct prb_ask ask = {.wait_ms = ANSWER_MS};
+    struct prb_message end;
+    uint64_t steps = 0;
+    if (lines)
+        prb_fields_text(&fields, PRB_FLD_VALUE, lines, strlen(lines));
+    if (!prb_buf_ok(&fields))
+        return out_of_memory(err);
+    if (!prb_control_ask(control, PRB_MSG_TORCH, &fields, &ask, &end, err))
+        return false;
+    prb_message_text_into(&end, PRB_FLD_TEXT, state, size);
+    prb_message_number(&end, PRB_FLD_COUNT, &steps);
+    *steps_out = (int64_t)steps;
+    return true;
+}
+
 bool prb_control_status(struct prb_control *control, struct prb_probe_status *out,
                         struct prb_error *err)
 {

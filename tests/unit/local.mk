@@ -7,10 +7,11 @@ UNIT_TESTS += tests/unit/object tests/unit/array tests/unit/tensor tests/unit/st
 UNIT_TESTS += tests/unit/host tests/unit/dialect tests/unit/sql tests/unit/sql_functions tests/unit/secret tests/unit/hide tests/unit/phase
 UNIT_TESTS += tests/unit/ring tests/unit/ring_hostile tests/unit/ring_torn tests/unit/store
 UNIT_TESTS += tests/unit/dap tests/unit/profile tests/unit/crash
-UNIT_TESTS += tests/unit/message tests/unit/settings tests/unit/torch_spec tests/unit/probe_log tests/unit/net
+UNIT_TESTS += tests/unit/message tests/unit/settings tests/unit/torch_spec tests/unit/torch tests/unit/probe_log tests/unit/net
 tests_unit_settings_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_torch_spec_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_probe_log_LDADD = libprbprobe.la $(CMOCKA_LIBS)
+tests_unit_torch_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 LDADD = libprb.la $(CMOCKA_LIBS)
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)

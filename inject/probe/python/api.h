@@ -84,6 +84,8 @@ struct prb_py_method {
     F(struct prb_py *, PyTuple_GetItem, (struct prb_py *, ptrdiff_t))                              \
     F(struct prb_py *, PyList_New, (ptrdiff_t))                                                    \
     F(int, PyList_Append, (struct prb_py *, struct prb_py *))                                      \
+    F(ptrdiff_t, PyList_Size, (struct prb_py *))                                                   \
+    F(struct prb_py *, PyList_GetItem, (struct prb_py *, ptrdiff_t))                               \
     F(unsigned long, PyThread_get_thread_ident, (void))                                            \
     F(int, PyThreadState_SetAsyncExc, (unsigned long, struct prb_py *))
 

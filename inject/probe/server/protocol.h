@@ -25,20 +25,22 @@ struct prb_message_head {
 };
 
 /* name, number: requests below 64, answers from 64 on */
-#define PRB_MESSAGES(M)                                                                            \
-    M(HELLO, 1)                                                                                    \
-    M(STATUS, 2)                                                                                   \
-    M(EVAL, 3)                                                                                     \
-    M(COMPLETE, 4)                                                                                 \
-    M(CANCEL, 5) /* field REQUEST */                                                               \
-    M(CONFIG_LIST, 6)                                                                              \
-    M(CONFIG_GET, 7)                                                                               \
-    M(CONFIG_SET, 8)                                                                               \
-    M(DETACH, 9)                                                                                   \
-    M(DEBUG, 10)      /* stays open; an empty item: it began; then events */                       \
-    M(DEBUG_CALL, 11) /* KEY the method, VALUE its arguments, THREAD; END has TEXT */              \
-    M(PART, 64)       /* OUTPUT with STREAM, or ITEM */                                            \
-    M(END, 65)                                                                                     \
+#define PRB_MESSAGES(M)                                                                              \
+    M(HELLO, 1)                                                                                      \
+    M(STATUS, 2)                                                                                     \
+    M(EVAL, 3)                                                                                       \
+    M(COMPLETE, 4)                                                                                   \
+    M(CANCEL, 5) /* field REQUEST */                                                                 \
+    M(CONFIG_LIST, 6)                                                                                \
+    M(CONFIG_GET, 7)                                                                                 \
+    M(CONFIG_SET, 8)                                                                                 \
+    M(DETACH, 9)                                                                                     \
+    M(DEBUG, 10)      /* stays open; an empty item: it began; then events */                         \
+    M(DEBUG_CALL, 11) /* KEY the method, VALUE its arguments, THREAD; END has TEXT */                \
+    M(TORCH,                                                                                         \
+      12) /* VALUE: lines (torch/request.c), or none; END has TEXT: its state, and COUNT of steps */ \
+    M(PART, 64) /* OUTPUT with STREAM, or ITEM */                                                    \
+    M(END, 65)                                                                                       \
     M(FAILED, 66) /* CODE (enum prb_code), TEXT, REMEDY */
 
 enum prb_message_type {

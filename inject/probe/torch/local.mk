@@ -1,2 +1,3 @@
-# What is recorded of PyTorch.
-libprbprobe_la_SOURCES += %D%/spec.c %D%/spec.h %D%/wanted.c %D%/wanted.h
+# Recording what PyTorch does: a part.
+libprbprobe_la_SOURCES += %D%/torch.h %D%/part.c %D%/request.c %D%/slots.c %D%/backward.c %D%/observer.c %D%/step.c %D%/record.c %D%/label.c \
+	%D%/thread.c %D%/cost.c %D%/hooks.c %D%/hooks.h %D%/frames.c %D%/frames.h %D%/spec.c %D%/spec.h %D%/wanted.c %D%/wanted.h lib/training/trace.h

@@ -1,0 +1,91 @@
+/* After recording of PyTorch was turned on: wait for it, and tell the probe what it cannot see from inside. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "cli/print/out.h"
+#include "cli/probe/config_command.h"
+
+#define BEGIN_S 5.0
+#define WAITING_S 1.0 /* after which it is not imported */
+#define COUNTER_S 2.0 /* for the program's own counter of steps */
+#define PAUSE_NS 10000000
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+struct talk {
+    struct prb_control *control;
+    char state[1200];
+};
+
+static bool steps_ended(void *context, int64_t *out)
+{
+    struct talk *talk = context;
+    return prb_control_torch(talk->control, NULL, talk->state, sizeof talk->state, out, NULL);
+}
+
+/* Until it is on, or known why not. */
+static bool wait_for(struct talk *talk, struct prb_error *err)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    double began = now();
+    for (;;) {
+        int64_t steps;
+        if (!prb_control_torch(talk->control, NULL, talk->state, sizeof talk->state, &steps, err))
+            return false;
+        bool waiting = strcmp(talk->state, "waiting") == 0 || !talk->state[0];
+        if (!waiting || now() - began > BEGIN_S)
+            return true;
+        if (now() - began > WAITING_S && talk->state[0])
+            return true;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void tell(struct talk *talk, struct prb_target *target)
+{
+    struct prb_error err;
+    char line[600], counter[200];
+    int64_t offset, steps;
+    PRB_AUTO_FREE char *plan = prb_torch_plan(target, &err);
+    if (!plan ||
+        !prb_control_torch(talk->control, plan, talk->state, sizeof talk->state, &steps, &err)) {
+        snprintf(line, sizeof line, "modules have no names: %s", err.text);
+        prb_out_note(line);
+        return;
+    }
+    if (!prb_torch_counter(target, steps_ended, talk, COUNTER_S, &offset, counter, sizeof counter,
+                           &err))
+        return; /* global_step is NULL */
+    snprintf(line, sizeof line, "offset %lld %s\n", (long long)offset, counter);
+    (void)prb_control_torch(talk->control, line, talk->state, sizeof talk->state, &steps, NULL);
+}
+
+bool prb_config_torch(struct prb_control *control, struct prb_error *err)
+{
+    struct talk talk = {.control = control};
+    if (!wait_for(&talk, err))
+        return false;
+    if (strcmp(talk.state, "waiting") == 0) {
+        prb_out_note("PyTorch is not imported yet: recording begins when it is");
+        return true;
+    }
+    if (strncmp(talk.state, "on", 2) != 0)
+        return prb_cli_fail(
+            err, PRB_UNSUPPORTED,
+            "`query \"SELECT * FROM python.torch_phases(5)\"` samples the phases from outside",
+            "PyTorch cannot be recorded: %s", talk.state);
+    if (talk.state[2])
+        prb_out_note(talk.state + 4);
+    PRB_AUTO(prb_target)
+    struct prb_target *target = prb_target_open_pid(prb_control_pid(control), NULL);
+    if (target)
+        tell(&talk, target);
+    return true;
+}

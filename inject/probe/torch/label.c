@@ -1,0 +1,131 @@
+/*
+ * Labels: texts that rows name by a number.  A table in fixed memory; looked up without a lock, as
+ * an entry never changes once its hash stands in it.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "inject/probe/torch/torch.h"
+
+#define LABELS_MAX 2048 /* a power of two; half of it is used */
+
+struct label {
+    _Atomic uint64_t hash; /* 0: free */
+    unsigned char stage, len;
+    char text[PRB_TORCH_LABEL_MAX + 1];
+};
+
+static struct label labels[LABELS_MAX];
+static atomic_uint count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t hash_of(const char *text, size_t len)
+{
+    uint64_t hash = len + 1, word;
+    for (; len >= sizeof word; text += sizeof word, len -= sizeof word) {
+        memcpy(&word, text, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    word = 0;
+    memcpy(&word, text, len);
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return (hash ^ hash >> 32) | 1;
+}
+
+/* ---- what it is ---- */
+
+static bool has(const char *text, size_t len, const char *what)
+{
+    return memmem(text, len, what, strlen(what)) != NULL;
+}
+
+static bool begins(const char *text, size_t len, const char *what)
+{
+    return len >= strlen(what) && memcmp(text, what, strlen(what)) == 0;
+}
+
+/* The names that PyTorch gives: torch/optim/optimizer.py, torch/utils/data/dataloader.py,
+ * torch/csrc/distributed/c10d (BACKEND:OPERATION). */
+static enum prb_trace_stage stage_of(const char *text, size_t len)
+{
+    static const char *const backends[] = {"gloo:", "nccl:", "mpi:", "ucc:", "xccl:", "hccl:"};
+    if (begins(text, len, "Optimizer.step#"))
+        return PRB_TRACE_OPTIMIZER;
+    if (begins(text, len, "Optimizer.zero_grad#"))
+        return PRB_TRACE_ZERO_GRAD;
+    if (begins(text, len, "enumerate(DataLoader)#"))
+        return PRB_TRACE_DATA;
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        if (begins(text, len, backends[i]) && !has(text, len, " "))
+            return PRB_TRACE_COLLECTIVE;
+    return PRB_TRACE_SCOPE;
+}
+
+/* ---- the table ---- */
+
+/* Its place, or the free one where it would be. */
+static struct label *find(uint64_t hash, const char *text, size_t len)
+{
+    for (size_t i = hash;; i++) {
+        struct label *label = &labels[i & (LABELS_MAX - 1)];
+        if (label == labels) /* place 0 is nobody's */
+            continue;
+        uint64_t there = atomic_load_explicit(&label->hash, memory_order_acquire);
+        if (!there || (there == hash && label->len == len && !memcmp(label->text, text, len)))
+            return label;
+    }
+}
+
+static void tell(unsigned number)
+{
+    const struct label *label = &labels[number];
+    prb_torch_record_name(PRB_TRACE_KIND_LABEL, number, label->text, label->len, NULL, 0);
+}
+
+static unsigned add(uint64_t hash, const char *text, size_t len)
+{
+    unsigned number = 0;
+    pthread_mutex_lock(&lock);
+    struct label *label = find(hash, text, len);
+    bool is_new = !atomic_load_explicit(&label->hash, memory_order_relaxed);
+    if (!is_new || count < LABELS_MAX / 2) {
+        number = (unsigned)(label - labels);
+        if (is_new) {
+            memcpy(label->text, text, len);
+            label->len = (unsigned char)len;
+            label->stage = (unsigned char)stage_of(text, len);
+            count++;
+            atomic_store_explicit(&label->hash, hash, memory_order_release);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (is_new && number)
+        tell(number);
+    return number;
+}
+
+unsigned prb_torch_label(const char *text, size_t len)
+{
+    if (len > PRB_TORCH_LABEL_MAX)
+        len = PRB_TORCH_LABEL_MAX;
+    uint64_t hash = hash_of(text, len);
+    const struct label *label = find(hash, text, len);
+    if (atomic_load_explicit(&label->hash, memory_order_relaxed))
+        return (unsigned)(label - labels);
+    return add(hash, text, len);
+}
+
+enum prb_trace_stage prb_torch_label_stage(unsigned label)
+{
+    return label ? labels[label].stage : PRB_TRACE_SCOPE;
+}
+
+void prb_torch_labels_tell(void)
+{
+    for (unsigned i = 1; i < LABELS_MAX; i++)
+        if (atomic_load_explicit(&labels[i].hash, memory_order_acquire))
+            tell(i);
+}
+
+void prb_torch_labels_forked(void) { lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }

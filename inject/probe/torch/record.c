@@ -1,0 +1,105 @@
+/* Rows of what the hooks saw, into the rings of training/trace.h. */
+#include <string.h>
+
+#include "inject/probe/tables/tables.h"
+#include "inject/probe/torch/torch.h"
+
+static struct prb_ring_table *_Atomic trace, *_Atomic names, *_Atomic steps;
+static _Atomic int64_t epoch; /* ns from the monotonic clock to that of the epoch */
+
+static void set_epoch(void)
+{
+    struct timespec now;
+    uint64_t monotonic = prb_clock_ns();
+    clock_gettime(CLOCK_REALTIME, &now);
+    epoch = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)monotonic;
+}
+
+static double time_of(uint64_t at) { return (double)((int64_t)at + epoch) * 1e-9; }
+
+bool prb_torch_record_begin(struct prb_error *err)
+{
+    set_epoch();
+    names = prb_probe_table(PRB_TRACE_NAMES_RING, PRB_TRACE_NAMES_COLUMNS, err);
+    steps = names ? prb_probe_table(PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS, err) : NULL;
+    trace = steps ? prb_probe_table(PRB_TRACE_RING, PRB_TRACE_COLUMNS, err) : NULL;
+    if (trace)
+        prb_torch_labels_tell();
+    return trace != NULL;
+}
+
+/* The handles stay valid: a hook that is under way drops its row. */
+void prb_torch_record_end(void) { trace = names = steps = NULL; }
+
+static int64_t owner(int64_t tid)
+{
+    return prb_trace_word(atomic_load_explicit(&prb_torch.arming, memory_order_relaxed),
+                          (uint64_t)tid);
+}
+
+void prb_torch_record(const struct prb_torch_event *event)
+{
+    struct prb_ring_table *table = atomic_load_explicit(&trace, memory_order_relaxed);
+    bool each = event->stage != PRB_TRACE_FORWARD && event->stage != PRB_TRACE_SCOPE;
+    unsigned weight = each ? 1 : atomic_load_explicit(&prb_torch.weight, memory_order_relaxed);
+    unsigned micro_step = atomic_load_explicit(&prb_torch.micro_step, memory_order_relaxed);
+    if (!table)
+        return;
+    const struct prb_ring_value row[PRB_TRACE_COLUMN_COUNT] = {
+        [PRB_TRACE_BEGIN] = {.real = time_of(event->begin)},
+        [PRB_TRACE_DURATION] = {.integer = (int64_t)(event->end - event->begin)},
+        [PRB_TRACE_OBJECT] = {.integer = (int64_t)event->object},
+        [PRB_TRACE_LABEL] = {.integer = event->label},
+        [PRB_TRACE_PLACE] = {.integer = prb_trace_place(event->stage, event->recompute,
+                                                        event->async, event->depth, weight)},
+        [PRB_TRACE_STEP] = {.integer = event->step},
+        [PRB_TRACE_ORDER] = {.integer = prb_trace_word(micro_step, event->number)},
+        [PRB_TRACE_THREAD] = {.integer = owner(event->tid)},
+    };
+    prb_ring_write(table, row);
+}
+
+void prb_torch_record_step(const struct prb_torch_step *step)
+{
+    struct prb_ring_table *table = steps;
+    set_epoch();
+    if (!table)
+        return;
+    const struct prb_ring_value row[PRB_TRACE_STEP_COLUMN_COUNT] = {
+        [PRB_TRACE_STEP_END] = {.real = time_of(step->end)},
+        [PRB_TRACE_STEP_STEP] = {.integer = step->step},
+        [PRB_TRACE_STEP_DURATION] = {.integer = (int64_t)step->duration},
+        [PRB_TRACE_STEP_DATA] = {.integer = (int64_t)step->spent[PRB_PHASE_DATA]},
+        [PRB_TRACE_STEP_FORWARD] = {.integer = (int64_t)step->spent[PRB_PHASE_FORWARD]},
+        [PRB_TRACE_STEP_BACKWARD] = {.integer = (int64_t)step->spent[PRB_PHASE_BACKWARD]},
+        [PRB_TRACE_STEP_OPTIMIZER] = {.integer = (int64_t)step->spent[PRB_PHASE_OPTIMIZER]},
+        [PRB_TRACE_STEP_COMM_WAIT] = {.integer = (int64_t)step->spent[PRB_PHASE_COMM_WAIT]},
+        [PRB_TRACE_STEP_COUNTS] = {.integer = prb_trace_word(step->updates, step->micro_steps)},
+        [PRB_TRACE_STEP_EVENTS] = {.integer = (int64_t)step->events},
+        [PRB_TRACE_STEP_RATE] = {.integer = prb_trace_word(step->sampled, step->weight)},
+        [PRB_TRACE_STEP_OVERHEAD] = {.real = step->overhead},
+        [PRB_TRACE_STEP_OBJECT] = {.integer = (int64_t)step->object},
+        [PRB_TRACE_STEP_LABEL] = {.integer = step->label},
+        [PRB_TRACE_STEP_THREAD] = {.integer = owner(step->tid)},
+    };
+    prb_ring_write(table, row);
+}
+
+void prb_torch_record_name(enum prb_trace_kind kind, int64_t key, const char *name, size_t name_len,
+                           const char *class_name, int64_t number)
+{
+    struct prb_ring_table *table = names;
+    if (!table)
+        return;
+    const struct prb_ring_value row[PRB_TRACE_NAME_COLUMN_COUNT] = {
+        [PRB_TRACE_NAME_KIND] = {.integer = kind},
+        [PRB_TRACE_NAME_ARMING] = {.integer = atomic_load(&prb_torch.arming)},
+        [PRB_TRACE_NAME_KEY] = {.integer = key},
+        [PRB_TRACE_NAME_NAME] = {.null = !name, .text = name, .len = name ? name_len : 0},
+        [PRB_TRACE_NAME_CLASS] = {.null = !class_name,
+                                  .text = class_name,
+                                  .len = class_name ? strlen(class_name) : 0},
+        [PRB_TRACE_NAME_NUMBER] = {.integer = number},
+    };
+    prb_ring_write(table, row);
+}

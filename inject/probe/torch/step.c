@@ -1,0 +1,327 @@
+/*
+ * Steps.  An update is a run of optimizer steps with no outermost backward between them; the update
+ * that holds the anchor ends a step.  That it was the last of its run is known when the next thing
+ * begins: a root's call, an outermost backward, a batch.  So a step's row is written then, with the
+ * numbers that were noted when its last optimizer step ended.
+ *
+ * Without an optimizer a root's call is a step.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "inject/probe/torch/torch.h"
+
+#define ROOTS_ALONE 64 /* root calls without a backward, after which they are the steps */
+#define CALM_STEPS 16  /* that fewer rows would do, before more steps are sampled */
+#define WEIGHT_MAX (1u << 20)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What a thread had counted when a step may have ended. */
+struct noted {
+    uint64_t end; /* ns */
+    int64_t tid;
+    uint64_t calls, rows, scopes;
+    uint64_t spent[PRB_PHASES];
+    unsigned micro_steps;
+};
+
+static struct {
+    bool whole;       /* it began after the arming */
+    bool updates_run; /* the last thing was an optimizer's step */
+    bool anchored;    /* ... in a run that holds the anchor */
+    uint64_t begin;   /* ns */
+    struct noted noted;
+    unsigned updates;
+    unsigned run, usual; /* optimizer steps of this run; of the last one that ended a step */
+    uintptr_t object;    /* that ended it */
+    unsigned label;
+
+    uintptr_t anchor; /* 0: any */
+    bool alone;       /* roots' calls are the steps */
+    bool trains;      /* a backward was seen */
+    unsigned roots;   /* without one */
+
+    double rate;        /* rows that would come a second, smoothed */
+    unsigned calm;      /* steps */
+    double wanted_rate; /* below 0: by the budget */
+} run = {.wanted_rate = -1};
+
+/* ---- how many steps are sampled ---- */
+
+static double budget = 2000; /* rows of modules a second */
+
+static unsigned weight_of(double rate)
+{
+    double steps = rate > 0 ? 1 / rate + 0.5 : WEIGHT_MAX;
+    return steps < WEIGHT_MAX ? (unsigned)steps : WEIGHT_MAX;
+}
+
+static void weigh(const struct noted *noted, uint64_t duration)
+{
+    unsigned weight = atomic_load(&prb_torch.weight), least = 1;
+    double rate = duration ? (double)noted->calls * 1e9 / (double)duration : 0;
+    run.rate = run.rate > 0 ? 0.75 * run.rate + 0.25 * rate : rate;
+    if (run.wanted_rate >= 0) {
+        least = weight_of(run.wanted_rate);
+        weight = least;
+    }
+    while (run.wanted_rate < 0 && least < WEIGHT_MAX && run.rate > budget * least)
+        least *= 2;
+    run.calm = least < weight ? run.calm + 1 : 0;
+    if (least > weight || run.calm > CALM_STEPS) {
+        weight = least;
+        run.calm = 0;
+    }
+    atomic_store(&prb_torch.weight, weight);
+}
+
+/* All ranks choose alike: by the step's number. */
+static void choose(void)
+{
+    int64_t step = atomic_load(&prb_torch.step) + atomic_load(&prb_torch.offset);
+    atomic_store(&prb_torch.sampled,
+                 run.wanted_rate != 0 && step % atomic_load(&prb_torch.weight) == 0);
+}
+
+/* ---- ends of steps ---- */
+
+static void note(struct prb_torch_thread *thread, uint64_t now)
+{
+    prb_torch_spend(thread, now);
+    run.noted = (struct noted){.end = now,
+                               .tid = thread->tid,
+                               .calls = thread->calls,
+                               .rows = thread->rows,
+                               .scopes = thread->scopes,
+                               .micro_steps = atomic_load(&prb_torch.micro_step)};
+    memcpy(run.noted.spent, thread->spent, sizeof thread->spent);
+}
+
+static void write_step(void)
+{
+    const struct noted *noted = &run.noted;
+    uint64_t duration = noted->end - run.begin;
+    double cost = prb_torch_cost(noted->calls, noted->rows, noted->scopes);
+    struct prb_torch_step step = {
+        .end = noted->end,
+        .duration = duration,
+        .step = atomic_load(&prb_torch.step),
+        .updates = run.updates,
+        .micro_steps = noted->micro_steps,
+        .events = noted->calls + noted->scopes,
+        .overhead = duration ? cost / (double)duration : 0,
+        .sampled = atomic_load(&prb_torch.sampled),
+        .weight = atomic_load(&prb_torch.weight),
+        .object = run.object,
+        .label = run.label,
+        .tid = noted->tid,
+    };
+    memcpy(step.spent, noted->spent, sizeof step.spent);
+    prb_torch_record_step(&step);
+    weigh(noted, duration);
+}
+
+/* What the thread has counted since belongs to the next step. */
+static void carry(struct prb_torch_thread *thread)
+{
+    const struct noted *noted = &run.noted;
+    if (thread->tid != noted->tid) {
+        memset(thread->spent, 0, sizeof thread->spent);
+        thread->calls = thread->rows = thread->scopes = 0;
+        return;
+    }
+    for (int i = 0; i < PRB_PHASES; i++)
+        thread->spent[i] -= noted->spent[i] < thread->spent[i] ? noted->spent[i] : thread->spent[i];
+    thread->calls -= noted->calls;
+    thread->rows -= noted->rows;
+    thread->scopes -= noted->scopes;
+}
+
+/* With the lock: the step that was noted has ended. */
+static void end_step(struct prb_torch_thread *thread)
+{
+    if (run.whole)
+        write_step();
+    if (thread)
+        carry(thread);
+    run.whole = true;
+    run.begin = run.noted.end;
+    run.usual = run.run;
+    run.updates = 0;
+    run.anchored = false;
+    atomic_fetch_sub(&prb_torch.micro_step, run.noted.micro_steps);
+    atomic_fetch_add(&prb_torch.step, 1);
+    choose();
+    prb_torch_check();
+}
+
+/* With the lock: something begins that is no optimizer's step. */
+static void end_run(struct prb_torch_thread *thread)
+{
+    if (!run.updates_run)
+        return;
+    run.updates_run = false;
+    if (run.anchored)
+        end_step(thread);
+    run.run = 0;
+}
+
+static void tell(const struct prb_torch_thread *thread, enum prb_torch_moment moment, uint64_t now)
+{
+    if (!atomic_load_explicit(&prb_torch_listeners, memory_order_relaxed))
+        return;
+    const struct prb_torch_now moment_now = {
+        .moment = moment,
+        .gil = moment != PRB_TORCH_STEP_ENDS,
+        .local_step = atomic_load(&prb_torch.step),
+        .micro_step = atomic_load(&prb_torch.micro_step),
+        .arming = thread->arming,
+        .at = now,
+    };
+    prb_torch_tell(&moment_now);
+}
+
+/* ---- events ---- */
+
+void prb_torch_root_begins(struct prb_torch_thread *thread, uint64_t now)
+{
+    bool inside = atomic_load(&prb_torch.backward) > 0;
+    if (!inside) {
+        pthread_mutex_lock(&lock);
+        end_run(thread);
+        pthread_mutex_unlock(&lock);
+    }
+    prb_torch_enter(thread, inside ? PRB_PHASE_BACKWARD : PRB_PHASE_FORWARD, now);
+}
+
+void prb_torch_root_ends(struct prb_torch_thread *thread, uint64_t now)
+{
+    prb_torch_leave(thread, now);
+    if (run.trains || atomic_load(&prb_torch.backward) > 0)
+        return;
+    pthread_mutex_lock(&lock);
+    bool ended = run.alone || (!run.trains && ++run.roots > ROOTS_ALONE);
+    if (ended) {
+        tell(thread, PRB_TORCH_ROOT_ENDS, now);
+        note(thread, now);
+        run.object = 0;
+        run.label = 0;
+        end_step(thread);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void prb_torch_backward_begins(struct prb_torch_thread *thread, uint64_t now)
+{
+    pthread_mutex_lock(&lock);
+    run.trains = true;
+    run.alone = false;
+    end_run(thread);
+    pthread_mutex_unlock(&lock);
+    prb_torch_enter(thread, PRB_PHASE_BACKWARD, now);
+}
+
+void prb_torch_backward_ends(struct prb_torch_thread *thread, uint64_t now)
+{
+    prb_torch_leave(thread, now);
+    tell(thread, PRB_TORCH_BACKWARD_ENDS, now);
+    atomic_fetch_add(&prb_torch.micro_step, 1);
+}
+
+void prb_torch_data_begins(struct prb_torch_thread *thread, uint64_t now)
+{
+    (void)now;
+    pthread_mutex_lock(&lock);
+    end_run(thread);
+    pthread_mutex_unlock(&lock);
+}
+
+void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uintptr_t object,
+                              unsigned label)
+{
+    pthread_mutex_lock(&lock);
+    run.trains = true;
+    run.alone = false;
+    if (!run.updates_run) {
+        run.updates_run = true;
+        run.updates++;
+        run.run = 0;
+    }
+    run.run++;
+    bool anchor = !run.anchor || !object || object == run.anchor;
+    if (anchor) {
+        run.anchored = true;
+        run.object = object;
+        run.label = label;
+    }
+    if (run.anchored)
+        note(thread, now);
+    pthread_mutex_unlock(&lock);
+    if (anchor)
+        tell(thread, PRB_TORCH_STEP_ENDS, now);
+}
+
+int64_t prb_torch_step_of(enum prb_trace_stage stage)
+{
+    bool next =
+        stage != PRB_TRACE_OPTIMIZER && run.updates_run && run.anchored && run.run >= run.usual;
+    return atomic_load_explicit(&prb_torch.step, memory_order_relaxed) + next;
+}
+
+/* ---- beginning and end ---- */
+
+void prb_torch_steps_begin(void)
+{
+    pthread_mutex_lock(&lock);
+    double wanted = run.wanted_rate;
+    memset(&run, 0, sizeof run);
+    run.wanted_rate = wanted;
+    run.begin = prb_clock_ns();
+    atomic_store(&prb_torch.backward, 0);
+    atomic_store(&prb_torch.micro_step, 0);
+    atomic_store(&prb_torch.step, 0);
+    atomic_store(&prb_torch.offset, 0);
+    atomic_store(&prb_torch.weight, wanted >= 0 ? weight_of(wanted) : 1);
+    choose();
+    pthread_mutex_unlock(&lock);
+}
+
+/* The step that has ended, but not been followed by anything. */
+void prb_torch_steps_end(void)
+{
+    pthread_mutex_lock(&lock);
+    end_run(NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+void prb_torch_set_rate(double rate)
+{
+    pthread_mutex_lock(&lock);
+    run.wanted_rate = rate;
+    pthread_mutex_unlock(&lock);
+}
+
+void prb_torch_anchor(uintptr_t object, bool no_optimizer)
+{
+    pthread_mutex_lock(&lock);
+    run.anchor = object;
+    run.alone = no_optimizer && !run.trains;
+    pthread_mutex_unlock(&lock);
+}
+
+int64_t prb_torch_steps_ended(void)
+{
+    pthread_mutex_lock(&lock);
+    int64_t ended = atomic_load(&prb_torch.step) - 1 + (run.updates_run && run.anchored);
+    pthread_mutex_unlock(&lock);
+    return ended;
+}
+
+void prb_torch_set_offset(int64_t offset, const char *counter)
+{
+    atomic_store(&prb_torch.offset, offset);
+    prb_torch_record_name(PRB_TRACE_KIND_OFFSET, offset, counter, strlen(counter), NULL, 0);
+}
+
+void prb_torch_steps_forked(void) { lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }

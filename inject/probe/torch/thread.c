@@ -1,0 +1,83 @@
+/* What is kept of each thread that PyTorch's hooks meet: found by a pthread key, freed at its end. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inject/probe/torch/torch.h"
+
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_key(void) { pthread_key_create(&key, free); }
+
+static struct prb_torch_thread *make_thread(void)
+{
+    struct prb_torch_thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return NULL;
+    thread->tid = syscall(SYS_gettid);
+    thread->since = prb_clock_ns();
+    if (pthread_setspecific(key, thread) == 0)
+        return thread;
+    free(thread);
+    return NULL;
+}
+
+/* An earlier arming's counts are nobody's: a call that began before it may end within it. */
+static void begin_again(struct prb_torch_thread *thread, unsigned arming)
+{
+    int64_t tid = thread->tid;
+    *thread = (struct prb_torch_thread){.tid = tid, .arming = arming, .since = prb_clock_ns()};
+}
+
+struct prb_torch_thread *prb_torch_thread(void)
+{
+    pthread_once(&once, make_key);
+    struct prb_torch_thread *thread = pthread_getspecific(key);
+    if (!thread && !(thread = make_thread()))
+        return NULL;
+    unsigned arming = atomic_load_explicit(&prb_torch.arming, memory_order_relaxed);
+    if (thread->arming != arming)
+        begin_again(thread, arming);
+    return thread;
+}
+
+static unsigned phase_of(const struct prb_torch_thread *thread)
+{
+    unsigned entered = thread->entered;
+    if (!entered)
+        return PRB_PHASE_OTHER;
+    return thread->phases[(entered < PRB_PHASE_DEPTH_MAX ? entered : PRB_PHASE_DEPTH_MAX) - 1];
+}
+
+void prb_torch_spend(struct prb_torch_thread *thread, uint64_t now)
+{
+    thread->spent[phase_of(thread)] += now - thread->since;
+    thread->since = now;
+}
+
+void prb_torch_enter(struct prb_torch_thread *thread, enum prb_torch_phase phase, uint64_t now)
+{
+    prb_torch_spend(thread, now);
+    if (thread->entered < PRB_PHASE_DEPTH_MAX)
+        thread->phases[thread->entered] = (unsigned char)phase;
+    thread->entered++;
+}
+
+void prb_torch_leave(struct prb_torch_thread *thread, uint64_t now)
+{
+    prb_torch_spend(thread, now);
+    if (thread->entered)
+        thread->entered--;
+}
+
+void prb_torch_move(struct prb_torch_thread *thread, enum prb_torch_phase phase, uint64_t ns,
+                    uint64_t now)
+{
+    unsigned current = phase_of(thread);
+    prb_torch_spend(thread, now);
+    if (ns > thread->spent[current]) /* it began before the step did */
+        ns = thread->spent[current];
+    thread->spent[current] -= ns;
+    thread->spent[phase] += ns;
+}

@@ -1,0 +1,209 @@
+/*
+ * Recording what PyTorch does, from C alone: calls of modules by the slot tp_call of their classes
+ * (slots.c), backward by the engine's method (backward.c), everything that PyTorch labels itself by
+ * one observer of its user scopes (observer.c).  step.c makes steps of it, record.c rows.
+ *
+ * The hooks run on threads of the program: they take no lock that is held for long, call no Python,
+ * and pass everything through while nothing is armed.
+ */
+#ifndef PRB_PROBE_TORCH_TORCH_H
+#define PRB_PROBE_TORCH_TORCH_H
+
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "inject/probe/python/api.h"
+#include "training/trace.h"
+
+/* ---- threads (thread.c) ---- */
+
+/* What a thread spends its time on; each moment belongs to the innermost one. */
+enum prb_torch_phase {
+    PRB_PHASE_OTHER,
+    PRB_PHASE_DATA,
+    PRB_PHASE_FORWARD,
+    PRB_PHASE_BACKWARD,
+    PRB_PHASE_OPTIMIZER,
+    PRB_PHASE_COMM_WAIT,
+    PRB_PHASES
+};
+#define PRB_PHASE_DEPTH_MAX 32 /* entered at once; deeper ones count for the last */
+
+struct prb_torch_thread {
+    int64_t tid;     /* native id */
+    unsigned depth;  /* calls of modules that it is in */
+    unsigned arming; /* for which its counts are */
+    int64_t step;    /* for which number counts */
+    uint32_t number; /* of rows of the step */
+    uint64_t calls, rows,
+        scopes;       /* since the step began: of modules; of them with a row; labelled */
+    unsigned entered; /* phases */
+    unsigned char phases[PRB_PHASE_DEPTH_MAX];
+    uint64_t since;             /* ns: when the innermost phase began, or another one in it ended */
+    uint64_t spent[PRB_PHASES]; /* ns, since the step began */
+};
+
+/* The calling thread's; NULL: no memory. */
+struct prb_torch_thread *prb_torch_thread(void);
+void prb_torch_enter(struct prb_torch_thread *thread, enum prb_torch_phase phase, uint64_t now);
+void prb_torch_leave(struct prb_torch_thread *thread, uint64_t now);
+/* So much of the time until now, ns, counts for another phase. */
+void prb_torch_move(struct prb_torch_thread *thread, enum prb_torch_phase phase, uint64_t ns,
+                    uint64_t now);
+/* Time until now counts for the innermost phase. */
+void prb_torch_spend(struct prb_torch_thread *thread, uint64_t now);
+
+/* ---- what is armed (part.c) ---- */
+
+/* Read by hooks without a lock. */
+struct prb_torch {
+    atomic_bool on;         /* hooks record */
+    atomic_bool sampled;    /* this step has rows of modules */
+    atomic_uint arming;     /* number */
+    atomic_uint weight;     /* one of how many steps is sampled */
+    atomic_int backward;    /* outermost and inner ones that run now, of all threads */
+    _Atomic int64_t step;   /* local_step: that runs */
+    _Atomic int64_t offset; /* global_step less local_step, once it was told */
+    atomic_uint micro_step; /* outermost backwards that have ended in it */
+};
+extern struct prb_torch prb_torch;
+
+/* The number of a row of a thread within the step that runs. */
+static inline uint32_t prb_torch_number(struct prb_torch_thread *thread)
+{
+    int64_t step = atomic_load_explicit(&prb_torch.step, memory_order_relaxed);
+    if (thread->step != step) {
+        thread->step = step;
+        thread->number = 0;
+    }
+    return thread->number++;
+}
+
+/* Arm again, by a job, if somebody undid it.  Any thread; never blocks. */
+void prb_torch_check(void);
+
+/* ---- slots.c ---- */
+
+/* With the GIL: our function into tp_call of every class below torch.nn.Module that has CPython's
+ * own.  Idempotent.  NOT_FOUND: PyTorch is not imported (yet). */
+bool prb_torch_slots_arm(const struct prb_py_api *py, struct prb_error *err);
+/* With the GIL: CPython's own function into all that have ours. */
+void prb_torch_slots_disarm(const struct prb_py_api *py);
+/* Whether the class itself still has ours: others put CPython's back. */
+bool prb_torch_slots_hold(void);
+void prb_torch_slots_forked(void);
+
+/* ---- backward.c ---- */
+
+bool prb_torch_backward_arm(const struct prb_py_api *py, struct prb_error *err);
+void prb_torch_backward_disarm(void);
+
+/* ---- observer.c ---- */
+
+/* Whether PyTorch's library is loaded. */
+bool prb_torch_loaded(void);
+/* Register with it.  UNSUPPORTED: it has not what is needed. */
+bool prb_torch_observer_arm(struct prb_error *err);
+void prb_torch_observer_disarm(void);
+void prb_torch_observer_forked(void);
+
+/* ---- frames.c ---- */
+
+/* The optimizer whose step or zero_grad this thread is about to do, an address: PyTorch's own frame
+ * that opens the scope has it.  label: the scope's.  0: not known. */
+uintptr_t prb_torch_frame_self(const char *label);
+
+/* ---- cost.c ---- */
+
+/* Measure what our own code costs, by turns of it. */
+void prb_torch_cost_measure(void);
+/* ns of so many events, twice what was measured: caches were warm then. */
+double prb_torch_cost(uint64_t calls, uint64_t rows, uint64_t scopes);
+
+/* ---- step.c ---- */
+
+void prb_torch_steps_begin(void);
+void prb_torch_steps_end(void);
+/* A call of a module that lies in no other one begins or ends; now: ns. */
+void prb_torch_root_begins(struct prb_torch_thread *thread, uint64_t now);
+void prb_torch_root_ends(struct prb_torch_thread *thread, uint64_t now);
+/* An outermost backward. */
+void prb_torch_backward_begins(struct prb_torch_thread *thread, uint64_t now);
+void prb_torch_backward_ends(struct prb_torch_thread *thread, uint64_t now);
+/* A step of an optimizer (an address, or 0), whose class's label is known. */
+void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uintptr_t object,
+                              unsigned label);
+void prb_torch_data_begins(struct prb_torch_thread *thread, uint64_t now);
+/* Which step an event of now belongs to: behind the last optimizer of an update it is the next. */
+int64_t prb_torch_step_of(enum prb_trace_stage stage);
+/* Of each outermost call: how many of the steps are sampled; below 0: as many as the budget allows. */
+void prb_torch_set_rate(double rate);
+/* Told from outside: which optimizer's update ends a step (0: none known); whether calls of roots are
+ * steps. */
+void prb_torch_anchor(uintptr_t object, bool no_optimizer);
+void prb_torch_steps_forked(void);
+
+/* Steps that have ended, with one that nothing has followed yet. */
+int64_t prb_torch_steps_ended(void);
+/* global_step less local_step, and whose counter says so. */
+void prb_torch_set_offset(int64_t offset, const char *counter);
+
+/* ---- part.c ---- */
+
+/* "" while off; "waiting" for PyTorch; "on", and what is not followed; else why it is not on. */
+#define PRB_TORCH_STATE_MAX 1200
+void prb_torch_state(char *out, size_t size);
+
+/* ---- record.c ---- */
+
+/* The rings, when the probe runs; every label is written again.  False: err. */
+bool prb_torch_record_begin(struct prb_error *err);
+void prb_torch_record_end(void);
+struct prb_torch_event {
+    uint64_t begin, end; /* ns of the monotonic clock */
+    enum prb_trace_stage stage;
+    uintptr_t object;
+    unsigned label, depth;
+    bool recompute, async;
+    int64_t step;
+    uint32_t number;
+    int64_t tid; /* where it began */
+};
+void prb_torch_record(const struct prb_torch_event *event);
+struct prb_torch_step {
+    uint64_t end, duration; /* ns */
+    int64_t step;
+    uint64_t spent[PRB_PHASES];
+    unsigned updates, micro_steps;
+    uint64_t events;
+    double overhead; /* ratio */
+    bool sampled;
+    unsigned weight;
+    uintptr_t object;
+    unsigned label;
+    int64_t tid;
+};
+void prb_torch_record_step(const struct prb_torch_step *step);
+void prb_torch_record_name(enum prb_trace_kind kind, int64_t key, const char *name, size_t name_len,
+                           const char *class_name, int64_t number);
+
+/* ---- label.c ---- */
+
+#define PRB_TORCH_LABEL_MAX 95 /* bytes */
+/* The number of a text, cut; the same text has the same number for ever.  0: there are too many. */
+unsigned prb_torch_label(const char *text, size_t len);
+/* What a label of PyTorch's is, found once for each. */
+enum prb_trace_stage prb_torch_label_stage(unsigned label);
+/* Write all of them as names again. */
+void prb_torch_labels_tell(void);
+void prb_torch_labels_forked(void);
+
+/* ---- hooks.c ---- */
+
+#include "inject/probe/torch/hooks.h"
+
+extern atomic_uint prb_torch_listeners; /* how many there are */
+void prb_torch_tell(const struct prb_torch_now *now);
+
+#endif
