@@ -101,7 +101,7 @@ PRB_API bool prb_config_check(const char *word, struct prb_error *err);
 PRB_API bool prb_config_defaults(struct prb_strings *out, struct prb_error *err);
 
 /* Tell the probe lines of prb_torch_plan() about PyTorch in its process (NULL: nothing).  How far
- * recording is: "" while it is off, "waiting" for PyTorch, "on" and what is not followed, else why
+ * recording is: "" while it is off, "waiting" for PyTorch, "on" and what is not followed, "ending", else why
  * not; and how many steps have ended since it began. */
 PRB_API bool prb_control_torch(struct prb_control *control, const char *lines, char *state,
                                size_t size, int64_t *steps_out, struct prb_error *err);

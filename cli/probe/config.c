@@ -152,8 +152,7 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
     if ((equals && !prb_control_config_set(control, key, equals + 1, err)) ||
         !prb_control_config_get(control, key, &value, err))
         return false;
-    if (equals && strcasecmp(key, TORCH) == 0 && strcmp(value, "off") != 0 &&
-        !prb_config_torch(control, err))
+    if (equals && strncasecmp(key, TORCH, strlen(TORCH)) == 0 && !prb_config_torch(control, err))
         return false;
     if (equals) {
         prb_out_text(stdout, key);

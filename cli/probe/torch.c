@@ -7,7 +7,7 @@
 #include "cli/print/out.h"
 #include "cli/probe/config_command.h"
 
-#define BEGIN_S 5.0
+#define END_S 5.0
 #define WAITING_S 1.0 /* after which it is not imported */
 #define COUNTER_S 2.0 /* for the program's own counter of steps */
 #define PAUSE_NS 10000000
@@ -30,21 +30,19 @@ static bool steps_ended(void *context, int64_t *out)
     return prb_control_torch(talk->control, NULL, talk->state, sizeof talk->state, out, NULL);
 }
 
-/* Until it is on, or known why not. */
+/* Until it is on, or known why not, or off. */
 static bool wait_for(struct talk *talk, struct prb_error *err)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    double began = now();
-    for (;;) {
+    for (double began = now();; nanosleep(&pause, NULL)) {
         int64_t steps;
         if (!prb_control_torch(talk->control, NULL, talk->state, sizeof talk->state, &steps, err))
             return false;
-        bool waiting = strcmp(talk->state, "waiting") == 0 || !talk->state[0];
-        if (!waiting || now() - began > BEGIN_S)
+        bool waiting = strcmp(talk->state, "waiting") == 0;
+        if (!waiting && strcmp(talk->state, "ending") != 0)
             return true;
-        if (now() - began > WAITING_S && talk->state[0])
+        if (now() - began > (waiting ? WAITING_S : END_S))
             return true;
-        nanosleep(&pause, NULL);
     }
 }
 
@@ -72,6 +70,8 @@ bool prb_config_torch(struct prb_control *control, struct prb_error *err)
     struct talk talk = {.control = control};
     if (!wait_for(&talk, err))
         return false;
+    if (!talk.state[0] || strcmp(talk.state, "ending") == 0)
+        return true;
     if (strcmp(talk.state, "waiting") == 0) {
         prb_out_note("PyTorch is not imported yet: recording begins when it is");
         return true;

@@ -95,10 +95,10 @@ static void test_what_follows_an_update(void **state)
         backward(thread);
         update(thread, 7);
         if (i)
-            assert_int_equal(prb_torch_step_of(PRB_TRACE_ZERO_GRAD), 1);
+            assert_int_equal(prb_torch_step_of(false), 1);
         update(thread, 8);
         if (i)
-            assert_int_equal(prb_torch_step_of(PRB_TRACE_ZERO_GRAD), 2);
+            assert_int_equal(prb_torch_step_of(false), 2);
     }
 }
 

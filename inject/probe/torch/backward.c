@@ -37,13 +37,14 @@ static struct prb_py *on_backward(struct prb_py *self, struct prb_py *args, stru
     uint64_t begin = prb_clock_ns();
     if (outermost)
         prb_torch_backward_begins(thread, begin);
+    int64_t step = atomic_load_explicit(&prb_torch.step, memory_order_relaxed);
     struct prb_torch_event event = {
         .begin = begin,
         .stage = PRB_TRACE_BACKWARD,
         .depth = (unsigned)atomic_load_explicit(&prb_torch.backward, memory_order_relaxed) - 1,
         .recompute = !outermost,
-        .step = atomic_load_explicit(&prb_torch.step, memory_order_relaxed),
-        .number = prb_torch_number(thread),
+        .step = step,
+        .number = prb_torch_number(thread, step),
         .tid = thread->tid,
     };
     thread->scopes++;

@@ -109,8 +109,8 @@ static void begin_scope(const void *function)
                         ? prb_torch_frame_self(name)
                         : 0;
     enter(thread, scope);
-    scope->step = prb_torch_step_of(scope->stage);
-    scope->number = prb_torch_number(thread);
+    scope->step = prb_torch_step_of(false);
+    scope->number = prb_torch_number(thread, scope->step);
     thread->scopes++;
     atomic_store_explicit(&scope->function, function, memory_order_release);
 }
@@ -138,7 +138,7 @@ static void end_scope(const void *function)
         .label = scope.label,
         .depth = scope.depth,
         .async = !here,
-        .step = scope.stage == PRB_TRACE_OPTIMIZER ? prb_torch_step_of(scope.stage) : scope.step,
+        .step = scope.stage == PRB_TRACE_OPTIMIZER ? prb_torch_step_of(true) : scope.step,
         .number = scope.number,
         .tid = scope.tid,
     };

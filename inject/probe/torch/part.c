@@ -52,8 +52,12 @@ static void set_state(const char *text)
 
 void prb_torch_state(char *out, size_t size)
 {
+    bool wanted = is_on();
     pthread_mutex_lock(&state_lock);
-    snprintf(out, size, "%s", state);
+    if (state[0] ? wanted : !wanted)
+        snprintf(out, size, "%s", state);
+    else
+        snprintf(out, size, "%s", wanted ? "waiting" : "ending");
     pthread_mutex_unlock(&state_lock);
 }
 

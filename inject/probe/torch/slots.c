@@ -92,7 +92,7 @@ static struct prb_py *on_call(struct prb_py *self, struct prb_py *args, struct p
     bool recompute = atomic_load_explicit(&prb_torch.backward, memory_order_relaxed) > 0;
     bool sampled = atomic_load_explicit(&prb_torch.sampled, memory_order_relaxed);
     int64_t step = atomic_load_explicit(&prb_torch.step, memory_order_relaxed);
-    uint32_t number = prb_torch_number(thread);
+    uint32_t number = prb_torch_number(thread, step);
     unsigned arming = thread->arming;
     thread->calls++;
     thread->depth++;

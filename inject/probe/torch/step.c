@@ -262,10 +262,9 @@ void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uin
         tell(thread, PRB_TORCH_STEP_ENDS, now);
 }
 
-int64_t prb_torch_step_of(enum prb_trace_stage stage)
+int64_t prb_torch_step_of(bool ends)
 {
-    bool next =
-        stage != PRB_TRACE_OPTIMIZER && run.updates_run && run.anchored && run.run >= run.usual;
+    bool next = !ends && run.updates_run && run.anchored && run.run >= run.usual;
     return atomic_load_explicit(&prb_torch.step, memory_order_relaxed) + next;
 }
 

@@ -69,10 +69,9 @@ struct prb_torch {
 };
 extern struct prb_torch prb_torch;
 
-/* The number of a row of a thread within the step that runs. */
-static inline uint32_t prb_torch_number(struct prb_torch_thread *thread)
+/* The next number of a row of a thread within a step. */
+static inline uint32_t prb_torch_number(struct prb_torch_thread *thread, int64_t step)
 {
-    int64_t step = atomic_load_explicit(&prb_torch.step, memory_order_relaxed);
     if (thread->step != step) {
         thread->step = step;
         thread->number = 0;
@@ -135,8 +134,9 @@ void prb_torch_backward_ends(struct prb_torch_thread *thread, uint64_t now);
 void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uintptr_t object,
                               unsigned label);
 void prb_torch_data_begins(struct prb_torch_thread *thread, uint64_t now);
-/* Which step an event of now belongs to: behind the last optimizer of an update it is the next. */
-int64_t prb_torch_step_of(enum prb_trace_stage stage);
+/* Which step something belongs to that begins now: behind the last optimizer of an update, as many
+ * as the last one had, it is the next.  ends: that is what an optimizer's step does. */
+int64_t prb_torch_step_of(bool ends);
 /* Of each outermost call: how many of the steps are sampled; below 0: as many as the budget allows. */
 void prb_torch_set_rate(double rate);
 /* Told from outside: which optimizer's update ends a step (0: none known); whether calls of roots are
@@ -151,7 +151,8 @@ void prb_torch_set_offset(int64_t offset, const char *counter);
 
 /* ---- part.c ---- */
 
-/* "" while off; "waiting" for PyTorch; "on", and what is not followed; else why it is not on. */
+/* "" while off; "waiting" for PyTorch; "on", and what is not followed; "ending"; else why it is not
+ * on. */
 #define PRB_TORCH_STATE_MAX 1200
 void prb_torch_state(char *out, size_t size);
 
