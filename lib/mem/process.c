@@ -40,10 +40,16 @@ static bool is_bad_address(int sys)
 static ssize_t read_batch(pid_t pid, const struct prb_range *ranges, size_t count, size_t done)
 {
     struct iovec local[BATCH], remote[BATCH];
-    size_t n = count < BATCH ? count : BATCH;
+    size_t n = count < BATCH ? count : BATCH, there = 0;
+    prb_addr end = 0;
     for (size_t i = 0; i < n; i++) {
         local[i] = (struct iovec){ranges[i].buf, ranges[i].len};
-        remote[i] = (struct iovec){(void *)(uintptr_t)ranges[i].addr, ranges[i].len};
+        /* What lies side by side is pinned once. */
+        if (there && ranges[i].addr == end)
+            remote[there - 1].iov_len += ranges[i].len;
+        else
+            remote[there++] = (struct iovec){(void *)(uintptr_t)ranges[i].addr, ranges[i].len};
+        end = ranges[i].addr + ranges[i].len;
     }
     local[0].iov_base = (char *)local[0].iov_base + done;
     local[0].iov_len -= done;
@@ -51,7 +57,7 @@ static ssize_t read_batch(pid_t pid, const struct prb_range *ranges, size_t coun
     remote[0].iov_len -= done;
     ssize_t got;
     do
-        got = process_vm_readv(pid, local, n, remote, n, 0);
+        got = process_vm_readv(pid, local, n, remote, there, 0);
     while (got < 0 && errno == EINTR);
     return got;
 }

@@ -192,9 +192,11 @@ static void fetch(struct prb_view *view, struct prb_page *page)
     struct prb_range ranges[2 + ALONG];
     struct prb_page *along[ALONG];
     size_t n = missing(view, page, ranges), own = n, also = 0;
-    for (size_t i = 0; view->wanted && i < view->count && also < ALONG; i++) {
-        struct prb_page *other = view->pages[i];
-        if (other == page || !other->wanted)
+    view->wanted -= page->wanted;
+    page->wanted = false;
+    for (; view->wanted && view->wanted_from < view->count && also < ALONG; view->wanted_from++) {
+        struct prb_page *other = view->pages[view->wanted_from];
+        if (!other->wanted)
             continue;
         other->wanted = false;
         view->wanted--;
@@ -273,8 +275,7 @@ static __attribute__((noinline)) const void *get_across(struct prb_view *view, p
         view->across = across;
         view->across_cap = len;
     }
-    if (len > unit_of(view))
-        prb_view_prefetch(view, addr, len);
+    prb_view_prefetch(view, addr, len);
     for (size_t done = 0; done < len;) {
         size_t part = unit_of(view) - within(view, addr + done);
         part = part < len - done ? part : len - done;
@@ -313,12 +314,14 @@ void prb_view_prefetch(struct prb_view *view, prb_addr addr, size_t len)
         prb_addr page_end = ((at >> view->shift) + 1) << view->shift;
         prb_addr stop = end < page_end || page_end == 0 ? end : page_end;
         struct prb_page *page = find(view, at >> view->shift);
+        size_t place = page ? 0 : view->count; /* an old page may be anywhere */
         if (!page && !(page = add(view, at >> view->shift)))
             return;
         size_t lo = within(view, at), hi = lo + (size_t)(stop - at);
         if (prb_span_empty(page->valid) && !page->wanted) {
             page->wanted = true;
-            view->wanted++;
+            if (!view->wanted++ || place < view->wanted_from)
+                view->wanted_from = place;
         }
         prb_span_join(&page->asked, (struct prb_span){(uint16_t)lo, (uint16_t)hi});
         at = stop;

@@ -74,7 +74,8 @@ struct prb_view {
     struct prb_page **pages;
     size_t count, cap;
     struct prb_page *free;
-    size_t wanted;       /* pages with that mark */
+    size_t wanted;       /* pages with that mark ... */
+    size_t wanted_from;  /* ... and where the first of them may be */
     uint64_t generation; /* changes with every span that is saved; no two views share one */
     bool asked;          /* prb_view_prefetch since the last refresh */
     bool walked;         /* since the last refresh */
