@@ -2,6 +2,7 @@
  * wrong. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -157,8 +158,20 @@ static void fill_standard(void)
             _exit(prb_code_exit(PRB_IO));
 }
 
+/* Most commands need some hundred kilobytes and end: ask for them in one call, and give back only
+ * what is large. */
+static void ask_once_for_memory(void)
+{
+#ifdef M_TOP_PAD
+    mallopt(M_TOP_PAD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    ask_once_for_memory();
     fill_standard();
     prb_out_progress();
     struct prb_error err = {0};
