@@ -15,7 +15,7 @@ CLEANFILES += %D%/commands.inc
 
 # Runs where it stands: .libs/probing looks for its library in .libs, and is never installed.
 probing_LDFLAGS = $(AM_LDFLAGS) -no-fast-install
-probing_LDADD = libprobing.la $(JANSSON_LIBS) -ldl -lm
+probing_LDADD = libprobing.la $(JANSSON_LIBS) -ldl
 # The one to install, of the same objects.  It looks for its library in libdir, and says so but where the loader looks
 # by itself (its own folders; not /usr/local/lib, which it knows by a cache that may be old).
 bin_PROGRAMS += %D%/installed/probing

@@ -7,7 +7,7 @@ EXTRA_DIST += pyproject.toml %D%/backend.py $(PYTHON_PACKAGE)
 PYTHON_NATIVE = %D%/native/probing %D%/native/libprobing.so.0 %D%/native/libprobe.so
 %D%/native/probing: $(probing_OBJECTS) libprobing.la
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@ $(probing_OBJECTS) \
-		.libs/libprobing.so $(JANSSON_LIBS) -ldl -lm -Wl,-rpath,'$$ORIGIN'
+		.libs/libprobing.so $(JANSSON_LIBS) -ldl -Wl,-rpath,'$$ORIGIN'
 %D%/native/libprobing.so.0: libprobing.la
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp .libs/libprobing.so.0 $@
 %D%/native/libprobe.so: $(pkglib_LTLIBRARIES)

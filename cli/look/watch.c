@@ -2,7 +2,6 @@
  * screen below it. */
 #include "cli/look/watch.h"
 
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -64,7 +63,7 @@ static enum wait_end wait_until(const struct timespec *deadline, int signals, in
 static void add_seconds(struct timespec *time, double seconds)
 {
     time->tv_sec += (time_t)seconds;
-    time->tv_nsec += (long)((seconds - floor(seconds)) * 1e9);
+    time->tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
     if (time->tv_nsec >= 1000000000)
         time->tv_sec++, time->tv_nsec -= 1000000000;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "cli/print/out.h"
 #include "cli/top/draw.h"
 
@@ -48,7 +49,7 @@ static void bar(FILE *out, const struct prb_steps_row *row, unsigned columns)
     unsigned drawn = 0;
     for (size_t i = 0; sum > 0 && i < PRB_STEPS_PHASES; i++) {
         until += row->shares[i] / sum;
-        for (unsigned end = (unsigned)lround(until * columns); drawn < end; drawn++)
+        for (unsigned end = (unsigned)prb_round(until * columns); drawn < end; drawn++)
             fputc(prb_steps_names[i].letter, out);
     }
 }
@@ -122,7 +123,7 @@ static void phase(struct prb_drawing *drawing, const struct prb_steps_row *row, 
         fprintf(out, "%9.*f ms", digits_of(1e3 * share * row->length), 1e3 * share * row->length);
     fputs("  ", out);
     unsigned room = drawing->columns > PHASE_FIXED ? drawing->columns - PHASE_FIXED : 0;
-    for (unsigned k = (unsigned)lround(share * room); k > 0; k--)
+    for (unsigned k = (unsigned)prb_round(share * room); k > 0; k--)
         fputc('#', out);
     prb_draw_end_row(drawing, PRB_LINE_SUBTLE);
 }

@@ -311,7 +311,7 @@ static bool sleep_for(struct prb_steps *steps, double seconds)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    double whole = floor(seconds);
+    double whole = (double)(time_t)seconds;
     until.tv_sec += (time_t)whole;
     until.tv_nsec += (long)((seconds - whole) * 1e9);
     if (until.tv_nsec >= 1000000000) {

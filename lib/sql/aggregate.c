@@ -1,8 +1,8 @@
 /* Aggregates that SQLite lacks: median, quantile, standard deviation and variance.  NULLs are left
  * out, as in avg(). */
-#include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "sql/db.h"
 
 /* Values that one median or quantile saves: 256 MiB. */
@@ -106,7 +106,7 @@ static void moments_final(sqlite3_context *context, bool sample, bool root)
     if (!m || m->count <= sample)
         return;
     double variance = m->squares / (double)(m->count - sample);
-    sqlite3_result_double(context, root ? sqrt(variance) : variance);
+    sqlite3_result_double(context, root ? prb_sqrt(variance) : variance);
 }
 
 static void stddev_samp(sqlite3_context *context) { moments_final(context, true, true); }

@@ -2,12 +2,12 @@
  * Scalar functions: time (seconds since the epoch, UTC, REAL) and regular expressions.  To add one:
  * a line in `table` and one in `docs`.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
+#include "base/real.h"
 #include "sql/db.h"
 #include "sql/regex.h"
 
@@ -97,7 +97,7 @@ static bool time_of(sqlite3_value *value, double *out)
 
 static bool calendar(double t, struct tm *out)
 {
-    time_t seconds = (time_t)floor(t);
+    time_t seconds = (time_t)prb_floor(t);
     return gmtime_r(&seconds, out) != NULL;
 }
 
@@ -168,7 +168,7 @@ static void give_part(sqlite3_context *context, enum part part, sqlite3_value *v
         [HOUR] = tm.tm_hour,
         [MINUTE] = tm.tm_min,
         [SECOND] = tm.tm_sec,
-        [MILLISECOND] = (int64_t)((t - floor(t)) * 1000),
+        [MILLISECOND] = (int64_t)((t - prb_floor(t)) * 1000),
         [WEEKDAY] = tm.tm_wday,
         [YEARDAY] = tm.tm_yday + 1,
     };
@@ -207,12 +207,12 @@ static bool truncate_time(double t, enum part part, double *out)
     static const double monday = 4 * 86400; /* the first one after the epoch, a Thursday */
     struct tm tm;
     if (part == MILLISECOND) {
-        *out = floor(t * 1000) / 1000;
+        *out = prb_floor(t * 1000) / 1000;
         return true;
     }
     if (part >= WEEK && part <= SECOND) {
         double from = part == WEEK ? monday : 0;
-        *out = floor((t - from) / fixed[part]) * fixed[part] + from;
+        *out = prb_floor((t - from) / fixed[part]) * fixed[part] + from;
         return true;
     }
     if (part > SECOND || !calendar(t, &tm))
@@ -264,7 +264,7 @@ static void time_text(sqlite3_context *context, int argc, sqlite3_value **argv)
     if (!time_of(argv[0], &t) || !calendar(t, &tm))
         return;
     size_t len = strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
-    snprintf(text + len, sizeof text - len, ".%03d", (int)((t - floor(t)) * 1000));
+    snprintf(text + len, sizeof text - len, ".%03d", (int)((t - prb_floor(t)) * 1000));
     sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/real.h"
 
 #define SHIFT_MAX 60 /* of k * 2^-m */
 #define EXACT 0x1p53 /* integers below are doubles */
@@ -34,7 +35,7 @@ static bool scaled(double value, enum prb_store_scale scale, int shift, int64_t 
     double k = scale == PRB_STORE_BINARY ? ldexp(value, shift) : value * divisors[scale];
     if (!(fabs(k) < EXACT))
         return false;
-    *out = llrint(k);
+    *out = (int64_t)prb_round(k);
     return bits_of(unscaled(*out, scale, shift)) == bits_of(value);
 }
 
@@ -338,8 +339,8 @@ static void bound_reals(const struct prb_store_column *column, struct prb_store_
             continue;
         if (isnan(column->reals[i]))
             return;
-        least = fmin(least, column->reals[i]);
-        most = fmax(most, column->reals[i]);
+        least = prb_lesser(least, column->reals[i]);
+        most = prb_greater(most, column->reals[i]);
     }
     if (least > most)
         return;

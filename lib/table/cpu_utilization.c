@@ -1,7 +1,6 @@
 /* cpu.utilization(seconds): system.usage by the columns that queries written for the Rust project
  * expect; ts is in seconds here. */
-#include <math.h>
-
+#include "base/real.h"
 #include "inspect/target.h"
 #include "table/shared/moment_columns.h"
 #include "table/shared/usage_rows.h"
@@ -31,7 +30,7 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-static int64_t ns(double seconds) { return llround(seconds * 1e9); }
+static int64_t ns(double seconds) { return (int64_t)prb_round(seconds * 1e9); }
 
 static void add_row(struct prb_rows *rows, const struct prb_usage_count *before,
                     const struct prb_usage_count *after)

@@ -1,10 +1,10 @@
 /* memory_allocations: who allocates, and who keeps it, by sampled allocations. */
-#include <math.h>
 #include <string.h>
 #include <time.h>
 
 #include "allocation/allocation.h"
 #include "base/json_text.h"
+#include "base/real.h"
 #include "table/shared/moment_columns.h"
 
 static const struct prb_column columns[] = {
@@ -65,12 +65,12 @@ static void add_row(struct prb_rows *rows, const struct prb_allocations *allocat
     prb_row_text(rows, told ? told->file : NULL);
     prb_row_int_unless(rows, told ? told->line : 0, 0);
     prb_row_text(rows, prb_allocation_kind_name(allocations->sites[cell->site].kind));
-    prb_row_int(rows, llround(cell->bytes));
-    prb_row_int(rows, llround(cell->count));
-    prb_row_int(rows, llround(fmax(cell->live_bytes, 0)));
-    prb_row_int(rows, llround(fmax(cell->live_count, 0)));
+    prb_row_int(rows, (int64_t)prb_round(cell->bytes));
+    prb_row_int(rows, (int64_t)prb_round(cell->count));
+    prb_row_int(rows, (int64_t)prb_round(prb_greater(cell->live_bytes, 0)));
+    prb_row_int(rows, (int64_t)prb_round(prb_greater(cell->live_count, 0)));
     prb_row_int(rows, cell->samples);
-    prb_row_real(rows, sqrt(fmax(cell->live_variance, 0)));
+    prb_row_real(rows, prb_sqrt(prb_greater(cell->live_variance, 0)));
     if (prb_rows_wants(rows, "stack")) {
         PRB_AUTO(prb_buf) struct prb_buf text = {0};
         add_stack(&text, site);

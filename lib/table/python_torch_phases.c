@@ -1,7 +1,6 @@
 /* python.torch_phases(seconds): what the time of a training job goes into, by samples. */
-#include <math.h>
-
 #include "base/hash_map.h"
+#include "base/real.h"
 #include "inspect/heap.h"
 #include "table/shared/duration.h"
 #include "table/shared/moment_columns.h"
@@ -103,7 +102,7 @@ static void add_row(struct prb_rows *rows, const struct prb_phases *phases,
     prb_row_text(rows, module);
     prb_row_text(rows, part->type);
     prb_row_real(rows, share);
-    prb_row_real(rows, sqrt(share * (1 - share) / n));
+    prb_row_real(rows, prb_sqrt(share * (1 - share) / n));
     prb_row_int(rows, (int64_t)part->samples);
     prb_row_int_unless(rows, (int64_t)phases->native_id, 0);
     prb_row_text(rows, steps->name);

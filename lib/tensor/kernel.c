@@ -7,6 +7,9 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 /* By memcpy: elements need not be aligned. */
 #define LOAD(vector, from) memcpy(&(vector), (from), sizeof(vector))
@@ -90,7 +93,19 @@ static void add_one(double value, struct prb_block *out)
 #define WIDE(x) __builtin_ia32_cvtps2pd256(x)
 #include "tensor/kernel_body.h"
 #pragma GCC pop_options
-#define HAS_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+
+/* Asked here, when somebody sums: __builtin_cpu_supports() asks for everything when the program
+ * starts, and each question costs a virtual machine microseconds. */
+static bool has_avx2(void)
+{
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & (bit_FMA | bit_OSXSAVE)) != (bit_FMA | bit_OSXSAVE))
+        return false;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    const unsigned kept = 6; /* the kernel saves both halves of the registers */
+    return (low & kept) == kept && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+#define HAS_AVX2 has_avx2()
 #endif
 
 const struct prb_kernel *prb_kernel_at(size_t i)

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "tensor/kernel.h"
 #include "tensor/tensor.h"
 
@@ -59,7 +60,7 @@ static void add_block(struct run *run, const struct prb_block *block, size_t cou
     }
     if (finite > 0) {
         double away = block->sum / finite;
-        join(run, finite, block->pivot + away, fmax(block->squares - block->sum * away, 0));
+        join(run, finite, block->pivot + away, prb_greater(block->squares - block->sum * away, 0));
         run->norm +=
             block->squares + 2 * block->pivot * block->sum + finite * block->pivot * block->pivot;
     }
@@ -219,8 +220,8 @@ static void widen(struct run *run, double value)
 {
     if (!isfinite(value))
         return;
-    run->out->low = fmin(run->out->low, value);
-    run->out->high = fmax(run->out->high, value);
+    run->out->low = prb_lesser(run->out->low, value);
+    run->out->high = prb_greater(run->out->high, value);
 }
 
 static void block_range(struct run *run, const uint8_t *elements, size_t count)
@@ -298,8 +299,8 @@ static void finish(struct run *run, const struct prb_tensor *tensor)
         double divisor = finite - (tensor->torch ? 1 : 0);
         out->mean = run->mean;
         out->mean_imag = run->mean_imag;
-        out->std = divisor > 0 ? sqrt(run->squares * times / divisor) : NAN;
-        out->norm = sqrt(fmax(run->norm, 0) * times);
+        out->std = divisor > 0 ? prb_sqrt(run->squares * times / divisor) : NAN;
+        out->norm = prb_sqrt(prb_greater(run->norm, 0) * times);
     }
     if (tensor->negated) {
         double low = out->min;

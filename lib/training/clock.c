@@ -1,12 +1,12 @@
 /* Numbers that may count steps, and which of them does: see clock.h. */
 #include "training/clock.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/hash_map.h"
+#include "base/real.h"
 #include "py/locals.h"
 #include "py/object/reader.h"
 #include "tensor/tensor.h"
@@ -284,7 +284,7 @@ static bool read_element(struct prb_objects *objects, const struct counter *coun
         memcpy(&single, bytes, sizeof single);
         value = (double)single;
     }
-    if (!(value >= 0 && value < 0x1p53) || value != floor(value))
+    if (!(value >= 0 && value < 0x1p53) || value != prb_floor(value))
         return false;
     *out = (int64_t)value;
     return true;

@@ -14,7 +14,7 @@ check_PROGRAMS += tests/bench/ring_rows
 tests_bench_ring_rows_LDADD = libprb.la $(SQLITE_LIBS)
 # How fast statistics of tensors are.
 check_PROGRAMS += tests/bench/tensor_speed
-tests_bench_tensor_speed_LDADD = libprb.la
+tests_bench_tensor_speed_LDADD = libprb.la -lm
 # Where the CPU time of a command goes, what its system calls cost at least, and processes to list.
 check_LTLIBRARIES += %D%/account.la
 tests_bench_account_la_SOURCES = %D%/account.c

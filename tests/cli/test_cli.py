@@ -24,6 +24,15 @@ def test_version(probing):
     assert probing("-V").works() == probing("version").works() == probing("--version").works()
 
 
+def test_start_loads_few_libraries():
+    """Each costs every command: arithmetic is in lib/base/real.h, libraries that few commands need are opened by lib/base/lazy.h."""
+    library = os.path.join(os.path.dirname(PROBING), "libprobing.so.0")
+    for path in PROBING, library:
+        told = subprocess.run(["readelf", "-dW", path], stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
+        needed = set(re.findall(r"NEEDED.*\[(lib\w+|ld-linux)", told))
+        assert needed <= {"libprobing", "libjansson", "libc", "libdl", "libpthread", "ld-linux"}, path
+
+
 def test_help_names_every_command_and_status(probing):
     text = probing("help").works()
     for name in COMMANDS:

@@ -12,7 +12,7 @@ tests_unit_settings_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_torch_spec_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_probe_log_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_torch_LDADD = libprbprobe.la $(CMOCKA_LIBS)
-LDADD = libprb.la $(CMOCKA_LIBS)
+LDADD = libprb.la $(CMOCKA_LIBS) -lm
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)

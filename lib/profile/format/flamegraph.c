@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "flamegraph_js.h"
 #include "profile/format/flamegraph.h"
 
@@ -66,7 +67,7 @@ static void colour(const struct drawing *d, uint32_t node, const char *label, ch
         double whole = (double)d->flame->nodes[0].total, before = (double)d->base_whole;
         double change = (whole > 0 ? (double)d->flame->nodes[node].total / whole : 0) -
                         (before > 0 ? (double)d->base[node] / before : 0);
-        int light = 255 - (int)(135 * fmin(1, fabs(change) * 8 + (change != 0 ? 0.08 : 0)));
+        int light = 255 - (int)(135 * prb_lesser(1, fabs(change) * 8 + (change != 0 ? 0.08 : 0)));
         snprintf(out, 32,
                  change > 0   ? "rgb(255,%d,%d)"
                  : change < 0 ? "rgb(%d,%d,255)"
@@ -91,7 +92,7 @@ static void put_box(const struct drawing *d, uint32_t node, const char *label, d
     fprintf(d->out, ": %.2f %%</title>",
             whole > 0 ? 100 * (double)d->flame->nodes[node].total / whole : 0);
     fprintf(d->out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"1\" fill=\"%s\"/>",
-            x, TOP + depth * ROW, fmax(width - 0.4, LEAST), ROW - 1, fill);
+            x, TOP + depth * ROW, prb_greater(width - 0.4, LEAST), ROW - 1, fill);
     size_t fits = width > 4 ? (size_t)((width - 4) / LETTER) : 0;
     if (fits > 2) {
         PRB_AUTO_FREE char *text = strndup(label, fits);

@@ -1,8 +1,9 @@
 /* Cells of /proc/PID/stat. */
 #include "table/shared/stat_columns.h"
 
-#include <math.h>
 #include <unistd.h>
+
+#include "base/real.h"
 
 void prb_row_stat(struct prb_rows *rows, const struct prb_stat *stat, int number)
 {
@@ -28,5 +29,5 @@ void prb_row_started(struct prb_rows *rows, const struct prb_proc *proc,
     if (stat->count < PRB_STAT_STARTTIME || !prb_proc_exists(proc))
         prb_row_null(rows);
     else
-        prb_row_real(rows, round(prb_stat_started(stat) * ticks) / ticks);
+        prb_row_real(rows, prb_round(prb_stat_started(stat) * ticks) / ticks);
 }
