@@ -106,6 +106,20 @@ PRB_API bool prb_config_defaults(struct prb_strings *out, struct prb_error *err)
 PRB_API bool prb_control_torch(struct prb_control *control, const char *lines, char *state,
                                size_t size, int64_t *steps_out, struct prb_error *err);
 
+/* What the Flight Recorder of torch.distributed holds. */
+struct prb_recorder {
+    struct prb_strings texts; /* JSON, as torch writes it: of each recorder that the process has */
+    bool with_gil;            /* torch has no other way: Python code wrote it */
+};
+/*
+ * Read it, without the GIL where torch can.  go_on(context) is asked now and then, false ends the reading.  Freed by
+ * prb_recorder_free.  Errors: NOT_FOUND (no torch, or none that has a recorder), BUSY (the GIL could not be acquired,
+ * or another reading has not ended), CORRUPT.
+ */
+PRB_API bool prb_control_recorder(struct prb_control *control, bool (*go_on)(void *context),
+                                  void *context, struct prb_recorder *out, struct prb_error *err);
+PRB_API void prb_recorder_free(struct prb_recorder *recorder);
+
 struct prb_probe_status {
     int64_t version; /* of the protocol */
     char probe_version[32];

@@ -28,6 +28,7 @@ include tests/host/local.mk
 include tests/allocation/local.mk
 include tests/training/local.mk
 include tests/export/local.mk
+include tests/comm/local.mk
 include tests/security/local.mk
 include tests/bench/local.mk
 include tests/editors/local.mk

@@ -39,7 +39,8 @@ struct prb_message_head {
     M(DEBUG_CALL, 11) /* KEY the method, VALUE its arguments, THREAD; END has TEXT */                \
     M(TORCH,                                                                                         \
       12) /* VALUE: lines (torch/request.c), or none; END has TEXT: its state, and COUNT of steps */ \
-    M(PART, 64) /* OUTPUT with STREAM, or ITEM */                                                    \
+    M(RECORDER, 20) /* OUTPUT: JSON of PyTorch's Flight Recorders, STREAM says of which */           \
+    M(PART, 64)     /* OUTPUT with STREAM, or ITEM */                                                \
     M(END, 65)                                                                                       \
     M(FAILED, 66) /* CODE (enum prb_code), TEXT, REMEDY */
 

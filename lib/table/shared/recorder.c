@@ -1,0 +1,121 @@
+/* The Flight Recorder of torch.distributed: see recorder.h. */
+#include "table/shared/recorder.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "inject/control.h"
+#include "inject/inject.h"
+#include "inspect/target.h"
+#include "table/shared/duration.h"
+#include "table/shared/thread_columns.h"
+
+#define RECORDERS_MAX 4
+
+PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
+PRB_DEFINE_AUTO(prb_recorder, struct prb_recorder, prb_recorder_free)
+
+void prb_recording_deinit(struct prb_recording *recording) { json_decref(recording->texts); }
+
+static bool parse(const struct prb_recorder *recorder, struct prb_recording *out,
+                  struct prb_error *err)
+{
+    out->texts = json_array();
+    for (size_t i = 0; i < recorder->texts.count && i < RECORDERS_MAX; i++) {
+        json_error_t why;
+        const char *text = recorder->texts.items[i];
+        json_t *one = json_loadb(text, strlen(text), 0, &why);
+        if (!json_is_object(one)) {
+            json_decref(one);
+            return prb_fail(err, PRB_CORRUPT,
+                            "what the Flight Recorder wrote is no JSON object: %s", why.text);
+        }
+        if (json_array_append_new(out->texts, one) != 0)
+            return prb_nomem(err);
+    }
+    return out->texts || prb_nomem(err);
+}
+
+bool prb_recording_take(struct prb_rows *rows, struct prb_target *target, struct prb_recording *out,
+                        struct prb_error *err)
+{
+    pid_t pid = (pid_t)target->info.pid;
+    struct prb_inject_report report;
+    struct prb_process process = {0};
+    struct timespec now;
+    if (prb_target_info(target)->kind != PRB_TARGET_PROCESS)
+        return prb_fail(err, PRB_USAGE,
+                        "the Flight Recorder can be read from a process that lives only");
+    PRB_AUTO(prb_control) struct prb_control *control = prb_ensure_probe(pid, &report, err);
+    if (!control)
+        return false;
+    if (!report.already)
+        prb_rows_warn(rows, "the probe was loaded into process %d for this", (int)pid);
+    clock_gettime(CLOCK_REALTIME, &now);
+    prb_process_ranks(target->proc, &process);
+    *out = (struct prb_recording){.time = (double)now.tv_sec + (double)now.tv_nsec * 1e-9,
+                                  .rank = process.rank,
+                                  .world_size = process.world_size};
+    PRB_AUTO(prb_recorder) struct prb_recorder recorder = {0};
+    if (!prb_control_recorder(control, prb_rows_in_time, rows, &recorder, err)) {
+        prb_explain_gil(pid, err);
+        return false;
+    }
+    if (recorder.with_gil)
+        prb_rows_warn(rows, "this torch writes its Flight Recorder under the GIL only");
+    return parse(&recorder, out, err);
+}
+
+void prb_recording_row(struct prb_rows *rows, const struct prb_recording *recording)
+{
+    prb_row_begin(rows);
+    prb_row_real(rows, recording->time);
+    prb_row_int(rows, (int64_t)(recording->time * 1000));
+    prb_row_int(rows, prb_rows_target(rows)->info.pid);
+    prb_row_int_unless(rows, recording->rank, -1);
+    prb_row_int_unless(rows, recording->world_size, -1);
+}
+
+/* ---- cells ---- */
+
+static bool integer_of(const json_t *value, int64_t *out)
+{
+    char *end = NULL;
+    const char *text = json_string_value(value);
+    if (json_is_integer(value))
+        *out = json_integer_value(value);
+    else if (text && *text)
+        *out = strtoll(text, &end, 10);
+    else
+        return false;
+    return !end || !*end;
+}
+
+void prb_row_json_int(struct prb_rows *rows, const json_t *object, const char *key)
+{
+    int64_t value;
+    if (integer_of(json_object_get(object, key), &value))
+        prb_row_int(rows, value);
+    else
+        prb_row_null(rows);
+}
+
+void prb_row_json_time(struct prb_rows *rows, const json_t *object, const char *key)
+{
+    int64_t value = 0;
+    integer_of(json_object_get(object, key), &value);
+    prb_row_int_unless(rows, value, 0);
+}
+
+void prb_row_json_text(struct prb_rows *rows, const json_t *value)
+{
+    if (json_is_string(value)) {
+        prb_row_textn(rows, json_string_value(value), json_string_length(value));
+        return;
+    }
+    char *text =
+        value && !json_is_null(value) ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    prb_row_text(rows, text);
+    free(text);
+}

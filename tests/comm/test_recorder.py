@@ -1,0 +1,144 @@
+"""The Flight Recorder of torch.distributed: python.torch_nccl_flight_record and python.torch_nccl_pg_status."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from support.target import probing, query
+
+LIBRARIES = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "comm", ".libs")
+RECORD = "SELECT * FROM python.torch_nccl_flight_record"
+
+
+def ready(pid):
+    """The probe is there, so that a query has nothing to say of it."""
+    probing("-t", pid, "inject")
+
+
+@pytest.fixture
+def python():
+    """python(code): a process that runs it and then waits; it says ready."""
+    started = []
+
+    def begin(code, **variables):
+        code += "\nprint('ready', flush=True)\nimport sys\nsys.stdin.read()"
+        started.append(subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=dict(os.environ, **variables)))
+        assert started[-1].stdout.readline() == b"ready\n"
+        return started[-1].pid
+
+    yield begin
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+def test_loads_the_probe_and_says_so(start_job):
+    job = start_job(2)
+    done = probing("-t", job.pids[0], "query", "-f", "json", RECORD + " LIMIT 1", check=False)
+    assert done.returncode == 0 and len(json.loads(done.stdout)) == 1
+    assert "the probe was loaded into process {}".format(job.pids[0]) in done.stderr
+    done = probing("-t", job.pids[1], "query", RECORD, check=False, env=dict(os.environ, PROBING_AUTO_INJECT="off"))
+    assert done.returncode != 0 and "PROBING_AUTO_INJECT=off" in done.stderr
+
+
+def test_agrees_with_the_program(job):
+    """Each collective once, in order, created while the program was in it."""
+    ready(job.pids[0])
+    rows = query(job.pids[0], RECORD + " ORDER BY record_id")
+    truth = job.tell(0)
+    assert [row["collective_seq_id"] for row in rows] == list(range(1, len(rows) + 1))
+    assert len(rows) >= 1 and len(truth) >= len(rows) - 1
+    for row, (begin, end) in zip(rows, truth):
+        assert begin - 1e-3 <= row["time_created_ns"] / 1e9 <= end + 1e-3
+        assert row["profiling_name"] == "gloo:all_reduce" and row["pg_desc"] == "default_pg" and row["rank"] == 0
+        assert row["world_size"] == 2 and row["pid"] == job.pids[0]
+        assert row["input_sizes"] == "[[1000]]" and row["time_discovered_completed_ns"] is None
+    assert time.time() - 5 < rows[0]["timestamp"] <= time.time()
+
+
+def test_status_of_groups(job):
+    ready(job.pids[1])
+    before = len(job.tell(1))
+    row, = query(job.pids[1], "SELECT * FROM python.torch_nccl_pg_status")
+    after = len(job.tell(1))
+    assert (row["pg_name"], row["pg_desc"], row["rank"]) == ("0", "default_pg", 1)
+    assert before <= row["last_enqueued_collective"] <= after + 1
+    assert before - 1 <= row["last_completed_collective"] <= after
+    assert row["last_started_collective"] is None
+
+
+def test_all_ranks(job):
+    for pid in job.pids:
+        ready(pid)
+    rows = query(job.pids[0], "SELECT rank, pid, count(*) AS n FROM python.torch_nccl_flight_record GROUP BY 1, 2 ORDER BY 1",
+                 "--ranks")
+    assert [(row["rank"], row["pid"]) for row in rows] == list(enumerate(job.pids)) and min(row["n"] for row in rows) > 0
+
+
+def test_while_the_gil_is_held(job):
+    """The program keeps the GIL for longer than the query takes: it is not asked for."""
+    ready(job.pids[0])
+    assert job.ask(0, "hold", 4) == "begun"
+    begun = time.monotonic()
+    assert query(job.pids[0], RECORD)
+    assert time.monotonic() - begun < 2.5
+    done = probing("-t", job.pids[0], "eval", "1", check=False)
+    assert done.returncode != 0 and "GIL" in done.stderr  # it was held all that time
+
+
+def test_no_torch(python):
+    pid = python("")
+    done = probing("-t", pid, "query", RECORD, check=False)
+    assert done.returncode != 0 and "torch is not loaded" in done.stderr
+
+
+def load(name):
+    return "import ctypes; ctypes.CDLL({!r})".format(os.path.join(LIBRARIES, name))
+
+
+@pytest.mark.parametrize("answer", ["x" * 100, "[" * 5000, json.dumps(list(range(50)))])
+def test_what_is_no_recorder_is_refused(python, answer):
+    pid = python(load("libtorch_cpu.so"), FAKE_RECORDER=answer)
+    ready(pid)
+    done = probing("-t", pid, "query", RECORD, check=False)
+    assert done.returncode != 0 and "no JSON object" in done.stderr
+
+
+def test_cells_of_other_types_are_null(python):
+    entry = {"record_id": "12", "pg_id": [1], "process_group": "0", "time_created_ns": 1e30, "duration_ms": 1.5,
+             "input_sizes": {"a": None}, "retired": "yes", "state": 5}
+    pid = python(load("libtorch_cpu.so"), FAKE_RECORDER=json.dumps({"entries": [entry, 7, None]}))
+    ready(pid)
+    rows = query(pid, RECORD)
+    assert len(rows) == 3 and rows[0]["record_id"] == 12 and rows[0]["pg_id"] is None and rows[0]["pg_name"] is None
+    assert rows[0]["time_created_ns"] is None and rows[0]["duration_ns"] == 1500000 and rows[0]["input_sizes"] == '{"a":null}'
+    assert (rows[0]["retired"], rows[0]["state"], rows[1]["record_id"]) == (0, "5", None)
+
+
+def test_a_recorder_that_hangs(python):
+    """The query ends in bounded time, the next one says what is the matter, and the probe can be detached."""
+    pid = python(load("libtorch_cpu.so"), FAKE_RECORDER="wait")
+    ready(pid)
+    done = probing("-t", pid, "query", "SET probing.query_timeout = 1; " + RECORD, check=False)
+    assert done.returncode != 0
+    done = probing("-t", pid, "query", RECORD, check=False)
+    assert done.returncode != 0 and "being read" in done.stderr
+    probing("-t", pid, "detach")
+
+
+def test_python_writes_it_where_torch_has_no_other_way(python):
+    """A torch without the C function: its Python function, called with the GIL, which the query says."""
+    pid = python(load("libtorch_cuda.so") + """
+import json, sys, types
+torch = sys.modules["torch"] = types.ModuleType("torch")
+torch._C = types.SimpleNamespace(_distributed_c10d=types.SimpleNamespace(
+    _dump_nccl_trace_json=lambda: json.dumps({"entries": [{"record_id": 3}]})))
+""")
+    ready(pid)
+    done = probing("-t", pid, "query", "-f", "json", RECORD, check=False)
+    assert [row["record_id"] for row in json.loads(done.stdout)] == [3] and "under the GIL" in done.stderr
