@@ -6,6 +6,7 @@
 #include "sql/several.h"
 #include "table/recorded/dump.h"
 #include "table/recorded/folder.h"
+#include "table/recorded/known.h"
 #include "table/recorded/live.h"
 
 const struct prb_table *const prb_tables[] = {
@@ -16,7 +17,8 @@ const struct prb_table *const prb_tables[] = {
 
 const size_t prb_table_count = sizeof prb_tables / sizeof *prb_tables;
 
-struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
+/* What a target has; without one, no table of a process has rows. */
+static struct prb_db *open_target(struct prb_target *target, struct prb_error *err)
 {
     PRB_AUTO(prb_db)
     struct prb_db *db = prb_db_open_tables(target, prb_tables, prb_table_count, err);
@@ -30,6 +32,14 @@ struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
         return NULL;
     if (target && !prb_proc_exists(target->proc) &&
         !prb_db_add_source(db, prb_dumped_tables_of(target->proc, err), err))
+        return NULL;
+    return PRB_STEAL(db);
+}
+
+struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
+{
+    PRB_AUTO(prb_db) struct prb_db *db = open_target(target, err);
+    if (db && !target && !prb_db_add_source(db, prb_known_source(err), err))
         return NULL;
     return PRB_STEAL(db);
 }
@@ -64,7 +74,7 @@ struct prb_db *prb_db_open_processes(const struct prb_db_process *processes, siz
 struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err)
 {
     PRB_AUTO_FD int folder = prb_recorded_folder_ended(spec, err);
-    PRB_AUTO(prb_db) struct prb_db *db = folder >= 0 ? prb_db_open(NULL, err) : NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = folder >= 0 ? open_target(NULL, err) : NULL;
     int borrowed = folder;
     if (!db || !prb_db_add_source(db, prb_recorded_tables_in(PRB_STEAL_FD(folder), err), err))
         return NULL;
@@ -75,7 +85,7 @@ struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err)
 
 struct prb_db *prb_db_open_profile(const struct prb_profile *profile, struct prb_error *err)
 {
-    PRB_AUTO(prb_db) struct prb_db *db = prb_db_open(NULL, err);
+    PRB_AUTO(prb_db) struct prb_db *db = open_target(NULL, err);
     if (db)
         db->profile = profile;
     return PRB_STEAL(db);

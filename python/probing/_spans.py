@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SPANS = Table("spans", [
     Column("time", "time", "s", "when it began"),
     Column("duration", "real", "s", "how long it took"),
-    Column("name", "text"),
+    Column("name", "text", "", "as the program calls it"),
     Column("span_id", "integer", "", "number within the process"),
     Column("parent_id", "integer", "", "the span around it"),
     Column("os_thread_id", "integer", "id", "the kernel's number of the thread"),
@@ -26,7 +26,7 @@ SPANS = Table("spans", [
 ])
 EVENTS = Table("events", [
     Column("time", "time", "s", "when it was"),
-    Column("name", "text"),
+    Column("name", "text", "", "as the program calls it"),
     Column("span_id", "integer", "", "the span around it"),
     Column("os_thread_id", "integer", "id", "the kernel's number of the thread"),
     Column("step", "integer", "", "of probing.step"),
@@ -34,8 +34,8 @@ EVENTS = Table("events", [
 ])
 STEPS = Table("steps", [
     Column("time", "time", "s", "when it began"),
-    Column("step", "integer"),
-    Column("epoch", "real"),
+    Column("step", "integer", "", "its number"),
+    Column("epoch", "real", "", "as the program said"),
     Column("previous_duration", "real", "s", "of the step before it"),
 ])
 
@@ -233,9 +233,9 @@ def _log_table(metrics):
             kind = "real" if isinstance(metrics.get("epoch"), float) else "integer"
             columns = [
                 Column("time", "time", "s", "when it was logged"),
-                Column("epoch", kind),
+                Column("epoch", kind, "", "as logged, else of probing.step"),
                 Column("step", "integer", "", "as logged, else of probing.step"),
-                Column("loss", "real"),
+                Column("loss", "real", "", "as logged"),
             ]
             taken = {column.name for column in columns} | {"other"}
             for metric in sorted(set(metrics) - taken):
@@ -243,7 +243,7 @@ def _log_table(metrics):
                 if name not in taken and len(_extra) < COLUMNS_OF_LOG:
                     taken.add(name)
                     _extra.append(metric)
-                    columns.append(Column(name, "text" if isinstance(metrics[metric], str) else "real"))
+                    columns.append(Column(name, "text" if isinstance(metrics[metric], str) else "real", "", "as logged"))
             columns.append(Column("other", "text", "", "JSON: metrics that the first call did not have"))
             _logs = Table("training_logs", columns)
     return _logs

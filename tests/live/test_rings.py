@@ -40,50 +40,63 @@ NAMES = ["step", "loss", "note", "done", "at"]
 
 
 def test_rows_of_a_live_process(ringed):
-    writer = ringed.write("events", *ROWS)
+    writer = ringed.write("sights", *ROWS)
     expected = [dict(zip(NAMES, row)) for row in ROWS]
-    assert query(ringed.pid, "SELECT * FROM python.events") == expected
-    assert query(ringed.pid, "SELECT note FROM events WHERE step = 2") == [{"note": "h\u00e9"}]
+    assert query(ringed.pid, "SELECT * FROM python.sights") == expected
+    assert query(ringed.pid, "SELECT note FROM sights WHERE step = 2") == [{"note": "h\u00e9"}]
     assert query(ringed.pid, "SELECT typeof(step) AS a, typeof(loss) AS b, typeof(note) AS c, typeof(done) AS d, "
-                 "typeof(at) AS e FROM python.events LIMIT 1") == \
+                 "typeof(at) AS e FROM python.sights LIMIT 1") == \
         [{"a": "integer", "b": "real", "c": "text", "d": "integer", "e": "real"}]
     writer.write(7, 1.5, "later", 1, 0)
-    assert query(ringed.pid, "SELECT count(*) AS n, max(step) AS m FROM python.events") == [{"n": 5, "m": 2**62}]
+    assert query(ringed.pid, "SELECT count(*) AS n, max(step) AS m FROM python.sights") == [{"n": 5, "m": 2**62}]
 
 
 def test_columns_are_documented(ringed):
-    ringed.write("events")
-    described = query(ringed.pid, "DESCRIBE python.events")
+    ringed.write("sights")
+    described = query(ringed.pid, "DESCRIBE python.sights")
     assert [row["column_name"] for row in described] == NAMES
     assert [row["data_type"] for row in described] == ["INTEGER", "REAL", "TEXT", "INTEGER", "REAL"]
     assert [row["unit"] for row in described] == ["count", "", "", "", "s"]
     assert [row["doc"] for row in described] == ["of training", "", "what was seen", "0 or 1", "since the epoch"]
-    assert described == json.loads(probing("-t", ringed.pid, "tables", "-f", "json", "python.events").stdout)
+    assert described == json.loads(probing("-t", ringed.pid, "tables", "-f", "json", "python.sights").stdout)
     shown = query(ringed.pid, "SHOW TABLES")
-    assert {"table_schema": "python", "table_name": "events"}.items() <= shown[-1].items()
+    assert any({"table_schema": "python", "table_name": "sights"}.items() <= row.items() for row in shown)
+
+
+def test_tables_are_there_before_their_first_row(ringed):
+    """Those that the package writes: listed, described, empty; then the ring says what columns there are, and time is timestamp, too."""
+    known = {row["table_name"] for row in query(ringed.pid, "SHOW TABLES") if row["table_schema"] == "python"}
+    assert {"spans", "events", "steps", "training_logs"} <= known
+    for table in ("spans", "events", "steps", "training_logs"):
+        assert query(ringed.pid, "SELECT * FROM python." + table) == []
+        columns = [row["column_name"] for row in query(ringed.pid, "DESCRIBE python." + table)]
+        assert columns[0] == "time" and columns[-1] == "timestamp"
+    ringed.write("training_logs", (5.0, 1, 0.5, 0.9), columns="time:time\nstep:integer\nloss:real\naccuracy:real")
+    assert query(ringed.pid, "SELECT * FROM training_logs") == [{"time": 5.0, "step": 1, "loss": 0.5, "accuracy": 0.9, "timestamp": 5.0}]
+    assert [row["table_name"] for row in query(ringed.pid, "SHOW TABLES")].count("training_logs") == 1
 
 
 def test_tables_come_and_go(ringed):
     """Each statement has the tables of its moment."""
-    assert probing("-t", ringed.pid, "query", "SELECT * FROM python.events", check=False).returncode == 9
-    ringed.write("events", ROWS[0])
+    assert probing("-t", ringed.pid, "query", "SELECT * FROM python.sights", check=False).returncode == 9
+    ringed.write("sights", ROWS[0])
     ringed.write("other", (1,), (2,), columns="n:integer")
-    assert query(ringed.pid, "SELECT count(*) AS n FROM python.events JOIN python.other") == [{"n": 2}]
+    assert query(ringed.pid, "SELECT count(*) AS n FROM python.sights JOIN python.other") == [{"n": 2}]
     (ringed.rings / "other.ring").unlink()
     assert probing("-t", ringed.pid, "query", "SELECT * FROM python.other", check=False).returncode == 9
-    ringed.write("events", (5,), columns="only:real")
-    assert query(ringed.pid, "SELECT * FROM python.events") == [{"only": 5.0}]
+    ringed.write("sights", (5,), columns="only:real")
+    assert query(ringed.pid, "SELECT * FROM python.sights") == [{"only": 5.0}]
 
 
 @pytest.mark.parametrize("by", ["pid", "folder"])
 def test_rows_of_an_ended_process(ringed, by, monkeypatch):
-    ringed.write("events", *ROWS).kill()
+    ringed.write("sights", *ROWS).kill()
     monkeypatch.setenv("PROBING_DATA_DIR", str(ringed.rings.parent))
     ringed.child.kill()
     ringed.child.wait(DEADLINE)
     spec = ringed.pid if by == "pid" else str(ringed.rings)
-    assert query(spec, "SELECT step FROM python.events WHERE loss IS NOT NULL") == [{"step": 1}, {"step": 2**62}]
-    assert [row["table_name"] for row in query(spec, "SHOW TABLES")][-1] == "events"
+    assert query(spec, "SELECT step FROM python.sights WHERE loss IS NOT NULL") == [{"step": 1}, {"step": 2**62}]
+    assert [row["table_name"] for row in query(spec, "SHOW TABLES")][-1] == "sights"
     refused = probing("-t", spec, "query", "SELECT * FROM python.threads", check=False)
     assert refused.returncode == 2 and "none is given" in refused.stderr
 
@@ -97,15 +110,15 @@ def test_no_tables_left(tmp_path, monkeypatch):
 
 
 def test_hostile_files_are_left_out(ringed):
-    ringed.write("events", ROWS[0])
-    whole = (ringed.rings / "events.ring").read_bytes()
+    ringed.write("sights", ROWS[0])
+    whole = (ringed.rings / "sights.ring").read_bytes()
     (ringed.rings / "empty.ring").write_bytes(b"")
     (ringed.rings / "short.ring").write_bytes(whole[:100])
     (ringed.rings / "noise.ring").write_bytes(os.urandom(100000))
     (ringed.rings / "link.ring").symlink_to("/etc/passwd")
     os.mkfifo(str(ringed.rings / "pipe.ring"))
-    assert [row["table_name"] for row in query(ringed.pid, "SHOW TABLES") if row["doc"].startswith("rows that the program")] == ["events"]
-    assert query(ringed.pid, "SELECT step FROM python.events") == [{"step": 1}]
+    assert [row["table_name"] for row in query(ringed.pid, "SHOW TABLES") if row["doc"].startswith("rows that the program")] == ["sights"]
+    assert query(ringed.pid, "SELECT step FROM python.sights") == [{"step": 1}]
 
 
 def test_a_container(start, any_python):
@@ -118,10 +131,10 @@ def test_a_container(start, any_python):
     inside = "/proc/{}/root/dev/shm/probing-{}".format(target.pid, os.geteuid())
     rings = "{}/1-{}".format(inside, start_time(target.pid))
     os.makedirs(rings, mode=0o700)
-    writer = Writer(rings, "events", COLUMNS)
+    writer = Writer(rings, "sights", COLUMNS)
     try:
         writer.write(*ROWS[0])
-        assert query(target.pid, "SELECT step FROM python.events") == [{"step": 1}]
+        assert query(target.pid, "SELECT step FROM python.sights") == [{"step": 1}]
     finally:
         writer.kill()
 
@@ -130,6 +143,6 @@ def test_a_folder_of_somebody_else(ringed):
     """Anybody may make a folder of any name in /tmp."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    ringed.write("events", ROWS[0])
+    ringed.write("sights", ROWS[0])
     os.chown(str(ringed.rings), 12345, 12345)
-    assert probing("-t", ringed.pid, "query", "SELECT * FROM python.events", check=False).returncode == 9
+    assert probing("-t", ringed.pid, "query", "SELECT * FROM python.sights", check=False).returncode == 9

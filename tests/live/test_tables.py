@@ -11,6 +11,7 @@ import pytest
 
 from support import gpus
 from support.compare import kernel_name, python_frames
+from support.promised import PROMISED, table_of
 from support.target import backtrace, probing, query
 
 SECRETS = {
@@ -285,35 +286,16 @@ def test_sources(start, python, tmp_path, source):
 
 # ---- the language ----
 
-PROMISED = [
-    "SELECT func, file, lineno FROM python.backtrace LIMIT 5",
-    "SELECT * FROM python.backtrace ORDER BY depth LIMIT 10",
-    "SELECT * FROM python.torch_trace",
-    "SELECT operation_name, AVG(duration_ms) AS avg_duration, COUNT(*) AS call_count FROM python.torch_trace "
-    "WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name ORDER BY avg_duration DESC LIMIT 10",
-    "SELECT * FROM memory_usage WHERE timestamp > now() - interval '5 min'",
-    "SELECT hour(timestamp), avg(memory_mb) FROM memory_usage GROUP BY hour(timestamp)",
-    "SELECT function_name, sum(allocated_bytes) AS total_alloc FROM memory_allocations "
-    "WHERE timestamp > now() - interval '1 hour' GROUP BY function_name ORDER BY total_alloc DESC",
-    "SELECT operation_name, avg(duration_ms), count(*) FROM profiling_data "
-    "WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name ORDER BY avg(duration_ms) DESC",
-    "SELECT epoch, avg(loss), min(loss), count(*) AS steps FROM training_logs GROUP BY epoch ORDER BY epoch",
-    "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics GROUP BY src_rank, dst_rank",
-    "SELECT avg(gpu_util) FROM gpu_metrics WHERE timestamp > now() - 60",
-    "SELECT * FROM python.memory",
-    "SELECT * FROM system.process",
-    "SELECT * FROM python.variables",
-]
-
-
 @pytest.mark.parametrize("sql", PROMISED)
 def test_promised(start, any_python, tables, sql, tmp_path, monkeypatch):
     """Each runs; where its table is not there yet, that is what is said, with the tables there are."""
     gpus.pretend(monkeypatch, tmp_path)
     target = start(any_python, "threads.py").settle()
-    name = re.search(r"FROM ([\w.]+)", sql).group(1)
-    if name == "python.variables":  # nothing is watched yet, and a note says how
-        assert "nothing is watched" in probing("-t", target.pid, "query", sql, check=False).stderr
+    name = table_of(sql)
+    empty = {"python.variables": "nothing is watched", "memory_allocations": "probing.memory.profile", "training_logs": ""}
+    if name in empty:  # nothing is recorded yet, and a note says how it would be
+        done = probing("-t", target.pid, "query", "-f", "json", sql, check=False)
+        assert done.returncode == 0 and json.loads(done.stdout) == [] and empty[name] in done.stderr, done
         return
     if tuple(name.split(".")) in tables or ("main", name) in tables:
         assert query(target.pid, sql)

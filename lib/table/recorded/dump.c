@@ -71,6 +71,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     const struct dumped_table *table = (const struct dumped_table *)prb_rows_table(rows);
     struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
+    int time = prb_recorded_time(table->ring, table->count);
     (void)err;
     for (size_t at = 0; at < table->rows_len;) {
         uint32_t length = 0;
@@ -88,6 +89,8 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         prb_row_begin(rows);
         for (size_t i = 0; i < table->count; i++)
             prb_row_recorded(rows, &table->ring[i], &values[i]);
+        if (time >= 0)
+            prb_row_recorded(rows, &table->ring[time], &values[time]);
     }
     return true;
 }
@@ -139,6 +142,8 @@ static struct dumped_table *table_new(const char *name, const struct prb_buf *te
     table->head = strndup(text->data, (size_t)(end - text->data));
     if (!table->table.name || !table->head || !read_columns(table))
         return NULL;
+    if (prb_recorded_time(table->ring, table->count) >= 0)
+        table->columns[table->count] = (struct prb_column)PRB_RECORDED_TIMESTAMP;
     table->rows = end + 2;
     table->rows_len = text->len - (size_t)(table->rows - text->data);
     table->table.schema = "python";

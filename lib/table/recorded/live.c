@@ -11,6 +11,7 @@
 #include "ring/columns.h"
 #include "ring/format.h"
 #include "table/recorded/folder.h"
+#include "table/recorded/known.h"
 #include "table/recorded/names.h"
 
 #define USER_TABLES_MAX 1000
@@ -21,6 +22,7 @@ struct user_table {
     struct prb_ring_reader *reader;
     uid_t owner; /* of its folder */
     bool ended;  /* nothing but its place says whose it is */
+    int time;    /* the column that is shown as timestamp, too; -1: none */
     struct prb_column columns[PRB_RING_COLUMNS_MAX + 1];
 };
 
@@ -36,8 +38,9 @@ struct user_tables {
     int folder;                     /* -1: not there yet */
     struct seen *seen;
     size_t seen_count;
-    const struct prb_table **tables; /* each a struct user_table */
+    const struct prb_table **tables; /* count of struct user_table, then those that are known */
     size_t count;
+    bool listed;
 };
 
 /* ---- rows ---- */
@@ -60,6 +63,7 @@ struct filling {
     const struct prb_ring_column *columns;
     size_t count;
     bool wanted[PRB_RING_COLUMNS_MAX];
+    int time;
 };
 
 static bool put_row(void *context, const struct prb_ring_value *values)
@@ -72,6 +76,8 @@ static bool put_row(void *context, const struct prb_ring_value *values)
         else
             prb_row_null(filling->rows);
     }
+    if (filling->time >= 0)
+        prb_row_recorded(filling->rows, &filling->columns[filling->time], &values[filling->time]);
     return true;
 }
 
@@ -98,7 +104,7 @@ static void warn(struct prb_rows *rows, const struct user_table *user,
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     const struct user_table *user = (const struct user_table *)prb_rows_table(rows);
-    struct filling filling = {.rows = rows};
+    struct filling filling = {.rows = rows, .time = user->time};
     struct prb_ring_counts counts;
     filling.columns = prb_ring_columns(user->reader, &filling.count);
     for (size_t i = 0; i < filling.count; i++)
@@ -140,6 +146,18 @@ struct prb_column prb_recorded_column(const struct prb_ring_column *column)
     };
 }
 
+int prb_recorded_time(const struct prb_ring_column *columns, size_t count)
+{
+    int time = -1;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(columns[i].name, "timestamp") == 0)
+            return -1;
+        if (strcmp(columns[i].name, "time") == 0 && columns[i].type == PRB_RING_TIME)
+            time = (int)i;
+    }
+    return count < PRB_RING_COLUMNS_MAX ? time : -1;
+}
+
 /* NULL: no ring, or one that cannot be shown. */
 static struct user_table *user_table_new(int folder, const char *file, bool ended)
 {
@@ -155,9 +173,13 @@ static struct user_table *user_table_new(int folder, const char *file, bool ende
     const struct prb_ring_column *columns = prb_ring_columns(user->reader, &count);
     for (size_t i = 0; i < count; i++)
         user->columns[i] = prb_recorded_column(&columns[i]);
+    user->time = prb_recorded_time(columns, count);
+    if (user->time >= 0)
+        user->columns[count] = (struct prb_column)PRB_RECORDED_TIMESTAMP;
+    const char *doc = prb_known_doc(prb_ring_name(user->reader));
     user->table = (struct prb_table){.schema = SCHEMA,
                                      .name = prb_ring_name(user->reader),
-                                     .doc = "rows that the program wrote itself",
+                                     .doc = doc ? doc : "rows that the program wrote itself",
                                      .columns = user->columns,
                                      .fill = fill};
     return PRB_STEAL(user);
@@ -216,6 +238,8 @@ static bool changed(struct prb_table_source *source)
     struct user_tables *user = (struct user_tables *)source;
     PRB_AUTO(dir) DIR *dir = entries(user);
     size_t files = 0;
+    if (!user->listed)
+        return true;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         struct seen file;
         if (files >= USER_TABLES_MAX || !is_ring(user, entry->d_name, &file))
@@ -231,6 +255,16 @@ static int by_name(const void *a, const void *b)
 {
     return strcmp((*(const struct prb_table *const *)a)->name,
                   (*(const struct prb_table *const *)b)->name);
+}
+
+/* What a live process may write and has not written yet, behind the others. */
+static size_t add_known(struct user_tables *user)
+{
+    size_t added = 0;
+    for (size_t i = 0; user->proc && i < prb_known_count; i++)
+        if (!has_name(user, prb_known_tables[i]->name))
+            user->tables[user->count + added++] = prb_known_tables[i];
+    return added;
 }
 
 static bool list(struct prb_table_source *source, const struct prb_table *const **out,
@@ -253,9 +287,10 @@ static bool list(struct prb_table_source *source, const struct prb_table *const 
             user->tables[user->count++] = &one->table;
     }
     (void)err;
-    qsort(user->tables, user->count, sizeof *user->tables, by_name);
+    user->listed = true;
     *out = user->tables;
-    *count_out = user->count;
+    *count_out = user->count + add_known(user);
+    qsort(user->tables, user->count, sizeof *user->tables, by_name);
     return true;
 }
 
@@ -281,7 +316,7 @@ static struct prb_table_source *source_new(struct prb_proc *proc, int folder, st
     *user = (struct user_tables){
         .source = {changed, list, user_tables_free}, .proc = proc, .folder = folder};
     user->seen = calloc(USER_TABLES_MAX, sizeof *user->seen);
-    user->tables = calloc(USER_TABLES_MAX, sizeof *user->tables);
+    user->tables = calloc(USER_TABLES_MAX + prb_known_count, sizeof *user->tables);
     if (user->seen && user->tables)
         return &user->source;
     user_tables_free(&user->source);

@@ -11,6 +11,11 @@ struct prb_table_source *prb_recorded_tables_of(struct prb_proc *proc, struct pr
 /* Of a folder, which is taken, also on failure. */
 struct prb_table_source *prb_recorded_tables_in(int folder, struct prb_error *err);
 
+/* A table that has a time has it as timestamp, too, as tables of the system do: its last column. */
+#define PRB_RECORDED_TIMESTAMP {"timestamp", PRB_REAL, "s", "the same as time"}
+/* The column of a ring that is its time; -1: none, or there is a timestamp already, or no room. */
+int prb_recorded_time(const struct prb_ring_column *columns, size_t count);
+
 /* How SQL sees a column of a ring (its texts are borrowed), and one cell of it. */
 struct prb_column prb_recorded_column(const struct prb_ring_column *column);
 void prb_row_recorded(struct prb_rows *rows, const struct prb_ring_column *column,
