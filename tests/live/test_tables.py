@@ -292,7 +292,8 @@ def test_promised(start, any_python, tables, sql, tmp_path, monkeypatch):
     gpus.pretend(monkeypatch, tmp_path)
     target = start(any_python, "threads.py").settle()
     name = table_of(sql)
-    empty = {"python.variables": "nothing is watched", "memory_allocations": "probing.memory.profile", "training_logs": ""}
+    empty = {"python.variables": "nothing is watched", "memory_allocations": "probing.memory.profile", "training_logs": "",
+             "python.torch_trace": ""}
     if name in empty:  # nothing is recorded yet, and a note says how it would be
         done = probing("-t", target.pid, "query", "-f", "json", sql, check=False)
         assert done.returncode == 0 and json.loads(done.stdout) == [] and empty[name] in done.stderr, done

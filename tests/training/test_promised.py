@@ -1,0 +1,78 @@
+"""The SQL that users were promised, on a job that trains: PyTorch, the package's logs and spans, a probe, a stand-in for a GPU."""
+
+import json
+import os
+
+import pytest
+
+from support import gpus, pythons
+from support.injection import wait_until
+from support.promised import PROMISED, table_of
+from support.target import SRCDIR, TARGETS, Target, probing, query
+from support.torch_python import torch_python
+
+SETTINGS = ["probing.memory.profile=on", "probing.torch.profiling=on"]
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    """It has trained for two epochs since the probe came."""
+    if not torch_python():
+        pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
+    python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
+    data = tmp_path_factory.mktemp("data")
+    target = Target(python, "torch_logged.py", folder=TARGETS, variables={
+        "PYTHONPATH": os.path.join(SRCDIR, "python"), "PROBING_DATA_DIR": str(data), "XDG_RUNTIME_DIR": str(data)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(data))
+        done = probing(target.pid, "inject", check=False)
+        assert done.returncode == 0, done.stderr
+        for setting in SETTINGS:
+            probing(target.pid, "config", setting)
+        wait_until(lambda: query(target.pid, "SELECT count(*) AS n FROM python.steps")[0]["n"] >= 20)
+        gpus.pretend(patch, tmp_path_factory.mktemp("gpu"))
+        yield target
+    target.end()
+
+
+def rows_of(job, sql):
+    done = probing(job.pid, "query", "-f", "json", sql, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.parametrize("sql", PROMISED)
+def test_promised(job, sql):
+    """Each has rows; that of a table which nobody has built yet is left out, and says so."""
+    name = table_of(sql)
+    known = {row["table_schema"] + "." + row["table_name"] for row in query(job.pid, "SHOW TABLES")}
+    if not known & {name, "main." + name, "python." + name}:
+        pytest.skip("there is no table {} yet".format(name))
+    rows, told = rows_of(job, sql)
+    if name == "python.variables" and not rows:
+        assert "nothing is watched" in told
+        return
+    assert rows, told
+
+
+def test_what_the_rows_say(job):
+    """The numbers are the job's."""
+    epochs = query(job.pid, "SELECT epoch, avg(loss) AS mean, min(loss) AS least, count(*) AS steps FROM training_logs GROUP BY epoch ORDER BY epoch")
+    assert [row["steps"] for row in epochs[1:-1]] == [8] * (len(epochs) - 2) and len(epochs) >= 3
+    assert all(row["least"] <= row["mean"] for row in epochs) and epochs[-1]["mean"] < epochs[0]["mean"] * 1.5
+    memory, = query(job.pid, "SELECT avg(memory_mb) AS mb FROM memory_usage WHERE timestamp > now() - interval '5 min'")
+    with open("/proc/{}/status".format(job.pid)) as status:
+        resident = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS:"))
+    assert memory["mb"] == pytest.approx(resident, rel=0.2)
+    assert query(job.pid, "SELECT avg(gpu_util) AS mean FROM gpu_metrics WHERE timestamp > now() - 60") == [{"mean": 43.5}]
+    recent = query(job.pid, "SELECT count(*) AS n FROM training_logs WHERE timestamp > now() - interval '5 minutes'")
+    assert recent[0]["n"] >= 20
+
+
+def test_columns_before_the_first_row(job, start, any_python):
+    """Of the package's tables: the same as those of a job that writes them, but for its metrics."""
+    other = start(any_python, "hung.py").settle()
+    for table in ("spans", "events", "steps", "training_logs"):
+        told = [query(target.pid, "DESCRIBE python." + table) for target in (job, other)]
+        assert [{**row, "ordinal_position": 0} for row in told[0] if row["column_name"] != "lr"] == \
+            [{**row, "ordinal_position": 0} for row in told[1]], table
