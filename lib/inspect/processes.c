@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "base/rank_variables.h"
 #include "base/secret.h"
 #include "inspect/target.h"
 #include "proc/stat.h"
@@ -148,12 +149,9 @@ static int environment_int(const struct prb_buf *environ, const char *const *nam
 /* What launchers set: torchrun, Open MPI, Slurm, MPICH. */
 void prb_process_ranks(struct prb_proc *proc, struct prb_process *process)
 {
-    static const char *const rank[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK",
-                                       NULL};
-    static const char *const local[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
-                                        "MPI_LOCALRANKID", NULL};
-    static const char *const world[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS",
-                                        "PMI_SIZE", NULL};
+    static const char *const rank[] = {PRB_RANK_VARIABLES, NULL};
+    static const char *const local[] = {PRB_LOCAL_RANK_VARIABLES, NULL};
+    static const char *const world[] = {PRB_WORLD_SIZE_VARIABLES, NULL};
     PRB_AUTO(prb_buf) struct prb_buf environ = {0};
     process->rank = process->local_rank = process->world_size = -1;
     if (!prb_proc_text(proc, "environ", &environ, NULL) || !environ.data)

@@ -27,11 +27,11 @@ static const struct prb_column columns[] = {
     {"weight", PRB_INTEGER, "count", "steps that it stands for: one in so many was sampled"},
     {"gpu_ms", PRB_REAL, "ms", "on the GPU"},
     {"allocated", PRB_REAL, "MB", "of GPU memory"},
-    {"max_allocated", PRB_REAL, "MB", ""},
-    {"cached", PRB_REAL, "MB", ""},
-    {"max_cached", PRB_REAL, "MB", ""},
-    {"allocated_delta", PRB_REAL, "MB", ""},
-    {"max_allocated_delta", PRB_REAL, "MB", ""},
+    {"max_allocated", PRB_REAL, "MB", "the most of it so far"},
+    {"cached", PRB_REAL, "MB", "of GPU memory that PyTorch's allocator keeps"},
+    {"max_cached", PRB_REAL, "MB", "the most of it so far"},
+    {"allocated_delta", PRB_REAL, "MB", "by which allocated grew meanwhile"},
+    {"max_allocated_delta", PRB_REAL, "MB", "by which max_allocated grew meanwhile"},
     {0},
 };
 

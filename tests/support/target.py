@@ -193,4 +193,6 @@ def copy_targets(destination):
     for name in os.listdir(TARGETS):
         if name.endswith(".py"):
             shutil.copy(os.path.join(TARGETS, name), destination)
+    shutil.rmtree(os.path.join(destination, "fake_torch"), ignore_errors=True)
+    shutil.copytree(os.path.join(TARGETS, "fake_torch"), os.path.join(destination, "fake_torch"))
     return destination

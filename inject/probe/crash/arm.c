@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 
 #include "base/cleanup.h"
+#include "base/rank_variables.h"
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/settings.h"
@@ -151,7 +152,7 @@ static void copy_environment(void)
 
 static void set_rank(void)
 {
-    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+    static const char *const names[] = {PRB_RANK_VARIABLES};
     prb_crash_plan.rank[0] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *rank = getenv(names[i]);
@@ -187,6 +188,14 @@ static void set_plan(void)
     set_rank();
     prb_crash_plan.name_tracer = yama_is_on();
     armed_once = true;
+}
+
+/* The program and its environment, for who starts it for another purpose. */
+void prb_crash_plan_make(void)
+{
+    pthread_mutex_lock(&lock);
+    set_plan();
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- the signals ---- */

@@ -53,6 +53,8 @@ struct prb_crash_plan {
     bool name_tracer; /* Yama lets only those look that the process names */
 };
 extern struct prb_crash_plan prb_crash_plan;
+/* Make it, also while crash handling is off: program and environment.  Any thread. */
+void prb_crash_plan_make(void);
 
 /* ---- when it crashes ---- */
 

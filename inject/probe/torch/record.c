@@ -23,8 +23,10 @@ bool prb_torch_record_begin(struct prb_error *err)
     names = prb_probe_table(PRB_TRACE_NAMES_RING, PRB_TRACE_NAMES_COLUMNS, err);
     steps = names ? prb_probe_table(PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS, err) : NULL;
     trace = steps ? prb_probe_table(PRB_TRACE_RING, PRB_TRACE_COLUMNS, err) : NULL;
-    if (trace)
+    if (trace) {
+        prb_torch_record_process();
         prb_torch_labels_tell();
+    }
     return trace != NULL;
 }
 

@@ -13,6 +13,7 @@
 
 #define ROOTS_ALONE 64 /* root calls without a backward, after which they are the steps */
 #define CALM_STEPS 16  /* that fewer rows would do, before more steps are sampled */
+#define TELL_STEP 1    /* after this one a tool is asked, if none has come by then */
 #define WEIGHT_MAX (1u << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,6 +39,7 @@ static struct {
     unsigned label;
 
     uintptr_t anchor; /* 0: any */
+    bool told;        /* the anchor, or it has been asked for */
     bool alone;       /* roots' calls are the steps */
     bool trains;      /* a backward was seen */
     unsigned roots;   /* without one */
@@ -154,6 +156,10 @@ static void end_step(struct prb_torch_thread *thread)
     atomic_fetch_add(&prb_torch.step, 1);
     choose();
     prb_torch_check();
+    if (!run.told && atomic_load(&prb_torch.step) > TELL_STEP) {
+        run.told = true;
+        prb_torch_ask_outside();
+    }
 }
 
 /* With the lock: something begins that is no optimizer's step. */
@@ -305,6 +311,7 @@ void prb_torch_anchor(uintptr_t object, bool no_optimizer)
 {
     pthread_mutex_lock(&lock);
     run.anchor = object;
+    run.told = true;
     run.alone = no_optimizer && !run.trains;
     pthread_mutex_unlock(&lock);
 }

@@ -79,6 +79,18 @@ static inline uint32_t prb_torch_number(struct prb_torch_thread *thread, int64_t
     return thread->number++;
 }
 
+/* ---- part.c, keep.c ---- */
+
+/* As the settings say. */
+bool prb_torch_wanted_now(void);
+/* The job that puts the hooks in, or again where somebody undid it. */
+struct prb_python_work;
+extern const struct prb_python_work prb_torch_put_in;
+/* It cannot be: for who asks. */
+void prb_torch_refused(const struct prb_error *err);
+/* Have the thread that waits for PyTorch, and keeps the hooks in; or have it leave. */
+void prb_torch_keep(void);
+void prb_torch_keep_forked(void);
 /* Arm again, by a job, if somebody undid it.  Any thread; never blocks. */
 void prb_torch_check(void);
 
@@ -188,6 +200,14 @@ struct prb_torch_step {
 void prb_torch_record_step(const struct prb_torch_step *step);
 void prb_torch_record_name(enum prb_trace_kind kind, int64_t key, const char *name, size_t name_len,
                            const char *class_name, int64_t number);
+
+/* ---- process.c, outside.c ---- */
+
+/* A name: this process, and its rank. */
+void prb_torch_record_process(void);
+/* Have a tool find what is to be told, unless it does already.  Any thread; never blocks. */
+void prb_torch_ask_outside(void);
+void prb_torch_outside_forked(void);
 
 /* ---- label.c ---- */
 

@@ -1,0 +1,147 @@
+/*
+ * The thread of recording, while it is wanted: it waits for PyTorch, has a job put the hooks in, and
+ * then looks now and then whether they are still there and which classes are new.
+ */
+#include <pthread.h>
+
+#include "inject/probe/python/job.h"
+#include "inject/probe/server/server.h"
+#include "inject/probe/thread.h"
+#include "inject/probe/torch/torch.h"
+
+#define GIL_MS 10000
+#define JOB_MS 60000u
+#define LOOK_MS 20       /* until PyTorch's library is there: no event says so */
+#define REST_MS 500      /* between tries without its library, at first */
+#define REST_MAX_MS 8000 /* it may come from elsewhere than the usual library */
+#define KEEP_MS 1000
+#define CLASSES_NS UINT64_C(10000000000) /* between looks for new classes */
+#define MS UINT64_C(1000000)
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool runs;
+} keeper = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+static atomic_bool again; /* a job is under way that arms again */
+
+/* With the lock: until something changes, or so long. */
+static void rest(unsigned ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    until.tv_sec += (time_t)(ms / 1000) + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&keeper.changed, &keeper.lock, &until);
+}
+
+/* ---- arming again ---- */
+
+static void armed_again(void *context, const struct prb_python_result *result)
+{
+    (void)context, (void)result;
+    atomic_store(&again, false);
+}
+
+static void not_armed_again(void *context, const struct prb_error *err)
+{
+    (void)context, (void)err;
+    atomic_store(&again, false);
+}
+
+static void arm_again(void)
+{
+    static const struct prb_python_sink sink = {.done = armed_again, .failed = not_armed_again};
+    const struct prb_python_request request = {.work = &prb_torch_put_in, .gil_ms = GIL_MS};
+    if (atomic_exchange(&again, true))
+        return;
+    struct prb_python_job *job = prb_python_start(&request, &sink, NULL);
+    if (job)
+        prb_python_release(job);
+    else
+        atomic_store(&again, false);
+}
+
+/* torch.fx and torch.export have CPython put its own function back into every class. */
+void prb_torch_check(void)
+{
+    if (atomic_load(&prb_torch.on) && !prb_torch_slots_hold())
+        arm_again();
+}
+
+/* ---- the thread ---- */
+
+/* Wait for the end of one try to arm; the lock is free meanwhile.  False: it will not be. */
+static bool try_to_arm(bool *armed_out)
+{
+    const struct prb_python_request request = {.work = &prb_torch_put_in, .gil_ms = GIL_MS};
+    struct prb_error err = {0};
+    pthread_mutex_unlock(&keeper.lock);
+    *armed_out = prb_python_wait(&request, JOB_MS, &err);
+    bool later = *armed_out || err.code == PRB_NOT_FOUND || err.code == PRB_TIMEOUT;
+    if (!later)
+        prb_torch_refused(&err);
+    pthread_mutex_lock(&keeper.lock);
+    return later;
+}
+
+static bool wanted(void) { return prb_torch_wanted_now() && prb_server_runs_here(); }
+
+/* With the lock.  False: not wanted any more, or impossible. */
+static bool await_torch(void)
+{
+    uint64_t next = 0;
+    unsigned pause = REST_MS;
+    for (bool armed = false; wanted(); rest(LOOK_MS)) {
+        uint64_t now = prb_clock_ns();
+        if (!prb_py_api(NULL) || (!prb_torch_loaded() && now < next))
+            continue;
+        if (!try_to_arm(&armed))
+            return false;
+        if (armed)
+            return true;
+        next = now + pause * MS;
+        pause = 2 * pause < REST_MAX_MS ? 2 * pause : REST_MAX_MS;
+    }
+    return false;
+}
+
+static void *keep(void *nothing)
+{
+    (void)nothing;
+    pthread_mutex_lock(&keeper.lock);
+    if (await_torch()) {
+        uint64_t next = prb_clock_ns() + CLASSES_NS;
+        while (wanted()) {
+            rest(KEEP_MS);
+            if (prb_clock_ns() < next) {
+                prb_torch_check();
+                continue;
+            }
+            next = prb_clock_ns() + CLASSES_NS;
+            if (atomic_load(&prb_torch.on))
+                arm_again();
+        }
+    }
+    keeper.runs = false;
+    pthread_mutex_unlock(&keeper.lock);
+    return NULL;
+}
+
+void prb_torch_keep(void)
+{
+    pthread_mutex_lock(&keeper.lock);
+    pthread_cond_broadcast(&keeper.changed);
+    if (!keeper.runs && wanted())
+        keeper.runs = prb_thread_start("probing-torch", keep, NULL, NULL);
+    pthread_mutex_unlock(&keeper.lock);
+}
+
+void prb_torch_keep_forked(void)
+{
+    keeper.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    keeper.changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    keeper.runs = false;
+    atomic_store(&again, false);
+}

@@ -1,0 +1,132 @@
+"""Calls of modules are followed by their classes' slots: on every CPython nothing else changes, and nothing is left."""
+
+import json
+import time
+
+import pytest
+
+from support import pythons
+from support.target import TARGETS, Target, probing, query
+from support.torch_python import torch_python
+
+ONE_CALL = 4  # Root, and three below it
+
+
+def ask(target, command):
+    target.child.stdin.write((command + "\n").encode())
+    target.child.stdin.flush()
+    return json.loads(target.line())
+
+
+def turn(target, spec):
+    return probing("-t", target.pid, "config", "probing.torch.profiling=" + spec, check=False)
+
+
+def calls_seen(target):
+    found = query(target.pid, "SELECT count(*) AS n, max(depth) AS depth FROM python.torch_trace WHERE stage = 'forward'")
+    return found[0]["n"]
+
+
+@pytest.fixture
+def slotted(start):
+    def begin(python):
+        return start(python, "torch_slots.py", "fake").settle()
+    return begin
+
+
+def test_on_and_off(slotted, python):
+    """Each class below Module has ours while it is on, no other type ever, and all are as before afterwards."""
+    target = slotted(python)
+    before = ask(target, "slots")
+    assert turn(target, "rate=1").returncode == 0
+    armed = ask(target, "slots")
+    assert {name for name in before if armed[name] != before[name]} == {
+        "torch.nn.modules.module.Module", "__main__.Leaf", "__main__.Own", "__main__.Slotted", "__main__.Root"}
+    assert ask(target, "calls 50") == 50
+    assert calls_seen(target) == 50 * ONE_CALL
+    assert turn(target, "off").returncode == 0
+    assert ask(target, "slots") == before
+    assert ask(target, "calls 10") == 10 and calls_seen(target) == 50 * ONE_CALL
+    assert turn(target, "rate=1").returncode == 0
+    assert ask(target, "calls 10") == 10 and calls_seen(target) == 60 * ONE_CALL
+    probing("-t", target.pid, "detach")
+    assert ask(target, "slots") == before
+
+
+def test_what_calls_do_is_unchanged(slotted, python):
+    target = slotted(python)
+    commands = ["recursion", "raising", "keywords", "errors", "in_threads", "reassigned", "class_made_later", "forked"]
+    before = [ask(target, command) for command in commands]
+    assert turn(target, "rate=1").returncode == 0
+    assert [ask(target, command) for command in commands] == before
+    assert [ask(target, command) for command in commands] == before
+
+
+def test_threads_and_depth(slotted, any_python):
+    target = slotted(any_python)
+    turn(target, "rate=1")
+    ask(target, "in_threads")
+    rows = query(target.pid, "SELECT thread, depth, count(*) AS n FROM python.torch_trace GROUP BY thread, depth")
+    assert len({row["thread"] for row in rows}) == 6
+    assert {(row["depth"], row["n"]) for row in rows} == {(0, 100), (1, 300)}
+
+
+def test_it_is_armed_again(slotted, any_python):
+    """torch.fx assigns Module.__call__: CPython puts its own function back into every class."""
+    target = slotted(any_python)
+    turn(target, "rate=1")
+    armed = ask(target, "slots")
+    assert ask(target, "undone")
+    until = time.monotonic() + 20
+    while ask(target, "slots") != armed:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    before = calls_seen(target)
+    ask(target, "calls 5")
+    assert calls_seen(target) == before + 5 * ONE_CALL
+
+
+def test_a_class_made_later(slotted, any_python):
+    target = slotted(any_python)
+    turn(target, "rate=1")
+    before = calls_seen(target)
+    ask(target, "class_made_later")
+    assert calls_seen(target) == before, "its slot is CPython's at first"
+    until = time.monotonic() + 30
+    while calls_seen(target) == before:
+        ask(target, "later_again")
+        assert time.monotonic() < until
+        time.sleep(0.2)
+
+
+def test_taken_out_within_a_call(slotted, python):
+    target = slotted(python)
+    before = ask(target, "slots")
+    turn(target, "rate=1")
+    assert ask(target, "held") == "inside"
+    assert turn(target, "off").returncode == 0
+    assert ask(target, "") == [1, "own 1", 1]
+    after = ask(target, "slots")
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.fixture
+def real():
+    if not torch_python():
+        pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
+    python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
+    target = Target(python, "torch_slots.py", [], folder=TARGETS)
+    yield target.settle(only=True)
+    target.end()
+
+
+def test_with_pytorch_itself(real):
+    """All of its classes, and the engine's method; after off and after detach they are what they were."""
+    before = ask(real, "slots")
+    for leave in (lambda: turn(real, "off"), lambda: probing("-t", real.pid, "detach")):
+        assert turn(real, "on").returncode == 0
+        armed = ask(real, "slots")
+        changed = {name for name in before if armed[name] != before[name]}
+        assert "run_backward" in changed and "torch.nn.modules.linear.Linear" in changed and len(changed) > 200
+        leave()
+        assert ask(real, "slots") == before
