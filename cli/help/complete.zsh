@@ -14,4 +14,6 @@ _probing() {
     [[ $more == *(' files '|' programs ')* ]] && _files && ret=0
     return ret
 }
+# A line for each word.  Grouped, processes with the same command line make a table that zsh shows only when asked again.
+zstyle ':completion:*:*:probing:*:words' list-grouped false
 if [ "$funcstack[1]" = _probing ]; then _probing "$@"; else compdef _probing probing; fi

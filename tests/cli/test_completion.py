@@ -186,3 +186,21 @@ def test_tab(terminal, job, named, tmp_path):
         terminal.press("\x15")
         terminal.until(lambda lines: not any("probing " in line for line in lines))
     assert not (tmp_path / "pwned").exists()
+
+
+def test_zsh_gives_each_process_a_line(tmp_path, monkeypatch):
+    """Processes of one command line would make a table, and zsh would ask whether to show it."""
+    if not shutil.which("zsh"):
+        pytest.skip("no zsh here")
+    words = ["-"] + ["{}:python worker.py".format(pid) for pid in range(101, 131)] + ["list:list the processes"]
+    fake = tmp_path / "probing"
+    fake.write_text("#!/bin/sh\ncat <<'END'\n{}\nEND\n".format("\n".join(words)))
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("SCRIPT", os.path.join(os.environ["SRCDIR"], "cli", "help", "complete.zsh"))
+    screen = Screen(["zsh", "-f", "-i"], columns=80, lines=50, deadline=20)
+    screen.press("PS1='$ '; autoload -Uz compinit; compinit -D -u; source $SCRIPT; clear; echo rea''dy\r")
+    screen.until(lambda lines: "ready" in lines)
+    screen.press("probing \t")
+    screen.until(lambda lines: any(line.split() == ["130", "--", "python", "worker.py"] for line in lines))
+    screen.close()
