@@ -289,6 +289,7 @@ struct prb_stack_options {
     uint64_t only_thread; /* os_thread_id or thread_id; 0: all */
     bool source_lines;    /* native: file and line from debug information (slower) */
     bool python_only;     /* native: without the threads that have no Python */
+    bool hide_secrets;    /* locals: *** for what has a secret's name or form */
     size_t repr_limit;    /* characters of one value; 0: the default, 4,096 */
 };
 
@@ -952,7 +953,7 @@ PRB_API const char *prb_db_warning(const struct prb_db *db);
 /* While statements run, go_on(context) is called every 20 ms or so, in the thread of the query;
  * false ends it (TIMEOUT). NULL: no more. */
 PRB_API void prb_db_watch(struct prb_db *db, bool (*go_on)(void *context), void *context);
-/* Show secrets in system.environment (off at first). */
+/* Show secrets in system.environment and in values of variables (off at first). */
 PRB_API void prb_db_reveal(struct prb_db *db, bool reveal);
 
 /* ---- what a job recorded, as files of other programs ---- */

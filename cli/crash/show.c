@@ -7,7 +7,7 @@
 #include "cli/print/out.h"
 
 static const struct prb_stack_options whole = {
-    .native = true, .locals = true, .all_interpreters = true, .repr_limit = 120};
+    .native = true, .locals = true, .all_interpreters = true, .repr_limit = 120, .hide_secrets = true};
 
 static void add_text(FILE *out, const char *before, const char *text)
 {

@@ -25,7 +25,8 @@ enum {
     LINES,
     ASYNC,
     SUBPROCESSES,
-    RANKS
+    RANKS,
+    REVEAL
 };
 
 static const struct prb_option options[] = {
@@ -46,6 +47,7 @@ static const struct prb_option options[] = {
                "below the asyncio task that a thread runs the tasks that wait for it", NULL},
     [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
     [RANKS] = PRB_OPTION_READ_RANKS,
+    [REVEAL] = {0, "reveal-secrets", NULL, "with --locals: what looks secret, not ***", NULL},
     {0},
 };
 
@@ -241,6 +243,7 @@ static bool run_backtrace(const struct prb_run *run, struct prb_error *err)
         .locals = run->options[LOCALS].count,
         .all_interpreters = run->options[ALL_INTERPRETERS].count,
         .stop = run->options[STOP].count,
+        .hide_secrets = !run->options[REVEAL].count,
         .source_lines = run->options[LINES].count,
         .repr_limit = run->options[JSON].count || run->verbose ? 0 : TEXT_REPR,
     };

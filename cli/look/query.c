@@ -77,7 +77,7 @@ static const struct prb_option options[] = {
          "table (the default), json, jsonl (one object a line), csv or vertical (a column a line)",
          PRB_ROW_FORMATS},
     [REVEAL] = {0, "reveal-secrets", NULL,
-                "show values of system.environment whose names look secret", NULL},
+                "show what looks secret in system.environment and in variables", NULL},
     [RANKS] = PRB_OPTION_READ_RANKS,
     [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
     {0},

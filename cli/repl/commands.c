@@ -34,7 +34,7 @@ static bool split(const char *rest, struct words *words, struct prb_error *err)
 
 static bool run_bt(struct prb_repl *repl, const char *rest, struct prb_error *err)
 {
-    struct prb_stack_options options = {.repr_limit = TEXT_REPR};
+    struct prb_stack_options options = {.repr_limit = TEXT_REPR, .hide_secrets = true};
     struct words words;
     if (!split(rest, &words, err))
         return false;

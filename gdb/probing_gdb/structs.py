@@ -125,6 +125,7 @@ class StackOptions(c.Structure):
         ("only_thread", c.c_uint64),
         ("source_lines", c.c_bool),
         ("python_only", c.c_bool),
+        ("hide_secrets", c.c_bool),
         ("repr_limit", c.c_size_t),
     ]
 

@@ -93,9 +93,11 @@ static const char *repr_of(const struct prb_reading *reading, const struct prb_v
     if (variable->is_number)
         return prb_arena_printf(arena, "%lld", (long long)variable->number);
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    struct prb_repr_limits limits = {.characters = reading->options->repr_limit};
+    struct prb_repr_limits limits = {.characters = reading->options->repr_limit,
+                                     .hide_secrets = reading->options->hide_secrets};
     struct prb_error err = {0};
-    if (!prb_object_repr(reading->runtime->objects, variable->object, &limits, &text, &err))
+    if (!prb_variable_repr(reading->runtime->objects, variable->name, variable->object, &limits,
+                           &text, &err))
         return prb_arena_printf(arena, "<unreadable: %s>", err.text);
     return prb_arena_strndup(arena, text.data ? text.data : "", text.len);
 }

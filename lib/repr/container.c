@@ -8,6 +8,16 @@ struct items {
     size_t count;
 };
 
+static void write_item_value(struct prb_repr *repr, prb_addr key, prb_addr value)
+{
+    PRB_AUTO(prb_buf) struct prb_buf name = {0};
+    if (repr->hide_secrets && key && prb_object_kind(repr->objects, key, NULL) == PRB_OBJ_STR &&
+        prb_object_str(repr->objects, key, PRB_TYPE_NAME_MAX, &name, NULL) && name.data)
+        prb_repr_named_value(repr, name.data, value);
+    else
+        prb_repr_value(repr, value);
+}
+
 static bool write_item(void *context, prb_addr key, prb_addr value)
 {
     struct items *items = context;
@@ -17,7 +27,7 @@ static bool write_item(void *context, prb_addr key, prb_addr value)
         prb_repr_value(items->repr, key);
         prb_text_add(&items->repr->text, ": ");
     }
-    prb_repr_value(items->repr, value);
+    write_item_value(items->repr, key, value);
     return !items->repr->text.full;
 }
 
@@ -167,13 +177,13 @@ static bool write_field(void *context, prb_addr key, prb_addr value)
         return false;
     prb_addr at =
         fields->names + (uint64_t)PRB_OFF(objects->layout, tuple, items) + 8 * fields->index;
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
     if (fields->index++ < fields->name_count && prb_objects_words(objects, at, &name, 1)) {
-        PRB_AUTO(prb_buf) struct prb_buf text = {0};
         if (prb_object_str(objects, name, PRB_TYPE_NAME_MAX, &text, NULL))
             prb_text_add(&fields->repr->text, text.data ? text.data : "");
         prb_text_add(&fields->repr->text, "=");
     }
-    prb_repr_value(fields->repr, value);
+    prb_repr_named_value(fields->repr, text.data ? text.data : "", value);
     return !fields->repr->text.full;
 }
 

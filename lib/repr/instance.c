@@ -75,7 +75,7 @@ static bool write_attribute(void *context, const char *name, prb_addr value)
         return false;
     prb_text_add(text, name);
     prb_text_add(text, "=");
-    prb_repr_value(attributes->repr, value);
+    prb_repr_named_value(attributes->repr, name, value);
     return !text->full;
 }
 
@@ -159,7 +159,7 @@ static bool write_dataclass_field(void *context, prb_addr key, prb_addr field)
         return false;
     prb_text_add(&repr->text, name.data);
     prb_text_add(&repr->text, "=");
-    prb_repr_value(repr, value);
+    prb_repr_named_value(repr, name.data, value);
     return !repr->text.full;
 }
 

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/secret.h"
 #include "repr/writer.h"
 
 /* ---- bounds ---- */
@@ -311,9 +312,30 @@ void prb_repr_value(struct prb_repr *repr, prb_addr object)
         prb_text_add(&repr->text, PRB_UNREADABLE);
 }
 
+/* Texts only: a number or a tensor by that name (secret_dim, key) is harmless more often. */
+static bool may_be_secret(struct prb_objects *objects, prb_addr object)
+{
+    enum prb_object_kind kind = prb_object_kind(objects, object, NULL);
+    return kind == PRB_OBJ_STR || kind == PRB_OBJ_BYTES || kind == PRB_OBJ_BYTEARRAY;
+}
+
+void prb_repr_named_value(struct prb_repr *repr, const char *name, prb_addr object)
+{
+    if (repr->hide_secrets && prb_secret_variable(name) && may_be_secret(repr->objects, object))
+        prb_text_add(&repr->text, PRB_MASK);
+    else
+        prb_repr_value(repr, object);
+}
+
 /* ---- texts that are asked again: the same model, config and self stand in many frames ---- */
 
 enum { TEXT_SLOTS = 4096, TEXT_WORTH = 64 };
+
+static bool same_limits(const struct prb_repr_limits *a, const struct prb_repr_limits *b)
+{
+    return a->characters == b->characters && a->depth == b->depth && a->items == b->items &&
+           a->hide_secrets == b->hide_secrets;
+}
 
 /* The entry of an object, or the free one where it belongs; NULL when there is neither. */
 static struct prb_cached_text *cached(struct prb_objects *objects, prb_addr object,
@@ -326,7 +348,7 @@ static struct prb_cached_text *cached(struct prb_objects *objects, prb_addr obje
         struct prb_cached_text *entry = &objects->texts[slot];
         if (!entry->object)
             return objects->text_count < TEXT_SLOTS / 2 ? entry : NULL;
-        if (entry->object == object && !memcmp(&entry->limits, limits, sizeof *limits))
+        if (entry->object == object && same_limits(&entry->limits, limits))
             return entry;
     }
     return NULL;
@@ -343,6 +365,16 @@ static void remember(struct prb_objects *objects, struct prb_cached_text *entry,
     *entry = (struct prb_cached_text){object, *limits, copy, len};
     objects->text_count++;
     objects->text_bytes += len;
+}
+
+/* What looks secret in a text, by its form: Bearer X, a URL's password. */
+static void mask(struct prb_buf *text, size_t start)
+{
+    PRB_AUTO(prb_buf) struct prb_buf masked = {0};
+    if (!prb_secret_mask(PRB_SECRET_TEXT, text->data + start, text->len - start, &masked))
+        return;
+    text->len = start;
+    prb_buf_add(text, masked.data, masked.len);
 }
 
 bool prb_object_repr(struct prb_objects *objects, prb_addr object,
@@ -365,14 +397,27 @@ bool prb_object_repr(struct prb_objects *objects, prb_addr object,
         .objects = objects,
         .depth_max = limits.depth < PRB_REPR_DEPTH_MAX ? limits.depth : PRB_REPR_DEPTH_MAX,
         .items_max = limits.items,
+        .hide_secrets = limits.hide_secrets,
     };
     size_t start = out->len;
     prb_text_init(&repr.text, out, limits.characters);
     objects->steps = PRB_REPR_STEPS;
     write_value(&repr, object, type);
     prb_text_finish(&repr.text);
+    if (limits.hide_secrets && prb_buf_ok(out))
+        mask(out, start);
     if (!prb_buf_ok(out))
         return prb_nomem(err);
     remember(objects, entry, object, &limits, out->data + start, out->len - start);
     return true;
+}
+
+bool prb_variable_repr(struct prb_objects *objects, const char *name, prb_addr object,
+                       const struct prb_repr_limits *limits, struct prb_buf *out,
+                       struct prb_error *err)
+{
+    if (!limits->hide_secrets || !prb_secret_variable(name) || !may_be_secret(objects, object))
+        return prb_object_repr(objects, object, limits, out, err);
+    prb_buf_adds(out, PRB_MASK);
+    return prb_buf_ok(out) || prb_nomem(err);
 }

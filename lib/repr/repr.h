@@ -11,6 +11,8 @@ struct prb_repr_limits {
     size_t characters; /* of the whole text, "…" included; 0: PRB_REPR_CHARACTERS */
     unsigned depth;    /* of containers in containers; 0: PRB_REPR_DEPTH */
     unsigned items;    /* of one container; 0: PRB_REPR_ITEMS */
+    /* PRB_MASK for texts whose key or attribute has a secret's name, and for what looks secret */
+    bool hide_secrets;
 };
 #define PRB_REPR_CHARACTERS 4096
 #define PRB_REPR_DEPTH 64   /* as deep as every Python's parser reads back */
@@ -28,5 +30,9 @@ struct prb_repr_limits {
 bool prb_object_repr(struct prb_objects *objects, prb_addr object,
                      const struct prb_repr_limits *limits, struct prb_buf *out,
                      struct prb_error *err);
+/* The same of a variable: a text by a secret's name is PRB_MASK where limits hide secrets. */
+bool prb_variable_repr(struct prb_objects *objects, const char *name, prb_addr object,
+                       const struct prb_repr_limits *limits, struct prb_buf *out,
+                       struct prb_error *err);
 
 #endif

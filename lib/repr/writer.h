@@ -28,11 +28,14 @@ struct prb_repr {
     unsigned depth_max, items_max;
     unsigned depth;     /* containers open */
     unsigned instances; /* of them, those that show attributes */
+    bool hide_secrets;
     prb_addr open[PRB_REPR_DEPTH_MAX];
 };
 
 /* The text of any object, PRB_UNREADABLE when there is none at addr. */
 void prb_repr_value(struct prb_repr *repr, prb_addr object);
+/* The same of what has a name: an attribute's, a field's. */
+void prb_repr_named_value(struct prb_repr *repr, const char *name, prb_addr object);
 /* Open a container; false when it is open already (writes again) or too deep: then it is not to be
  * left. */
 bool prb_repr_enter(struct prb_repr *repr, prb_addr object, const char *again);

@@ -16,7 +16,7 @@ static const struct {
     const char *unit, *doc;
 } table[] = {
     {"probing.reveal_secrets", BOOLEAN, offsetof(struct prb_settings, reveal_secrets), 0, 0, 1, "",
-     "show values of system.environment whose names look secret"},
+     "show what looks secret in system.environment and in values of variables"},
     {"probing.repr_limit", INTEGER, offsetof(struct prb_settings, repr_limit), 4096, 16, 1 << 20,
      "characters", "longest text of one local's value"},
     {"probing.native_lines", BOOLEAN, offsetof(struct prb_settings, native_lines), 0, 0, 1, "",

@@ -87,6 +87,7 @@ const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err)
             .locals = db->view.needs & PRB_NEED_LOCALS,
             .all_interpreters = true,
             .source_lines = db->settings.native_lines,
+            .hide_secrets = !db->settings.reveal_secrets,
             .repr_limit = (size_t)db->settings.repr_limit,
         };
         db->view.stacks = db->take_stacks(db->target, &options, err);

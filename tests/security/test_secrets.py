@@ -214,6 +214,24 @@ def test_what_is_shown_of_a_live_one(secretive):
     assert all(revealed[name] == value for name, (value, _) in environment(False).items())
 
 
+def test_variables_of_a_live_one(secretive):
+    """By the name of a variable, a key or an attribute; by form; --reveal-secrets shows them."""
+    one = secretive()
+    shown = {"db_password": "***", "config": "{'user': 'joe', 'api_key': ***, 'mark': '\u20ac'}", "neighbour": "'beside the secrets'"}
+    clear = dict(shown, db_password=repr(LOCALS[0]), config=shown["config"].replace("***", repr(LOCALS[1])))
+    sql = "SELECT name, value FROM python.locals WHERE func = 'inner' AND name IN ('db_password', 'config', 'neighbour')"
+    for reveal, wanted in (((), shown), (("--reveal-secrets",), clear)):
+        printed = probing("-t", one.pid, "backtrace", "--locals", "-v", *reveal).stdout
+        lines = dict(line.strip().split(" = ", 1) for line in printed.splitlines() if " = " in line)
+        assert {name: lines[name] for name in wanted} == wanted
+        threads = json.loads(probing("-t", one.pid, "backtrace", "--locals", "--json", *reveal).stdout)
+        frame = next(frame for frame in threads[0]["frames"] if frame["name"] == "inner")
+        told = {local["name"]: local["repr"] for local in frame["locals"]}
+        assert {name: told[name] for name in wanted} == wanted
+        rows = json.loads(probing("-t", one.pid, "query", "-f", "json", *reveal, sql).stdout)
+        assert {row["name"]: row["value"] for row in rows} == wanted
+
+
 def test_a_small_secret_does_not_blank_the_dump(python, tmp_path):
     """Values that are names, paths and numbers stand in a dump for other reasons."""
     common = {"A_TOKEN": "main", "B_KEY": "/usr/lib", "C_PASSWORD": "inner", "D_SECRET": "1", "E_TOKEN": "true", "F_AUTH": "python3"}
