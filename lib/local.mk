@@ -27,6 +27,7 @@ include lib/profile/local.mk
 include lib/sample/local.mk
 include lib/store/local.mk
 include lib/host/local.mk
+include lib/comm/local.mk
 include lib/training/local.mk
 include lib/allocation/local.mk
 include lib/sql/local.mk

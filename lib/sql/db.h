@@ -40,6 +40,7 @@ struct prb_db {
     sqlite3 *sqlite;
     struct prb_target *target;         /* borrowed, may be NULL */
     const struct prb_profile *profile; /* borrowed: a saved one, or NULL */
+    bool of_several;                   /* its rows are shown beside those of other processes */
     bool ended;                        /* it has the tables that an ended process left … */
     int ended_folder;                  /* … in this folder, owned by their source */
     const struct prb_table **tables;   /* the constant ones, then those of sources */

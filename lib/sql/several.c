@@ -287,6 +287,7 @@ struct prb_several *prb_several_new(size_t count, struct prb_error *err)
 
 void prb_several_add(struct prb_several *several, struct prb_db *db, pid_t pid, int rank)
 {
+    db->of_several = true;
     several->processes[several->count++] = (struct process){db, pid, rank};
 }
 

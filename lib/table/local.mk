@@ -2,7 +2,7 @@ libprb_la_SOURCES += %D%/registry.c %D%/registry.h
 # Columns and rows that several tables have.
 libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/heap.c %D%/shared/heap.h %D%/shared/moment_columns.c %D%/shared/moment_columns.h \
 	%D%/shared/duration.c %D%/shared/duration.h %D%/shared/profile_rows.c %D%/shared/profile_rows.h \
-	%D%/shared/recorder.c %D%/shared/recorder.h \
+	%D%/shared/collectives.c %D%/shared/collectives.h %D%/shared/recorder.c %D%/shared/recorder.h \
 	%D%/shared/stat_columns.c %D%/shared/stat_columns.h \
 	%D%/shared/tensor_columns.c %D%/shared/tensor_columns.h \
 	%D%/shared/thread_columns.c %D%/shared/thread_columns.h \
@@ -21,7 +21,7 @@ TABLES = %D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c
 	%D%/information_schema_tables.c %D%/information_schema_columns.c \
 	%D%/information_schema_functions.c %D%/information_schema_settings.c
 # Communication.
-TABLES += %D%/python_torch_nccl_flight_record.c %D%/python_torch_nccl_pg_status.c
+TABLES += %D%/comm_metrics.c %D%/probing_clock.c %D%/python_torch_nccl_flight_record.c %D%/python_torch_nccl_pg_status.c
 libprb_la_SOURCES += $(TABLES)
 BUILT_SOURCES += %D%/tables.inc
 CLEANFILES += %D%/tables.inc

@@ -1,6 +1,7 @@
 """A job over gloo on this machine, which tells of its collectives."""
 
 import json
+import time
 
 import pytest
 
@@ -20,6 +21,13 @@ class Job:
         self.target.child.stdin.write("{} {}\n".format(rank, " ".join(map(str, words))).encode())
         self.target.child.stdin.flush()
         return self.target.line()
+
+    def steps(self, count):
+        """Wait until rank 0 has made so many collectives."""
+        until = time.monotonic() + 60
+        while len(self.tell(0)) < count:
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
     def tell(self, rank):
         """[begin, end] of each collective that the rank has made."""

@@ -331,7 +331,7 @@ def answers(target, statements):
 
 
 # What only torch.distributed can answer, through the probe (tests/comm).
-ASKED_OF_TORCH = {"torch_nccl_flight_record", "torch_nccl_pg_status"}
+ASKED_OF_TORCH = {"comm_metrics", "clock", "torch_nccl_flight_record", "torch_nccl_pg_status"}
 
 
 def test_every_column_of_every_table(start, python, tables, tmp_path, monkeypatch):

@@ -1,0 +1,1 @@
+libprb_la_SOURCES += %D%/clocks.c %D%/clocks.h

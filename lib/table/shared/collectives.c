@@ -1,0 +1,402 @@
+/* The collectives of a job's ranks: see collectives.h. */
+#include "table/shared/collectives.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect/target.h"
+#include "sql/db.h"
+#include "table/shared/recorder.h"
+
+#define ONE_CLOCK 1e-6     /* s: processes of one machine read one clock */
+#define JOIN_SECONDS 0.002 /* between what the observer and the recorder call the beginning */
+
+PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
+
+void prb_job_deinit(struct prb_job *job)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        prb_target_close(job->ranks[i].target);
+    for (size_t i = 0; i < job->span_count; i++)
+        prb_clocks_free(job->spans[i].clocks);
+    free(job->ranks);
+    free(job->items);
+    free(job->spans);
+    prb_arena_deinit(&job->texts);
+}
+
+/* ---- the ranks ---- */
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct prb_job_rank *x = a, *y = b;
+    return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank)
+                              : (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static bool open_rank(struct prb_rows *rows, struct prb_job *job, const struct prb_process *process)
+{
+    struct prb_error why = {0};
+    struct prb_target *target = prb_target_open_pid(process->pid, &why);
+    if (target)
+        job->ranks[job->rank_count++] =
+            (struct prb_job_rank){.target = target, .pid = process->pid, .rank = process->rank};
+    else
+        prb_rows_warn(rows, "rank %d, process %d, is left out: %s", process->rank,
+                      (int)process->pid, why.text);
+    return target != NULL;
+}
+
+static bool open_ranks(struct prb_rows *rows, struct prb_job *job, struct prb_error *err)
+{
+    PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
+    PRB_AUTO_FREE bool *chosen = list ? calloc(list->count + 1, sizeof *chosen) : NULL;
+    if (!list)
+        return false;
+    job->ranks = calloc(list->count + 1, sizeof *job->ranks);
+    if (!chosen || !job->ranks)
+        return prb_nomem(err);
+    prb_process_choose(list, (pid_t)prb_rows_target(rows)->info.pid, true, false, chosen);
+    for (size_t i = 0; i < list->count; i++)
+        if (chosen[i] && list->items[i].rank >= 0)
+            open_rank(rows, job, &list->items[i]);
+    qsort(job->ranks, job->rank_count, sizeof *job->ranks, by_rank);
+    if (!job->rank_count)
+        prb_rows_warn(rows, "process %d is no rank of a job: no RANK in its environment",
+                      (int)prb_rows_target(rows)->info.pid);
+    return true;
+}
+
+/* ---- names ---- */
+
+/* In these every rank waits for every other, whatever is written behind: all_gather_into_tensor. */
+static const char *const waiting[] = {"all_reduce", "allreduce",      "all_gather",
+                                      "allgather",  "reduce_scatter", "all_to_all",
+                                      "alltoall",   "barrier",        "monitored_barrier"};
+
+static bool waits_for_all(const char *op)
+{
+    for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
+        if (strncasecmp(op, waiting[i], strlen(waiting[i])) == 0)
+            return true;
+    return false;
+}
+
+/* "gloo:all_reduce", "nccl:_all_gather_base": the operation alone. */
+static const char *operation(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    name = colon ? colon + 1 : name;
+    return name + strspn(name, "_");
+}
+
+static const char *keep(struct prb_job *job, const char *text)
+{
+    for (size_t i = job->count; i-- > 0 && job->count - i < 8;) /* most are like the one before */
+        if (job->items[i].group && strcmp(job->items[i].group, text) == 0)
+            return job->items[i].group;
+    return prb_arena_strdup(&job->texts, text);
+}
+
+static struct prb_collective *add(struct prb_job *job, size_t rank, const char *name,
+                                  const char *group, int64_t seq, double begin)
+{
+    if (!PRB_GROW(job->items, job->count, job->cap))
+        return NULL;
+    const char *op = operation(name);
+    struct prb_collective one = {.rank = rank,
+                                 .begin = begin,
+                                 .end = NAN,
+                                 .group = group ? keep(job, group) : NULL,
+                                 .op = prb_arena_strdup(&job->texts, op),
+                                 .seq = seq,
+                                 .waits = waits_for_all(op)};
+    if (!one.op || (group && !one.group))
+        return NULL;
+    job->items[job->count] = one;
+    return &job->items[job->count++];
+}
+
+/* ---- python.comm_collective ---- */
+
+struct observed {
+    struct prb_job *job;
+    size_t rank;
+};
+
+static double number(const struct prb_value *value)
+{
+    return value->type == PRB_REAL      ? value->real
+           : value->type == PRB_INTEGER ? (double)value->integer
+                                        : NAN;
+}
+
+static bool take_row(void *context, size_t columns, const char *const *names,
+                     const struct prb_value *row)
+{
+    const struct observed *observed = context;
+    (void)names;
+    if (!row)
+        return columns == 5;
+    char group[24];
+    snprintf(group, sizeof group, "%lld", (long long)row[3].integer);
+    double begin = number(&row[0]);
+    if (!isfinite(begin) || row[2].type != PRB_TEXT)
+        return true;
+    struct prb_collective *one = add(observed->job, observed->rank, row[2].text,
+                                     row[3].type == PRB_TEXT      ? row[3].text
+                                     : row[3].type == PRB_INTEGER ? group
+                                                                  : NULL,
+                                     row[4].type == PRB_INTEGER ? row[4].integer : -1, begin);
+    if (!one)
+        return false;
+    one->end = begin + number(&row[1]) / 1e3;
+    one->source = "observer";
+    observed->job->ranks[observed->rank].observed = true;
+    return true;
+}
+
+/* A rank without that table has no rows of it. */
+static void take_observed(struct prb_job *job, size_t rank)
+{
+    struct prb_error why;
+    struct observed observed = {job, rank};
+    struct prb_db *db = prb_db_open(job->ranks[rank].target, &why);
+    if (db && !prb_db_query(db,
+                            "SELECT timestamp, duration_ms, op, \"group\", seq FROM "
+                            "python.comm_collective ORDER BY timestamp",
+                            take_row, &observed, &why))
+        why.code = PRB_OK;
+    if (db)
+        prb_db_close(db);
+}
+
+/* ---- the Flight Recorder ---- */
+
+static bool take_entry(struct prb_job *job, size_t rank, const json_t *entry)
+{
+    const char *name = json_string_value(json_object_get(entry, "profiling_name"));
+    const char *group =
+        json_string_value(json_array_get(json_object_get(entry, "process_group"), 0));
+    json_int_t created = json_integer_value(json_object_get(entry, "time_created_ns"));
+    json_int_t completed =
+        json_integer_value(json_object_get(entry, "time_discovered_completed_ns"));
+    if (!name || !group || created <= 0 || json_is_true(json_object_get(entry, "is_p2p")))
+        return true;
+    struct prb_collective *one =
+        add(job, rank, name, group, json_integer_value(json_object_get(entry, "collective_seq_id")),
+            (double)created / 1e9);
+    if (!one)
+        return false;
+    (void)completed; /* when torch's watchdog saw it, up to its period later */
+    one->source = "recorder";
+    return true;
+}
+
+static bool take_recorded(struct prb_rows *rows, struct prb_job *job, size_t rank,
+                          struct prb_error *err)
+{
+    PRB_AUTO(prb_recording) struct prb_recording recording = {0};
+    struct prb_error why = {0};
+    size_t i, k;
+    json_t *recorder, *entry;
+    if (!prb_recording_take(rows, job->ranks[rank].target, &recording, &why)) {
+        prb_rows_warn(rows, "rank %d: %s", job->ranks[rank].rank, why.text);
+        return true;
+    }
+    json_array_foreach(recording.texts, i, recorder)
+        json_array_foreach(json_object_get(recorder, "entries"), k,
+                           entry) if (!take_entry(job, rank, entry)) return prb_nomem(err);
+    return true;
+}
+
+/* ---- which is which ---- */
+
+/* What the observer saw has no number that all ranks share.  The recorder has it: the entry of the same operation and
+ * beginning.  Both are in the order in which the rank began them. */
+static void join(struct prb_collective *seen, size_t seen_count,
+                 const struct prb_collective *recorded, size_t recorded_count)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < seen_count; i++) {
+        while (next < recorded_count && recorded[next].begin < seen[i].begin - JOIN_SECONDS)
+            next++;
+        for (size_t k = next;
+             k < recorded_count && recorded[k].begin <= seen[i].begin + JOIN_SECONDS; k++)
+            if (strcmp(recorded[k].op, seen[i].op) == 0) {
+                seen[i].group = recorded[k].group;
+                seen[i].seq = recorded[k].seq;
+                next = k + 1;
+                break;
+            }
+    }
+}
+
+/* Rows of the observer without a group: ask the recorder, whose rows are then dropped again. */
+static bool number_observed(struct prb_rows *rows, struct prb_job *job, size_t rank, size_t first,
+                            struct prb_error *err)
+{
+    size_t behind = job->count;
+    bool needed = false;
+    for (size_t i = first; i < behind; i++)
+        needed |= !job->items[i].group;
+    if (!needed)
+        return true;
+    if (!take_recorded(rows, job, rank, err))
+        return false;
+    join(&job->items[first], behind - first, &job->items[behind], job->count - behind);
+    job->count = behind;
+    return true;
+}
+
+static int by_collective(const void *a, const void *b)
+{
+    const struct prb_collective *x = a, *y = b;
+    int group = strcmp(x->group, y->group), op = strcmp(x->op, y->op);
+    if (group || op)
+        return group ? group : op;
+    if (x->seq != y->seq)
+        return x->seq < y->seq ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+size_t prb_job_parts(const struct prb_job *job, size_t first)
+{
+    const struct prb_collective *one = &job->items[first];
+    size_t end = first + 1;
+    while (end < job->count && job->items[end].seq == one->seq &&
+           strcmp(job->items[end].group, one->group) == 0 &&
+           strcmp(job->items[end].op, one->op) == 0)
+        end++;
+    return end - first;
+}
+
+/* Without those that nothing names, and whose rank is there twice (another round of the same numbers). */
+static void sort_out(struct prb_rows *rows, struct prb_job *job)
+{
+    size_t kept = 0, unnamed = 0;
+    for (size_t i = 0; i < job->count; i++)
+        if (job->items[i].group && job->items[i].seq >= 0)
+            job->items[kept++] = job->items[i];
+        else
+            unnamed++;
+    job->count = kept;
+    if (unnamed)
+        prb_rows_warn(rows,
+                      "%zu of %zu collectives are left out: the Flight Recorder does not hold "
+                      "which ones they are",
+                      unnamed, unnamed + kept);
+    qsort(job->items, job->count, sizeof *job->items, by_collective);
+}
+
+/* ---- clocks ---- */
+
+static double span_of(double time)
+{
+    return (double)((int64_t)(time / PRB_CLOCK_SPAN)) * PRB_CLOCK_SPAN;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    double x = ((const struct prb_clock_span *)a)->begin;
+    double y = ((const struct prb_clock_span *)b)->begin;
+    return (x > y) - (x < y);
+}
+
+static struct prb_clock_span *find_span(const struct prb_job *job, double time)
+{
+    struct prb_clock_span key = {.begin = span_of(time)};
+    return bsearch(&key, job->spans, job->span_count, sizeof key, by_begin);
+}
+
+static bool make_spans(struct prb_job *job, struct prb_error *err)
+{
+    job->spans = calloc(job->count + 1, sizeof *job->spans);
+    if (!job->spans)
+        return prb_nomem(err);
+    for (size_t i = 0; i < job->count; i += prb_job_parts(job, i))
+        job->spans[job->span_count++].begin = span_of(job->items[i].begin);
+    qsort(job->spans, job->span_count, sizeof *job->spans, by_begin);
+    size_t kept = 0;
+    for (size_t i = 0; i < job->span_count; i++)
+        if (!kept || job->spans[i].begin > job->spans[kept - 1].begin)
+            job->spans[kept++] = job->spans[i];
+    job->span_count = kept;
+    for (size_t i = 0; i < kept; i++) {
+        double middle = job->spans[i].begin + PRB_CLOCK_SPAN / 2;
+        if (!(job->spans[i].clocks = prb_clocks_new(job->rank_count, middle, err)))
+            return false;
+    }
+    return true;
+}
+
+/* The bounds of one collective, for its own span and the ones beside it. */
+static void add_bounds(struct prb_job *job, size_t first, size_t count)
+{
+    struct prb_clock_part parts[PRB_CLOCK_RANKS_MAX];
+    const struct prb_collective *items = &job->items[first];
+    size_t known = 0, used = 0;
+    for (size_t i = 0; i < count && used < PRB_CLOCK_RANKS_MAX; i++) {
+        if (i && items[i].rank == items[i - 1].rank)
+            return; /* twice the same number: which is which cannot be told */
+        parts[used++] = (struct prb_clock_part){items[i].rank, items[i].begin, items[i].end};
+        known += isfinite(items[i].end);
+    }
+    for (int beside = -1; items->waits && known && beside <= 1; beside++) {
+        struct prb_clock_span *span = find_span(job, items->begin + beside * PRB_CLOCK_SPAN);
+        if (!span)
+            continue;
+        prb_clocks_add(span->clocks, parts, used);
+        span->bounds += beside == 0;
+    }
+}
+
+static bool solve(struct prb_rows *rows, struct prb_job *job, struct prb_error *err)
+{
+    if (!make_spans(job, err))
+        return false;
+    for (size_t i = 0, count; i < job->count; i += count) {
+        count = prb_job_parts(job, i);
+        if (count > 1)
+            add_bounds(job, i, count);
+    }
+    for (size_t i = 0; i < job->span_count; i++)
+        if (!prb_clocks_solve(job->spans[i].clocks, ONE_CLOCK)) {
+            prb_clocks_free(job->spans[i].clocks);
+            job->spans[i].clocks = NULL;
+            prb_rows_warn(rows, "the ranks' collectives contradict each other: their clocks are "
+                                "not known, or their numbers do not belong together");
+        }
+    return true;
+}
+
+bool prb_job_offset(const struct prb_job *job, double time, size_t of, size_t from,
+                    double *offset_out, double *error_out)
+{
+    const struct prb_clock_span *span = find_span(job, time);
+    return span && span->clocks && prb_clocks_offset(span->clocks, of, from, offset_out, error_out);
+}
+
+/* ---- all ---- */
+
+bool prb_job_take(struct prb_rows *rows, struct prb_job *out, struct prb_error *err)
+{
+    if (prb_target_info(prb_rows_target(rows))->kind != PRB_TARGET_PROCESS)
+        return prb_fail(err, PRB_USAGE, "the ranks of a job are processes that live");
+    if (!open_ranks(rows, out, err))
+        return false;
+    bool observed = false;
+    for (size_t i = 0; i < out->rank_count; i++) {
+        size_t first = out->count;
+        take_observed(out, i);
+        observed |= out->ranks[i].observed;
+        if (!number_observed(rows, out, i, first, err))
+            return false;
+    }
+    for (size_t i = 0; !observed && out->rank_count > 1 && i < out->rank_count; i++)
+        if (!take_recorded(rows, out, i, err))
+            return false;
+    sort_out(rows, out);
+    return solve(rows, out, err);
+}

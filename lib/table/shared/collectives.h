@@ -1,0 +1,60 @@
+/* The collectives of all ranks of a job on this machine, and how far the ranks' clocks differ. */
+#ifndef PRB_TABLE_COLLECTIVES_H
+#define PRB_TABLE_COLLECTIVES_H
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "comm/clocks.h"
+#include "sql/table.h"
+
+struct prb_job_rank {
+    struct prb_target *target;
+    pid_t pid;
+    int rank;
+    bool observed; /* python.comm_collective has rows of it */
+};
+
+/* One rank's part in one collective. */
+struct prb_collective {
+    size_t rank;            /* index among the job's */
+    double begin, end;      /* s since the epoch, on its clock; end NAN: not known */
+    const char *group, *op; /* op without the backend: all_reduce */
+    int64_t seq;
+    bool waits;         /* for all of its group: nobody ends before all have begun */
+    const char *source; /* "observer", "recorder" */
+};
+
+/* A time in which one solution of the clocks holds. */
+#define PRB_CLOCK_SPAN 60.0 /* s */
+struct prb_clock_span {
+    double begin;
+    struct prb_clocks *clocks; /* solved; NULL: the collectives contradict each other */
+    size_t bounds;             /* collectives with known ends */
+};
+
+struct prb_job {
+    struct prb_job_rank *ranks; /* by rank */
+    size_t rank_count;
+    struct prb_collective
+        *items; /* those of one collective side by side, by time of their first begin */
+    size_t count, cap;
+    struct prb_clock_span *spans; /* by time */
+    size_t span_count;
+    struct prb_arena texts;
+};
+
+/*
+ * Take those of the job that the target is a rank of: rows of python.comm_collective; where no rank has any, what the
+ * Flight Recorder holds (a probe is loaded for that).  No rank of a job: no rows, and a note.  False: err says why.
+ */
+bool prb_job_take(struct prb_rows *rows, struct prb_job *out, struct prb_error *err);
+void prb_job_deinit(struct prb_job *job);
+PRB_DEFINE_AUTO(prb_job, struct prb_job, prb_job_deinit)
+
+/* How many parts the collective has that begins at index first. */
+size_t prb_job_parts(const struct prb_job *job, size_t first);
+/* The clock of rank of beyond that of rank from at a time: see prb_clocks_offset. */
+bool prb_job_offset(const struct prb_job *job, double time, size_t of, size_t from,
+                    double *offset_out, double *error_out);
+
+#endif

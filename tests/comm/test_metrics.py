@@ -1,0 +1,148 @@
+"""comm_metrics and probing.clock: over made-up rows of two ranks, whose truth is known, and over ranks of gloo."""
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from support import rings
+from support.target import DEADLINE, TARGETS, probing, query
+
+COLUMNS = "timestamp:time\ngroup:text\nseq:integer\nop:text\nduration_ms:real"
+T0 = 1.7e9 - 1.7e9 % 60 + 30
+
+
+@pytest.fixture
+def ranks(tmp_path):
+    """Two live ranks: (pids, write(rank, rows))."""
+    data = tmp_path / "data"
+    child = subprocess.Popen([sys.executable, os.path.join(TARGETS, "ranks.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=dict(os.environ, PROBING_DATA_DIR=str(data)))
+    pids = [int(word) for word in child.stdout.readline().split()[2:4]]
+    yield pids, lambda rank, rows: rings.write(rings.folder_of(data, pids[rank]), "comm_collective", COLUMNS, rows)
+    child.kill()
+    child.communicate(timeout=DEADLINE)
+
+
+def made_up(write, shift=0.0, op="all_reduce", count=40, ends=True):
+    """Collectives of two ranks, rank 1's clock shifted: [(last rank, wait, transfer)], in s."""
+    chance, truth, rows = random.Random(7), [], ([], [])
+    for number in range(count):
+        begins = [T0 + number * 0.05 + chance.uniform(0, 0.004) for _ in range(2)]
+        last = begins.index(max(begins))
+        transfers = [chance.uniform(2e-4, 4e-4) for _ in range(2)]
+        for rank in range(2):
+            end = max(begins) + transfers[rank]
+            rows[rank].append((begins[rank] + (shift if rank else 0), "dp", number, op, (end - begins[rank]) * 1e3 if ends else None))
+        truth.append((last, max(begins) - min(begins), transfers[1 - last]))
+    for rank in range(2):
+        write(rank, rows[rank])
+    return truth
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.123, -3.5, 0.002])
+def test_made_up_rows(ranks, shift):
+    pids, write = ranks
+    truth = made_up(write, shift)
+    rows = query(pids[1], "SELECT * FROM comm_metrics ORDER BY seq")
+    assert [row["seq"] for row in rows] == list(range(len(truth)))
+    for row, (last, wait, transfer) in zip(rows, truth):
+        error = row["error_ms"] / 1e3 + 1e-6
+        assert 0 < row["error_ms"] < 1 and (row["op"], row["group"], row["source"]) == ("all_reduce", "dp", "observer")
+        if wait > error:
+            assert (row["src_rank"], row["dst_rank"]) == (last, 1 - last)
+            assert abs(row["wait_ms"] / 1e3 - wait) <= error and abs(row["latency_ms"] / 1e3 - transfer) <= error
+            assert row["resolved"] == (row["latency_ms"] >= row["error_ms"])
+    clocks = query(pids[0], "SELECT rank, offset_s, error_s, collectives, reference FROM probing.clock ORDER BY rank, timestamp")
+    assert {row["rank"] for row in clocks} == {0, 1}
+    for row in clocks:
+        assert abs(row["offset_s"] - (shift if row["rank"] else 0)) <= row["error_s"] + 1e-6
+        assert row["error_s"] <= 1e-3 and row["reference"] == 0
+    assert sum(row["collectives"] for row in clocks if row["rank"]) == len(truth)
+
+
+def test_the_promised_statement(ranks):
+    pids, write = ranks
+    made_up(write)
+    rows = query(pids[0], "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics GROUP BY src_rank, dst_rank")
+    assert {(row["src_rank"], row["dst_rank"]) for row in rows} == {(0, 1), (1, 0)}
+    assert all(0.2 <= row["avg(latency_ms)"] <= 0.4 for row in rows)
+
+
+def test_ranks_are_not_counted_twice(ranks):
+    pids, write = ranks
+    truth = made_up(write)
+    one, = query(pids[0], "SELECT count(*) AS n FROM comm_metrics")
+    all_of_them, = query(pids[0], "SELECT count(*) AS n FROM comm_metrics", "--ranks")
+    assert one["n"] == all_of_them["n"] == len(truth)
+
+
+def test_ends_that_are_not_known(ranks):
+    """NCCL's: who was last is known, how long the transfer took is not."""
+    pids, write = ranks
+    truth = made_up(write, ends=False)
+    rows = query(pids[0], "SELECT * FROM comm_metrics ORDER BY seq")
+    assert len(rows) == len(truth) and {row["latency_ms"] for row in rows} == {None} == {row["resolved"] for row in rows}
+    assert [row["src_rank"] for row in rows] == [last for last, _, _ in truth]
+
+
+def test_one_that_waits_for_nobody(ranks):
+    """A broadcast's receivers wait for its root alone, and who that is was not recorded."""
+    pids, write = ranks
+    made_up(write, op="broadcast", shift=50)
+    assert query(pids[0], "SELECT * FROM comm_metrics") == []
+    clocks = query(pids[0], "SELECT * FROM probing.clock WHERE rank = 1")
+    assert all(row["collectives"] == 0 for row in clocks)
+
+
+def test_numbers_that_do_not_belong_together(ranks):
+    """Rank 1 counted from another moment: the collectives contradict each other, which is said."""
+    pids, write = ranks
+    write(0, [(T0 + n * 0.05, "dp", n, "all_reduce", 1.0) for n in range(20)])
+    write(1, [(T0 + n * 0.05 + n % 2 * 0.02, "dp", n, "all_reduce", 1.0) for n in range(20)])
+    done = probing("-t", pids[0], "query", "SELECT error_ms FROM comm_metrics LIMIT 1", check=False)
+    assert done.returncode == 0 and "contradict" in done.stderr
+
+
+def test_no_job(start_job):
+    child = subprocess.Popen([sys.executable, "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    done = probing("-t", child.pid, "query", "-f", "json", "SELECT * FROM comm_metrics", check=False)
+    child.kill()
+    child.communicate()
+    assert done.stdout.strip() == "[]" and "no rank of a job" in done.stderr
+
+
+# ---- ranks of gloo ----
+
+def loaded(job):
+    for pid in job.pids:
+        probing("-t", pid, "inject")
+
+
+def test_the_late_rank_is_named(start_job):
+    """Nothing was recorded by us: what the Flight Recorder holds serves.  30 ms late each time."""
+    job = start_job(3, 1, 30)
+    loaded(job)
+    job.steps(30)
+    rows = query(job.pids[2], "SELECT src_rank, dst_rank, count(*) AS n, median(wait_ms) AS wait, max(source) AS source FROM comm_metrics"
+                 " WHERE seq > 3 GROUP BY 1, 2 ORDER BY n DESC")
+    for row in rows[:2]:
+        assert row["src_rank"] == 1 and row["dst_rank"] in (0, 2) and row["source"] == "recorder"
+        assert 20 <= row["wait"] <= 60
+    assert sum(row["n"] for row in rows if row["src_rank"] == 1) >= 0.8 * sum(row["n"] for row in rows) >= 0.8 * 2 * 26
+
+
+def test_one_that_is_killed_within_a_collective(start_job):
+    """The others are inside when rank 2 ends: they are still read, and the one that is missing is not made up."""
+    job = start_job(3)
+    loaded(job)
+    assert job.ask(2, "sleep", 30) == "begun"
+    last = len(job.tell(2))
+    os.kill(job.pids[2], 9)
+    rows = query(job.pids[0], "SELECT DISTINCT src_rank, dst_rank FROM comm_metrics")
+    assert rows and {row["src_rank"] for row in rows} | {row["dst_rank"] for row in rows} == {0, 1}
+    status, = query(job.pids[0], "SELECT * FROM python.torch_nccl_pg_status")
+    assert status["last_enqueued_collective"] == last + 1
