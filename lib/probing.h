@@ -689,6 +689,9 @@ enum prb_profile_mode {
     PRB_PROFILE_CPU,
     PRB_PROFILE_GIL,       /* the threads that have the GIL */
     PRB_PROFILE_EXCEPTION, /* threads that run or have the GIL and handle an exception */
+    /* of memory (prb_allocations_profile): weights are blocks and bytes in place of samples and ns */
+    PRB_PROFILE_ALLOCATED,
+    PRB_PROFILE_LIVE,
 };
 
 struct prb_profiler_options {
@@ -783,6 +786,7 @@ struct prb_profile {
     double cpu;          /* s of CPU time that sampling took */
     double longest_stop; /* s that one thread was stopped at the most; 0: none was */
     const char *warning; /* what is left out, or NULL */
+    double error;        /* of memory that lives: one standard deviation of its bytes */
 };
 
 struct prb_profiler;
@@ -819,6 +823,22 @@ PRB_API const struct prb_profile *prb_profiler_profile(const struct prb_profiler
 /* Take the profile out; after that the profiler can only be freed.  Free with prb_profile_free. */
 PRB_API struct prb_profile *prb_profiler_finish(struct prb_profiler *profiler);
 PRB_API void prb_profile_free(struct prb_profile *profile);
+
+/* Sampled allocations, as the probe of a target records them while probing.memory.profile is on. */
+struct prb_allocations;
+/* What is recorded now.  NOT_FOUND: it was never switched on. */
+PRB_API struct prb_allocations *prb_allocations_take(struct prb_target *target,
+                                                     struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_allocations_free(struct prb_allocations *allocations);
+/* Whether it goes on: neither switched off, nor still waiting for Python's allocators. */
+PRB_API bool prb_allocations_go_on(const struct prb_allocations *allocations);
+/* A profile of it, in mode ALLOCATED without what before has (NULL: nothing), in mode LIVE of all
+ * that lives.  With a timeline: each interval's bytes share its time. */
+PRB_API struct prb_profile *prb_allocations_profile(struct prb_target *target,
+                                                    const struct prb_allocations *allocations,
+                                                    const struct prb_allocations *before,
+                                                    enum prb_profile_mode mode,
+                                                    struct prb_error *err) PRB_MUST_CHECK;
 
 /* A thread that had the same stack in consecutive samples. */
 struct prb_profile_interval {

@@ -1,6 +1,7 @@
 /*
  * Sampled allocations of a target, as its probe records them (region.h), read from outside: what
- * each stack allocated in each interval, what of it lives, and the names of the stacks.
+ * each stack allocated in each interval, what of it lives, and the names of the stacks.  probing.h
+ * has them as profiles (profile.c).
  */
 #ifndef PRB_ALLOCATION_ALLOCATION_H
 #define PRB_ALLOCATION_ALLOCATION_H
@@ -15,6 +16,7 @@ struct prb_allocations {
     struct prb_site_frame *frames;
     struct prb_cell *cells; /* those in use, the oldest first */
     size_t cell_count;
+    double taken; /* s since the epoch, when it was read */
 };
 void prb_allocations_deinit(struct prb_allocations *allocations);
 PRB_DEFINE_AUTO(prb_allocations, struct prb_allocations, prb_allocations_deinit)

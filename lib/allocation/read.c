@@ -114,8 +114,12 @@ static bool take(struct prb_mem *mem, prb_addr at, uint64_t bytes, struct prb_al
     struct prb_region *head = &out->head, after;
     if (!prb_mem_read(mem, at, head, sizeof *head, err))
         return false;
+    if (!head->magic)
+        return prb_fail(err, PRB_NOT_FOUND, "the record of allocations is being made");
     if (!head_is_good(head, bytes))
-        return prb_fail_addr(err, at, "no record of allocations of this version");
+        return prb_fail(err, PRB_CORRUPT,
+                        "the record of allocations at %#llx is not of this version",
+                        (unsigned long long)at);
     out->cells = copy(mem, at + head->cell_place[head->cells],
                       PRB_REGION_CELLS_MAX * sizeof *out->cells, err);
     /* The head again: cells may name sites that were added since. */

@@ -62,10 +62,33 @@ static const char *const modes[] = {
     [PRB_PROFILE_CPU] = "CPU time",
     [PRB_PROFILE_GIL] = "threads with the GIL",
     [PRB_PROFILE_EXCEPTION] = "threads that handle an exception",
+    [PRB_PROFILE_ALLOCATED] = "memory that was allocated",
+    [PRB_PROFILE_LIVE] = "memory that lives",
 };
+
+/* "memory that lives, of 12.0 s: 45.3 MiB (one standard deviation 1.2) in 1200 blocks, estimated from
+ * 230 samples". */
+static void put_memory(struct prb_buf *out, const struct prb_profile *profile)
+{
+    uint64_t bytes = 0, blocks = 0;
+    for (size_t i = 0; i < profile->weight_count; i++) {
+        bytes += profile->weights[i].ns;
+        blocks += profile->weights[i].samples;
+    }
+    prb_buf_addf(out, "%s, of %.1f s: %.1f MiB", modes[profile->mode], profile->seconds,
+                 (double)bytes / 1048576);
+    if (profile->mode == PRB_PROFILE_LIVE)
+        prb_buf_addf(out, " (one standard deviation %.1f)", profile->error / 1048576);
+    prb_buf_addf(out, " in %llu blocks, estimated from %llu samples", (unsigned long long)blocks,
+                 (unsigned long long)profile->samples);
+}
 
 void prb_label_counts(struct prb_buf *out, const struct prb_profile *profile)
 {
+    if (prb_profile_is_of_memory(profile)) {
+        put_memory(out, profile);
+        return;
+    }
     double looked = profile->process_count > 1 ? (double)profile->process_count : 1;
     double reached =
         profile->seconds > 0 ? (double)profile->samples / profile->seconds / looked : 0;
@@ -122,14 +145,22 @@ void prb_label_title(struct prb_buf *out, const struct prb_profile *profile,
     prb_buf_addf(out, ", %s", when);
 }
 
+bool prb_profile_is_of_memory(const struct prb_profile *profile)
+{
+    return profile->mode == PRB_PROFILE_ALLOCATED || profile->mode == PRB_PROFILE_LIVE;
+}
+
 const char *prb_value_unit(const struct prb_profile *profile)
 {
-    return profile->mode == PRB_PROFILE_CPU ? "nanoseconds" : "samples";
+    return prb_profile_is_of_memory(profile)  ? "bytes"
+           : profile->mode == PRB_PROFILE_CPU ? "nanoseconds"
+                                              : "samples";
 }
 
 uint64_t prb_value_of(const struct prb_profile *profile, const struct prb_profile_weight *weight)
 {
-    return profile->mode == PRB_PROFILE_CPU ? weight->ns : weight->samples;
+    return profile->mode == PRB_PROFILE_CPU || prb_profile_is_of_memory(profile) ? weight->ns
+                                                                                 : weight->samples;
 }
 
 /* Escaped as UTF-16: some readers refuse the character itself. */

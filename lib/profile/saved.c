@@ -84,6 +84,7 @@ static bool take_meta(struct reading *reading, sqlite3_stmt *row)
         {"latest", &p->latest, NULL},
         {"cpu", &p->cpu, NULL},
         {"longest_stop", &p->longest_stop, NULL},
+        {"error", &p->error, NULL},
     };
     for (size_t i = 0; key && i < sizeof keys / sizeof *keys; i++) {
         if (strcmp(keys[i].key, key) != 0)
@@ -95,7 +96,7 @@ static bool take_meta(struct reading *reading, sqlite3_stmt *row)
         else
             *keys[i].number = (uint64_t)value;
     }
-    if (mode > PRB_PROFILE_EXCEPTION)
+    if (mode > PRB_PROFILE_LIVE)
         return false;
     if (mode >= 0)
         p->mode = (enum prb_profile_mode)mode;

@@ -9,6 +9,7 @@ import xml.etree.ElementTree
 import pytest
 
 from profiles import function, profile, shares
+from support.protobuf import fields, packed
 
 NAMES = ["sixty", "thirty", "ten"]
 
@@ -47,41 +48,6 @@ def test_speedscope(sampled):
             for name in {frames[index]["name"] for index in sample} & set(NAMES):
                 spent[name] += weight
     about({name: spent[name] / sum(spent.values()) for name in NAMES})
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
-def fields(data):
-    """{field number: [numbers and bytes]} of a protocol buffers message."""
-    found, at = {}, 0
-    while at < len(data):
-        key, at = varint(data, at)
-        assert key & 7 in (0, 2)
-        if key & 7 == 0:
-            value, at = varint(data, at)
-        else:
-            length, at = varint(data, at)
-            value, at = data[at:at + length], at + length
-            assert len(value) == length
-        found.setdefault(key >> 3, []).append(value)
-    return found
-
-
-def packed(data):
-    numbers, at = [], 0
-    while at < len(data):
-        number, at = varint(data, at)
-        numbers.append(number)
-    return numbers
 
 
 def test_pprof(sampled):

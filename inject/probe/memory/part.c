@@ -1,6 +1,6 @@
 /*
  * Sampled allocations as a part of the probe.  While it is on, one thread puts the hooks in, looks
- * once a second at what has changed, and takes them out at the end.
+ * four times a second at what has changed, and takes them out at the end.
  */
 #include "inject/probe/part.h"
 
@@ -16,7 +16,7 @@
 
 #define GIL_MS 5000u
 #define END_MS 2000u /* that the probe's end waits for the thread */
-#define ROUND_MS 1000u
+#define ROUND_MS 250u
 #define BEGIN_MS 20u /* between two looks whether the interpreter has started */
 
 static struct {

@@ -175,7 +175,7 @@ void prb_memory_record_adapt(void)
     lock(NULL);
     uint64_t now = prb_clock_ns();
     double seconds = (double)(now - record.second) / 1e9;
-    if (prb_memory_words.epoch && seconds > 0.5) {
+    if (prb_memory_words.epoch && seconds > 0.2) {
         double rate = record.rate_taken / seconds;
         if (rate > record.limits.samples)
             set_period(2 * record.region->period);

@@ -230,7 +230,8 @@ static bool put_interval(void *context, const struct prb_profile_interval *inter
     } else if (w->column == TIMES) {
         fprintf(w->out, "%.3f", interval->start * 1e3);
     } else {
-        fprintf(w->out, "%llu", (unsigned long long)interval->samples);
+        bool memory = prb_profile_is_of_memory(w->profile);
+        fprintf(w->out, "%llu", (unsigned long long)(memory ? interval->ns : interval->samples));
     }
     return true;
 }
@@ -247,7 +248,8 @@ static bool put_samples(struct writing *w, struct prb_error *err)
         if (!prb_profile_each_interval(w->profile, put_interval, w, err))
             return false;
     }
-    fprintf(w->out, "],\"weightType\":\"samples\",\"length\":%zu}", w->samples);
+    fprintf(w->out, "],\"weightType\":\"%s\",\"length\":%zu}",
+            prb_profile_is_of_memory(w->profile) ? "bytes" : "samples", w->samples);
     return true;
 }
 

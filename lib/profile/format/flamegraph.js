@@ -65,6 +65,8 @@
 
     function share(value, whole) { return whole ? (100 * value / whole).toFixed(2) + " %" : "0 %"; }
     function amount(value) {
+        if (data.unit === "bytes")
+            return value < 1048576 ? (value / 1024).toFixed(1) + " KiB" : (value / 1048576).toFixed(1) + " MiB";
         return data.unit === "nanoseconds" ? (value / 1e9).toFixed(3) + " s" : value + " samples";
     }
 

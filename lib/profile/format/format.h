@@ -46,7 +46,9 @@ void prb_label_counts(struct prb_buf *out, const struct prb_profile *profile);
 /* The title: style's, or the command and the time. */
 void prb_label_title(struct prb_buf *out, const struct prb_profile *profile,
                      const struct prb_profile_style *style);
-/* "samples", or in mode CPU "nanoseconds"; and that of a weight. */
+/* Whether its weights are blocks and bytes. */
+bool prb_profile_is_of_memory(const struct prb_profile *profile);
+/* "samples", in mode CPU "nanoseconds", of memory "bytes"; and that of a weight. */
 const char *prb_value_unit(const struct prb_profile *profile);
 uint64_t prb_value_of(const struct prb_profile *profile, const struct prb_profile_weight *weight);
 

@@ -1,6 +1,7 @@
 /*
  * pprof's profile (proto/profile.proto of google/pprof), as protocol buffers without compression:
- * its readers take these, too.  Values: samples, and nanoseconds.
+ * its readers take these, too.  Values: samples, and nanoseconds; of memory blocks and bytes, named
+ * as Go's heap profiles name them.
  */
 #include "base/protobuf.h"
 #include "profile/format/format.h"
@@ -58,6 +59,22 @@ static void put_type(struct writing *w, unsigned field, const char *type, const 
     prb_proto_number(&w->part, TYPE_TYPE, text(w, type));
     prb_proto_number(&w->part, TYPE_UNIT, text(w, unit));
     prb_proto_message(&w->out, field, &w->part);
+}
+
+static void put_types(struct writing *w)
+{
+    enum prb_profile_mode mode = w->profile->mode;
+    bool memory = prb_profile_is_of_memory(w->profile), live = mode == PRB_PROFILE_LIVE;
+    put_type(w, PROFILE_SAMPLE_TYPE,
+             !memory ? "samples"
+             : live  ? "inuse_objects"
+                     : "alloc_objects",
+             "count");
+    put_type(w, PROFILE_SAMPLE_TYPE,
+             memory                    ? live ? "inuse_space" : "alloc_space"
+             : mode == PRB_PROFILE_CPU ? "cpu"
+                                       : "time",
+             memory ? "bytes" : "nanoseconds");
 }
 
 static void put_label(struct writing *w, const char *key, const char *value, int64_t number)
@@ -131,16 +148,16 @@ static bool write_pprof(const struct prb_profile *profile, const struct prb_prof
     PRB_AUTO(prb_buf) struct prb_buf counts = {0};
     prb_label_counts(&counts, profile);
     text(&w, ""); /* string 0 must be empty */
-    put_type(&w, PROFILE_SAMPLE_TYPE, "samples", "count");
-    put_type(&w, PROFILE_SAMPLE_TYPE, profile->mode == PRB_PROFILE_CPU ? "cpu" : "time",
-             "nanoseconds");
+    put_types(&w);
     for (size_t i = 0; i < profile->weight_count; i++)
         put_sample(&w, &profile->weights[i]);
     put_tables(&w);
     prb_proto_number(&w.out, PROFILE_TIME, (uint64_t)(profile->start * 1e9));
     prb_proto_number(&w.out, PROFILE_DURATION, (uint64_t)(profile->seconds * 1e9));
-    put_type(&w, PROFILE_PERIOD_TYPE, "wall", "nanoseconds");
-    prb_proto_number(&w.out, PROFILE_PERIOD, (uint64_t)(1e9 / profile->rate));
+    if (!prb_profile_is_of_memory(profile)) {
+        put_type(&w, PROFILE_PERIOD_TYPE, "wall", "nanoseconds");
+        prb_proto_number(&w.out, PROFILE_PERIOD, (uint64_t)(1e9 / profile->rate));
+    }
     prb_proto_number(&w.out, PROFILE_COMMENT, text(&w, counts.data ? counts.data : ""));
     for (size_t i = 0; i < w.strings.label_count; i++)
         prb_proto_text(&w.out, PROFILE_STRINGS, w.strings.labels[i]);

@@ -10,6 +10,7 @@ struct writing {
     uint32_t thread;
     bool weights, any; /* weights: the second pass; any: an item was written */
     double end;
+    double scale; /* of an interval's ns */
 };
 
 static void put_frames(FILE *out, const struct prb_profile *profile,
@@ -58,10 +59,10 @@ static bool put_interval(void *context, const struct prb_profile_interval *inter
         putc(',', w->out);
     w->any = true;
     if (w->weights)
-        fprintf(w->out, "%.9f", (double)interval->ns * 1e-9);
+        fprintf(w->out, w->scale < 1 ? "%.9f" : "%.0f", (double)interval->ns * w->scale);
     else
         put_stack(w->out, w->profile, interval->node);
-    w->end += (double)interval->ns * 1e-9;
+    w->end += (double)interval->ns * w->scale;
     return true;
 }
 
@@ -75,7 +76,8 @@ static bool put_thread(struct writing *w, const struct prb_profile_style *style,
         prb_buf_adds(&name, ", ");
     }
     prb_label_thread(&name, thread);
-    fputs("{\"type\":\"sampled\",\"unit\":\"seconds\",\"startValue\":0,\"name\":", w->out);
+    fprintf(w->out, "{\"type\":\"sampled\",\"unit\":\"%s\",\"startValue\":0,\"name\":",
+            w->scale < 1 ? "seconds" : "bytes");
     prb_put_json(w->out, name.data ? name.data : "");
     for (int pass = 0; pass < 2; pass++) {
         w->weights = pass;
@@ -85,7 +87,7 @@ static bool put_thread(struct writing *w, const struct prb_profile_style *style,
         if (!prb_profile_each_interval(w->profile, put_interval, w, err))
             return false;
     }
-    fprintf(w->out, "],\"endValue\":%.9f}", w->end);
+    fprintf(w->out, w->scale < 1 ? "],\"endValue\":%.9f}" : "],\"endValue\":%.0f}", w->end);
     return true;
 }
 
@@ -95,7 +97,8 @@ static bool write_speedscope(const struct prb_profile *profile,
 {
     PRB_AUTO(prb_buf) struct prb_buf title = {0};
     PRB_AUTO_FREE bool *seen = calloc(profile->thread_count + 1, sizeof *seen);
-    struct writing w = {.out = out, .profile = profile};
+    struct writing w = {
+        .out = out, .profile = profile, .scale = prb_profile_is_of_memory(profile) ? 1 : 1e-9};
     bool any = false;
     if (!seen)
         return prb_nomem(err);

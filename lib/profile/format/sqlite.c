@@ -95,6 +95,7 @@ static void put_meta(struct writing *w)
         {"latest", p->latest},
         {"cpu", p->cpu},
         {"longest_stop", p->longest_stop},
+        {"error", p->error},
     };
     insert_into(w, "meta", 2);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
