@@ -13,6 +13,7 @@
 #include "cli/ends.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
+#include "cli/profile/memory.h"
 #include "cli/profile/ranks.h"
 
 /* s between two checks of a program that we started, until Python runs in it */
@@ -25,6 +26,7 @@ enum {
     OUTPUT,
     FORMAT,
     MODE,
+    LIVE,
     GIL,
     IDLE,
     NATIVE,
@@ -50,8 +52,9 @@ static const struct prb_option options[] = {
                 "its format; if not given by the file's name, or flamegraph", NULL},
     [MODE] = {0, "mode", "MODE",
               "which time counts: active (threads that run or have the GIL), wall, cpu, gil, "
-              "exception",
-              "active wall cpu gil exception"},
+              "exception; memory: bytes that are allocated",
+              "active wall cpu gil exception memory"},
+    [LIVE] = {0, "live", NULL, "with --mode memory: what lives of what was allocated", NULL},
     [GIL] = {'g', "gil", NULL, "only threads that have the GIL: --mode gil", NULL},
     [IDLE] = {'i', "idle", NULL, "threads that wait, too: --mode wall", NULL},
     [NATIVE] = {'n', "native", NULL, "native frames too", NULL},
@@ -333,6 +336,47 @@ static bool sample(struct profiling *p, struct prb_profiler *profiler, int wake,
     return write_profile(p, profile, err);
 }
 
+static bool is_of_memory(const struct prb_run *run)
+{
+    const char *name = run->options[MODE].text;
+    return name && strcmp(name, "memory") == 0;
+}
+
+/* Options that mean nothing there. */
+static bool check_memory(const struct prb_run *run, struct prb_error *err)
+{
+    static const int others[] = {RATE, GIL, IDLE, NATIVE, CC, ASYNC, SUBPROCESSES, RANKS};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (run->options[others[i]].count)
+            return prb_usage(run, err, "--mode memory goes without --%s", options[others[i]].name);
+    if (run->argument_count)
+        return prb_usage(run, err,
+                         "--mode memory is of a process that runs: start the program "
+                         "first, or with PROBING=1 PROBING_MEMORY_PROFILE=on");
+    return true;
+}
+
+static bool run_memory(struct profiling *p, struct prb_error *err)
+{
+    const char *socket = NULL;
+    pid_t pid = 0;
+    if (!check_memory(p->run, err) || !read_options(p, err))
+        return false;
+    if (!prb_run_process(p->run, &pid, &socket, NULL))
+        pid = 0; /* a core */
+    choose_path(p, pid ? pid : getpid());
+    if (!prb_profile_check_output(p->path, err))
+        return false;
+    PRB_AUTO_FD int wake = prb_take_ends();
+    PRB_AUTO(prb_profile)
+    struct prb_profile *profile =
+        prb_run_memory_profile(p->run, p->seconds, p->run->options[LIVE].count, wake, err);
+    if (!profile)
+        return false;
+    prb_memory_report(profile);
+    return write_profile(p, profile, err);
+}
+
 static bool run_profile(const struct prb_run *run, struct prb_error *err)
 {
     struct profiling p = {.run = run, .progress = isatty(STDERR_FILENO)};
@@ -340,6 +384,10 @@ static bool run_profile(const struct prb_run *run, struct prb_error *err)
     pid_t pid = 0;
     bool program = run->argument_count > 0, ranks = run->options[RANKS].count;
     bool named = prb_run_has_target(run);
+    if (is_of_memory(run))
+        return run_memory(&p, err);
+    if (run->options[LIVE].count)
+        return prb_usage(run, err, "--live goes with --mode memory");
     if (program && (named || ranks))
         return prb_usage(run, err, "give a target or a program to start, not both");
     if (!read_options(&p, err) ||
@@ -380,11 +428,16 @@ const struct prb_command prb_command_profile = {
         "firefox (.firefox.json), sqlite (.db, for `query` and `diff`), heatmap (.html). How many "
         "stacks were dropped, and how late or skipped samples were, is said at the end and in the "
         "file.\n\n"
+        "With --mode memory, bytes take the place of time: the target's probe samples allocations "
+        "of "
+        "Python, native code and torch. Where it does so already (config "
+        "probing.memory.profile=on), and -d is not given, the profile is of all since then.\n\n"
         "With --native a thread that runs is stopped alone, for the copy of its registers and "
         "stack bytes only; one that waits is not.",
     .options = options,
     .examples = "probing 1234 profile -d 5 -o train.svg\n"
                 "probing 1234 record --native --idle -r 200 -f speedscope -o train.json\n"
+                "probing 1234 profile --mode memory --live -d 60 -o kept.svg\n"
                 "probing profile -o run.svg -- python train.py --lr 0.001\n",
     .run = run_profile,
 };

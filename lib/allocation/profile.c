@@ -182,7 +182,8 @@ static struct part part_of(const struct making *m, const struct earlier *earlier
                            const struct prb_cell *cell)
 {
     if (m->box->profile.mode == PRB_PROFILE_LIVE)
-        return (struct part){prb_greater(cell->live_bytes, 0), prb_greater(cell->live_count, 0), cell->samples};
+        return (struct part){prb_greater(cell->live_bytes, 0), prb_greater(cell->live_count, 0),
+                             cell->samples};
     struct part part = {cell->bytes, cell->count, cell->samples};
     uint64_t known =
         prb_hash_map_number(&earlier->of, cell_key(cell->site, cell->thread, cell->interval));
