@@ -10,6 +10,7 @@
 
 #include "py/object/reader.h"
 #include "tensor/tensor.h"
+#include "tensor/torch_places.h"
 
 /* ---- names ---- */
 
@@ -22,46 +23,9 @@ static const char *const devices[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* ---- places ---- */
-
-/* c10::TensorImpl from its sizes on, the same from 1.13 to 2.13 */
 enum {
-    SIZES_COUNT = 0,
-    SIZES_INLINE = 8, /* five sizes and five strides, or a pointer to 2n words */
-    STORAGE_OFFSET = 88,
-    NUMEL = 96,
-    DTYPE = 104,  /* uint16 */
-    DEVICE = 106, /* int8 type, int8 index, bool known */
-    KEY_SET = 112,
-    SPARSE_LAYOUT = 120 + 24, /* of at::SparseCsrTensorImpl: behind three tensors */
-    IMPL_READ = 120,
-    INLINE_MAX = 5,
-};
-
-/* What differs by version: where THPVariable has the pointer, from the end of the object's head …
- */
-static const struct place {
-    uint8_t impl;
-    bool maybe_owned; /* c10::MaybeOwned: a flag before it; borrowed ones point to a Tensor that
-                         points on */
-} places[] = {
-    {0, false}, /* 2.10+ */
-    {8, true},  /* until 2.9 */
-};
-
-/* … and where the sizes are: behind the head of counted objects (counts of 8 bytes each, later of
- * 4, for all that c10 counts) and what points back to Python (8 or 16).  A wrong one has a pointer
- * for the number of dimensions, or a type for the number of elements. */
-static const struct form {
-    uint8_t sizes, head; /* head: of a counted object; then come storage and autograd's pointers */
-    uint8_t object;      /* what points back */
-    uint8_t function;    /* bytes of a pointer to a node of autograd: intrusive_ptr, shared_ptr */
-    uint8_t conjugate;   /* c10::DispatchKey::Conjugate in the set of keys; Negative is the next */
-} forms[] = {
-    {56, 16, 48, 8, 31},  /* 2.13 */
-    {64, 16, 56, 16, 32}, /* 2.3 to 2.12 */
-    {72, 24, 64, 16, 33}, /* 1.13 to 2.2 */
-};
+    SPARSE_LAYOUT = 120 + 24
+}; /* of at::SparseCsrTensorImpl, from its sizes on: behind three tensors */
 /* 1.13 knew a backend less, and all keys stand a bit lower: of a dense tensor on the CPU this one.
  */
 enum { DENSE_BIT_OF_113 = 14 };
@@ -71,9 +35,9 @@ struct torch {
     struct prb_objects *objects;
     prb_addr object; /* 0: there is only an implementation */
     prb_addr impl;
-    const struct form *form;
+    const struct prb_torch_form *form;
     bool hooks; /* 2.1+: AutogradMeta has hooks that run after a gradient is accumulated */
-    uint8_t bytes[IMPL_READ]; /* from its sizes on */
+    uint8_t bytes[PRB_TORCH_IMPL_READ]; /* from its sizes on */
 };
 
 static bool read_at(struct prb_objects *objects, prb_addr addr, void *out, size_t len)
@@ -91,8 +55,8 @@ static uint64_t word(const struct torch *torch, unsigned at)
     return value;
 }
 
-static bool find_impl(struct prb_objects *objects, prb_addr body, const struct place *place,
-                      uint64_t *out)
+static bool find_impl(struct prb_objects *objects, prb_addr body,
+                      const struct prb_torch_place *place, uint64_t *out)
 {
     uint64_t flag;
     if (!prb_objects_words(objects, body + place->impl, out, 1))
@@ -110,13 +74,15 @@ static bool find_impl(struct prb_objects *objects, prb_addr body, const struct p
 
 static bool read_shape(struct torch *torch, struct prb_tensor *out)
 {
-    uint64_t dims = word(torch, SIZES_COUNT), outside = word(torch, SIZES_INLINE);
+    uint64_t dims = word(torch, PRB_TORCH_SIZES_COUNT),
+             outside = word(torch, PRB_TORCH_SIZES_INLINE);
     if (dims > PRB_TENSOR_DIMS_MAX)
         return false;
     out->dims = (unsigned)dims;
-    if (dims <= INLINE_MAX) {
-        memcpy(out->shape, torch->bytes + SIZES_INLINE, 8 * dims);
-        memcpy(out->stride, torch->bytes + SIZES_INLINE + 8 * INLINE_MAX, 8 * dims);
+    if (dims <= PRB_TORCH_INLINE_MAX) {
+        memcpy(out->shape, torch->bytes + PRB_TORCH_SIZES_INLINE, 8 * dims);
+        memcpy(out->stride, torch->bytes + PRB_TORCH_SIZES_INLINE + 8 * PRB_TORCH_INLINE_MAX,
+               8 * dims);
     } else if (!read_at(torch->objects, outside, out->shape, 8 * dims) ||
                !read_at(torch->objects, outside + 8 * dims, out->stride, 8 * dims)) {
         return false;
@@ -126,7 +92,7 @@ static bool read_shape(struct torch *torch, struct prb_tensor *out)
         if (out->shape[i] < 0 || __builtin_mul_overflow(product, out->shape[i], &product))
             return false;
     out->numel = product;
-    return product == (int64_t)word(torch, NUMEL);
+    return product == (int64_t)word(torch, PRB_TORCH_NUMEL);
 }
 
 /* Of torch in elements; here in bytes. */
@@ -158,9 +124,9 @@ static bool device_name(int8_t device, int8_t index, char *out, size_t cap)
 static bool read_kinds(struct torch *torch, struct prb_tensor *out)
 {
     uint16_t code;
-    memcpy(&code, torch->bytes + DTYPE, sizeof code);
+    memcpy(&code, torch->bytes + PRB_TORCH_DTYPE, sizeof code);
     const struct prb_dtype *dtype = prb_torch_dtype(code);
-    const int8_t *device = (const int8_t *)torch->bytes + DEVICE;
+    const int8_t *device = (const int8_t *)torch->bytes + PRB_TORCH_DEVICE;
     if (!dtype || device[2] != 1 ||
         !device_name(device[0], device[1], out->device, sizeof out->device))
         return false;
@@ -171,14 +137,11 @@ static bool read_kinds(struct torch *torch, struct prb_tensor *out)
 
 /* ---- storage ---- */
 
-/* c10::StorageImpl behind its head: address, what frees it (two words), device, size in bytes. */
-enum { STORAGE_DATA = 0, STORAGE_DEVICE = 24, STORAGE_SIZE = 32, STORAGE_READ = 40 };
-
 static void read_storage(struct torch *torch, struct prb_tensor *out)
 {
     uint64_t storage, data;
-    int64_t offset = (int64_t)word(torch, STORAGE_OFFSET), size;
-    uint8_t bytes[STORAGE_READ];
+    int64_t offset = (int64_t)word(torch, PRB_TORCH_STORAGE_OFFSET), size;
+    uint8_t bytes[PRB_TORCH_STORAGE_READ];
     char device[32];
     const char *why = NULL;
     if (!prb_objects_words(torch->objects, torch->impl + torch->form->head, &storage, 1))
@@ -191,12 +154,12 @@ static void read_storage(struct torch *torch, struct prb_tensor *out)
         snprintf(out->unreadable, sizeof out->unreadable, "%s", why);
         return;
     }
-    memcpy(&data, bytes + STORAGE_DATA, 8);
-    memcpy(&size, bytes + STORAGE_SIZE, 8);
+    memcpy(&data, bytes + PRB_TORCH_STORAGE_DATA, 8);
+    memcpy(&size, bytes + PRB_TORCH_STORAGE_SIZE, 8);
     if (size < 0 || offset < 0 ||
         __builtin_mul_overflow(offset, (int64_t)out->item_size, &offset) ||
-        !device_name((int8_t)bytes[STORAGE_DEVICE], (int8_t)bytes[STORAGE_DEVICE + 1], device,
-                     sizeof device)) {
+        !device_name((int8_t)bytes[PRB_TORCH_STORAGE_DEVICE],
+                     (int8_t)bytes[PRB_TORCH_STORAGE_DEVICE + 1], device, sizeof device)) {
         snprintf(out->unreadable, sizeof out->unreadable, "its storage contradicts itself");
         return;
     }
@@ -266,7 +229,7 @@ static void read_layout(struct torch *torch, struct prb_tensor *out)
 
 static void read_keys(struct torch *torch, struct prb_tensor *out)
 {
-    uint64_t keys = word(torch, KEY_SET);
+    uint64_t keys = word(torch, PRB_TORCH_KEY_SET);
     unsigned bit = torch->form->conjugate;
     if (torch->form->head == 24 && !strncmp(out->device, "cpu", 3) && keys >> DENSE_BIT_OF_113 & 1)
         bit--;
@@ -325,7 +288,7 @@ static void read_version(struct torch *torch, struct prb_tensor *out)
 /* ---- a tensor ---- */
 
 /* Whether an implementation has this form; sizes, type and device then are in out. */
-static bool has_form(struct torch *torch, const struct form *form, bool points_back,
+static bool has_form(struct torch *torch, const struct prb_torch_form *form, bool points_back,
                      struct prb_tensor *out)
 {
     uint64_t back;
@@ -335,7 +298,7 @@ static bool has_form(struct torch *torch, const struct form *form, bool points_b
         return false;
     *out = (struct prb_tensor){
         .object = torch->object, .torch = true, .storage_size = -1, .implementation = torch->impl};
-    return read_at(torch->objects, torch->impl + form->sizes, torch->bytes, IMPL_READ) &&
+    return read_at(torch->objects, torch->impl + form->sizes, torch->bytes, PRB_TORCH_IMPL_READ) &&
            read_kinds(torch, out) && read_shape(torch, out);
 }
 
@@ -360,7 +323,8 @@ static bool complete(struct torch *torch, struct prb_tensor *out, struct prb_err
 }
 
 /* 2.1+ gave both THPVariable and AutogradMeta a member for hooks; the former shows in its size. */
-static bool has_hooks(struct prb_objects *objects, prb_addr object, const struct place *place)
+static bool has_hooks(struct prb_objects *objects, prb_addr object,
+                      const struct prb_torch_place *place)
 {
     struct prb_object_type *type = prb_type_of(objects, object, NULL);
     for (unsigned i = 0; type && type->python && type->base && i < PRB_BASES_MAX; i++)
@@ -376,12 +340,12 @@ bool prb_torch_read(struct prb_objects *objects, prb_addr object, struct prb_ten
     struct prb_tensor found;
     prb_addr body = object + (uint64_t)PRB_OFF(objects->layout, object, size);
     for (int pass = 0; pass < 2; pass++) /* at first only what points back to the object */
-        for (size_t i = 0; i < COUNT(places); i++)
-            for (size_t k = 0; k < COUNT(forms); k++) {
-                if (!find_impl(objects, body, &places[i], &torch.impl) ||
-                    !has_form(&torch, &forms[k], pass == 0, &found))
+        for (size_t i = 0; i < PRB_TORCH_PLACES; i++)
+            for (size_t k = 0; k < PRB_TORCH_FORMS; k++) {
+                if (!find_impl(objects, body, &prb_torch_places[i], &torch.impl) ||
+                    !has_form(&torch, &prb_torch_forms[k], pass == 0, &found))
                     continue;
-                torch.hooks = has_hooks(objects, object, &places[i]);
+                torch.hooks = has_hooks(objects, object, &prb_torch_places[i]);
                 if (!complete(&torch, &found, err))
                     return false;
                 *out = found;
@@ -395,10 +359,10 @@ bool prb_torch_impl(struct prb_objects *objects, prb_addr impl, struct prb_tenso
 {
     struct torch torch = {.objects = objects, .impl = impl};
     struct prb_tensor found;
-    for (size_t k = 0; k < COUNT(forms); k++)
-        if (has_form(&torch, &forms[k], false, &found)) {
+    for (size_t k = 0; k < PRB_TORCH_FORMS; k++)
+        if (has_form(&torch, &prb_torch_forms[k], false, &found)) {
             uint64_t back;
-            if (prb_objects_words(objects, torch.impl + forms[k].object, &back, 1))
+            if (prb_objects_words(objects, torch.impl + prb_torch_forms[k].object, &back, 1))
                 found.object = back & ~7ull;
             if (!complete(&torch, &found, err))
                 return false;
