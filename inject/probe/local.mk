@@ -23,6 +23,7 @@ include inject/probe/memory/local.mk
 include inject/probe/tables/local.mk
 include inject/probe/torch/local.mk
 include inject/probe/comm/local.mk
+include inject/probe/watch/local.mk
 libprb_la_SOURCES += %D%/python/sources.c %D%/python/sources.h %D%/python/bytecode_form.c %D%/python/bytecode_form.h
 nodist_libprb_la_SOURCES = $(probe_python_bytes)
 nodist_libprbprobe_la_SOURCES = $(probe_python_bytes)

@@ -30,7 +30,8 @@ static bool probing_says_so(const char *value)
 
 static bool is_wanted(void)
 {
-    static const char *const names[] = {"PROBE", "PROBE_PPROF", "PROBE_ADDR", "PROBE_BG"};
+    static const char *const names[] = {"PROBE", "PROBE_PPROF", "PROBE_ADDR", "PROBE_BG",
+                                        "PROBE_TORCH_EXPRS"};
     const char *preloaded = getenv("LD_PRELOAD");
     if (!preloaded || !strstr(preloaded, "libprobe"))
         return false;

@@ -669,7 +669,7 @@ def test_the_log_is_bounded(target, tmp_path):
 
 @pytest.mark.parametrize("variables,starts", [
     ({"PROBE": "1"}, True), ({"PROBE_PPROF": "1"}, True), ({"PROBE_ADDR": "127.0.0.1:1"}, True), ({"PROBING": "2"}, True),
-    ({"PROBING": "init:setup.py+1"}, True), ({}, False), ({"PROBE": "0"}, False), ({"PROBING": "0"}, False),
+    ({"PROBE_TORCH_EXPRS": "loss@train"}, True), ({"PROBING": "init:setup.py+1"}, True), ({}, False), ({"PROBE": "0"}, False), ({"PROBING": "0"}, False),
     ({"PROBING": "regex:train"}, False),
 ])
 def test_preload(begin, variables, starts):

@@ -23,7 +23,8 @@ struct prb_torch_now {
     int64_t local_step; /* that ends, or in which the backward is */
     unsigned micro_step;
     unsigned arming;
-    uint64_t at; /* ns of the monotonic clock */
+    uint64_t at;         /* ns of the monotonic clock */
+    uintptr_t optimizer; /* of STEP_ENDS: the object, 0: not known */
 };
 
 #define PRB_TORCH_LISTENERS_MAX 4

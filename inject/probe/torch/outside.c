@@ -70,11 +70,13 @@ static void *start(void *nothing)
 {
     (void)nothing;
     char value[PRB_SETTING_TEXT_MAX];
+    /* What turned it on, set again, has the program look. */
+    const char *key = prb_settings_given("probing.torch.profiling") ? "probing.torch.profiling"
+                                                                    : "probing.torch.exprs";
     prb_crash_plan_make();
-    if (prb_crash_plan.program[0] &&
-        prb_settings_get("probing.torch.profiling", value, sizeof value) >= 0) {
+    if (prb_crash_plan.program[0] && prb_settings_get(key, value, sizeof value) >= 0) {
         snprintf(pid_text, sizeof pid_text, "%d", (int)getpid());
-        snprintf(setting, sizeof setting, "probing.torch.profiling=%s", value);
+        snprintf(setting, sizeof setting, "%s=%s", key, value);
         long pid = prb_raw_clone(CLONE_VM | CLONE_VFORK, stack + sizeof stack, run_child, NULL);
         if (pid > 0) {
             if (prb_crash_plan.name_tracer)

@@ -13,6 +13,7 @@
 
 #define ROOTS_ALONE 64 /* root calls without a backward, after which they are the steps */
 #define CALM_STEPS 16  /* that fewer rows would do, before more steps are sampled */
+#define TELL_STEP 1    /* after this one a tool is asked, if none has come by then */
 #define WEIGHT_MAX (1u << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,6 +39,7 @@ static struct {
     unsigned label;
 
     uintptr_t anchor; /* 0: any */
+    bool told;        /* the anchor, or it has been asked for */
     bool alone;       /* roots' calls are the steps */
     bool trains;      /* a backward was seen */
     unsigned roots;   /* without one */
@@ -79,9 +81,7 @@ static void weigh(const struct noted *noted, uint64_t duration)
 /* All ranks choose alike: by the step's number. */
 static void choose(void)
 {
-    uint64_t step = (uint64_t)(atomic_load(&prb_torch.step) + atomic_load(&prb_torch.offset));
-    if (atomic_load(&prb_torch.random))
-        step = (step + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+    int64_t step = atomic_load(&prb_torch.step) + atomic_load(&prb_torch.offset);
     atomic_store(&prb_torch.sampled,
                  run.wanted_rate != 0 && step % atomic_load(&prb_torch.weight) == 0);
 }
@@ -156,6 +156,10 @@ static void end_step(struct prb_torch_thread *thread)
     atomic_fetch_add(&prb_torch.step, 1);
     choose();
     prb_torch_check();
+    if (!run.told && atomic_load(&prb_torch.step) > TELL_STEP) {
+        run.told = true;
+        prb_torch_ask_outside();
+    }
 }
 
 /* With the lock: something begins that is no optimizer's step. */
@@ -169,7 +173,8 @@ static void end_run(struct prb_torch_thread *thread)
     run.run = 0;
 }
 
-static void tell(const struct prb_torch_thread *thread, enum prb_torch_moment moment, uint64_t now)
+static void tell(const struct prb_torch_thread *thread, enum prb_torch_moment moment, uint64_t now,
+                 uintptr_t optimizer)
 {
     if (!atomic_load_explicit(&prb_torch_listeners, memory_order_relaxed))
         return;
@@ -180,6 +185,7 @@ static void tell(const struct prb_torch_thread *thread, enum prb_torch_moment mo
         .micro_step = atomic_load(&prb_torch.micro_step),
         .arming = thread->arming,
         .at = now,
+        .optimizer = optimizer,
     };
     prb_torch_tell(&moment_now);
 }
@@ -205,7 +211,7 @@ void prb_torch_root_ends(struct prb_torch_thread *thread, uint64_t now)
     pthread_mutex_lock(&lock);
     bool ended = run.alone || (!run.trains && ++run.roots > ROOTS_ALONE);
     if (ended) {
-        tell(thread, PRB_TORCH_ROOT_ENDS, now);
+        tell(thread, PRB_TORCH_ROOT_ENDS, now, 0);
         note(thread, now);
         run.object = 0;
         run.label = 0;
@@ -227,7 +233,7 @@ void prb_torch_backward_begins(struct prb_torch_thread *thread, uint64_t now)
 void prb_torch_backward_ends(struct prb_torch_thread *thread, uint64_t now)
 {
     prb_torch_leave(thread, now);
-    tell(thread, PRB_TORCH_BACKWARD_ENDS, now);
+    tell(thread, PRB_TORCH_BACKWARD_ENDS, now, 0);
     atomic_fetch_add(&prb_torch.micro_step, 1);
 }
 
@@ -261,7 +267,7 @@ void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uin
         note(thread, now);
     pthread_mutex_unlock(&lock);
     if (anchor)
-        tell(thread, PRB_TORCH_STEP_ENDS, now);
+        tell(thread, PRB_TORCH_STEP_ENDS, now, object);
 }
 
 int64_t prb_torch_step_of(bool ends)
@@ -283,7 +289,6 @@ void prb_torch_steps_begin(void)
     atomic_store(&prb_torch.micro_step, 0);
     atomic_store(&prb_torch.step, 0);
     atomic_store(&prb_torch.offset, 0);
-    atomic_store(&prb_torch.told, false);
     atomic_store(&prb_torch.weight, wanted >= 0 ? weight_of(wanted) : 1);
     choose();
     pthread_mutex_unlock(&lock);
@@ -308,7 +313,7 @@ void prb_torch_anchor(uintptr_t object, bool no_optimizer)
 {
     pthread_mutex_lock(&lock);
     run.anchor = object;
-    atomic_store(&prb_torch.told, true);
+    run.told = true;
     run.alone = no_optimizer && !run.trains;
     pthread_mutex_unlock(&lock);
 }

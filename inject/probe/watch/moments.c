@@ -1,0 +1,385 @@
+/*
+ * Reading what is watched, and writing it: see watch.h.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "inject/probe/libc.h"
+#include "inject/probe/tables/tables.h"
+#include "inject/probe/torch/frames.h"
+#include "inject/probe/torch/hooks.h"
+#include "inject/probe/torch/torch.h"
+#include "inject/probe/watch/watch.h"
+#include "training/trace.h"
+#include "training/variable_rows.h"
+
+#define FRAMES 128    /* that are looked through */
+#define STACK_STEPS 3 /* found so often at a step's end, a function needs no look at its returns */
+#define QUIET_S 10    /* without a moment: there are no steps */
+#define LAYOUT (&prb_watch_facts.layout)
+
+static atomic_flag lock = ATOMIC_FLAG_INIT;
+static struct prb_watch_list *list; /* with the lock */
+static struct prb_ring_table *_Atomic table;
+
+/* Interned co_names, for a look without the lock. */
+static const char *_Atomic names[PRB_WATCHED_MAX];
+
+static struct {
+    struct prb_py *param_groups, *lr; /* interned */
+    uintptr_t optimizer;              /* of the last step; 0: none yet */
+    uint64_t type;
+    struct prb_watch_value value;
+    bool read;
+} anchor;
+
+static double last_moment; /* s; 0: none yet */
+
+static void acquire(void)
+{
+    while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+        sched_yield();
+}
+static void release(void) { atomic_flag_clear_explicit(&lock, memory_order_release); }
+
+static double wall_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* With the lock. */
+static int64_t thread_id(void)
+{
+    static pthread_t last;
+    static int64_t id;
+    if (!id || !pthread_equal(last, pthread_self())) {
+        last = pthread_self();
+        id = (int64_t)syscall(SYS_gettid);
+    }
+    return id;
+}
+
+/* ---- rows ---- */
+
+struct row {
+    double time;
+    int64_t step; /* -1: outside of all */
+    unsigned micro_step, arming;
+    int64_t thread;
+    bool asked, begins;
+};
+
+static struct prb_ring_value text_of(const char *text, size_t len)
+{
+    return (struct prb_ring_value){.null = !text, .text = text, .len = text ? len : 0};
+}
+
+static void write_row(const struct row *row, const char *function, const char *name,
+                      const struct prb_watch_value *value)
+{
+    struct prb_ring_table *to = atomic_load_explicit(&table, memory_order_relaxed);
+    if (!to)
+        return;
+    const char *type = value->bound ? value->type : NULL;
+    bool is_text = value->bound && value->type && (value->text_len || !strcmp(value->type, "str"));
+    const struct prb_ring_value values[PRB_VARIABLES_COLUMN_COUNT] = {
+        [PRB_VARIABLES_TIME] = {.real = row->time},
+        [PRB_VARIABLES_STEP] = {.null = row->step < 0, .integer = row->step < 0 ? 0 : row->step},
+        [PRB_VARIABLES_MICRO_STEP] = {.null = row->step < 0 && !row->begins,
+                                      .integer = row->begins     ? PRB_VARIABLES_BEGINS
+                                                 : row->step < 0 ? 0
+                                                                 : row->micro_step},
+        [PRB_VARIABLES_FUNC] = text_of(function, function ? strlen(function) : 0),
+        [PRB_VARIABLES_NAME] = text_of(name, strlen(name)),
+        [PRB_VARIABLES_VALUE] = text_of(is_text ? value->text : NULL, value->text_len),
+        [PRB_VARIABLES_NUMBER] = {.null = !value->bound || !value->has_number,
+                                  .real = value->bound && value->has_number ? value->number : 0},
+        [PRB_VARIABLES_TYPE] = text_of(type, type ? strlen(type) : 0),
+        [PRB_VARIABLES_ASKED] = {.integer = row->asked},
+        [PRB_VARIABLES_THREAD] = {.integer = prb_trace_word(row->arming, (uint64_t)row->thread)},
+    };
+    prb_ring_write(to, values);
+}
+
+/* Read along and not there, or there by another name already: no row. */
+static bool is_shown(const struct prb_watch_variable *variable)
+{
+    if (variable->asked)
+        return true;
+    if (!variable->value.bound || !variable->value.has_number)
+        return false;
+    for (unsigned i = 0; i < list->variable_count; i++) {
+        const struct prb_watch_variable *other = &list->variables[i];
+        if (other == variable)
+            return true;
+        if (!other->asked && other->function == variable->function && other->read &&
+            other->value.bound)
+            return false;
+    }
+    return true;
+}
+
+/* With the lock: the values that were read become rows of a step. */
+static void flush(int64_t step, unsigned micro_step, unsigned arming)
+{
+    struct row row = {.time = wall_s(), .step = step, .micro_step = micro_step, .arming = arming};
+    for (unsigned i = 0; i < list->variable_count; i++) {
+        struct prb_watch_variable *variable = &list->variables[i];
+        if (!variable->read || !is_shown(variable))
+            continue;
+        row.thread = variable->thread;
+        row.asked = variable->asked;
+        write_row(&row, list->functions[variable->function].name,
+                  variable->asked ? variable->text : "epoch", &variable->value);
+    }
+    for (unsigned i = 0; i < list->variable_count; i++)
+        list->variables[i].read = false;
+    if (anchor.read && step >= 0) {
+        row.asked = false;
+        row.thread = thread_id();
+        write_row(&row, NULL, PRB_VARIABLES_LR, &anchor.value);
+    }
+    anchor.read = false;
+}
+
+/* ---- reading ---- */
+
+static const struct prb_watch_reader direct = {.direct = true}, safe = {.direct = false};
+
+static const char *follow(const struct prb_watch_reader *reader, const char *object,
+                          const struct prb_watch_variable *variable)
+{
+    for (size_t i = 0; object && i < variable->step_count; i++) {
+        const struct prb_watch_step *step = &variable->steps[i];
+        const char *key = (const char *)step->key;
+        object = step->is_attribute ? prb_watch_attribute(reader, object, key)
+                 : step->is_index   ? prb_watch_item(reader, object, step->index)
+                                    : prb_watch_dict_get(reader, object, key);
+    }
+    return object;
+}
+
+static void read_variable(struct prb_watch_variable *variable, const char *frame, const char *code,
+                          bool gil)
+{
+    bool is_number;
+    int64_t number;
+    if (variable->code != code) {
+        variable->code = code;
+        variable->index = prb_watch_local_index(code, (const char *)variable->name);
+    }
+    const char *object = prb_watch_local(frame, code, variable->index, (const char *)variable->name,
+                                         &is_number, &number);
+    variable->read = true;
+    variable->thread = thread_id();
+    if (is_number && !variable->step_count) {
+        prb_watch_value_of_int(number, &variable->value);
+        return;
+    }
+    /* What a local refers to lives as long as its frame waits for us. */
+    bool held = !variable->step_count && variable->index >= 0;
+    const struct prb_watch_reader *reader = gil || held ? &direct : &safe;
+    prb_watch_value(reader, follow(gil ? &direct : &safe, object, variable), &variable->value);
+}
+
+static void read_function(unsigned function, const char *frame, const char *code, bool gil,
+                          bool by_return)
+{
+    for (unsigned i = 0; i < list->variable_count; i++) {
+        struct prb_watch_variable *variable = &list->variables[i];
+        if (variable->function != function)
+            continue;
+        read_variable(variable, frame, code, gil);
+        variable->by_return = by_return;
+    }
+}
+
+/* This thread's frames, the innermost of each function. */
+static void read_stack(bool gil)
+{
+    unsigned missing = list->function_count;
+    for (unsigned i = 0; i < list->function_count; i++)
+        list->functions[i].found = false;
+    const char *frame = prb_torch_frame();
+    for (int depth = 0; frame && missing && depth < FRAMES;
+         frame = prb_torch_frame_caller(frame), depth++) {
+        const char *code = prb_torch_frame_code(frame);
+        if (!code || !prb_watch_knows(code))
+            continue;
+        for (unsigned i = 0; i < list->function_count; i++) {
+            if (list->functions[i].found || !prb_watch_is(&list->functions[i], code))
+                continue;
+            list->functions[i].found = true;
+            missing--;
+            read_function(i, frame, code, gil, false);
+        }
+    }
+}
+
+/* param_groups[0]["lr"] */
+static void read_lr(const struct prb_watch_reader *reader)
+{
+    const char *object = (const char *)anchor.optimizer;
+    object = prb_watch_attribute(reader, object, (const char *)anchor.param_groups);
+    object = object ? prb_watch_item(reader, object, 0) : NULL;
+    object = object ? prb_watch_dict_get(reader, object, (const char *)anchor.lr) : NULL;
+    prb_watch_value(reader, object, &anchor.value);
+    anchor.read = anchor.value.bound && anchor.value.has_number;
+}
+
+static void follow_lr(const struct prb_torch_now *now)
+{
+    uint64_t type = 0;
+    if (now->moment == PRB_TORCH_STEP_ENDS && now->optimizer) {
+        if (anchor.optimizer != now->optimizer)
+            anchor.read = false;
+        anchor.optimizer = now->optimizer;
+        if (!anchor.read) /* the first one: later ones are read with the GIL, without the kernel */
+            read_lr(&safe);
+        if (anchor.read && !anchor.type)
+            PRB_WATCH_FIELD(&safe, (const char *)anchor.optimizer, object, type, &anchor.type);
+    } else if (now->moment == PRB_TORCH_BACKWARD_ENDS && anchor.optimizer && anchor.type) {
+        /* The program may have dropped it meanwhile. */
+        if (PRB_WATCH_FIELD(&safe, (const char *)anchor.optimizer, object, type, &type) &&
+            type == anchor.type)
+            read_lr(&direct);
+        else
+            anchor.optimizer = anchor.type = 0;
+    }
+}
+
+static void count_found(void)
+{
+    for (unsigned i = 0; i < list->function_count; i++) {
+        struct prb_watch_function *function = &list->functions[i];
+        function->on_stack = function->found ? function->on_stack + 1 : 0;
+    }
+}
+
+static bool returns_needed(void)
+{
+    bool needed = false;
+    for (unsigned i = 0; i < list->function_count; i++)
+        needed |= list->functions[i].on_stack < STACK_STEPS;
+    return needed;
+}
+
+static void on_moment(const struct prb_torch_now *now)
+{
+    bool ends = now->moment != PRB_TORCH_BACKWARD_ENDS;
+    acquire();
+    if (list) {
+        last_moment = wall_s();
+        read_stack(now->gil);
+        follow_lr(now);
+        if (ends) {
+            count_found();
+            flush(now->local_step, now->micro_step, now->arming);
+        }
+        if (now->gil)
+            prb_watch_evaluator_needed(returns_needed());
+    }
+    release();
+}
+
+/* ---- returns ---- */
+
+bool prb_watch_knows(const char *code)
+{
+    uint64_t name = prb_torch_word(code, PRB_OFF(LAYOUT, code, name));
+    for (unsigned i = 0; i < PRB_WATCHED_MAX; i++) {
+        const char *one = atomic_load_explicit(&names[i], memory_order_relaxed);
+        if (!one)
+            return false;
+        if ((uintptr_t)one == name)
+            return true;
+    }
+    return false;
+}
+
+/* With the lock: what a return read becomes rows of no step. */
+static void flush_returned(unsigned function)
+{
+    struct row row = {.time = wall_s(), .step = -1, .asked = true};
+    for (unsigned i = 0; i < list->variable_count; i++) {
+        struct prb_watch_variable *variable = &list->variables[i];
+        if (variable->function != function || !variable->read || !variable->by_return)
+            continue;
+        variable->read = false;
+        row.thread = variable->thread;
+        if (variable->asked)
+            write_row(&row, list->functions[function].name, variable->text, &variable->value);
+    }
+}
+
+void prb_watch_returned(const char *frame, const char *code)
+{
+    acquire();
+    bool torch = atomic_load_explicit(&prb_torch.on, memory_order_relaxed);
+    bool none = last_moment <= 0, steps = torch && !none && wall_s() - last_moment < QUIET_S;
+    for (unsigned i = 0; list && i < list->function_count; i++) {
+        if (!prb_watch_is(&list->functions[i], code))
+            continue;
+        if (torch && none) /* the first step may still run: the last value is its own */
+            flush_returned(i);
+        read_function(i, frame, code, true, true);
+        if (!steps && !(torch && none))
+            flush_returned(i);
+    }
+    release();
+}
+
+/* ---- begin and end ---- */
+
+bool prb_watch_rows_begin(struct prb_error *err)
+{
+    table = prb_probe_table(PRB_VARIABLES_RING, PRB_VARIABLES_COLUMNS, err);
+    return table && (prb_torch_listen(on_moment) ||
+                     prb_fail(err, PRB_BUSY, "too many listen to moments of training"));
+}
+
+void prb_watch_rows_end(void)
+{
+    prb_torch_unlisten(on_moment);
+    table = NULL;
+}
+
+struct prb_watch_list *prb_watch_set(struct prb_watch_list *new)
+{
+    if (new && !anchor.lr) {
+        anchor.param_groups = prb_watch_facts.intern("param_groups");
+        anchor.lr = prb_watch_facts.intern("lr");
+    }
+    for (unsigned i = 0; i < PRB_WATCHED_MAX; i++)
+        names[i] = NULL;
+    acquire();
+    struct prb_watch_list *before = list;
+    list = new;
+    last_moment = 0;
+    anchor.read = false;
+    anchor.optimizer = anchor.type = 0;
+    const struct row row = {.time = wall_s(), .step = -1, .asked = true, .begins = true};
+    const struct prb_watch_value nothing = {.bound = false};
+    for (unsigned i = 0; new && i < new->variable_count; i++)
+        if (new->variables[i].asked)
+            write_row(&row, new->functions[new->variables[i].function].name, new->variables[i].text,
+                      &nothing);
+    release();
+    for (unsigned i = 0; new && i < new->function_count; i++)
+        names[i] = (const char *)new->functions[i].last;
+    return before;
+}
+
+void prb_watch_moments_forked(void)
+{
+    atomic_flag_clear(&lock);
+    list = NULL;
+    table = NULL;
+    for (unsigned i = 0; i < PRB_WATCHED_MAX; i++)
+        names[i] = NULL;
+}

@@ -1,0 +1,156 @@
+/*
+ * Watched variables, read in the probe: "loss@train" of a program that trains.
+ *
+ * The functions are found by the name of their code, which CPython interns: a frame's code has the
+ * very string that the name here is.  So nothing is looked up outside, and code that is made later,
+ * or made anew, is found as well.  Values are read from memory by the layout of the interpreter's
+ * version; no object is changed, none is called.  A thread's own frames and what their locals refer
+ * to are read directly; what lies deeper, where the GIL is not held, through the kernel.
+ *
+ * MOMENTS.  A variable is read when its function returns (returns.c), when an outermost backward
+ * ends and when the anchor's step ends (torch/hooks.h).  The last value of a step makes its row.  As
+ * long as there are no steps, each return makes one.
+ *
+ * THREADS.  Moments come on the program's threads, some without the GIL: one lock, held for less
+ * than a microsecond.
+ */
+#ifndef PRB_PROBE_WATCH_WATCH_H
+#define PRB_PROBE_WATCH_WATCH_H
+
+#include "inject/probe/python/api.h"
+#include "inject/probe/torch/spec.h"
+#include "py/layout/layout.h"
+#include "training/watched.h"
+
+#define PRB_WATCH_TEXT_MAX 256 /* bytes of a str's value, and of a type's name */
+
+/* ---- facts.c: what is found of the interpreter, once ---- */
+
+struct prb_watch_facts {
+    struct prb_layout layout;
+    struct prb_py *(*intern)(const char *text); /* NULL: not found yet */
+    const char *cell, *none;
+    const char *float_type, *int_type, *bool_type, *str_type, *dict_type, *list_type, *tuple_type;
+};
+extern struct prb_watch_facts prb_watch_facts;
+
+/* With the GIL.  UNSUPPORTED: this interpreter cannot be read. */
+bool prb_watch_facts_find(const struct prb_py_api *py, struct prb_error *err);
+
+/* How memory is read: directly, or through the kernel, where it may go meanwhile. */
+struct prb_watch_reader {
+    bool direct;
+};
+bool prb_watch_read(const struct prb_watch_reader *reader, const char *at, void *out, size_t len);
+/* A field of the layout, of at most 8 bytes, as a number; absent: false. */
+bool prb_watch_field(const struct prb_watch_reader *reader, const char *at, enum prb_field field,
+                     uint64_t *out);
+#define PRB_WATCH_FIELD(reader, at, struct_, name, out)                                            \
+    prb_watch_field(reader, at, PRB_F_##struct_##_##name, out)
+const char *prb_watch_type_of(const struct prb_watch_reader *reader, const char *object);
+
+/* ---- follow.c: attributes, keys and indices ---- */
+
+/* key: an interned str.  NULL: there is none. */
+const char *prb_watch_dict_get(const struct prb_watch_reader *reader, const char *dict,
+                               const char *key);
+const char *prb_watch_attribute(const struct prb_watch_reader *reader, const char *object,
+                                const char *key);
+const char *prb_watch_item(const struct prb_watch_reader *reader, const char *sequence,
+                           int64_t index);
+
+/* ---- value.c ---- */
+
+struct prb_watch_value {
+    bool bound;      /* the variable had a value; else all is NULL */
+    bool has_number; /* of an int, float or bool, a numpy scalar, a tensor of one element */
+    double number;
+    const char *type; /* its name; it stays */
+    size_t text_len;
+    char text[PRB_WATCH_TEXT_MAX]; /* of a str, and of an int that a double does not hold */
+};
+void prb_watch_value(const struct prb_watch_reader *reader, const char *object,
+                     struct prb_watch_value *out);
+void prb_watch_value_of_int(int64_t number, struct prb_watch_value *out);
+/* bytes of UTF-8; 0: it cannot be read. */
+size_t prb_watch_str(const struct prb_watch_reader *reader, const char *str, char *out, size_t cap);
+
+/* ---- locals.c ---- */
+
+/* The place of a local in frames of a code; -1: it has none of that name. */
+int prb_watch_local_index(const char *code, const char *name);
+/* The variable itself; *number_out: an int that the frame has instead of an object.  NULL and no
+ * number: not bound. */
+const char *prb_watch_local(const char *frame, const char *code, int index, const char *name,
+                            bool *is_number, int64_t *number_out);
+
+/* ---- list.c: what is watched ---- */
+
+struct prb_watch_function {
+    char name[PRB_WATCHED_TEXT_MAX];   /* as it was written */
+    char module[PRB_WATCHED_TEXT_MAX]; /* "": any */
+    struct prb_py *last;               /* interned: co_name */
+    bool dotted;                       /* name is a qualified one */
+    unsigned on_stack;                 /* steps in a row at whose end a frame of it was found */
+    bool found;                        /* at this moment */
+};
+
+struct prb_watch_variable {
+    char text[PRB_WATCHED_TEXT_MAX];
+    unsigned function;
+    bool asked; /* else it is read along, for training_logs */
+    struct prb_py *name;
+    size_t step_count;
+    struct prb_watch_step {
+        bool is_attribute, is_index;
+        struct prb_py *key;
+        int64_t index;
+    } steps[PRB_WATCHED_STEPS_MAX];
+    const char *code; /* whose place index is */
+    int index;
+    bool read;      /* since the last row */
+    bool by_return; /* … outside of all moments */
+    int64_t thread;
+    struct prb_watch_value value;
+};
+
+#define PRB_WATCH_VARIABLES_MAX (3 * PRB_WATCHED_MAX)
+struct prb_watch_list {
+    unsigned function_count, variable_count;
+    struct prb_watch_function functions[PRB_WATCHED_MAX];
+    struct prb_watch_variable variables[PRB_WATCH_VARIABLES_MAX];
+};
+
+/* With the GIL: "loss@train,acc1@train" with names interned. */
+bool prb_watch_list_make(const struct prb_py_api *py, const char *exprs, struct prb_watch_list *out,
+                         struct prb_error *err);
+void prb_watch_list_drop(struct prb_watch_list *list);
+/* Whether a code object is of a function. */
+bool prb_watch_is(const struct prb_watch_function *function, const char *code);
+
+/* ---- moments.c ---- */
+
+/* With the GIL: watch these from now on; NULL: nothing.  What was watched comes back, to be freed. */
+struct prb_watch_list *prb_watch_set(struct prb_watch_list *list);
+/* With the GIL, on a thread of the program: a frame of a watched function ends. */
+void prb_watch_returned(const char *frame, const char *code);
+/* Whether a code object may be of a watched function, by the name alone. */
+bool prb_watch_knows(const char *code);
+/* Rows go there from now on; false: err. */
+bool prb_watch_rows_begin(struct prb_error *err);
+/* Values that still wait for their step become rows. */
+void prb_watch_rows_end(void);
+void prb_watch_moments_forked(void);
+
+/* ---- returns.c (3.12+), evaluator.c (3.6 to 3.11): with the GIL ---- */
+
+/* NOT_FOUND: this interpreter has none. */
+bool prb_watch_monitoring_begin(const struct prb_py_api *py, struct prb_error *err);
+void prb_watch_monitoring_end(const struct prb_py_api *py);
+bool prb_watch_evaluator_begin(const struct prb_py_api *py, struct prb_error *err);
+/* In only where a function is not found on the stack when steps end. */
+void prb_watch_evaluator_needed(bool needed);
+void prb_watch_evaluator_end(void);
+void prb_watch_evaluator_forked(void);
+
+#endif
