@@ -6,6 +6,7 @@
 #include "cli/probe/config_command.h"
 
 #define TORCH "probing.torch.profiling"
+#define EXPRS "probing.torch.exprs"
 
 enum { JSON };
 
@@ -147,13 +148,18 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
     const char *equals = strchr(word, '=');
     PRB_AUTO_FREE char *key = strndup(word, equals ? (size_t)(equals - word) : strlen(word));
     PRB_AUTO_FREE char *value = NULL;
+    struct prb_error why;
     if (!key)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     if ((equals && !prb_control_config_set(control, key, equals + 1, err)) ||
         !prb_control_config_get(control, key, &value, err))
         return false;
-    if (equals && strncasecmp(key, TORCH, strlen(TORCH)) == 0 && !prb_config_torch(control, err))
+    bool torch = strcasecmp(key, TORCH) == 0, exprs = strcasecmp(key, EXPRS) == 0;
+    if (equals && torch && !prb_config_torch(control, err))
         return false;
+    /* Variables are watched in a program without PyTorch, too. */
+    if (equals && exprs && *value && !prb_config_torch(control, &why))
+        prb_out_note(why.text);
     if (equals) {
         prb_out_text(stdout, key);
         fputs(" = ", stdout);

@@ -1,10 +1,17 @@
-/* python.variables('loss@train', seconds): variables of functions, watched from outside. */
+/*
+ * python.variables: what the probe recorded of the variables that probing.torch.exprs names; and
+ * python.variables('loss@train', seconds): variables of functions, watched from outside.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "inspect/heap.h"
+#include "table/recorded/each.h"
 #include "table/shared/duration.h"
 #include "table/shared/moment_columns.h"
+#include "table/shared/torch_names.h"
+#include "table/shared/variable_text.h"
+#include "training/variable_rows.h"
 #include "training/variables.h"
 
 #define SECONDS 1.0
@@ -16,10 +23,14 @@ static const struct prb_column columns[] = {
     {"pid", PRB_INTEGER, "id", "of the process"},
     {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none"},
     {"step", PRB_INTEGER, "",
-     "of the program's own counter at that moment (clock); NULL: none counts"},
+     "recorded: global_step, else local_step; read from outside: the program's own counter at that "
+     "moment (clock); NULL: none counts"},
+    PRB_TORCH_STEP_COLUMNS,
+    {"micro_step", PRB_INTEGER, "", "outermost backwards of the step that had ended"},
     {"func", PRB_TEXT, "", "the function"},
     {"name", PRB_TEXT, "", "the variable, as it was written"},
-    {"value", PRB_TEXT, "", "what repr() prints, cut at 256 characters"},
+    {"value", PRB_TEXT, "",
+     "what repr() prints, cut at 256 characters; recorded: of numbers and str alone"},
     {"number", PRB_REAL, "", "of an int, float or bool, or of a tensor with one element"},
     {"type", PRB_TEXT, "", "of the value"},
     {"thread", PRB_INTEGER, "id", "whose frame it is, as threading.get_native_id() says"},
@@ -45,6 +56,9 @@ static void add_row(struct prb_rows *rows, const struct prb_watched *watched,
     prb_row_int(rows, pid);
     prb_row_int_unless(rows, prb_process_rank(pid), -1);
     prb_row_int_unless(rows, value->step, -1);
+    prb_row_null(rows); /* local_step, global_step, micro_step: of recorded rows */
+    prb_row_null(rows);
+    prb_row_null(rows);
     prb_row_text(rows, value->function);
     prb_row_text(rows, watched[value->watched].text);
     prb_row_text(rows, value->text);
@@ -70,17 +84,129 @@ static void note(struct prb_rows *rows, const struct prb_watched *watched, size_
     }
 }
 
-static bool fill(struct prb_rows *rows, struct prb_error *err)
+/* ---- what the probe recorded ---- */
+
+struct recorded {
+    struct prb_rows *rows;
+    struct prb_torch_names names;
+    struct begun { /* what is watched since the last change, and whether it was seen */
+        char function[PRB_WATCHED_TEXT_MAX];
+        bool seen;
+    } begun[PRB_WATCHED_MAX];
+    size_t begun_count, count;
+    double begun_at;
+};
+
+static bool is_same(const char *text, const struct prb_ring_value *value)
 {
-    const struct prb_value *exprs = prb_rows_argument(rows, "exprs");
+    return !value->null && strlen(text) == value->len && memcmp(text, value->text, value->len) == 0;
+}
+
+static struct begun *begun_of(struct recorded *recorded, const struct prb_ring_value *function)
+{
+    for (size_t i = 0; i < recorded->begun_count; i++)
+        if (is_same(recorded->begun[i].function, function))
+            return &recorded->begun[i];
+    return NULL;
+}
+
+/* A row that says what is watched from now on. */
+static void begins(struct recorded *recorded, const struct prb_ring_value *values)
+{
+    const struct prb_ring_value *function = &values[PRB_VARIABLES_FUNC];
+    if (values[PRB_VARIABLES_TIME].real > recorded->begun_at)
+        recorded->begun_count = 0;
+    recorded->begun_at = values[PRB_VARIABLES_TIME].real;
+    if (function->null || function->len >= PRB_WATCHED_TEXT_MAX || begun_of(recorded, function) ||
+        recorded->begun_count == PRB_WATCHED_MAX)
+        return;
+    struct begun *one = &recorded->begun[recorded->begun_count++];
+    memcpy(one->function, function->text, function->len);
+    one->function[function->len] = '\0';
+    one->seen = false;
+}
+
+static void put_text(struct prb_rows *rows, const struct prb_ring_value *value)
+{
+    if (value->null)
+        prb_row_null(rows);
+    else
+        prb_row_textn(rows, value->text, value->len);
+}
+
+static void put_steps(const struct recorded *recorded, const struct prb_ring_value *values)
+{
+    struct prb_rows *rows = recorded->rows;
+    int64_t arming = PRB_TRACE_HIGH(values[PRB_VARIABLES_THREAD].integer);
+    if (values[PRB_VARIABLES_STEP].null) {
+        for (int i = 0; i < 4; i++)
+            prb_row_null(rows);
+        return;
+    }
+    int64_t step = values[PRB_VARIABLES_STEP].integer;
+    prb_row_int(rows, prb_torch_global_step(&recorded->names, arming, step, step));
+    prb_row_torch_steps(rows, &recorded->names, arming, step);
+    prb_row_int(rows, values[PRB_VARIABLES_MICRO_STEP].integer);
+}
+
+static bool put_recorded(void *context, const struct prb_ring_value *values)
+{
+    struct recorded *recorded = context;
+    struct prb_rows *rows = recorded->rows;
+    if (!values[PRB_VARIABLES_ASKED].integer)
+        return true;
+    recorded->count++;
+    if (values[PRB_VARIABLES_STEP].null && !values[PRB_VARIABLES_MICRO_STEP].null) {
+        begins(recorded, values);
+        return true;
+    }
+    struct begun *begun = begun_of(recorded, &values[PRB_VARIABLES_FUNC]);
+    if (begun)
+        begun->seen = true;
+    prb_row_begin(rows);
+    prb_row_real(rows, values[PRB_VARIABLES_TIME].real);
+    prb_row_int_unless(rows, recorded->names.pid, -1);
+    prb_row_int_unless(rows, recorded->names.rank, -1);
+    put_steps(recorded, values);
+    put_text(rows, &values[PRB_VARIABLES_FUNC]);
+    put_text(rows, &values[PRB_VARIABLES_NAME]);
+    prb_row_variable_text(rows, values);
+    if (values[PRB_VARIABLES_NUMBER].null)
+        prb_row_null(rows);
+    else
+        prb_row_real(rows, values[PRB_VARIABLES_NUMBER].real);
+    put_text(rows, &values[PRB_VARIABLES_TYPE]);
+    prb_row_int_unless(rows, PRB_TRACE_LOW(values[PRB_VARIABLES_THREAD].integer), 0);
+    prb_row_null(rows);
+    return true;
+}
+
+static bool recorded_rows(struct prb_rows *rows, struct prb_error *err)
+{
+    struct recorded recorded = {.rows = rows};
+    bool good = prb_torch_names_read(rows, false, &recorded.names, err) &&
+                prb_recorded_each(rows, PRB_VARIABLES_RING, PRB_VARIABLES_COLUMNS, put_recorded,
+                                  &recorded, err);
+    prb_torch_names_deinit(&recorded.names);
+    for (size_t i = 0; good && i < recorded.begun_count; i++)
+        if (!recorded.begun[i].seen)
+            prb_rows_warn(rows, "no call of %s has been seen yet", recorded.begun[i].function);
+    if (good && !recorded.count)
+        prb_rows_warn(rows, "nothing is recorded: `config probing.torch.exprs=loss@train` watches "
+                            "the variable loss of a function train, "
+                            "python.variables('loss@train', 5) from outside for 5 s");
+    return good;
+}
+
+/* ---- what is read from outside ---- */
+
+static bool watch(struct prb_rows *rows, const struct prb_value *exprs, struct prb_error *err)
+{
     double seconds = SECONDS, rate = RATE;
     struct prb_watched watched[PRB_WATCHED_MAX];
     size_t count = 0;
-    if (!exprs || exprs->type != PRB_TEXT) {
-        prb_rows_warn(rows, "nothing is watched: python.variables('loss@train', 5) watches the "
-                            "variable loss of a function train for 5 s");
-        return true;
-    }
+    if (!prb_rows_target(rows))
+        return prb_fail(err, PRB_USAGE, "variables are watched in a process that runs");
     if (!prb_watched_parse(exprs->text, watched, &count, err) ||
         !prb_rows_seconds(rows, &seconds, err) ||
         !prb_rows_number(rows, "rate", RATE_MAX, &rate, err))
@@ -102,12 +228,17 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     return true;
 }
 
+static bool fill(struct prb_rows *rows, struct prb_error *err)
+{
+    const struct prb_value *exprs = prb_rows_argument(rows, "exprs");
+    return exprs && exprs->type == PRB_TEXT ? watch(rows, exprs, err) : recorded_rows(rows, err);
+}
+
 const struct prb_table prb_table_python_variables = {
     .schema = "python",
     .name = "variables",
-    .doc = "variables of functions over time, which variables('loss@train', seconds) reads as the "
-           "query runs; nothing is loaded",
+    .doc = "variables of functions over time: as probing.torch.exprs names them, recorded; "
+           "variables('loss@train', seconds) reads them as the query runs, and nothing is loaded",
     .columns = columns,
-    .needs_target = true,
     .fill = fill,
 };

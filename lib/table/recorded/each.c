@@ -88,19 +88,8 @@ struct same {
     struct prb_rows *rows;
     const struct prb_ring_column *ring;
     size_t count;
-    int place[PRB_RING_COLUMNS_MAX]; /* of the table's columns in the ring, or one of these: */
-    int64_t pid, rank;               /* -1: not known */
+    int place[PRB_RING_COLUMNS_MAX]; /* of the table's columns in the ring; -1: it has none */
 };
-enum { LACKS = -1, LACKS_PID = -2, LACKS_RANK = -3 };
-
-static void put_lacking(const struct same *same, int place)
-{
-    int64_t value = place == LACKS_PID ? same->pid : place == LACKS_RANK ? same->rank : -1;
-    if (value < 0)
-        prb_row_null(same->rows);
-    else
-        prb_row_int(same->rows, value);
-}
 
 static bool put_same(void *context, const struct prb_ring_value *values)
 {
@@ -108,7 +97,7 @@ static bool put_same(void *context, const struct prb_ring_value *values)
     prb_row_begin(same->rows);
     for (size_t i = 0; i < same->count; i++) {
         if (same->place[i] < 0)
-            put_lacking(same, same->place[i]);
+            prb_row_null(same->rows);
         else
             prb_row_recorded(same->rows, &same->ring[same->place[i]], &values[same->place[i]]);
     }
@@ -126,9 +115,7 @@ static bool match(struct same *same, size_t ring_count, const struct prb_column 
     size_t found = 0;
     for (; columns[same->count].name && !columns[same->count].hidden; same->count++) {
         const struct prb_column *column = &columns[same->count];
-        same->place[same->count] = strcmp(column->name, "pid") == 0    ? LACKS_PID
-                                   : strcmp(column->name, "rank") == 0 ? LACKS_RANK
-                                                                       : LACKS;
+        same->place[same->count] = -1;
         for (size_t i = 0; i < ring_count; i++)
             if (strcmp(same->ring[i].name, column->name) == 0 &&
                 is_type(&same->ring[i], column->type)) {
@@ -144,9 +131,7 @@ bool prb_recorded_same(struct prb_rows *rows, const char *ring, struct prb_error
     struct prb_ring_counts counts;
     size_t count;
     PRB_AUTO(prb_ring_reader) struct prb_ring_reader *reader = open_ring(rows, ring);
-    struct prb_target *target = prb_rows_target(rows);
-    pid_t pid = target && prb_proc_exists(target->proc) ? prb_proc_pid(target->proc) : -1;
-    struct same same = {.rows = rows, .pid = pid, .rank = pid < 0 ? -1 : prb_process_rank(pid)};
+    struct same same = {.rows = rows};
     if (!reader)
         return true;
     same.ring = prb_ring_columns(reader, &count);

@@ -1,6 +1,6 @@
 /*
  * Tables that the package `probing` writes (python/probing/_spans.py), as they are before their first
- * row.  To add one: its columns and its line at the end; tests/python compares them with what the
+ * row; training_logs has what is watched until then (shared/training_logs.c).  To add one: its columns and its line at the end; tests/python compares them with what the
  * package makes.
  */
 #include "table/recorded/known.h"
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "table/recorded/live.h"
+#include "table/shared/training_logs.h"
 
 #define TIME(doc) {"time", PRB_REAL, "s", doc}
 #define THREAD {"os_thread_id", PRB_INTEGER, "id", "the kernel's number of the thread"}
@@ -47,16 +48,6 @@ static const struct prb_column steps[] = {
     {0},
 };
 
-static const struct prb_column training_logs[] = {
-    TIME("when it was logged"),
-    {"epoch", PRB_INTEGER, "", "as logged, else of probing.step"},
-    {"step", PRB_INTEGER, "", "as logged, else of probing.step"},
-    {"loss", PRB_REAL, "", "as logged"},
-    {"other", PRB_TEXT, "", "JSON: metrics that the first call did not have"},
-    PRB_RECORDED_TIMESTAMP,
-    {0},
-};
-
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     (void)rows, (void)err;
@@ -73,12 +64,10 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 KNOWN(spans, "spans of code that the program names: probing.span")
 KNOWN(events, "moments that the program names: probing.event")
 KNOWN(steps, "steps that the program counts itself: probing.step")
-KNOWN(training_logs,
-      "what the program logs of its training: probing.log, with a column for each metric")
 #undef KNOWN
 
 const struct prb_table *const prb_known_tables[] = {&known_spans, &known_events, &known_steps,
-                                                    &known_training_logs};
+                                                    &prb_training_logs_watched};
 const size_t prb_known_count = sizeof prb_known_tables / sizeof *prb_known_tables;
 
 const char *prb_known_doc(const char *name)

@@ -248,7 +248,7 @@ static bool changed(struct prb_table_source *source)
             return true;
         files++;
     }
-    return files != user->seen_count;
+    return files != user->seen_count || !user->listed;
 }
 
 static int by_name(const void *a, const void *b)
@@ -272,6 +272,7 @@ static bool list(struct prb_table_source *source, const struct prb_table *const 
 {
     struct user_tables *user = (struct user_tables *)source;
     forget(user);
+    user->listed = true;
     user->seen_count = 0;
     PRB_AUTO(dir) DIR *dir = entries(user);
     for (struct dirent *entry;

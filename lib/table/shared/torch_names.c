@@ -154,6 +154,13 @@ void prb_row_torch_steps(struct prb_rows *rows, const struct prb_torch_names *na
         prb_row_null(rows);
 }
 
+int64_t prb_torch_global_step(const struct prb_torch_names *names, int64_t arming, int64_t step,
+                              int64_t otherwise)
+{
+    const struct prb_torch_name *offset = prb_hash_map_pointer(&names->offsets, (uint64_t)arming);
+    return offset ? step + offset->number : otherwise;
+}
+
 void prb_row_torch_optimizer(struct prb_rows *rows, const struct prb_torch_names *names,
                              int64_t arming, int64_t address, const char *class_name)
 {

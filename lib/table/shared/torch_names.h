@@ -49,6 +49,9 @@ void prb_row_torch_process(struct prb_rows *rows, const struct prb_torch_names *
 /* Cells: local_step, global_step. */
 void prb_row_torch_steps(struct prb_rows *rows, const struct prb_torch_names *names, int64_t arming,
                          int64_t step);
+/* global_step of a step; otherwise: where no counter of the program is known. */
+int64_t prb_torch_global_step(const struct prb_torch_names *names, int64_t arming, int64_t step,
+                              int64_t otherwise);
 /* Cell: "AdamW#0", or NULL. */
 void prb_row_torch_optimizer(struct prb_rows *rows, const struct prb_torch_names *names,
                              int64_t arming, int64_t address, const char *class_name);

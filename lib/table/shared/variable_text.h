@@ -1,0 +1,11 @@
+/* The text of a watched variable's value, from its recorded row (training/variable_rows.h). */
+#ifndef PRB_TABLE_VARIABLE_TEXT_H
+#define PRB_TABLE_VARIABLE_TEXT_H
+
+#include "ring/ring.h"
+#include "sql/table.h"
+
+/* Cell: as repr() prints it; of a numpy scalar and a tensor the number alone. */
+void prb_row_variable_text(struct prb_rows *rows, const struct prb_ring_value *values);
+
+#endif
