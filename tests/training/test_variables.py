@@ -115,7 +115,7 @@ def test_what_cannot_be_watched(start, any_python, exprs, why):
 def test_without_arguments(start, any_python, tmp_path):
     target = start(any_python, "watched_loop.py")
     done = probing("-t", target.pid, "query", "SELECT * FROM python.variables", check=False)
-    assert done.returncode == 0 and "nothing is watched" in done.stderr
+    assert done.returncode == 0 and "nothing is recorded" in done.stderr
     path = str(tmp_path / "one.snap")
     probing("-t", target.pid, "snapshot", path)
     done = probing("-t", path, "query", "SELECT * FROM python.variables('loss@fit')", check=False)

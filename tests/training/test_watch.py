@@ -1,0 +1,277 @@
+"""Watched variables in the probe: each row has what the program had then, on every CPython found, and nothing is left behind."""
+
+import json
+import os
+import time
+
+import pytest
+
+from support import pythons
+from support.target import SRCDIR, Target, probing, query
+from support.torch_python import torch_python
+
+LIBRARY = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
+EXPRS = ("call@work,loss@work,out['loss']@work,out[\"nested\"][1][0]@work,out['a,b']@work,text@work,good@work,big@work,negative@work,"
+         "nothing@work,box@work,self.rate@work,self.plain['total']@work,sometimes@work,missing@work,self.nobody@work")
+RIGHT = {
+    "loss": lambda call: (repr(call * 0.25), call * 0.25, "float"),
+    "out['loss']": lambda call: (str(-call), -call, "int"),
+    'out["nested"][1][0]': lambda call: (str(call), call, "int"),
+    "out['a,b']": lambda call: (str(call + 1), call + 1, "int"),
+    "text": lambda call: ("'call %d \u00e9'" % call, None, "str"),
+    "good": lambda call: (str(call % 2 == 0), call % 2 == 0, "bool"),
+    "big": lambda call: (str(call << 70), float(call << 70), "int"),
+    "negative": lambda call: (str(-call), -call, "int"),
+    "nothing": lambda call: ("None", None, "NoneType"),
+    "box": lambda call: (None, None, "__main__.Box"),
+    "self.rate": lambda call: (repr(1.0 / call), 1.0 / call, "float"),
+    "self.plain['total']": lambda call: (str(call), call, "int"),
+    "sometimes": lambda call: (str(call), call, "int") if call % 3 else (None, None, None),
+    "missing": lambda call: (None, None, None),
+    "self.nobody": lambda call: (None, None, None),
+}
+
+
+def config(pid, *words, **more):
+    return probing("-t", pid, "config", *words, check=False, **more)
+
+
+def watch(pid, exprs):
+    done = config(pid, "probing.torch.exprs=" + exprs)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def rows_of(pid, least, where="1"):
+    """At least so many rows; they come by and by."""
+    until = time.monotonic() + 30
+    while True:
+        done = probing("-t", pid, "query", "-f", "csv", "SELECT count(*) FROM python.variables WHERE " + where, check=False)
+        if int(done.stdout.split()[1]) >= least:
+            done = probing("-t", pid, "query", "-f", "json", "SELECT * FROM python.variables WHERE {} ORDER BY timestamp".format(where), check=False)
+            return json.loads(done.stdout)
+        assert time.monotonic() < until, done
+        time.sleep(0.05)  # rows have no event
+
+
+def ask(target, expression):
+    target.child.stdin.write(expression.encode() + b"\n")
+    target.child.stdin.flush()
+    return target.line()
+
+
+def hooks(target):
+    """What of ours is in the interpreter."""
+    if target.python.version >= (3, 12):
+        return ask(target, "sorted(filter(None, map(sys.monitoring.get_tool, range(6))))")
+    return "[]"
+
+
+def test_values_are_those_of_their_call(start, python):
+    target = start(python, "watched_calls.py")
+    watch(target.pid, EXPRS)
+    rows = rows_of(target.pid, 800)
+    calls = {}
+    for row in rows:
+        calls.setdefault(row["timestamp"], {})[row["name"]] = row
+    numbers = []
+    for call in calls.values():
+        if "call" not in call:  # the function of the same name
+            assert all(row["type"] is None for row in call.values())
+            continue
+        if call["call"]["type"] is None:
+            continue
+        number = int(call["call"]["number"])
+        numbers.append(number)
+        for name, row in call.items():
+            if name != "call":
+                assert (row["value"], row["number"], row["type"]) == RIGHT[name](number), row
+            assert row["func"] == "work" and row["pid"] == target.pid and row["thread"] == target.pid
+            assert row["step"] is None and row["local_step"] is None
+    # Each call once, none left out.
+    assert len(numbers) >= 20 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_which_function(start, python):
+    """By module, and by qualified name where the version has one; generators count when they yield."""
+    target = start(python, "watched_calls.py")
+    watch(target.pid, "call@watched_calls:work,number@numbers,call@elsewhere:again")
+    rows = rows_of(target.pid, 50)
+    assert {row["func"] for row in rows} == {"work", "numbers"}
+    if python.version >= (3, 11):
+        watch(target.pid, "call@Trainer.work,call_too@again.<locals>.work")
+        since = time.time()
+        rows = rows_of(target.pid, 50, "timestamp > {} AND number IS NOT NULL".format(since))
+        assert {row["name"] for row in rows} == {"call", "call_too"}
+        assert {row["func"] for row in rows} == {"Trainer.work", "again.<locals>.work"}
+
+
+def test_nothing_is_left(start, python):
+    """Off, on again, another list, detached: rows stop, and the interpreter has nothing of ours."""
+    target = start(python, "watched_calls.py")
+    before = hooks(target)
+    watch(target.pid, "call@work")
+    rows_of(target.pid, 10)
+    if python.version >= (3, 12):
+        assert hooks(target) == "['probing watch']"
+    watch(target.pid, "loss@work")
+    rows_of(target.pid, 10, "name = 'loss'")
+    watch(target.pid, "")
+    until = time.monotonic() + 30
+    while python.version >= (3, 12) and hooks(target) != before:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    last, count = -1, 0
+    while count != last:  # the job that takes it out has no event of its own
+        assert time.monotonic() < until
+        last = count
+        time.sleep(0.2)
+        count = query(target.pid, "SELECT count(*) AS n FROM python.variables")[0]["n"]
+    watch(target.pid, "call@work")
+    rows_of(target.pid, count + 5)
+    assert probing("-t", target.pid, "detach", check=False).returncode == 0
+    assert hooks(target) == before
+    assert int(ask(target, "calls")) < int(ask(target, "time.sleep(0.1) or calls"))  # it goes on
+
+
+def test_a_function_that_is_never_called(start, any_python):
+    target = start(any_python, "watched_calls.py")
+    watch(target.pid, "call@work,x@never")
+    until = time.monotonic() + 30
+    while True:
+        done = probing("-t", target.pid, "query", "-f", "csv", "SELECT count(*) FROM python.variables", check=False)
+        if done.stdout != "count(*)\n0\n":
+            break
+        assert done.returncode == 0 and time.monotonic() < until, done
+    assert done.stderr == "probing: note: no call of never has been seen yet\n"
+
+
+@pytest.mark.parametrize("key, value, named", [
+    ("probing.torch.exprs", "loss", '"loss" cannot be watched'), ("probing.torch.exprs", "a+b@f", "attributes, keys and indices"),
+    ("probing.torch.profiling", "on,ratee=1", '"ratee"'), ("probing.torch.profiling", "on,exprs=loss", '"loss"'),
+    ("probing.torch.profiling", "on,depth=x", "depth")])
+def test_a_bad_spec_changes_nothing(start, any_python, key, value, named):
+    target = start(any_python, "watched_calls.py")
+    watch(target.pid, "call@work")
+    done = config(target.pid, "{}={}".format(key, value))
+    assert done.returncode != 0 and named in done.stderr, done
+    assert config(target.pid, "probing.torch.exprs").stdout == "call@work\n"
+    assert config(target.pid, "probing.torch.profiling").stdout == "off\n"
+
+
+def test_from_the_start(any_python):
+    """PROBE_TORCH_EXPRS alone turns it on, before Python runs."""
+    if any_python.root:
+        pytest.skip("the library is outside of its folder")
+    target = Target(any_python, "watched_calls.py", variables={"LD_PRELOAD": LIBRARY, "PROBE_TORCH_EXPRS": "call@work,loss@work"})
+    try:
+        rows = rows_of(target.pid, 20, "name = 'loss' AND number IS NOT NULL")
+        assert rows[-1]["number"] > rows[0]["number"] > 0
+    finally:
+        target.end()
+
+
+# ---- steps, with PyTorch ----
+
+STEPS = """
+import sys, threading, time, torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+class Module:
+    def training_step(self, number):
+        self.loss = (model(torch.ones(2, 4)) * 0).sum() + number
+        acc1 = number * 2
+        out = {"loss": self.loss}
+        return self.loss
+module = Module()
+log = []
+threading.Thread(target=lambda: [print(eval(line), flush=True) for line in sys.stdin], daemon=True).start()
+def train():
+    number = 0
+    for epoch in range(1 << 40):
+        for _ in range(10):
+            number += 1
+            loss = module.training_step(number)
+            loss.backward()
+            rate = optimizer.param_groups[0]["lr"]
+            optimizer.step()
+            scheduler.step()
+            log.append((time.time(), number, epoch, rate))
+            optimizer.zero_grad()
+            time.sleep(0.002)
+            if number == 3:
+                print("ready", flush=True)
+train()
+"""
+LOGS = "SELECT epoch, avg(loss), min(loss), count(*) AS steps FROM training_logs GROUP BY epoch ORDER BY epoch"
+
+
+@pytest.fixture
+def steps(tmp_path):
+    if not torch_python():
+        pytest.skip("no Python with torch")
+    started = []
+
+    def begin(text=STEPS, variables=None):
+        (tmp_path / "steps.py").write_text(text)
+        python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
+        started.append(Target(python, "steps.py", [], folder=str(tmp_path), variables=variables))
+        return started[-1]
+
+    yield begin
+    for target in started:
+        target.end()
+
+
+def test_each_step_once(steps):
+    """A function that stays, one that has left by the optimizer's step, attributes and keys: all are of their step."""
+    target = steps()
+    watch(target.pid, "number@train,loss@train,epoch@train,acc1@training_step,self.loss@training_step,out['loss']@training_step,gone@train")
+    rows = rows_of(target.pid, 500, "local_step > 0")
+    of = {}
+    for row in rows:
+        assert row["name"] not in of.setdefault(row["local_step"], {}), row  # once
+        of[row["local_step"]][row["name"]] = row
+    last = max(of)
+    first = of[1]["number"]["number"]
+    for step in range(1, last):
+        numbers = {name: row["number"] for name, row in of[step].items()}
+        number = first + step - 1
+        assert numbers == {"number": number, "loss": number, "epoch": (number - 1) // 10, "acc1": 2 * number, "self.loss": number,
+                           "out['loss']": number, "gone": None}, (step, numbers)
+        assert of[step]["loss"]["type"] == "torch.Tensor" and of[step]["loss"]["func"] == "train"
+        assert of[step]["loss"]["micro_step"] == 1
+    timed = query(target.pid, "SELECT v.timestamp - t.timestamp AS late FROM python.variables v JOIN python.torch_step_timing t "
+                              "ON v.local_step = t.local_step WHERE v.local_step > 0")
+    assert len(timed) > 100 and all(abs(row["late"]) < 0.05 for row in timed)
+
+
+def test_training_logs(steps):
+    """Epoch, loss and learning rate of each step, though only the loss is watched."""
+    target = steps()
+    watch(target.pid, "loss@train")
+    rows_of(target.pid, 60, "local_step > 0")
+    told = {number: (epoch, rate) for _, number, epoch, rate in eval(ask(target, "log"))}
+    rows = query(target.pid, "SELECT * FROM training_logs WHERE local_step > 0 ORDER BY time")
+    seen = 0
+    for row in rows:
+        if int(row["loss"]) in told:
+            assert (row["epoch"], row["lr"]) == told[int(row["loss"])], row
+            seen += 1
+    assert seen >= 50
+    epochs = query(target.pid, LOGS)
+    assert [row["epoch"] for row in epochs] == [epochs[0]["epoch"] + number for number in range(len(epochs))]
+    assert all(row["steps"] == 10 for row in epochs[1:-1]) and len(epochs) >= 4
+
+
+def test_a_program_that_logs_itself_wins(steps):
+    target = steps("import sys; sys.path.insert(0, {!r}); import probing\n".format(os.path.join(SRCDIR, "python")) + STEPS.replace(
+        "optimizer.zero_grad()", "optimizer.zero_grad(); probing.log(loss=number * 7.0, epoch=epoch) if number > 200 else None"))
+    watch(target.pid, "loss@train")
+    until = time.monotonic() + 30
+    while True:
+        rows = query(target.pid, "SELECT loss, epoch FROM training_logs WHERE epoch IS NOT NULL")
+        if len(rows) > 20 and all(row["loss"] % 7 == 0 for row in rows):
+            break
+        assert time.monotonic() < until, rows[-3:]
