@@ -66,12 +66,24 @@ const struct prb_command *prb_command_nearest(const char *word)
     return near ? prb_command_find(near) : NULL;
 }
 
+/* The command that takes the word as its first argument, or NULL. */
+static const struct prb_command *command_of(const char *argument)
+{
+    for (const struct prb_command *const *at = prb_commands; *at; at++)
+        if ((*at)->words && prb_word_in((*at)->words, argument))
+            return *at;
+    return NULL;
+}
+
 bool prb_unknown_command(const char *word, struct prb_error *err)
 {
+    const struct prb_command *taker = command_of(word);
     const struct prb_command *near = prb_command_nearest(word);
     char remedy[120];
     snprintf(remedy, sizeof remedy,
              near ? "did you mean `%s`?" : "`probing help` lists the commands",
              near ? near->name : "");
+    if (taker)
+        snprintf(remedy, sizeof remedy, "did you mean `%s %.40s`?", taker->name, word);
     return prb_cli_fail(err, PRB_USAGE, remedy, "unknown command \"%s\"", word);
 }

@@ -61,6 +61,12 @@ def test_unknown_command_names_the_nearest(probing, word, near):
     probing(1, word).fails(USAGE, near)
 
 
+@pytest.mark.parametrize("word", ["modules", "objects", "tensors", "threads"])
+def test_unknown_command_that_another_takes(probing, word):
+    for args in ((word,), (1, word), (word, 1)):
+        probing(*args).fails(USAGE, "did you mean `inspect {}`?".format(word))
+
+
 def test_unknown_command_without_a_neighbour(probing):
     probing("zzzzzz").fails(USAGE, "probing help")
 
