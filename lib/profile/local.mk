@@ -5,7 +5,7 @@ libprb_la_SOURCES += %D%/format/format.h %D%/format/format.c \
 # One file a format, in the order of the help; the first is the one without --format.
 # To add one: format/format.h.
 PROFILE_FORMATS = %D%/format/flamegraph.c %D%/format/speedscope.c %D%/format/collapsed.c \
-	%D%/format/pprof.c %D%/format/chrome.c %D%/format/firefox.c %D%/format/sqlite.c \
+	%D%/format/pprof.c %D%/format/perfetto.c %D%/format/chrome.c %D%/format/firefox.c %D%/format/sqlite.c \
 	%D%/format/heatmap.c
 libprb_la_SOURCES += $(PROFILE_FORMATS)
 BUILT_SOURCES += %D%/format/formats.inc

@@ -30,13 +30,15 @@ enum {
     TRACK_UUID = 1,
     TRACK_NAME,
     TRACK_PROCESS,
-    TRACK_PARENT = 5,
+    TRACK_THREAD,
+    TRACK_PARENT,
     TRACK_COUNTER = 8,
     TRACK_ORDERING = 11,
     TRACK_RANK
 };
 enum { ORDERING_EXPLICIT = 3 };
 enum { PROCESS_PID = 1, PROCESS_SORT = 3, PROCESS_NAME = 6 };
+enum { THREAD_PID = 1, THREAD_TID, THREAD_NAME = 5 };
 enum { COUNTER_UNIT_NAME = 6 };
 enum {
     EVENT_NOTE = 4,
@@ -180,8 +182,15 @@ static void put_track(struct writing *w, uint32_t index)
 {
     const struct prb_trace_track *track = &w->trace->tracks[index];
     prb_proto_number(&w->event, TRACK_UUID, uuid_of_track(w, index));
-    prb_proto_text(&w->event, TRACK_NAME, track->name);
-    prb_proto_number(&w->event, TRACK_PARENT, uuid_of_process(track->process));
+    if (track->tid) {
+        prb_proto_number(&w->part, THREAD_PID, (uint64_t)w->trace->processes[track->process].pid);
+        prb_proto_number(&w->part, THREAD_TID, (uint64_t)track->tid);
+        prb_proto_text(&w->part, THREAD_NAME, track->name);
+        prb_proto_message(&w->event, TRACK_THREAD, &w->part);
+    } else {
+        prb_proto_text(&w->event, TRACK_NAME, track->name);
+        prb_proto_number(&w->event, TRACK_PARENT, uuid_of_process(track->process));
+    }
     if (track->unit) {
         if (*track->unit)
             prb_proto_text(&w->part, COUNTER_UNIT_NAME, track->unit);

@@ -95,6 +95,14 @@ uint32_t prb_trace_track(struct prb_trace *trace, uint32_t process, const char *
     return add_track(trace, &track);
 }
 
+uint32_t prb_trace_thread(struct prb_trace *trace, uint32_t process, pid_t tid, const char *name,
+                          int order)
+{
+    const struct prb_trace_track track = {
+        .process = process, .name = copy_of(trace, name), .order = order, .tid = tid};
+    return add_track(trace, &track);
+}
+
 uint32_t prb_trace_counter(struct prb_trace *trace, uint32_t process, const char *name,
                            const char *unit, int order)
 {

@@ -6,7 +6,7 @@
  * without nesting go to tracks of their own.  Out of memory is sticky: prb_trace_write reports it.
  *
  * To add a format: NAME.c with its writer here, declared below; a reader of it in
- * tests/export/timeline.py.
+ * tests/support/timeline.py.
  */
 #ifndef PRB_TRACE_TRACE_H
 #define PRB_TRACE_TRACE_H
@@ -37,6 +37,7 @@ struct prb_trace_track {
     const char *name;
     const char *unit;    /* of a counter's values, "" if none; NULL: it has slices */
     int order;           /* within its process: the least first */
+    pid_t tid;           /* of the thread whose slices it has; 0: none, or several */
     size_t first, count; /* once in order: its events in trace->order, or its values */
 };
 
@@ -100,6 +101,9 @@ int64_t prb_trace_ns(double seconds);
 /* All texts are copied. */
 uint32_t prb_trace_process(struct prb_trace *trace, pid_t pid, const char *name, int order);
 uint32_t prb_trace_track(struct prb_trace *trace, uint32_t process, const char *name, int order);
+/* The same of a thread; one track for each. */
+uint32_t prb_trace_thread(struct prb_trace *trace, uint32_t process, pid_t tid, const char *name,
+                          int order);
 uint32_t prb_trace_counter(struct prb_trace *trace, uint32_t process, const char *name,
                            const char *unit, int order);
 /* Its number, or PRB_TRACE_NONE: it is left out, and counted.  depth: see struct prb_trace_event. */

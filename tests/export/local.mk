@@ -1,3 +1,3 @@
 # What a job recorded, as files of other programs.
 PYTESTS += %D%/test_export.py
-EXTRA_DIST += %D%/timeline.py
+

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-import timeline
-from support import rings
+from support import rings, timeline
 from support.target import DEADLINE, TARGETS, probing
 
 T0 = 1.7e9

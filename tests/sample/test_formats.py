@@ -9,6 +9,7 @@ import xml.etree.ElementTree
 import pytest
 
 from profiles import function, profile, shares
+from support import timeline
 from support.protobuf import fields, packed
 
 NAMES = ["sixty", "thirty", "ten"]
@@ -90,6 +91,16 @@ def test_chrome(sampled):
         open_ends.append(span["ts"] + span["dur"])
     spent = {name: sum(span["dur"] for span in spans if span["name"] == name) for name in NAMES}
     about({name: spent[name] / sum(spent.values()) for name in NAMES})
+
+
+def test_perfetto(sampled):
+    """Calls of threads, within each other as they were made: an inner one begins and ends within the one around it."""
+    (_, tracks), = timeline.read(sampled("p.pftrace")).items()
+    calls = next(found for found in tracks.values() if {"sixty", "thirty"} <= {one.name for one in found})
+    assert calls[0].name == "<module>" and calls[0].depth == 0 and calls[0].notes["file"].endswith("shares.py")
+    spent = {name: sum(one.end - one.begin for one in calls if one.name == name) for name in NAMES}
+    about({name: spent[name] / sum(spent.values()) for name in NAMES})
+    assert all(one.depth > 0 and one.notes["samples"] > 0 for one in calls if one.name in NAMES)
 
 
 def test_firefox(sampled):

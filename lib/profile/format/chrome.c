@@ -79,8 +79,7 @@ static bool write_chrome(const struct prb_profile *profile, const struct prb_pro
 }
 
 const struct prb_format prb_format_chrome = {
-    .description = {"chrome", "chrometrace perfetto",
-                    "trace events for Perfetto and chrome://tracing",
+    .description = {"chrome", "chrometrace", "trace events for Perfetto and chrome://tracing",
                     ".trace.json .trace .perfetto.json", true},
     .write = write_chrome,
 };

@@ -7,6 +7,8 @@ import collections
 import json
 import struct
 
+from .protobuf import fields
+
 BEGIN, END, MOMENT, VALUE = 1, 2, 3, 4
 
 
@@ -21,34 +23,6 @@ class Slice:
 
 
 Value = collections.namedtuple("Value", "time value unit")
-
-
-# ---- protocol buffers ----
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
-def fields(data):
-    """{number: [values]} of a message: numbers, doubles of 8 and floats of 4 bytes as bytes, texts and messages as bytes."""
-    found, at = {}, 0
-    while at < len(data):
-        key, at = varint(data, at)
-        if key & 7 == 0:
-            value, at = varint(data, at)
-        else:
-            length, at = {1: (8, at), 5: (4, at)}.get(key & 7) or varint(data, at)
-            value, at = data[at:at + length], at + length
-            assert len(value) == length
-        found.setdefault(key >> 3, []).append(value)
-    return found
 
 
 def signed(value):
@@ -98,13 +72,17 @@ def connect(sources, ends):
 def perfetto(path):
     with open(path, "rb") as file:
         data = file.read()
-    processes, tracks, sequences = {}, {}, collections.defaultdict(Sequence)
+    processes, pids, tracks, sequences = {}, {}, {}, collections.defaultdict(Sequence)
     made, sources, ends = collections.defaultdict(list), {}, {}
     for packet in map(fields, fields(data)[1]):
         if 60 in packet:
             track = fields(packet[60][0])
             if 3 in track:
-                processes[track[1][0]] = fields(track[3][0])[6][0].decode()
+                process = fields(track[3][0])
+                processes[track[1][0]] = pids[process[1][0]] = process[6][0].decode()
+            elif 4 in track:
+                thread = fields(track[4][0])
+                tracks[track[1][0]] = (pids[thread[1][0]], thread[5][0].decode(), None)
             else:
                 unit = fields(track[8][0]).get(6, [b""])[0].decode() if 8 in track else None
                 tracks[track[1][0]] = (processes[track[5][0]], track[2][0].decode(), unit)
