@@ -1002,6 +1002,7 @@ struct prb_exported {
     size_t processes, steps;
     size_t slices, values, arrows; /* of a timeline */
     uint64_t left_out;             /* rows without a time, or beyond what a file may have */
+    char note[360];                /* what the rows of a table leave out, or "" */
 };
 /*
  * Write what the tables of a connection have of the last steps to path ("-": standard output; for a

@@ -126,8 +126,8 @@ static bool run_export(const struct prb_run *run, struct prb_error *err)
     choose_path(run, format, &wanted, path, sizeof path);
     if (!prb_export_write(database.db, format, &wanted, path, &done, err))
         return false;
-    if (prb_db_warning(database.db))
-        prb_out_note(prb_db_warning(database.db));
+    if (done.note[0])
+        prb_out_note(done.note);
     if (strcmp(path, "-") != 0)
         report(format, path, &done);
     return true;

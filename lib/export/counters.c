@@ -62,7 +62,12 @@ static bool read_listed(struct prb_export *export, const char *name, struct prb_
             table.names[table.count] = counters[i].name;
             table.units[table.count++] = counters[i].unit;
         }
-    return prb_export_rows(export, name, columns, false, take, &table, err);
+    bool said = export->out->note[0];
+    if (!prb_export_rows(export, name, columns, false, take, &table, err))
+        return false;
+    if (table.by_gpu && !said)
+        export->out->note[0] = '\0'; /* that there is no GPU is nothing that is left out */
+    return true;
 }
 
 /* ---- what the program logs ---- */

@@ -127,7 +127,7 @@ static bool find_begin(struct prb_export *export, struct prb_error *err)
     }
     prb_fail(err, PRB_NOT_FOUND, "nothing is recorded: no steps, no spans, no logs");
     return prb_error_remedy(err, "`config probing.torch.profiling=on` records PyTorch's steps of a "
-                                 "live job; `profile -o FILE.trace.json` samples any");
+                                 "live job; `profile -o FILE.pftrace` samples any");
 }
 
 /* ---- files ---- */

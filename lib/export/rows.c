@@ -122,8 +122,12 @@ bool prb_export_rows(struct prb_export *export, const char *table, const char *c
     prb_buf_addf(&sql, " ORDER BY %s%s", time, newest ? " DESC" : "");
     if (!prb_buf_ok(&sql))
         return prb_nomem(err);
-    return prb_db_query(export->db, sql.data, take_row, &reading, err) &&
-           (!export->failed || prb_nomem(err));
+    if (!prb_db_query(export->db, sql.data, take_row, &reading, err))
+        return false;
+    const char *warning = prb_db_warning(export->db);
+    if (warning && !export->out->note[0])
+        snprintf(export->out->note, sizeof export->out->note, "%s", warning);
+    return !export->failed || prb_nomem(err);
 }
 
 double prb_export_real(const struct prb_value *value)

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from support import gpus, pythons
+from support import gpus, pythons, timeline
 from support.injection import wait_until
 from support.promised import PROMISED, table_of
 from support.target import SRCDIR, TARGETS, Target, probing, query
@@ -67,6 +67,28 @@ def test_what_the_rows_say(job):
     assert query(job.pid, "SELECT avg(gpu_util) AS mean FROM gpu_metrics WHERE timestamp > now() - 60") == [{"mean": 43.5}]
     recent = query(job.pid, "SELECT count(*) AS n FROM training_logs WHERE timestamp > now() - interval '5 minutes'")
     assert recent[0]["n"] >= 20
+
+
+def test_its_timeline(job, tmp_path):
+    """export: the steps that PyTorch's tracing saw, each with its phases and modules; spans and the loss beside them."""
+    path = tmp_path / "steps.pftrace"
+    wait_until(lambda: query(job.pid, "SELECT count(*) AS n FROM python.torch_step_timing")[0]["n"] >= 8)
+    wait_until(lambda: query(job.pid, "SELECT count(*) AS n FROM python.torch_trace WHERE module = 'first'")[0]["n"] >= 8)
+    done = probing(job.pid, "export", "--last", "4", "-o", path, check=False)
+    assert done.returncode == 0 and "4 steps of 1 process" in done.stderr, done.stderr
+    (process, tracks), = timeline.read(path).items()
+    assert process.startswith("process {}: ".format(job.pid)) and "torch_logged.py" in process
+    steps = [one for one in tracks["steps"] if one.name.startswith("step ")]
+    numbers = [int(one.name.split()[1]) for one in steps]
+    assert numbers == list(range(numbers[0], numbers[0] + 4))
+    for one in steps[:3]:
+        phases = [inner.name for inner in tracks["steps"] if inner.depth and one.begin <= inner.begin < one.end]
+        assert [name for name in ("forward", "backward", "optimizer") if name in phases] == ["forward", "backward", "optimizer"], phases
+        calls = [(call.name, call.depth, call.notes.get("module")) for call in tracks["modules"] if one.begin <= call.begin < one.end]
+        assert [call for call in calls if call[0] in ("Net.forward", "Linear.forward")] == [
+            ("Net.forward", 0, None), ("Linear.forward", 1, "first"), ("Linear.forward", 1, "second")], calls
+        assert sum(span.name == "forward" and one.begin <= span.begin < one.end for span in tracks["spans"]) == 1
+        assert sum(one.begin <= value.time < one.end for value in tracks["loss"]) == 1
 
 
 def test_columns_before_the_first_row(job, start, any_python):
