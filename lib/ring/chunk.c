@@ -104,16 +104,35 @@ static void enter(struct prb_ring_table *table, struct prb_ring_lane *lane, uint
     lane->chunk = (struct prb_ring_chunk *)(table->map + chunk_offset(table, slot));
 }
 
+/* Rows that a chunk holds: who keeps them elsewhere learns how many he missed. */
+static uint64_t count_rows(const struct prb_ring_table *table, const struct prb_ring_chunk *chunk)
+{
+    uint32_t used = prb_ring_used(atomic_load_explicit(&chunk->state, memory_order_relaxed));
+    uint32_t room = table->chunk_bytes - (uint32_t)sizeof *chunk;
+    uint64_t count = 0;
+    used = used < room ? used : room;
+    for (uint32_t offset = 0; offset + table->fixed <= used; count++) {
+        const struct prb_ring_row *row =
+            (const struct prb_ring_row *)((const char *)(chunk + 1) + offset);
+        if (row->length < table->fixed)
+            break;
+        offset += row->length;
+    }
+    return count;
+}
+
 /* Begin a chunk again: readers of its earlier rows see that before any byte of them changes. */
 static void enter_anew(struct prb_ring_table *table, struct prb_ring_lane *lane, uint32_t slot)
 {
     enter(table, lane, slot);
+    uint64_t count = count_rows(table, lane->chunk);
     lane->generation = atomic_fetch_add(&table->generation, 1) + 1;
     lane->used = 0;
     uint64_t state = (uint64_t)lane->generation << 32;
     atomic_store_explicit(&lane->chunk->state, state, memory_order_release);
     atomic_store_explicit(&lane->chunk->check, prb_ring_check(state), memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
+    lane->chunk->earlier += count;
 }
 
 /* Go on in the chunk of a thread that ended. */

@@ -49,7 +49,8 @@ struct prb_ring_head {
 struct prb_ring_chunk {
     _Atomic uint64_t state, check;
     _Atomic int64_t latest; /* ns since the epoch: of the last row */
-    uint64_t zero[5];
+    uint64_t earlier;       /* rows of all generations before this one; valid with its first row */
+    uint64_t zero[4];
 };
 
 /* A row: this, then a cell for each column, then the texts, filled to a multiple of 8. */

@@ -111,6 +111,7 @@ const struct prb_ring_column *prb_ring_columns(const struct prb_ring_reader *rea
 struct words {
     uint64_t state, check;
     int64_t latest;
+    uint64_t earlier;
 };
 
 static uint64_t chunk_offset(const struct prb_ring_reader *reader, uint32_t chunk)
@@ -137,9 +138,19 @@ static bool read_state(const struct prb_ring_reader *reader, uint32_t chunk, str
     return false;
 }
 
-/* The chunk's rows as they were at one moment, *len_out bytes (0: none); freed by the caller. */
-static bool copy_chunk(const struct prb_ring_reader *reader, uint32_t chunk, struct words *words,
-                       char **out, struct prb_ring_counts *counts, struct prb_error *err)
+/* Bytes of a chunk's rows that were read before: none of those of another generation. */
+static uint32_t skipped(const struct prb_ring_place *from, uint64_t state)
+{
+    bool same = from && prb_ring_generation(from->state) == prb_ring_generation(state);
+    uint32_t used = same ? prb_ring_used(from->state) : 0;
+    return used <= prb_ring_used(state) && used % 8 == 0 ? used : 0;
+}
+
+/* The chunk's rows behind the first skip bytes as they were at one moment, *len_out bytes (0: none);
+ * freed by the caller. */
+static bool copy_chunk(const struct prb_ring_reader *reader, uint32_t chunk,
+                       const struct prb_ring_place *from, struct words *words, char **out,
+                       uint32_t *skip_out, struct prb_ring_counts *counts, struct prb_error *err)
 {
     uint32_t room = reader->head->chunk_bytes - (uint32_t)sizeof(struct prb_ring_chunk);
     *out = NULL;
@@ -147,22 +158,26 @@ static bool copy_chunk(const struct prb_ring_reader *reader, uint32_t chunk, str
         struct words after;
         if (!read_state(reader, chunk, words) || !prb_ring_used(words->state))
             return true;
-        uint32_t used = prb_ring_used(words->state);
+        uint32_t used = prb_ring_used(words->state), skip = skipped(from, words->state);
         if (used > room || used % 8) {
             counts->broken++;
             return true;
         }
-        PRB_AUTO_FREE char *copy = malloc(used);
+        if (skip == used)
+            return true;
+        PRB_AUTO_FREE char *copy = malloc(used - skip);
         if (!copy)
             return prb_nomem(err);
         atomic_thread_fence(memory_order_seq_cst);
-        if (prb_read_at(reader->fd, copy, used,
-                        chunk_offset(reader, chunk) + sizeof(struct prb_ring_chunk)) != used)
+        if (prb_read_at(reader->fd, copy, used - skip,
+                        chunk_offset(reader, chunk) + sizeof(struct prb_ring_chunk) + skip) !=
+            used - skip)
             return true;
         atomic_thread_fence(memory_order_seq_cst);
         if (read_state(reader, chunk, &after) &&
             prb_ring_generation(after.state) == prb_ring_generation(words->state)) {
             *out = PRB_STEAL(copy);
+            *skip_out = skip;
             return true;
         }
     }
@@ -204,14 +219,14 @@ static void reading_end(struct reading *reading)
 }
 PRB_DEFINE_AUTO(reading, struct reading, reading_end)
 
-static bool note_rows(struct reading *reading, const char *copy, uint64_t state, int64_t since,
-                      struct prb_error *err)
+static bool note_rows(struct reading *reading, const char *copy, uint32_t skip, uint64_t state,
+                      int64_t since, uint64_t *count_out, struct prb_error *err)
 {
     uint32_t used = prb_ring_used(state), generation = prb_ring_generation(state);
     size_t least =
         sizeof(struct prb_ring_row) + reading->reader->column_count * sizeof(union prb_ring_cell);
-    for (uint32_t offset = 0; offset < used;) {
-        const struct prb_ring_row *row = (const struct prb_ring_row *)(copy + offset);
+    for (uint32_t offset = skip; offset < used; ++*count_out) {
+        const struct prb_ring_row *row = (const struct prb_ring_row *)(copy + offset - skip);
         if (used - offset < least || row->length < least || row->length > used - offset ||
             row->length % 8 || row->stamp != prb_ring_stamp(generation, offset, row->length)) {
             reading->counts.broken++;
@@ -244,25 +259,90 @@ static int64_t read_counts(struct reading *reading)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(retention * 1e9);
 }
 
-static bool collect(struct reading *reading, struct prb_error *err)
+/* A chunk with rows behind the mark. */
+struct unread {
+    uint32_t chunk, generation;
+};
+
+static int by_generation(const void *a, const void *b)
+{
+    const struct unread *x = a, *y = b;
+    return (x->generation > y->generation) - (x->generation < y->generation);
+}
+
+static const struct prb_ring_place *place_of(const struct prb_ring_mark *mark, uint32_t chunk)
+{
+    return mark && chunk < mark->count && mark->places[chunk].state ? &mark->places[chunk] : NULL;
+}
+
+/* How many bytes a chunk has behind the mark. */
+static uint32_t unread_bytes(const struct prb_ring_reader *reader, uint32_t chunk,
+                             const struct prb_ring_mark *from, struct words *words)
+{
+    if (!read_state(reader, chunk, words))
+        return 0;
+    return prb_ring_used(words->state) - skipped(place_of(from, chunk), words->state);
+}
+
+static void note_place(struct reading *reading, const struct prb_ring_mark *from, uint32_t chunk,
+                       const struct words *words, uint64_t count, struct prb_ring_mark *to)
+{
+    const struct prb_ring_place *place = place_of(from, chunk);
+    bool same = place && prb_ring_generation(place->state) == prb_ring_generation(words->state);
+    uint64_t before = same ? place->rows : words->earlier, read = place ? place->rows : 0;
+    if (from && !same && words->earlier > read)
+        reading->counts.lost += words->earlier - read;
+    if (to)
+        to->places[chunk] = (struct prb_ring_place){words->state, before + count};
+}
+
+static bool take_chunk(struct reading *reading, const struct prb_ring_mark *from, uint32_t chunk,
+                       int64_t since, struct prb_ring_mark *to, struct prb_error *err)
+{
+    struct words words;
+    char *copy;
+    uint32_t skip = 0;
+    uint64_t count = 0;
+    if (!PRB_GROW(reading->copies, reading->copy_count, reading->copy_cap))
+        return prb_nomem(err);
+    if (!copy_chunk(reading->reader, chunk, place_of(from, chunk), &words, &copy, &skip,
+                    &reading->counts, err))
+        return false;
+    if (!copy)
+        return true;
+    reading->copies[reading->copy_count++] = copy;
+    reading->bytes += prb_ring_used(words.state) - skip;
+    if (reading->bytes > PRB_RING_READ_MAX)
+        return prb_fail(err, PRB_NOMEM, "the ring holds more than %llu bytes of rows",
+                        (unsigned long long)PRB_RING_READ_MAX);
+    if (!note_rows(reading, copy, skip, words.state, since, &count, err))
+        return false;
+    note_place(reading, from, chunk, &words, count, to);
+    return true;
+}
+
+static bool collect(struct reading *reading, const struct prb_ring_mark *from, uint64_t most,
+                    struct prb_ring_mark *to, struct prb_error *err)
 {
     int64_t since = read_counts(reading);
     uint32_t count = chunk_count(reading->reader);
+    size_t unread_count = 0;
+    PRB_AUTO_FREE struct unread *unread = malloc((count + 1) * sizeof *unread);
+    if (!unread)
+        return prb_nomem(err);
     for (uint32_t chunk = 0; chunk < count; chunk++) {
         struct words words;
-        char *copy;
-        if (!PRB_GROW(reading->copies, reading->copy_count, reading->copy_cap))
-            return prb_nomem(err);
-        if (!copy_chunk(reading->reader, chunk, &words, &copy, &reading->counts, err))
-            return false;
-        if (!copy)
-            continue;
-        reading->copies[reading->copy_count++] = copy;
-        reading->bytes += prb_ring_used(words.state);
-        if (reading->bytes > PRB_RING_READ_MAX)
-            return prb_fail(err, PRB_NOMEM, "the ring holds more than %llu bytes of rows",
-                            (unsigned long long)PRB_RING_READ_MAX);
-        if (!note_rows(reading, copy, words.state, since, err))
+        if (unread_bytes(reading->reader, chunk, from, &words))
+            unread[unread_count++] =
+                (struct unread){chunk, prb_ring_generation(words.state)};
+    }
+    qsort(unread, unread_count, sizeof *unread, by_generation);
+    for (size_t i = 0; i < unread_count; i++) {
+        if (most && reading->bytes >= most) {
+            reading->counts.more = true;
+            break;
+        }
+        if (!take_chunk(reading, from, unread[i].chunk, since, to, err))
             return false;
     }
     return true;
@@ -302,13 +382,50 @@ static bool decode(const struct prb_ring_reader *reader, const struct prb_ring_r
     return true;
 }
 
-bool prb_ring_each(struct prb_ring_reader *reader,
-                   bool (*row)(void *context, const struct prb_ring_value *values), void *context,
-                   struct prb_ring_counts *counts_out, struct prb_error *err)
+/* ---- marks ---- */
+
+void prb_ring_mark_deinit(struct prb_ring_mark *mark)
+{
+    free(mark->places);
+    *mark = (struct prb_ring_mark){0};
+}
+
+/* A mark with a place for each chunk of the file, those of the earlier one at first. */
+static bool mark_begin(struct prb_ring_reader *reader, const struct prb_ring_mark *from,
+                       struct prb_ring_mark *out, struct prb_error *err)
+{
+    size_t count = reader->head->chunks_max;
+    struct prb_ring_place *places = calloc(count + 1, sizeof *places);
+    if (!places)
+        return prb_nomem(err);
+    if (from && from->count)
+        memcpy(places, from->places, (from->count < count ? from->count : count) * sizeof *places);
+    *out = (struct prb_ring_mark){places, count};
+    return true;
+}
+
+uint64_t prb_ring_waiting(struct prb_ring_reader *reader, const struct prb_ring_mark *from)
+{
+    uint32_t count = chunk_count(reader);
+    uint64_t bytes = 0;
+    for (uint32_t chunk = 0; chunk < count; chunk++) {
+        struct words words;
+        bytes += unread_bytes(reader, chunk, from, &words);
+    }
+    return bytes;
+}
+
+bool prb_ring_each_from(struct prb_ring_reader *reader, const struct prb_ring_mark *from,
+                        uint64_t most,
+                        bool (*row)(void *context, const struct prb_ring_value *values),
+                        void *context, struct prb_ring_counts *counts_out,
+                        struct prb_ring_mark *to_out, struct prb_error *err)
 {
     PRB_AUTO(reading) struct reading reading = {.reader = reader};
+    PRB_AUTO(prb_ring_mark) struct prb_ring_mark to = {0};
     struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
-    if (!collect(&reading, err))
+    if ((to_out && !mark_begin(reader, from, &to, err)) ||
+        !collect(&reading, from, most, to_out ? &to : NULL, err))
         return false;
     if (reading.count)
         qsort(reading.rows, reading.count, sizeof *reading.rows, by_time);
@@ -320,7 +437,18 @@ bool prb_ring_each(struct prb_ring_reader *reader,
     }
     if (counts_out)
         *counts_out = reading.counts;
+    if (to_out) {
+        *to_out = to;
+        to = (struct prb_ring_mark){0};
+    }
     return true;
+}
+
+bool prb_ring_each(struct prb_ring_reader *reader,
+                   bool (*row)(void *context, const struct prb_ring_value *values), void *context,
+                   struct prb_ring_counts *counts_out, struct prb_error *err)
+{
+    return prb_ring_each_from(reader, NULL, 0, row, context, counts_out, NULL, err);
 }
 
 double prb_ring_latest(struct prb_ring_reader *reader)

@@ -13,6 +13,9 @@
 #ifndef PRB_RING_RING_H
 #define PRB_RING_RING_H
 
+#include <stdint.h>
+
+#include "base/cleanup.h"
 #include "base/error.h"
 
 enum prb_ring_type {
@@ -139,6 +142,8 @@ struct prb_ring_counts {
     uint64_t
         broken; /* chunks whose bytes contradict themselves: rows behind that place are left out */
     bool full;  /* the table could not grow to its limit: the file system was full */
+    uint64_t lost; /* rows that were overwritten since the mark, unread */
+    bool more;     /* the reading was as large as it may be: there are rows behind it */
 };
 
 #define PRB_RING_READ_MAX ((uint64_t)1 << 30) /* bytes of rows of one reading */
@@ -149,6 +154,32 @@ struct prb_ring_counts {
 bool prb_ring_each(struct prb_ring_reader *reader,
                    bool (*row)(void *context, const struct prb_ring_value *values), void *context,
                    struct prb_ring_counts *counts_out, struct prb_error *err);
+
+/*
+ * How far a ring was read: of each of its chunks the state, and how many rows it had ever held up to
+ * there.  As it stands in files; places is freed by the owner.
+ */
+struct prb_ring_place {
+    uint64_t state, rows;
+};
+struct prb_ring_mark {
+    struct prb_ring_place *places;
+    size_t count;
+};
+void prb_ring_mark_deinit(struct prb_ring_mark *mark);
+PRB_DEFINE_AUTO(prb_ring_mark, struct prb_ring_mark, prb_ring_mark_deinit)
+/* Bytes of rows that were written behind the mark (NULL: all that are there). */
+uint64_t prb_ring_waiting(struct prb_ring_reader *reader, const struct prb_ring_mark *from);
+/*
+ * As prb_ring_each, the rows behind a mark (NULL: all), those that were begun first first, until
+ * they are most bytes (0: no bound but PRB_RING_READ_MAX).  to_out, may be NULL: where it ended,
+ * filled on success.
+ */
+bool prb_ring_each_from(struct prb_ring_reader *reader, const struct prb_ring_mark *from,
+                        uint64_t most,
+                        bool (*row)(void *context, const struct prb_ring_value *values),
+                        void *context, struct prb_ring_counts *counts_out,
+                        struct prb_ring_mark *to_out, struct prb_error *err);
 
 /* When the last row was written, seconds since the epoch; 0: none yet. */
 double prb_ring_latest(struct prb_ring_reader *reader);

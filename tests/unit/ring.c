@@ -456,6 +456,53 @@ static void too_many_threads_are_counted(void **state)
     prb_ring_table_free(table);
 }
 
+/* ---- marks ---- */
+
+/* Read behind the mark, at most so many bytes at a time, and move it. */
+static uint64_t read_on(const char *name, struct prb_ring_mark *mark, uint64_t most,
+                        struct ring_proofs *proofs)
+{
+    struct prb_error err;
+    struct prb_ring_counts counts = {.more = true};
+    struct prb_ring_reader *reader = ring_reader(name);
+    uint64_t lost = 0;
+    while (counts.more) {
+        PRB_AUTO(prb_ring_mark) struct prb_ring_mark next = {0};
+        assert_ok(prb_ring_each_from(reader, mark->places ? mark : NULL, most, ring_check_proof,
+                                     proofs, &counts, &next, &err),
+                  err);
+        struct prb_ring_mark old = *mark;
+        *mark = next;
+        next = old;
+        lost += counts.lost;
+    }
+    assert_int_equal(prb_ring_waiting(reader, mark), 0);
+    prb_ring_close(reader);
+    assert_int_equal(proofs->wrong, 0);
+    return lost;
+}
+
+static void a_mark_reads_every_row_once(void **state)
+{
+    (void)state;
+    struct prb_ring_table *table = proof_table("marked", 1);
+    PRB_AUTO(prb_ring_mark) struct prb_ring_mark mark = {0};
+    struct ring_proofs proofs = {0};
+    uint64_t lost = 0;
+    int64_t n = 0;
+    for (int turn = 0; turn < 60; turn++) {
+        for (int64_t end = n + turn * turn % 700; n < end; n++)
+            assert_true(ring_write_proof(table, 1, n));
+        lost += read_on("marked", &mark, turn % 2 ? 8000 : 0, &proofs);
+        assert_int_equal(proofs.rows + lost, n); /* those that were overwritten are counted */
+    }
+    assert_true(lost > 0 && proofs.rows > 1000);
+    PRB_AUTO(prb_ring_mark) struct prb_ring_mark late = {0};
+    struct ring_proofs last = {0};
+    assert_int_equal(read_on("marked", &late, 0, &last), 0); /* before the first reading: not lost */
+    prb_ring_table_free(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -465,6 +512,7 @@ int main(void)
         cmocka_unit_test(built_in_names_are_taken),
         cmocka_unit_test(packed_rows_are_checked),
         cmocka_unit_test(old_rows_make_room),
+        cmocka_unit_test(a_mark_reads_every_row_once),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(old_rows_are_not_read),
         cmocka_unit_test(file_size_limits_are_no_signal),
