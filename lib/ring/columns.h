@@ -13,6 +13,10 @@ bool prb_ring_table_name(const char *name, struct prb_error *err);
  * USAGE. */
 bool prb_ring_columns_check(const struct prb_ring_column *columns, size_t count,
                             struct prb_error *err);
+/* Columns as text (prb_ring_table_parse): cut in place, and out borrows from it.  USAGE. */
+bool prb_ring_columns_parse(char *text, struct prb_ring_column out[PRB_RING_COLUMNS_MAX],
+                            size_t *count_out, struct prb_error *err);
+const char *prb_ring_type_name(enum prb_ring_type type);
 /* Copy as much of text as fits, cut at a character's end; NULL is "". */
 void prb_ring_cut(char *out, size_t cap, const char *text);
 /* Bytes of text[0..len) that fit in max without cutting a character (what is not UTF-8 is cut

@@ -183,6 +183,28 @@ static bool remove_folder(int data, const char *name)
     return unlinkat(data, name, AT_REMOVEDIR) == 0;
 }
 
+bool prb_ring_folder_ended(int folder, pid_t pid, uint64_t started)
+{
+    if (alive(pid, started) || flock(folder, LOCK_EX | LOCK_NB) != 0)
+        return false;
+    flock(folder, LOCK_UN);
+    return true;
+}
+
+bool prb_ring_about_read(int folder, struct prb_ring_about *out)
+{
+    char text[4096];
+    PRB_AUTO_FD int fd =
+        openat(folder, PRB_RING_ABOUT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    size_t len = fd >= 0 ? prb_read_at(fd, text, sizeof text - 1, 0) : 0;
+    int used = 0;
+    text[len] = '\0';
+    *out = (struct prb_ring_about){.rank = -1, .world_size = -1};
+    if (sscanf(text, "%d %d %n", &out->rank, &out->world_size, &used) < 2 || !used)
+        return false;
+    return (out->command = strdup(text + used)) != NULL;
+}
+
 /* Whether the folder is of an ended process that no other process holds; then what it has. */
 static bool look(int data, const char *name, struct dead *out)
 {

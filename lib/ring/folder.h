@@ -28,4 +28,21 @@ bool prb_ring_started(const char *proc, uint64_t *out);
 /* "PID-STARTTIME" */
 bool prb_ring_folder_name(const char *name, pid_t *pid_out, uint64_t *started_out);
 
+/* Whether the process of a folder ended, and no other one holds it. */
+bool prb_ring_folder_ended(int folder, pid_t pid, uint64_t started);
+
+/*
+ * What a folder says of its process, for those who come when it has ended: a file beside the rings,
+ * which a sweep removes with them.
+ */
+#define PRB_RING_ABOUT "process.ring-about"
+/* Beside it, by the collector: "ID PATH", the process in a file of the store. */
+#define PRB_RING_STORE "store.ring-about"
+struct prb_ring_about {
+    int rank, world_size; /* -1: none */
+    char *command;        /* arguments joined by spaces, secrets hidden; freed by the caller */
+};
+/* False: it says nothing. */
+bool prb_ring_about_read(int folder, struct prb_ring_about *out);
+
 #endif

@@ -333,8 +333,7 @@ static bool collect(struct reading *reading, const struct prb_ring_mark *from, u
     for (uint32_t chunk = 0; chunk < count; chunk++) {
         struct words words;
         if (unread_bytes(reading->reader, chunk, from, &words))
-            unread[unread_count++] =
-                (struct unread){chunk, prb_ring_generation(words.state)};
+            unread[unread_count++] = (struct unread){chunk, prb_ring_generation(words.state)};
     }
     qsort(unread, unread_count, sizeof *unread, by_generation);
     for (size_t i = 0; i < unread_count; i++) {
@@ -423,13 +422,15 @@ bool prb_ring_each_from(struct prb_ring_reader *reader, const struct prb_ring_ma
 {
     PRB_AUTO(reading) struct reading reading = {.reader = reader};
     PRB_AUTO(prb_ring_mark) struct prb_ring_mark to = {0};
-    struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
+    struct prb_ring_value values[PRB_RING_COLUMNS_MAX + 1];
     if ((to_out && !mark_begin(reader, from, &to, err)) ||
         !collect(&reading, from, most, to_out ? &to : NULL, err))
         return false;
     if (reading.count)
         qsort(reading.rows, reading.count, sizeof *reading.rows, by_time);
     for (size_t i = 0; i < reading.count; i++) {
+        values[reader->column_count] =
+            (struct prb_ring_value){.real = (double)reading.rows[i].time * 1e-9};
         if (!decode(reader, reading.rows[i].row, values))
             reading.counts.broken++;
         else if (!row(context, values))
@@ -449,6 +450,23 @@ bool prb_ring_each(struct prb_ring_reader *reader,
                    struct prb_ring_counts *counts_out, struct prb_error *err)
 {
     return prb_ring_each_from(reader, NULL, 0, row, context, counts_out, NULL, err);
+}
+
+uint64_t prb_ring_room(struct prb_ring_reader *reader)
+{
+    return (uint64_t)reader->head->chunks_max * reader->head->chunk_bytes;
+}
+
+uint64_t prb_ring_inode(const struct prb_ring_reader *reader)
+{
+    struct stat st;
+    return fstat(reader->fd, &st) == 0 ? st.st_ino : 0;
+}
+
+double prb_ring_row_bytes(const struct prb_ring_reader *reader)
+{
+    return (double)(sizeof(struct prb_ring_row) +
+                    reader->column_count * sizeof(union prb_ring_cell));
 }
 
 double prb_ring_latest(struct prb_ring_reader *reader)

@@ -149,6 +149,7 @@ struct prb_ring_counts {
 #define PRB_RING_READ_MAX ((uint64_t)1 << 30) /* bytes of rows of one reading */
 /*
  * The rows that are there now, by time of writing; values and texts are borrowed during the call.
+ * Behind the columns' values there is one more: when the row was written, seconds since the epoch.
  * False: it stopped (err is filled, or row said so).
  */
 bool prb_ring_each(struct prb_ring_reader *reader,
@@ -180,6 +181,12 @@ bool prb_ring_each_from(struct prb_ring_reader *reader, const struct prb_ring_ma
                         bool (*row)(void *context, const struct prb_ring_value *values),
                         void *context, struct prb_ring_counts *counts_out,
                         struct prb_ring_mark *to_out, struct prb_error *err);
+
+/* Bytes that its chunks have at most, and those of a row of it without texts. */
+uint64_t prb_ring_room(struct prb_ring_reader *reader);
+double prb_ring_row_bytes(const struct prb_ring_reader *reader);
+/* Of its file. */
+uint64_t prb_ring_inode(const struct prb_ring_reader *reader);
 
 /* When the last row was written, seconds since the epoch; 0: none yet. */
 double prb_ring_latest(struct prb_ring_reader *reader);

@@ -195,28 +195,44 @@ static bool parse_line(char *line, struct prb_ring_column *out, struct prb_error
     return prb_error_remedy(err, "types are integer, real, text, boolean and time");
 }
 
+const char *prb_ring_type_name(enum prb_ring_type type)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].type == type)
+            return types[i].name;
+    return "";
+}
+
+bool prb_ring_columns_parse(char *text, struct prb_ring_column out[PRB_RING_COLUMNS_MAX],
+                            size_t *count_out, struct prb_error *err)
+{
+    char *rest = text;
+    *count_out = 0;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        if (!*line)
+            continue;
+        if (*count_out == PRB_RING_COLUMNS_MAX)
+            return prb_fail(err, PRB_USAGE, "a table has at most %d columns", PRB_RING_COLUMNS_MAX);
+        if (!parse_line(line, &out[(*count_out)++], err))
+            return false;
+    }
+    return true;
+}
+
 struct prb_ring_table *prb_ring_table_parse(const char *folder, const char *name,
                                             const char *columns,
                                             const struct prb_ring_limits *limits,
                                             struct prb_error *err)
 {
     struct prb_ring_column parsed[PRB_RING_COLUMNS_MAX];
-    size_t count = 0;
+    size_t count;
     if (strnlen(columns, TEXT_MAX + 1) > TEXT_MAX)
         return PRB_NULL(
             prb_fail(err, PRB_USAGE, "the text of the columns of %.80s is too long", name));
     PRB_AUTO_FREE char *text = strdup(columns);
     if (!text)
         return PRB_NULL(prb_nomem(err));
-    char *rest = text;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        if (!*line)
-            continue;
-        if (count == PRB_RING_COLUMNS_MAX)
-            return PRB_NULL(
-                prb_fail(err, PRB_USAGE, "a table has at most %d columns", PRB_RING_COLUMNS_MAX));
-        if (!parse_line(line, &parsed[count++], err))
-            return NULL;
-    }
+    if (!prb_ring_columns_parse(text, parsed, &count, err))
+        return NULL;
     return prb_ring_table_new(folder, name, parsed, count, limits, err);
 }

@@ -1,5 +1,8 @@
 #include "sql/sqlite.h"
 
+#include <ctype.h>
+
+#include "base/buf.h"
 #include "base/lazy.h"
 #include "config.h"
 
@@ -74,6 +77,29 @@ bool prb_sqlite_open_file(const char *path, bool write, sqlite3 **out, struct pr
 {
     int how = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     if (!open_any(path, how | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, out, err))
+        return prb_error_prefix(err, "%s", path);
+    sqlite3_db_config(*out, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(*out, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return true;
+}
+
+bool prb_sqlite_open_finished(const char *path, sqlite3 **out, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf uri = {0};
+    prb_buf_adds(&uri, "file:");
+    for (const unsigned char *at = (const unsigned char *)path; *at; at++) {
+        if (*at == '/' || *at == '.' || *at == '-' || *at == '_' || isalnum(*at))
+            prb_buf_addc(&uri, (char)*at);
+        else
+            prb_buf_addf(&uri, "%%%02x", *at);
+    }
+    prb_buf_adds(&uri, "?immutable=1");
+    if (!prb_buf_ok(&uri))
+        return prb_nomem(err);
+    if (!open_any(uri.data,
+                  SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+                      SQLITE_OPEN_PRIVATECACHE,
+                  out, err))
         return prb_error_prefix(err, "%s", path);
     sqlite3_db_config(*out, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(*out, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

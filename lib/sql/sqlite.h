@@ -19,4 +19,7 @@ bool prb_sqlite_open(sqlite3 **out, struct prb_error *err);
  * database. */
 bool prb_sqlite_open_file(const char *path, bool write, sqlite3 **out, struct prb_error *err);
 
+/* A file that nobody writes, which is read without a lock and without a file beside it. */
+bool prb_sqlite_open_finished(const char *path, sqlite3 **out, struct prb_error *err);
+
 #endif

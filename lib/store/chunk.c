@@ -168,19 +168,36 @@ bool prb_store_chunk_open(const char *bytes, size_t len, struct prb_store_chunk 
     return true;
 }
 
+bool prb_store_chunk_bounds(const struct prb_store_chunk *chunk, size_t column, double *least_out,
+                            double *most_out)
+{
+    const struct prb_store_entry *entry = &chunk->entries[column];
+    if (!(entry->flags & PRB_STORE_BOUNDED))
+        return false;
+    if (entry->type == PRB_RING_REAL || entry->type == PRB_RING_TIME) {
+        memcpy(least_out, &entry->least, sizeof *least_out);
+        memcpy(most_out, &entry->most, sizeof *most_out);
+    } else {
+        *least_out = (double)entry->least;
+        *most_out = (double)entry->most;
+    }
+    return true;
+}
+
 bool prb_store_chunk_may_have(const struct prb_store_chunk *chunk, size_t column, double least,
                               double most)
 {
-    const struct prb_store_entry *entry = &chunk->entries[column];
     double from, to;
-    if (!(entry->flags & PRB_STORE_BOUNDED))
-        return true;
-    if (entry->type == PRB_RING_REAL || entry->type == PRB_RING_TIME) {
-        memcpy(&from, &entry->least, sizeof from);
-        memcpy(&to, &entry->most, sizeof to);
-    } else {
-        from = (double)entry->least;
-        to = (double)entry->most;
-    }
-    return !(to < least || from > most);
+    return !prb_store_chunk_bounds(chunk, column, &from, &to) || !(to < least || from > most);
+}
+
+size_t prb_store_time_column(const struct prb_ring_column *columns, size_t count)
+{
+    static const char *const names[] = {"timestamp", "time", "ts"};
+    for (size_t name = 0; name < sizeof names / sizeof *names; name++)
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(columns[i].name, names[name]) == 0 &&
+                (columns[i].type == PRB_RING_TIME || columns[i].type == PRB_RING_REAL))
+                return i;
+    return SIZE_MAX;
 }

@@ -50,9 +50,15 @@ struct prb_store_chunk {
 /* Of bytes that may be anybody's, which are borrowed.  CORRUPT. */
 bool prb_store_chunk_open(const char *bytes, size_t len, struct prb_store_chunk *out,
                           struct prb_error *err);
+/* The least and the most value of a column.  False: not known, or every one is NULL. */
+bool prb_store_chunk_bounds(const struct prb_store_chunk *chunk, size_t column, double *least_out,
+                            double *most_out);
 /* Whether its column may have a value between these, which are of the column's kind (a NULL is
  * none); for TEXT always. */
 bool prb_store_chunk_may_have(const struct prb_store_chunk *chunk, size_t column, double least,
                               double most);
+
+/* The column that says when a row's event was, by its name: timestamp, time or ts.  SIZE_MAX: none. */
+size_t prb_store_time_column(const struct prb_ring_column *columns, size_t count);
 
 #endif

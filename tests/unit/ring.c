@@ -499,7 +499,8 @@ static void a_mark_reads_every_row_once(void **state)
     assert_true(lost > 0 && proofs.rows > 1000);
     PRB_AUTO(prb_ring_mark) struct prb_ring_mark late = {0};
     struct ring_proofs last = {0};
-    assert_int_equal(read_on("marked", &late, 0, &last), 0); /* before the first reading: not lost */
+    assert_int_equal(read_on("marked", &late, 0, &last),
+                     0); /* before the first reading: not lost */
     prb_ring_table_free(table);
 }
 
