@@ -11,9 +11,9 @@
 #include <time.h>
 
 #include "base/file.h"
-#include "base/rank_variables.h"
 #include "base/secret.h"
 #include "inspect/target.h"
+#include "proc/ranks.h"
 #include "proc/stat.h"
 
 /* ---- is it Python? ---- */
@@ -129,36 +129,15 @@ static void fill_from_stat(struct prb_proc *proc, struct prb_process *process)
     process->rss = stat.field[PRB_STAT_RSS] * sysconf(_SC_PAGESIZE);
 }
 
-static int environment_int(const struct prb_buf *environ, const char *const *names)
-{
-    for (; *names; names++) {
-        size_t n = strlen(*names);
-        for (size_t at = 0; at < environ->len; at += strlen(environ->data + at) + 1) {
-            const char *entry = environ->data + at;
-            char *end;
-            if (strncmp(entry, *names, n) != 0 || entry[n] != '=')
-                continue;
-            long value = strtol(entry + n + 1, &end, 10);
-            if (end != entry + n + 1 && !*end && value >= 0 && value <= INT_MAX)
-                return (int)value;
-        }
-    }
-    return -1;
-}
-
-/* What launchers set: torchrun, Open MPI, Slurm, MPICH. */
 void prb_process_ranks(struct prb_proc *proc, struct prb_process *process)
 {
-    static const char *const rank[] = {PRB_RANK_VARIABLES, NULL};
-    static const char *const local[] = {PRB_LOCAL_RANK_VARIABLES, NULL};
-    static const char *const world[] = {PRB_WORLD_SIZE_VARIABLES, NULL};
     PRB_AUTO(prb_buf) struct prb_buf environ = {0};
-    process->rank = process->local_rank = process->world_size = -1;
-    if (!prb_proc_text(proc, "environ", &environ, NULL) || !environ.data)
-        return;
-    process->rank = environment_int(&environ, rank);
-    process->local_rank = environment_int(&environ, local);
-    process->world_size = environment_int(&environ, world);
+    struct prb_ranks ranks = {-1, -1, -1};
+    if (prb_proc_text(proc, "environ", &environ, NULL) && environ.data)
+        prb_ranks_of(&environ, &ranks);
+    process->rank = ranks.rank;
+    process->local_rank = ranks.local_rank;
+    process->world_size = ranks.world_size;
 }
 
 int prb_process_rank(pid_t pid)

@@ -11,6 +11,7 @@
 #include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
 #include "inject/probe/start.h"
+#include "inject/probe/tables/about.h"
 #include "table/recorded/names.h"
 
 #define TABLES_AIM 8 /* so many tables of the greatest size share the memory */
@@ -26,6 +27,7 @@ static int make_folder(void *err)
     if (!prb_ring_folder_new(path, &fd, err))
         return -1;
     snprintf(folder, sizeof folder, "%s", path);
+    prb_tables_about(fd);
     return fd;
 }
 
