@@ -41,8 +41,8 @@ struct prb_db {
     struct prb_target *target;         /* borrowed, may be NULL */
     const struct prb_profile *profile; /* borrowed: a saved one, or NULL */
     bool of_several;                   /* its rows are shown beside those of other processes */
-    bool ended;                        /* it has the tables that an ended process left … */
-    int ended_folder;                  /* … in this folder, owned by their source */
+    struct prb_table_source *recorded; /* what has the tables that processes recorded, or NULL */
+    bool ended;                        /* it has the tables that an ended process left */
     const struct prb_table **tables;   /* the constant ones, then those of sources */
     size_t table_count, constant_count;
     struct prb_table_source **sources; /* owned */

@@ -97,11 +97,6 @@ bool prb_store_rows_add(struct prb_store_rows *rows, const struct prb_ring_value
 
 size_t prb_store_rows_count(const struct prb_store_rows *rows) { return rows->count; }
 
-size_t prb_store_rows_bytes(const struct prb_store_rows *rows)
-{
-    return rows->count * rows->column_count * sizeof(uint64_t) + rows->bytes.len;
-}
-
 void prb_store_rows_clear(struct prb_store_rows *rows)
 {
     rows->count = 0;

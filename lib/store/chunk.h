@@ -32,8 +32,6 @@ PRB_DEFINE_AUTO_PTR(prb_store_rows, struct prb_store_rows, prb_store_rows_free)
 bool prb_store_rows_add(struct prb_store_rows *rows, const struct prb_ring_value *values,
                         struct prb_error *err);
 size_t prb_store_rows_count(const struct prb_store_rows *rows);
-/* Their bytes as they wait, about. */
-size_t prb_store_rows_bytes(const struct prb_store_rows *rows);
 void prb_store_rows_clear(struct prb_store_rows *rows);
 /* Append them as a chunk to out, which is empty. */
 bool prb_store_chunk_make(const struct prb_store_rows *rows, struct prb_packer *packer,

@@ -14,8 +14,9 @@
 #define PROCESSES_MAX 100000
 #define SHAPES_MAX 10000
 #define TEXT_MAX (1 << 20)
-#define STEPS 100000     /* of SQLite's virtual machine between two checks */
-#define CHECKS_MAX 20000 /* a statement that goes on is not ours: what calls itself a table is a view */
+#define STEPS 100000 /* of SQLite's virtual machine between two checks */
+#define CHECKS_MAX                                                                                 \
+    500 /* a statement that goes on is not ours: what calls itself a table is a view */
 
 static const char schema[] =
     "PRAGMA application_id = 1347568211;" /* PRB_STORE_APPLICATION */
@@ -66,6 +67,8 @@ bool prb_store_failed(struct prb_store_file *file, struct prb_error *err)
                          : rc == SQLITE_BUSY                           ? PRB_BUSY
                                                                        : PRB_IO;
     int sys = sqlite3_system_errno(file->sqlite);
+    if (rc == SQLITE_INTERRUPT)
+        return prb_fail(err, PRB_CORRUPT, "%s: reading it does not come to an end", file->path);
     if (rc == SQLITE_FULL || (rc == SQLITE_IOERR && (sys == ENOSPC || sys == EDQUOT)))
         return prb_fail(err, PRB_IO, "%s: the disk is full", file->path);
     return prb_fail(err, code, "%s: %s", file->path, sqlite3_errmsg(file->sqlite));
@@ -185,9 +188,10 @@ bool prb_store_refresh(struct prb_store_file *file, struct prb_error *err)
     file->arena = (struct prb_arena){0};
     file->process_count = file->shape_count = 0;
     file->job = NULL;
-    return list(file,
-                "SELECT id, pid, started, ended, rank, world_size, command FROM process ORDER BY id",
-                take_process, err) &&
+    return list(
+               file,
+               "SELECT id, pid, started, ended, rank, world_size, command FROM process ORDER BY id",
+               take_process, err) &&
            list(file, "SELECT id, schema, name, columns FROM shape ORDER BY id", take_shape, err) &&
            list(file, "SELECT key, value FROM about", take_about, err);
 }
@@ -199,14 +203,15 @@ const struct prb_store_process *prb_store_processes(const struct prb_store_file 
     return file->processes;
 }
 
-const struct prb_store_shape *prb_store_shapes(const struct prb_store_file *file,
-                                               size_t *count_out)
+const struct prb_store_shape *prb_store_shapes(const struct prb_store_file *file, size_t *count_out)
 {
     *count_out = file->shape_count;
     return file->shapes;
 }
 
 const char *prb_store_job(const struct prb_store_file *file) { return file->job ? file->job : ""; }
+
+const char *prb_store_path(const struct prb_store_file *file) { return file->path; }
 
 /* ---- opening ---- */
 

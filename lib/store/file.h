@@ -20,6 +20,8 @@ struct prb_store_file *prb_store_open(const char *path, bool write, struct prb_e
 void prb_store_close(struct prb_store_file *file);
 PRB_DEFINE_AUTO_PTR(prb_store_file, struct prb_store_file, prb_store_close)
 
+const char *prb_store_path(const struct prb_store_file *file);
+
 /* ---- what is in it ---- */
 
 struct prb_store_process {
@@ -79,7 +81,7 @@ typedef bool prb_store_row_fn(void *context, const struct prb_ring_value *values
                               enum prb_store_resolution resolution);
 struct prb_store_counts {
     uint64_t broken;      /* chunks that are damaged: their rows are left out */
-    uint64_t summed;      /* rows that stand for several */
+    uint64_t raw, summed; /* rows that stand for themselves, and for several */
     uint64_t chunks, all; /* read, of so many */
 };
 /* Chunk by chunk, those that ended first first.  False: err, or row said so. */

@@ -71,8 +71,8 @@ static bool decode(struct reading *reading, const struct prb_store_chunk *chunk,
             continue;
         if (chunk->entries[i].type != shape->columns[i].type)
             return prb_fail(err, PRB_CORRUPT, "a chunk has other columns than its table");
-        if (!prb_store_column_decode(reading->packer, chunk->bytes, chunk->len,
-                                     &chunk->entries[i], chunk->rows, &reading->columns[i], err))
+        if (!prb_store_column_decode(reading->packer, chunk->bytes, chunk->len, &chunk->entries[i],
+                                     chunk->rows, &reading->columns[i], err))
             return false;
     }
     return true;
@@ -162,7 +162,7 @@ static bool take_chunk(struct reading *reading, sqlite3_stmt *found, prb_store_r
         return false;
     }
     counts->chunks++;
-    counts->summed += resolution ? chunk.rows : 0;
+    *(resolution ? &counts->summed : &counts->raw) += chunk.rows;
     good = give_rows(reading, chunk.rows, sqlite3_column_int64(found, 1),
                      (enum prb_store_resolution)resolution, row, context);
     reading_deinit(reading);

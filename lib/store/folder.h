@@ -9,9 +9,6 @@
  * system of other machines. */
 bool prb_store_folder(bool make, char **out, struct prb_error *err);
 
-/* Whether a path is a file of the store, by its first bytes. */
-bool prb_store_is(const char *path);
-
 /*
  * The file that holds a job, by the pid of a process that wrote there, a part of its command line,
  * or the job's name: the newest of several, and then *others_out says how many more there are.
