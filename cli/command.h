@@ -118,6 +118,8 @@ bool prb_run_has_target(const struct prb_run *run);
 /* The pid of a process that ended, or a folder, when the user named one as the target; else
  * NULL. */
 const char *prb_run_ended(const struct prb_run *run);
+/* The word of -t or -n, when one target was named and it is not a process id; else NULL. */
+const char *prb_run_word(const struct prb_run *run);
 /* The path of a saved profile, when the user named one as the target; else NULL. */
 const char *prb_run_profile(const struct prb_run *run);
 /* The process that the user named, without looking into it; for -t SOCKET 0, and the path. */

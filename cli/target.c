@@ -131,6 +131,12 @@ const char *prb_run_ended(const struct prb_run *run)
     return stat(wanted->word, &st) == 0 && S_ISDIR(st.st_mode) ? wanted->word : NULL;
 }
 
+const char *prb_run_word(const struct prb_run *run)
+{
+    const struct prb_wanted_target *wanted = run->target;
+    return wanted && wanted->count == 1 && wanted->how != PRB_GLOBAL_PID ? wanted->word : NULL;
+}
+
 const char *prb_run_profile(const struct prb_run *run)
 {
     const struct prb_wanted_target *wanted = run->target;

@@ -33,6 +33,7 @@ include lib/training/local.mk
 include lib/allocation/local.mk
 include lib/sql/local.mk
 include lib/plugin/local.mk
+include lib/collect/local.mk
 include lib/table/local.mk
 include lib/export/local.mk
 include lib/crash/local.mk

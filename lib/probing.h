@@ -941,6 +941,15 @@ PRB_API struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *
  * they were removed since).
  */
 PRB_API struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err) PRB_MUST_CHECK;
+/*
+ * The same of a job in the store: job is a file of it, the pid of a process that wrote there (then
+ * the rows of that process), a part of its command line, or the job's name.  note says which file of
+ * several, "": there is one.  Errors: NOT_FOUND, CORRUPT.
+ */
+PRB_API struct prb_db *prb_db_open_stored(const char *job, char note[PRB_NOTE_MAX],
+                                          struct prb_error *err) PRB_MUST_CHECK;
+/* Whether a path is a file of the store. */
+PRB_API bool prb_store_is(const char *path);
 /* The table profiling_data of a saved profile, which is borrowed and must outlive it. */
 PRB_API struct prb_db *prb_db_open_profile(const struct prb_profile *profile,
                                            struct prb_error *err) PRB_MUST_CHECK;
@@ -1012,6 +1021,24 @@ struct prb_exported {
 PRB_API bool prb_export_write(struct prb_db *db, const struct prb_export_format *format,
                               const struct prb_export_options *options, const char *path,
                               struct prb_exported *out, struct prb_error *err) PRB_MUST_CHECK;
+
+/* ---- the collector ---- */
+
+struct prb_collect_options {
+    bool once;       /* move what is there, and end */
+    bool while_used; /* end when no process has recorded for a minute */
+    int stop_fd;     /* when it can be read, move what is there and end; -1: none */
+    /* What the user should know, one line without its end; may be NULL. */
+    void (*say)(void *context, const char *line);
+    void *context;
+};
+/*
+ * Be the collector of this user: move the rows that his processes record into the store, a file for
+ * each job, until the options end it.  BUSY: there is one already, and err says which; IO: at the end
+ * something could not be written.
+ */
+PRB_API bool prb_collect(const struct prb_collect_options *options, uint64_t *rows_out,
+                         struct prb_error *err);
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,7 @@ include tests/gdb/local.mk
 include tests/sample/local.mk
 include tests/host/local.mk
 include tests/allocation/local.mk
+include tests/store/local.mk
 include tests/training/local.mk
 include tests/export/local.mk
 include tests/comm/local.mk

@@ -11,7 +11,7 @@ libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/heap.c %D%/s
 	%D%/shared/usage_rows.c %D%/shared/usage_rows.h
 # Tables that the program wrote itself.
 libprb_la_SOURCES += %D%/recorded/dump.c %D%/recorded/dump.h %D%/recorded/each.c %D%/recorded/each.h %D%/recorded/folder.c %D%/recorded/folder.h \
-	%D%/recorded/known.c %D%/recorded/known.h %D%/recorded/live.c %D%/recorded/live.h %D%/recorded/names.c %D%/recorded/names.h
+	%D%/recorded/history.c %D%/recorded/history.h %D%/recorded/known.c %D%/recorded/known.h %D%/recorded/live.c %D%/recorded/live.h %D%/recorded/names.c %D%/recorded/names.h
 # One file a table, in the order of SHOW TABLES; an unqualified name means the first that has it.
 # To add one: sql/table.h.
 TABLES = %D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c \
@@ -19,7 +19,7 @@ TABLES = %D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c
 	%D%/python_threads.c %D%/system_cgroup.c %D%/system_crash.c %D%/system_environment.c %D%/system_libraries.c \
 	%D%/system_maps.c %D%/system_network.c %D%/system_process.c %D%/system_threads.c %D%/system_usage.c %D%/torch_modules.c \
 	%D%/torch_parameters.c %D%/torch_tensors.c %D%/python_torch_phases.c %D%/python_torch_trace.c %D%/python_torch_step_timing.c %D%/python_variables.c %D%/cpu_utilization.c %D%/gpu_utilization.c %D%/gpu_metrics.c %D%/gpu_processes.c %D%/memory_allocations.c %D%/memory_usage.c %D%/profile.c %D%/profiling_data.c \
-	%D%/information_schema_tables.c %D%/information_schema_columns.c \
+	%D%/probing_gaps.c %D%/information_schema_tables.c %D%/information_schema_columns.c \
 	%D%/information_schema_functions.c %D%/information_schema_settings.c
 # Communication.
 TABLES += %D%/comm_metrics.c %D%/probing_clock.c %D%/python_torch_nccl_flight_record.c %D%/python_torch_nccl_pg_status.c

@@ -1,9 +1,11 @@
 /* The list of all tables, and the connections that have them. */
 #include "table/registry.h"
 
+#include "base/file.h"
 #include "inspect/target.h"
 #include "plugin/plugin.h"
 #include "sql/several.h"
+#include "store/folder.h"
 #include "table/recorded/dump.h"
 #include "table/recorded/folder.h"
 #include "table/recorded/known.h"
@@ -17,6 +19,12 @@ const struct prb_table *const prb_tables[] = {
 
 const size_t prb_table_count = sizeof prb_tables / sizeof *prb_tables;
 
+static bool add_recorded(struct prb_db *db, struct prb_table_source *source, struct prb_error *err)
+{
+    db->recorded = source;
+    return prb_db_add_source(db, source, err);
+}
+
 /* What a target has; without one, no table of a process has rows. */
 static struct prb_db *open_target(struct prb_target *target, struct prb_error *err)
 {
@@ -28,7 +36,7 @@ static struct prb_db *open_target(struct prb_target *target, struct prb_error *e
     if (!prb_db_add_source(db, prb_plugin_tables(prb_tables, prb_table_count, err), err))
         return NULL;
     if (target && prb_proc_exists(target->proc) &&
-        !prb_db_add_source(db, prb_recorded_tables_of(target->proc, err), err))
+        !add_recorded(db, prb_recorded_tables_of(target->proc, err), err))
         return NULL;
     if (target && !prb_proc_exists(target->proc) &&
         !prb_db_add_source(db, prb_dumped_tables_of(target->proc, err), err))
@@ -75,11 +83,32 @@ struct prb_db *prb_db_open_ended(const char *spec, struct prb_error *err)
 {
     PRB_AUTO_FD int folder = prb_recorded_folder_ended(spec, err);
     PRB_AUTO(prb_db) struct prb_db *db = folder >= 0 ? open_target(NULL, err) : NULL;
-    int borrowed = folder;
-    if (!db || !prb_db_add_source(db, prb_recorded_tables_in(PRB_STEAL_FD(folder), err), err))
+    if (!db || !add_recorded(db, prb_recorded_tables_in(PRB_STEAL_FD(folder), err), err))
         return NULL;
     db->ended = true;
-    db->ended_folder = borrowed;
+    return PRB_STEAL(db);
+}
+
+struct prb_db *prb_db_open_stored(const char *job, char note[PRB_NOTE_MAX], struct prb_error *err)
+{
+    int64_t process = 0;
+    size_t others = 0;
+    struct prb_store_file *store = prb_store_is(job) ? prb_store_open(job, false, err)
+                                                     : prb_store_find(job, &process, &others, err);
+    *note = '\0';
+    if (!store)
+        return NULL;
+    if (others)
+        snprintf(note, PRB_NOTE_MAX, "the newest of %zu: %.100s", others + 1,
+                 prb_base_name(prb_store_path(store)));
+    PRB_AUTO(prb_db) struct prb_db *db = open_target(NULL, err);
+    if (!db) {
+        prb_store_close(store);
+        return NULL;
+    }
+    if (!add_recorded(db, prb_recorded_tables_stored(store, process, err), err))
+        return NULL;
+    db->ended = true;
     return PRB_STEAL(db);
 }
 

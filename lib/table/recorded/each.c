@@ -1,82 +1,54 @@
 /* Reading a ring of the probe's own for a built-in table: see each.h. */
 #include "table/recorded/each.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "inspect/target.h"
-#include "ring/format.h"
-#include "sql/db.h"
-#include "table/recorded/folder.h"
+#include "ring/columns.h"
 #include "table/recorded/live.h"
 
-static const char *const types[] = {
-    [PRB_RING_INTEGER] = "integer", [PRB_RING_REAL] = "real", [PRB_RING_TEXT] = "text",
-    [PRB_RING_BOOLEAN] = "boolean", [PRB_RING_TIME] = "time",
+struct passing {
+    bool (*row)(void *context, const struct prb_ring_value *values);
+    void *context;
 };
 
-/* "name:type", and what follows up to the line's end. */
-static bool is_column(const char *line, size_t len, const struct prb_ring_column *column)
+static bool pass(void *context, const struct prb_ring_value *values, int64_t process,
+                 enum prb_store_resolution resolution)
 {
-    size_t name = strlen(column->name), type = strlen(types[column->type]);
-    return len >= name + 1 + type && memcmp(line, column->name, name) == 0 && line[name] == ':' &&
-           memcmp(line + name + 1, types[column->type], type) == 0 &&
-           (len == name + 1 + type || line[name + 1 + type] == ':');
+    const struct passing *passing = context;
+    (void)process, (void)resolution;
+    return passing->row(passing->context, values);
 }
 
-/* The file is the process's, which may have written anything into it. */
-static bool has_columns(const struct prb_ring_reader *reader, const char *columns)
+static void warn(struct prb_rows *rows, const char *ring, const struct prb_history_counts *counts)
 {
-    size_t count;
-    const struct prb_ring_column *there = prb_ring_columns(reader, &count);
-    for (size_t i = 0; i < count; i++) {
-        size_t len = strcspn(columns, "\n");
-        if (!is_column(columns, len, &there[i]))
-            return false;
-        columns += len + (columns[len] == '\n');
-    }
-    return !*columns;
-}
-
-static int folder_of(struct prb_rows *rows)
-{
-    struct prb_db *db = prb_rows_db(rows);
-    struct prb_target *target = prb_rows_target(rows);
-    if (db->ended)
-        return openat(db->ended_folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return target && prb_proc_exists(target->proc) ? prb_recorded_folder_of(target->proc) : -1;
-}
-
-PRB_DEFINE_AUTO_PTR(prb_ring_reader, struct prb_ring_reader, prb_ring_close)
-
-static struct prb_ring_reader *open_ring(struct prb_rows *rows, const char *ring)
-{
-    char file[PRB_RING_NAME_MAX + sizeof PRB_RING_SUFFIX];
-    PRB_AUTO_FD int folder = folder_of(rows);
-    snprintf(file, sizeof file, "%s" PRB_RING_SUFFIX, ring);
-    return folder >= 0 ? prb_ring_open(folder, file, NULL) : NULL;
-}
-
-static void warn(struct prb_rows *rows, const char *ring, const struct prb_ring_counts *counts)
-{
-    if (counts->broken)
+    if (counts->ring.broken || counts->store.broken)
         prb_rows_warn(rows, "%s: %llu parts of its file are broken, and their rows are left out",
-                      ring, (unsigned long long)counts->broken);
-    else if (counts->dropped)
+                      ring, (unsigned long long)(counts->ring.broken + counts->store.broken));
+    else if (counts->ring.dropped)
         prb_rows_warn(rows, "%s: %llu rows were dropped by the process: there was no room", ring,
-                      (unsigned long long)counts->dropped);
+                      (unsigned long long)counts->ring.dropped);
 }
 
 bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *columns,
                        bool (*row)(void *context, const struct prb_ring_value *values),
                        void *context, struct prb_error *err)
 {
-    struct prb_ring_counts counts;
-    PRB_AUTO(prb_ring_reader) struct prb_ring_reader *reader = open_ring(rows, ring);
-    if (!reader || !has_columns(reader, columns))
+    struct passing passing = {row, context};
+    struct prb_ring_column asked[PRB_RING_COLUMNS_MAX];
+    struct prb_history_query query = {.schema = "python",
+                                      .name = ring,
+                                      .columns = asked,
+                                      .wanted = UINT64_MAX,
+                                      .fit = PRB_HISTORY_EXACT};
+    struct prb_history_counts counts;
+    const struct prb_history *history = prb_recorded_history(rows);
+    PRB_AUTO_FREE char *text = strdup(columns);
+    if (!text)
+        return prb_nomem(err);
+    if (!history)
         return true;
-    if (!prb_ring_each(reader, row, context, &counts, err))
+    if (!prb_ring_columns_parse(text, asked, &query.count, err) ||
+        !prb_history_each(history, &query, pass, &passing, &counts, err))
         return false;
     warn(rows, ring, &counts);
     return true;
@@ -86,58 +58,77 @@ bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *colu
 
 struct same {
     struct prb_rows *rows;
-    const struct prb_ring_column *ring;
+    const struct prb_ring_column *columns;
     size_t count;
-    int place[PRB_RING_COLUMNS_MAX]; /* of the table's columns in the ring; -1: it has none */
+    const struct prb_history *history;
+    int64_t pid, rank; /* of the target; -1: not known */
 };
 
-static bool put_same(void *context, const struct prb_ring_value *values)
+/* Who wrote a row that does not say it: the process of the store, else the target.  -1: not known. */
+static int64_t writer(const struct same *same, bool rank, int64_t process)
+{
+    const struct prb_store_process *stored = prb_history_process(same->history, process);
+    if (stored)
+        return rank ? stored->rank : stored->pid;
+    return rank ? same->rank : same->pid;
+}
+
+static void put_value(const struct same *same, size_t column, const struct prb_ring_value *value,
+                      int64_t process)
+{
+    bool pid = strcmp(same->columns[column].name, "pid") == 0;
+    bool rank = strcmp(same->columns[column].name, "rank") == 0;
+    int64_t number = value->null && (pid || rank) ? writer(same, rank, process) : -1;
+    if (number >= 0)
+        prb_row_int(same->rows, number);
+    else
+        prb_row_recorded(same->rows, &same->columns[column], value);
+}
+
+static bool put_same(void *context, const struct prb_ring_value *values, int64_t process,
+                     enum prb_store_resolution resolution)
 {
     const struct same *same = context;
+    (void)resolution;
     prb_row_begin(same->rows);
-    for (size_t i = 0; i < same->count; i++) {
-        if (same->place[i] < 0)
-            prb_row_null(same->rows);
-        else
-            prb_row_recorded(same->rows, &same->ring[same->place[i]], &values[same->place[i]]);
-    }
+    for (size_t i = 0; i < same->count; i++)
+        put_value(same, i, &values[i], process);
     return true;
 }
 
-static bool is_type(const struct prb_ring_column *ring, enum prb_type type)
+/* How a ring has a column that SQL shows so. */
+static enum prb_ring_type type_of(enum prb_type type)
 {
-    return prb_recorded_column(ring).type == type;
-}
-
-/* Every column of the ring is one of the table. */
-static bool match(struct same *same, size_t ring_count, const struct prb_column *columns)
-{
-    size_t found = 0;
-    for (; columns[same->count].name && !columns[same->count].hidden; same->count++) {
-        const struct prb_column *column = &columns[same->count];
-        same->place[same->count] = -1;
-        for (size_t i = 0; i < ring_count; i++)
-            if (strcmp(same->ring[i].name, column->name) == 0 &&
-                is_type(&same->ring[i], column->type)) {
-                same->place[same->count] = (int)i;
-                found++;
-            }
-    }
-    return found == ring_count;
+    return type == PRB_INTEGER ? PRB_RING_INTEGER
+           : type == PRB_REAL  ? PRB_RING_REAL
+                               : PRB_RING_TEXT;
 }
 
 bool prb_recorded_same(struct prb_rows *rows, const char *ring, struct prb_error *err)
 {
-    struct prb_ring_counts counts;
-    size_t count;
-    PRB_AUTO(prb_ring_reader) struct prb_ring_reader *reader = open_ring(rows, ring);
-    struct same same = {.rows = rows};
-    if (!reader)
+    struct prb_ring_column asked[PRB_RING_COLUMNS_MAX];
+    const struct prb_history *history = prb_recorded_history(rows);
+    struct prb_target *target = prb_rows_target(rows);
+    pid_t pid = target && prb_proc_exists(target->proc) ? prb_proc_pid(target->proc) : -1;
+    struct same same = {.rows = rows,
+                        .columns = asked,
+                        .history = history,
+                        .pid = pid,
+                        .rank = pid < 0 ? -1 : prb_process_rank(pid)};
+    struct prb_history_counts counts;
+    const struct prb_column *columns = prb_rows_table(rows)->columns;
+    for (; columns->name && !columns->hidden && same.count < PRB_RING_COLUMNS_MAX; columns++)
+        asked[same.count++] =
+            (struct prb_ring_column){columns->name, "", "", type_of(columns->type)};
+    const struct prb_history_query query = {.schema = "python",
+                                            .name = ring,
+                                            .columns = asked,
+                                            .count = same.count,
+                                            .wanted = UINT64_MAX,
+                                            .fit = PRB_HISTORY_PART};
+    if (!history)
         return true;
-    same.ring = prb_ring_columns(reader, &count);
-    if (!match(&same, count, prb_rows_table(rows)->columns))
-        return true;
-    if (!prb_ring_each(reader, put_same, &same, &counts, err))
+    if (!prb_history_each(history, &query, put_same, &same, &counts, err))
         return false;
     warn(rows, ring, &counts);
     return true;

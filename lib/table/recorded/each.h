@@ -11,7 +11,7 @@
 /*
  * Call row for every row of a ring, oldest first; values and texts are borrowed during the call.
  * columns: as the probe makes it ("name:type" lines); a file with other names or types has no rows
- * here, and so has a process without that ring.  False: err, or row said so.
+ * here, and so has a process without that ring.  What the collector moved to the store comes first.  False: err, or row said so.
  */
 bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *columns,
                        bool (*row)(void *context, const struct prb_ring_value *values),

@@ -1,6 +1,7 @@
 /*
  * Tables that a program writes itself, python.NAME: each is a ring (ring/ring.h) of the process's
- * folder.  The folder stays open, so a process that ends meanwhile keeps its tables.
+ * folder, with what the collector moved from it to the store; or what a file of the store has.  The
+ * folder stays open, so a process that ends meanwhile keeps its tables.
  */
 #include "table/recorded/live.h"
 
@@ -10,20 +11,32 @@
 
 #include "ring/columns.h"
 #include "ring/format.h"
+#include "sql/db.h"
 #include "table/recorded/folder.h"
+#include "table/recorded/history.h"
 #include "table/recorded/known.h"
 #include "table/recorded/names.h"
 
 #define USER_TABLES_MAX 1000
 #define SCHEMA "python"
 
+/* What a table has behind its own columns, as far as these have not the name: all but the first
+ * where it is in the store. */
+enum { TIMESTAMP, PID, RANK, RESOLUTION, EXTRAS };
+#define COLUMNS_MAX 63 /* as SQLite reports for so many whether they are used (sql/table.h) */
+
 struct user_table {
-    struct prb_table table; /* first */
-    struct prb_ring_reader *reader;
+    struct prb_table table;         /* first */
+    struct prb_ring_reader *reader; /* NULL: it is in the store only */
+    const struct prb_history *history;
     uid_t owner; /* of its folder */
     bool ended;  /* nothing but its place says whose it is */
-    int time;    /* the column that is shown as timestamp, too; -1: none */
-    struct prb_column columns[PRB_RING_COLUMNS_MAX + 1];
+    struct prb_ring_column own[PRB_RING_COLUMNS_MAX];
+    size_t count;                          /* of those */
+    int time;                              /* of those, what timestamp repeats; -1: none */
+    char *texts[PRB_RING_COLUMNS_MAX + 1]; /* of the columns and the name, when the store's */
+    int extras[EXTRAS];                    /* column of each, 0: it is not there */
+    struct prb_column columns[COLUMNS_MAX + 1];
 };
 
 /* A file as it was last seen. */
@@ -36,6 +49,9 @@ struct user_tables {
     struct prb_table_source source; /* first */
     struct prb_proc *proc;          /* NULL: ended */
     int folder;                     /* -1: not there yet */
+    struct prb_history history;
+    bool stored;        /* of a file of the store, and nothing else */
+    size_t shapes_seen; /* of the store */
     struct seen *seen;
     size_t seen_count;
     const struct prb_table **tables; /* count of struct user_table, then those that are known */
@@ -60,31 +76,64 @@ void prb_row_recorded(struct prb_rows *rows, const struct prb_ring_column *colum
 
 struct filling {
     struct prb_rows *rows;
-    const struct prb_ring_column *columns;
-    size_t count;
-    bool wanted[PRB_RING_COLUMNS_MAX];
-    int time;
+    const struct user_table *user;
+    uint64_t wanted;
 };
 
-static bool put_row(void *context, const struct prb_ring_value *values)
+static void put_extra(const struct filling *filling, int extra, int64_t process,
+                      enum prb_store_resolution resolution)
+{
+    static const char *const names[] = {"raw", "minute", "hour"};
+    const struct prb_store_process *who = prb_history_process(filling->user->history, process);
+    if (extra == RESOLUTION)
+        prb_row_text(filling->rows, names[resolution]);
+    else if (!who || (extra == RANK && who->rank < 0))
+        prb_row_null(filling->rows);
+    else
+        prb_row_int(filling->rows, extra == PID ? who->pid : who->rank);
+}
+
+static bool put_row(void *context, const struct prb_ring_value *values, int64_t process,
+                    enum prb_store_resolution resolution)
 {
     const struct filling *filling = context;
+    const struct user_table *user = filling->user;
     prb_row_begin(filling->rows);
-    for (size_t i = 0; i < filling->count; i++) {
-        if (filling->wanted[i])
-            prb_row_recorded(filling->rows, &filling->columns[i], &values[i]);
+    for (size_t i = 0; i < user->count; i++) {
+        if (filling->wanted >> i & 1)
+            prb_row_recorded(filling->rows, &user->own[i], &values[i]);
         else
             prb_row_null(filling->rows);
     }
-    if (filling->time >= 0)
-        prb_row_recorded(filling->rows, &filling->columns[filling->time], &values[filling->time]);
+    if (user->extras[TIMESTAMP])
+        prb_row_recorded(filling->rows, &user->own[user->time], &values[user->time]);
+    for (int extra = PID; extra < EXTRAS; extra++)
+        if (user->extras[extra])
+            put_extra(filling, extra, process, resolution);
     return true;
 }
 
-static void warn(struct prb_rows *rows, const struct user_table *user,
-                 const struct prb_ring_counts *counts)
+static void warn_of_store(struct prb_rows *rows, const struct user_table *user,
+                          const struct prb_history_counts *all)
 {
+    const struct prb_store_counts *counts = &all->store;
     const char *name = user->table.name;
+    if (counts->broken)
+        prb_rows_warn(rows, SCHEMA ".%s: %llu of %llu chunks are damaged, and left out", name,
+                      (unsigned long long)counts->broken, (unsigned long long)counts->all);
+    else if (counts->summed && all->raw)
+        prb_rows_warn(rows,
+                      SCHEMA ".%s: %llu rows stand for a minute or an hour each; its column "
+                             "resolution says which",
+                      name, (unsigned long long)counts->summed);
+}
+
+static void warn(struct prb_rows *rows, const struct user_table *user,
+                 const struct prb_history_counts *all)
+{
+    const struct prb_ring_counts *counts = &all->ring;
+    const char *name = user->table.name;
+    warn_of_store(rows, user, all);
     if (user->ended && user->owner != geteuid())
         prb_rows_warn(rows, SCHEMA ".%s was left by user %u, who may have written anything", name,
                       (unsigned)user->owner);
@@ -104,12 +153,19 @@ static void warn(struct prb_rows *rows, const struct user_table *user,
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     const struct user_table *user = (const struct user_table *)prb_rows_table(rows);
-    struct filling filling = {.rows = rows, .time = user->time};
-    struct prb_ring_counts counts;
-    filling.columns = prb_ring_columns(user->reader, &filling.count);
-    for (size_t i = 0; i < filling.count; i++)
-        filling.wanted[i] = prb_rows_wants(rows, filling.columns[i].name);
-    if (!prb_ring_each(user->reader, put_row, &filling, &counts, err))
+    struct filling filling = {.rows = rows, .user = user};
+    struct prb_history_counts counts;
+    struct prb_history_query query = {.schema = SCHEMA,
+                                      .name = user->table.name,
+                                      .columns = user->own,
+                                      .count = user->count,
+                                      .reader = user->reader};
+    for (size_t i = 0; i < user->count; i++)
+        if (prb_rows_wants(rows, user->own[i].name) ||
+            ((int)i == user->time && prb_rows_wants(rows, "timestamp")))
+            query.wanted |= (uint64_t)1 << i;
+    filling.wanted = query.wanted;
+    if (!prb_history_each(user->history, &query, put_row, &filling, &counts, err))
         return false;
     warn(rows, user, &counts);
     return true;
@@ -120,6 +176,8 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 static void user_table_free(struct user_table *user)
 {
     prb_ring_close(user->reader);
+    for (size_t i = 0; i < sizeof user->texts / sizeof *user->texts; i++)
+        free(user->texts[i]);
     free(user);
 }
 PRB_DEFINE_AUTO_PTR(user_table, struct user_table, user_table_free)
@@ -146,6 +204,20 @@ struct prb_column prb_recorded_column(const struct prb_ring_column *column)
     };
 }
 
+static bool has_column(const struct user_table *user, const char *name)
+{
+    for (size_t i = 0; i < user->count; i++)
+        if (strcasecmp(user->own[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void add_column(struct user_table *user, const struct prb_ring_column *column)
+{
+    user->columns[user->count] = prb_recorded_column(column);
+    user->own[user->count++] = *column;
+}
+
 int prb_recorded_time(const struct prb_ring_column *columns, size_t count)
 {
     int time = -1;
@@ -158,30 +230,94 @@ int prb_recorded_time(const struct prb_ring_column *columns, size_t count)
     return count < PRB_RING_COLUMNS_MAX ? time : -1;
 }
 
+/* The columns behind the table's own, when there is room and no column has the name. */
+static void add_extras(struct user_table *user, int first)
+{
+    static const struct prb_column extras[] = {
+        [TIMESTAMP] = PRB_RECORDED_TIMESTAMP,
+        [PID] = {"pid", PRB_INTEGER, "id", "of the process that wrote the row"},
+        [RANK] = {"rank", PRB_INTEGER, "id", "of that process in its job; NULL: it has none"},
+        [RESOLUTION] = {"resolution", PRB_TEXT, "",
+                        "raw: the row as it was written; minute, hour: it stands for all of these"},
+    };
+    size_t next = user->count;
+    user->time = prb_recorded_time(user->own, user->count);
+    for (int extra = TIMESTAMP; extra < EXTRAS; extra++) {
+        bool wanted = extra == TIMESTAMP ? user->time >= 0 : extra >= first;
+        if (!wanted || next >= COLUMNS_MAX || has_column(user, extras[extra].name))
+            continue;
+        user->extras[extra] = (int)next;
+        user->columns[next++] = extras[extra];
+    }
+}
+
+static void set_table(struct user_table *user, const char *name)
+{
+    const char *doc = prb_known_doc(name);
+    user->table = (struct prb_table){.schema = SCHEMA,
+                                     .name = name,
+                                     .doc = doc ? doc : "rows that the program wrote itself",
+                                     .columns = user->columns,
+                                     .fill = fill};
+}
+
 /* NULL: no ring, or one that cannot be shown. */
-static struct user_table *user_table_new(int folder, const char *file, bool ended)
+static struct user_table *user_table_new(const struct user_tables *all, const char *file)
 {
     PRB_AUTO(user_table) struct user_table *user = calloc(1, sizeof *user);
     struct stat st;
-    if (!user || fstat(folder, &st) != 0 || !(user->reader = prb_ring_open(folder, file, NULL)) ||
+    if (!user || fstat(all->folder, &st) != 0 ||
+        !(user->reader = prb_ring_open(all->folder, file, NULL)) ||
         !prb_ring_is_name(prb_ring_name(user->reader)) ||
         !prb_recorded_name_is_free(prb_ring_name(user->reader), NULL))
         return NULL;
     user->owner = st.st_uid;
-    user->ended = ended;
+    user->ended = !all->proc;
+    user->history = &all->history;
     size_t count;
     const struct prb_ring_column *columns = prb_ring_columns(user->reader, &count);
     for (size_t i = 0; i < count; i++)
-        user->columns[i] = prb_recorded_column(&columns[i]);
-    user->time = prb_recorded_time(columns, count);
-    if (user->time >= 0)
-        user->columns[count] = (struct prb_column)PRB_RECORDED_TIMESTAMP;
-    const char *doc = prb_known_doc(prb_ring_name(user->reader));
-    user->table = (struct prb_table){.schema = SCHEMA,
-                                     .name = prb_ring_name(user->reader),
-                                     .doc = doc ? doc : "rows that the program wrote itself",
-                                     .columns = user->columns,
-                                     .fill = fill};
+        add_column(user, &columns[i]);
+    add_extras(user, all->history.store ? RESOLUTION : EXTRAS);
+    set_table(user, prb_ring_name(user->reader));
+    return PRB_STEAL(user);
+}
+
+/* A text of the store, which may be read anew while the table is there. */
+static const char *keep(struct user_table *user, const char *text)
+{
+    for (size_t i = 0; i < sizeof user->texts / sizeof *user->texts; i++)
+        if (!user->texts[i])
+            return user->texts[i] = strdup(text);
+    return NULL;
+}
+
+/* A table that the store has, and no ring: with the columns of all its shapes. */
+static struct user_table *stored_table_new(const struct user_tables *all, const char *name)
+{
+    size_t count;
+    const struct prb_store_shape *shapes = prb_store_shapes(all->history.store, &count);
+    PRB_AUTO(user_table) struct user_table *user = calloc(1, sizeof *user);
+    const char *copy = user ? keep(user, name) : NULL;
+    if (!copy || !prb_recorded_name_is_free(name, NULL))
+        return NULL;
+    user->history = &all->history;
+    user->owner = geteuid();
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(shapes[i].schema, SCHEMA) != 0 || strcmp(shapes[i].name, name) != 0)
+            continue;
+        for (size_t j = 0; j < shapes[i].count && user->count < PRB_RING_COLUMNS_MAX; j++) {
+            struct prb_ring_column column = shapes[i].columns[j];
+            if (has_column(user, column.name))
+                continue;
+            if (!(column.name = keep(user, column.name)))
+                return NULL;
+            column.unit = column.doc = "";
+            add_column(user, &column);
+        }
+    }
+    add_extras(user, all->stored ? PID : RESOLUTION);
+    set_table(user, copy);
     return PRB_STEAL(user);
 }
 
@@ -202,10 +338,17 @@ static void forget(struct user_tables *user)
 
 /* ---- the folder ---- */
 
-static DIR *entries(struct user_tables *user)
+static void find_folder(struct user_tables *user)
 {
     if (user->folder < 0 && user->proc)
         user->folder = prb_recorded_folder_of(user->proc);
+    if (!user->stored)
+        prb_history_find(&user->history, user->folder);
+}
+
+static DIR *entries(struct user_tables *user)
+{
+    find_folder(user);
     int copy =
         user->folder >= 0 ? openat(user->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -233,13 +376,19 @@ static bool was_seen(const struct user_tables *user, const struct seen *file)
     return false;
 }
 
+static size_t shapes_of(struct user_tables *user)
+{
+    size_t count = 0;
+    if (user->history.store)
+        prb_store_shapes(user->history.store, &count);
+    return count;
+}
+
 static bool changed(struct prb_table_source *source)
 {
     struct user_tables *user = (struct user_tables *)source;
     PRB_AUTO(dir) DIR *dir = entries(user);
     size_t files = 0;
-    if (!user->listed)
-        return true;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         struct seen file;
         if (files >= USER_TABLES_MAX || !is_ring(user, entry->d_name, &file))
@@ -248,13 +397,31 @@ static bool changed(struct prb_table_source *source)
             return true;
         files++;
     }
-    return files != user->seen_count || !user->listed;
+    return files != user->seen_count || !user->listed || shapes_of(user) != user->shapes_seen;
 }
 
 static int by_name(const void *a, const void *b)
 {
     return strcmp((*(const struct prb_table *const *)a)->name,
                   (*(const struct prb_table *const *)b)->name);
+}
+
+static void add_table(struct user_tables *user, struct user_table *one)
+{
+    if (one && (user->count >= USER_TABLES_MAX || has_name(user, one->table.name)))
+        user_table_free(one);
+    else if (one)
+        user->tables[user->count++] = &one->table;
+}
+
+static void list_stored(struct user_tables *user)
+{
+    size_t count = user->shapes_seen = shapes_of(user);
+    const struct prb_store_shape *shapes =
+        count ? prb_store_shapes(user->history.store, &count) : NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(shapes[i].schema, SCHEMA) == 0 && !has_name(user, shapes[i].name))
+            add_table(user, stored_table_new(user, shapes[i].name));
 }
 
 /* What a live process may write and has not written yet, behind the others. */
@@ -281,12 +448,9 @@ static bool list(struct prb_table_source *source, const struct prb_table *const 
         if (!is_ring(user, entry->d_name, &file))
             continue;
         user->seen[user->seen_count++] = file;
-        struct user_table *one = user_table_new(user->folder, entry->d_name, !user->proc);
-        if (one && has_name(user, one->table.name))
-            user_table_free(one);
-        else if (one)
-            user->tables[user->count++] = &one->table;
+        add_table(user, user_table_new(user, entry->d_name));
     }
+    list_stored(user);
     (void)err;
     user->listed = true;
     *out = user->tables;
@@ -299,6 +463,7 @@ static void user_tables_free(struct prb_table_source *source)
 {
     struct user_tables *user = (struct user_tables *)source;
     forget(user);
+    prb_history_close(&user->history);
     if (user->folder >= 0)
         close(user->folder);
     free(user->seen);
@@ -315,13 +480,25 @@ static struct prb_table_source *source_new(struct prb_proc *proc, int folder, st
         return PRB_NULL(prb_nomem(err));
     }
     *user = (struct user_tables){
-        .source = {changed, list, user_tables_free}, .proc = proc, .folder = folder};
+        .source = {changed, list, user_tables_free},
+        .proc = proc,
+        .folder = folder,
+        .history = {.folder = -1},
+    };
     user->seen = calloc(USER_TABLES_MAX, sizeof *user->seen);
     user->tables = calloc(USER_TABLES_MAX + prb_known_count, sizeof *user->tables);
     if (user->seen && user->tables)
         return &user->source;
     user_tables_free(&user->source);
     return PRB_NULL(prb_nomem(err));
+}
+
+const struct prb_history *prb_recorded_history(struct prb_rows *rows)
+{
+    struct user_tables *user = (struct user_tables *)prb_rows_db(rows)->recorded;
+    if (user)
+        find_folder(user);
+    return user ? &user->history : NULL;
 }
 
 struct prb_table_source *prb_recorded_tables_of(struct prb_proc *proc, struct prb_error *err)
@@ -332,4 +509,18 @@ struct prb_table_source *prb_recorded_tables_of(struct prb_proc *proc, struct pr
 struct prb_table_source *prb_recorded_tables_in(int folder, struct prb_error *err)
 {
     return source_new(NULL, folder, err);
+}
+
+struct prb_table_source *prb_recorded_tables_stored(struct prb_store_file *store, int64_t process,
+                                                    struct prb_error *err)
+{
+    struct prb_table_source *source = source_new(NULL, -1, err);
+    if (!source) {
+        prb_store_close(store);
+        return NULL;
+    }
+    struct user_tables *user = (struct user_tables *)source;
+    user->stored = true;
+    user->history = (struct prb_history){.folder = -1, .store = store, .process = process};
+    return source;
 }

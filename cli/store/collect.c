@@ -1,0 +1,65 @@
+/* probing collect: move what this user's processes record into the store. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/ends.h"
+#include "cli/print/out.h"
+
+enum { ONCE, WHILE_USED };
+
+static const struct prb_option options[] = {
+    [ONCE] = {0, "once", NULL, "move everything that waits now, and end", NULL},
+    [WHILE_USED] = {0, "while-used", NULL, "end when no process has recorded for a minute", NULL},
+    {0},
+};
+
+static void say(void *context, const char *line)
+{
+    (void)context;
+    prb_out_note(line);
+}
+
+static bool run_collect(const struct prb_run *run, struct prb_error *err)
+{
+    PRB_AUTO_FD int ends = prb_take_ends();
+    const struct prb_collect_options collect = {
+        .once = run->options[ONCE].count,
+        .while_used = run->options[WHILE_USED].count,
+        .stop_fd = ends,
+        .say = say,
+    };
+    uint64_t rows = 0;
+    if (ends < 0)
+        return prb_cli_fail(err, PRB_IO, "", "signals cannot be received: %s", strerror(errno));
+    if (!prb_collect(&collect, &rows, err)) {
+        if (err->code != PRB_BUSY)
+            return false;
+        puts(err->text);
+        return true;
+    }
+    printf("%llu rows moved to the store\n", (unsigned long long)rows);
+    return true;
+}
+
+const struct prb_command prb_command_collect = {
+    .name = "collect",
+    .aliases = "",
+    .summary = "keep what is recorded, also when the job has ended",
+    .arguments = "",
+    .target = PRB_USES_NO_TARGET,
+    .description =
+        "Moves the rows that this user's processes record from shared memory into the store, one "
+        "SQLite file for each job, $XDG_STATE_HOME/probing/store (~/.local/state/probing/store). "
+        "Queries of a live process then have the rows of the store before those of its memory, and "
+        "`probing -t JOB query` answers when the job has ended: JOB is the pid of a process that "
+        "wrote there, a part of its command line, the job's name, or a file of the store.\n\n"
+        "It runs in the foreground until Ctrl-C or SIGTERM, and then moves what is left. There is "
+        "one collector for a user on a machine: a second one says which it is, and ends. "
+        "PROBING_STORE=on beside PROBING=1 starts it in the background when none runs.",
+    .options = options,
+    .examples = "probing collect &\n"
+                "probing collect --once  # what is there now, of ended processes, too\n"
+                "probing -t train.py query \"SELECT max(step) FROM training_logs\"\n",
+    .run = run_collect,
+};

@@ -1,0 +1,113 @@
+/* The collector: one process per user and machine that moves rows from rings into the store. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "collect/parts.h"
+#include "store/folder.h"
+
+#define LOCK_FILE "/collector.lock"
+#define TURN 1.0         /* s between two looks */
+#define TURN_FAILED 10.0 /* while the store cannot be written */
+#define IDLE_END 60.0    /* s without a process that records */
+
+/* ---- only one ---- */
+
+/* The lock file is beside the rings: there is one collector for them, whatever the store's folder.
+ */
+static int take_lock(const char *store, struct prb_error *err)
+{
+    char data[PRB_RING_PATH_MAX], path[PRB_RING_PATH_MAX + sizeof LOCK_FILE], text[PATH_MAX + 32];
+    if (!prb_ring_data_dir(data, err))
+        return -1;
+    snprintf(path, sizeof path, "%s" LOCK_FILE, data);
+    PRB_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        prb_fail_sys(err, errno, "%s", path);
+        return -1;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        size_t len = prb_read_at(fd, text, sizeof text - 1, 0);
+        text[len] = '\0';
+        text[strcspn(text, "\n")] = '\0';
+        prb_fail(err, PRB_BUSY, "a collector runs already: %.300s", text);
+        return -1;
+    }
+    int len = snprintf(text, sizeof text, "process %d, store %s\n", (int)getpid(), store);
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)len, 0) != len) {
+        prb_fail_sys(err, errno, "%s", path);
+        return -1;
+    }
+    return PRB_STEAL_FD(fd);
+}
+
+/* ---- turns ---- */
+
+struct state {
+    const struct prb_collect_options *options;
+    struct prb_collection collection;
+    bool failing;
+    double used; /* s, monotonic: when a process that records was seen last */
+    uint64_t rows;
+};
+
+static void say(const struct state *state, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void say(const struct state *state, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (state->options->say)
+        state->options->say(state->options->context, line);
+}
+
+static bool turn(struct state *state, bool all)
+{
+    struct prb_error err = {0};
+    bool good = prb_collection_look(&state->collection, &err);
+    good = prb_collection_move(&state->collection, all, &state->rows, &err) && good;
+    if (!good && !state->failing)
+        say(state, "%s; rows wait in memory until it can be written again", err.text);
+    if (good && state->failing)
+        say(state, "the store is written again");
+    state->failing = !good;
+    if (state->collection.live)
+        state->used = prb_clock_s();
+    return good;
+}
+
+static bool wait_for_turn(struct state *state)
+{
+    struct pollfd end = {.fd = state->options->stop_fd, .events = POLLIN};
+    int ms = (int)((state->failing ? TURN_FAILED : TURN) * 1000);
+    return poll(&end, 1, ms) <= 0;
+}
+
+bool prb_collect(const struct prb_collect_options *options, uint64_t *rows_out,
+                 struct prb_error *err)
+{
+    PRB_AUTO_FREE char *store = NULL;
+    struct state state = {.options = options, .used = prb_clock_s()};
+    if (!prb_store_folder(true, &store, err))
+        return false;
+    PRB_AUTO_FD int lock = take_lock(store, err);
+    if (lock < 0)
+        return false;
+    state.collection.store = store;
+    while (!options->once && wait_for_turn(&state)) {
+        turn(&state, false);
+        if (options->while_used && prb_clock_s() - state.used > IDLE_END)
+            break;
+    }
+    bool good = turn(&state, true);
+    *rows_out = state.rows;
+    prb_collection_deinit(&state.collection);
+    return good || prb_fail(err, PRB_IO, "not everything could be written");
+}

@@ -1,0 +1,78 @@
+/* What the parts of the collector share. */
+#ifndef PRB_COLLECT_PARTS_H
+#define PRB_COLLECT_PARTS_H
+
+#include "proc/proc.h"
+#include "store/drain.h"
+
+/* ---- job.c: which file a process's rows go to ---- */
+
+struct prb_collect_job {
+    char *path; /* of the file; freed by the owner */
+    char name[64];
+    struct prb_store_process process; /* command is owned, too */
+};
+void prb_collect_job_deinit(struct prb_collect_job *job);
+PRB_DEFINE_AUTO(prb_collect_job, struct prb_collect_job, prb_collect_job_deinit)
+/*
+ * Of a process, by what /proc says while it lives, else by what its folder of rings says.  A job is
+ * the launcher of ranks, or the process that forked others of the same program.
+ */
+bool prb_collect_job_of(const char *store, pid_t pid, uint64_t started, int folder,
+                        struct prb_collect_job *out, struct prb_error *err);
+
+/* ---- rings.c: one process ---- */
+
+struct prb_collect_ring {
+    char name[PRB_RING_NAME_MAX + sizeof ".ring"]; /* of the file */
+    uint64_t inode;
+    struct prb_ring_reader *reader; /* NULL: not a ring */
+    struct prb_ring_mark mark;      /* as the file has it */
+    double row_bytes;               /* of the rows so far, on average */
+    uint64_t waiting;               /* bytes, when last looked */
+    double since;                   /* s, monotonic: something has waited since; 0: nothing does */
+    double next, pause; /* s, monotonic: when it is looked at again; between two looks */
+};
+
+struct prb_collected { /* one process that has a folder of rings */
+    pid_t pid;
+    uint64_t started;
+    int folder;
+    bool ended, done; /* done: everything of it is in its file */
+    bool seen;        /* its folder is still there */
+    struct prb_store_file *file;
+    char *path; /* of file */
+    int64_t id; /* in file */
+    struct prb_collect_ring *rings;
+    size_t ring_count, ring_cap;
+    struct prb_store_process process;
+};
+
+void prb_collected_deinit(struct prb_collected *process);
+/* Move what is due; all: whatever waits.  False: the file cannot be written, and rows wait. */
+bool prb_collect_rings(struct prb_collected *process, bool all, uint64_t *rows_out,
+                       struct prb_error *err);
+
+/* ---- processes.c: all of them ---- */
+
+struct prb_collection {
+    const char *store; /* folder */
+    struct prb_collected *items;
+    size_t count, cap;
+    size_t live; /* of them, run */
+    struct file {
+        char *path;
+        struct prb_store_file *file;
+        size_t users;
+    } *files;
+    size_t file_count, file_cap;
+};
+void prb_collection_deinit(struct prb_collection *collection);
+PRB_DEFINE_AUTO(prb_collection, struct prb_collection, prb_collection_deinit)
+/* Look for folders of rings in this user's data folders. */
+bool prb_collection_look(struct prb_collection *collection, struct prb_error *err);
+/* prb_collect_rings of all.  False: err, of the last one that failed. */
+bool prb_collection_move(struct prb_collection *collection, bool all, uint64_t *rows_out,
+                         struct prb_error *err);
+
+#endif

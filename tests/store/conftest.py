@@ -1,0 +1,80 @@
+"""A target that records, and a store of the test's own."""
+
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from support.rings import Writer, folder_of
+from support.target import DEADLINE, PROBING, probing
+
+COLUMNS = "step:integer:count\nloss:real\nnote:text\ntimestamp:time"
+
+
+class Store:
+    """The folders of one user: of rings and of the store."""
+
+    def __init__(self, tmp_path, monkeypatch):
+        self.data = tmp_path / "data"
+        self.data.mkdir(mode=0o700)
+        self.state = tmp_path / "state"
+        self.folder = self.state / "probing" / "store"
+        monkeypatch.setenv("PROBING_DATA_DIR", str(self.data))
+        monkeypatch.setenv("XDG_STATE_HOME", str(self.state))
+        self.children = []
+
+    def collect_once(self):
+        """How many rows it moved."""
+        return int(probing("collect", "--once").stdout.split()[0])
+
+    def collect(self):
+        """A collector in the foreground of its own."""
+        child = subprocess.Popen([PROBING, "collect"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+        self.children.append(child)
+        return child
+
+    def stop(self, child):
+        child.send_signal(signal.SIGTERM)
+        out, complaint = child.communicate(timeout=DEADLINE)
+        assert child.returncode == 0, complaint
+        return out
+
+    def files(self):
+        return sorted(self.folder.glob("*.db"))
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    made = Store(tmp_path, monkeypatch)
+    yield made
+    for child in made.children:
+        child.kill()
+        child.wait(DEADLINE)
+
+
+@pytest.fixture
+def recorder(start, any_python, store):
+    """A process with a folder of rings, and its writers."""
+    target = start(any_python, "hung.py", variables={"PROBING_DATA_DIR": str(store.data)}).settle()
+    target.rings = pathlib.Path(folder_of(store.data, target.pid))
+    writers = []
+
+    def write(table, rows, columns=COLUMNS):
+        writer = Writer(str(target.rings), table, columns)
+        writers.append(writer)
+        for one in rows:
+            writer.write(*one)
+        return writer
+
+    def end():
+        for writer in writers:
+            writer.kill()
+        target.child.kill()
+        target.child.wait(DEADLINE)
+
+    target.write = write
+    target.end = end
+    yield target
+    for writer in writers:
+        writer.kill()

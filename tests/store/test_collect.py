@@ -1,0 +1,152 @@
+"""probing collect: rows go from rings to the store, each once, and are there when the job has ended."""
+
+import shutil
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from support.target import DEADLINE, PROBING, probing, query
+
+
+def row(step):
+    return step, step / 8, "note {}".format(step % 5), 1.7e9 + step / 4
+
+
+ALL = "SELECT step, loss, note, timestamp FROM python.events ORDER BY step"
+
+
+def expected(count):
+    return [dict(zip(("step", "loss", "note", "timestamp"), row(step))) for step in range(count)]
+
+
+def test_every_row_once(recorder, store):
+    """Hot and cold are one table."""
+    writer = recorder.write("events", map(row, range(100)))
+    assert store.collect_once() == 100
+    assert query(recorder.pid, ALL) == expected(100)
+    for step in range(100, 150):
+        writer.write(*row(step))
+    assert query(recorder.pid, ALL) == expected(150)
+    assert store.collect_once() == 50
+    assert store.collect_once() == 0
+    assert query(recorder.pid, ALL) == expected(150)
+    assert query(recorder.pid, "SELECT DISTINCT resolution FROM python.events") == [{"resolution": "raw"}]
+
+
+@pytest.mark.parametrize("by", ["pid", "command", "job", "file"])
+def test_the_job_is_gone(recorder, store, by):
+    recorder.write("events", map(row, range(30)))
+    recorder.write("other", [(7,)], columns="n:integer")
+    store.collect_once()
+    recorder.end()
+    (file,) = store.files()
+    shutil.rmtree(str(recorder.rings))
+    names = {"pid": recorder.pid, "command": "targets/hung.py", "job": file.name.split("-")[0], "file": file}
+    assert query(names[by], ALL) == expected(30)
+    assert query(names[by], "SELECT n, pid, rank FROM other") == [{"n": 7, "pid": recorder.pid, "rank": None}]
+    assert [one["table_name"] for one in query(names[by], "SHOW TABLES")][-2:] == ["events", "other"]
+    assert list(query(names[by], "SELECT * FROM events LIMIT 1")[0]) == ["step", "loss", "note", "timestamp", "pid", "rank", "resolution"]
+
+
+def test_rows_of_an_ended_process_that_nobody_collected(recorder, store):
+    recorder.write("events", map(row, range(10)))
+    recorder.end()
+    assert store.collect_once() == 10
+    assert query(recorder.pid, ALL) == expected(10)
+    (file,) = store.files()
+    assert query(file, ALL) == expected(10)
+
+
+def test_a_second_one_says_where_the_first_is(recorder, store):
+    first = store.collect()
+    lock = store.data / "collector.lock"
+    until = time.monotonic() + DEADLINE
+    while not lock.exists() or not lock.read_text():
+        assert time.monotonic() < until and first.poll() is None
+        time.sleep(0.01)
+    second = probing("collect")
+    assert str(first.pid) in second.stdout and str(store.folder) in second.stdout
+    recorder.write("events", map(row, range(5)))
+    assert store.stop(first) == "5 rows moved to the store\n"
+    (file,) = store.files()
+    assert query(file, ALL) == expected(5)
+
+
+def test_what_a_ring_lost_is_a_gap(recorder, store):
+    """More rows than the ring holds, between two turns of the collector."""
+    writer = recorder.write("events", map(row, range(10)))
+    assert store.collect_once() == 10
+    written = 1000
+    for step in range(10, written):
+        writer.write(step, None, "x" * 60000, None)
+    kept = query(recorder.pid, "SELECT count(*) AS n FROM python.events")[0]["n"]
+    assert 10 < kept < written
+    store.collect_once()
+    (file,) = store.files()
+    rows = query(file, "SELECT count(*) AS n, count(DISTINCT step) AS d FROM python.events")[0]
+    assert rows["n"] == rows["d"]
+    gaps = query(file, "SELECT * FROM probing.gaps")
+    assert sum(gap["rows_lost"] for gap in gaps) == written - rows["n"]
+    assert {(gap["table_name"], gap["pid"]) for gap in gaps} == {("python.events", recorder.pid)}
+    assert all(time.time() - DEADLINE < gap["from_time"] < gap["to_time"] <= time.time() for gap in gaps)
+
+
+def test_a_killed_collector_keeps_what_it_told(recorder, store):
+    """Whatever the file answers before kill -9 is there after it, and nothing comes twice."""
+    writer = recorder.write("events", map(row, range(10)))
+    assert store.collect_once() == 10
+    for turn in range(10):
+        child = subprocess.Popen([PROBING, "collect", "--once"], stdout=subprocess.DEVNULL)
+        for step in range(10 + 20 * turn, 30 + 20 * turn):
+            writer.write(*row(step))
+        child.kill()
+        child.wait(DEADLINE)
+        assert query(recorder.pid, ALL) == expected(30 + 20 * turn)
+    store.collect_once()
+    (file,) = store.files()
+    assert query(file, ALL) == expected(210)
+
+
+def test_a_damaged_chunk_loses_its_rows_only(recorder, store):
+    writer = recorder.write("events", map(row, range(10)))
+    store.collect_once()
+    for step in range(10, 15):
+        writer.write(*row(step))
+    store.collect_once()
+    recorder.end()
+    (file,) = store.files()
+    connection = sqlite3.connect(str(file))
+    connection.execute("UPDATE chunk SET data = x'00' || substr(data, 2) WHERE id = 1")
+    connection.commit()
+    connection.close()
+    done = probing("-t", file, "query", "-f", "csv", "SELECT step FROM events ORDER BY step", check=False)
+    assert done.stdout.split() == ["step"] + [str(step) for step in range(10, 15)]
+    assert "1 of 2 chunks are damaged" in done.stderr
+
+
+def test_other_files_are_refused(store, tmp_path):
+    other = tmp_path / "other.db"
+    connection = sqlite3.connect(str(other))
+    connection.execute("CREATE TABLE chunk(a)")
+    connection.commit()
+    connection.close()
+    assert probing("-t", other, "query", "SELECT 1", check=False).returncode != 0
+    hostile = tmp_path / "hostile.db"
+    connection = sqlite3.connect(str(hostile))
+    connection.executescript(
+        "PRAGMA application_id = 1347568211; CREATE VIEW process AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+        "SELECT i AS id, i AS pid, i AS started, 0 AS ended, 0 AS rank, 0 AS world_size, '' AS command FROM n; "
+        "CREATE TABLE shape(id, schema, name, columns); CREATE TABLE about(key, value);")
+    connection.commit()
+    connection.close()
+    refused = probing("-t", hostile, "query", "SELECT 1", check=False)
+    assert refused.returncode != 0 and "does not come to an end" in refused.stderr
+
+
+def test_a_folder_that_others_can_write_to_is_refused(store):
+    store.folder.mkdir(parents=True)
+    store.folder.chmod(0o777)
+    refused = probing("collect", "--once", check=False)
+    assert refused.returncode != 0 and "only this user" in refused.stderr
