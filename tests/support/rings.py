@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 from .target import DEADLINE
 
@@ -13,6 +14,10 @@ class Writer:
         os.makedirs(str(folder), mode=0o700, exist_ok=True)
         self.child = subprocess.Popen([os.path.join(os.environ["BUILDDIR"], "tests", "live", "ring_write"), str(folder), table,
                                        columns], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        until = time.monotonic() + DEADLINE
+        while not os.path.exists(os.path.join(str(folder), table + ".ring")):
+            assert time.monotonic() < until and self.child.poll() is None
+            time.sleep(0.005)
 
     def write(self, *row):
         self.child.stdin.write("\t".join("NULL" if value is None else str(value) for value in row) + "\n")
