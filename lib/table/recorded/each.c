@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "inspect/target.h"
 #include "ring/columns.h"
 #include "table/recorded/live.h"
 
