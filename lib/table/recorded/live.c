@@ -452,7 +452,6 @@ static bool list(struct prb_table_source *source, const struct prb_table *const 
     }
     list_stored(user);
     (void)err;
-    user->listed = true;
     *out = user->tables;
     *count_out = user->count + add_known(user);
     qsort(user->tables, user->count, sizeof *user->tables, by_name);
