@@ -29,6 +29,7 @@ import looking  # noqa: E402
 import page  # noqa: E402
 import profiling  # noqa: E402
 import tensors  # noqa: E402
+import watching  # noqa: E402
 from support import pythons  # noqa: E402
 from support import target as live  # noqa: E402
 from support.torch_python import torch_python  # noqa: E402
@@ -234,7 +235,7 @@ def pyspy_wrong(pyspy, pid):
 
 
 PARTS = ([commands] + looking.PARTS + [training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
-         crashes.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
+         crashes.PARTS + watching.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 
 def main():
