@@ -143,6 +143,18 @@ bool prb_config_list(struct prb_control *control, bool json, struct prb_error *e
     return true;
 }
 
+/* What is watched, but not there (yet): a mistyped name would wait for ever. */
+static void note_unknown(struct prb_control *control, const char *exprs)
+{
+    PRB_AUTO(prb_target)
+    struct prb_target *target = prb_target_open_pid(prb_control_pid(control), NULL);
+    PRB_AUTO_FREE char *unknown = target ? prb_watched_unknown(target, exprs, NULL) : NULL;
+    char *rest = unknown;
+    for (char *line; rest && (line = strsep(&rest, "\n"));)
+        if (*line)
+            prb_out_note(line);
+}
+
 bool prb_config_word(struct prb_control *control, const char *word, struct prb_error *err)
 {
     const char *equals = strchr(word, '=');
@@ -160,6 +172,8 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
     /* Variables are watched in a program without PyTorch, too. */
     if (equals && exprs && *value && !prb_config_torch(control, &why))
         prb_out_note(why.text);
+    if (equals && exprs && *value)
+        note_unknown(control, value);
     if (equals) {
         prb_out_text(stdout, key);
         fputs(" = ", stdout);
