@@ -6,8 +6,11 @@
 #include "cli/look/stacks.h"
 #include "cli/print/out.h"
 
-static const struct prb_stack_options whole = {
-    .native = true, .locals = true, .all_interpreters = true, .repr_limit = 120, .hide_secrets = true};
+static const struct prb_stack_options whole = {.native = true,
+                                               .locals = true,
+                                               .all_interpreters = true,
+                                               .repr_limit = 120,
+                                               .hide_secrets = true};
 
 static void add_text(FILE *out, const char *before, const char *text)
 {

@@ -8,8 +8,11 @@
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 
 /* What a dump is read with. */
-static const struct prb_stack_options whole = {
-    .native = true, .locals = true, .all_interpreters = true, .repr_limit = 120, .hide_secrets = true};
+static const struct prb_stack_options whole = {.native = true,
+                                               .locals = true,
+                                               .all_interpreters = true,
+                                               .repr_limit = 120,
+                                               .hide_secrets = true};
 
 static void add_text(FILE *out, const char *key, const char *value)
 {
