@@ -13,7 +13,8 @@ enum { LAST, SECONDS, OUTPUT, FORMAT, JSON, RANKS, SUBPROCESSES };
 static const struct prb_option options[] = {
     [LAST] = {'l', "last", "STEPS", "the last so many steps, 20 if not given", NULL},
     [SECONDS] = {'d', "duration", "SECONDS", "instead of steps: the last so many seconds", NULL},
-    [OUTPUT] = {'o', "output", "FILE", "where to; - is standard output", NULL},
+    [OUTPUT] = {'o', "output", "FILE", "where to; - is standard output; a folder for tensorboard",
+                NULL},
     [FORMAT] = {'f', "format", "FORMAT", "its format; if not given by the file's name, or perfetto",
                 NULL},
     [JSON] = {0, "json", NULL, "the same as --format chrome", NULL},
@@ -146,9 +147,12 @@ const struct prb_command prb_command_export = {
         "python.torch_step_timing, python.torch_trace, python.comm_collective, python.spans, "
         "python.steps, training_logs, memory_usage and gpu_metrics, whichever have rows.\n\n"
         "The formats, by --format or the file's name: perfetto (.pftrace, for ui.perfetto.dev), "
-        "chrome (.json, the same as JSON).",
+        "chrome (.json, the same as JSON), tensorboard (a folder with event files of what was "
+        "logged; "
+        "all of it, unless --last or --duration says less).",
     .options = options,
     .examples = "probing 1234 export --last 20 -o steps.pftrace\n"
-                "probing 1234 export --ranks --duration 5 -o steps.json\n",
+                "probing 1234 export --ranks --duration 5 -o steps.json\n"
+                "probing 1234 export --format tensorboard -o runs/1234\n",
     .run = run_export,
 };

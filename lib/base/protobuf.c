@@ -3,11 +3,18 @@
 
 #include <string.h>
 
-enum { VARINT, FIXED64, BYTES };
+enum { VARINT, FIXED64, BYTES, FIXED32 = 5 };
 
 static void put_key(struct prb_buf *out, unsigned field, unsigned type)
 {
     prb_proto_varint(out, (uint64_t)field << 3 | type);
+}
+
+/* Lowest byte first, whatever the machine has. */
+static void put_fixed(struct prb_buf *out, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        prb_buf_addc(out, (char)(value >> 8 * i));
 }
 
 void prb_proto_varint(struct prb_buf *out, uint64_t value)
@@ -38,8 +45,7 @@ void prb_proto_text(struct prb_buf *out, unsigned field, const char *text)
 void prb_proto_fixed64(struct prb_buf *out, unsigned field, uint64_t value)
 {
     put_key(out, field, FIXED64);
-    for (unsigned i = 0; i < sizeof value; i++) /* lowest byte first, whatever the machine has */
-        prb_buf_addc(out, (char)(value >> 8 * i));
+    put_fixed(out, value, sizeof value);
 }
 
 void prb_proto_double(struct prb_buf *out, unsigned field, double value)
@@ -47,6 +53,14 @@ void prb_proto_double(struct prb_buf *out, unsigned field, double value)
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     prb_proto_fixed64(out, field, bits);
+}
+
+void prb_proto_float(struct prb_buf *out, unsigned field, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_key(out, field, FIXED32);
+    put_fixed(out, bits, sizeof bits);
 }
 
 void prb_proto_message(struct prb_buf *out, unsigned field, struct prb_buf *message)

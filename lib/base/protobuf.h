@@ -17,6 +17,7 @@ void prb_proto_bytes(struct prb_buf *out, unsigned field, const void *data, size
 void prb_proto_text(struct prb_buf *out, unsigned field, const char *text);
 void prb_proto_fixed64(struct prb_buf *out, unsigned field, uint64_t value);
 void prb_proto_double(struct prb_buf *out, unsigned field, double value);
+void prb_proto_float(struct prb_buf *out, unsigned field, float value);
 /* A message as a field; the message is empty after it. */
 void prb_proto_message(struct prb_buf *out, unsigned field, struct prb_buf *message);
 

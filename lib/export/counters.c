@@ -72,8 +72,6 @@ static bool read_listed(struct prb_export *export, const char *name, struct prb_
 
 /* ---- what the program logs ---- */
 
-#define LOGS "python.training_logs"
-
 static bool is_metric(const struct prb_export_column *column)
 {
     static const char *const others[] = {"time",  "timestamp",   "pid",        "rank",      "step",
@@ -81,20 +79,28 @@ static bool is_metric(const struct prb_export_column *column)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(column->name, others[i]) == 0)
             return false;
-    return column->number && strcmp(column->table, LOGS) == 0;
+    return column->number && strcmp(column->table, PRB_EXPORT_LOGS) == 0;
+}
+
+size_t prb_export_metrics(const struct prb_export *export, const char **out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < export->column_count && count < PRB_EXPORT_COLUMNS_MAX; i++)
+        if (is_metric(&export->columns[i]))
+            out[count++] = export->columns[i].name;
+    return count;
 }
 
 static bool read_logs(struct prb_export *export, struct prb_error *err)
 {
     const char *columns[3 + PRB_EXPORT_COLUMNS_MAX] = {"time/timestamp", "gpu_id"};
     struct table table = {0};
-    for (size_t i = 0; i < export->column_count && table.count < PRB_EXPORT_COLUMNS_MAX; i++)
-        if (is_metric(&export->columns[i])) {
-            columns[2 + table.count] = export->columns[i].name;
-            table.units[table.count] = "";
-            table.names[table.count++] = export->columns[i].name;
-        }
-    return prb_export_rows(export, LOGS, columns, false, take, &table, err);
+    table.count = prb_export_metrics(export, table.names);
+    for (size_t i = 0; i < table.count; i++) {
+        columns[2 + i] = table.names[i];
+        table.units[i] = "";
+    }
+    return prb_export_rows(export, PRB_EXPORT_LOGS, columns, false, take, &table, err);
 }
 
 bool prb_export_counters(struct prb_export *export, struct prb_error *err)

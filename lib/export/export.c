@@ -152,16 +152,14 @@ static bool write_to(const struct prb_exporter *exporter, struct prb_export *exp
 static bool write_path(const struct prb_exporter *exporter, struct prb_export *export,
                        const char *path, struct prb_error *err)
 {
-    PRB_AUTO(prb_new_file) struct prb_new_file file;
+    PRB_AUTO(prb_new_file) struct prb_new_file file = {.fd = -1};
     struct stat st;
     if (exporter->write_folder)
         return exporter->write_folder(export, path, err);
     if (strcmp(path, "-") == 0)
         return exporter->write(export, stdout, err) && flush(stdout, "standard output", err);
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        file = (struct prb_new_file){.fd = -1};
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return write_to(exporter, export, fopen(path, "we"), path, err);
-    }
     if (!prb_new_file_begin(&file, path, 0666))
         return prb_fail_sys(err, errno, "%s", path);
     int copy = fcntl(file.fd, F_DUPFD_CLOEXEC, 3);
@@ -185,7 +183,9 @@ bool prb_export_write(struct prb_db *db, const struct prb_export_format *format,
 {
     struct prb_exported counts = {0};
     PRB_AUTO(export) struct prb_export export = {.db = db, .options = options, .out = &counts};
-    if (!prb_export_read_columns(&export, err) || !find_begin(&export, err) ||
+    /* Scalars are few: all of them, unless some are asked for. */
+    bool all = format->folder && !options->steps && options->seconds <= 0;
+    if (!prb_export_read_columns(&export, err) || (!all && !find_begin(&export, err)) ||
         !write_path((const struct prb_exporter *)format, &export, path, err))
         return false;
     counts.since = export.since;

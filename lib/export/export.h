@@ -13,6 +13,7 @@
 #include "base/hash_map.h"
 #include "trace/trace.h"
 
+#define PRB_EXPORT_PROCESSES_MAX 8192
 #define PRB_EXPORT_COLUMNS_MAX 32 /* that one part reads of a table */
 
 struct prb_export_process {
@@ -37,7 +38,7 @@ struct prb_export {
     struct prb_export_column *columns;
     size_t column_count, column_cap;
     struct prb_export_process *processes;
-    size_t process_count, process_cap;
+    size_t process_count;
     struct prb_trace trace;
     struct prb_hash_map tracks; /* 1 + number, by process, kind and thread */
     struct prb_arena arena;
@@ -76,6 +77,11 @@ bool prb_export_rows(struct prb_export *export, const char *table, const char *c
 double prb_export_real(const struct prb_value *value);
 int64_t prb_export_integer(const struct prb_value *value);
 const char *prb_export_text(const struct prb_value *value);
+
+/* What the program logs; the names of its columns that are numbers over time (counters.c), at most
+ * PRB_EXPORT_COLUMNS_MAX. */
+#define PRB_EXPORT_LOGS "python.training_logs"
+size_t prb_export_metrics(const struct prb_export *export, const char **out);
 
 /* ---- timelines: timeline.c and the parts ---- */
 

@@ -1,7 +1,7 @@
 libprb_la_SOURCES += %D%/export.h %D%/export.c %D%/rows.c %D%/timeline.c
 # One file a format, in the order of the help; the first is the one without --format.
 # To add one: export.h.
-EXPORT_FORMATS = %D%/perfetto.c %D%/chrome.c
+EXPORT_FORMATS = %D%/perfetto.c %D%/chrome.c %D%/tensorboard.c
 libprb_la_SOURCES += $(EXPORT_FORMATS)
 BUILT_SOURCES += %D%/formats.inc %D%/parts.inc
 CLEANFILES += %D%/formats.inc %D%/parts.inc

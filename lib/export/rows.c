@@ -76,7 +76,9 @@ static struct prb_export_process *process_of(struct prb_export *export, int64_t 
     for (size_t i = export->process_count; i-- > 0;)
         if (export->processes[i].pid == pid)
             return &export->processes[i];
-    if (!PRB_GROW(export->processes, export->process_count, export->process_cap)) {
+    if (!export->processes) /* once: others point to them */
+        export->processes = calloc(PRB_EXPORT_PROCESSES_MAX, sizeof *export->processes);
+    if (!export->processes || export->process_count == PRB_EXPORT_PROCESSES_MAX) {
         export->failed = true;
         return NULL;
     }

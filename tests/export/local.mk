@@ -1,3 +1,3 @@
 # What a job recorded, as files of other programs.
-PYTESTS += %D%/test_export.py
+PYTESTS += %D%/test_export.py %D%/test_tensorboard.py
 

@@ -1,5 +1,6 @@
 """probing export: what tables have becomes a timeline, the same in each format; rows are made up, so that every number is known."""
 
+import json
 import os
 import subprocess
 import sys
@@ -177,10 +178,18 @@ def test_a_live_job_without_tables_says_what_would_record(ranks, tmp_path):
     assert not (tmp_path / "x.pftrace").exists()
 
 
+def test_standard_output_and_devices(job):
+    """The same goes to standard output; a device is written to, not replaced."""
+    whole = json.loads(probing("-t", job, "export", "--json", "-o", "-").stdout)
+    assert "step 130" in {event["name"] for event in whole["traceEvents"]}
+    done = probing("-t", job, "export", "-o", "/dev/full", check=False)
+    assert done.returncode != 0 and "/dev/full" in done.stderr and os.path.exists("/dev/full")
+
+
 def test_bad_input(job, tmp_path):
     path = tmp_path / "kept.pftrace"
     path.write_bytes(b"before")
-    for options, told in ((("--format", "svg"), "--format svg is none of perfetto, chrome"), (("--last", "0"), "--last"),
+    for options, told in ((("--format", "svg"), "--format svg is none of perfetto, chrome, tensorboard"), (("--last", "0"), "--last"),
                           (("--last", "3", "--duration", "2"), "exclude"), (("-o", str(tmp_path)), str(tmp_path))):
         refused = probing("-t", job, "export", *(("-o", path) if "-o" not in options else ()), *options, check=False)
         assert refused.returncode != 0 and told in refused.stderr, refused.stderr
