@@ -84,6 +84,24 @@ def _start(how):
         _complain("{}: no probe: {}".format(how, str(error) or type(error).__name__))
 
 
+def _collect():
+    # type: () -> None
+    """PROBING_STORE=on: the collector, in the background and no child of this process; where one runs, it ends at once."""
+    if os.environ.get("PROBING_STORE", "").strip().lower() not in ("on", "1", "true", "yes"):
+        return
+    try:
+        import subprocess
+
+        from probing import _tool
+
+        line = '"$0" collect --while-used </dev/null >/dev/null 2>&1 &'
+        subprocess.call(["/bin/sh", "-c", line, _tool.path()], env=_tool._environment(), start_new_session=True)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        _complain("PROBING_STORE: no collector: {}".format(str(error) or type(error).__name__))
+
+
 def _start_in_forks(how):
     # type: (str) -> None
     """os.fork leaves the child without the probe's threads; it gets its own."""
@@ -123,6 +141,7 @@ def _apply(value):
         _start_in_forks(how)
     if decision.start:
         _start(how)
+        _collect()
         if decision.init:
             _run_script(decision.init)
 

@@ -1,8 +1,10 @@
 """probing collect: rows go from rings to the store, each once, and are there when the job has ended."""
 
+import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import time
 
 import pytest
@@ -150,3 +152,22 @@ def test_a_folder_that_others_can_write_to_is_refused(store):
     store.folder.chmod(0o777)
     refused = probing("collect", "--once", check=False)
     assert refused.returncode != 0 and "only this user" in refused.stderr
+
+
+def test_the_hook_starts_it(store, tmp_path):
+    """PROBING_STORE=on: detached, by the start-up hook, with what would start a probe taken out of its environment."""
+    told = tmp_path / "told"
+    native = tmp_path / "native"
+    native.mkdir()
+    tool = native / "probing"
+    tool.write_text('#!/bin/sh\necho "$* ${{PROBING-none}}" >{0}.new && mv {0}.new {0}\n'.format(told))
+    tool.chmod(0o755)
+    hook = ("import sys, os; sys.path.insert(0, {!r}); import _probing_hook; from probing import _native; _native.FOLDER = {!r}; "
+            "_probing_hook._collect()".format(os.path.join(os.environ["SRCDIR"], "python"), str(native)))
+    for value, runs in (("off", False), ("on", True)):
+        subprocess.run([sys.executable, "-c", hook], check=True, timeout=DEADLINE, env=dict(os.environ, PROBING_STORE=value, PROBING="1"))
+        until = time.monotonic() + (DEADLINE if runs else 0)
+        while not told.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert told.exists() == runs
+    assert told.read_text() == "collect --while-used none\n"
