@@ -6,4 +6,5 @@ pkginclude_HEADERS += %D%/inject.h %D%/control.h %D%/debug.h
 include inject/enter/local.mk
 include inject/client/local.mk
 include inject/bytecode/local.mk
+include inject/nccl/local.mk
 include inject/probe/local.mk

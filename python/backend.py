@@ -27,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 NATIVE = "probing/native/"
 START = ("_probing_hook.py", "_probing_rules.py", "_probing_birth.py", "probing.pth")
-BINARIES = ("probing", "libprobing.so.0", "libprobe.so")
+BINARIES = ("probing", "libprobing.so.0", "libprobe.so", "libprobing-nccl.so")
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same input gives the same wheel
 
 

@@ -4,7 +4,7 @@ PYTHON_PACKAGE = %D%/probing.pth %D%/_probing_hook.py %D%/_probing_rules.py %D%/
 	%D%/probing/_tables.py %D%/probing/_tool.py %D%/probing/py.typed
 EXTRA_DIST += pyproject.toml %D%/backend.py $(PYTHON_PACKAGE)
 
-PYTHON_NATIVE = %D%/native/probing %D%/native/libprobing.so.0 %D%/native/libprobe.so
+PYTHON_NATIVE = %D%/native/probing %D%/native/libprobing.so.0 %D%/native/libprobe.so %D%/native/libprobing-nccl.so
 %D%/native/probing: $(probing_OBJECTS) libprobing.la
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@ $(probing_OBJECTS) \
 		.libs/libprobing.so $(JANSSON_LIBS) -ldl -Wl,-rpath,'$$ORIGIN'
@@ -12,6 +12,8 @@ PYTHON_NATIVE = %D%/native/probing %D%/native/libprobing.so.0 %D%/native/libprob
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp .libs/libprobing.so.0 $@
 %D%/native/libprobe.so: $(pkglib_LTLIBRARIES)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp .libs/libprobe.so $@
+%D%/native/libprobing-nccl.so: $(pkglib_LTLIBRARIES)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp .libs/libprobing-nccl.so $@
 CLEANFILES += $(PYTHON_NATIVE)
 
 python-native: $(PYTHON_NATIVE)

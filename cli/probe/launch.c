@@ -1,7 +1,10 @@
 /* probing launch: start a program with the probe in it from its first moment. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/probe/probe.h"
 
@@ -55,6 +58,20 @@ static bool preload(struct prb_error *err)
     return set_variable("LD_PRELOAD", all, err);
 }
 
+/* NCCL loads a plugin before its first communicator or never; ours does nothing until it is switched on. */
+static bool offer_nccl(struct prb_error *err)
+{
+    char library[PATH_MAX];
+    if (getenv("NCCL_PROFILER_PLUGIN") || !prb_inject_library(library, sizeof library, err))
+        return true;
+    char *name = strrchr(library, '/');
+    size_t room = sizeof library - (size_t)(name ? name - library : 0);
+    if (!name || snprintf(name, room, "/libprobing-nccl.so") >= (int)room ||
+        access(library, R_OK) != 0)
+        return true;
+    return set_variable("NCCL_PROFILER_PLUGIN", library, err);
+}
+
 static bool run_launch(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO_FREE char **words = calloc(run->argument_count + 1, sizeof *words);
@@ -65,7 +82,7 @@ static bool run_launch(const struct prb_run *run, struct prb_error *err)
     for (unsigned i = 0; i < run->options[DEFINE].count; i++)
         if (!define(run, run->options[DEFINE].texts[i], err))
             return false;
-    if (!preload(err) ||
+    if (!preload(err) || !offer_nccl(err) ||
         !set_variable("PROBING", run->options[RECURSIVE].count ? "nested" : "followed", err))
         return false;
     execvp(words[0], words);

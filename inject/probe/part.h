@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct prb_buf;
+struct prb_error;
 struct prb_probe_functions;
 struct prb_py_api;
 struct prb_request_kind;
@@ -24,6 +25,9 @@ struct prb_probe_part {
     /* The probe starts, or a setting changed: act as the settings say.  Any thread, without the
      * GIL. */
     void (*configure)(void);
+    /* Whether a client may set a setting to a value that can be read; false with err: this process
+     * cannot do it.  On the server's thread. */
+    bool (*accepts)(const char *key, const char *value, struct prb_error *err);
     /* Whether the settings have it on, for a part with hooks in Python. */
     bool (*is_on)(void);
     /* is_on() changed: start a job that puts the hooks into Python, or takes them out, and wait for
@@ -53,6 +57,8 @@ struct prb_probe_part {
 
 /* Each calls that function of all parts, in the order of parts.def. */
 void prb_parts_configure(void);
+/* Whether all parts accept it. */
+bool prb_parts_accept(const char *key, const char *value, struct prb_error *err);
 void prb_parts_detach(const struct prb_py_api *py);
 void prb_parts_closing(const struct prb_py_api *py);
 void prb_parts_end(void);

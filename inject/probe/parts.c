@@ -18,6 +18,15 @@ enum { COUNT = sizeof parts / sizeof *parts };
     parts[i]->function(__VA_ARGS__)
 
 void prb_parts_configure(void) { EACH(configure); }
+
+bool prb_parts_accept(const char *key, const char *value, struct prb_error *err)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (parts[i]->accepts && !parts[i]->accepts(key, value, err))
+            return false;
+    return true;
+}
+
 void prb_parts_detach(const struct prb_py_api *py) { EACH(detach, py); }
 void prb_parts_closing(const struct prb_py_api *py) { EACH(closing, py); }
 void prb_parts_end(void) { EACH(end); }

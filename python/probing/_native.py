@@ -187,6 +187,14 @@ else:  # CPython 3.6
         return _pid == os.getpid()
 
 
+def _offer_nccl(path):
+    # type: (str) -> None
+    """NCCL loads a profiler plugin before its first communicator or never; ours does nothing until it is switched on."""
+    plugin = os.path.join(os.path.dirname(path), "libprobing-nccl.so")
+    if "NCCL_PROFILER_PLUGIN" not in os.environ and os.access(plugin, os.R_OK):
+        os.environ["NCCL_PROFILER_PLUGIN"] = plugin
+
+
 def start(how, settings=None):
     # type: (str, Optional[Dict[str, Any]]) -> None
     """Start the probe here, or find that it runs; ProbeError when that fails."""
@@ -199,6 +207,7 @@ def start(how, settings=None):
         raise ProbeError("libprobe.so cannot be loaded: {}".format(error))
     lines = "".join("{}={}\n".format(key, value) for key, value in (settings or {}).items())
     call = call_type(VERSION, c.sizeof(call_type), lines.encode("utf-8") if lines else None, how.encode("utf-8", "replace"))
+    _offer_nccl(path)
     entry.restype, entry.argtypes = c.c_int, [c.POINTER(call_type)]
     if entry(c.byref(call)) != 0 or not call.functions:
         raise ProbeError(call.error.decode("utf-8", "replace") or "the probe did not start")

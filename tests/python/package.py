@@ -22,7 +22,7 @@ def make_wheel(folder, libprobe):
     """The wheel with that libprobe.so in it; its path."""
     native = os.path.join(folder, "native")
     os.makedirs(native)
-    for name in ("probing", "libprobing.so.0"):
+    for name in ("probing", "libprobing.so.0", "libprobing-nccl.so"):
         shutil.copy(os.path.join(NATIVE, name), native)
     shutil.copy(libprobe, os.path.join(native, "libprobe.so"))
     backend = os.path.abspath(os.path.join(SRCDIR, "python", "backend.py"))

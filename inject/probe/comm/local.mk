@@ -1,2 +1,2 @@
 # What torch.distributed itself keeps of its collectives: a part.
-libprbprobe_la_SOURCES += %D%/recorder.c
+libprbprobe_la_SOURCES += %D%/recorder.c %D%/nccl.c %D%/comm.h

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inject/probe/comm/comm.h"
 #include "inject/probe/part.h"
 #include "inject/probe/server/request.h"
 #include "inject/probe/thread.h"
@@ -113,10 +114,17 @@ static const struct prb_request_kind recorder_kind = {
     .begin = begin,
 };
 
-static void forked(void) { atomic_flag_clear(&reading); }
+static void forked(void)
+{
+    atomic_flag_clear(&reading);
+    prb_nccl_forked();
+}
 
 const struct prb_probe_part prb_probe_part_comm = {
     .name = "comm",
     .requests = (const struct prb_request_kind *const[]){&recorder_kind, NULL},
+    .configure = prb_nccl_configure,
+    .accepts = prb_nccl_accepts,
+    .end = prb_nccl_end,
     .forked = forked,
 };

@@ -89,7 +89,8 @@ static void config_set(struct prb_request *request, const struct prb_message *me
         return;
     unsigned before = prb_parts_on();
     int index = prb_setting_find(key);
-    if ((index >= 0 && !prb_setting_has_effect(index, &err)) ||
+    if ((index >= 0 &&
+         (!prb_setting_has_effect(index, &err) || !prb_parts_accept(key, value, &err))) ||
         !prb_settings_set(key, value, &err)) {
         prb_request_fail(request, &err);
         return;
