@@ -65,18 +65,24 @@ struct attributes {
     size_t count;
 };
 
-static bool write_attribute(void *context, const char *name, prb_addr value)
+static bool write_pair(void *context, const char *name, prb_addr value)
 {
     struct attributes *attributes = context;
     struct prb_text *text = &attributes->repr->text;
-    if (!attributes->count)
-        prb_text_add(text, " ");
     if (!prb_repr_item(attributes->repr, &attributes->count))
         return false;
     prb_text_add(text, name);
     prb_text_add(text, "=");
     prb_repr_named_value(attributes->repr, name, value);
     return !text->full;
+}
+
+static bool write_attribute(void *context, const char *name, prb_addr value)
+{
+    struct attributes *attributes = context;
+    if (!attributes->count)
+        prb_text_add(&attributes->repr->text, " ");
+    return write_pair(context, name, value);
 }
 
 void prb_repr_instance(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
@@ -102,6 +108,21 @@ void prb_repr_instance(struct prb_repr *repr, prb_addr object, struct prb_object
     prb_text_addf(&repr->text, "%s at 0x%llx>", attributes.count ? "" : " object",
                   (unsigned long long)object);
     repr->instances--;
+    prb_repr_leave(repr);
+}
+
+/* As SimpleNamespace and argparse print themselves from 3.9 on: before, they sort by name. */
+void prb_repr_namespace(struct prb_repr *repr, prb_addr object, struct prb_object_type *type)
+{
+    struct attributes attributes = {.repr = repr};
+    const char *name = type->python ? prb_type_short_name(type) : "namespace";
+    if (!prb_repr_enter(repr, object, type->python ? "Namespace(...)" : "namespace(...)"))
+        return;
+    prb_text_add(&repr->text, name);
+    prb_text_add(&repr->text, "(");
+    bool good = prb_attributes_walk(repr->objects, object, type, write_pair, &attributes, NULL);
+    prb_repr_walked(repr, good, &attributes.count);
+    prb_text_add(&repr->text, ")");
     prb_repr_leave(repr);
 }
 

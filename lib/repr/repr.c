@@ -240,6 +240,7 @@ static const struct {
     {"dict_keys", prb_repr_dict_view},
     {"dict_values", prb_repr_dict_view},
     {"dict_items", prb_repr_dict_view},
+    {"types.SimpleNamespace", prb_repr_namespace},
     {"_thread.lock", prb_repr_lock},
     {"_thread.RLock", prb_repr_rlock},
     {"torch.dtype", prb_repr_torch_constant},
@@ -264,6 +265,7 @@ static prb_repr_fn *form_writer(enum prb_class_form form)
         [PRB_CLASS_CONDITION] = prb_repr_condition,
         [PRB_CLASS_THREAD] = prb_repr_thread,
         [PRB_CLASS_AUTHKEY] = prb_repr_authkey,
+        [PRB_CLASS_NAMESPACE] = prb_repr_namespace,
     };
     return by_form[form];
 }

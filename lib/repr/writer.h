@@ -56,7 +56,8 @@ typedef void prb_repr_fn(struct prb_repr *repr, prb_addr object, struct prb_obje
 prb_repr_fn prb_repr_list, prb_repr_tuple, prb_repr_dict, prb_repr_set, prb_repr_deque,
     prb_repr_namedtuple;
 /* instance.c */
-prb_repr_fn prb_repr_instance, prb_repr_dataclass, prb_repr_enum, prb_repr_exception;
+prb_repr_fn prb_repr_instance, prb_repr_namespace, prb_repr_dataclass, prb_repr_enum,
+    prb_repr_exception;
 /* named.c: what is shown by its name */
 prb_repr_fn prb_repr_module, prb_repr_function, prb_repr_builtin, prb_repr_method, prb_repr_type,
     prb_repr_cell, prb_repr_generator, prb_repr_code, prb_repr_range, prb_repr_slice,

@@ -25,7 +25,8 @@ enum prb_trace_stage {
 #define PRB_TRACE_COLUMNS                                                                          \
     "begin:time\n"                                                                                 \
     "duration:integer:ns\n"                                                                        \
-    "object:integer:addr:of the module or the optimizer; 0: not known\n"                           \
+    "object:integer:addr:of the module or the optimizer; 0: not known; of a collective: its "      \
+    "number\n"                                                                                     \
     "label:integer:id:of a row of torch_names: the class, or the text of the scope\n"              \
     "place:integer::stage, recompute, depth, weight (training/trace.h)\n"                          \
     "step:integer::local_step\n"                                                                   \

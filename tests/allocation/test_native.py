@@ -166,6 +166,8 @@ for line in sys.stdin:
         stack, = query(child.pid, "SELECT stack FROM memory_allocations WHERE function_name = 'keeper' AND kind = 'torch_cpu' LIMIT 1")
         names = [frame["function"] for frame in json.loads(stack["stack"])]
         assert names[0].startswith("c10::") and names[1] == "keeper"
+        held, = query(child.pid, "SELECT torch_cpu FROM python.memory")
+        assert abs(held["torch_cpu"] - 1000 * 100000 / 2 ** 20) < 1
         say("kept.clear()")
         assert sums()["keeper"]["live"] == 0
     finally:

@@ -15,10 +15,14 @@ import os
 import signal
 import sys
 import threading
+import time
+import warnings
 
 import torch
 import torch.utils.checkpoint
 from torch import nn
+
+BEFORE = 2  # steps that are done before the first line is read
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
@@ -350,12 +354,36 @@ def compiled():
     model = torch.compile(inner, backend="eager")
     truth.name(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    model(batch())
+    counters = torch._dynamo.utils.counters
+    warnings.simplefilter("error")
 
     def step():
         truth.tell("forward", "")
         backward(loss_of(model))
+        truth.now["graphs"] = counters["stats"]["unique_graphs"]
+        truth.now["breaks"] = sum(counters["graph_break"].values())
         truth.update(optimizer)
+        truth.step_ends()
+    return step
+
+
+def traced():
+    """torch.fx traces the model after its fourth step, and torch.export exports it after its eighth."""
+    inner = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+    truth.name(inner)
+    optimizer = torch.optim.SGD(inner.parameters(), lr=0.01)
+    done = []
+
+    def step():
+        truth.tell("forward", "")
+        backward(loss_of(inner))
+        truth.update(optimizer)
+        done.append(1)
+        if len(done) == 4 + BEFORE:
+            torch.fx.symbolic_trace(inner)
+        if len(done) == 8 + BEFORE:
+            torch.export.export(inner, (batch(),))
+        time.sleep(0.03)
         truth.step_ends()
     return step
 
@@ -407,7 +435,7 @@ def fsdp():
 
 SHAPES = {"plain": plain, "gan": gan, "accumulate": accumulate, "checkpoint": checkpointed(False), "reentrant": checkpointed(True),
           "two_optimizers": two_optimizers, "repeated": repeated, "lbfgs": lbfgs, "skipped": skipped, "generate": generate,
-          "pipeline": pipeline, "threads": threads, "labels": labels, "compiled": compiled, "ddp": ddp, "fsdp": fsdp}
+          "pipeline": pipeline, "threads": threads, "labels": labels, "compiled": compiled, "traced": traced, "ddp": ddp, "fsdp": fsdp}
 
 
 def orders():
@@ -427,7 +455,7 @@ def orders():
 
 def main(shape):
     step = SHAPES[shape]()
-    for _ in range(2):
+    for _ in range(BEFORE):
         step()
     leads = os.environ.get("RANK", "0") == "0"
     if leads:

@@ -6,6 +6,7 @@ Works on every CPython from 3.6; keep it so.
 """
 
 import _pydecimal
+import argparse
 import array
 import collections
 import ctypes
@@ -538,7 +539,9 @@ anything("lock", threading.Lock())
 anything("property", property(len))
 anything("local", threading.local())
 anything("thread", threading.current_thread())
-anything("namespace", types.SimpleNamespace(a=1))
+same("namespace", types.SimpleNamespace(a=1, b="two"))
+same("namespace_empty", types.SimpleNamespace())
+same("arguments", argparse.Namespace(batch=8, lr=0.003, name="one"))
 anything("type_any", type("a.b", (), {})())
 anything("everything", VALUES)
 

@@ -1,10 +1,12 @@
 """python.torch_trace and python.torch_step_timing: what the probe recorded is what the program did, step by step."""
 
 import json
+import os
 
 import pytest
 
 from support import pythons
+from support.injection import wait_until
 from support.target import TARGETS, Target, probing, query
 from support.torch_python import torch_python
 
@@ -101,3 +103,117 @@ def test_each_step_has_what_the_program_did(job, shape):
         assert parts == pytest.approx(row["step_duration_sec"])
         assert 0 < row["overhead"] < 0.5 and row["events"] >= len(truth["events"])
     assert len(timing) == len(told)
+
+
+def test_labels(job):
+    """The user's own scopes, in order among the rest, and as spans."""
+    one = job("labels")
+    one.steps(1)
+    told = one.steps(3)
+    one.config("off")
+    steps = by_step(one.rows())
+    for number, truth in enumerate(told, min(row["local_step"] for row in one.timing())):
+        kinds = {what for what, *_ in truth["events"]}
+        assert events_of(steps[number], kinds) == truth["events"]
+    spans = query(one.pid, "SELECT name, duration, os_thread_id FROM python.spans WHERE attributes LIKE '%record_function%'")
+    assert {row["name"] for row in spans} == {"outer label", "inner"} and {row["os_thread_id"] for row in spans} == {one.pid}
+    assert all(0 < row["duration"] < 60 for row in spans)
+
+
+def test_threads(job):
+    """Each thread has its own calls, with depths of their own."""
+    one = job("threads")
+    one.steps(1)
+    told = one.steps(2)
+    one.config("off")
+    steps = by_step(one.rows("stage = 'forward'"))
+    for number, truth in enumerate(told, min(row["local_step"] for row in one.timing())):
+        per_thread = {}
+        for row in steps[number]:
+            per_thread.setdefault(row["thread"], []).append([row["stage"], row["module"], row["depth"], row["recompute"]])
+        assert len(per_thread) == 3
+        forwards = [event for event in truth["events"] if event[0] == "forward"]
+        for calls in per_thread.values():
+            assert len(calls) * 3 == len(forwards) and all(call in forwards for call in calls)
+
+
+def test_a_compiled_module_is_one_row(job):
+    """Its inner modules are none, and recording changes nothing of it: no graph break, no recompilation, no warning."""
+    one = job("compiled")
+    one.steps(1)
+    told = one.steps(3)
+    one.config("off")
+    steps = by_step(one.rows("stage = 'forward'"))
+    for number, truth in enumerate(told, min(row["local_step"] for row in one.timing())):
+        assert [(row["module"], row["depth"], row["operation_name"]) for row in steps[number]] == [("", 0, "OptimizedModule.forward")]
+        assert truth["graphs"] == 1 and truth["breaks"] == 0
+
+
+@pytest.mark.parametrize("shape", RANKED)
+def test_two_ranks(job, shape):
+    one = job(shape)
+    one.steps(1)
+    told = one.steps(3)
+    one.config("off")
+    rows = one.rows()
+    assert {row["rank"] for row in rows} == {0} and {row["world_size"] for row in rows} == {2}
+    steps = by_step(rows)
+    first = min(row["local_step"] for row in one.timing())
+    collectives = query(one.pid, "SELECT * FROM python.comm_collective ORDER BY timestamp")
+    for number, truth in enumerate(told, first):
+        forwards = [event for event in truth["events"] if event[0] == "forward"]
+        found = events_of(steps[number], {"forward"})
+        assert found == forwards, (found, forwards)
+        ops = [row["op"] for row in collectives if row["local_step"] == number]
+        if shape == "ddp":
+            assert ops.count("all_reduce") >= 2, "DDP's own, and the program's"
+        else:
+            assert ops
+    assert {row["backend"] for row in collectives} == {"gloo"}
+    assert all(row["duration_ms"] > 0 and row["rank"] == 0 for row in collectives)
+    for op in {row["op"] for row in collectives}:
+        numbers = [row["seq"] for row in collectives if row["op"] == op]
+        assert sorted(numbers) == list(range(len(numbers))), (op, numbers)
+
+
+def test_a_job_that_starts_with_it(job):
+    """No tool beside it: names and the anchor come by themselves, rows from the third step at the latest."""
+    library = os.path.join(os.environ["BUILDDIR"], ".libs", "libprobe.so")
+    one = job("gan", None, PROBING_TORCH_PROFILING="rate=1", PROBE="1", LD_PRELOAD=library)
+    one.steps(3)
+    wait_until(lambda: one.rows("module IS NOT NULL"))
+    truth, = one.steps(1)
+    one.config("off")
+    last = max(row["local_step"] for row in one.timing())
+    kinds = {what for what, *_ in truth["events"]}
+    assert events_of(by_step(one.rows())[last], kinds) == truth["events"]
+    assert {row["optimizer_class"] for row in one.timing() if row["local_step"] == last} == {"RMSprop"}
+
+
+def test_which_rows_are_wanted(job):
+    one = job("plain", "rate=0.5,depth=2,backward=off")
+    one.steps(1)
+    one.steps(8)
+    one.config("off")
+    timing, steps = one.timing(), by_step(one.rows())
+    for row in timing:
+        stages = {each["stage"] for each in steps[row["local_step"]]}
+        assert ("forward" in stages) == bool(row["sampled"]), row
+        assert {"optimizer", "zero_grad", "data"} <= stages and "backward" not in stages
+    assert sum(row["sampled"] for row in timing) == len(timing) // 2
+    forwards = one.rows("stage = 'forward'")
+    assert {row["depth"] for row in forwards} == {0, 1} and {row["weight"] for row in forwards} == {2}
+
+
+def test_torch_fx_and_export_undo_it_for_a_step_at_most(job):
+    one = job("traced")
+    one.steps(1)
+    told = one.steps(12)
+    one.config("off")
+    rows = one.rows("stage = 'forward' AND depth = 0 AND module = ''")
+    seen = {row["local_step"] for row in rows}
+    numbers = [row["local_step"] for row in one.timing()]
+    assert len(numbers) == len(told)
+    # torch.fx traces after the fourth step, torch.export after the eighth.
+    missing = [number for number in numbers if number not in seen]
+    assert len(missing) <= 2, missing

@@ -8,10 +8,11 @@ UNIT_TESTS += tests/unit/host tests/unit/dialect tests/unit/sql tests/unit/sql_f
 UNIT_TESTS += tests/unit/ring tests/unit/ring_hostile tests/unit/ring_torn tests/unit/store
 UNIT_TESTS += tests/unit/dap tests/unit/profile tests/unit/crash
 UNIT_TESTS += tests/unit/message tests/unit/settings tests/unit/torch_spec tests/unit/torch tests/unit/probe_log tests/unit/net
-UNIT_TESTS += tests/unit/clocks
+UNIT_TESTS += tests/unit/clocks tests/unit/memory
 tests_unit_settings_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_torch_spec_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_probe_log_LDADD = libprbprobe.la $(CMOCKA_LIBS)
+tests_unit_memory_LDADD = libprbprobe.la $(CMOCKA_LIBS) -lm
 tests_unit_torch_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 LDADD = libprb.la $(CMOCKA_LIBS) -lm
 if HAVE_CMOCKA

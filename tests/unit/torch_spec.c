@@ -45,7 +45,7 @@ static void the_first_item(void **state)
     assert_true(good("on").rate == -1 && good("on").layer_rate == 1);
     assert_true(good("0.05").rate == 0.05);
     struct prb_torch_spec spec = good("0.05:0.25");
-    assert_true(spec.rate == 0.05 && spec.layer_rate == 0.25 && spec.random);
+    assert_true(spec.rate == 0.05 && spec.layer_rate == 0.25 && !spec.random);
     spec = good("ordered:0.1");
     assert_true(spec.rate == 0.1 && spec.layer_rate == 1 && !spec.random);
     spec = good("random:0.1:.5,rate=1");

@@ -54,7 +54,8 @@ static struct prb_py *on_backward(struct prb_py *self, struct prb_py *args, stru
     atomic_fetch_sub(&prb_torch.backward, 1);
     event.end = prb_clock_ns();
     if (outermost) {
-        prb_torch_record(&event);
+        if (atomic_load_explicit(&prb_torch.backwards, memory_order_relaxed))
+            prb_torch_record(&event);
         prb_torch_backward_ends(thread, event.end);
     }
     return result;

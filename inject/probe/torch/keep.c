@@ -14,8 +14,11 @@
 #define LOOK_MS 20       /* until PyTorch's library is there: no event says so */
 #define REST_MS 500      /* between tries without its library, at first */
 #define REST_MAX_MS 8000 /* it may come from elsewhere than the usual library */
-#define KEEP_MS 1000
+#define KEEP_MS 500
 #define CLASSES_NS UINT64_C(10000000000) /* between looks for new classes */
+#define ASK_STEP 2                       /* then there is an optimizer to find */
+#define ASK_NS UINT64_C(10000000000)     /* until a tool is asked again that told nothing */
+#define FIRST_STEPS 2
 #define MS UINT64_C(1000000)
 
 static struct {
@@ -63,10 +66,12 @@ static void arm_again(void)
         atomic_store(&again, false);
 }
 
-/* torch.fx and torch.export have CPython put its own function back into every class. */
+/* torch.fx and torch.export have CPython put its own function back into every class.  A job that
+ * began with recording made its classes after they were armed: its first steps tell. */
 void prb_torch_check(void)
 {
-    if (atomic_load(&prb_torch.on) && !prb_torch_slots_hold())
+    if (atomic_load(&prb_torch.on) &&
+        (!prb_torch_slots_hold() || atomic_load(&prb_torch.step) <= FIRST_STEPS))
         arm_again();
 }
 
@@ -107,23 +112,32 @@ static bool await_torch(void)
     return false;
 }
 
+/* With the lock. */
+static void look_after(void)
+{
+    uint64_t classes = prb_clock_ns() + CLASSES_NS, ask = 0;
+    while (wanted()) {
+        uint64_t now = prb_clock_ns();
+        if (!atomic_load(&prb_torch.told) && atomic_load(&prb_torch.step) >= ASK_STEP &&
+            now >= ask) {
+            prb_torch_ask_outside();
+            ask = now + ASK_NS;
+        }
+        prb_torch_check();
+        if (now >= classes && atomic_load(&prb_torch.on)) {
+            arm_again();
+            classes = now + CLASSES_NS;
+        }
+        rest(KEEP_MS);
+    }
+}
+
 static void *keep(void *nothing)
 {
     (void)nothing;
     pthread_mutex_lock(&keeper.lock);
-    if (await_torch()) {
-        uint64_t next = prb_clock_ns() + CLASSES_NS;
-        while (wanted()) {
-            rest(KEEP_MS);
-            if (prb_clock_ns() < next) {
-                prb_torch_check();
-                continue;
-            }
-            next = prb_clock_ns() + CLASSES_NS;
-            if (atomic_load(&prb_torch.on))
-                arm_again();
-        }
-    }
+    if (await_torch())
+        look_after();
     keeper.runs = false;
     pthread_mutex_unlock(&keeper.lock);
     return NULL;

@@ -11,6 +11,8 @@
 
 struct label {
     _Atomic uint64_t hash; /* 0: free */
+    bool users;
+    atomic_uint seen; /* collectives of that name */
     unsigned char stage, len;
     char text[PRB_TORCH_LABEL_MAX + 1];
 };
@@ -62,6 +64,30 @@ static enum prb_trace_stage stage_of(const char *text, size_t len)
     return PRB_TRACE_SCOPE;
 }
 
+/* Labels that PyTorch and the libraries around it open themselves; any other one is the user's. */
+static bool is_of_pytorch(const char *text, size_t len)
+{
+    static const char *const beginnings[] = {"DistributedDataParallel.",
+                                             "FullyShardedDataParallel.",
+                                             "FSDP::",
+                                             "Torch-Compiled Region",
+                                             "Pregraph bytecode",
+                                             "TorchDynamo",
+                                             "aten::",
+                                             "c10d::",
+                                             "autograd::",
+                                             "torch::",
+                                             "ProfilerStep#",
+                                             "[pl]",
+                                             "## ",
+                                             "nccl:",
+                                             "PipelineStage"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (begins(text, len, beginnings[i]))
+            return true;
+    return false;
+}
+
 /* ---- the table ---- */
 
 /* Its place, or the free one where it would be. */
@@ -95,6 +121,7 @@ static unsigned add(uint64_t hash, const char *text, size_t len)
             memcpy(label->text, text, len);
             label->len = (unsigned char)len;
             label->stage = (unsigned char)stage_of(text, len);
+            label->users = label->stage == PRB_TRACE_SCOPE && !is_of_pytorch(text, len);
             count++;
             atomic_store_explicit(&label->hash, hash, memory_order_release);
         }
@@ -119,6 +146,19 @@ unsigned prb_torch_label(const char *text, size_t len)
 enum prb_trace_stage prb_torch_label_stage(unsigned label)
 {
     return label ? labels[label].stage : PRB_TRACE_SCOPE;
+}
+
+unsigned prb_torch_label_next(unsigned label) { return atomic_fetch_add(&labels[label].seen, 1); }
+
+const char *prb_torch_label_users(unsigned label)
+{
+    return labels[label].users ? labels[label].text : NULL;
+}
+
+void prb_torch_labels_begin(void)
+{
+    for (unsigned i = 0; i < LABELS_MAX; i++)
+        atomic_store(&labels[i].seen, 0);
 }
 
 void prb_torch_labels_tell(void)

@@ -91,6 +91,14 @@ static void leave(struct prb_torch_thread *thread, const struct scope *scope, ui
         prb_torch_move(thread, PRB_PHASE_COMM_WAIT, now - scope->begin, now);
 }
 
+static uintptr_t object_of(const struct scope *scope, const char *name)
+{
+    if (scope->stage == PRB_TRACE_COLLECTIVE)
+        return prb_torch_label_next(scope->label);
+    bool updates = scope->stage == PRB_TRACE_OPTIMIZER || scope->stage == PRB_TRACE_ZERO_GRAD;
+    return updates ? prb_torch_frame_self(name) : 0;
+}
+
 static void begin_scope(const void *function)
 {
     struct prb_torch_thread *thread =
@@ -105,14 +113,23 @@ static void begin_scope(const void *function)
     scope->depth = thread->depth;
     scope->tid = thread->tid;
     scope->begin = prb_clock_ns();
-    scope->object = scope->stage == PRB_TRACE_OPTIMIZER || scope->stage == PRB_TRACE_ZERO_GRAD
-                        ? prb_torch_frame_self(name)
-                        : 0;
+    scope->object = object_of(scope, name);
     enter(thread, scope);
     scope->step = prb_torch_step_of(false);
     scope->number = prb_torch_number(thread, scope->step);
     thread->scopes++;
     atomic_store_explicit(&scope->function, function, memory_order_release);
+}
+
+static void record_scope(const struct prb_torch_event *event)
+{
+    if (event->stage == PRB_TRACE_SCOPE &&
+        !atomic_load_explicit(&prb_torch.sampled, memory_order_relaxed))
+        return;
+    prb_torch_record(event);
+    const char *users = prb_torch_label_users(event->label);
+    if (users && atomic_load_explicit(&prb_torch.spans, memory_order_relaxed))
+        prb_torch_record_span(event, users);
 }
 
 static void end_scope(const void *function)
@@ -142,9 +159,7 @@ static void end_scope(const void *function)
         .number = scope.number,
         .tid = scope.tid,
     };
-    if (scope.stage != PRB_TRACE_SCOPE ||
-        atomic_load_explicit(&prb_torch.sampled, memory_order_relaxed))
-        prb_torch_record(&event);
+    record_scope(&event);
     if (here && scope.stage == PRB_TRACE_OPTIMIZER)
         prb_torch_optimizer_ends(thread, now, scope.object, scope.label);
 }

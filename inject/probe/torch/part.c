@@ -4,6 +4,7 @@
  */
 #include "inject/probe/part.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,13 @@ static void configure(void)
     struct prb_torch_spec spec;
     prb_torch_wanted(&spec);
     prb_torch_set_rate(spec.rate);
+    bool some = spec.layer_rate > 0 && spec.layer_rate < 1;
+    atomic_store(&prb_torch.depth, spec.depth > 0 ? (unsigned)spec.depth : UINT_MAX);
+    atomic_store(&prb_torch.layers, some ? (unsigned)(spec.layer_rate * UINT_MAX) : UINT_MAX);
+    atomic_store(&prb_torch.layer_weight, some ? (unsigned)(1 / spec.layer_rate + 0.5) : 1);
+    atomic_store(&prb_torch.backwards, spec.backward);
+    atomic_store(&prb_torch.spans, spec.trace_spans);
+    atomic_store(&prb_torch.random, spec.random);
 }
 
 /* What holds for now, for who asks. */
@@ -113,6 +121,7 @@ static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, stru
     arm_others(py, missing);
     if (!begins)
         return true;
+    prb_torch_labels_begin();
     prb_torch_cost_measure();
     atomic_fetch_add(&prb_torch.arming, 1);
     prb_torch_steps_begin();
@@ -134,7 +143,7 @@ static bool take_out(struct prb_python_job *job, const struct prb_py_api *py, st
 
 /* ---- jobs ---- */
 
-const struct prb_python_work prb_torch_put_in = {.run = put_in, .always = true};
+const struct prb_python_work prb_torch_put_in = {.run = put_in, .always = true, .urgent = true};
 static const struct prb_python_work out = {.run = take_out, .always = true};
 
 static void follow(bool on, uint32_t wait_ms)

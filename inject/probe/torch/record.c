@@ -4,7 +4,33 @@
 #include "inject/probe/tables/tables.h"
 #include "inject/probe/torch/torch.h"
 
-static struct prb_ring_table *_Atomic trace, *_Atomic names, *_Atomic steps;
+/* As the package `probing` makes it (python/probing/_spans.py): rows of both stand in one table. */
+#define SPANS_RING "spans"
+#define SPANS_COLUMNS                                                                              \
+    "time:time:s:when it began\n"                                                                  \
+    "duration:real:s:how long it took\n"                                                           \
+    "name:text::as the program calls it\n"                                                         \
+    "span_id:integer::number within the process\n"                                                 \
+    "parent_id:integer::the span around it\n"                                                      \
+    "os_thread_id:integer:id:the kernel's number of the thread\n"                                  \
+    "step:integer::of probing.step\n"                                                              \
+    "error:text::class of the exception that ended it\n"                                           \
+    "attributes:text::JSON\n"
+enum {
+    TIME,
+    DURATION,
+    NAME,
+    SPAN_ID,
+    PARENT_ID,
+    OS_THREAD_ID,
+    STEP,
+    ERROR,
+    ATTRIBUTES,
+    SPANS_COUNT
+};
+#define LABEL_ATTRIBUTES "{\"source\": \"record_function\"}"
+
+static struct prb_ring_table *_Atomic trace, *_Atomic names, *_Atomic steps, *_Atomic spans;
 static _Atomic int64_t epoch; /* ns from the monotonic clock to that of the epoch */
 
 static void set_epoch(void)
@@ -23,6 +49,7 @@ bool prb_torch_record_begin(struct prb_error *err)
     names = prb_probe_table(PRB_TRACE_NAMES_RING, PRB_TRACE_NAMES_COLUMNS, err);
     steps = names ? prb_probe_table(PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS, err) : NULL;
     trace = steps ? prb_probe_table(PRB_TRACE_RING, PRB_TRACE_COLUMNS, err) : NULL;
+    spans = trace ? prb_probe_table(SPANS_RING, SPANS_COLUMNS, NULL) : NULL;
     if (trace) {
         prb_torch_record_process();
         prb_torch_labels_tell();
@@ -31,7 +58,7 @@ bool prb_torch_record_begin(struct prb_error *err)
 }
 
 /* The handles stay valid: a hook that is under way drops its row. */
-void prb_torch_record_end(void) { trace = names = steps = NULL; }
+void prb_torch_record_end(void) { trace = names = steps = spans = NULL; }
 
 static int64_t owner(int64_t tid)
 {
@@ -42,8 +69,12 @@ static int64_t owner(int64_t tid)
 void prb_torch_record(const struct prb_torch_event *event)
 {
     struct prb_ring_table *table = atomic_load_explicit(&trace, memory_order_relaxed);
-    bool each = event->stage != PRB_TRACE_FORWARD && event->stage != PRB_TRACE_SCOPE;
-    unsigned weight = each ? 1 : atomic_load_explicit(&prb_torch.weight, memory_order_relaxed);
+    bool module = event->stage == PRB_TRACE_FORWARD;
+    unsigned weight = 1;
+    if (module || event->stage == PRB_TRACE_SCOPE)
+        weight = atomic_load_explicit(&prb_torch.weight, memory_order_relaxed);
+    if (module)
+        weight *= atomic_load_explicit(&prb_torch.layer_weight, memory_order_relaxed);
     unsigned micro_step = atomic_load_explicit(&prb_torch.micro_step, memory_order_relaxed);
     if (!table)
         return;
@@ -57,6 +88,26 @@ void prb_torch_record(const struct prb_torch_event *event)
         [PRB_TRACE_STEP] = {.integer = event->step},
         [PRB_TRACE_ORDER] = {.integer = prb_trace_word(micro_step, event->number)},
         [PRB_TRACE_THREAD] = {.integer = owner(event->tid)},
+    };
+    prb_ring_write(table, row);
+}
+
+/* step: global, once the program's own counter is known. */
+void prb_torch_record_span(const struct prb_torch_event *event, const char *name)
+{
+    struct prb_ring_table *table = spans;
+    if (!table)
+        return;
+    const struct prb_ring_value row[SPANS_COUNT] = {
+        [TIME] = {.real = time_of(event->begin)},
+        [DURATION] = {.real = (double)(event->end - event->begin) * 1e-9},
+        [NAME] = {.text = name, .len = strlen(name)},
+        [SPAN_ID] = {.null = true},
+        [PARENT_ID] = {.null = true},
+        [OS_THREAD_ID] = {.integer = event->tid},
+        [STEP] = {.integer = event->step + atomic_load(&prb_torch.offset)},
+        [ERROR] = {.null = true},
+        [ATTRIBUTES] = {.text = LABEL_ATTRIBUTES, .len = sizeof LABEL_ATTRIBUTES - 1},
     };
     prb_ring_write(table, row);
 }

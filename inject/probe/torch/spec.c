@@ -280,7 +280,8 @@ static bool read_item(struct piece item, bool first, struct prb_torch_spec *out,
 
 static void begin(struct prb_torch_spec *out)
 {
-    *out = (struct prb_torch_spec){.random = true, .rate = -1, .layer_rate = 1};
+    *out =
+        (struct prb_torch_spec){.rate = -1, .layer_rate = 1, .backward = true, .trace_spans = true};
 }
 
 /* Items at commas; an empty one between two is ignored. */

@@ -13,7 +13,6 @@
 
 #define ROOTS_ALONE 64 /* root calls without a backward, after which they are the steps */
 #define CALM_STEPS 16  /* that fewer rows would do, before more steps are sampled */
-#define TELL_STEP 1    /* after this one a tool is asked, if none has come by then */
 #define WEIGHT_MAX (1u << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +38,6 @@ static struct {
     unsigned label;
 
     uintptr_t anchor; /* 0: any */
-    bool told;        /* the anchor, or it has been asked for */
     bool alone;       /* roots' calls are the steps */
     bool trains;      /* a backward was seen */
     unsigned roots;   /* without one */
@@ -81,7 +79,9 @@ static void weigh(const struct noted *noted, uint64_t duration)
 /* All ranks choose alike: by the step's number. */
 static void choose(void)
 {
-    int64_t step = atomic_load(&prb_torch.step) + atomic_load(&prb_torch.offset);
+    uint64_t step = (uint64_t)(atomic_load(&prb_torch.step) + atomic_load(&prb_torch.offset));
+    if (atomic_load(&prb_torch.random))
+        step = (step + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
     atomic_store(&prb_torch.sampled,
                  run.wanted_rate != 0 && step % atomic_load(&prb_torch.weight) == 0);
 }
@@ -156,10 +156,6 @@ static void end_step(struct prb_torch_thread *thread)
     atomic_fetch_add(&prb_torch.step, 1);
     choose();
     prb_torch_check();
-    if (!run.told && atomic_load(&prb_torch.step) > TELL_STEP) {
-        run.told = true;
-        prb_torch_ask_outside();
-    }
 }
 
 /* With the lock: something begins that is no optimizer's step. */
@@ -289,6 +285,7 @@ void prb_torch_steps_begin(void)
     atomic_store(&prb_torch.micro_step, 0);
     atomic_store(&prb_torch.step, 0);
     atomic_store(&prb_torch.offset, 0);
+    atomic_store(&prb_torch.told, false);
     atomic_store(&prb_torch.weight, wanted >= 0 ? weight_of(wanted) : 1);
     choose();
     pthread_mutex_unlock(&lock);
@@ -313,7 +310,7 @@ void prb_torch_anchor(uintptr_t object, bool no_optimizer)
 {
     pthread_mutex_lock(&lock);
     run.anchor = object;
-    run.told = true;
+    atomic_store(&prb_torch.told, true);
     run.alone = no_optimizer && !run.trains;
     pthread_mutex_unlock(&lock);
 }

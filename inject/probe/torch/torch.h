@@ -66,6 +66,13 @@ struct prb_torch {
     _Atomic int64_t step;   /* local_step: that runs */
     _Atomic int64_t offset; /* global_step less local_step, once it was told */
     atomic_uint micro_step; /* outermost backwards that have ended in it */
+    atomic_bool told;       /* a tool has told the anchor, or that there is none */
+    /* As the settings say. */
+    atomic_uint depth;            /* modules in so many calls or more have no rows */
+    atomic_uint layers;           /* modules whose hash is above have none, either */
+    atomic_uint layer_weight;     /* modules that one with rows stands for */
+    atomic_bool backwards, spans; /* whether these have rows */
+    atomic_bool random;           /* which steps are sampled is not every nth */
 };
 extern struct prb_torch prb_torch;
 
@@ -197,6 +204,8 @@ struct prb_torch_step {
     unsigned label;
     int64_t tid;
 };
+/* A row of python.spans, for a label of the user's. */
+void prb_torch_record_span(const struct prb_torch_event *event, const char *name);
 void prb_torch_record_step(const struct prb_torch_step *step);
 void prb_torch_record_name(enum prb_trace_kind kind, int64_t key, const char *name, size_t name_len,
                            const char *class_name, int64_t number);
@@ -216,6 +225,11 @@ void prb_torch_outside_forked(void);
 unsigned prb_torch_label(const char *text, size_t len);
 /* What a label of PyTorch's is, found once for each. */
 enum prb_trace_stage prb_torch_label_stage(unsigned label);
+/* How many collectives of that name there were before, since the arming. */
+unsigned prb_torch_label_next(unsigned label);
+void prb_torch_labels_begin(void);
+/* Its text, when the user's program opened the scope and not PyTorch; else NULL. */
+const char *prb_torch_label_users(unsigned label);
 /* Write all of them as names again. */
 void prb_torch_labels_tell(void);
 void prb_torch_labels_forked(void);

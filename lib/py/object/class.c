@@ -115,6 +115,7 @@ static const struct {
     {"Condition", "threading", PRB_CLASS_CONDITION},
     {"Thread", "threading", PRB_CLASS_THREAD},
     {"AuthenticationString", "multiprocessing.process", PRB_CLASS_AUTHKEY},
+    {"Namespace", "argparse", PRB_CLASS_NAMESPACE},
 };
 
 static enum prb_class_form form_by_name(struct prb_objects *objects, struct prb_object_type *type)

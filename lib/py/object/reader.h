@@ -51,6 +51,7 @@ enum prb_class_form {
     PRB_CLASS_CONDITION,
     PRB_CLASS_THREAD,
     PRB_CLASS_AUTHKEY,
+    PRB_CLASS_NAMESPACE, /* argparse.Namespace */
 };
 
 struct prb_member {
