@@ -1,7 +1,7 @@
 # Sampled allocations.
 PYTESTS += %D%/test_python.py
 EXTRA_DIST += %D%/conftest.py %D%/sampling.py
-PYTESTS += %D%/test_native.py %D%/test_profile.py
+PYTESTS += %D%/test_native.py %D%/test_profile.py %D%/test_storms.py
 # A library whose calls of an allocator are counted.
 check_LTLIBRARIES += %D%/native.la
 tests_allocation_native_la_SOURCES = %D%/native.c

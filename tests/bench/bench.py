@@ -21,6 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
+import allocating  # noqa: E402
 import crashes  # noqa: E402
 import debuggers  # noqa: E402
 import debugging  # noqa: E402
@@ -235,7 +236,7 @@ def pyspy_wrong(pyspy, pid):
 
 
 PARTS = ([commands] + looking.PARTS + [training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
-         crashes.PARTS + watching.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
+         crashes.PARTS + [allocating.allocations] + watching.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 
 def main():

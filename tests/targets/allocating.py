@@ -2,7 +2,8 @@
 
 keep N SIZE: N bytes objects that stay, made by keeper(); drop N SIZE: N that go, by dropper(); both in a thread: THREAD keep …
 load FILE: a library, such as tests/allocation/native.c; native WAY N SIZE STAYS: its native_make(), in a function native().
-free: all that stayed goes; old N SIZE: as keep, but not forgotten by free; fork: a child allocates and frees, and tells its pid.
+free: all that stayed goes; old N SIZE: as keep, but not forgotten by free; fork: a child allocates and frees; its status.
+storm THREADS: until the next line, threads allocate in every way, check what they have, and fork; how many turns were wrong.
 """
 
 import ctypes
@@ -38,11 +39,53 @@ def in_child(count, size):
     dropper(count, size)
 
 
+def turn(number):
+    """Blocks of all sizes that grow, move and go; wrong: what they held is gone."""
+    texts = [bytes([number % 251]) * (number * k % 5000) for k in range(20)]
+    table, grown = {}, []
+    for k in range(200):
+        table[str(k)] = [k] * (k % 7)
+        grown.append((k, str(number)))
+    if libraries:
+        for way in (b"malloc", b"calloc", b"realloc", b"posix_memalign", b"mmap"):
+            libraries[0].native_make(way, ctypes.c_size_t(3), ctypes.c_size_t(1 + number * 37 % 70000), 0)
+    right = all(len(text) == number * k % 5000 and text.count(number % 251) == len(text) for k, text in enumerate(texts))
+    return right and table["199"] == [199] * 3 and grown[-1] == (199, str(number))
+
+
+def child_is_well(number):
+    child = os.fork()
+    if not child:
+        os._exit(0 if all(turn(number + k) for k in range(5)) else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def storm(threads):
+    stop, wrong = threading.Event(), []
+
+    def work(number):
+        while not stop.is_set():
+            number += 1
+            if not turn(number) or (number % 50 == 0 and not child_is_well(number)):
+                wrong.append(number)
+
+    workers = [threading.Thread(target=work, args=(1000 * k,)) for k in range(threads)]
+    for worker in workers:
+        worker.start()
+    sys.stdin.readline()
+    stop.set()
+    for worker in workers:
+        worker.join()
+    return len(wrong)
+
+
 def told(command, count=0, size=0, *more):
     if command == "load":
         libraries.append(ctypes.CDLL(count))
     elif command == "native":
         native(count, size, *more)
+    elif command == "storm":
+        return storm(count)
     elif command == "unload":
         libraries[0].native_free()
     elif command == "keep":
