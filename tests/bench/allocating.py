@@ -105,7 +105,7 @@ def allocations(figures, options):
         peers = [("tracemalloc, 1 frame", [python, PROGRAM, "tracemalloc", 1])]
         if memray:
             memray_python = os.path.join(os.path.dirname(memray), "python")
-            peers.append(("memray", [memray_python, "-m", "memray", "run", "-q", "-o", os.path.join(folder, "memray.bin"), PROGRAM]))
+            peers.append(("memray", [memray_python, "-m", "memray", "run", "-q", "-f", "-o", os.path.join(folder, "memray.bin"), PROGRAM]))
         names = [("containers", "three small containers", 20), ("blocks", "bytes(2000)", 20)]
         names += [("steps", "training step", 0.5)] if torch_python() else []
         for name, text, bar in names:
