@@ -19,7 +19,7 @@ import tempfile
 import time
 import types
 
-from getting_in import KINDS, first_time
+from getting_in import KINDS, first_time, waiting
 from support import pythons
 from support import target as live
 from support.torch_python import torch_python
@@ -183,6 +183,7 @@ def in_turn(rounds, function, *arguments, peers=3):
 # ---- attaching to a training job ----
 
 JOB = os.path.join(HERE, "train.py")
+PARKED = os.path.join(HERE, "parked.py")
 
 
 def job_python():
@@ -243,6 +244,23 @@ def first_stop(side):
     return dict(zip(("start of the adapter", "attach", "set a breakpoint", "to the stop"), took), **{"first stop": sum(took)})
 
 
+def without_waits():
+    """Milliseconds until the breakpoint is set in a job that waits: nobody else wants a CPU, and its GIL is free."""
+    with waiting() as target:
+        began = time.perf_counter()
+        client = Ours(target.pid)
+        try:
+            client.session.initialize()
+            client.session.attach(configure=lambda session: set_lines(session, PARKED, lines_of("parked.release()", PARKED)), **client.arguments)
+            took = (time.perf_counter() - began) * 1e3
+            client.leave()
+        except BaseException:
+            with contextlib.suppress(OSError, AssertionError):
+                client.kill()
+            raise
+        return took
+
+
 def attach_alone(side, lasts):
     """What the steps feel of an attach, of the debugger that then sits there, and of its end."""
     with live.Target(job_python(), "train.py", folder=HERE) as target:
@@ -272,7 +290,9 @@ def debugger_attaching(figures, options):
     runs.row(figures, "debugger: attach to first stop, torch, 30 threads", "first stop", "ms", bar=60, at_most=1 / 40)
     pieces = {name: runs.median(Ours, name) for name in ("start of the adapter", "attach", "set a breakpoint", "to the stop")}
     entering = first_time(KINDS[-1][1], lambda pid: [live.PROBING, "-t", pid, "inject"])
-    figures.account("attach to first stop", "ms", runs.median(Ours, "first stop"), pieces, {"`inject`, the same job": entering})
+    figures.account("attach to first stop", "ms", runs.median(Ours, "first stop"), pieces,
+                    {"`inject`, the same job": entering, "the same up to the breakpoint, a job that waits":
+                     statistics.median(without_waits() for _ in range(rounds))})
     runs = in_turn(rounds, attach_alone, {}, peers=peers)
     runs.row(figures, "worst training step while it attaches, over the usual worst", "longer", "ms")
     runs.row(figures, "training step, attached, no breakpoint", "sitting", "×")

@@ -294,6 +294,12 @@ def error_of(values):
     return 1.253 * (high - low) / 1.349 / len(values) ** 0.5
 
 
+def stolen():
+    """Milliseconds of this machine's CPUs that its host gave to others (proc_stat(5), steal)."""
+    with open("/proc/stat") as file:
+        return int(file.readline().split()[8]) * 1e3 / os.sysconf("SC_CLK_TCK")
+
+
 def slow_down(figures, options, job):
     """Mean training step beside a profile at 100 Hz: by turns where the profiler may stand at any time, which stops nobody, by
     pairs of periods without and with it where it may not; and beside nothing, for the machine's own noise."""
@@ -304,13 +310,19 @@ def slow_down(figures, options, job):
         slower = statistics.median(found)
         figures.add("training step of 160 threads beside " + name, slower, "% longer (± {:.1f}; {:.1f} % of a core)".format(
             error_of(found), core), bound and "≤ {} %".format(bound), bound and slower <= bound)
-    found = [pair(job, ours + [seconds, "--native"]) for _ in range(2 if options.quick else 24)]
+    found, lost = [], []
+    for _ in range(2 if options.quick else 24):
+        before = stolen()
+        found.append(pair(job, ours + [seconds, "--native"]))
+        lost.append(stolen() - before)
     slower, core = (statistics.median(values) for values in list(zip(*found))[:2])
     figures.add("training step of 160 threads beside `profile --native` at 100 Hz", slower,
                 "% longer (± {:.1f}; {:.1f} % of a core)".format(error_of([one[0] for one in found]), core), "≤ 5 %", slower <= 5)
-    stops = [float(told[1]) for told in (STOPPED.search(one[2]) for one in found) if told]
-    figures.bound("longest stop of a thread by it, of {} profiles".format(len(stops)), max(stops), "ms", 0.2)
-    figures.add("longest stop of a thread by it, the median profile", statistics.median(stops), "ms")
+    stops = [(float(told[1]), away) for told, away in zip((STOPPED.search(one[2]) for one in found), lost) if told]
+    longest, away = max(stops)
+    figures.bound("longest stop of a thread by it, of {} profiles (the host took {:g} ms of CPU meanwhile)".format(len(stops), away),
+                  longest, "ms", 0.2)
+    figures.add("longest stop of a thread by it, the median profile", statistics.median(one[0] for one in stops), "ms")
     if peer("py-spy"):
         theirs = [peer("py-spy"), "record", "-r", 100, "-d", int(seconds), "-f", "raw", "-o", "/dev/null", "-i", "-t",
                   "-p", job.pid]

@@ -63,6 +63,25 @@ def test_what_is_not_supported_is_null(job, nvml):
     assert all(row[name] is None for name in row if name not in ("timestamp", "pid", "gpu_id", "uuid", "name", "backend"))
 
 
+def test_functions_that_an_old_driver_lacks(job, tmp_path, monkeypatch):
+    """By their first names; what has no function is NULL, and nobody is said to use it."""
+    gpus.pretend(monkeypatch, tmp_path, library="host/nvml_old.so")
+    row, = query(job, "SELECT * FROM gpu_metrics")
+    assert (row["gpu_id"], row["name"], row["backend"], row["uuid"]) == (0, "NVIDIA Fake 100", "nvml", None)
+    assert all(row[name] is None for name in row if name not in ("timestamp", "pid", "gpu_id", "name", "backend"))
+    assert query(job, "SELECT * FROM gpu_processes") == []
+    assert query(job, "SELECT avg(gpu_util) AS mean FROM gpu_metrics") == [{"mean": None}]
+
+
+def test_a_library_that_is_another(job, tmp_path, monkeypatch):
+    """Without the functions that are needed it is named, with the first that it lacks."""
+    if os.path.exists("/dev/nvidiactl"):
+        pytest.skip("this machine has a GPU")
+    gpus.pretend(monkeypatch, tmp_path, library="targets/counted.so")
+    rows, notes = told(job, "SELECT * FROM gpu_metrics")
+    assert not rows and "libnvidia-ml.so.1 has no nvmlInit_v2" in notes
+
+
 def test_a_device_that_is_lost(job, nvml):
     nvml("lost")
     assert [row["gpu_id"] for row in query(job, "SELECT gpu_id FROM gpu_metrics")] == [0]

@@ -18,7 +18,8 @@ bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *colu
                        void *context, struct prb_error *err);
 /*
  * The rows of a ring whose columns are those of the table, by name and of their types: one that a
- * program, or a store of rows, wrote as the table shows it.  Columns that it lacks are NULL.
+ * program, or a store of rows, wrote as the table shows it.  Columns that it lacks are NULL, but for pid and rank, which
+ * the process gives.
  */
 bool prb_recorded_same(struct prb_rows *rows, const char *ring, struct prb_error *err);
 
