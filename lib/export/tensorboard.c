@@ -1,7 +1,7 @@
 /*
  * TensorBoard's event files: the scalars of training_logs, a folder for each process.  A record is
  * its length, a checksum of that, an Event (tensorboard/compat/proto/event.proto), and a checksum of
- * it; checksums are CRC-32C, rotated (tensorflow/core/lib/io/record_writer.h).
+ * it; checksums are CRC-32C, rotated (record_writer of TensorFlow).
  */
 #include <errno.h>
 #include <math.h>
