@@ -236,11 +236,10 @@ def test_each_step_once(steps):
     for row in rows:
         assert row["name"] not in of.setdefault(row["local_step"], {}), row  # once
         of[row["local_step"]][row["name"]] = row
-    last = max(of)
-    first = of[1]["number"]["number"]
-    for step in range(1, last):
+    first, last = min(of) + 1, max(of)  # the first one may have begun before
+    for step in range(first, last):
         numbers = {name: row["number"] for name, row in of[step].items()}
-        number = first + step - 1
+        number = of[first]["number"]["number"] + step - first
         assert numbers == {"number": number, "loss": number, "epoch": (number - 1) // 10, "acc1": 2 * number, "self.loss": number,
                            "out['loss']": number, "gone": None}, (step, numbers)
         assert of[step]["loss"]["type"] == "torch.Tensor" and of[step]["loss"]["func"] == "train"
