@@ -158,6 +158,25 @@ def errors():
     return told
 
 
+def looked_at():
+    """All that PyTorch and pickle see of a module: what recording must not change."""
+    import copy
+    import io
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())
+    saved = io.BytesIO()
+    torch.save(model, saved)
+    copied = copy.deepcopy(model)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        model(torch.zeros(2, 3)).sum().backward()
+    exported = torch.export.export(model, (torch.zeros(2, 3),))
+    compiled = torch.compile(copied, backend="eager", fullgraph=True)
+    return [len(saved.getvalue()), sorted(copied.__dict__), sorted(torch.nn.Linear.__dict__), sorted(torch.nn.Module.__dict__),
+            sorted(event.key for event in profile.key_averages()), str(exported.graph), list(compiled(torch.zeros(2, 3)).shape),
+            len(torch.nn.modules.module._global_forward_hooks), torch.nn.Module.__call__.__qualname__,
+            [len(model.__dict__[name]) for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")]]
+
+
 def held():
     """Call a module whose forward returns when the next line comes."""
     class Holding(torch.nn.Module):

@@ -130,3 +130,14 @@ def test_with_pytorch_itself(real):
         assert "run_backward" in changed and "torch.nn.modules.linear.Linear" in changed and len(changed) > 200
         leave()
         assert ask(real, "slots") == before
+
+
+def test_pytorch_sees_nothing(real):
+    """torch.save, deepcopy, torch.compile, torch.export, torch.profiler and the hooks' dicts: the same with and without."""
+    ask(real, "looked_at")  # what the first compilation leaves behind is PyTorch's own
+    before = ask(real, "looked_at")
+    assert turn(real, "rate=1").returncode == 0
+    assert ask(real, "looked_at") == before
+    assert query(real.pid, "SELECT count(*) > 0 AS some FROM python.torch_trace WHERE operation_name = 'Linear.forward'") == [{"some": 1}]
+    turn(real, "off")
+    assert ask(real, "looked_at") == before

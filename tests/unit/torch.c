@@ -1,7 +1,11 @@
 /* Steps of PyTorch tracing, made of calls as its hooks make them; no interpreter and no PyTorch. */
 #include "unit.h"
 
+#include <limits.h>
+
 #include "inject/probe/torch/torch.h"
+
+#define SECOND UINT64_C(1000000000)
 
 static struct prb_torch_now told[64];
 static unsigned told_count;
@@ -162,6 +166,30 @@ static void test_which_steps_are_sampled(void **state)
     prb_torch_set_rate(-1);
 }
 
+/* Too much for 10 s: half as many steps, down to the floor; then fewer modules; then back. */
+static void test_what_costs_too_much_is_recorded_less(void **state)
+{
+    uint64_t now = 1;
+    (void)state;
+    begin();
+    prb_torch_control_begin(false);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(prb_torch_control_step(0.05, now += SECOND), 1);
+    prb_torch_control_begin(true); /* a floor of 0.01: 128 */
+    unsigned last = 1;
+    for (int i = 0; i < 100; i++) {
+        unsigned factor = prb_torch_control_step(0.05, now += SECOND);
+        assert_true(factor == last || factor == 2 * last);
+        last = factor;
+    }
+    assert_int_equal(last, 128);
+    assert_int_equal(atomic_load(&prb_torch.shallow), 0);
+    for (int i = 0; i < 2000; i++)
+        last = prb_torch_control_step(0.0001, now += SECOND);
+    assert_int_equal(last, 1);
+    assert_int_equal(atomic_load(&prb_torch.shallow), UINT_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +200,7 @@ int main(void)
         cmocka_unit_test(test_roots_are_steps_without_an_optimizer),
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_which_steps_are_sampled),
+        cmocka_unit_test(test_what_costs_too_much_is_recorded_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "inject/probe/log.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/server/server.h"
+#include "inject/probe/settings.h"
 #include "inject/probe/torch/frames.h"
 #include "inject/probe/torch/torch.h"
 #include "inject/probe/torch/wanted.h"
@@ -31,6 +32,11 @@ static void configure(void)
     struct prb_torch_spec spec;
     prb_torch_wanted(&spec);
     prb_torch_set_rate(spec.rate);
+    bool may = spec.adaptive == PRB_TORCH_ON ||
+               (spec.adaptive == PRB_TORCH_AUTO && spec.rate < 0 &&
+                prb_settings_number("probing.torch.adaptive_rate", 1) > 0);
+    prb_torch_control_begin(may);
+    atomic_store(&prb_torch.budget, (unsigned)prb_settings_number("probing.torch.rows", 2000));
     bool some = spec.layer_rate > 0 && spec.layer_rate < 1;
     atomic_store(&prb_torch.depth, spec.depth > 0 ? (unsigned)spec.depth : UINT_MAX);
     atomic_store(&prb_torch.layers, some ? (unsigned)(spec.layer_rate * UINT_MAX) : UINT_MAX);

@@ -28,9 +28,19 @@ enum {
     ATTRIBUTES,
     SPANS_COUNT
 };
+#define EVENTS_RING "events"
+#define EVENTS_COLUMNS                                                                             \
+    "time:time:s:when it was\n"                                                                    \
+    "name:text::as the program calls it\n"                                                         \
+    "span_id:integer::the span around it\n"                                                        \
+    "os_thread_id:integer:id:the kernel's number of the thread\n"                                  \
+    "step:integer::of probing.step\n"                                                              \
+    "attributes:text::JSON\n"
+enum { AT, WHAT, AT_SPAN, AT_THREAD, AT_STEP, WITH, EVENTS_COUNT };
 #define LABEL_ATTRIBUTES "{\"source\": \"record_function\"}"
 
-static struct prb_ring_table *_Atomic trace, *_Atomic names, *_Atomic steps, *_Atomic spans;
+static struct prb_ring_table *_Atomic trace, *_Atomic names, *_Atomic steps, *_Atomic spans,
+    *_Atomic events;
 static _Atomic int64_t epoch; /* ns from the monotonic clock to that of the epoch */
 
 static void set_epoch(void)
@@ -50,6 +60,7 @@ bool prb_torch_record_begin(struct prb_error *err)
     steps = names ? prb_probe_table(PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS, err) : NULL;
     trace = steps ? prb_probe_table(PRB_TRACE_RING, PRB_TRACE_COLUMNS, err) : NULL;
     spans = trace ? prb_probe_table(SPANS_RING, SPANS_COLUMNS, NULL) : NULL;
+    events = trace ? prb_probe_table(EVENTS_RING, EVENTS_COLUMNS, NULL) : NULL;
     if (trace) {
         prb_torch_record_process();
         prb_torch_labels_tell();
@@ -58,7 +69,7 @@ bool prb_torch_record_begin(struct prb_error *err)
 }
 
 /* The handles stay valid: a hook that is under way drops its row. */
-void prb_torch_record_end(void) { trace = names = steps = spans = NULL; }
+void prb_torch_record_end(void) { trace = names = steps = spans = events = NULL; }
 
 static int64_t owner(int64_t tid)
 {
@@ -108,6 +119,22 @@ void prb_torch_record_span(const struct prb_torch_event *event, const char *name
         [STEP] = {.integer = event->step + atomic_load(&prb_torch.offset)},
         [ERROR] = {.null = true},
         [ATTRIBUTES] = {.text = LABEL_ATTRIBUTES, .len = sizeof LABEL_ATTRIBUTES - 1},
+    };
+    prb_ring_write(table, row);
+}
+
+void prb_torch_record_moment(const char *name, const char *attributes)
+{
+    struct prb_ring_table *table = events;
+    if (!table)
+        return;
+    const struct prb_ring_value row[EVENTS_COUNT] = {
+        [AT] = {.real = time_of(prb_clock_ns())},
+        [WHAT] = {.text = name, .len = strlen(name)},
+        [AT_SPAN] = {.null = true},
+        [AT_THREAD] = {.null = true},
+        [AT_STEP] = {.integer = atomic_load(&prb_torch.step) + atomic_load(&prb_torch.offset)},
+        [WITH] = {.text = attributes, .len = strlen(attributes)},
     };
     prb_ring_write(table, row);
 }

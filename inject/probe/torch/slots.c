@@ -83,14 +83,16 @@ static bool has_rows(const struct prb_py *self, unsigned depth)
 {
     unsigned layers = atomic_load_explicit(&prb_torch.layers, memory_order_relaxed);
     uint64_t hash = ((uintptr_t)self >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    return depth < atomic_load_explicit(&prb_torch.depth, memory_order_relaxed) && hash <= layers;
+    return depth < atomic_load_explicit(&prb_torch.depth, memory_order_relaxed) &&
+           depth < atomic_load_explicit(&prb_torch.shallow, memory_order_relaxed) && hash <= layers;
 }
 
 static struct prb_py *on_call(struct prb_py *self, struct prb_py *args, struct prb_py *kwargs)
 {
     call_function *call = atomic_load_explicit(&original, memory_order_relaxed);
-    struct prb_torch_thread *thread =
-        atomic_load_explicit(&prb_torch.on, memory_order_acquire) ? prb_torch_thread() : NULL;
+    bool looks = atomic_load_explicit(&prb_torch.on, memory_order_acquire) &&
+                 atomic_load_explicit(&prb_torch.shallow, memory_order_relaxed) > 0;
+    struct prb_torch_thread *thread = looks ? prb_torch_thread() : NULL;
     if (!thread)
         return call(self, args, kwargs);
     bool root = thread->depth == 0;

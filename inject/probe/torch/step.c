@@ -49,15 +49,13 @@ static struct {
 
 /* ---- how many steps are sampled ---- */
 
-static double budget = 2000; /* rows of modules a second */
-
 static unsigned weight_of(double rate)
 {
     double steps = rate > 0 ? 1 / rate + 0.5 : WEIGHT_MAX;
     return steps < WEIGHT_MAX ? (unsigned)steps : WEIGHT_MAX;
 }
 
-static void weigh(const struct noted *noted, uint64_t duration)
+static void weigh(const struct noted *noted, uint64_t duration, double overhead)
 {
     unsigned weight = atomic_load(&prb_torch.weight), least = 1;
     double rate = duration ? (double)noted->calls * 1e9 / (double)duration : 0;
@@ -66,8 +64,10 @@ static void weigh(const struct noted *noted, uint64_t duration)
         least = weight_of(run.wanted_rate);
         weight = least;
     }
-    while (run.wanted_rate < 0 && least < WEIGHT_MAX && run.rate > budget * least)
+    while (run.wanted_rate < 0 && least < WEIGHT_MAX &&
+           run.rate > atomic_load(&prb_torch.budget) * least)
         least *= 2;
+    least *= prb_torch_control_step(overhead, noted->end);
     run.calm = least < weight ? run.calm + 1 : 0;
     if (least > weight || run.calm > CALM_STEPS) {
         weight = least;
@@ -121,7 +121,7 @@ static void write_step(void)
     };
     memcpy(step.spent, noted->spent, sizeof step.spent);
     prb_torch_record_step(&step);
-    weigh(noted, duration);
+    weigh(noted, duration, step.overhead);
 }
 
 /* What the thread has counted since belongs to the next step. */

@@ -67,7 +67,10 @@ struct prb_torch {
     _Atomic int64_t offset; /* global_step less local_step, once it was told */
     atomic_uint micro_step; /* outermost backwards that have ended in it */
     atomic_bool told;       /* a tool has told the anchor, or that there is none */
+    atomic_uint
+        shallow; /* as depth, for as long as recording costs too much; 0: calls pass through */
     /* As the settings say. */
+    atomic_uint budget;           /* rows of modules a second */
     atomic_uint depth;            /* modules in so many calls or more have no rows */
     atomic_uint layers;           /* modules whose hash is above have none, either */
     atomic_uint layer_weight;     /* modules that one with rows stands for */
@@ -139,6 +142,14 @@ void prb_torch_cost_measure(void);
 /* ns of so many events, twice what was measured: caches were warm then. */
 double prb_torch_cost(uint64_t calls, uint64_t rows, uint64_t scopes);
 
+/* ---- control.c ---- */
+
+/* As the settings say; on: it may record less than they do. */
+void prb_torch_control_begin(bool on);
+/* A step has ended at that overhead (ratio).  One step of how many times as many as otherwise is to
+ * have rows. */
+unsigned prb_torch_control_step(double overhead, uint64_t now);
+
 /* ---- step.c ---- */
 
 void prb_torch_steps_begin(void);
@@ -206,6 +217,8 @@ struct prb_torch_step {
 };
 /* A row of python.spans, for a label of the user's. */
 void prb_torch_record_span(const struct prb_torch_event *event, const char *name);
+/* A row of python.events, of now; attributes: JSON. */
+void prb_torch_record_moment(const char *name, const char *attributes);
 void prb_torch_record_step(const struct prb_torch_step *step);
 void prb_torch_record_name(enum prb_trace_kind kind, int64_t key, const char *name, size_t name_len,
                            const char *class_name, int64_t number);
