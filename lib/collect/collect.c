@@ -9,10 +9,12 @@
 #include "base/file.h"
 #include "collect/parts.h"
 #include "store/folder.h"
+#include "store/keep.h"
 
 #define LOCK_FILE "/collector.lock"
 #define TURN 1.0         /* s between two looks */
 #define TURN_FAILED 10.0 /* while the store cannot be written */
+#define KEEP 600.0       /* s between two looks at what is too old */
 #define IDLE_END 60.0    /* s without a process that records */
 
 /* ---- only one ---- */
@@ -52,6 +54,7 @@ struct state {
     struct prb_collection collection;
     bool failing;
     double used; /* s, monotonic: when a process that records was seen last */
+    double kept; /* s, monotonic: when what is too old was removed last */
     uint64_t rows;
 };
 
@@ -83,6 +86,39 @@ static bool turn(struct state *state, bool all)
     return good;
 }
 
+/* As the settings of the same names: days, and bytes with K, M or G. */
+static struct prb_store_limits limits(void)
+{
+    const char *days = getenv("PROBING_RETENTION_DAYS"), *memory = getenv("PROBING_STORE_MEMORY");
+    struct prb_store_limits limits = {7 * 86400.0, (uint64_t)1 << 30};
+    char *end = NULL;
+    double number = days ? strtod(days, &end) : -1;
+    if (number >= 0 && number < 1e6 && end != days && (!*end || strcmp(end, "d") == 0))
+        limits.seconds = number * 86400;
+    number = memory ? strtod(memory, &end) : -1;
+    double unit = number < 0                   ? 0
+                  : *end == 'K' || *end == 'k' ? 0x1p10
+                  : *end == 'M' || *end == 'm' ? 0x1p20
+                  : *end == 'G' || *end == 'g' ? 0x1p30
+                  : *end                       ? 0
+                                               : 1;
+    if (unit > 0 && end != memory && number * unit < 1e15)
+        limits.bytes = (uint64_t)(number * unit);
+    return limits;
+}
+
+static void keep(struct state *state, bool now)
+{
+    struct prb_error err = {0};
+    const struct prb_store_limits limit = limits();
+    double time = prb_clock_s();
+    if (!now && time < state->kept + KEEP)
+        return;
+    state->kept = time;
+    if (!prb_store_keep(state->collection.store, &limit, &err))
+        say(state, "%s; nothing was removed", err.text);
+}
+
 static bool wait_for_turn(struct state *state)
 {
     struct pollfd end = {.fd = state->options->stop_fd, .events = POLLIN};
@@ -103,10 +139,12 @@ bool prb_collect(const struct prb_collect_options *options, uint64_t *rows_out,
     state.collection.store = store;
     while (!options->once && wait_for_turn(&state)) {
         turn(&state, false);
+        keep(&state, false);
         if (options->while_used && prb_clock_s() - state.used > IDLE_END)
             break;
     }
     bool good = turn(&state, true);
+    keep(&state, true);
     *rows_out = state.rows;
     prb_collection_deinit(&state.collection);
     return good || prb_fail(err, PRB_IO, "not everything could be written");

@@ -54,6 +54,10 @@ static const char *const statements[] = {
         "SELECT data, process, resolution FROM chunk WHERE shape = ?1 AND last >= ?2"
         " AND first <= ?3 AND (process = ?4 OR ?4 = 0) ORDER BY last",
     [PRB_STORE_LIST_GAPS] = "SELECT name, process, from_time, to_time, rows FROM gap",
+    [PRB_STORE_OLDEST] = "SELECT min(last) FROM chunk",
+    [PRB_STORE_REMOVE] = "DELETE FROM chunk WHERE id IN"
+                         " (SELECT id FROM chunk WHERE last < ? ORDER BY last LIMIT ?)",
+    [PRB_STORE_REMOVE_GAPS] = "DELETE FROM gap WHERE to_time < ?",
     [PRB_STORE_LAST_TIME] = "SELECT max(last) FROM chunk WHERE shape = ? AND process = ?",
 };
 

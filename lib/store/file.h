@@ -116,6 +116,11 @@ int64_t prb_store_add_process(struct prb_store_file *file, const struct prb_stor
 /* Find or add.  0: err. */
 int64_t prb_store_add_shape(struct prb_store_file *file, const struct prb_store_shape *shape,
                             struct prb_error *err);
+/* When the oldest chunk ended, s since the epoch; INFINITY: there is none. */
+double prb_store_oldest(struct prb_store_file *file);
+/* Remove chunks that ended before this, the oldest first, at most so many (0: all), and give their
+ * room back. */
+bool prb_store_remove(struct prb_store_file *file, double before, int most, struct prb_error *err);
 struct prb_store_new_chunk {
     int64_t shape, process;
     double first, last; /* s since the epoch */

@@ -1,4 +1,5 @@
 /* Store files: writing. */
+#include <math.h>
 #include <string.h>
 
 #include "ring/columns.h"
@@ -163,4 +164,32 @@ bool prb_store_add_gap(struct prb_store_file *file, const struct prb_store_gap *
     sqlite3_bind_double(add, 4, gap->to);
     sqlite3_bind_int64(add, 5, gap->rows);
     return prb_store_run(file, add, err);
+}
+
+double prb_store_oldest(struct prb_store_file *file)
+{
+    PRB_AUTO(prb_store_row)
+    sqlite3_stmt *find = prb_store_statement(file, PRB_STORE_OLDEST, NULL);
+    bool known =
+        find && sqlite3_step(find) == SQLITE_ROW && sqlite3_column_type(find, 0) != SQLITE_NULL;
+    return known ? sqlite3_column_double(find, 0) : INFINITY;
+}
+
+bool prb_store_remove(struct prb_store_file *file, double before, int most, struct prb_error *err)
+{
+    sqlite3_stmt *remove = prb_store_statement(file, PRB_STORE_REMOVE, err);
+    if (!remove)
+        return false;
+    sqlite3_bind_double(remove, 1, before);
+    sqlite3_bind_int(remove, 2, most ? most : -1);
+    if (!prb_store_run(file, remove, err))
+        return false;
+    sqlite3_stmt *gaps = most ? NULL : prb_store_statement(file, PRB_STORE_REMOVE_GAPS, err);
+    if (gaps)
+        sqlite3_bind_double(gaps, 1, before);
+    if (gaps && !prb_store_run(file, gaps, err))
+        return false;
+    return sqlite3_exec(file->sqlite, "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)",
+                        NULL, NULL, NULL) == SQLITE_OK ||
+           prb_store_failed(file, err);
 }

@@ -171,3 +171,36 @@ def test_the_hook_starts_it(store, tmp_path):
             time.sleep(0.01)
         assert told.exists() == runs
     assert told.read_text() == "collect --while-used none\n"
+
+
+def test_old_rows_go(recorder, store, monkeypatch):
+    """retention_days by the time of the rows; gaps and chunks of now stay."""
+    recorder.write("events", map(row, range(20)))
+    writer = recorder.write("recent", [(1, 0.0, "", time.time())])
+    store.collect_once()
+    monkeypatch.setenv("PROBING_RETENTION_DAYS", "0.0001")
+    (file,) = store.files()
+    connection = sqlite3.connect(str(file))
+    connection.execute("UPDATE chunk SET first = first - 1e6, last = last - 1e6 WHERE shape = (SELECT id FROM shape WHERE name = 'events')")
+    connection.commit()
+    connection.close()
+    store.collect_once()
+    assert query(file, "SELECT count(*) AS n FROM events") == [{"n": 0}]
+    assert query(file, "SELECT count(*) AS n FROM recent") == [{"n": 1}]
+    writer.kill()
+
+
+def test_the_store_has_a_bound(recorder, store, monkeypatch):
+    """The oldest chunks go first, and the file gives their room back."""
+    writer = recorder.write("events", [])
+    for turn in range(6):
+        for step in range(40 * turn, 40 * turn + 40):
+            writer.write(step, 0.5, os.urandom(4000).hex(), time.time())
+        store.collect_once()
+    (file,) = store.files()
+    before = file.stat().st_size
+    monkeypatch.setenv("PROBING_STORE_MEMORY", "500K")
+    store.collect_once()
+    assert file.stat().st_size <= 500 * 1024 < before
+    kept = [one["step"] for one in query(file, "SELECT step FROM events ORDER BY step")]
+    assert kept == list(range(240))[-len(kept):] or not kept

@@ -1,0 +1,18 @@
+/* How long the store keeps what it has. */
+#ifndef PRB_STORE_KEEP_H
+#define PRB_STORE_KEEP_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+struct prb_store_limits {
+    double seconds; /* older chunks are removed; 0: none is too old */
+    uint64_t bytes; /* of all files: the oldest chunks are removed until they are no more; 0: any */
+};
+/* Of the files in a folder of the store; a file without chunks is removed when nobody wrote to it for
+ * a day.  False: a file could not be written. */
+bool prb_store_keep(const char *folder, const struct prb_store_limits *limits,
+                    struct prb_error *err);
+
+#endif
