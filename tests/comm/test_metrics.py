@@ -1,5 +1,6 @@
 """comm_metrics and probing.clock: over made-up rows of two ranks, whose truth is known, and over ranks of gloo."""
 
+import json
 import os
 import random
 import subprocess
@@ -146,3 +147,22 @@ def test_one_that_is_killed_within_a_collective(start_job):
     assert rows and {row["src_rank"] for row in rows} | {row["dst_rank"] for row in rows} == {0, 1}
     status, = query(job.pids[0], "SELECT * FROM python.torch_nccl_pg_status")
     assert status["last_enqueued_collective"] == last + 1
+
+
+def test_a_clock_that_is_shifted(start_job):
+    """Rank 1's wall clock shows 123 ms more: the observer's rows have ends, so the collectives say so."""
+    shim = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "comm", ".libs", "shifted_clock.so")
+    job = start_job(2, variables={"RANK1_LD_PRELOAD": os.path.abspath(shim), "RANK1_SHIFT_MS": "123"})
+    for pid in job.pids:
+        probing("-t", pid, "inject")
+        probing("-t", pid, "config", "probing.torch.profiling=on")
+    def told(sql):  # one that began when the recorder was read may be left out
+        return json.loads(probing("-t", job.pids[0], "query", "-f", "json", sql, check=False).stdout)
+
+    before = len(job.tell(0))
+    job.steps(before + 40)
+    rows = told("SELECT * FROM comm_metrics")
+    assert len(rows) >= 20 and {row["source"] for row in rows} == {"observer"}
+    clock, = told("SELECT * FROM probing.clock WHERE rank = 1 ORDER BY collectives DESC LIMIT 1")
+    assert abs(clock["offset_s"] - 0.123) <= clock["error_s"] <= 3e-3 and clock["collectives"] >= 20
+    assert all(row["wait_ms"] < 100 and row["error_ms"] <= 3 for row in rows)
