@@ -24,16 +24,30 @@ static uint64_t bits_of(double value)
 
 /* ---- a double as an integer ---- */
 
+#define MANTISSA_BITS 52 /* IEEE 754, binary64 */
+#define EXPONENT_BIAS 1023
+#define EXPONENT_MAX 0x7ff /* infinities and NaN */
+
+/* Exact, and so is a product with it, while neither is subnormal. */
+static double power_of_two(int exponent)
+{
+    uint64_t bits = (uint64_t)(EXPONENT_BIAS + exponent) << MANTISSA_BITS;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static double unscaled(int64_t k, enum prb_store_scale scale, int shift)
 {
-    return scale == PRB_STORE_BINARY ? ldexp((double)k, -shift) : (double)k / divisors[scale];
+    return scale == PRB_STORE_BINARY ? (double)k * power_of_two(-shift)
+                                     : (double)k / divisors[scale];
 }
 
 /* False: it is not exactly k in this scale. */
 static bool scaled(double value, enum prb_store_scale scale, int shift, int64_t *out)
 {
-    double k = scale == PRB_STORE_BINARY ? ldexp(value, shift) : value * divisors[scale];
-    if (!(fabs(k) < EXACT))
+    double k = value * (scale == PRB_STORE_BINARY ? power_of_two(shift) : divisors[scale]);
+    if (!(k > -EXACT && k < EXACT))
         return false;
     *out = (int64_t)prb_round(k);
     return bits_of(unscaled(*out, scale, shift)) == bits_of(value);
@@ -42,13 +56,14 @@ static bool scaled(double value, enum prb_store_scale scale, int shift, int64_t 
 /* Binary digits behind the point, SHIFT_MAX + 1 for too many. */
 static int fraction_digits(double value)
 {
-    int exponent;
-    double mantissa = frexp(fabs(value), &exponent);
-    if (!isfinite(value))
+    uint64_t bits = bits_of(value), mantissa = bits & ((UINT64_C(1) << MANTISSA_BITS) - 1);
+    int exponent = (int)(bits >> MANTISSA_BITS & EXPONENT_MAX);
+    if (exponent == EXPONENT_MAX)
         return SHIFT_MAX + 1;
-    if (mantissa == 0)
-        return 0;
-    int digits = 53 - __builtin_ctzll((uint64_t)ldexp(mantissa, 53)) - exponent;
+    if (exponent == 0)
+        return mantissa ? SHIFT_MAX + 1 : 0; /* subnormal; zero */
+    int zeros = mantissa ? __builtin_ctzll(mantissa) : MANTISSA_BITS;
+    int digits = MANTISSA_BITS - zeros - (exponent - EXPONENT_BIAS);
     return digits < 0 ? 0 : digits > SHIFT_MAX ? SHIFT_MAX + 1 : digits;
 }
 

@@ -1,5 +1,6 @@
 /* See drain.h. */
 #include "store/drain.h"
+#include "base/real.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,8 +36,8 @@ static bool widen(const struct draining *draining, const struct prb_buf *bytes,
     if (!prb_store_chunk_open(bytes->data, bytes->len, &made, err))
         return false;
     if (column < made.columns && prb_store_chunk_bounds(&made, column, &least, &most)) {
-        chunk->first = fmin(chunk->first, least);
-        chunk->last = fmax(chunk->last, most);
+        chunk->first = prb_lesser(chunk->first, least);
+        chunk->last = prb_greater(chunk->last, most);
     }
     return true;
 }
@@ -72,8 +73,8 @@ static bool add_row(void *context, const struct prb_ring_value *values)
 {
     struct draining *draining = context;
     double written = values[draining->shape.count].real;
-    draining->first = fmin(draining->first, written);
-    draining->last = fmax(draining->last, written);
+    draining->first = prb_lesser(draining->first, written);
+    draining->last = prb_greater(draining->last, written);
     return prb_store_rows_add(draining->rows, values, draining->err) &&
            (prb_store_rows_count(draining->rows) < PRB_STORE_CHUNK_ROWS || write_chunk(draining));
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "store/file_parts.h"
 
 bool prb_store_read_begin(struct prb_store_file *file, struct prb_error *err)
@@ -128,8 +129,8 @@ static void time_bounds(const struct prb_store_query *query, double *least, doub
     size_t column = prb_store_time_column(query->shape->columns, query->shape->count);
     for (size_t i = 0; i < query->bound_count; i++)
         if (query->bounds[i].column == column) {
-            *least = fmax(*least, query->bounds[i].least);
-            *most = fmin(*most, query->bounds[i].most);
+            *least = prb_greater(*least, query->bounds[i].least);
+            *most = prb_lesser(*most, query->bounds[i].most);
         }
 }
 

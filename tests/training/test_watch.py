@@ -136,9 +136,9 @@ def test_nothing_is_left(start, python):
 
 def test_a_function_that_is_never_called(start, any_python):
     target = start(any_python, "watched_calls.py")
-    told = watch(target.pid, "call@work,x@never,x@wrk,call@Trainer.wokr" if any_python.version >= (3, 11) else "call@work,x@never,x@wrk").stderr
+    told = watch(target.pid, "call@work,x@never,x@wrk,call@Trainer.worx" if any_python.version >= (3, 11) else "call@work,x@never,x@wrk").stderr
     assert "no function wrk is there yet; near: work" in told and "no function never is there yet" in told and "function work" not in told
-    assert any_python.version < (3, 11) or "no function Trainer.wokr is there yet; near: Trainer.work" in told
+    assert any_python.version < (3, 11) or "no function Trainer.worx is there yet; near: Trainer.work" in told
     watch(target.pid, "call@work,x@never")
     until = time.monotonic() + 30
     while True:
