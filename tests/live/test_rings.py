@@ -70,7 +70,7 @@ def test_tables_are_there_before_their_first_row(ringed):
     for table in ("spans", "events", "steps", "training_logs"):
         assert query(ringed.pid, "SELECT * FROM python." + table) == []
         columns = [row["column_name"] for row in query(ringed.pid, "DESCRIBE python." + table)]
-        assert columns[0] == "time" and columns[-1] == "timestamp"
+        assert columns[0] == "time" and "timestamp" in columns
     ringed.write("training_logs", (5.0, 1, 0.5, 0.9), columns="time:time\nstep:integer\nloss:real\naccuracy:real")
     assert query(ringed.pid, "SELECT * FROM training_logs") == [{"time": 5.0, "step": 1, "loss": 0.5, "accuracy": 0.9, "timestamp": 5.0}]
     assert [row["table_name"] for row in query(ringed.pid, "SHOW TABLES")].count("training_logs") == 1
