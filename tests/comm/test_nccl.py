@@ -178,7 +178,7 @@ def test_a_job_that_runs_without_it_is_told_why(start):
     try:
         probing("-t", child.pid, "inject")
         done = probing("-t", child.pid, "config", "probing.nccl=on", check=False)
-        assert done.returncode != 0 and "before its first communicator" in done.stderr and "nccl.ras" in done.stderr
+        assert done.returncode != 0 and "before its first communicator" in done.stderr and "python.torch_nccl_flight_record" in done.stderr
         probing("-t", child.pid, "config", "probing.nccl=off")
         assert query(child.pid, COLLS) == []
     finally:

@@ -97,8 +97,8 @@ bool prb_nccl_accepts(const char *key, const char *value, struct prb_error *err)
         "NCCL looks for a profiler plugin before its first communicator only, and this process "
         "was started without ours");
     return prb_error_remedy(err,
-                            "start it with `probing launch` or PROBING=1; python.comm_collective, "
-                            "python.torch_nccl_flight_record and nccl.ras serve without it");
+                            "start it with `probing launch` or PROBING=1; python.comm_collective "
+                            "and python.torch_nccl_flight_record serve without it");
 }
 
 void prb_nccl_end(void)

@@ -48,6 +48,9 @@ static struct {
 
 /* ---- an object ---- */
 
+static uintptr_t page_bytes(void) { return getauxval(AT_PAGESZ); }
+static uintptr_t page_of(uintptr_t at) { return at & ~(page_bytes() - 1); }
+
 struct object {
     uintptr_t base, start, end; /* end: of its last segment */
     uintptr_t relro, relro_end; /* pages that are read-only once it is relocated */
@@ -122,8 +125,8 @@ static bool read_object(const struct dl_phdr_info *info, struct object *out)
         } else if (header->p_type == PT_DYNAMIC) {
             dynamic = (const void *)at;
         } else if (header->p_type == PT_GNU_RELRO) {
-            out->relro = at & ~(uintptr_t)4095;
-            out->relro_end = end & ~(uintptr_t)4095;
+            out->relro = page_of(at);
+            out->relro_end = page_of(end);
         }
     }
     return dynamic && read_dynamic(out, dynamic);
@@ -188,12 +191,12 @@ static void store(const struct object *object, uintptr_t *slot, uintptr_t value)
 {
     uintptr_t at = (uintptr_t)slot;
     bool locked = at >= object->relro && at < object->relro_end;
-    void *page = (void *)(at & ~(uintptr_t)4095);
-    if (locked && mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0)
+    void *page = (void *)page_of(at);
+    if (locked && mprotect(page, page_bytes(), PROT_READ | PROT_WRITE) != 0)
         return;
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);
     if (locked)
-        mprotect(page, 4096, PROT_READ);
+        mprotect(page, page_bytes(), PROT_READ);
 }
 
 static bool is_real(unsigned function, uintptr_t value)
