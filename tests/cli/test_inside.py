@@ -104,7 +104,7 @@ def test_the_pid_after_the_command(probing, loaded, words):
 def test_wrong_settings_load_nothing(probing, bare):
     """Nor does reading what a probe would begin with."""
     for words in (["config", "nope"], ["config", "probing.max_memroy=1GB"], ["config", "probing.max_memory=lots"],
-                  ["config", "probing.max_memory=1GB", "nope=1"], ["config", "probing.torch.exprs=loss@train"],
+                  ["config", "probing.max_memory=1GB", "nope=1"], ["config", "probing.torch.profiling=on,ratee=1"],
                   ["config", "probing.pprof=on"], ["inject", "-D", "nope=1"], ["inject", "-D", "probing.max_memory=lots"],
                   ["inject", "-D", "probing.listen=127.0.0.1:1"]):
         assert probing(bare.pid, *words).status in (USAGE, NOT_FOUND, UNSUPPORTED), words
@@ -112,13 +112,13 @@ def test_wrong_settings_load_nothing(probing, bare):
     done = probing(bare.pid, "config", "probing.max_memory")
     assert done.works() == "256MiB\n" and "no probe" in done.err
     keys = [one["key"] for one in json.loads(probing(bare.pid, "config", "--json").works())]
-    assert "probing.max_memory" in keys and "probing.torch.exprs" not in keys
+    assert "probing.max_memory" in keys and "probing.pprof" not in keys
     assert not has_probe(probing, bare.pid)
 
 
 def test_settings_without_an_effect(probing, loaded):
-    probing(loaded.pid, "config", "probing.torch.exprs=loss@train").fails(UNSUPPORTED, "no effect in this release")
-    assert "probing.torch.exprs" not in probing(loaded.pid, "config").works()
+    probing(loaded.pid, "config", "probing.pprof=on").fails(UNSUPPORTED, "no effect in this release")
+    assert "probing.pprof" not in probing(loaded.pid, "config").works()
     assert probing(loaded.pid, "inject", "-P").status == 0
 
 
