@@ -126,7 +126,7 @@ def test_bash_completes(probing, job, named, tmp_path):
     assert complete("crash", "ex") == ["export"]
     assert complete("123", "inspect", "t") == ["tensors", "threads"]
     assert complete("profile", "--mode", "=", "g") == ["gil"]
-    assert complete("profile", "--mode", "=") == ["active", "wall", "cpu", "gil", "exception"]
+    assert complete("profile", "--mode", "=") == ["active", "wall", "cpu", "gil", "exception", "memory"]
     assert complete("config", "probing.crash", "=", "of") == ["off"]
     assert complete(str(job.pid)) == [str(job.pid)]
     assert str(job.pid) in complete("")
