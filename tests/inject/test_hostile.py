@@ -35,6 +35,7 @@ from support.control import (
     REQUEST,
     SOURCE,
     STATUS,
+    TORCH,
     VALUE,
     VERSION,
     answer,
@@ -188,7 +189,7 @@ def test_without_a_proper_hello_nothing_is_done(probe, first):
     probe.unharmed()
 
 
-@pytest.mark.parametrize("kind", [0, 12, 63, PART, END, FAILED, 0xFFFF])
+@pytest.mark.parametrize("kind", [0, 19, 63, PART, END, FAILED, 0xFFFF])
 def test_unknown_request_fails_and_no_more(probe, kind):
     with probe.connect() as client:
         client.sendall(message(kind, 7))
@@ -196,6 +197,20 @@ def test_unknown_request_fails_and_no_more(probe, kind):
             assert answer(client)[0] == FAILED
         except EOFError:  # an answer's type is malformed from a client
             pass
+    probe.unharmed()
+
+
+def test_names_of_pytorchs_objects_that_are_none(probe):
+    """Lines that a tool would send: addresses are compared, never read."""
+    with probe.connect() as client:
+        client.sendall(message(CONFIG_SET, 2, field(KEY, b"probing.torch.profiling") + field(VALUE, b"on")))
+        assert answer(client)[0] == END
+        for hostile in (b"module 1 1 x\nanchor ffffffffffffffff\noptimizer 10 -1 y\noffset 9223372036854775807 z", b"\n" * 100000,
+                        b"module " + b"f" * 5000, b"anchor\nanchor \nmodule 1\n\0\noffset -9223372036854775808 ", os.urandom(4000)):
+            client.sendall(message(TORCH, 3, field(VALUE, hostile)))
+            assert answer(client)[0] == END
+        client.sendall(message(CONFIG_SET, 4, field(KEY, b"probing.torch.profiling") + field(VALUE, b"off")))
+        assert answer(client)[0] == END
     probe.unharmed()
 
 

@@ -12,7 +12,7 @@ from support.injection import DEADLINE, wait_until
 LIBRARY = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
 
 # inject/probe/server/protocol.h
-HELLO, STATUS, EVAL, COMPLETE, CANCEL, CONFIG_LIST, CONFIG_GET, CONFIG_SET, DETACH, DEBUG, DEBUG_CALL = range(1, 12)
+HELLO, STATUS, EVAL, COMPLETE, CANCEL, CONFIG_LIST, CONFIG_GET, CONFIG_SET, DETACH, DEBUG, DEBUG_CALL, TORCH = range(1, 13)
 PART, END, FAILED = 64, 65, 66  # answers
 # keys of fields
 VERSION, TEXT, REMEDY, CODE, REQUEST, STREAM, OUTPUT, ITEM, SOURCE, NAMESPACE, THREAD, FRAME, MODE = range(1, 14)
