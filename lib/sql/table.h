@@ -39,6 +39,7 @@ struct prb_table {
     /* ends with name NULL; at most 63, as SQLite reports for that many whether they are used */
     const struct prb_column *columns;
     bool needs_target;
+    bool recorded;  /* its rows are what processes recorded: a saved profile has none */
     unsigned needs; /* PRB_NEED_*: of every statement that uses the table */
     /*
      * Append the rows of this moment.  rows gives the arguments and the target.

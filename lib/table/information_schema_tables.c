@@ -26,6 +26,8 @@ static void define(struct prb_buf *out, const struct prb_table *table)
 /* Not of a saved profile or of what an ended process left: there a process's tables have no rows. */
 static bool is_listed(const struct prb_db *db, const struct prb_table *table)
 {
+    if (table->recorded && db->profile)
+        return false;
     return !table->needs_target || db->target || (!db->profile && !db->ended);
 }
 

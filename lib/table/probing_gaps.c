@@ -59,5 +59,6 @@ const struct prb_table prb_table_probing_gaps = {
     .name = "gaps",
     .doc = "rows of recorded tables that were lost before the collector had them",
     .columns = columns,
+    .recorded = true,
     .fill = fill,
 };

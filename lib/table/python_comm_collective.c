@@ -94,5 +94,6 @@ const struct prb_table prb_table_python_comm_collective = {
     .doc = "collectives of torch.distributed, DDP's too, recorded while probing.torch.profiling is "
            "on",
     .columns = columns,
+    .recorded = true,
     .fill = fill,
 };

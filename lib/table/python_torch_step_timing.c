@@ -98,5 +98,6 @@ const struct prb_table prb_table_python_torch_step_timing = {
     .name = "torch_step_timing",
     .doc = "one row for each step of training, recorded while probing.torch.profiling is on",
     .columns = columns,
+    .recorded = true,
     .fill = fill,
 };

@@ -128,5 +128,6 @@ const struct prb_table prb_table_python_torch_trace = {
     .doc = "calls of PyTorch modules and phases of steps, recorded while probing.torch.profiling "
            "is on",
     .columns = columns,
+    .recorded = true,
     .fill = fill,
 };

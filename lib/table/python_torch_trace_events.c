@@ -78,5 +78,6 @@ const struct prb_table prb_table_python_torch_trace_events = {
     .name = "torch_trace_events",
     .doc = "python.torch_trace as two events a call, its begin and its end",
     .columns = columns,
+    .recorded = true,
     .fill = fill,
 };

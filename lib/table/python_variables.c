@@ -240,5 +240,6 @@ const struct prb_table prb_table_python_variables = {
     .doc = "variables of functions over time: as probing.torch.exprs names them, recorded; "
            "variables('loss@train', seconds) reads them as the query runs, and nothing is loaded",
     .columns = columns,
+    .recorded = true,
     .fill = fill,
 };
