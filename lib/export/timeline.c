@@ -4,7 +4,19 @@
 
 #include "export/export.h"
 
+#define COMMAND_LONGEST 80 /* bytes */
 #define SCALE 256 /* of a track's place: its kind first, then the order in which they came */
+
+/* A long command is known by its end: the script, and what it was given. */
+static const char *end_of(const char *command)
+{
+    size_t len = strlen(command);
+    if (len > COMMAND_LONGEST)
+        command += len - COMMAND_LONGEST;
+    while ((*command & 0xc0) == 0x80) /* within a character of UTF-8 */
+        command++;
+    return command;
+}
 
 static void name_process(const struct prb_export *export, const struct prb_export_process *process,
                          char *out, size_t cap)
@@ -17,7 +29,8 @@ static void name_process(const struct prb_export *export, const struct prb_expor
     else
         snprintf(out, cap, "process");
     if (command)
-        snprintf(out + strlen(out), cap - strlen(out), ": %.80s", command);
+        snprintf(out + strlen(out), cap - strlen(out), ": %s%s",
+                 strlen(command) > COMMAND_LONGEST ? "..." : "", end_of(command));
 }
 
 static uint32_t process_in_trace(struct prb_export *export,

@@ -49,8 +49,9 @@ def test_promised(job, sql):
     if not known & {name, "main." + name, "python." + name}:
         pytest.skip("there is no table {} yet".format(name))
     rows, told = rows_of(job, sql)
-    if name == "python.variables" and not rows:
-        assert "nothing is watched" in told
+    needs = {"python.variables": "nothing is recorded", "comm_metrics": "is no rank of a job"}  # what this job does not do
+    if name in needs and not rows:
+        assert needs[name] in told
         return
     assert rows, told
 
@@ -92,9 +93,8 @@ def test_its_timeline(job, tmp_path):
 
 
 def test_columns_before_the_first_row(job, start, any_python):
-    """Of the package's tables: the same as those of a job that writes them, but for its metrics."""
+    """Of the package's tables: the same as those of a job that writes them, but for what it logs itself (training_logs)."""
     other = start(any_python, "hung.py").settle()
-    for table in ("spans", "events", "steps", "training_logs"):
+    for table in ("spans", "events", "steps"):
         told = [query(target.pid, "DESCRIBE python." + table) for target in (job, other)]
-        assert [{**row, "ordinal_position": 0} for row in told[0] if row["column_name"] != "lr"] == \
-            [{**row, "ordinal_position": 0} for row in told[1]], table
+        assert told[0] == told[1], table
