@@ -304,7 +304,7 @@ def test_promised(start, any_python, tables, sql, tmp_path, monkeypatch):
     gpus.pretend(monkeypatch, tmp_path)
     target = start(any_python, "threads.py").settle()
     name = table_of(sql)
-    empty = {"python.variables": "nothing is recorded", "comm_metrics": "is no rank of a job", "memory_allocations": "probing.memory.profile", "training_logs": "",
+    empty = {"python.variables": "nothing is recorded", "comm_metrics": "is not a rank of a job", "memory_allocations": "probing.memory.profile", "training_logs": "",
              "python.torch_trace": ""}
     if name in empty:  # nothing is recorded yet, and a note says how it would be
         done = probing("-t", target.pid, "query", "-f", "json", sql, check=False)

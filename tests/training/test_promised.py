@@ -49,7 +49,7 @@ def test_promised(job, sql):
     if not known & {name, "main." + name, "python." + name}:
         pytest.skip("there is no table {} yet".format(name))
     rows, told = rows_of(job, sql)
-    needs = {"python.variables": "nothing is recorded", "comm_metrics": "is no rank of a job"}  # what this job does not do
+    needs = {"python.variables": "nothing is recorded", "comm_metrics": "is not a rank of a job"}  # what this job does not do
     if name in needs and not rows:
         assert needs[name] in told
         return

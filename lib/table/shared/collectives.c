@@ -63,7 +63,7 @@ static bool open_ranks(struct prb_rows *rows, struct prb_job *job, struct prb_er
             open_rank(rows, job, &list->items[i]);
     qsort(job->ranks, job->rank_count, sizeof *job->ranks, by_rank);
     if (!job->rank_count)
-        prb_rows_warn(rows, "process %d is no rank of a job: no RANK in its environment",
+        prb_rows_warn(rows, "process %d is not a rank of a job: no RANK in its environment",
                       (int)prb_rows_target(rows)->info.pid);
     return true;
 }
