@@ -27,9 +27,9 @@
 
 /* What the name of the socket is made from. */
 struct process {
-    pid_t pid, inner; /* as we see it, as it sees itself */
+    pid_t pid; /* as we see it */
+    struct prb_socket_name socket;
     uid_t uid, inner_uid;
-    uint64_t start;
     uint64_t user_namespace;
     bool other_users; /* another user namespace than ours */
 };
@@ -53,12 +53,12 @@ static bool read_status(struct process *out)
     if (!line || sscanf(line, "\nUid: %*u %u", &uid) != 1)
         return false;
     out->uid = out->inner_uid = uid;
-    out->inner = out->pid;
+    out->socket.pid = out->pid;
     line = strstr(text, "\nNSpid:");
     const char *end = line ? strchr(line + 1, '\n') : NULL;
     for (const char *at = end; at && at > line; at--) {
         if ((*at == '\t' || *at == ' ') && sscanf(at, "%d", &inner) == 1) {
-            out->inner = inner;
+            out->socket.pid = inner;
             break;
         }
     }
@@ -90,11 +90,15 @@ static void map_user(struct process *process)
 static bool read_process(pid_t pid, struct process *out, struct prb_error *err)
 {
     char text[1024];
+    struct stat space;
     *out = (struct process){.pid = pid};
     if (read_text(pid, "stat", text, sizeof text) <= 0 ||
-        !prb_socket_path_start_time(text, &out->start) || !read_status(out))
+        !prb_socket_path_start_time(text, &out->socket.start_time) || !read_status(out))
         return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid);
     map_user(out);
+    snprintf(text, sizeof text, "/proc/%d/ns/pid", (int)pid);
+    if (stat(text, &space) == 0)
+        out->socket.pid_namespace = space.st_ino;
     return true;
 }
 
@@ -104,22 +108,28 @@ static bool is_socket(int folder, const char *name)
     return prb_lstatat(folder, name, &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
+/* Whether a name is that of a socket of this pid; a namespace that one side could not read is any. */
+static bool is_its(const struct process *process, const char *name, struct prb_socket_name *of)
+{
+    uint64_t its = process->socket.pid_namespace;
+    return prb_socket_path_parse(name, of) && of->pid == process->socket.pid &&
+           (of->pid_namespace == its || !of->pid_namespace || !its);
+}
+
 /* By its name, else any with its pid: start times differ in a time namespace. */
 static bool find_in(int folder, const struct process *process, char name[64])
 {
-    prb_socket_path_name(process->inner, process->start, name);
+    struct prb_socket_name of;
+    prb_socket_path_name(&process->socket, name);
     if (is_socket(folder, name))
         return true;
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     PRB_AUTO(dir) DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     for (int i = 0; dir && i < ENTRIES_MAX; i++) {
         const struct dirent *entry = readdir(dir);
-        pid_t pid;
-        uint64_t start;
         if (!entry)
             break;
-        if (prb_socket_path_parse(entry->d_name, &pid, &start) && pid == process->inner &&
-            is_socket(folder, entry->d_name)) {
+        if (is_its(process, entry->d_name, &of) && is_socket(folder, entry->d_name)) {
             snprintf(name, 64, "%.63s", entry->d_name);
             return true;
         }
@@ -271,16 +281,18 @@ static bool is_mapped(pid_t pid)
 /* Whether a socket of its name listens in its network namespace, unix(7). */
 static bool listens(const struct process *process)
 {
-    char path[64], name[64], ending[66];
+    char path[64];
     PRB_AUTO_FREE char *line = NULL;
     size_t cap = 0;
-    prb_socket_path_name(process->inner, process->start, name);
-    size_t len = (size_t)snprintf(ending, sizeof ending, "/%s\n", name);
+    struct prb_socket_name of;
     snprintf(path, sizeof path, "/proc/%d/net/unix", (int)process->pid);
     PRB_AUTO(file) FILE *sockets = fopen(path, "re");
-    for (ssize_t n; sockets && (n = getline(&line, &cap, sockets)) > 0;)
-        if ((size_t)n > len && strcmp(line + (size_t)n - len, ending) == 0)
+    while (sockets && getline(&line, &cap, sockets) > 0) {
+        const char *slash = strrchr(line, '/');
+        line[strcspn(line, "\n")] = '\0';
+        if (slash && is_its(process, slash + 1, &of) && of.start_time == process->socket.start_time)
             return true;
+    }
     return false;
 }
 

@@ -56,9 +56,10 @@ bool prb_socket_path_is_safe(int folder, uid_t uid, const char *path, struct prb
     return true;
 }
 
-void prb_socket_path_name(pid_t pid, uint64_t start_time, char out[64])
+void prb_socket_path_name(const struct prb_socket_name *of, char out[64])
 {
-    snprintf(out, 64, "%d-%llu.sock", (int)pid, (unsigned long long)start_time);
+    snprintf(out, 64, "%d-%llu-%llu.sock", (int)of->pid, (unsigned long long)of->start_time,
+             (unsigned long long)of->pid_namespace);
 }
 
 static const char *digits(const char *text, uint64_t *out)
@@ -71,16 +72,17 @@ static const char *digits(const char *text, uint64_t *out)
     return at == text ? NULL : at;
 }
 
-bool prb_socket_path_parse(const char *name, pid_t *pid, uint64_t *start_time)
+bool prb_socket_path_parse(const char *name, struct prb_socket_name *out)
 {
     uint64_t number;
     const char *at = digits(name, &number);
     if (!at || *at != '-' || number == 0 || number > INT32_MAX)
         return false;
-    at = digits(at + 1, start_time);
+    at = digits(at + 1, &out->start_time);
+    at = at && *at == '-' ? digits(at + 1, &out->pid_namespace) : NULL;
     if (!at || strcmp(at, ".sock") != 0)
         return false;
-    *pid = (pid_t)number;
+    out->pid = (pid_t)number;
     return true;
 }
 

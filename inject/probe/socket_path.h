@@ -1,5 +1,5 @@
 /*
- * Where a probe's socket is: DIR/NSPID-STARTTIME.sock, DIR being $XDG_RUNTIME_DIR/probing,
+ * Where a probe's socket is: DIR/NSPID-STARTTIME-PIDNS.sock, DIR being $XDG_RUNTIME_DIR/probing,
  * /tmp/probing-UID or /tmp/probing-UID-USERNS.  The variable is taken from the environment the
  * process was started with, which both sides can read.  Both sides.
  */
@@ -26,10 +26,16 @@ const char *prb_socket_path_variable(const char *environment, size_t len, const 
 /* Whether an open folder is the user's own and nobody else's: owner, mode, no link (open it with
  * O_NOFOLLOW). */
 bool prb_socket_path_is_safe(int folder, uid_t uid, const char *path, struct prb_error *err);
-/* "123-456.sock" */
-void prb_socket_path_name(pid_t pid, uint64_t start_time, char out[64]);
-/* The pid and start time of a name; false: not the name of a socket. */
-bool prb_socket_path_parse(const char *name, pid_t *pid, uint64_t *start_time);
+/* Containers may share the folder, and start processes of one pid in the same tick. */
+struct prb_socket_name {
+    pid_t pid; /* as the process sees it */
+    uint64_t start_time;
+    uint64_t pid_namespace; /* inode of /proc/PID/ns/pid; 0: it cannot be read */
+};
+/* "123-456-4026531836.sock" */
+void prb_socket_path_name(const struct prb_socket_name *of, char out[64]);
+/* False: not the name of a socket. */
+bool prb_socket_path_parse(const char *name, struct prb_socket_name *out);
 /* Field 22 of /proc/…/stat: clock ticks after boot. */
 bool prb_socket_path_start_time(const char *stat_text, uint64_t *out);
 

@@ -48,15 +48,15 @@ static bool is_stale(const struct prb_socket_path *place, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char path[64], text[1024];
-    pid_t pid;
-    uint64_t start, now = 0;
+    struct prb_socket_name of;
+    uint64_t now = 0;
     struct stat info;
-    if (!prb_socket_path_parse(name, &pid, &start) || prb_lstatat(place->folder, name, &info) < 0 ||
+    if (!prb_socket_path_parse(name, &of) || prb_lstatat(place->folder, name, &info) < 0 ||
         !S_ISSOCK(info.st_mode))
         return false;
-    snprintf(path, sizeof path, "../%d/stat", (int)pid);
+    snprintf(path, sizeof path, "../%d/stat", (int)of.pid);
     if (prb_socket_path_self(path, text, sizeof text) > 0 &&
-        prb_socket_path_start_time(text, &now) && now == start)
+        prb_socket_path_start_time(text, &now) && now == of.start_time)
         return false;
     PRB_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int n = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s",
@@ -84,11 +84,16 @@ static void remove_stale(const struct prb_socket_path *place)
     }
 }
 
+static uint64_t namespace_of(const char *path)
+{
+    struct stat info;
+    return fstatat(AT_FDCWD, path, &info, 0) == 0 ? info.st_ino : 0;
+}
+
 bool prb_socket_path_make(struct prb_socket_path *out, struct prb_error *err)
 {
     PRB_AUTO_FREE char *environment = malloc(ENVIRONMENT_MAX);
     char text[1024];
-    uint64_t start = 0;
     bool found = false;
     if (!environment)
         return prb_nomem(err);
@@ -98,18 +103,18 @@ bool prb_socket_path_make(struct prb_socket_path *out, struct prb_error *err)
         len = snprintf(environment, ENVIRONMENT_MAX, "XDG_RUNTIME_DIR=%s", runtime) + 1;
         len = len <= ENVIRONMENT_MAX ? len : 0;
     }
-    struct stat space = {0};
-    if (fstatat(AT_FDCWD, "/proc/self/ns/user", &space, 0) < 0)
-        space.st_ino = 0;
-    struct prb_socket_owner of = {environment, len > 0 ? (size_t)len : 0, geteuid(), space.st_ino};
+    struct prb_socket_owner of = {environment, len > 0 ? (size_t)len : 0, geteuid(),
+                                  namespace_of("/proc/self/ns/user")};
+    struct prb_socket_name name = {.pid = getpid(),
+                                   .pid_namespace = namespace_of("/proc/self/ns/pid")};
     for (unsigned which = 0; which < PRB_SOCKET_FOLDERS && !found; which++)
         found = prb_socket_path_folder(which, &of, out->path, sizeof out->path) &&
                 open_folder(out, of.uid, err);
     if (!found)
         return false;
     if (prb_socket_path_self("stat", text, sizeof text) > 0)
-        prb_socket_path_start_time(text, &start);
-    prb_socket_path_name(getpid(), start, out->name);
+        prb_socket_path_start_time(text, &name.start_time);
+    prb_socket_path_name(&name, out->name);
     remove_stale(out);
     return true;
 }

@@ -264,11 +264,15 @@ def test_what_it_costs(begin):
 
 # ---- who may talk to it ----
 
+def socket_name(pid):
+    with open("/proc/{}/stat".format(pid)) as text:
+        started = text.read().rsplit(")", 1)[1].split()[19]
+    return "{}-{}-{}.sock".format(pid, started, os.stat("/proc/{}/ns/pid".format(pid)).st_ino)
+
+
 def test_where_the_socket_is(target, tmp_path):
     path = target.sockets[0]
-    with open("/proc/{}/stat".format(target.pid)) as text:
-        started = text.read().rsplit(")", 1)[1].split()[19]
-    assert os.path.basename(path) == "{}-{}.sock".format(target.pid, started)
+    assert os.path.basename(path) == socket_name(target.pid)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
     assert stat.S_IMODE(os.stat(os.path.join(os.path.dirname(path), "probing.log")).st_mode) == 0o600
@@ -348,11 +352,9 @@ def test_the_client_is_not_fooled_by_a_squatter(begin):
     target = begin()
     folder = target.folder / "probing"
     folder.mkdir(mode=0o700)
-    with open("/proc/{}/stat".format(target.pid)) as text:
-        started = text.read().rsplit(")", 1)[1].split()[19]
     assert "no probe" in client_says(target.pid)
     squatter = socket.socket(socket.AF_UNIX)
-    squatter.bind(str(folder / "{}-{}.sock".format(target.pid, started)))
+    squatter.bind(str(folder / socket_name(target.pid)))
     squatter.listen(1)
     assert "held by process {}".format(os.getpid()) in client_says(target.pid)
     squatter.close()
@@ -536,7 +538,7 @@ def test_a_long_runtime_folder(begin, tmp_path, length):
 def test_only_sockets_of_the_dead_are_removed(begin, tmp_path):
     folder = tmp_path / "probing"
     folder.mkdir(mode=0o700)
-    for name in ("4194305-1.sock", "4194306-1.sock"):
+    for name in ("4194305-1-7.sock", "4194306-1-7.sock"):
         one = socket.socket(socket.AF_UNIX)
         one.bind(str(folder / name))
         if name.startswith("4194306"):
@@ -544,11 +546,11 @@ def test_only_sockets_of_the_dead_are_removed(begin, tmp_path):
             alive = one  # as if in another pid namespace
         else:
             one.close()
-    (folder / "4194307-1.sock").write_text("no socket")
+    (folder / "4194307-1-7.sock").write_text("no socket")
     (folder / "notes").write_text("somebody's")
     begin().start()
-    assert {"4194306-1.sock", "4194307-1.sock", "notes"} <= set(os.listdir(folder))
-    assert "4194305-1.sock" not in os.listdir(folder)
+    assert {"4194306-1-7.sock", "4194307-1-7.sock", "notes"} <= set(os.listdir(folder))
+    assert "4194305-1-7.sock" not in os.listdir(folder)
     alive.close()
 
 

@@ -9,6 +9,7 @@ PYTESTS += %D%/test_users.py
 PYTESTS += %D%/test_changing_files.py %D%/test_installed.py %D%/test_users.py
 PYTESTS += %D%/test_debug_doors.py
 PYTESTS += %D%/test_confined.py
+PYTESTS += %D%/test_containers.py
 PYTESTS += %D%/test_start.py %D%/test_crash_folder.py %D%/test_crash_handler.py
 PYTESTS += %D%/test_rings.py
 PYTESTS += %D%/test_debug_rights.py

@@ -96,21 +96,27 @@ static void quoted(void **state)
 static void names(void **state)
 {
     char name[64];
-    pid_t pid = 0;
+    struct prb_socket_name of;
     uint64_t start = 0;
-    static const char *const wrong[] = {"",           "-1.sock",
-                                        "1-.sock",    "1-2",
-                                        "0-2.sock",   "1-2.sock.old",
-                                        "a-2.sock",   "1 -2.sock",
-                                        "-5-2.sock",  "99999999999-2.sock",
+    static const char *const wrong[] = {"",
+                                        "-1.sock",
+                                        "1--3.sock",
+                                        "1-2-3",
+                                        "0-2-3.sock",
+                                        "1-2-3.sock.old",
+                                        "a-2-3.sock",
+                                        "1 -2-3.sock",
+                                        "-5-2-3.sock",
+                                        "99999999999-2-3.sock",
+                                        "1-2.sock",
                                         "probing.log"};
     (void)state;
-    prb_socket_path_name(123, 456789, name);
-    assert_string_equal(name, "123-456789.sock");
-    assert_true(prb_socket_path_parse(name, &pid, &start));
-    assert_true(pid == 123 && start == 456789);
+    prb_socket_path_name(&(struct prb_socket_name){123, 456789, 4026531836}, name);
+    assert_string_equal(name, "123-456789-4026531836.sock");
+    assert_true(prb_socket_path_parse(name, &of));
+    assert_true(of.pid == 123 && of.start_time == 456789 && of.pid_namespace == 4026531836);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (prb_socket_path_parse(wrong[i], &pid, &start))
+        if (prb_socket_path_parse(wrong[i], &of))
             fail_msg("\"%s\" was taken for a name", wrong[i]);
     assert_true(prb_socket_path_start_time(
         "7 (a) ) S b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1900 20", &start));
