@@ -20,7 +20,7 @@
 #define ENTRY "probing_plugin_v1"
 #define COLUMNS_MAX 63
 #define TABLES_MAX 256
-#define NOTE_MAX 300
+#define NOTE_MAX 1000
 
 struct plugged {
     struct prb_table table; /* first */

@@ -113,7 +113,7 @@ def test_no_job(start_job):
     done = probing("-t", child.pid, "query", "-f", "json", "SELECT * FROM comm_metrics", check=False)
     child.kill()
     child.communicate()
-    assert done.stdout.strip() == "[]" and "no rank of a job" in done.stderr
+    assert done.stdout.strip() == "[]" and "is not a rank of a job" in done.stderr
 
 
 # ---- ranks of gloo ----
