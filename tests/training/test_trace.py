@@ -2,9 +2,11 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 
+from loops import report
 from support import pythons
 from support.injection import wait_until
 from support.target import TARGETS, Target, probing, query
@@ -188,6 +190,70 @@ def test_a_job_that_starts_with_it(job):
     kinds = {what for what, *_ in truth["events"]}
     assert events_of(by_step(one.rows())[last], kinds) == truth["events"]
     assert {row["optimizer_class"] for row in one.timing() if row["local_step"] == last} == {"RMSprop"}
+
+
+def test_two_events_a_call(job):
+    """Upstream's two rows of a call: its begin and its end, each call's within the one around it."""
+    one = job("checkpoint")
+    one.steps(1)
+    told = one.steps(3)
+    one.config("off")
+    calls = one.rows()
+    events = query(one.pid, "SELECT * FROM python.torch_trace_events ORDER BY thread, timestamp")
+    assert len(events) == 2 * len(calls)
+    began = {(row["thread"], row["local_step"], row["seq"]): row for row in events if row["stage"].startswith("pre ")}
+    ended = {(row["thread"], row["local_step"], row["seq"]): row for row in events if row["stage"].startswith("post ")}
+    for call in calls:
+        key = call["thread"], call["local_step"], call["seq"]
+        word = {"optimizer": "step"}.get(call["stage"], call["stage"])
+        assert [began[key]["stage"], ended[key]["stage"]] == ["pre " + word, "post " + word]
+        assert began[key]["timestamp"] == call["timestamp"] and began[key]["duration"] == 0
+        assert ended[key]["duration"] == call["duration"]
+        assert ended[key]["timestamp"] == pytest.approx(call["timestamp"] + call["duration"], abs=2e-6)
+        names = call["module"] if call["stage"] == "forward" else call["operation_name"]
+        assert call["stage"] != "forward" or began[key]["module"] == ended[key]["module"] == names
+        for column in ("rank", "global_step", "micro_step", "pid"):
+            assert began[key][column] == ended[key][column] == call[column]
+    inside = []
+    for row in events:
+        key = row["thread"], row["local_step"], row["seq"]
+        if row["stage"].startswith("pre "):
+            inside.append(key)
+        else:
+            assert inside.pop() == key, row
+    assert not inside
+    names = [row["module"] for row in events if row["stage"] == "pre forward" and row["local_step"] == calls[-1]["local_step"]]
+    assert names == [name for what, name, *_ in told[-1]["events"] if what == "forward"]
+
+
+CALLS = 18  # of a step of torch_loops.Model: itself, four blocks of four, its head
+
+
+@pytest.mark.parametrize("name, root", [("transformers", "Classifier"), ("lightning", "Model")])
+def test_trainers_of_frameworks(loop, name, root):
+    """Steps, their numbers as the framework's log has them, and the phases that its own hooks measure."""
+    if subprocess.run([torch_python() or "false", "-c", "import " + name], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no Python with torch and " + name)
+    target = loop(name, "torch_frameworks.py")
+    assert "probing.torch.profiling = rate=1" in probing("-t", target.pid, "config", "probing.torch.profiling=rate=1", check=False).stdout
+    before = report(target)["steps"]
+    wait_until(lambda: query(target.pid, "SELECT max(global_step) AS n FROM python.torch_step_timing")[0]["n"] > before + 100)
+    truth = report(target)
+    probing("-t", target.pid, "config", "probing.torch.profiling=off")
+    rows = query(target.pid, "SELECT * FROM python.torch_step_timing WHERE global_step > {} AND global_step <= {}".format(before, truth["steps"]))
+    assert len(rows) == truth["steps"] - before > 10
+    assert {(row["micro_steps"], row["updates"], row["optimizer_class"], row["sampled"]) for row in rows} == {(1, 1, "AdamW", 1)}
+    phases = ("data", "forward", "backward")
+    spent = {phase: sum(row[phase] for row in rows) for phase in phases}
+    for phase in phases:
+        share, told = spent[phase] / sum(spent.values()), truth[phase] / sum(truth[each] for each in phases)
+        assert share == pytest.approx(told, abs=0.05), (phase, spent, truth)
+    assert all(row["optimizer"] > 0 for row in rows)
+    inner = rows[len(rows) // 2]["local_step"]
+    calls = query(target.pid, "SELECT * FROM python.torch_trace WHERE stage = 'forward' AND local_step = {} ORDER BY seq".format(inner))
+    assert len(calls) == CALLS and calls[0]["operation_name"] == root + ".forward" and calls[0]["depth"] == 0
+    assert [row["module"].rpartition("blocks.")[2] for row in calls[1:-1]] == [
+        "{}{}".format(k, part) for k in range(4) for part in ("", ".norm", ".wide", ".narrow")]
 
 
 def test_which_rows_are_wanted(job):
