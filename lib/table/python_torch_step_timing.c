@@ -2,6 +2,7 @@
 #include "table/recorded/each.h"
 #include "table/shared/thread_columns.h"
 #include "table/shared/torch_names.h"
+#include "table/shared/torch_shadow.h"
 
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when it ended, since the epoch"},
@@ -23,9 +24,8 @@ static const struct prb_column columns[] = {
     {"sampled", PRB_INTEGER, "", "1: it has rows of modules in python.torch_trace"},
     {"sample_rate", PRB_REAL, "ratio", "part of the steps that has"},
     {"sample_mode", PRB_TEXT, "", "how steps are chosen"},
-    {"is_shadow", PRB_INTEGER, "", "1: nothing of it was recorded, to compare with"},
-    {"shadow_normal", PRB_REAL, "s", "median of recorded steps, with shadow=N:M"},
-    {"shadow_baseline", PRB_REAL, "s", "median of steps that were not recorded"},
+    {"is_shadow", PRB_INTEGER, "", "1: no call of a module was looked at, to compare with"},
+    PRB_TORCH_SHADOW_COLUMNS,
     {"overhead", PRB_REAL, "ratio", "what recording cost: events by their measured cost"},
     {"events", PRB_INTEGER, "count", "calls and labels that were seen"},
     {"thread", PRB_INTEGER, "id", "native id of the thread that ended it"},
@@ -35,6 +35,7 @@ static const struct prb_column columns[] = {
 struct filling {
     struct prb_rows *rows;
     struct prb_torch_names names;
+    struct prb_torch_shadows shadows;
 };
 
 static void put_phases(struct prb_rows *rows, const struct prb_ring_value *values)
@@ -59,6 +60,7 @@ static bool put_row(void *context, const struct prb_ring_value *values)
     const struct prb_torch_names *names = &filling->names;
     int64_t arming = PRB_TRACE_HIGH(values[PRB_TRACE_STEP_THREAD].integer);
     int64_t rate = values[PRB_TRACE_STEP_RATE].integer, weight = PRB_TRACE_LOW(rate);
+    int64_t bits = PRB_TRACE_HIGH(rate);
     int64_t counts = values[PRB_TRACE_STEP_COUNTS].integer;
     char text[128];
     prb_row_begin(rows);
@@ -71,12 +73,11 @@ static bool put_row(void *context, const struct prb_ring_value *values)
                  prb_torch_class_of(prb_torch_label_of(names, values[PRB_TRACE_STEP_LABEL].integer),
                                     text, sizeof text));
     prb_row_int(rows, PRB_TRACE_HIGH(counts));
-    prb_row_int(rows, PRB_TRACE_HIGH(rate));
+    prb_row_int(rows, (bits & PRB_TRACE_SAMPLED) != 0);
     prb_row_real(rows, weight ? 1.0 / (double)weight : 0);
     prb_row_text(rows, "step");
-    prb_row_int(rows, 0);
-    prb_row_null(rows);
-    prb_row_null(rows);
+    prb_row_int(rows, (bits & PRB_TRACE_SHADOW) != 0);
+    prb_row_torch_shadow(rows, &filling->shadows, arming);
     prb_row_real(rows, values[PRB_TRACE_STEP_OVERHEAD].real);
     prb_row_int(rows, values[PRB_TRACE_STEP_EVENTS].integer);
     prb_row_int(rows, PRB_TRACE_LOW(values[PRB_TRACE_STEP_THREAD].integer));
@@ -86,10 +87,15 @@ static bool put_row(void *context, const struct prb_ring_value *values)
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct filling filling = {.rows = rows};
+    bool shadows = prb_rows_wants(rows, "shadow_normal") ||
+                   prb_rows_wants(rows, "shadow_baseline") || prb_rows_wants(rows, "shadow_low") ||
+                   prb_rows_wants(rows, "shadow_high");
     bool good = prb_torch_names_read(rows, false, &filling.names, err) &&
+                (!shadows || prb_torch_shadows_read(rows, &filling.shadows, err)) &&
                 prb_recorded_each(rows, PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS, put_row,
                                   &filling, err);
     prb_torch_names_deinit(&filling.names);
+    prb_torch_shadows_deinit(&filling.shadows);
     return good && prb_recorded_same(rows, PRB_TRACE_STEPS_RING, err);
 }
 

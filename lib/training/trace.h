@@ -56,6 +56,9 @@ static inline int64_t prb_trace_place(unsigned stage, unsigned recompute, unsign
     return (int64_t)(stage | recompute << 4 | async << 5 |
                      (uint64_t)(depth < 0xffff ? depth : 0xffff) << 8 | (uint64_t)weight << 24);
 }
+/* rate: such bits << 32 | weight */
+#define PRB_TRACE_SAMPLED 1
+#define PRB_TRACE_SHADOW 2
 /* order: micro-step << 32 | number; thread: arming << 32 | tid */
 #define PRB_TRACE_HIGH(word) ((int64_t)((uint64_t)(word) >> 32))
 #define PRB_TRACE_LOW(word) ((int64_t)((uint64_t)(word) & 0xffffffff))
@@ -105,7 +108,7 @@ enum prb_trace_kind {
     "comm_wait:integer:ns\n"                                                                       \
     "counts:integer::updates and micro-steps\n"                                                    \
     "events:integer:count\n"                                                                       \
-    "rate:integer::whether it has module rows, and one of how many steps has\n"                    \
+    "rate:integer::whether it has module rows, is a shadow, and one of how many steps has\n"       \
     "overhead:real:ratio\n"                                                                        \
     "object:integer:addr:of the optimizer; 0: not known\n"                                         \
     "label:integer:id:of the optimizer's class\n"                                                  \

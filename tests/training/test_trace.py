@@ -2,6 +2,7 @@
 
 import json
 import os
+import statistics
 import subprocess
 
 import pytest
@@ -269,6 +270,46 @@ def test_which_rows_are_wanted(job):
     assert sum(row["sampled"] for row in timing) == len(timing) // 2
     forwards = one.rows("stage = 'forward'")
     assert {row["depth"] for row in forwards} == {0, 1} and {row["weight"] for row in forwards} == {2}
+
+
+def test_what_is_not_done_is_refused_by_name(job):
+    one = job("plain", None)
+    for spec, key in (("tracepy=on", "tracepy=on"), ("on,sync=on", "sync=on"), ("gpu=on", "gpu=on"), ("shadow=4", "shadow"), ("sink=x", '"sink"')):
+        done = one.config(spec)
+        assert done.returncode == 2 and key in done.stderr, (spec, done)
+    assert one.config("off").returncode == 0 and one.timing() == []
+
+
+def shadows_of(rows):
+    return [row["is_shadow"] for row in rows]
+
+
+@pytest.mark.parametrize("shape, has_rows", [("plain", False), ("generate", True)])
+def test_shadow_steps(job, shape, has_rows):
+    """Two of each five steps have no rows of modules; the medians are those of the steps, and the interval holds their difference."""
+    one = job(shape, "rate=1,shadow=3:2")
+    one.steps(70)  # without a backward the first 64 calls of a root only tell that they are the steps
+    told = one.steps(200)
+    one.config("off")
+    timing, steps = one.timing(), by_step(one.rows("stage = 'forward'"))
+    assert len(timing) >= len(told)
+    steady = timing[-195:]
+    places = [(row["global_step"] if row["global_step"] is not None else row["local_step"]) for row in steady]
+    assert places == list(range(places[0], places[0] + len(places)))
+    for first in range(-places[0] % 5, len(steady) - 5, 5):
+        turn = shadows_of(steady[first:first + 5])
+        assert turn in ([1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 1]), (first, shadows_of(steady))
+    assert len({tuple(shadows_of(steady[first:first + 5])) for first in range(-places[0] % 5, len(steady) - 5, 5)}) == 4
+    for row in steady:
+        assert row["sampled"] == 1 - row["is_shadow"]
+        calls = [call for call in steps.get(row["local_step"], []) if call["stage"] == "forward"]
+        assert bool(calls) == bool(row["sampled"]), row
+        assert has_rows or bool(row["forward"]) == bool(row["sampled"])
+    for shadow, column in ((0, "shadow_normal"), (1, "shadow_baseline")):
+        middle = statistics.median(row["step_duration_sec"] for row in timing if row["is_shadow"] == shadow)
+        assert [row[column] for row in timing] == pytest.approx([middle] * len(timing))
+    row = timing[0]
+    assert row["shadow_low"] <= row["shadow_normal"] / row["shadow_baseline"] - 1 <= row["shadow_high"]
 
 
 def test_torch_fx_and_export_undo_it_for_a_step_at_most(job):

@@ -56,18 +56,17 @@ static void every_key(void **state)
 {
     (void)state;
     struct prb_torch_spec spec =
-        good("enabled=on, mode=ordered ,rate=0.5,layer_rate=0.25,tracepy=on,sync=1,backward=yes,"
-             "trace_spans=true,shadow=4:1,adaptive=off,depth=3,gpu=on,exprs=a@f");
+        good("enabled=on, mode=ordered ,rate=0.5,layer_rate=0.25,tracepy=off,sync=0,backward=yes,"
+             "trace_spans=true,shadow=4:1,adaptive=off,depth=3,gpu=off,exprs=a@f");
     assert_true(spec.enabled && !spec.random && spec.rate == 0.5 && spec.layer_rate == 0.25);
-    assert_true(spec.tracepy && spec.sync && spec.backward && spec.trace_spans);
+    assert_true(spec.backward && spec.trace_spans);
     assert_int_equal(spec.shadow_normal, 4);
     assert_int_equal(spec.shadow_steps, 1);
     assert_int_equal(spec.adaptive, PRB_TORCH_OFF);
-    assert_int_equal(spec.gpu, PRB_TORCH_ON);
     assert_int_equal(spec.depth, 3);
     assert_string_equal(spec.exprs, "a@f");
     spec = good("ON,Rate=1e-2,shadow=4:1,shadow=off,gpu=auto");
-    assert_true(spec.rate == 0.01 && !spec.shadow_steps && spec.gpu == PRB_TORCH_AUTO);
+    assert_true(spec.rate == 0.01 && !spec.shadow_steps);
 }
 
 static void watched_variables(void **state)
@@ -122,6 +121,9 @@ static void refused_by_name(void **state)
             snprintf(text, sizeof text, "on,%s=%s", keys[i], values[k]);
             bad(text, keys[i], "");
         }
+    bad("on,tracepy=on", "tracepy=on in the spec of torch tracing is not done", "tracepy");
+    bad("on,sync=1", "sync=on", "sync");
+    bad("gpu=on", "gpu=on", "gpu");
     bad("rate=1.01", "rate", "");
     bad("shadow=0:1", "shadow", "");
     bad("shadow=1001:1", "shadow", "");

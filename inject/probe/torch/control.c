@@ -1,7 +1,7 @@
 /*
  * Overhead kept below a bound: what the account says of the last steps decides how much is recorded.
  * Above the bound for a while, half as many steps have rows of modules, down to a floor; then only
- * modules in few calls have; then no call is looked at any more.  Steps and phases stay.  Well below
+ * modules in few calls have; then no call is looked at any more (step.c, choose).  Steps and phases stay.  Well below
  * it for longer, all that is taken back, one after the other.  Each change is a row of python.events.
  */
 #include <limits.h>

@@ -32,6 +32,7 @@ static void configure(void)
     struct prb_torch_spec spec;
     prb_torch_wanted(&spec);
     prb_torch_set_rate(spec.rate);
+    prb_torch_set_shadow((unsigned)spec.shadow_normal, (unsigned)spec.shadow_steps);
     bool may = spec.adaptive == PRB_TORCH_ON ||
                (spec.adaptive == PRB_TORCH_AUTO && spec.rate < 0 &&
                 prb_settings_number("probing.torch.adaptive_rate", 1) > 0);

@@ -91,7 +91,7 @@ static struct prb_py *on_call(struct prb_py *self, struct prb_py *args, struct p
 {
     call_function *call = atomic_load_explicit(&original, memory_order_relaxed);
     bool looks = atomic_load_explicit(&prb_torch.on, memory_order_acquire) &&
-                 atomic_load_explicit(&prb_torch.shallow, memory_order_relaxed) > 0;
+                 !atomic_load_explicit(&prb_torch.quiet, memory_order_relaxed);
     struct prb_torch_thread *thread = looks ? prb_torch_thread() : NULL;
     if (!thread)
         return call(self, args, kwargs);

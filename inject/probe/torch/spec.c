@@ -129,14 +129,6 @@ static bool set_layer_rate(struct piece text, struct prb_torch_spec *out)
 {
     return to_ratio(text, &out->layer_rate);
 }
-static bool set_tracepy(struct piece text, struct prb_torch_spec *out)
-{
-    return to_switch(text, &out->tracepy);
-}
-static bool set_sync(struct piece text, struct prb_torch_spec *out)
-{
-    return to_switch(text, &out->sync);
-}
 static bool set_backward(struct piece text, struct prb_torch_spec *out)
 {
     return to_switch(text, &out->backward);
@@ -149,37 +141,36 @@ static bool set_adaptive(struct piece text, struct prb_torch_spec *out)
 {
     return to_choice(text, &out->adaptive);
 }
-static bool set_gpu(struct piece text, struct prb_torch_spec *out)
-{
-    return to_choice(text, &out->gpu);
-}
 
 /* ---- keys ---- */
 
 #define SWITCH "on or off"
 #define CHOICE "on, off or auto"
 #define RATIO "a number from 0 to 1"
-/* A key without a function takes variables, exprs. */
+/* A key without a function takes variables, exprs; or it can only be off. */
 static const struct {
     const char *name;
     bool (*set)(struct piece text, struct prb_torch_spec *out);
-    const char *wanted;
+    const char *wanted, *only_off;
 } keys[] = {
-    {"enabled", set_enabled, SWITCH},
-    {"mode", set_mode, "random or ordered"},
-    {"rate", set_rate, RATIO},
-    {"layer_rate", set_layer_rate, RATIO},
-    {"tracepy", set_tracepy, SWITCH},
-    {"sync", set_sync, SWITCH},
-    {"backward", set_backward, SWITCH},
-    {"trace_spans", set_trace_spans, SWITCH},
-    {"exprs", NULL, NULL},
-    {"vars", NULL, NULL},
-    {"watch", NULL, NULL},
-    {"shadow", to_shadow, "off, or N:M from 1:1 to 1000:1000"},
-    {"adaptive", set_adaptive, CHOICE},
-    {"depth", to_depth, "a whole number from 0 (all) to 100"},
-    {"gpu", set_gpu, CHOICE},
+    {"enabled", set_enabled, SWITCH, NULL},
+    {"mode", set_mode, "random or ordered", NULL},
+    {"rate", set_rate, RATIO, NULL},
+    {"layer_rate", set_layer_rate, RATIO, NULL},
+    {"tracepy", NULL, CHOICE,
+     "each call of a Python function would be slower, not only what trains: `profile` samples "
+     "them"},
+    {"sync", NULL, CHOICE,
+     "the program would wait for its GPU at each module, and its times would be those of another"},
+    {"backward", set_backward, SWITCH, NULL},
+    {"trace_spans", set_trace_spans, SWITCH, NULL},
+    {"exprs", NULL, NULL, NULL},
+    {"vars", NULL, NULL, NULL},
+    {"watch", NULL, NULL, NULL},
+    {"shadow", to_shadow, "off, or N:M from 1:1 to 1000:1000", NULL},
+    {"adaptive", set_adaptive, CHOICE, NULL},
+    {"depth", to_depth, "a whole number from 0 (all) to 100", NULL},
+    {"gpu", NULL, CHOICE, "times of the GPU's own are not recorded yet"},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
@@ -204,6 +195,18 @@ static bool bad_value(const char *key, const char *wanted, struct piece value,
 {
     return prb_fail(err, PRB_USAGE, "%s in the spec of torch tracing must be %s, not \"%.*s\"", key,
                     wanted, shown(value), value.at);
+}
+
+static bool stays_off(struct piece value, const char *key, const char *wanted, const char *why,
+                      struct prb_error *err)
+{
+    enum prb_torch_choice choice;
+    if (!to_choice(value, &choice))
+        return bad_value(key, wanted, value, err);
+    if (choice != PRB_TORCH_ON)
+        return true;
+    prb_fail(err, PRB_USAGE, "%s=on in the spec of torch tracing is not done: %s", key, why);
+    return prb_error_remedy(err, "leave %s out", key);
 }
 
 /* One more variable, checked. */
@@ -271,6 +274,8 @@ static bool read_item(struct piece item, bool first, struct prb_torch_spec *out,
     for (int i = 0; i < KEYS; i++) {
         if (!is_word(key, keys[i].name))
             continue;
+        if (keys[i].only_off)
+            return stays_off(value, keys[i].name, keys[i].wanted, keys[i].only_off, err);
         if (!keys[i].set)
             return add_expr(value, keys[i].name, out, err);
         return keys[i].set(value, out) || bad_value(keys[i].name, keys[i].wanted, value, err);

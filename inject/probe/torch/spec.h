@@ -5,6 +5,9 @@
  *   KEY=VALUE,...                           keys as below; a later one wins
  *   NAME@FUNCTION                           one more of exprs
  *
+ * tracepy, sync and gpu are upstream's keys: what turns them off is taken, on is refused with the
+ * reason.
+ *
  * "on,exprs=loss@train,acc1@train" watches two variables.  Anything but "off", "0", enabled=off and
  * an empty text turns it on.  Pure: the tool checks a text before there is a probe.
  */
@@ -27,12 +30,11 @@ struct prb_torch_spec {
     bool random;       /* mode: which steps are chosen; else every Nth */
     double rate;       /* the part of the steps that has module rows; -1: the budget decides */
     double layer_rate; /* the part of the modules; 1 when not given */
-    bool tracepy, sync, backward, trace_spans;
+    bool backward, trace_spans;
     char exprs[PRB_TORCH_EXPRS_MAX]; /* "loss@train,acc1@train", as lib/training/watched.h reads */
     int shadow_normal, shadow_steps; /* shadow=N:M; 0: off */
     enum prb_torch_choice adaptive;  /* AUTO: as the setting says */
     int depth;                       /* modules deeper than that have no rows; 0: all have */
-    enum prb_torch_choice gpu;
 };
 
 /* USAGE: names the key, and says what its value must be. */

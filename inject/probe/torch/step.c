@@ -45,6 +45,8 @@ static struct {
     double rate;        /* rows that would come a second, smoothed */
     unsigned calm;      /* steps */
     double wanted_rate; /* below 0: by the budget */
+    unsigned normal, shadow;
+    bool is_shadow; /* this step */
 } run = {.wanted_rate = -1};
 
 /* ---- how many steps are sampled ---- */
@@ -76,14 +78,30 @@ static void weigh(const struct noted *noted, uint64_t duration, double overhead)
     atomic_store(&prb_torch.weight, weight);
 }
 
-/* All ranks choose alike: by the step's number. */
+static uint64_t mixed(uint64_t step) { return (step + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 20; }
+
+/* Steps in turns of normal + shadow: the shadow ones stand together, at a place that each turn
+ * draws anew. */
+static bool in_shadow(uint64_t step)
+{
+    unsigned turn = run.normal + run.shadow;
+    if (!run.shadow || !(run.trains || run.alone))
+        return false;
+    uint64_t first = mixed(step / turn) % (run.normal + 1), place = step % turn;
+    return place >= first && place < first + run.shadow;
+}
+
+/* All ranks choose alike: by the step's number.  Where a root's call is a step, calls are looked at
+ * in any case. */
 static void choose(void)
 {
     uint64_t step = (uint64_t)(atomic_load(&prb_torch.step) + atomic_load(&prb_torch.offset));
-    if (atomic_load(&prb_torch.random))
-        step = (step + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
-    atomic_store(&prb_torch.sampled,
-                 run.wanted_rate != 0 && step % atomic_load(&prb_torch.weight) == 0);
+    uint64_t number = atomic_load(&prb_torch.random) ? mixed(step) : step;
+    run.is_shadow = in_shadow(step);
+    atomic_store(&prb_torch.sampled, run.wanted_rate != 0 && !run.is_shadow &&
+                                         number % atomic_load(&prb_torch.weight) == 0);
+    atomic_store(&prb_torch.quiet,
+                 (run.is_shadow || !atomic_load(&prb_torch.shallow)) && run.trains);
 }
 
 /* ---- ends of steps ---- */
@@ -114,6 +132,7 @@ static void write_step(void)
         .events = noted->calls + noted->scopes,
         .overhead = duration ? cost / (double)duration : 0,
         .sampled = atomic_load(&prb_torch.sampled),
+        .shadow = run.is_shadow,
         .weight = atomic_load(&prb_torch.weight),
         .object = run.object,
         .label = run.label,
@@ -121,7 +140,8 @@ static void write_step(void)
     };
     memcpy(step.spent, noted->spent, sizeof step.spent);
     prb_torch_record_step(&step);
-    weigh(noted, duration, step.overhead);
+    if (!run.is_shadow) /* it would seem to cost nothing */
+        weigh(noted, duration, step.overhead);
 }
 
 /* What the thread has counted since belongs to the next step. */
@@ -278,8 +298,11 @@ void prb_torch_steps_begin(void)
 {
     pthread_mutex_lock(&lock);
     double wanted = run.wanted_rate;
+    unsigned normal = run.normal, shadow = run.shadow;
     memset(&run, 0, sizeof run);
     run.wanted_rate = wanted;
+    run.normal = normal;
+    run.shadow = shadow;
     run.begin = prb_clock_ns();
     atomic_store(&prb_torch.backward, 0);
     atomic_store(&prb_torch.micro_step, 0);
@@ -303,6 +326,14 @@ void prb_torch_set_rate(double rate)
 {
     pthread_mutex_lock(&lock);
     run.wanted_rate = rate;
+    pthread_mutex_unlock(&lock);
+}
+
+void prb_torch_set_shadow(unsigned normal, unsigned shadow)
+{
+    pthread_mutex_lock(&lock);
+    run.normal = normal;
+    run.shadow = shadow;
     pthread_mutex_unlock(&lock);
 }
 

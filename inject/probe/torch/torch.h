@@ -67,8 +67,8 @@ struct prb_torch {
     _Atomic int64_t offset; /* global_step less local_step, once it was told */
     atomic_uint micro_step; /* outermost backwards that have ended in it */
     atomic_bool told;       /* a tool has told the anchor, or that there is none */
-    atomic_uint
-        shallow; /* as depth, for as long as recording costs too much; 0: calls pass through */
+    atomic_bool quiet;      /* calls of modules pass through */
+    atomic_uint shallow; /* as depth, for as long as recording costs too much; 0: none has rows */
     /* As the settings say. */
     atomic_uint budget;           /* rows of modules a second */
     atomic_uint depth;            /* modules in so many calls or more have no rows */
@@ -169,6 +169,8 @@ void prb_torch_data_begins(struct prb_torch_thread *thread, uint64_t now);
 int64_t prb_torch_step_of(bool ends);
 /* Of each outermost call: how many of the steps are sampled; below 0: as many as the budget allows. */
 void prb_torch_set_rate(double rate);
+/* Of so many steps and those after them, these pass without a look at modules, to compare with. */
+void prb_torch_set_shadow(unsigned normal, unsigned shadow);
 /* Told from outside: which optimizer's update ends a step (0: none known); whether calls of roots are
  * steps. */
 void prb_torch_anchor(uintptr_t object, bool no_optimizer);
@@ -209,7 +211,7 @@ struct prb_torch_step {
     unsigned updates, micro_steps;
     uint64_t events;
     double overhead; /* ratio */
-    bool sampled;
+    bool sampled, shadow;
     unsigned weight;
     uintptr_t object;
     unsigned label;
