@@ -29,11 +29,13 @@ static const struct prb_option options[] = {
 
 /* The columns of the statement, and of struct process below; NAN: NULL. */
 enum { RESIDENT, OWN, FILES, SHARED, SWAP, PEAK, USED, LIMIT, NUMBERS };
+#define NEWEST "WHERE timestamp > now() - 10 GROUP BY pid HAVING max(timestamp)"
 #define SELECT                                                                                     \
     "SELECT pid, rank, memory_mb, anon, file, shared, swap, peak, cgroup_used, cgroup_limit "      \
-    "FROM memory_usage ORDER BY rank, pid"
+    "FROM memory_usage " NEWEST " ORDER BY rank, pid"
 #define SELECT_GPU                                                                                 \
-    "SELECT gpu_pid, gpu_id, max(memory_mb) FROM gpu_processes GROUP BY 1, 2 ORDER BY 2"
+    "SELECT gpu_pid, gpu_id, memory_mb FROM gpu_processes WHERE timestamp > now() - 10 "           \
+    "GROUP BY 1, 2 HAVING max(timestamp) ORDER BY 2"
 
 struct process {
     pid_t pid;
@@ -236,8 +238,8 @@ static bool run_memory(const struct prb_run *run, struct prb_error *err)
     if (run->options[FORMAT].count) {
         if (seconds > 0)
             return prb_usage(run, err, "--format prints once: leave out --watch");
-        return prb_query_print_of(run, "SELECT * FROM memory_usage", run->options[FORMAT].text,
-                                  ranks, subprocesses, false, err);
+        return prb_query_print_of(run, "SELECT * FROM memory_usage " NEWEST,
+                                  run->options[FORMAT].text, ranks, subprocesses, false, err);
     }
     if (ranks || subprocesses) {
         PRB_AUTO(prb_many) struct prb_many *many = prb_many_open(run, ranks, subprocesses, err);

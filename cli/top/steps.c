@@ -242,9 +242,13 @@ static bool take_gpu(void *context, size_t columns, const char *const *names,
 static void ask_gpu(struct follower *follower, struct prb_steps_row *row)
 {
     static const char sql[] =
-        "WITH used AS (SELECT gpu_id, memory_mb FROM gpu_processes WHERE gpu_pid = %d) "
+        "WITH used AS (SELECT gpu_id, memory_mb FROM gpu_processes WHERE gpu_pid = %d AND "
+        "timestamp > now() - 10 GROUP BY gpu_id HAVING max(timestamp)), all_gpus AS (SELECT "
+        "gpu_id, "
+        "gpu_util, memory_used_mb FROM gpu_metrics WHERE timestamp > now() - 10 GROUP BY gpu_id "
+        "HAVING max(timestamp)) "
         "SELECT avg(gpu_util), coalesce((SELECT sum(memory_mb) FROM used), sum(memory_used_mb)) "
-        "FROM gpu_metrics WHERE gpu_id IN (SELECT gpu_id FROM used) OR NOT EXISTS "
+        "FROM all_gpus WHERE gpu_id IN (SELECT gpu_id FROM used) OR NOT EXISTS "
         "(SELECT 1 FROM used)";
     char text[sizeof sql + 16];
     struct prb_error none;
@@ -267,8 +271,10 @@ static void ask_rest(struct follower *follower, struct prb_steps_row *row)
                             "SELECT value FROM python.locals WHERE name = 'loss' AND "
                             "value NOT LIKE '<%' ORDER BY depth DESC LIMIT 1",
                             take_loss, row, &none);
-    (void)!prb_db_query(follower->db, "SELECT memory_mb FROM memory_usage", take_memory, row,
-                        &none);
+    (void)!prb_db_query(follower->db,
+                        "SELECT memory_mb FROM memory_usage WHERE timestamp > now() - 10 "
+                        "ORDER BY timestamp",
+                        take_memory, row, &none);
     ask_gpu(follower, row);
 }
 

@@ -122,7 +122,9 @@ static void keep(struct state *state, bool now)
 static bool wait_for_turn(struct state *state)
 {
     struct pollfd end = {.fd = state->options->stop_fd, .events = POLLIN};
-    int ms = (int)((state->failing ? TURN_FAILED : TURN) * 1000);
+    double sample = prb_collect_seconds(PRB_COLLECT_CPU);
+    double seconds = sample > 0 && sample < TURN ? sample : TURN;
+    int ms = (int)((state->failing ? TURN_FAILED : seconds) * 1000);
     return poll(&end, 1, ms) <= 0;
 }
 
@@ -139,6 +141,7 @@ bool prb_collect(const struct prb_collect_options *options, uint64_t *rows_out,
     state.collection.store = store;
     while (!options->once && wait_for_turn(&state)) {
         turn(&state, false);
+        prb_collect_hosts(&state.collection);
         keep(&state, false);
         if (options->while_used && prb_clock_s() - state.used > IDLE_END)
             break;

@@ -4,6 +4,7 @@
 
 #include "proc/proc.h"
 #include "store/drain.h"
+#include "store/host.h"
 
 /* ---- job.c: which file a process's rows go to ---- */
 
@@ -46,10 +47,14 @@ struct prb_collected { /* one process that has a folder of rings */
     struct prb_collect_ring *rings;
     size_t ring_count, ring_cap;
     struct prb_store_process process;
+    uint64_t moved;                /* rows, that the next prb_collection_move tells */
+    struct prb_collect_host *host; /* NULL: nothing is sampled */
+    bool host_failed;              /* nor will be: it is not ours to see */
 };
 
 void prb_collected_deinit(struct prb_collected *process);
-/* Move what is due; all: whatever waits.  False: the file cannot be written, and rows wait. */
+/* Move what is due; all: whatever waits.  Rows of the collector's own are not counted.  False: the
+ * file cannot be written, and rows wait. */
 bool prb_collect_rings(struct prb_collected *process, bool all, uint64_t *rows_out,
                        struct prb_error *err);
 
@@ -66,6 +71,7 @@ struct prb_collection {
         size_t users;
     } *files;
     size_t file_count, file_cap;
+    double next_gpus; /* s, monotonic: when these are asked again */
 };
 void prb_collection_deinit(struct prb_collection *collection);
 PRB_DEFINE_AUTO(prb_collection, struct prb_collection, prb_collection_deinit)
@@ -74,5 +80,14 @@ bool prb_collection_look(struct prb_collection *collection, struct prb_error *er
 /* prb_collect_rings of all.  False: err, of the last one that failed. */
 bool prb_collection_move(struct prb_collection *collection, bool all, uint64_t *rows_out,
                          struct prb_error *err);
+
+/* ---- host.c: what the machine says of them ---- */
+
+/* A row for each thread, memory, control group, interface and GPU of those that run and are due. */
+void prb_collect_hosts(struct prb_collection *collection);
+void prb_collect_host_free(struct prb_collect_host *host);
+enum prb_collect_what { PRB_COLLECT_CPU, PRB_COLLECT_GPU };
+/* Between two samples, by PROBING_CPU_SAMPLE_MS and PROBING_GPU_SAMPLE_MS; 0: there are none. */
+double prb_collect_seconds(enum prb_collect_what what);
 
 #endif

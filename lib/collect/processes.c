@@ -211,8 +211,12 @@ static bool move_one(struct prb_collection *collection, struct prb_collected *pr
     if (process->done || !enter(collection, process, err) ||
         !prb_collect_rings(process, all, rows_out, err))
         return process->done;
+    *rows_out += process->moved;
+    process->moved = 0;
     if (!process->ended)
         return true;
+    prb_collect_host_free(process->host);
+    process->host = NULL;
     if (process->process.ended == 0)
         process->process.ended = now();
     if (!note(process, err)) {

@@ -26,6 +26,7 @@ void prb_collected_deinit(struct prb_collected *process)
     free(process->rings);
     free(process->path);
     free((char *)process->process.command);
+    prb_collect_host_free(process->host);
     if (process->folder >= 0)
         close(process->folder);
     *process = (struct prb_collected){.folder = -1};
@@ -114,11 +115,12 @@ static bool move(struct prb_collected *process, struct prb_collect_ring *ring, u
                  struct prb_error *err)
 {
     struct prb_drained drained = {.more = true};
+    bool host = prb_host_is_ring(ring->name);
     while (drained.more) {
-        if (!prb_store_drain(process->file, process->id, "python", ring->reader, ring->inode,
-                             &drained, err))
+        if (!prb_store_drain(process->file, process->id, host ? PRB_HOST_SCHEMA : "python",
+                             ring->reader, ring->inode, &drained, err))
             return false;
-        *rows_out += drained.rows;
+        *rows_out += host ? 0 : drained.rows;
         if (drained.rows && !drained.more)
             ring->row_bytes = (double)ring->waiting / (double)drained.rows;
     }

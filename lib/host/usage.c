@@ -112,6 +112,13 @@ static bool read_process(struct prb_proc *proc, const struct prb_usage *threads,
     return true;
 }
 
+void prb_usage_read_switches(struct prb_proc *proc, struct prb_usage_count *thread)
+{
+    char name[64];
+    snprintf(name, sizeof name, "task/%d/status", (int)thread->tid);
+    read_switches(proc, name, thread);
+}
+
 bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *out,
                     struct prb_error *err)
 {

@@ -35,6 +35,8 @@ PRB_DEFINE_AUTO(prb_usage, struct prb_usage, prb_usage_deinit)
 /* switches: read those, too: they are most of the cost (10 of 15 µs a thread). */
 bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *out,
                     struct prb_error *err);
+/* Those of one thread, which was read without them. */
+void prb_usage_read_switches(struct prb_proc *proc, struct prb_usage_count *thread);
 /* The same thread in an earlier reading; NULL: it has begun since. */
 const struct prb_usage_count *prb_usage_find(const struct prb_usage *usage, pid_t tid);
 

@@ -63,8 +63,8 @@ struct prb_ring_limits {
 #define PRB_RING_BYTES_MIN ((uint64_t)64 << 10)
 
 /*
- * A table of this process.  The same name with the same columns gives the same table, with others
- * USAGE; so does a name that is not valid.  A file that an earlier probe of this process left is
+ * A table of this process.  In one folder the same name with the same columns gives the same table,
+ * with others USAGE; so does a name that is not valid.  A file that an earlier probe of this process left is
  * continued when it has the same shape, else replaced.  Errors: IO with ENOSPC: no room; NOMEM: the
  * memory of prb_ring_set_memory is used up.
  */
@@ -81,6 +81,8 @@ struct prb_ring_table *prb_ring_table_parse(const char *folder, const char *name
 /* No thread writes rows any more; the file remains.  The handle remains valid: writing to it drops
  * the row. */
 void prb_ring_table_free(struct prb_ring_table *table);
+/* The same, and the handle is gone: of a process that writes from one thread. */
+void prb_ring_table_forget(struct prb_ring_table *table);
 /* The same for all tables of this process. */
 void prb_ring_tables_free(void);
 

@@ -5,6 +5,7 @@
  * what ends is the mapping, by one of private memory in its place.
  */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "ring/columns.h"
 #include "ring/writer.h"
@@ -79,6 +80,13 @@ static struct prb_ring_table *table_make(const char *folder, const char *name,
     return PRB_STEAL(table);
 }
 
+static bool is_in(const struct prb_ring_table *table, const char *folder)
+{
+    size_t len = strlen(folder);
+    return strncmp(table->path, folder, len) == 0 && table->path[len] == '/' &&
+           !strchr(table->path + len + 1, '/');
+}
+
 static struct prb_ring_table *table_get(const char *folder, const char *name,
                                         const struct prb_ring_column *columns, size_t count,
                                         const struct prb_ring_limits *limits, struct prb_error *err)
@@ -86,7 +94,8 @@ static struct prb_ring_table *table_get(const char *folder, const char *name,
     uint64_t token = prb_ring_token();
     struct prb_ring_table *table = atomic_load(&prb_ring_process.tables);
     for (; table; table = table->next) {
-        if (atomic_load(&table->closed) || strcasecmp(table->name, name) != 0)
+        if (atomic_load(&table->closed) || strcasecmp(table->name, name) != 0 ||
+            !is_in(table, folder))
             continue;
         if (strcmp(table->name, name) == 0 && same_columns(table, columns, count))
             return table;
@@ -121,6 +130,32 @@ void prb_ring_table_free(struct prb_ring_table *table)
     if (!table || !prb_ring_own(table) || atomic_exchange(&table->closed, true))
         return;
     prb_ring_file_unmap(table);
+}
+
+/* The calling thread's lane of it is the only one. */
+static void leave_lane(const struct prb_ring_table *table)
+{
+    struct prb_ring_thread *thread = pthread_getspecific(prb_ring_process.key);
+    if (thread && table->index < thread->count && thread->lanes[table->index].table == table)
+        thread->lanes[table->index] = (struct prb_ring_lane){0};
+}
+
+void prb_ring_table_forget(struct prb_ring_table *table)
+{
+    if (!table || !prb_ring_own(table) || !prb_ring_lock(NULL))
+        return;
+    struct prb_ring_table *before = atomic_load(&prb_ring_process.tables);
+    if (before == table)
+        atomic_store(&prb_ring_process.tables, table->next);
+    for (; before; before = before->next)
+        if (before->next == table)
+            before->next = table->next;
+    leave_lane(table);
+    if (!atomic_exchange(&table->closed, true))
+        prb_ring_file_unmap(table);
+    munmap(table->map, table->map_bytes);
+    prb_ring_unlock();
+    table_discard(table);
 }
 
 /* ---- all tables ---- */

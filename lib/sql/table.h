@@ -40,6 +40,7 @@ struct prb_table {
     const struct prb_column *columns;
     bool needs_target;
     bool recorded;  /* its rows are what processes recorded: a saved profile has none */
+    bool kept;      /* the store has rows of it, which need no target */
     unsigned needs; /* PRB_NEED_*: of every statement that uses the table */
     /*
      * Append the rows of this moment.  rows gives the arguments and the target.
@@ -66,7 +67,8 @@ struct prb_table_source {
 
 /* ---- for fill functions ---- */
 const struct prb_table *prb_rows_table(const struct prb_rows *rows);
-struct prb_target *prb_rows_target(const struct prb_rows *rows); /* non-NULL where needs_target */
+struct prb_target *
+prb_rows_target(const struct prb_rows *rows); /* non-NULL where needs_target and not kept */
 struct prb_db *prb_rows_db(const struct prb_rows *rows);
 bool prb_rows_reveal(const struct prb_rows *rows);
 /* The value that WHERE gives a hidden column, or NULL. */

@@ -2,6 +2,7 @@
  * expect; ts is in seconds here. */
 #include "base/real.h"
 #include "inspect/target.h"
+#include "table/shared/host_history.h"
 #include "table/shared/moment_columns.h"
 #include "table/shared/usage_rows.h"
 
@@ -62,8 +63,62 @@ static void add_row(struct prb_rows *rows, const struct prb_usage_count *before,
     prb_row_wchan(rows, "wchan", after->tid);
 }
 
+/* What is kept, in the order in which it is put. */
+enum {
+    TS,
+    SCOPE,
+    TID,
+    COMM,
+    WATCHED,
+    USER_PCT,
+    SYS_PCT,
+    USER,
+    SYS,
+    RSS,
+    THREADS,
+    VOLUNTARY,
+    FORCED,
+    STATE,
+};
+static const char kept[] =
+    "timestamp:time\nscope:text\nos_thread_id:integer\ncomm:text\nwatched_ns:integer\n"
+    "cpu_user_pct:real\ncpu_sys_pct:real\nuser_ns:integer\nsys_ns:integer\nrss_kb:integer\n"
+    "thread_count:integer\nvol_ctxt:integer\ninvol_ctxt:integer\nstate:text\n";
+
+static double real_of(const struct prb_ring_value *value) { return value->null ? -1 : value->real; }
+
+static void add_kept(struct prb_rows *rows, const struct prb_ring_value *values, int64_t pid)
+{
+    double user = real_of(&values[USER_PCT]), system = real_of(&values[SYS_PCT]);
+    double watched = values[WATCHED].null ? 0 : (double)values[WATCHED].integer * 1e-9;
+    int64_t spent[] = {ns(user * watched / 100), ns(system * watched / 100)};
+    prb_row_begin(rows);
+    prb_row_kept(rows, PRB_RING_TIME, &values[TS]);
+    prb_row_kept(rows, PRB_RING_TEXT, &values[SCOPE]);
+    prb_row_text(rows, "linux");
+    prb_row_int(rows, values[TID].null ? pid : values[TID].integer);
+    prb_row_kept(rows, PRB_RING_TEXT, &values[COMM]);
+    prb_row_kept(rows, PRB_RING_INTEGER, &values[WATCHED]);
+    prb_row_int(rows, spent[0]);
+    prb_row_int(rows, spent[1]);
+    prb_row_int(rows, spent[0] + spent[1]);
+    prb_row_known(rows, user);
+    prb_row_known(rows, system);
+    prb_row_known(rows, user < 0 || system < 0 ? -1 : user + system);
+    for (int i = USER; i <= FORCED; i++)
+        prb_row_kept(rows, PRB_RING_INTEGER, &values[i]);
+    prb_row_kept(rows, PRB_RING_TEXT, &values[STATE]);
+}
+
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
+    double latest = 0;
+    if (!prb_rows_argument(rows, "seconds")) {
+        if (!prb_rows_host_each(rows, PRB_HOST_USAGE, kept, false, add_kept, &latest, err))
+            return false;
+        if (prb_rows_host_is_kept(rows, latest))
+            return true;
+    }
     bool switches =
         prb_rows_wants(rows, "delta_vol_ctxt") || prb_rows_wants(rows, "delta_invol_ctxt");
     return prb_rows_usage(rows, switches, add_row, err);
@@ -76,5 +131,6 @@ const struct prb_table prb_table_cpu_utilization = {
            "the query runs",
     .columns = columns,
     .needs_target = true,
+    .kept = true,
     .fill = fill,
 };

@@ -1,5 +1,6 @@
 /* gpu_metrics: a row for each GPU of the machine, as its driver says now. */
 #include "table/shared/gpus.h"
+#include "table/shared/host_history.h"
 #include "table/shared/moment_columns.h"
 
 static const struct prb_column columns[] = {
@@ -21,12 +22,18 @@ static const struct prb_column columns[] = {
     {"throttle", PRB_TEXT, "", "what lowers its clocks; NULL: nothing, or not known"},
     {"ecc_errors", PRB_INTEGER, "count",
      "of memory, not corrected, since the driver was loaded; NULL: not counted"},
+    PRB_RESOLUTION_COLUMN,
     {0},
 };
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     PRB_AUTO(prb_gpus) struct prb_gpus gpus = {0};
+    double latest;
+    if (!prb_rows_host(rows, PRB_HOST_GPUS, true, &latest, err))
+        return false;
+    if (!prb_rows_target(rows))
+        return true;
     if (!prb_rows_alive(rows, err) || !prb_rows_gpus(rows, false, &gpus, err))
         return false;
     for (size_t i = 0; i < gpus.count; i++) {
@@ -48,6 +55,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         prb_row_int_unless(rows, gpu->memory_clock, -1);
         prb_row_text(rows, gpu->throttle);
         prb_row_int_unless(rows, gpu->ecc_errors, -1);
+        prb_row_raw(rows);
     }
     return true;
 }
@@ -58,5 +66,6 @@ const struct prb_table prb_table_gpu_metrics = {
     .doc = "the machine's GPUs, as their driver says now: busy, memory, power, clocks, errors",
     .columns = columns,
     .needs_target = true,
+    .kept = true,
     .fill = fill,
 };

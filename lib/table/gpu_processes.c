@@ -1,5 +1,6 @@
 /* gpu_processes: a row for each process that uses a GPU of the machine. */
 #include "table/shared/gpus.h"
+#include "table/shared/host_history.h"
 #include "table/shared/moment_columns.h"
 
 static const struct prb_column columns[] = {
@@ -8,12 +9,18 @@ static const struct prb_column columns[] = {
     {"gpu_pid", PRB_INTEGER, "id", "the process that uses it, in the machine's own pid namespace"},
     {"memory_mb", PRB_REAL, "MB", "of the GPU; NULL: the driver does not say"},
     {"sm_util", PRB_REAL, "%", "of the GPU's time, its last samples; NULL: the driver has none"},
+    PRB_RESOLUTION_COLUMN,
     {0},
 };
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     PRB_AUTO(prb_gpus) struct prb_gpus gpus = {0};
+    double latest;
+    if (!prb_rows_host(rows, PRB_HOST_GPU_PROCESSES, true, &latest, err))
+        return false;
+    if (!prb_rows_target(rows))
+        return true;
     if (!prb_rows_alive(rows, err) || !prb_rows_gpus(rows, true, &gpus, err))
         return false;
     for (size_t i = 0; i < gpus.process_count; i++) {
@@ -24,6 +31,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         prb_row_int(rows, process->pid);
         prb_row_mb(rows, process->memory);
         prb_row_known(rows, process->busy);
+        prb_row_raw(rows);
     }
     return true;
 }
@@ -34,5 +42,6 @@ const struct prb_table prb_table_gpu_processes = {
     .doc = "the processes that use the machine's GPUs, as NVIDIA's driver says now",
     .columns = columns,
     .needs_target = true,
+    .kept = true,
     .fill = fill,
 };

@@ -1,6 +1,7 @@
 /* gpu.utilization: gpu_metrics by the columns that queries written for the Rust project expect; ts
  * is in seconds here.  Those of other makers' GPUs stay away. */
 #include "table/shared/gpus.h"
+#include "table/shared/host_history.h"
 #include "table/shared/moment_columns.h"
 
 static const struct prb_column columns[] = {
@@ -19,9 +20,43 @@ static const struct prb_column columns[] = {
     {0},
 };
 
+/* What is kept, in the order in which it is put. */
+enum { TS, BACKEND, ID, NAME, USED, TOTAL, BUSY, MEMORY_BUSY, TEMPERATURE, POWER };
+static const char kept[] =
+    "timestamp:time\nbackend:text\ngpu_id:integer\nname:text\nmemory_used_mb:real\n"
+    "memory_total_mb:real\ngpu_util:real\nmem_util:real\ntemperature_c:real\npower_w:real\n";
+
+static int64_t bytes_of(const struct prb_ring_value *value)
+{
+    return value->null ? -1 : (int64_t)(value->real * 1048576);
+}
+
+static void add_kept(struct prb_rows *rows, const struct prb_ring_value *values, int64_t pid)
+{
+    int64_t used = bytes_of(&values[USED]), total = bytes_of(&values[TOTAL]);
+    bool known = used >= 0 && total > 0;
+    (void)pid;
+    prb_row_begin(rows);
+    prb_row_kept(rows, PRB_RING_TIME, &values[TS]);
+    prb_row_kept(rows, PRB_RING_TEXT, &values[BACKEND]);
+    prb_row_kept(rows, PRB_RING_INTEGER, &values[ID]);
+    prb_row_kept(rows, PRB_RING_TEXT, &values[NAME]);
+    prb_row_int_unless(rows, known ? total - used : -1, -1);
+    prb_row_int_unless(rows, total, -1);
+    prb_row_int_unless(rows, used, -1);
+    prb_row_known(rows, known ? 100 * (double)used / (double)total : -1);
+    for (int i = BUSY; i <= POWER; i++)
+        prb_row_kept(rows, PRB_RING_REAL, &values[i]);
+}
+
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     PRB_AUTO(prb_gpus) struct prb_gpus gpus = {0};
+    double latest;
+    if (!prb_rows_host_each(rows, PRB_HOST_GPUS, kept, true, add_kept, &latest, err))
+        return false;
+    if (!prb_rows_target(rows))
+        return true;
     if (!prb_rows_alive(rows, err) || !prb_rows_gpus(rows, false, &gpus, err))
         return false;
     for (size_t i = 0; i < gpus.count; i++) {
@@ -51,5 +86,6 @@ const struct prb_table prb_table_gpu_utilization = {
     .doc = "gpu_metrics under the names of other tools' queries",
     .columns = columns,
     .needs_target = true,
+    .kept = true,
     .fill = fill,
 };

@@ -1,6 +1,7 @@
 /* system.cgroup: one row, what the control group of the process allows and does. */
 #include "host/cgroup.h"
 #include "inspect/target.h"
+#include "table/shared/host_history.h"
 #include "table/shared/moment_columns.h"
 
 static const struct prb_column columns[] = {
@@ -19,12 +20,18 @@ static const struct prb_column columns[] = {
      "part of the last 10 s in which a task waited for a CPU; NULL: version 1"},
     {"pressure_memory", PRB_REAL, "ratio", "the same for memory"},
     {"pressure_io", PRB_REAL, "ratio", "the same for disks"},
+    PRB_RESOLUTION_COLUMN,
     {0},
 };
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_cgroup group;
+    double latest;
+    if (!prb_rows_host(rows, PRB_HOST_CGROUP, false, &latest, err))
+        return false;
+    if (!prb_rows_target(rows))
+        return true;
     if (!prb_rows_alive(rows, err) || !prb_cgroup_read(prb_rows_target(rows)->proc, &group, err))
         return false;
     prb_row_begin(rows);
@@ -41,6 +48,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     prb_row_known(rows, group.pressure_cpu < 0 ? -1 : group.pressure_cpu / 100);
     prb_row_known(rows, group.pressure_memory < 0 ? -1 : group.pressure_memory / 100);
     prb_row_known(rows, group.pressure_io < 0 ? -1 : group.pressure_io / 100);
+    prb_row_raw(rows);
     return true;
 }
 
@@ -50,5 +58,6 @@ const struct prb_table prb_table_system_cgroup = {
     .doc = "the control group of the process: its limits, what it uses, how long it was held back",
     .columns = columns,
     .needs_target = true,
+    .kept = true,
     .fill = fill,
 };

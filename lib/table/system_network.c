@@ -1,6 +1,7 @@
 /* system.network: a row for each interface of the process's network namespace, and RDMA port. */
 #include "host/network.h"
 #include "inspect/target.h"
+#include "table/shared/host_history.h"
 #include "table/shared/moment_columns.h"
 
 static const struct prb_column columns[] = {
@@ -13,12 +14,18 @@ static const struct prb_column columns[] = {
     {"tx_packets", PRB_INTEGER, "count", "sent"},
     {"rx_errors", PRB_INTEGER, "count", "errors and drops"},
     {"tx_errors", PRB_INTEGER, "count", "errors and drops"},
+    PRB_RESOLUTION_COLUMN,
     {0},
 };
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     PRB_AUTO(prb_interfaces) struct prb_interfaces found = {0};
+    double latest;
+    if (!prb_rows_host(rows, PRB_HOST_NETWORK, false, &latest, err))
+        return false;
+    if (!prb_rows_target(rows))
+        return true;
     if (!prb_rows_alive(rows, err) ||
         !prb_interfaces_read(prb_rows_target(rows)->proc, &found, err))
         return false;
@@ -34,6 +41,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         prb_row_int_unless(rows, one->tx_packets, -1);
         prb_row_int_unless(rows, one->rx_errors, -1);
         prb_row_int_unless(rows, one->tx_errors, -1);
+        prb_row_raw(rows);
     }
     return true;
 }
@@ -44,5 +52,6 @@ const struct prb_table prb_table_system_network = {
     .doc = "what went over the network interfaces that the process has, and RDMA ports",
     .columns = columns,
     .needs_target = true,
+    .kept = true,
     .fill = fill,
 };

@@ -1,4 +1,5 @@
 /* system.usage(seconds): what the process and each of its threads used meanwhile. */
+#include "table/shared/host_history.h"
 #include "table/shared/moment_columns.h"
 #include "table/shared/usage_rows.h"
 
@@ -20,6 +21,7 @@ static const struct prb_column columns[] = {
     {"state", PRB_TEXT, "",
      "R running, S sleeping, D waiting for the disk, T stopped, t traced, Z ended"},
     {"wchan", PRB_TEXT, "", "the kernel's function that it waits in; NULL: none, or not shown"},
+    PRB_RESOLUTION_COLUMN,
     {"seconds", PRB_REAL, "s", "argument: how long to watch; 1 when not given", .hidden = true},
     {0},
 };
@@ -50,10 +52,18 @@ static void add_row(struct prb_rows *rows, const struct prb_usage_count *before,
     add_mb(rows, before->written, after->written);
     prb_row_textn(rows, &after->state, 1);
     prb_row_wchan(rows, "wchan", after->tid);
+    prb_row_raw(rows);
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
+    double latest = 0;
+    if (!prb_rows_argument(rows, "seconds")) {
+        if (!prb_rows_host(rows, PRB_HOST_USAGE, false, &latest, err))
+            return false;
+        if (prb_rows_host_is_kept(rows, latest))
+            return true;
+    }
     bool switches = prb_rows_wants(rows, "vol_ctxt") || prb_rows_wants(rows, "invol_ctxt");
     return prb_rows_usage(rows, switches, add_row, err);
 }
@@ -65,5 +75,6 @@ const struct prb_table prb_table_system_usage = {
            "system.usage(seconds) watches as the query runs",
     .columns = columns,
     .needs_target = true,
+    .kept = true,
     .fill = fill,
 };

@@ -60,7 +60,7 @@ def test_what_is_not_supported_is_null(job, nvml):
     nvml("silent")
     row = query(job, "SELECT * FROM gpu_metrics")[0]
     assert row["name"] == "NVIDIA Fake 9000"
-    assert all(row[name] is None for name in row if name not in ("timestamp", "pid", "gpu_id", "uuid", "name", "backend"))
+    assert all(row[name] is None for name in row if name not in ("timestamp", "pid", "gpu_id", "uuid", "name", "backend", "resolution"))
 
 
 def test_functions_that_an_old_driver_lacks(job, tmp_path, monkeypatch):
@@ -68,7 +68,7 @@ def test_functions_that_an_old_driver_lacks(job, tmp_path, monkeypatch):
     gpus.pretend(monkeypatch, tmp_path, library="host/nvml_old.so")
     row, = query(job, "SELECT * FROM gpu_metrics")
     assert (row["gpu_id"], row["name"], row["backend"], row["uuid"]) == (0, "NVIDIA Fake 100", "nvml", None)
-    assert all(row[name] is None for name in row if name not in ("timestamp", "pid", "gpu_id", "name", "backend"))
+    assert all(row[name] is None for name in row if name not in ("timestamp", "pid", "gpu_id", "name", "backend", "resolution"))
     assert query(job, "SELECT * FROM gpu_processes") == []
     assert query(job, "SELECT avg(gpu_util) AS mean FROM gpu_metrics") == [{"mean": None}]
 

@@ -30,6 +30,23 @@ static void warn(struct prb_rows *rows, const char *ring, const struct prb_histo
                       (unsigned long long)counts->ring.dropped);
 }
 
+const char *prb_recorded_resolution(enum prb_store_resolution resolution)
+{
+    static const char *const names[] = {"raw", "minute", "hour"};
+    return names[resolution];
+}
+
+bool prb_recorded_query(struct prb_rows *rows, const struct prb_history *history,
+                        struct prb_history_query *query, const char *ring, prb_store_row_fn *row,
+                        void *context, struct prb_error *err)
+{
+    struct prb_history_counts counts;
+    if (!prb_history_each(history, query, row, context, &counts, err))
+        return false;
+    warn(rows, ring, &counts);
+    return true;
+}
+
 bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *columns,
                        bool (*row)(void *context, const struct prb_ring_value *values),
                        void *context, struct prb_error *err)
@@ -41,18 +58,12 @@ bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *colu
                                       .columns = asked,
                                       .wanted = UINT64_MAX,
                                       .fit = PRB_HISTORY_EXACT};
-    struct prb_history_counts counts;
     const struct prb_history *history = prb_recorded_history(rows);
     PRB_AUTO_FREE char *text = strdup(columns);
     if (!text)
         return prb_nomem(err);
-    if (!history)
-        return true;
-    if (!prb_ring_columns_parse(text, asked, &query.count, err) ||
-        !prb_history_each(history, &query, pass, &passing, &counts, err))
-        return false;
-    warn(rows, ring, &counts);
-    return true;
+    return !history || (prb_ring_columns_parse(text, asked, &query.count, err) &&
+                        prb_recorded_query(rows, history, &query, ring, pass, &passing, err));
 }
 
 /* ---- as the table shows them ---- */
@@ -63,6 +74,7 @@ struct same {
     size_t count;
     const struct prb_history *history;
     int64_t pid, rank; /* of the target; -1: not known */
+    double latest;     /* in the first column */
 };
 
 /* Who wrote a row that does not say it: the process of the store, else the target.  -1: not known. */
@@ -75,13 +87,15 @@ static int64_t writer(const struct same *same, bool rank, int64_t process)
 }
 
 static void put_value(const struct same *same, size_t column, const struct prb_ring_value *value,
-                      int64_t process)
+                      int64_t process, enum prb_store_resolution resolution)
 {
     bool pid = strcmp(same->columns[column].name, "pid") == 0;
     bool rank = strcmp(same->columns[column].name, "rank") == 0;
     int64_t number = value->null && (pid || rank) ? writer(same, rank, process) : -1;
     if (number >= 0)
         prb_row_int(same->rows, number);
+    else if (value->null && strcmp(same->columns[column].name, "resolution") == 0)
+        prb_row_text(same->rows, prb_recorded_resolution(resolution));
     else
         prb_row_recorded(same->rows, &same->columns[column], value);
 }
@@ -89,11 +103,12 @@ static void put_value(const struct same *same, size_t column, const struct prb_r
 static bool put_same(void *context, const struct prb_ring_value *values, int64_t process,
                      enum prb_store_resolution resolution)
 {
-    const struct same *same = context;
-    (void)resolution;
+    struct same *same = context;
+    if (!values[0].null && values[0].real > same->latest)
+        same->latest = values[0].real;
     prb_row_begin(same->rows);
     for (size_t i = 0; i < same->count; i++)
-        put_value(same, i, &values[i], process);
+        put_value(same, i, &values[i], process, resolution);
     return true;
 }
 
@@ -105,7 +120,8 @@ static enum prb_ring_type type_of(enum prb_type type)
                                : PRB_RING_TEXT;
 }
 
-bool prb_recorded_same(struct prb_rows *rows, const char *ring, struct prb_error *err)
+static bool each_same(struct prb_rows *rows, struct prb_history_query *query, double *latest_out,
+                      struct prb_error *err)
 {
     struct prb_ring_column asked[PRB_RING_COLUMNS_MAX];
     const struct prb_history *history = prb_recorded_history(rows);
@@ -116,21 +132,29 @@ bool prb_recorded_same(struct prb_rows *rows, const char *ring, struct prb_error
                         .history = history,
                         .pid = pid,
                         .rank = pid < 0 ? -1 : prb_process_rank(pid)};
-    struct prb_history_counts counts;
     const struct prb_column *columns = prb_rows_table(rows)->columns;
     for (; columns->name && !columns->hidden && same.count < PRB_RING_COLUMNS_MAX; columns++)
         asked[same.count++] =
             (struct prb_ring_column){columns->name, "", "", type_of(columns->type)};
-    const struct prb_history_query query = {.schema = "python",
-                                            .name = ring,
-                                            .columns = asked,
-                                            .count = same.count,
-                                            .wanted = UINT64_MAX,
-                                            .fit = PRB_HISTORY_PART};
-    if (!history)
-        return true;
-    if (!prb_history_each(history, &query, put_same, &same, &counts, err))
+    query->columns = asked;
+    query->count = same.count;
+    query->wanted = UINT64_MAX;
+    if (history && !prb_recorded_query(rows, history, query, query->name, put_same, &same, err))
         return false;
-    warn(rows, ring, &counts);
+    *latest_out = same.latest;
     return true;
+}
+
+bool prb_recorded_same(struct prb_rows *rows, const char *ring, struct prb_error *err)
+{
+    double latest;
+    struct prb_history_query query = {.schema = "python", .name = ring, .fit = PRB_HISTORY_PART};
+    return each_same(rows, &query, &latest, err);
+}
+
+bool prb_recorded_of(struct prb_rows *rows, const char *schema, const char *ring, bool every,
+                     double *latest_out, struct prb_error *err)
+{
+    struct prb_history_query query = {.schema = schema, .name = ring, .every = every};
+    return each_same(rows, &query, latest_out, err);
 }

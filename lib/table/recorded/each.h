@@ -7,6 +7,7 @@
 
 #include "ring/ring.h"
 #include "sql/table.h"
+#include "table/recorded/history.h"
 
 /*
  * Call row for every row of a ring, oldest first; values and texts are borrowed during the call.
@@ -22,5 +23,19 @@ bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *colu
  * the process gives.
  */
 bool prb_recorded_same(struct prb_rows *rows, const char *ring, struct prb_error *err);
+/*
+ * The same of a ring and store tables of another schema, which may have columns that are not asked
+ * for; a column resolution says what a row stands for.  every: of all processes in the store.
+ * *latest_out: the newest time in the first column, 0: none.
+ */
+bool prb_recorded_of(struct prb_rows *rows, const char *schema, const char *ring, bool every,
+                     double *latest_out, struct prb_error *err);
+
+/* prb_history_each, and a note of what it left out; ring: what the note calls it. */
+bool prb_recorded_query(struct prb_rows *rows, const struct prb_history *history,
+                        struct prb_history_query *query, const char *ring, prb_store_row_fn *row,
+                        void *context, struct prb_error *err);
+/* "raw", "minute", "hour" */
+const char *prb_recorded_resolution(enum prb_store_resolution resolution);
 
 #endif

@@ -151,8 +151,9 @@ static bool each_stored(const struct prb_history *history, struct giving *giving
     for (size_t i = 0; i < shape_count; i++) {
         struct prb_store_counts more = {0};
         struct prb_store_bound bounds[PRB_RING_COLUMNS_MAX];
-        struct prb_store_query query = {
-            .shape = &shapes[i], .process = history->process, .bounds = bounds};
+        struct prb_store_query query = {.shape = &shapes[i],
+                                        .process = giving->query->every ? 0 : history->process,
+                                        .bounds = bounds};
         if (strcmp(shapes[i].schema, giving->query->schema) != 0 ||
             strcmp(shapes[i].name, giving->query->name) != 0)
             continue;

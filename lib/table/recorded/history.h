@@ -33,6 +33,7 @@ struct prb_history_query {
     size_t bound_count;
     enum prb_history_fit fit;       /* what a ring must have, or its rows are left out */
     struct prb_ring_reader *reader; /* of the ring, NULL: opened in the folder */
+    bool every;                     /* of all processes in the store, whichever is looked at */
 };
 struct prb_history_counts {
     struct prb_ring_counts ring;

@@ -12,6 +12,7 @@
 #include "ring/columns.h"
 #include "ring/format.h"
 #include "sql/db.h"
+#include "table/recorded/each.h"
 #include "table/recorded/folder.h"
 #include "table/recorded/history.h"
 #include "table/recorded/known.h"
@@ -83,10 +84,9 @@ struct filling {
 static void put_extra(const struct filling *filling, int extra, int64_t process,
                       enum prb_store_resolution resolution)
 {
-    static const char *const names[] = {"raw", "minute", "hour"};
     const struct prb_store_process *who = prb_history_process(filling->user->history, process);
     if (extra == RESOLUTION)
-        prb_row_text(filling->rows, names[resolution]);
+        prb_row_text(filling->rows, prb_recorded_resolution(resolution));
     else if (!who || (extra == RANK && who->rank < 0))
         prb_row_null(filling->rows);
     else

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "store/host.h"
+
 /* SCHEMA_NAME of every table. */
 static const char *const built_in[] = {
 #define TABLE(symbol) #symbol,
@@ -14,6 +16,10 @@ static const char *const built_in[] = {
 bool prb_recorded_name_is_free(const char *name, struct prb_error *err)
 {
     static const char schema[] = "python_";
+    if (strncasecmp(name, PRB_HOST_PREFIX, sizeof PRB_HOST_PREFIX - 1) == 0) {
+        prb_fail(err, PRB_USAGE, "python.%.80s: such names are the collector's", name);
+        return prb_error_remedy(err, "choose another name");
+    }
     for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
         if (strncmp(built_in[i], schema, sizeof schema - 1) == 0 &&
             strcasecmp(built_in[i] + sizeof schema - 1, name) == 0) {

@@ -30,6 +30,8 @@ bool prb_rows_seconds(const struct prb_rows *rows, double *out, struct prb_error
         prb_fail(err, PRB_QUERY, "%g seconds are more than a query may take", *out);
         return prb_error_remedy(err, "SET probing.query_timeout = %g", *out * 2);
     }
+    if (!db->target)
+        return prb_fail(err, PRB_USAGE, "a process that ended does nothing for so many seconds");
     return prb_target_info(db->target)->kind == PRB_TARGET_PROCESS ||
            prb_fail(err, PRB_USAGE, "a core or snapshot does not run: nothing in it takes time");
 }

@@ -24,10 +24,11 @@ bool prb_rows_usage(struct prb_rows *rows, bool switches, prb_usage_row_fn *row,
                     struct prb_error *err)
 {
     double seconds = SECONDS;
-    struct prb_proc *proc = prb_rows_target(rows)->proc;
     PRB_AUTO(prb_usage) struct prb_usage before = {0}, after = {0};
-    if (!prb_rows_seconds(rows, &seconds, err) || !prb_usage_read(proc, switches, &before, err))
+    if (!prb_rows_seconds(rows, &seconds, err) ||
+        !prb_usage_read(prb_rows_target(rows)->proc, switches, &before, err))
         return false;
+    struct prb_proc *proc = prb_rows_target(rows)->proc;
     watch(rows, seconds);
     if (!prb_proc_check(proc, err) || !prb_usage_read(proc, switches, &after, err))
         return false;

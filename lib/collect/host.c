@@ -1,0 +1,407 @@
+/*
+ * What the machine says of the processes that record, once a second: threads, memory, control group,
+ * network, GPUs.  It goes through rings in the process's folder, which queries read as they read its
+ * own, and from there to the store: whatever ends, the rows are there.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "collect/parts.h"
+#include "host/cgroup.h"
+#include "host/gpu.h"
+#include "host/memory.h"
+#include "host/network.h"
+#include "host/usage.h"
+#include "proc/stat.h"
+#include "store/host.h"
+
+#define SECONDS_DEFAULT 1.0
+#define SECONDS_MIN 0.1
+#define GPU_LESS 60.0   /* s: until a machine without GPUs is asked again */
+#define EARLY 0.05      /* s: a turn may be so much shorter */
+#define THREADS_MAX 512 /* rows of threads in a second */
+#define BUSY_THREADS 8  /* so many have their switches read, too: that costs most */
+#define ROW_BYTES 260   /* of a thread's row in a ring */
+#define ROOM_SECONDS 30 /* that a ring of threads has room for */
+#define ROOM_MIN ((uint64_t)128 << 10)
+#define ROOM_MAX ((uint64_t)8 << 20)
+#define VALUES_MAX 24
+#define MB 1048576.0
+
+enum { USAGE, MEMORY, CGROUP, NETWORK, GPUS, GPU_PROCESSES, TABLES };
+static const struct {
+    const char *name, *columns;
+} tables[TABLES] = {
+    [USAGE] = {PRB_HOST_USAGE, PRB_HOST_USAGE_COLUMNS},
+    [MEMORY] = {PRB_HOST_MEMORY, PRB_HOST_MEMORY_COLUMNS},
+    [CGROUP] = {PRB_HOST_CGROUP, PRB_HOST_CGROUP_COLUMNS},
+    [NETWORK] = {PRB_HOST_NETWORK, PRB_HOST_NETWORK_COLUMNS},
+    [GPUS] = {PRB_HOST_GPUS, PRB_HOST_GPUS_COLUMNS},
+    [GPU_PROCESSES] = {PRB_HOST_GPU_PROCESSES, PRB_HOST_GPU_PROCESSES_COLUMNS},
+};
+
+struct prb_collect_host {
+    struct prb_proc *proc;
+    struct prb_ring_table *rings[TABLES]; /* NULL: not made yet */
+    bool failed[TABLES];                  /* it cannot be made */
+    struct prb_usage before;              /* the last reading of its threads */
+    double next, next_gpus;               /* s, monotonic */
+};
+
+void prb_collect_host_free(struct prb_collect_host *host)
+{
+    if (!host)
+        return;
+    for (size_t i = 0; i < TABLES; i++)
+        prb_ring_table_forget(host->rings[i]);
+    prb_usage_deinit(&host->before);
+    prb_proc_free(host->proc);
+    free(host);
+}
+
+/* ---- rows ---- */
+
+struct row {
+    struct prb_ring_value values[VALUES_MAX];
+    size_t count;
+};
+
+static void put_text(struct row *row, const char *text)
+{
+    struct prb_ring_value *value = &row->values[row->count++];
+    *value = (struct prb_ring_value){.null = !text};
+    value->text = text ? text : "";
+    value->len = strlen(value->text);
+}
+
+static void put_real(struct row *row, bool known, double number)
+{
+    struct prb_ring_value *value = &row->values[row->count++];
+    *value = (struct prb_ring_value){.null = !known};
+    value->real = known ? number : 0;
+}
+
+static void put_integer(struct row *row, bool known, int64_t number)
+{
+    struct prb_ring_value *value = &row->values[row->count++];
+    *value = (struct prb_ring_value){.null = !known};
+    value->integer = known ? number : 0;
+}
+
+/* Numbers below 0 are not known. */
+static void put_known(struct row *row, double number) { put_real(row, number >= 0, number); }
+static void put_count(struct row *row, int64_t number) { put_integer(row, number >= 0, number); }
+static void put_mb(struct row *row, int64_t bytes)
+{
+    put_real(row, bytes >= 0, (double)bytes / MB);
+}
+static void put_increase(struct row *row, int64_t before, int64_t after)
+{
+    put_integer(row, before >= 0 && after >= before, after - before);
+}
+/* To a thousandth, which packs well and is finer than what the kernel says. */
+static void put_percent(struct row *row, double number)
+{
+    put_real(row, number >= 0, (double)(int64_t)(number * 1e3 + 0.5) / 1e3);
+}
+
+static void begin_row(struct row *row, double now)
+{
+    row->count = 0;
+    put_real(row, true, now);
+}
+
+/* ---- rings ---- */
+
+static struct prb_ring_table *ring_of(const struct prb_collected *process, int which)
+{
+    struct prb_collect_host *host = process->host;
+    char folder[32];
+    struct prb_ring_limits limits = {.bytes_max = ROOM_MIN / 2};
+    if (host->rings[which] || host->failed[which])
+        return host->rings[which];
+    if (which == USAGE) {
+        uint64_t room = host->before.count * ROW_BYTES * ROOM_SECONDS;
+        limits.bytes_max = room < ROOM_MIN ? ROOM_MIN : room > ROOM_MAX ? ROOM_MAX : room;
+    }
+    snprintf(folder, sizeof folder, "/proc/self/fd/%d", process->folder);
+    host->rings[which] =
+        prb_ring_table_parse(folder, tables[which].name, tables[which].columns, &limits, NULL);
+    host->failed[which] = !host->rings[which];
+    return host->rings[which];
+}
+
+static void write_row(const struct prb_collected *process, int which, const struct row *row)
+{
+    struct prb_ring_table *ring = ring_of(process, which);
+    if (ring)
+        prb_ring_write(ring, row->values);
+}
+
+/* ---- threads ---- */
+
+static int64_t ns(double seconds) { return seconds < 0 ? -1 : (int64_t)(seconds * 1e9 + 0.5); }
+
+static void add_usage(const struct prb_collected *process, double now,
+                      const struct prb_usage_count *before, const struct prb_usage_count *after)
+{
+    const struct prb_usage_rate rate = prb_usage_between(before, after);
+    const char state[2] = {after->state};
+    bool whole = !after->tid;
+    struct row row;
+    begin_row(&row, now);
+    put_text(&row, whole ? "process" : "thread");
+    put_integer(&row, !whole, after->tid);
+    put_text(&row, after->comm);
+    put_percent(&row, rate.user);
+    put_percent(&row, rate.system);
+    put_percent(&row, rate.wait);
+    put_increase(&row, before->minor, after->minor);
+    put_increase(&row, before->major, after->major);
+    put_increase(&row, before->voluntary, after->voluntary);
+    put_increase(&row, before->forced, after->forced);
+    put_real(&row, before->read >= 0 && after->read >= before->read,
+             (double)(after->read - before->read) / MB);
+    put_real(&row, before->written >= 0 && after->written >= before->written,
+             (double)(after->written - before->written) / MB);
+    put_text(&row, state);
+    put_count(&row, ns(rate.seconds));
+    put_count(&row, ns(after->user));
+    put_count(&row, ns(after->system));
+    put_integer(&row, whole, after->resident / 1024);
+    put_integer(&row, whole, after->threads);
+    write_row(process, USAGE, &row);
+}
+
+static double spent(const struct prb_usage *before, const struct prb_usage_count *after)
+{
+    const struct prb_usage_count *old = prb_usage_find(before, after->tid);
+    return old ? after->on_cpu - old->on_cpu + after->user + after->system - old->user - old->system
+               : -1;
+}
+
+/* Of the threads that ran most since the last reading. */
+static void read_switches(struct prb_proc *proc, const struct prb_usage *before,
+                          struct prb_usage *now)
+{
+    bool taken[THREADS_MAX + 1] = {false};
+    for (int turn = 0; turn < BUSY_THREADS; turn++) {
+        size_t best = 0;
+        double most = -1;
+        for (size_t i = 1; i < now->count && i <= THREADS_MAX; i++) {
+            double one = spent(before, &now->items[i]);
+            if (!taken[i] && one > most) {
+                most = one;
+                best = i;
+            }
+        }
+        if (!best)
+            return;
+        taken[best] = true;
+        prb_usage_read_switches(proc, &now->items[best]);
+    }
+}
+
+static void sample_usage(const struct prb_collected *process, double now)
+{
+    struct prb_collect_host *host = process->host;
+    struct prb_usage *before = &host->before;
+    PRB_AUTO(prb_usage) struct prb_usage after = {0};
+    if (!prb_usage_read(host->proc, false, &after, NULL))
+        return;
+    read_switches(host->proc, before, &after);
+    for (size_t i = 0; i < after.count && i <= THREADS_MAX; i++) {
+        const struct prb_usage_count *old =
+            before->count ? prb_usage_find(before, after.items[i].tid) : NULL;
+        if (old)
+            add_usage(process, now, old, &after.items[i]);
+    }
+    struct prb_usage swap = *before;
+    *before = after;
+    after = swap;
+}
+
+/* ---- the rest ---- */
+
+static void sample_memory(const struct prb_collected *process, double now,
+                          const struct prb_cgroup *group)
+{
+    struct prb_memory_usage usage;
+    struct row row;
+    if (!prb_memory_usage_read(process->host->proc, false, &usage, NULL))
+        return;
+    begin_row(&row, now);
+    put_mb(&row, usage.resident);
+    put_mb(&row, usage.anon);
+    put_mb(&row, usage.file);
+    put_mb(&row, usage.shared);
+    put_mb(&row, usage.swap);
+    put_mb(&row, usage.peak);
+    put_mb(&row, group ? group->memory_used : -1);
+    put_mb(&row, group ? group->memory_limit : -1);
+    put_count(&row, group ? group->oom_kills : -1);
+    write_row(process, MEMORY, &row);
+}
+
+static double part(double percent) { return percent < 0 ? -1 : percent / 100; }
+
+static void sample_group(const struct prb_collected *process, double now,
+                         const struct prb_cgroup *group)
+{
+    struct row row;
+    begin_row(&row, now);
+    put_text(&row, group->version ? group->path : NULL);
+    put_integer(&row, group->version, group->version);
+    put_count(&row, group->memory_used);
+    put_count(&row, group->memory_limit);
+    put_text(&row, group->limited_by[0] ? group->limited_by : NULL);
+    put_count(&row, group->oom_kills);
+    put_known(&row, group->cpus);
+    put_known(&row, group->throttled < 0 ? -1 : group->throttled * 1e3);
+    put_count(&row, group->throttled_periods);
+    put_known(&row, part(group->pressure_cpu));
+    put_known(&row, part(group->pressure_memory));
+    put_known(&row, part(group->pressure_io));
+    write_row(process, CGROUP, &row);
+}
+
+static void sample_network(const struct prb_collected *process, double now)
+{
+    PRB_AUTO(prb_interfaces) struct prb_interfaces found = {0};
+    struct row row;
+    if (!prb_interfaces_read(process->host->proc, &found, NULL))
+        return;
+    for (size_t i = 0; i < found.count; i++) {
+        const struct prb_interface *one = &found.items[i];
+        begin_row(&row, now);
+        put_text(&row, one->name);
+        put_text(&row, one->rdma ? "rdma" : "net");
+        put_count(&row, one->rx_bytes);
+        put_count(&row, one->tx_bytes);
+        put_count(&row, one->rx_packets);
+        put_count(&row, one->tx_packets);
+        put_count(&row, one->rx_errors);
+        put_count(&row, one->tx_errors);
+        write_row(process, NETWORK, &row);
+    }
+}
+
+static void add_gpu(const struct prb_collected *process, double now, const struct prb_gpu *gpu)
+{
+    struct row row;
+    begin_row(&row, now);
+    put_integer(&row, true, gpu->index);
+    put_text(&row, gpu->uuid[0] ? gpu->uuid : NULL);
+    put_text(&row, gpu->name[0] ? gpu->name : NULL);
+    put_text(&row, gpu->backend);
+    put_known(&row, gpu->busy);
+    put_known(&row, gpu->memory_busy);
+    put_mb(&row, gpu->memory_used);
+    put_mb(&row, gpu->memory_total);
+    put_known(&row, gpu->temperature);
+    put_known(&row, gpu->power);
+    put_known(&row, gpu->energy);
+    put_count(&row, gpu->sm_clock);
+    put_count(&row, gpu->memory_clock);
+    put_text(&row, gpu->throttle);
+    put_count(&row, gpu->ecc_errors);
+    write_row(process, GPUS, &row);
+}
+
+static void add_gpu_process(const struct prb_collected *process, double now,
+                            const struct prb_gpu_process *one)
+{
+    struct row row;
+    begin_row(&row, now);
+    put_integer(&row, true, one->gpu);
+    put_integer(&row, true, one->pid);
+    put_mb(&row, one->memory);
+    put_known(&row, one->busy);
+    write_row(process, GPU_PROCESSES, &row);
+}
+
+/* The machine's, for the first process of each job. */
+static void sample_gpus(struct prb_collection *collection, double now)
+{
+    PRB_AUTO(prb_gpus) struct prb_gpus gpus = {0};
+    double time = prb_clock_s(), seconds = prb_collect_seconds(PRB_COLLECT_GPU);
+    if (seconds <= 0 || time < collection->next_gpus)
+        return;
+    bool there = prb_gpus_read(true, &gpus, NULL);
+    collection->next_gpus = time + (there ? seconds - EARLY : GPU_LESS);
+    for (size_t i = 0; there && i < collection->count; i++) {
+        const struct prb_collected *process = &collection->items[i];
+        bool first = process->host;
+        for (size_t j = 0; first && j < i; j++)
+            first = !collection->items[j].host || collection->items[j].file != process->file;
+        for (size_t j = 0; first && j < gpus.count; j++)
+            add_gpu(process, now, &gpus.items[j]);
+        for (size_t j = 0; first && j < gpus.process_count; j++)
+            add_gpu_process(process, now, &gpus.processes[j]);
+    }
+}
+
+/* ---- turns ---- */
+
+double prb_collect_seconds(enum prb_collect_what what)
+{
+    static const char *const names[] = {[PRB_COLLECT_CPU] = "PROBING_CPU_SAMPLE_MS",
+                                        [PRB_COLLECT_GPU] = "PROBING_GPU_SAMPLE_MS"};
+    const char *text = getenv(names[what]);
+    char *end = NULL;
+    double ms = text ? strtod(text, &end) : -1;
+    if (!text || end == text || *end || !(ms >= 0 && ms < 1e9))
+        return SECONDS_DEFAULT;
+    return ms > 0 && ms < SECONDS_MIN * 1e3 ? SECONDS_MIN : ms / 1e3;
+}
+
+/* What an earlier collector left in the rings goes to the store first: ours replace them. */
+static bool begin(struct prb_collected *process)
+{
+    struct prb_stat stat;
+    uint64_t moved = 0;
+    char folder[32];
+    snprintf(folder, sizeof folder, "/proc/%d", (int)process->pid);
+    if (!prb_stat_of(folder, &stat) || (uint64_t)stat.field[PRB_STAT_STARTTIME] != process->started)
+        return false; /* it is in another pid namespace */
+    if (!prb_collect_rings(process, true, &moved, NULL) ||
+        !(process->host = calloc(1, sizeof *process->host)))
+        return false;
+    process->moved += moved;
+    if ((process->host->proc = prb_proc_open(process->pid, NULL)))
+        return true;
+    free(process->host);
+    process->host = NULL;
+    return false;
+}
+
+void prb_collect_hosts(struct prb_collection *collection)
+{
+    double seconds = prb_collect_seconds(PRB_COLLECT_CPU), time = prb_clock_s();
+    struct timespec clock;
+    clock_gettime(CLOCK_REALTIME, &clock);
+    double now = (double)clock.tv_sec + (double)(clock.tv_nsec / 1000) * 1e-6;
+    for (size_t i = 0; seconds > 0 && i < collection->count; i++) {
+        struct prb_collected *process = &collection->items[i];
+        PRB_AUTO_FREE struct prb_cgroup *group = NULL;
+        if (process->ended || !process->file || process->host_failed)
+            continue;
+        if (!process->host && !begin(process)) {
+            process->host_failed = true;
+            continue;
+        }
+        if (time < process->host->next)
+            continue;
+        process->host->next = time + seconds - EARLY;
+        group = malloc(sizeof *group);
+        bool known = group && prb_cgroup_read(process->host->proc, group, NULL);
+        sample_usage(process, now);
+        sample_memory(process, now, known ? group : NULL);
+        if (known)
+            sample_group(process, now, group);
+        sample_network(process, now);
+    }
+    sample_gpus(collection, now);
+}

@@ -1,0 +1,113 @@
+"""What the machine says of a job, kept by the collector once a second, outside the job: one table before and after its end."""
+
+import shutil
+import time
+
+from support import gpus
+from support.target import DEADLINE, probing, query
+
+USAGE = "SELECT * FROM system.usage"
+
+
+def wait_for(target, statement, least):
+    until = time.monotonic() + DEADLINE
+    while True:
+        rows = query(target, statement)
+        if len(rows) >= least:
+            return rows
+        assert time.monotonic() < until, rows
+        time.sleep(0.2)
+
+
+def test_the_history_of_a_live_and_an_ended_job(recorder, store):
+    recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    collector = store.collect()
+    whole = USAGE + " WHERE scope = 'process' ORDER BY timestamp"
+    hot = wait_for(recorder.pid, whole, 4)
+    assert not query(recorder.pid, "SELECT * FROM information_schema.tables WHERE table_name LIKE '%probing_host%'")
+    memory = query(recorder.pid, "SELECT timestamp, memory_mb, pid FROM memory_usage ORDER BY timestamp")
+    assert len(memory) >= 4 and {row["pid"] for row in memory} == {recorder.pid}
+    threads = {row["os_thread_id"] for row in query(recorder.pid, USAGE + " WHERE scope = 'thread'")}
+    assert store.stop(collector) == "1 rows moved to the store\n"
+    recorder.end()
+    shutil.rmtree(str(recorder.rings))
+    (file,) = store.files()
+    cold = query(file, whole)
+    assert cold[:len(hot)] == hot, "what was told is kept"
+    apart = [b["timestamp"] - a["timestamp"] for a, b in zip(cold, cold[1:])]
+    assert all(0.5 < one < DEADLINE for one in apart), apart
+    assert {row["os_thread_id"] for row in query(file, USAGE + " WHERE scope = 'thread'")} >= threads
+    assert {row["resolution"] for row in cold} == {"raw"}
+    for table, least in (("memory_usage", 4), ("system.network", 1), ("cpu.utilization", 4)):
+        rows = query(file, "SELECT * FROM {}".format(table))
+        assert len(rows) >= least, table
+    by_time = {row["timestamp"]: row for row in cold}
+    for row in query(file, "SELECT * FROM cpu.utilization WHERE scope = 'process'"):
+        same = by_time[row["ts"]]
+        assert (row["cpu_user_pct"], row["tid"], row["comm"]) == (same["cpu_user_pct"], recorder.pid, same["comm"])
+        assert row["rss_kb"] > 1000 and row["thread_count"] >= 1 and abs(row["wall_ns"] - 1e9) < 60e9
+    refused = probing("-t", file, "query", "SELECT * FROM system.usage(1)", check=False)
+    assert refused.returncode != 0 and "process" in refused.stderr
+
+
+def test_only_what_is_now_without_a_collector(recorder, store):
+    recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    assert len(query(recorder.pid, "SELECT * FROM memory_usage")) == 1
+    assert len(query(recorder.pid, "SELECT * FROM system.usage(0.2) WHERE scope = 'process'")) == 1
+
+
+def test_the_command_shows_the_newest(recorder, store):
+    recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    collector = store.collect()
+    wait_for(recorder.pid, "SELECT * FROM memory_usage", 4)
+    assert len(probing(recorder.pid, "memory", "-f", "jsonl").stdout.splitlines()) == 1
+    store.stop(collector)
+
+
+def test_a_killed_collector_loses_nothing_of_it(recorder, store):
+    """Its rings outlive it; the next one moves what they hold before it begins with its own."""
+    recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    for least in (3, 6):
+        collector = store.collect()
+        told = wait_for(recorder.pid, "SELECT timestamp FROM memory_usage ORDER BY timestamp", least)[:-1]
+        collector.kill()
+        collector.wait(DEADLINE)
+        assert query(recorder.pid, "SELECT timestamp FROM memory_usage ORDER BY timestamp")[:len(told)] == told
+    store.collect_once()
+    (file,) = store.files()
+    kept = [row["timestamp"] for row in query(file, "SELECT timestamp FROM memory_usage ORDER BY timestamp")]
+    assert kept[:len(told)] == [row["timestamp"] for row in told] and len(set(kept)) == len(kept)
+    assert not query(file, "SELECT * FROM probing.gaps")
+
+
+def test_gpus_are_kept_once_for_a_job(recorder, store, monkeypatch, tmp_path):
+    gpus.pretend(monkeypatch, tmp_path)
+    recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    collector = store.collect()
+    wait_for(recorder.pid, "SELECT DISTINCT timestamp FROM gpu_metrics", 4)
+    now = query(recorder.pid, "SELECT gpu_id, uuid, gpu_util, memory_used_mb, power_w FROM gpu_metrics ORDER BY timestamp DESC, gpu_id LIMIT 2")
+    store.stop(collector)
+    recorder.end()
+    monkeypatch.setenv("LD_LIBRARY_PATH", "")
+    (file,) = store.files()
+    kept = query(file, "SELECT gpu_id, uuid, gpu_util, memory_used_mb, power_w FROM gpu_metrics ORDER BY timestamp, gpu_id")
+    assert len(kept) >= 4 and [row["gpu_id"] for row in kept] == [0, 1] * (len(kept) // 2)
+    assert set(kept[0]) == set(now[0]) and kept[0]["uuid"] == now[0]["uuid"]
+    assert all(row["gpu_util"] is None or 0 <= row["gpu_util"] <= 100 for row in kept)
+    same = query(file, "SELECT device_id AS gpu_id, gpu_util_pct AS gpu_util, power_w FROM gpu.utilization ORDER BY ts, device_id")
+    assert same == [{name: row[name] for name in ("gpu_id", "gpu_util", "power_w")} for row in kept]
+    assert len(query(file, "SELECT * FROM gpu_processes")) >= 1
+
+
+def test_the_interval_and_none(recorder, store, monkeypatch):
+    monkeypatch.setenv("PROBING_CPU_SAMPLE_MS", "0")
+    writer = recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    collector = store.collect()
+    until = time.monotonic() + DEADLINE
+    while not store.files():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    time.sleep(2.5)  # two turns, in which nothing may come
+    assert not list(recorder.rings.glob("probing_host_*"))
+    store.stop(collector)
+    writer.kill()
