@@ -92,7 +92,7 @@ def test_gpus_are_kept_once_for_a_job(recorder, store, monkeypatch, tmp_path):
     (file,) = store.files()
     kept = query(file, "SELECT gpu_id, uuid, gpu_util, memory_used_mb, power_w FROM gpu_metrics ORDER BY timestamp, gpu_id")
     assert len(kept) >= 4 and [row["gpu_id"] for row in kept] == [0, 1] * (len(kept) // 2)
-    assert set(kept[0]) == set(now[0]) and kept[0]["uuid"] == now[0]["uuid"]
+    assert set(kept[0]) == set(now[0]) and {row["uuid"] for row in kept} == {row["uuid"] for row in now}
     assert all(row["gpu_util"] is None or 0 <= row["gpu_util"] <= 100 for row in kept)
     same = query(file, "SELECT device_id AS gpu_id, gpu_util_pct AS gpu_util, power_w FROM gpu.utilization ORDER BY ts, device_id")
     assert same == [{name: row[name] for name in ("gpu_id", "gpu_util", "power_w")} for row in kept]
