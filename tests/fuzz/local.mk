@@ -10,6 +10,7 @@ FUZZ_TARGETS += %D%/dap_wire
 FUZZ_TARGETS += %D%/kept
 FUZZ_TARGETS += %D%/chunk
 FUZZ_TARGETS += %D%/torch_spec
+FUZZ_TARGETS += %D%/ras
 tests_fuzz_object_SOURCES = %D%/object.c %D%/damage.h $(FUZZ_MAIN)
 tests_fuzz_sql_SOURCES = %D%/sql.c $(FUZZ_MAIN)
 tests_fuzz_stack_SOURCES = %D%/stack.c %D%/damage.h $(FUZZ_MAIN)
@@ -22,6 +23,7 @@ tests_fuzz_dap_wire_SOURCES = %D%/dap_wire.c $(FUZZ_MAIN)
 tests_fuzz_kept_SOURCES = %D%/kept.c $(FUZZ_MAIN)
 tests_fuzz_chunk_SOURCES = %D%/chunk.c $(FUZZ_MAIN)
 tests_fuzz_core_SOURCES = %D%/core.c $(FUZZ_MAIN)
+tests_fuzz_ras_SOURCES = %D%/ras.c $(FUZZ_MAIN)
 tests_fuzz_torch_spec_SOURCES = %D%/torch_spec.c $(FUZZ_MAIN)
 if FUZZ
 AM_CFLAGS += -fsanitize=fuzzer-no-link
@@ -47,4 +49,6 @@ tests_fuzz_chunk_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_core_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 check_PROGRAMS += $(FUZZ_TARGETS)
 EXTRA_DIST += %D%/standalone.c %D%/corpus
+tests_fuzz_ras_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_ras_LDADD = libprb.la $(JANSSON_LIBS)
 tests_fuzz_torch_spec_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
