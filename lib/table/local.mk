@@ -2,7 +2,7 @@ libprb_la_SOURCES += %D%/registry.c %D%/registry.h
 # Columns and rows that several tables have.
 libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/host_history.c %D%/shared/host_history.h %D%/shared/heap.c %D%/shared/heap.h %D%/shared/memory_columns.c %D%/shared/memory_columns.h %D%/shared/moment_columns.c %D%/shared/moment_columns.h \
 	%D%/shared/duration.c %D%/shared/duration.h %D%/shared/profile_rows.c %D%/shared/profile_rows.h \
-	%D%/shared/collectives.c %D%/shared/collectives.h %D%/shared/recorder.c %D%/shared/recorder.h \
+	%D%/shared/collectives.c %D%/shared/collectives.h %D%/shared/ras.c %D%/shared/ras.h %D%/shared/recorder.c %D%/shared/recorder.h \
 	%D%/shared/stat_columns.c %D%/shared/stat_columns.h \
 	%D%/shared/tensor_columns.c %D%/shared/tensor_columns.h \
 	%D%/shared/thread_columns.c %D%/shared/thread_columns.h \
@@ -22,7 +22,7 @@ TABLES = %D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c
 	%D%/probing_gaps.c %D%/information_schema_tables.c %D%/information_schema_columns.c \
 	%D%/information_schema_functions.c %D%/information_schema_settings.c
 # Communication.
-TABLES += %D%/nccl_coll_perf.c %D%/nccl_proxy_ops.c %D%/nccl_profiler_counters.c %D%/comm_metrics.c %D%/probing_clock.c %D%/python_torch_nccl_flight_record.c %D%/python_torch_nccl_pg_status.c
+TABLES += %D%/nccl_coll_perf.c %D%/nccl_proxy_ops.c %D%/nccl_profiler_counters.c %D%/nccl_ras.c %D%/nccl_ras_ranks.c %D%/comm_metrics.c %D%/probing_clock.c %D%/python_torch_nccl_flight_record.c %D%/python_torch_nccl_pg_status.c
 libprb_la_SOURCES += $(TABLES)
 BUILT_SOURCES += %D%/tables.inc
 CLEANFILES += %D%/tables.inc

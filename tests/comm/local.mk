@@ -1,5 +1,5 @@
 # Communication: ranks over gloo, and stand-ins for torch's libraries.
-PYTESTS += %D%/test_recorder.py %D%/test_metrics.py %D%/test_nccl.py
+PYTESTS += %D%/test_recorder.py %D%/test_metrics.py %D%/test_nccl.py %D%/test_ras.py
 EXTRA_DIST += %D%/conftest.py
 # Modules of libtool's, which are made though nothing installs them; their names are what is looked for.
 check_LTLIBRARIES += %D%/libtorch_cpu.la %D%/libtorch_cuda.la

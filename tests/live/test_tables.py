@@ -342,8 +342,8 @@ def answers(target, statements):
     return told
 
 
-# What only torch.distributed can answer, through the probe (tests/comm).
-ASKED_OF_TORCH = {"comm_metrics", "clock", "torch_nccl_flight_record", "torch_nccl_pg_status"}
+# What only torch.distributed and NCCL can answer (tests/comm).
+ASKED_OF_TORCH = {"comm_metrics", "clock", "torch_nccl_flight_record", "torch_nccl_pg_status", "ras", "ras_ranks"}
 # Empty where nothing is recorded (tests/training, tests/comm, tests/store); the others need no exception, no crash, no task.
 EMPTY = {"torch_trace", "torch_trace_events", "torch_step_timing", "comm_collective", "coll_perf", "proxy_ops", "profiler_counters",
          "spans", "events", "steps", "training_logs", "exception", "crash", "tasks"}
