@@ -81,7 +81,7 @@ def test_a_killed_collector_loses_nothing_of_it(recorder, store):
 
 
 def test_gpus_are_kept_once_for_a_job(recorder, store, monkeypatch, tmp_path):
-    gpus.pretend(monkeypatch, tmp_path)
+    gpus.pretend(monkeypatch, tmp_path, str(recorder.pid))
     recorder.write("events", [(1, 0.5, "", 1.7e9)])
     collector = store.collect()
     wait_for(recorder.pid, "SELECT DISTINCT timestamp FROM gpu_metrics", 4)
@@ -96,7 +96,8 @@ def test_gpus_are_kept_once_for_a_job(recorder, store, monkeypatch, tmp_path):
     assert all(row["gpu_util"] is None or 0 <= row["gpu_util"] <= 100 for row in kept)
     same = query(file, "SELECT device_id AS gpu_id, gpu_util_pct AS gpu_util, power_w FROM gpu.utilization ORDER BY ts, device_id")
     assert same == [{name: row[name] for name in ("gpu_id", "gpu_util", "power_w")} for row in kept]
-    assert len(query(file, "SELECT * FROM gpu_processes")) >= 1
+    users = query(file, "SELECT DISTINCT gpu_id, gpu_pid, memory_mb, sm_util FROM gpu_processes WHERE gpu_pid = {}".format(recorder.pid))
+    assert users == [{"gpu_id": 0, "gpu_pid": recorder.pid, "memory_mb": 512, "sm_util": 63}]
 
 
 def test_the_interval_and_none(recorder, store, monkeypatch):

@@ -1,0 +1,113 @@
+"""The store where something breaks: the disk is full, the collector is killed at any moment."""
+
+import os
+import random
+import subprocess
+import time
+
+import pytest
+
+from support.target import DEADLINE, PROBING, probing, query
+
+COLUMNS = "step:integer\nnoise:text"
+ALL = "SELECT step FROM python.events ORDER BY step"
+
+
+def row(step):
+    """What does not pack."""
+    return step, os.urandom(300).hex()
+
+
+@pytest.fixture
+def small_disk(store):
+    """The store's folder on a file system of 1 MiB."""
+    store.folder.mkdir(parents=True, mode=0o700)
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", str(store.folder)], stderr=subprocess.DEVNULL, check=False)
+    if made.returncode:
+        pytest.skip("no file system can be mounted here: that takes root")
+    yield store
+    subprocess.run(["umount", "-l", str(store.folder)], check=True)
+
+
+class Lines:
+    """What a collector says on its standard error, as it comes."""
+
+    def __init__(self, collector):
+        os.set_blocking(collector.stderr.fileno(), False)
+        self.collector = collector
+        self.lines = []
+
+    def wait_for(self, text):
+        until = time.monotonic() + DEADLINE
+        while not any(text in line for line in self.lines):
+            assert time.monotonic() < until and self.collector.poll() is None, self.lines
+            self.lines += iter(self.collector.stderr.readline, "")
+            time.sleep(0.05)
+        return self.lines
+
+
+def test_a_full_disk(recorder, small_disk):
+    """One message; the job and the collector go on, rows wait in memory, and go to the store when there is room."""
+    filler = small_disk.folder / "filler"
+    writer = recorder.write("events", map(row, range(50)), columns=COLUMNS)
+    assert small_disk.collect_once() == 50
+    filler.write_bytes(b"x" * (1 << 20 >> 1))
+    collector = small_disk.collect()
+    said = Lines(collector)
+    for step in range(50, 3000):
+        writer.write(*row(step))
+    said.wait_for("the disk is full; rows wait in memory")
+    held = query(recorder.pid, ALL)
+    assert [one["step"] for one in held] == list(range(3000))
+    assert recorder.child.poll() is None and collector.poll() is None
+    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk.folder)], check=True)
+    filler.unlink()
+    assert said.wait_for("the store is written again")[1:] == ["probing: note: the store is written again\n"], "one message each"
+    small_disk.stop(collector)
+    recorder.end()
+    (file,) = small_disk.files()
+    assert [one["step"] for one in query(file, ALL)] == list(range(3000))
+    assert not query(file, "SELECT * FROM probing.gaps WHERE table_name = 'python.events'")
+
+
+def test_once_on_a_full_disk_says_so(recorder, small_disk):
+    (small_disk.folder / "filler").write_bytes(b"x" * ((1 << 20) - (16 << 10)))
+    recorder.write("events", map(row, range(500)), columns=COLUMNS)
+    refused = probing("collect", "--once", check=False)
+    assert refused.returncode != 0 and "disk is full" in refused.stderr and refused.stderr.count("\n") <= 3
+    assert len(query(recorder.pid, ALL)) == 500
+
+
+def having_rows(store):
+    """Files in which something of the table was kept."""
+    for file in store.files():
+        tables = probing("-t", file, "query", "-f", "csv", "SELECT table_name FROM information_schema.tables", check=False)
+        if "events" in tables.stdout.split():
+            yield file
+
+
+def test_killed_at_any_moment(recorder, store):
+    """kill -9 at a random moment of a collector that moves rows, many times: what was told stays, each row once."""
+    turns = int(os.environ.get("PROBING_STORE_KILLS", "25"))
+    chance = random.Random(7)
+    writer = recorder.write("events", [], columns=COLUMNS)
+    written = 0
+    moments = []
+    for _ in range(turns):
+        child = subprocess.Popen([PROBING, "collect", "--once"], stdout=subprocess.DEVNULL)
+        end = time.monotonic() + chance.uniform(0, 0.06)
+        while time.monotonic() < end:
+            writer.write(*row(written))
+            written += 1
+        child.kill()
+        moments.append(child.wait(DEADLINE))
+        for file in having_rows(store):
+            told = [one["step"] for one in query(file, ALL)]
+            assert told == list(range(len(told))), "in order, each once"
+        whole = [one["step"] for one in query(recorder.pid, ALL)]
+        assert whole == list(range(written))
+    assert -9 in moments, "none was killed at work"
+    store.collect_once()
+    recorder.end()
+    (file,) = store.files()
+    assert [one["step"] for one in query(file, ALL)] == list(range(written))
