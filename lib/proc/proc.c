@@ -97,6 +97,8 @@ bool prb_proc_save_text(struct prb_proc *proc, const char *name, const char *tex
 
 void prb_proc_record(struct prb_proc *proc) { proc->recording = true; }
 
+bool prb_proc_records(const struct prb_proc *proc) { return proc->recording; }
+
 void prb_proc_set_stopped(struct prb_proc *proc) { proc->stopped = true; }
 
 bool prb_proc_answer_saved(const struct prb_proc *proc, const char *name, struct prb_buf *out)

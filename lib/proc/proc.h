@@ -167,6 +167,7 @@ bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record,
                    uint64_t *bytes_out, struct prb_error *err);
 /* From now on save every text that is asked for, for prb_proc_save. */
 void prb_proc_record(struct prb_proc *proc);
+bool prb_proc_records(const struct prb_proc *proc);
 /* The process does not run from now on: each text is read once, then answered from what was saved.
  * After prb_proc_record. */
 void prb_proc_set_stopped(struct prb_proc *proc);

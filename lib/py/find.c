@@ -376,7 +376,10 @@ static void look_into(struct search *search, struct prb_module *module, bool sca
             search->first = err;
         return;
     }
-    if (settle(search->modules, &py, located, prb_proc_live(search->modules->proc), &err))
+    struct prb_proc *proc = search->modules->proc;
+    /* What a look-up by hash reads would not be enough for who walks the same dict in a file. */
+    py.by_hash = prb_proc_live(proc) && !prb_proc_records(proc);
+    if (settle(search->modules, &py, located, prb_proc_live(proc), &err))
         search->found[search->count++] = py;
     else if (!search->first.code || search->first.code == PRB_NOT_PYTHON)
         search->first = err;
@@ -439,6 +442,15 @@ bool prb_py_find(struct prb_modules *modules, struct prb_mem *mem, struct prb_py
     *out = search.found;
     *count_out = search.count;
     return true;
+}
+
+prb_addr prb_py_hash_secret(struct prb_py *py)
+{
+    struct prb_elf *elf = py->by_hash && py->module ? py->module->elf : NULL;
+    py->by_hash = false; /* asked once */
+    if (elf)
+        (void)symbol_address(elf, py->module, "_Py_HashSecret", &py->hash_secret);
+    return py->hash_secret;
 }
 
 void prb_py_free(struct prb_py *runtimes, size_t count)

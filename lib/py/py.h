@@ -27,6 +27,8 @@ struct prb_py {
     prb_addr gc_generation0;      /* ≤3.6 with symbols, the word _PyGC_generation0; else 0 */
     struct prb_module *module;    /* the file it lives in; NULL when found without */
     size_t frames_max;            /* of one stack that are followed; 0: PRB_FRAMES_MAX */
+    bool by_hash;                 /* dicts may be looked up by hash: nothing records what is read */
+    prb_addr hash_secret;         /* _Py_HashSecret; 0: not known yet */
     prb_addr code_type;           /* PyCode_Type, once a code object was seen; else 0 */
     char origin[240];             /* "3.11.7 by Py_Version, table 3.11 checked on 2 threads" */
     struct prb_code_cache *codes; /* code objects read so far (code.h) */
@@ -38,6 +40,8 @@ struct prb_py {
  */
 bool prb_py_find(struct prb_modules *modules, struct prb_mem *mem, struct prb_py **out,
                  size_t *count_out, struct prb_error *err);
+/* Where the key of its string hashes lies; 0: a dict must be walked. */
+prb_addr prb_py_hash_secret(struct prb_py *py);
 void prb_py_free(struct prb_py *runtimes, size_t count);
 
 /* ---- reading fields ---- */

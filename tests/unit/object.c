@@ -201,6 +201,59 @@ CASE(dicts)
     assert_false(prb_dict_get(f->objects, small(f, 1), "c", &found, NULL));
 }
 
+/* With PYTHONHASHSEED=0: what CPython 3.11 and 3.13 say, then 3.8 and 3.10. */
+CASE(hashes_of_names)
+{
+    static const struct {
+        const char *name;
+        uint64_t hash[PRB_STR_HASHES];
+    } known[] = {
+        {"a", {4644417185603328019u, 10863254463029944905u}},
+        {"threading", {18229489001160538324u, 13020730814678026785u}},
+        {"_active", {9987415794341598409u, 13086545688465033296u}},
+        {"multiprocessing.process", {7373279181216095754u, 16772301595949639049u}},
+    };
+    uint64_t hash[PRB_STR_HASHES];
+    f->image.py.hash_secret = image_alloc(&f->image);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        assert_true(prb_str_hashes(f->objects, known[i].name, hash) == PRB_STR_HASHES);
+        assert_memory_equal(hash, known[i].hash, sizeof hash);
+    }
+    assert_true(prb_str_hashes(f->objects, "\xc3\xa4", hash) == 0);
+}
+
+/* Of two items with the same key, a walk finds the first, a look-up the one that its hash leads to. */
+CASE(dicts_by_hash)
+{
+    enum { SLOT_13 = 3, SLOT_24 = 1, DELETED = 0xfe };
+    const uint64_t pairs[2][2] = {{ascii(f, "a"), small(f, 1)}, {ascii(f, "a"), small(f, 2)}};
+    prb_addr keys = new_keys(f, pairs, 2, 1), dict = new_dict(f, keys, 0), found;
+    prb_addr indices = keys + OFF(&f->image, dict_keys, indices);
+    if (PRB_IS(&f->image.py.layout, dict_keys, HASH_TABLE))
+        return;
+    image_write(&f->image, indices, (uint8_t[8]){1, 1, 1, 1, 1, 1, 1, 1}, 8);
+    assert_true(prb_dict_get(f->objects, dict, "a", &found, NULL) && found == pairs[0][1]);
+    prb_objects_free(f->objects);
+    f->objects = prb_objects_new(&f->image.py, NULL);
+    assert_non_null(f->objects);
+    f->image.py.hash_secret = image_alloc(&f->image);
+    for (int slot = SLOT_24; slot <= SLOT_13; slot += SLOT_13 - SLOT_24) {
+        uint8_t index[8];
+        memset(index, 0xff, sizeof index);
+        index[slot] = 1;
+        image_write(&f->image, indices, index, sizeof index);
+        prb_objects_clear(f->objects);
+        assert_true(prb_dict_get(f->objects, dict, "a", &found, NULL) && found == pairs[1][1]);
+    }
+    image_write(&f->image, indices, (uint8_t[8]){1, 1, 1, DELETED, 1, 1, 1, 1}, 8);
+    prb_objects_clear(f->objects);
+    assert_true(prb_dict_get(f->objects, dict, "a", &found, NULL) && found == pairs[1][1]);
+    /* Indices that lead nowhere: walked. */
+    image_write(&f->image, indices, (uint8_t[8]){9, 9, 9, 9, 9, 9, 9, 9}, 8);
+    prb_objects_clear(f->objects);
+    assert_true(prb_dict_get(f->objects, dict, "a", &found, NULL) && found == pairs[0][1]);
+}
+
 CASE(damaged_dicts)
 {
     const uint64_t pairs[1][2] = {{ascii(f, "a"), small(f, 1)}};
@@ -403,6 +456,8 @@ int main(void)
         cmocka_unit_test(damaged_sequences),
         cmocka_unit_test(endless_deque),
         cmocka_unit_test(dicts),
+        cmocka_unit_test(hashes_of_names),
+        cmocka_unit_test(dicts_by_hash),
         cmocka_unit_test(damaged_dicts),
         cmocka_unit_test(instances),
         cmocka_unit_test(parts),

@@ -16,6 +16,7 @@ enum { PIECE = 64 };
 /* A keys block, whatever its layout. */
 struct keys {
     prb_addr entries;
+    uint64_t slots;  /* of the hash table whose indices precede the entries; 0: there is none */
     uint64_t count;  /* entries in use, holes included */
     unsigned stride; /* bytes of an entry */
     unsigned key_at; /* offset of the key in it; the value follows */
@@ -24,6 +25,7 @@ struct keys {
 };
 
 enum { ENTRY_HASHED = 24, ENTRY_UNICODE = 16 };
+enum { EMPTY = -1 };
 
 static unsigned index_width(uint64_t size)
 {
@@ -39,11 +41,17 @@ static bool keys_open(struct prb_objects *objects, prb_addr addr, struct keys *o
             !PRB_GET(objects, addr, dict_keys, kind, &kind))
             return false;
         index_bytes = 1ull << log2_bytes;
+        out->slots = index_bytes >> (log2_bytes < 8    ? 0
+                                     : log2_bytes < 17 ? 1
+                                     : log2_bytes < 34 ? 2
+                                                       : 3);
     } else {
         if (!PRB_GET(objects, addr, dict_keys, size, &size) || size > 1ull << 40)
             return false;
-        if (PRB_IS(layout, dict_keys, INDEX_BY_SIZE))
+        if (PRB_IS(layout, dict_keys, INDEX_BY_SIZE)) {
             index_bytes = size * index_width(size);
+            out->slots = size;
+        }
     }
     out->entries = addr + (uint64_t)PRB_OFF(layout, dict_keys, indices) + index_bytes;
     out->stride = kind ? ENTRY_UNICODE : ENTRY_HASHED;
@@ -190,6 +198,67 @@ bool prb_dict_each(struct prb_objects *objects, prb_addr dict, prb_item_fn *each
     return good;
 }
 
+/* ---- one item ---- */
+
+/* One index of a keys block; negative: unused, or an item that was deleted. */
+static bool index_at(struct prb_objects *objects, const struct keys *keys, uint64_t slot,
+                     int64_t *out)
+{
+    unsigned width = index_width(keys->slots);
+    const uint8_t *bytes =
+        prb_objects_get(objects, keys->entries - (keys->slots - slot) * width, width);
+    uint64_t index = 0;
+    if (!bytes)
+        return false;
+    memcpy(&index, bytes, width);
+    *out = (int64_t)(index << (64 - 8 * width)) >> (64 - 8 * width);
+    return true;
+}
+
+/* An item as CPython finds it (lookdict() of Objects/dictobject.c), whatever its hash was made of: the key's
+ * text decides.  False: it was not found so. */
+static bool probe(struct prb_objects *objects, const struct keys *keys, uint64_t hash,
+                  const char *name, prb_addr *out)
+{
+    enum { PROBES_MAX = 32, PERTURB_SHIFT = 5 };
+    const uint64_t mask = keys->slots - 1;
+    uint64_t slot = hash & mask, perturb = hash, entry[2];
+    int64_t index;
+    for (int i = 0; i < PROBES_MAX; i++) {
+        if (!index_at(objects, keys, slot, &index) || index == EMPTY)
+            return false;
+        if (index >= 0 && (uint64_t)index < keys->count) {
+            prb_addr at = keys->entries + (uint64_t)index * keys->stride + keys->key_at;
+            if (!prb_objects_words(objects, at, entry, 2))
+                return false;
+            if (prb_str_equals(objects, entry[0], name)) {
+                *out = entry[1];
+                return entry[1] != 0;
+            }
+        }
+        perturb >>= PERTURB_SHIFT;
+        slot = (slot * 5 + perturb + 1) & mask;
+    }
+    return false;
+}
+
+/* By hash, where the target's key of hashes is known: a walk of sys.modules reads some thousand keys. */
+static bool look_up(struct prb_objects *objects, prb_addr dict, const char *name, prb_addr *out)
+{
+    uint64_t keys_addr, values, hashes[PRB_STR_HASHES];
+    struct keys keys = {0};
+    struct prb_object_type *type = prb_type_of(objects, dict, NULL);
+    if (!type || type->kind != PRB_OBJ_DICT || !PRB_GET(objects, dict, dict, keys, &keys_addr) ||
+        !PRB_GET(objects, dict, dict, values, &values) || values ||
+        !keys_open(objects, keys_addr, &keys) || keys.slots < 8 || (keys.slots & (keys.slots - 1)))
+        return false;
+    size_t count = prb_str_hashes(objects, name, hashes);
+    for (size_t i = 0; i < count; i++)
+        if (probe(objects, &keys, hashes[i], name, out))
+            return true;
+    return false;
+}
+
 struct wanted {
     struct prb_objects *objects;
     const char *name;
@@ -209,6 +278,8 @@ bool prb_dict_get(struct prb_objects *objects, prb_addr dict, const char *name, 
                   struct prb_error *err)
 {
     struct wanted wanted = {.objects = objects, .name = name};
+    if (look_up(objects, dict, name, out))
+        return true;
     bool before = objects->looking_up;
     objects->looking_up = true;
     bool good = prb_dict_each(objects, dict, match, &wanted, err);

@@ -91,6 +91,8 @@ struct prb_objects {
     struct prb_hash_map types; /* struct prb_object_type by address */
     unsigned type_depth;       /* how many bases deep the reading of types is */
     prb_addr names[PRB_NAME_COUNT];
+    bool secret_tried, secret_known;
+    uint64_t secret[2];            /* the key of str hashes */
     struct prb_cached_text *texts; /* of lib/repr: those that stand in many frames */
     size_t text_count, text_bytes;
 };
@@ -136,6 +138,10 @@ const char *prb_objects_strdup(struct prb_objects *objects, prb_addr str, size_t
 bool prb_str_equals(struct prb_objects *objects, prb_addr str, const char *text);
 /* Say that the heads of these objects will be read next, so that they come in one call. */
 void prb_objects_prefetch(struct prb_objects *objects, const uint64_t *addrs, size_t count);
+/* The hash of an ASCII str under the target's key, each way CPython makes it, the likeliest first.  0: it
+ * is not known. */
+#define PRB_STR_HASHES 2
+size_t prb_str_hashes(struct prb_objects *objects, const char *text, uint64_t out[PRB_STR_HASHES]);
 /* Take n from the steps left; false when there are none: the walk ends. */
 bool prb_objects_spend(struct prb_objects *objects, size_t n);
 
