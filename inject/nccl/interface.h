@@ -16,6 +16,7 @@ enum {
     NCCL_PROXY_OP = 1 << 3,
     NCCL_PROXY_STEP = 1 << 4,
     NCCL_KERNEL_CHANNEL = 1 << 6,
+    NCCL_NET_PLUGIN = 1 << 7,
 };
 
 /* States of a proxy step, by what it waits for, and the kernel's end.  The numbers have gaps. */
@@ -62,8 +63,25 @@ struct nccl_event {
             uint8_t channel;
             uint64_t timer; /* the GPU's, ns */
         } kernel;
+        struct {
+            int64_t id; /* of a network plugin, and the version of its data */
+            const void *data;
+        } net;
     };
 };
+
+/* What NCCL's own network plugin for InfiniBand hands over of a work request; only an NCCL that was built for it does. */
+#define NCCL_NET_IB_1 (INT64_C(1) << 16 | 1)
+#define NCCL_NET_QUEUE 1
+struct nccl_net_ib {
+    uint8_t type;
+    int device __attribute__((aligned(8)));
+    uint64_t request;
+    int opcode, queue;
+    size_t length;
+};
+_Static_assert(offsetof(struct nccl_net_ib, device) == 8, "as in NCCL");
+_Static_assert(offsetof(struct nccl_net_ib, length) == 32, "as in NCCL");
 
 union nccl_state {
     size_t bytes;   /* of a proxy step */

@@ -14,72 +14,39 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "inject/nccl/events.h"
 #include "inject/nccl/host.h"
 #include "inject/nccl/interface.h"
 #include "inject/nccl/tables.h"
 #include "ring/ring.h"
 
 #define VISIBLE __attribute__((visibility("default")))
-#define EVENTS 16384u /* that are remembered; a power of two */
+#define EVENTS PRB_NCCL_EVENTS
 #define INDEX_BITS 16
-#define COMMS 1024u /* communicators that a process makes; those beyond are not recorded */
-#define NAME 24     /* bytes of a function's, type's or algorithm's name */
+#define COMMS PRB_NCCL_COMMS
+#define NAME PRB_NCCL_NAME
+#define WAITS PRB_NCCL_WAITS
+#define NO_WAIT PRB_NCCL_NO_WAIT
 
-struct comm {
-    uint64_t hash;
-    int rank, ranks;
-    _Atomic(int *) mask; /* NCCL's word; NULL: the communicator has ended */
-};
-
-/* What a proxy step waits for, in the order of the columns. */
-enum { SEND_GPU, SEND_PEER, SEND, RECEIVE, FLUSH, WAITS, NO_WAIT = WAITS };
-
-struct event {
-    atomic_flag busy; /* for a few ns */
-    uint64_t handle;  /* 0: never used */
-    uint64_t parent;
-    int type;
-    const struct comm *comm;
-    uint64_t began; /* ns, CLOCK_MONOTONIC */
-    int64_t wall;   /* ns since the epoch */
-    bool stopped, written;
-    uint64_t bytes;
-    uint64_t waits[WAITS]; /* ns */
-    union {
-        struct {
-            uint64_t seq, count, enqueued; /* enqueued: ns that NCCL took */
-            char func[NAME], datatype[NAME], algorithm[NAME], protocol[NAME];
-            int peer, channels, kernels, proxies; /* kernels: that have ended */
-            uint64_t kernel_began, kernel_ended, proxy_ended, gpu_began, gpu_ended;
-        } coll; /* and point to point */
-        struct {
-            int channel, peer, is_send, steps;
-        } proxy;
-        struct {
-            int wait;
-            uint64_t since;
-        } step;
-        struct {
-            uint64_t gpu_began, gpu_ended;
-        } kernel;
-    };
-};
-
-static struct event events[EVENTS];
-static _Atomic uint64_t next;
-static struct comm comms[COMMS];
+static struct prb_nccl_event events[EVENTS];
+static struct prb_nccl_comm comms[COMMS];
 static atomic_uint comm_count;
 
+VISIBLE extern struct prb_nccl_state prb_nccl_state;
+struct prb_nccl_state prb_nccl_state = {.version = PRB_NCCL_EVENTS_VERSION,
+                                        .event_size = sizeof(struct prb_nccl_event),
+                                        .events = events,
+                                        .comms = comms,
+                                        .rank = -1};
 static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* of switching, and of masks against their end */
 static const struct prb_nccl_host *_Atomic host;
-static void *_Atomic colls, *_Atomic proxies, *_Atomic counters;
-static atomic_int wanted;
+static void *_Atomic colls, *_Atomic proxies, *_Atomic queues, *_Atomic counters;
 static _Atomic uint64_t least;
-static int job_rank = -1, pid;
+static int pid;
 
 static struct {
-    _Atomic uint64_t colls, p2ps, proxy_ops, proxy_steps, kernels;
+    _Atomic uint64_t colls, p2ps, proxy_ops, proxy_steps, kernels, nets;
     _Atomic uint64_t rows, exhausted, dropped, filtered, unmatched;
 } count;
 
@@ -151,9 +118,9 @@ static void write_row(void *table, const struct row *row)
         COUNT(dropped);
 }
 
-static void put_rank(struct row *row, const struct comm *comm)
+static void put_rank(struct row *row, const struct prb_nccl_comm *comm)
 {
-    put(row, job_rank >= 0 ? job_rank : comm->rank);
+    put(row, prb_nccl_state.rank >= 0 ? prb_nccl_state.rank : comm->rank);
 }
 
 /* "ncclFloat32": the bits stand in the name. */
@@ -164,7 +131,7 @@ static uint64_t bytes_of_type(const char *name)
 }
 
 /* How long it ran, by the best clock there is. */
-static uint64_t run_time(const struct event *event, const char **source_out)
+static uint64_t run_time(const struct prb_nccl_event *event, const char **source_out)
 {
     bool all = event->coll.channels > 0 && event->coll.kernels >= event->coll.channels;
     if (all && event->coll.gpu_began && event->coll.gpu_ended > event->coll.gpu_began) {
@@ -183,7 +150,7 @@ static uint64_t run_time(const struct event *event, const char **source_out)
     return event->coll.enqueued;
 }
 
-static void write_coll(const struct event *event)
+static void write_coll(const struct prb_nccl_event *event)
 {
     const char *source;
     uint64_t ns = run_time(event, &source);
@@ -218,14 +185,15 @@ static void write_coll(const struct event *event)
 static void write_counters(void)
 {
     struct row row;
-    uint64_t used = atomic_load(&next);
+    uint64_t used = atomic_load(&prb_nccl_state.next);
     begin_row(&row, wall());
-    put_unless(&row, job_rank < 0, job_rank);
+    put_unless(&row, prb_nccl_state.rank < 0, prb_nccl_state.rank);
     put(&row, (int64_t)count.colls);
     put(&row, (int64_t)count.p2ps);
     put(&row, (int64_t)count.proxy_ops);
     put(&row, (int64_t)count.proxy_steps);
     put(&row, (int64_t)count.kernels);
+    put(&row, (int64_t)count.nets);
     put(&row, (int64_t)count.rows);
     put(&row, (int64_t)count.exhausted);
     put(&row, (int64_t)count.dropped);
@@ -238,26 +206,26 @@ static void write_counters(void)
 
 /* ---- events ---- */
 
-static void hold(struct event *event)
+static void hold(struct prb_nccl_event *event)
 {
     while (atomic_flag_test_and_set_explicit(&event->busy, memory_order_acquire))
         ;
 }
 
-static void leave(struct event *event)
+static void leave(struct prb_nccl_event *event)
 {
     atomic_flag_clear_explicit(&event->busy, memory_order_release);
 }
 
-static bool is_coll(const struct event *event)
+static bool is_coll(const struct prb_nccl_event *event)
 {
     return event->type == NCCL_COLL || event->type == NCCL_P2P;
 }
 
 /* The event of a handle, held; NULL: its place has been taken since. */
-static struct event *find(uint64_t handle)
+static struct prb_nccl_event *find(uint64_t handle)
 {
-    struct event *event = &events[handle & (EVENTS - 1)];
+    struct prb_nccl_event *event = &events[handle & (EVENTS - 1)];
     if (!handle)
         return NULL;
     hold(event);
@@ -270,17 +238,17 @@ static struct event *find(uint64_t handle)
 
 /* The place that was taken longest ago, held.  A collective there whose end never came is written as far as it is
  * known. */
-static struct event *take(int type, const struct comm *comm, uint64_t parent)
+static struct prb_nccl_event *take(int type, const struct prb_nccl_comm *comm, uint64_t parent)
 {
-    uint64_t number = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
-    struct event *event = &events[number & (EVENTS - 1)];
+    uint64_t number = atomic_fetch_add_explicit(&prb_nccl_state.next, 1, memory_order_relaxed);
+    struct prb_nccl_event *event = &events[number & (EVENTS - 1)];
     hold(event);
     if (event->handle && !event->stopped)
         COUNT(exhausted);
     if (event->handle && is_coll(event) && !event->written)
         write_coll(event);
-    memset((char *)event + offsetof(struct event, handle), 0,
-           sizeof *event - offsetof(struct event, handle));
+    memset((char *)event + offsetof(struct prb_nccl_event, handle), 0,
+           sizeof *event - offsetof(struct prb_nccl_event, handle));
     event->handle = (number / EVENTS + 1) << INDEX_BITS | (number & (EVENTS - 1));
     event->parent = parent;
     event->type = type;
@@ -290,9 +258,10 @@ static struct event *take(int type, const struct comm *comm, uint64_t parent)
 }
 
 /* With the collective held: its row, once all that is expected has come. */
-static void finish(struct event *event)
+static void finish(struct prb_nccl_event *event)
 {
-    bool kernels = atomic_load_explicit(&wanted, memory_order_relaxed) & NCCL_KERNEL_CHANNEL;
+    bool kernels =
+        atomic_load_explicit(&prb_nccl_state.wanted, memory_order_relaxed) & NCCL_KERNEL_CHANNEL;
     if (event->written || !event->stopped ||
         (kernels && event->coll.kernels < event->coll.channels))
         return;
@@ -300,7 +269,7 @@ static void finish(struct event *event)
     write_coll(event);
 }
 
-static void start_coll(struct event *event, const struct nccl_event *told)
+static void start_coll(struct prb_nccl_event *event, const struct nccl_event *told)
 {
     bool p2p = event->type == NCCL_P2P;
     event->wall = wall();
@@ -319,7 +288,7 @@ static void start_coll(struct event *event, const struct nccl_event *told)
         COUNT(colls);
 }
 
-static void start_proxy(struct event *event, const struct nccl_event *told)
+static void start_proxy(struct prb_nccl_event *event, const struct nccl_event *told)
 {
     event->wall = wall();
     event->proxy.channel = told->proxy_op.channel;
@@ -329,20 +298,35 @@ static void start_proxy(struct event *event, const struct nccl_event *told)
     COUNT(proxy_ops);
 }
 
-static void start_step(struct event *event, const struct nccl_event *told)
+static void start_step(struct prb_nccl_event *event, const struct nccl_event *told)
 {
     (void)told;
     event->step.wait = NO_WAIT;
     COUNT(proxy_steps);
 }
 
-static void start_kernel(struct event *event, const struct nccl_event *told)
+static void start_kernel(struct prb_nccl_event *event, const struct nccl_event *told)
 {
     event->kernel.gpu_began = told->kernel.timer;
     COUNT(kernels);
 }
 
-static void step_enters(struct event *event, int wait, uint64_t now)
+static void start_net(struct prb_nccl_event *event, const struct nccl_event *told)
+{
+    const struct nccl_net_ib *queue = told->net.data;
+    event->wall = wall();
+    if (told->net.id != NCCL_NET_IB_1 || !queue || queue->type != NCCL_NET_QUEUE)
+        return;
+    event->net.known = true;
+    event->net.device = queue->device;
+    event->net.request = queue->request;
+    event->net.opcode = queue->opcode;
+    event->net.queue = queue->queue;
+    event->net.length = queue->length;
+    COUNT(nets);
+}
+
+static void step_enters(struct prb_nccl_event *event, int wait, uint64_t now)
 {
     if (event->step.wait != NO_WAIT)
         event->waits[event->step.wait] += now - event->step.since;
@@ -350,12 +334,12 @@ static void step_enters(struct event *event, int wait, uint64_t now)
     event->step.since = now;
 }
 
-static void write_proxy(const struct event *event, uint64_t now)
+static void write_proxy(const struct prb_nccl_event *event, uint64_t now)
 {
     struct row row;
     char func[NAME] = "";
     uint64_t seq = 0;
-    struct event *parent = find(event->parent);
+    struct prb_nccl_event *parent = find(event->parent);
     bool known = parent && is_coll(parent);
     if (known) {
         copy_name(func, parent->coll.func);
@@ -380,9 +364,46 @@ static void write_proxy(const struct event *event, uint64_t now)
     write_row(atomic_load(&proxies), &row);
 }
 
-static void stop_step(const struct event *event)
+/* The proxy operation that the event's step belongs to: whom it is for. */
+static bool find_peer(uint64_t step, struct prb_nccl_event *out)
 {
-    struct event *parent = find(event->parent);
+    struct prb_nccl_event *event = find(step);
+    uint64_t operation = event && event->type == NCCL_PROXY_STEP ? event->parent : 0;
+    if (event)
+        leave(event);
+    event = find(operation);
+    bool known = event && event->type == NCCL_PROXY_OP;
+    if (known)
+        *out = *event;
+    if (event)
+        leave(event);
+    return known;
+}
+
+static void write_net(const struct prb_nccl_event *event, uint64_t now)
+{
+    struct row row;
+    struct prb_nccl_event operation;
+    if (!event->net.known)
+        return;
+    bool peer = find_peer(event->parent, &operation);
+    begin_row(&row, event->wall);
+    put_rank(&row, event->comm);
+    put(&row, (int64_t)event->comm->hash);
+    put(&row, event->net.device);
+    put(&row, event->net.queue);
+    put(&row, (int64_t)event->net.request);
+    put(&row, event->net.opcode);
+    put(&row, (int64_t)event->net.length);
+    put_unless(&row, !peer, peer ? operation.proxy.peer : 0);
+    put_unless(&row, !peer, peer ? operation.proxy.is_send : 0);
+    put(&row, (int64_t)(now - event->began));
+    write_row(atomic_load(&queues), &row);
+}
+
+static void stop_step(const struct prb_nccl_event *event)
+{
+    struct prb_nccl_event *parent = find(event->parent);
     if (!parent)
         return;
     if (parent->type == NCCL_PROXY_OP) {
@@ -393,9 +414,9 @@ static void stop_step(const struct event *event)
     leave(parent);
 }
 
-static void stop_kernel(const struct event *event, uint64_t now)
+static void stop_kernel(const struct prb_nccl_event *event, uint64_t now)
 {
-    struct event *parent = find(event->parent);
+    struct prb_nccl_event *parent = find(event->parent);
     if (!parent)
         return;
     if (is_coll(parent)) {
@@ -416,24 +437,26 @@ static void stop_kernel(const struct event *event, uint64_t now)
 
 static const struct kind {
     int type;
-    void (*start)(struct event *event, const struct nccl_event *told);
+    void (*start)(struct prb_nccl_event *event, const struct nccl_event *told);
 } kinds[] = {
     {NCCL_COLL, start_coll},
     {NCCL_P2P, start_coll},
     {NCCL_PROXY_OP, start_proxy},
     {NCCL_PROXY_STEP, start_step},
     {NCCL_KERNEL_CHANNEL, start_kernel},
+    {NCCL_NET_PLUGIN, start_net},
 };
 
 static int start(void *context, void **handle, struct nccl_event *told, uint64_t type)
 {
-    const struct comm *comm = context;
+    const struct prb_nccl_comm *comm = context;
     *handle = NULL;
-    if (!comm || !(type & (uint64_t)atomic_load_explicit(&wanted, memory_order_relaxed)))
+    if (!comm ||
+        !(type & (uint64_t)atomic_load_explicit(&prb_nccl_state.wanted, memory_order_relaxed)))
         return 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if ((uint64_t)kinds[i].type == type) {
-            struct event *event = take(kinds[i].type, comm, (uintptr_t)told->parent);
+            struct prb_nccl_event *event = take(kinds[i].type, comm, (uintptr_t)told->parent);
             kinds[i].start(event, told);
             *handle = (void *)(uintptr_t)event->handle;
             leave(event);
@@ -453,7 +476,7 @@ static int start_5(void *context, void **handle, struct nccl_event *told)
 
 static int stop(void *handle)
 {
-    struct event *event = find((uintptr_t)handle);
+    struct prb_nccl_event *event = find((uintptr_t)handle);
     uint64_t now = monotonic();
     if (!event)
         return 0;
@@ -465,7 +488,7 @@ static int stop(void *handle)
     }
     if (first && event->type == NCCL_PROXY_STEP)
         step_enters(event, NO_WAIT, now);
-    struct event copy = *event;
+    struct prb_nccl_event copy = *event;
     leave(event); /* never two at once */
     if (first && copy.type == NCCL_PROXY_OP)
         write_proxy(&copy, now);
@@ -473,6 +496,8 @@ static int stop(void *handle)
         stop_step(&copy);
     else if (first && copy.type == NCCL_KERNEL_CHANNEL)
         stop_kernel(&copy, now);
+    else if (first && copy.type == NCCL_NET_PLUGIN)
+        write_net(&copy, now);
     return 0;
 }
 
@@ -480,9 +505,9 @@ static int wait_of(int state)
 {
     static const struct {
         int state, wait;
-    } waits[] = {{NCCL_SEND_GPU_WAIT, SEND_GPU}, {NCCL_SEND_PEER_WAIT, SEND_PEER},
-                 {NCCL_SEND_WAIT, SEND},         {NCCL_RECV_WAIT, RECEIVE},
-                 {NCCL_RECV_FLUSH_WAIT, FLUSH},  {NCCL_RECV_GPU_WAIT, NO_WAIT}};
+    } waits[] = {{NCCL_SEND_GPU_WAIT, PRB_NCCL_SEND_GPU}, {NCCL_SEND_PEER_WAIT, PRB_NCCL_SEND_PEER},
+                 {NCCL_SEND_WAIT, PRB_NCCL_SEND},         {NCCL_RECV_WAIT, PRB_NCCL_RECEIVE},
+                 {NCCL_RECV_FLUSH_WAIT, PRB_NCCL_FLUSH},  {NCCL_RECV_GPU_WAIT, NO_WAIT}};
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
         if (waits[i].state == state)
             return waits[i].wait;
@@ -491,7 +516,7 @@ static int wait_of(int state)
 
 static int record(void *handle, int state, union nccl_state *arguments)
 {
-    struct event *event = find((uintptr_t)handle);
+    struct prb_nccl_event *event = find((uintptr_t)handle);
     int wait = wait_of(state);
     if (!event)
         return 0;
@@ -518,12 +543,12 @@ static int init(void **context, uint64_t hash, int *mask, int ranks, int rank)
         return 0;
     pthread_mutex_lock(&lock);
     if (text && *text)
-        job_rank = atoi(text);
+        prb_nccl_state.rank = atoi(text);
     comms[number].hash = hash;
     comms[number].rank = rank;
     comms[number].ranks = ranks;
     comms[number].mask = mask;
-    __atomic_store_n(mask, atomic_load(&wanted), __ATOMIC_RELAXED);
+    __atomic_store_n(mask, atomic_load(&prb_nccl_state.wanted), __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
     *context = &comms[number];
     return 0;
@@ -547,12 +572,12 @@ static int init_5(void **context, uint64_t hash, int *mask, const char *name, in
  * far as they are known. */
 static int finalize(void *context)
 {
-    struct comm *comm = context;
+    struct prb_nccl_comm *comm = context;
     if (!comm)
         return 0;
     pthread_mutex_lock(&lock);
     comm->mask = NULL;
-    for (size_t i = 0; atomic_load(&wanted) && i < EVENTS; i++) {
+    for (size_t i = 0; atomic_load(&prb_nccl_state.wanted) && i < EVENTS; i++) {
         hold(&events[i]);
         if (events[i].handle && events[i].comm == comm && is_coll(&events[i]) &&
             events[i].stopped && !events[i].written) {
@@ -561,7 +586,7 @@ static int finalize(void *context)
         }
         leave(&events[i]);
     }
-    if (atomic_load(&wanted))
+    if (atomic_load(&prb_nccl_state.wanted))
         write_counters();
     pthread_mutex_unlock(&lock);
     return 0;
@@ -577,17 +602,20 @@ void prb_nccl_switch(const struct prb_nccl_host *to, int mask, uint64_t least_by
     if (to && mask) {
         colls = to->table(PRB_NCCL_COLLS, PRB_NCCL_COLL_COLUMNS);
         proxies = to->table(PRB_NCCL_PROXIES, PRB_NCCL_PROXY_COLUMNS);
+        queues = mask & NCCL_NET_PLUGIN ? to->table(PRB_NCCL_QUEUES, PRB_NCCL_QUEUE_COLUMNS) : NULL;
         counters = to->table(PRB_NCCL_COUNTERS, PRB_NCCL_COUNTER_COLUMNS);
         host = to;
-    } else if (atomic_load(&wanted)) {
+    } else if (atomic_load(&prb_nccl_state.wanted)) {
         write_counters();
     }
     atomic_store(&least, least_bytes);
-    atomic_store(&wanted, to ? mask : 0);
+    if (!atomic_load(&prb_nccl_state.wanted))
+        atomic_store(&prb_nccl_state.since, monotonic());
+    atomic_store(&prb_nccl_state.wanted, to ? mask : 0);
     unsigned made = atomic_load(&comm_count);
     for (unsigned i = 0; i < made && i < COMMS; i++)
         if (comms[i].mask)
-            __atomic_store_n(comms[i].mask, atomic_load(&wanted), __ATOMIC_RELAXED);
+            __atomic_store_n(comms[i].mask, atomic_load(&prb_nccl_state.wanted), __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
 }
 

@@ -15,10 +15,15 @@
     "trans_bytes:integer\nduration_ns:integer\nsend_gpu_wait_ns:integer\n"                         \
     "send_peer_wait_ns:integer\nsend_wait_ns:integer\nrecv_wait_ns:integer\n"                      \
     "recv_flush_wait_ns:integer"
+#define PRB_NCCL_QUEUES "nccl_net_qp"
+#define PRB_NCCL_QUEUE_COLUMNS                                                                     \
+    "timestamp:time\nts:integer\npid:integer\nrank:integer\ncomm_hash:integer\ndevice:integer\n"   \
+    "qp_num:integer\nwr_id:integer\nopcode:integer\nlength:integer\npeer:integer\n"                \
+    "is_send:integer\nduration_ns:integer"
 #define PRB_NCCL_COUNTERS "nccl_profiler_counters"
 #define PRB_NCCL_COUNTER_COLUMNS                                                                   \
     "timestamp:time\nts:integer\npid:integer\nrank:integer\ncoll:integer\np2p:integer\n"           \
-    "proxy_op:integer\nproxy_step:integer\nkernel_ch:integer\nrows_written:integer\n"              \
+    "proxy_op:integer\nproxy_step:integer\nkernel_ch:integer\nnet:integer\nrows_written:integer\n" \
     "pool_exhausted:integer\nwrite_errors:integer\nfiltered:integer\nunmatched:integer\n"          \
     "live:integer\ncap:integer"
 

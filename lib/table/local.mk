@@ -22,7 +22,7 @@ TABLES = %D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c
 	%D%/probing_gaps.c %D%/information_schema_tables.c %D%/information_schema_columns.c \
 	%D%/information_schema_functions.c %D%/information_schema_settings.c
 # Communication.
-TABLES += %D%/nccl_coll_perf.c %D%/nccl_proxy_ops.c %D%/nccl_profiler_counters.c %D%/nccl_ras.c %D%/nccl_ras_ranks.c %D%/comm_metrics.c %D%/probing_clock.c %D%/python_torch_nccl_flight_record.c %D%/python_torch_nccl_pg_status.c
+TABLES += %D%/nccl_coll_perf.c %D%/nccl_proxy_ops.c %D%/nccl_inflight_ops.c %D%/nccl_net_qp.c %D%/nccl_profiler_counters.c %D%/nccl_ras.c %D%/nccl_ras_ranks.c %D%/comm_metrics.c %D%/probing_clock.c %D%/python_torch_nccl_flight_record.c %D%/python_torch_nccl_pg_status.c
 libprb_la_SOURCES += $(TABLES)
 BUILT_SOURCES += %D%/tables.inc
 CLEANFILES += %D%/tables.inc

@@ -12,6 +12,7 @@ static const struct prb_column columns[] = {
     {"proxy_op", PRB_INTEGER, "count", "proxy operations that began"},
     {"proxy_step", PRB_INTEGER, "count", "their steps"},
     {"kernel_ch", PRB_INTEGER, "count", "channels of kernels that began"},
+    {"net", PRB_INTEGER, "count", "work requests of the network that began"},
     {"rows_written", PRB_INTEGER, "count", "rows in the tables"},
     {"pool_exhausted", PRB_INTEGER, "count", "events whose place was needed before they ended"},
     {"write_errors", PRB_INTEGER, "count", "rows without room"},

@@ -54,6 +54,10 @@
             uint8_t channelId;                                                                     \
             uint64_t pTimer;                                                                       \
         } kernelCh;                                                                                \
+        struct {                                                                                   \
+            int64_t id;                                                                            \
+            void *data;                                                                            \
+        } netPlugin;                                                                               \
     }
 
 struct descr_v4 {
@@ -178,6 +182,29 @@ VISIBLE void *nccl_kernel(int comm, void *parent, int channel, uint64_t timer)
 {
     struct descr_v5 descr = {.kernelCh = {(uint8_t)channel, timer}};
     return start(comm, 1 << 6, parent, &descr);
+}
+
+struct net_ib_v1 {
+    uint8_t type;
+    union {
+        struct {
+            int device;
+            uint64_t wr_id;
+            int opcode;
+            int qpNum;
+            size_t length;
+        } qp;
+    };
+};
+
+/* Of InfiniBand's plugin, whose number is 1 << 16, with the version of the data; and of any other. */
+VISIBLE void *nccl_net(int comm, void *parent, int64_t id, int queue, uint64_t request,
+                       uint64_t length)
+{
+    struct net_ib_v1 data = {
+        1, .qp = {.device = 2, .wr_id = request, .opcode = 0, .qpNum = queue, .length = length}};
+    struct descr_v5 descr = {.netPlugin = {id, &data}};
+    return start(comm, 1 << 7, parent, &descr);
 }
 
 /* Any type, also those that a plugin does not know. */

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -105,6 +106,112 @@ def test_point_to_point_and_proxies(start, version):
     assert proxy["send_gpu_wait_ns"] + proxy["send_peer_wait_ns"] + proxy["send_wait_ns"] <= proxy["duration_ns"]
     row, = query(job.pid, COLLS)
     assert (row["is_p2p"], row["peer"], row["seq"], row["msg_size_bytes"], row["timing_source"]) == (1, 6, None, 1000, "kernel_ch")
+
+
+@VERSIONS
+def test_work_requests_of_the_network(start, version):
+    """With bit 128 alone; those of another plugin are not taken for InfiniBand's."""
+    job = start(version, NCCL_PROFILE_EVENT_MASK=str(94 | 128))
+    job.switch("on", 94 | 128)
+    job("h.update(c=n.nccl_coll(0, 7, b'AllReduce', 1000, b'ncclFloat32', 1))")
+    job("h.update(o=n.nccl_proxy(0, h['c'], 1, 6, 2, 1))")
+    job("h.update(s=n.nccl_step(0, h['o'], 0))")
+    job("h.update(q=n.nccl_net(0, h['s'], 1 << 16 | 1, 77, 1 << 40, 4096), lone=n.nccl_net(0, None, 1 << 16 | 1, 78, 5, 1))")
+    job("h.update(other=n.nccl_net(0, h['s'], 2 << 16 | 1, 79, 6, 1), later=n.nccl_net(0, h['s'], 1 << 16 | 2, 80, 7, 1))")
+    for handle in ("q", "lone", "other", "later", "q"):
+        job("n.nccl_stop(h['{}'])".format(handle))
+    first, second = query(job.pid, "SELECT * FROM nccl.net_qp ORDER BY qp_num")
+    assert (first["device"], first["qp_num"], first["wr_id"], first["opcode"], first["length"]) == (2, 77, 1 << 40, 0, 4096)
+    assert (first["comm_hash"], first["rank"], first["peer"], first["is_send"]) == (0xabcd, 3, 6, 1) and first["duration_ns"] > 0
+    assert (second["qp_num"], second["peer"], second["is_send"]) == (78, None, None)
+    job.switch("off", 0)
+    counters, = query(job.pid, "SELECT net FROM nccl.profiler_counters")
+    assert counters == {"net": 2}
+
+
+FLIGHT = "SELECT * FROM nccl.inflight_ops ORDER BY start_ns"
+
+
+@VERSIONS
+def test_what_is_in_flight(start, version):
+    """Where a hang stands: one that was enqueued, one whose kernel waits, and what the proxy waits for, while the process is stopped."""
+    job = start(version)
+    job.switch("on", 94)
+    before = time.time_ns()
+    job("h.update(done=n.nccl_coll(0, 6, b'AllReduce', 10, b'ncclInt8', 1))")
+    job("h.update(c=n.nccl_coll(0, 7, b'AllReduce', 1000, b'ncclFloat32', 1), p=n.nccl_p2p(0, b'Send', 500, b'ncclBfloat16', 6))")
+    job("h.update(e=n.nccl_coll(0, 8, b'AllGather', 10, b'ncclInt8', 2), k=n.nccl_kernel(0, h['done'], 0, 0))")
+    for handle in ("done", "k", "c", "p"):
+        job("n.nccl_stop(h['{}'])".format(handle))
+    job("h.update(k=n.nccl_kernel(0, h['c'], 0, 0), o=n.nccl_proxy(0, h['c'], 1, 4, 2, 1), r=n.nccl_proxy(0, h['c'], 2, 3, 2, 0))")
+    job("h.update(s=n.nccl_step(0, h['o'], 0))")
+    for state in (8, 20):
+        job("n.nccl_state(h['s'], {}, 0)".format(state))
+    os.kill(job.pid, 19)
+    try:
+        rows = query(job.pid, FLIGHT)
+    finally:
+        os.kill(job.pid, 18)
+    assert [(row["kind"], row["coll_func"], row["seq"], row["state"], row["peer"]) for row in rows] == [
+        ("coll", "AllReduce", 7, "running", None), ("p2p", "Send", None, "queued", 6), ("coll", "AllGather", 8, "enqueuing", None),
+        ("proxy_op", "AllReduce", 7, "send_peer_wait", 4), ("proxy_op", "AllReduce", 7, None, 3)]
+    assert {(row["pid"], row["rank"], row["comm_hash"], row["n_ranks"]) for row in rows} == {(job.pid, 3, 0xabcd, 8)}
+    assert [row["msg_size_bytes"] for row in rows[:3]] == [4000, 1000, 10]
+    assert [(row["channel_id"], row["is_send"]) for row in rows[2:]] == [(None, None), (1, 1), (2, 0)]
+    for row in rows:
+        assert before <= row["start_ns"] <= row["ts"] <= time.time_ns() and row["start_ns"] + row["age_ns"] == pytest.approx(row["ts"], abs=5e7)
+    assert 0 < rows[3]["state_ns"] <= rows[3]["age_ns"] and rows[4]["state_ns"] is None
+    for handle in ("s", "o", "r", "k", "e"):
+        job("n.nccl_stop(h['{}'])".format(handle))
+    assert [row["coll_func"] for row in query(job.pid, FLIGHT)] == ["Send", "AllGather"]
+    job("n.nccl_end(0)")
+    assert query(job.pid, FLIGHT) == []
+
+
+def test_in_flight_while_it_works(start):
+    """No row is of two events: what is read while the job goes on was so at one moment."""
+    job = start()
+    job.switch("on", 94)
+    job.child.stdin.write(b"n.nccl_speed(0, 1500000)\n")
+    job.child.stdin.flush()
+    for _ in range(20):
+        for row in query(job.pid, FLIGHT):
+            assert (row["coll_func"], row["msg_size_bytes"], row["comm_hash"]) == ("AllReduce", 4000, 0xabcd)
+    assert job.child.stdout.readline()
+
+
+def test_in_flight_of_what_was_dropped(start):
+    """Off and on again: what began before is not told, and where it is off, a note says so."""
+    job = start()
+    job.switch("on", 94)
+    job("h.update(c=n.nccl_coll(0, 7, b'AllReduce', 1000, b'ncclFloat32', 1))")
+    job.switch("off", 0)
+    done = probing("-t", job.pid, "query", "-f", "json", FLIGHT, check=False)
+    assert json.loads(done.stdout) == [] and "probing.nccl=on" in done.stderr
+    job.switch("on", 94)
+    assert query(job.pid, FLIGHT) == []
+    job("h.update(c=n.nccl_coll(0, 8, b'AllReduce', 1000, b'ncclFloat32', 1))")
+    assert [row["seq"] for row in query(job.pid, FLIGHT)] == [8]
+
+
+@pytest.mark.skipif(not shutil.which("gcore"), reason="no gcore here (package gdb)")
+def test_in_flight_of_a_core(start, tmp_path):
+    job = start()
+    job.switch("on", 94)
+    job("h.update(c=n.nccl_coll(0, 7, b'AllReduce', 1000, b'ncclFloat32', 1))")
+    path = str(tmp_path / "core")
+    subprocess.run(["gcore", "-o", path, str(job.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    row, = query("{}.{}".format(path, job.pid), FLIGHT)
+    assert (row["seq"], row["state"], row["comm_hash"], row["rank"]) == (7, "enqueuing", 0xabcd, 3)
+
+
+def test_in_flight_without_the_plugin():
+    child = subprocess.Popen([sys.executable, "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    done = probing("-t", child.pid, "query", "-f", "json", FLIGHT, check=False)
+    child.kill()
+    child.communicate()
+    assert json.loads(done.stdout) == [] and "has not loaded our plugin" in done.stderr
 
 
 @VERSIONS

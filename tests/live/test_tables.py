@@ -343,9 +343,9 @@ def answers(target, statements):
 
 
 # What only torch.distributed and NCCL can answer (tests/comm).
-ASKED_OF_TORCH = {"comm_metrics", "clock", "torch_nccl_flight_record", "torch_nccl_pg_status", "ras", "ras_ranks"}
+ASKED_OF_TORCH = {"comm_metrics", "clock", "torch_nccl_flight_record", "torch_nccl_pg_status", "ras", "ras_ranks", "inflight_ops"}
 # Empty where nothing is recorded (tests/training, tests/comm, tests/store); the others need no exception, no crash, no task.
-EMPTY = {"torch_trace", "torch_trace_events", "torch_step_timing", "comm_collective", "coll_perf", "proxy_ops", "profiler_counters",
+EMPTY = {"torch_trace", "torch_trace_events", "torch_step_timing", "comm_collective", "coll_perf", "proxy_ops", "net_qp", "profiler_counters",
          "spans", "events", "steps", "training_logs", "exception", "crash", "tasks"}
 
 

@@ -8,7 +8,7 @@ import sys
 
 def main():
     n = ctypes.CDLL(os.environ["NCCL_HOST"])
-    for name in ("coll", "p2p", "proxy", "step", "kernel", "other"):
+    for name in ("coll", "p2p", "proxy", "step", "kernel", "net", "other"):
         getattr(n, "nccl_" + name).restype = ctypes.c_void_p
     n.nccl_speed.restype = ctypes.c_double
     u64, text, pointer, integer = ctypes.c_uint64, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int
@@ -18,6 +18,7 @@ def main():
     n.nccl_proxy.argtypes = [integer, pointer, integer, integer, integer, integer]
     n.nccl_step.argtypes = [integer, pointer, integer]
     n.nccl_kernel.argtypes = [integer, pointer, integer, u64]
+    n.nccl_net.argtypes = [integer, pointer, ctypes.c_int64, integer, u64, u64]
     n.nccl_other.argtypes = [integer, u64]
     n.nccl_state.argtypes = [pointer, integer, u64]
     n.nccl_stop.argtypes = [pointer]
