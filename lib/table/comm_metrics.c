@@ -24,11 +24,12 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-static void put(struct prb_rows *rows, const struct prb_job *job, const struct prb_collective *last,
+static void put(struct prb_rows *rows, const struct prb_job *job,
+                const struct prb_collective *first, const struct prb_collective *last,
                 const struct prb_collective *one)
 {
     double offset = 0, error = NAN;
-    prb_job_offset(job, last->begin, one->rank, last->rank, &offset, &error);
+    prb_job_offset(job, first, one->rank, last->rank, &offset, &error);
     double begun = last->begin + offset; /* on the clock of the one that waited */
     double latency = (one->end - begun) * 1e3, wait = (begun - one->begin) * 1e3;
     prb_row_begin(rows);
@@ -59,7 +60,7 @@ static double begin_of(const struct prb_job *job, const struct prb_collective *f
                        const struct prb_collective *one)
 {
     double offset = 0, error;
-    prb_job_offset(job, first->begin, one->rank, first->rank, &offset, &error);
+    prb_job_offset(job, first, one->rank, first->rank, &offset, &error);
     return one->begin - offset;
 }
 
@@ -75,7 +76,7 @@ static void put_collective(struct prb_rows *rows, const struct prb_job *job, siz
     }
     for (size_t i = 0; i < count; i++)
         if (&parts[i] != last)
-            put(rows, job, last, &parts[i]);
+            put(rows, job, parts, last, &parts[i]);
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)

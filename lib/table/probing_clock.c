@@ -4,14 +4,15 @@
 #include "table/shared/collectives.h"
 
 static const struct prb_column columns[] = {
-    {"timestamp", PRB_REAL, "s", "middle of the minute for which it holds, since the epoch"},
+    {"timestamp", PRB_REAL, "s",
+     "for which it holds, since the epoch: the middle of the collectives of 10 s"},
     {"pid", PRB_INTEGER, "id", "of the rank's process"},
     {"rank", PRB_INTEGER, "id", "whose clock it is"},
     {"reference", PRB_INTEGER, "id", "the rank that it is compared with: the lowest"},
     {"offset_s", PRB_REAL, "s", "what its clock shows beyond the reference's; NULL: not known"},
     {"error_s", PRB_REAL, "s", "the truth is within offset_s ± this"},
     {"collectives", PRB_INTEGER, "count",
-     "of that minute that bound it; 0: only that both are on one machine, where processes read one "
+     "of these 10 s that bound it; 0: only that both are on one machine, where processes read one "
      "clock"},
     {0},
 };
@@ -21,7 +22,7 @@ static void put(struct prb_rows *rows, const struct prb_job *job, const struct p
 {
     double offset = 0, error = 0;
     prb_row_begin(rows);
-    prb_row_real(rows, span->begin + PRB_CLOCK_SPAN / 2);
+    prb_row_real(rows, span->moment);
     prb_row_int(rows, job->ranks[rank].pid);
     prb_row_int(rows, job->ranks[rank].rank);
     prb_row_int(rows, job->ranks[0].rank);
@@ -52,9 +53,8 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 const struct prb_table prb_table_probing_clock = {
     .schema = "probing",
     .name = "clock",
-    .doc =
-        "how far the clocks of the job's ranks on this machine differ, minute by minute, bounded "
-        "by their own collectives",
+    .doc = "how far the clocks of the job's ranks on this machine differ, each 10 s, bounded "
+           "by their own collectives",
     .columns = columns,
     .needs_target = true,
     .fill = fill,

@@ -27,16 +27,20 @@ def ranks(tmp_path):
     child.communicate(timeout=DEADLINE)
 
 
-def made_up(write, shift=0.0, op="all_reduce", count=40, ends=True):
-    """Collectives of two ranks, rank 1's clock shifted: [(last rank, wait, transfer)], in s."""
+def made_up(write, shift=0.0, op="all_reduce", count=40, ends=True, at=T0, drift=0.0):
+    """Collectives of two ranks, rank 1's clock shifted, and faster: [(last rank, wait, transfer)], in s."""
     chance, truth, rows = random.Random(7), [], ([], [])
+
+    def shown(rank, moment):
+        return moment + (shift + drift * (moment - at) if rank else 0)
+
     for number in range(count):
-        begins = [T0 + number * 0.05 + chance.uniform(0, 0.004) for _ in range(2)]
+        begins = [at + number * 0.05 + chance.uniform(0, 0.004) for _ in range(2)]
         last = begins.index(max(begins))
         transfers = [chance.uniform(2e-4, 4e-4) for _ in range(2)]
         for rank in range(2):
             end = max(begins) + transfers[rank]
-            rows[rank].append((begins[rank] + (shift if rank else 0), "dp", number, op, (end - begins[rank]) * 1e3 if ends else None))
+            rows[rank].append((shown(rank, begins[rank]), "dp", number, op, (end - begins[rank]) * 1e3 if ends else None))
         truth.append((last, max(begins) - min(begins), transfers[1 - last]))
     for rank in range(2):
         write(rank, rows[rank])
@@ -62,6 +66,26 @@ def test_made_up_rows(ranks, shift):
         assert abs(row["offset_s"] - (shift if row["rank"] else 0)) <= row["error_s"] + 1e-6
         assert row["error_s"] <= 1e-3 and row["reference"] == 0
     assert sum(row["collectives"] for row in clocks if row["rank"]) == len(truth)
+
+
+@pytest.mark.parametrize("at", [0, 1, 25, 58.5])
+@pytest.mark.parametrize("count", [20, 1300])
+def test_the_error_is_small_at_any_moment(ranks, at, count):
+    """Whenever in the minute it was, and wherever the clocks have drifted to: below a millisecond, and the truth inside."""
+    pids, write = ranks
+    at, drift = T0 - 30 + at, 40e-6
+    truth = made_up(write, 0.123, count=count, at=at, drift=drift)
+    rows = query(pids[0], "SELECT * FROM comm_metrics ORDER BY seq")
+    assert [row["seq"] for row in rows] == list(range(count))
+    for row, (last, wait, transfer) in zip(rows, truth):
+        error = row["error_ms"] / 1e3 + 1e-6
+        assert row["error_ms"] <= 1
+        if wait > error:
+            assert (row["src_rank"], row["dst_rank"]) == (last, 1 - last)
+            assert abs(row["wait_ms"] / 1e3 - wait) <= error and abs(row["latency_ms"] / 1e3 - transfer) <= error
+    clocks = query(pids[0], "SELECT timestamp, offset_s, error_s FROM probing.clock WHERE rank = 1")
+    for row in clocks:
+        assert abs(row["offset_s"] - 0.123 - drift * (row["timestamp"] - at)) <= row["error_s"] + 1e-6 <= 1e-3
 
 
 def test_the_promised_statement(ranks):
@@ -164,5 +188,5 @@ def test_a_clock_that_is_shifted(start_job):
     rows = told("SELECT * FROM comm_metrics")
     assert len(rows) >= 20 and {row["source"] for row in rows} == {"observer"}
     clock, = told("SELECT * FROM probing.clock WHERE rank = 1 ORDER BY collectives DESC LIMIT 1")
-    assert abs(clock["offset_s"] - 0.123) <= clock["error_s"] <= 3e-3 and clock["collectives"] >= 20
-    assert all(row["wait_ms"] < 100 and row["error_ms"] <= 3 for row in rows)
+    assert abs(clock["offset_s"] - 0.123) <= clock["error_s"] <= 1e-3 and clock["collectives"] >= 20
+    assert all(row["wait_ms"] < 100 and row["error_ms"] <= 1 for row in rows)

@@ -10,6 +10,7 @@
 #include "table/shared/recorder.h"
 
 #define ONE_CLOCK 1e-6     /* s: processes of one machine read one clock */
+#define NEAR 3             /* spans on each side for which a collective says something, too */
 #define JOIN_SECONDS 0.002 /* between what the observer and the recorder call the beginning */
 
 PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
@@ -299,6 +300,14 @@ static double span_of(double time)
 
 static int by_begin(const void *a, const void *b)
 {
+    const struct prb_clock_span *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return (x->moment > y->moment) - (x->moment < y->moment);
+}
+
+static int by_span(const void *a, const void *b)
+{
     double x = ((const struct prb_clock_span *)a)->begin;
     double y = ((const struct prb_clock_span *)b)->begin;
     return (x > y) - (x < y);
@@ -307,7 +316,7 @@ static int by_begin(const void *a, const void *b)
 static struct prb_clock_span *find_span(const struct prb_job *job, double time)
 {
     struct prb_clock_span key = {.begin = span_of(time)};
-    return bsearch(&key, job->spans, job->span_count, sizeof key, by_begin);
+    return bsearch(&key, job->spans, job->span_count, sizeof key, by_span);
 }
 
 static bool make_spans(struct prb_job *job, struct prb_error *err)
@@ -316,22 +325,25 @@ static bool make_spans(struct prb_job *job, struct prb_error *err)
     if (!job->spans)
         return prb_nomem(err);
     for (size_t i = 0; i < job->count; i += prb_job_parts(job, i))
-        job->spans[job->span_count++].begin = span_of(job->items[i].begin);
+        job->spans[job->span_count++] = (struct prb_clock_span){
+            .begin = span_of(job->items[i].begin), .moment = job->items[i].begin};
     qsort(job->spans, job->span_count, sizeof *job->spans, by_begin);
     size_t kept = 0;
-    for (size_t i = 0; i < job->span_count; i++)
-        if (!kept || job->spans[i].begin > job->spans[kept - 1].begin)
-            job->spans[kept++] = job->spans[i];
-    job->span_count = kept;
-    for (size_t i = 0; i < kept; i++) {
-        double middle = job->spans[i].begin + PRB_CLOCK_SPAN / 2;
-        if (!(job->spans[i].clocks = prb_clocks_new(job->rank_count, middle, err)))
-            return false;
+    for (size_t i = 0, end; i < job->span_count; i = end) {
+        for (end = i; end < job->span_count && job->spans[end].begin == job->spans[i].begin; end++)
+            ;
+        double middle = (job->spans[i].moment + job->spans[end - 1].moment) / 2;
+        job->spans[kept] = job->spans[i];
+        job->spans[kept++].moment = middle;
     }
+    job->span_count = kept;
+    for (size_t i = 0; i < kept; i++)
+        if (!(job->spans[i].clocks = prb_clocks_new(job->rank_count, job->spans[i].moment, err)))
+            return false;
     return true;
 }
 
-/* The bounds of one collective, for its own span and the ones beside it. */
+/* The bounds of one collective, for its own span and those near it. */
 static void add_bounds(struct prb_job *job, size_t first, size_t count)
 {
     struct prb_clock_part parts[PRB_CLOCK_RANKS_MAX];
@@ -343,7 +355,7 @@ static void add_bounds(struct prb_job *job, size_t first, size_t count)
         parts[used++] = (struct prb_clock_part){items[i].rank, items[i].begin, items[i].end};
         known += isfinite(items[i].end);
     }
-    for (int beside = -1; items->waits && known && beside <= 1; beside++) {
+    for (int beside = -NEAR; items->waits && known && beside <= NEAR; beside++) {
         struct prb_clock_span *span = find_span(job, items->begin + beside * PRB_CLOCK_SPAN);
         if (!span)
             continue;
@@ -371,11 +383,15 @@ static bool solve(struct prb_rows *rows, struct prb_job *job, struct prb_error *
     return true;
 }
 
-bool prb_job_offset(const struct prb_job *job, double time, size_t of, size_t from,
-                    double *offset_out, double *error_out)
+bool prb_job_offset(const struct prb_job *job, const struct prb_collective *first, size_t of,
+                    size_t from, double *offset_out, double *error_out)
 {
-    const struct prb_clock_span *span = find_span(job, time);
-    return span && span->clocks && prb_clocks_offset(span->clocks, of, from, offset_out, error_out);
+    const struct prb_clock_span *span = find_span(job, first->begin);
+    if (!span || !span->clocks || !prb_clocks_offset(span->clocks, of, from, offset_out, error_out))
+        return false;
+    if (*error_out > ONE_CLOCK) /* two clocks, which may have drifted since */
+        *error_out += fabs(first->begin - span->moment) * PRB_CLOCK_DRIFT;
+    return true;
 }
 
 /* ---- all ---- */

@@ -24,10 +24,11 @@ struct prb_collective {
     const char *source; /* "observer", "recorder" */
 };
 
-/* A time in which one solution of the clocks holds. */
-#define PRB_CLOCK_SPAN 60.0 /* s */
+/* A time in which one solution of the clocks serves: short, since clocks may drift apart meanwhile. */
+#define PRB_CLOCK_SPAN 10.0 /* s */
 struct prb_clock_span {
     double begin;
+    double moment;             /* for which it is solved: the middle of its collectives */
     struct prb_clocks *clocks; /* solved; NULL: the collectives contradict each other */
     size_t bounds;             /* collectives with known ends */
 };
@@ -53,8 +54,9 @@ PRB_DEFINE_AUTO(prb_job, struct prb_job, prb_job_deinit)
 
 /* How many parts the collective has that begins at index first. */
 size_t prb_job_parts(const struct prb_job *job, size_t first);
-/* The clock of rank of beyond that of rank from at a time: see prb_clocks_offset. */
-bool prb_job_offset(const struct prb_job *job, double time, size_t of, size_t from,
-                    double *offset_out, double *error_out);
+/* The clock of rank of beyond that of rank from, at the time of the collective with this first part: see
+ * prb_clocks_offset. */
+bool prb_job_offset(const struct prb_job *job, const struct prb_collective *first, size_t of,
+                    size_t from, double *offset_out, double *error_out);
 
 #endif
