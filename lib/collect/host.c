@@ -212,6 +212,7 @@ static void sample_usage(const struct prb_collected *process, double now)
     if (!prb_usage_read(host->proc, false, &after, NULL))
         return;
     read_switches(host->proc, before, &after);
+    prb_usage_settle(before, &after);
     for (size_t i = 0; i < after.count && i <= THREADS_MAX; i++) {
         const struct prb_usage_count *old =
             before->count ? prb_usage_find(before, after.items[i].tid) : NULL;
@@ -316,7 +317,7 @@ static void add_gpu_process(const struct prb_collected *process, double now,
     struct row row;
     begin_row(&row, now);
     put_integer(&row, true, one->gpu);
-    put_integer(&row, true, one->pid);
+    put_integer(&row, one->pid >= 0, one->pid);
     put_mb(&row, one->memory);
     put_known(&row, one->busy);
     write_row(process, GPU_PROCESSES, &row);

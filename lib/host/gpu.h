@@ -34,7 +34,7 @@ struct prb_gpu {
 
 struct prb_gpu_process {
     unsigned gpu;
-    pid_t pid;      /* in the pid namespace of the machine */
+    pid_t pid;      /* in our pid namespace; -1: not known */
     int64_t memory; /* bytes; -1: the driver does not say (in a container, with MIG) */
     double busy;    /* % of the last samples; -1: not known */
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "host/gpu.h"
@@ -14,6 +15,7 @@
 #define LIBRARY "libnvidia-ml.so.1"
 #define DEVICES_MAX 64
 #define PROCESSES_MAX 4096
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 
 /* NVML's nvmlReturn_t, and what the calls below are given. */
 enum { SUCCESS = 0, INSUFFICIENT_SIZE = 7 };
@@ -212,10 +214,19 @@ static double busy_of(const struct process_sample *samples, unsigned count, unsi
     return busy;
 }
 
+/* The driver names processes as the machine counts them, whoever asks.  The first pid namespace has the same number on
+ * every machine (Linux, PROC_PID_INIT_INO); in another one nothing says which process it is. */
+static bool counts_as_the_machine(void)
+{
+    struct stat ours;
+    return stat("/proc/self/ns/pid", &ours) != 0 || ours.st_ino == FIRST_PID_NAMESPACE;
+}
+
 static bool add_processes(const struct nvml *nvml, device gpu, unsigned index, struct prb_gpus *out,
                           struct prb_error *err)
 {
     unsigned count, sampled = 0, room = 0;
+    bool known = counts_as_the_machine();
     PRB_AUTO_FREE struct process_info *list = list_processes(nvml, gpu, &count);
     if (count && nvml->samples && nvml->samples(gpu, NULL, &sampled, 0) == INSUFFICIENT_SIZE)
         room = sampled < PROCESSES_MAX ? sampled : PROCESSES_MAX;
@@ -228,7 +239,7 @@ static bool add_processes(const struct nvml *nvml, device gpu, unsigned index, s
             return prb_nomem(err);
         out->processes[out->process_count++] = (struct prb_gpu_process){
             .gpu = index,
-            .pid = (pid_t)list[i].pid,
+            .pid = known ? (pid_t)list[i].pid : -1,
             .memory = list[i].memory > INT64_MAX ? -1 : (int64_t)list[i].memory,
             .busy = busy_of(samples, sampled, list[i].pid)};
     }

@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 
-#define WORD 4 /* bytes: what an RDMA port counts its data in */
-#define DEVICES_MAX 256
+#define WORD 4        /* bytes: what an RDMA port counts its data in */
+#define PORTS_MAX 256 /* of a device, and devices */
 
 void prb_interfaces_deinit(struct prb_interfaces *interfaces) { free(interfaces->items); }
 
@@ -92,11 +92,12 @@ static bool add_device(const char *device, const char *folder, struct prb_interf
 {
     char path[900];
     bool good = true;
+    size_t count = 0;
     snprintf(path, sizeof path, "%s/%s/ports", folder, device);
     PRB_AUTO(dir) DIR *ports = opendir(path);
     const struct dirent *entry;
-    while (good && ports && (entry = readdir(ports)) && out->count < DEVICES_MAX)
-        if (entry->d_name[0] != '.')
+    while (good && ports && (entry = readdir(ports)) && count < PORTS_MAX)
+        if (entry->d_name[0] != '.' && ++count)
             good = add_port(device, entry->d_name, folder, out);
     return good;
 }
@@ -104,10 +105,11 @@ static bool add_device(const char *device, const char *folder, struct prb_interf
 bool prb_interfaces_rdma(const char *folder, struct prb_interfaces *out, struct prb_error *err)
 {
     bool good = true;
+    size_t count = 0;
     PRB_AUTO(dir) DIR *devices = opendir(folder);
     const struct dirent *entry;
-    while (good && devices && (entry = readdir(devices)) && out->count < DEVICES_MAX)
-        if (entry->d_name[0] != '.')
+    while (good && devices && (entry = readdir(devices)) && count < PORTS_MAX)
+        if (entry->d_name[0] != '.' && ++count)
             good = add_device(entry->d_name, folder, out);
     return good || prb_nomem(err);
 }

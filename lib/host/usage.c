@@ -94,6 +94,14 @@ static void add_count(int64_t *sum, int64_t value)
     *sum = *sum < 0 || value < 0 ? -1 : *sum + value;
 }
 
+static void add_thread(struct prb_usage_count *sum, const struct prb_usage_count *thread)
+{
+    add(&sum->on_cpu, thread->on_cpu);
+    add(&sum->wait, thread->wait);
+    add_count(&sum->voluntary, thread->voluntary);
+    add_count(&sum->forced, thread->forced);
+}
+
 /* The process, whose stat counts threads that have ended, too; what stat has not is the sum of the
  * threads there are. */
 static bool read_process(struct prb_proc *proc, const struct prb_usage *threads,
@@ -102,12 +110,8 @@ static bool read_process(struct prb_proc *proc, const struct prb_usage *threads,
     *out = (struct prb_usage_count){.read = -1, .written = -1};
     if (!read_stat(proc, "stat", out))
         return false;
-    for (size_t i = 1; i < threads->count; i++) {
-        add(&out->on_cpu, threads->items[i].on_cpu);
-        add(&out->wait, threads->items[i].wait);
-        add_count(&out->voluntary, threads->items[i].voluntary);
-        add_count(&out->forced, threads->items[i].forced);
-    }
+    for (size_t i = 1; i < threads->count; i++)
+        add_thread(out, &threads->items[i]);
     read_bytes(proc, out);
     return true;
 }
@@ -147,6 +151,20 @@ const struct prb_usage_count *prb_usage_find(const struct prb_usage *usage, pid_
         if (usage->items[i].tid == tid)
             return &usage->items[i];
     return NULL;
+}
+
+void prb_usage_settle(struct prb_usage *before, const struct prb_usage *after)
+{
+    if (!before->count)
+        return;
+    struct prb_usage_count *sum = &before->items[0];
+    sum->on_cpu = sum->wait = 0;
+    sum->voluntary = sum->forced = 0;
+    for (size_t i = 1; i < after->count; i++) {
+        const struct prb_usage_count *old = prb_usage_find(before, after->items[i].tid);
+        if (old)
+            add_thread(sum, old);
+    }
 }
 
 struct prb_usage_rate prb_usage_between(const struct prb_usage_count *before,

@@ -40,6 +40,10 @@ void prb_usage_read_switches(struct prb_proc *proc, struct prb_usage_count *thre
 /* The same thread in an earlier reading; NULL: it has begun since. */
 const struct prb_usage_count *prb_usage_find(const struct prb_usage *usage, pid_t tid);
 
+/* Before the process's numbers of two readings are compared: those that are sums of its threads have in the earlier one
+ * the threads of the later one alone.  So one that ended takes nothing away, and one that came counts from its begin. */
+void prb_usage_settle(struct prb_usage *before, const struct prb_usage *after);
+
 /* What lies between two readings of one thread. */
 struct prb_usage_rate {
     double seconds;

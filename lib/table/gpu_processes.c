@@ -6,7 +6,9 @@
 static const struct prb_column columns[] = {
     PRB_MOMENT_COLUMNS,
     {"gpu_id", PRB_INTEGER, "id", "as in gpu_metrics"},
-    {"gpu_pid", PRB_INTEGER, "id", "the process that uses it, in the machine's own pid namespace"},
+    {"gpu_pid", PRB_INTEGER, "id",
+     "the process that uses it, in the pid namespace of the caller; NULL: not known (within a "
+     "container the driver names other pids)"},
     {"memory_mb", PRB_REAL, "MB", "of the GPU; NULL: the driver does not say"},
     {"sm_util", PRB_REAL, "%", "of the GPU's time, its last samples; NULL: the driver has none"},
     PRB_RESOLUTION_COLUMN,
@@ -28,7 +30,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         prb_row_begin(rows);
         prb_row_moment(rows);
         prb_row_int(rows, process->gpu);
-        prb_row_int(rows, process->pid);
+        prb_row_int_unless(rows, process->pid, -1);
         prb_row_mb(rows, process->memory);
         prb_row_known(rows, process->busy);
         prb_row_raw(rows);

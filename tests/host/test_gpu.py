@@ -1,5 +1,6 @@
 """gpu_metrics and gpu_processes, on a stand-in for NVIDIA's management library (nvml.c)."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,9 +8,10 @@ import sys
 import pytest
 
 from support import gpus
-from support.target import probing, query
+from support.target import PROBING, children, probing, query
 
 PROGRAM = "import sys; print('ready', flush=True); sys.stdin.read()"
+OF_THE_MACHINE = os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"  # the first pid namespace has always this number
 
 
 @pytest.fixture
@@ -52,8 +54,53 @@ def test_what_the_driver_says(job, nvml):
 def test_who_uses_it(job, nvml):
     nvml(str(job))
     rows = query(job, "SELECT gpu_id, gpu_pid, memory_mb, sm_util FROM gpu_processes ORDER BY gpu_pid")
+    if not OF_THE_MACHINE:
+        assert [row["gpu_pid"] for row in rows] == [None, None]
+        return
     assert rows == [{"gpu_id": 0, "gpu_pid": 1, "memory_mb": None, "sm_util": None},
                     {"gpu_id": 0, "gpu_pid": job, "memory_mb": 512, "sm_util": 63}] or job == 1
+
+
+# Runs in a pid namespace of its own: a job, and a driver that names a process of the machine which has the same pid there.
+INSIDE = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline()
+for command in ("query", "-f", "json", "SELECT gpu_id, gpu_pid, memory_mb FROM gpu_processes"), ("memory",):
+    done = subprocess.run([os.environ["PROBING"], "-t", str(child.pid), *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=dict(os.environ, PRB_FAKE_NVML=str(child.pid)))
+    print(done.stdout.decode().strip())
+child.kill()
+child.communicate()
+"""
+
+
+def test_from_within_a_pid_namespace(nvml):
+    """The driver counts the machine's pids: a process here with such a number is another one."""
+    nvml()
+    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", INSIDE], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, encoding="utf-8", env=dict(os.environ, PROBING=os.path.abspath(PROBING)))
+    if done.returncode and "unshare failed" in done.stderr:
+        pytest.skip("no pid namespace can be made here")
+    rows, memory = done.stdout.split("]\n", 1)
+    assert json.loads(rows + "]") == [{"gpu_id": 0, "gpu_pid": None, "memory_mb": 512}, {"gpu_id": 0, "gpu_pid": None, "memory_mb": None}], done
+    assert "512" not in memory and "GPU" not in memory, memory
+
+
+def test_of_a_job_in_a_pid_namespace(nvml):
+    """Seen from the machine it has the machine's pid, as the driver names it."""
+    child = subprocess.Popen(["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        if child.stdout.readline() != b"ready\n" or not OF_THE_MACHINE:
+            pytest.skip("no pid namespace can be made here, or this is one")
+        pid, = children(child.pid)
+        nvml(str(pid))
+        assert query(pid, "SELECT memory_mb, sm_util FROM gpu_processes WHERE gpu_pid = {}".format(pid)) == [{"memory_mb": 512, "sm_util": 63}]
+        assert "512" in probing("-t", pid, "memory").stdout
+    finally:
+        child.stdin.close()
+        child.wait()
 
 
 def test_what_is_not_supported_is_null(job, nvml):

@@ -20,6 +20,11 @@ def spin():
 def nap():
     while True:
         time.sleep(0.005)
+def brief():
+    while True:  # 300 switches each, most of them before the thread ends
+        one = threading.Thread(target=lambda: [time.sleep(0.0005) for _ in range(300)])
+        one.start()
+        one.join()
 kept = mmap.mmap(-1, {private} << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 shared = mmap.mmap(-1, {shared} << 20)
 for held in kept, shared:
@@ -91,6 +96,16 @@ def test_usage():
         assert main["cpu_user_pct"] + main["cpu_sys_pct"] < 1
         assert nap["vol_ctxt"] > 20 and nap["vol_ctxt"] > main["vol_ctxt"]
         assert main["state"] == "S"
+
+
+def test_threads_that_come_and_go():
+    """What the process did is what its threads did: those that ended take nothing away, those that came bring nothing of before."""
+    with job(work="(nap, brief)") as pid:
+        for _ in range(3):
+            rows = query(pid, "SELECT * FROM system.usage(0.7)")
+            process, = [row for row in rows if row["scope"] == "process"]
+            naps = sum(row["vol_ctxt"] for row in rows if row["scope"] == "thread")
+            assert 50 < naps <= process["vol_ctxt"] <= naps + 400 and process["wait_pct"] is not None
 
 
 def test_other_tools_names():

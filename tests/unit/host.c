@@ -134,6 +134,24 @@ static void rdma(void **state)
     assert_ok(prb_interfaces_rdma("/nowhere", &found, &err), err);
 }
 
+/* A machine of many containers has more interfaces than anything has ports. */
+static void rdma_beside_many(void **state)
+{
+    (void)state;
+    char folder[64];
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    PRB_AUTO(prb_interfaces) struct prb_interfaces found = {0};
+    struct prb_error err;
+    for (int i = 0; i < 1000; i++)
+        prb_buf_addf(&text, "  veth%d: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n", i);
+    put("many/mlx5_0/ports/1/counters/port_rcv_data", "7\n");
+    snprintf(folder, sizeof folder, "%s/many", root);
+    assert_ok(prb_interfaces_parse(text.data, &found, &err), err);
+    assert_ok(prb_interfaces_rdma(folder, &found, &err), err);
+    assert_int_equal(found.count, 1001);
+    assert_int_equal(found.items[1000].rx_bytes, 28);
+}
+
 static void amd(void **state)
 {
     (void)state;
@@ -170,10 +188,8 @@ static void amd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups),
-        cmocka_unit_test(interfaces),
-        cmocka_unit_test(rdma),
-        cmocka_unit_test(amd),
+        cmocka_unit_test(groups),           cmocka_unit_test(interfaces), cmocka_unit_test(rdma),
+        cmocka_unit_test(rdma_beside_many), cmocka_unit_test(amd),
     };
     return cmocka_run_group_tests(tests, make_root, drop_root);
 }

@@ -32,6 +32,7 @@ bool prb_rows_usage(struct prb_rows *rows, bool switches, prb_usage_row_fn *row,
     watch(rows, seconds);
     if (!prb_proc_check(proc, err) || !prb_usage_read(proc, switches, &after, err))
         return false;
+    prb_usage_settle(&before, &after);
     for (size_t i = 0; i < after.count; i++) {
         const struct prb_usage_count *old = prb_usage_find(&before, after.items[i].tid);
         if (old)
