@@ -56,7 +56,13 @@ const struct prb_command prb_command_collect = {
         "wrote there, a part of its command line, the job's name, or a file of the store.\n\n"
         "It runs in the foreground until Ctrl-C or SIGTERM, and then moves what is left. There is "
         "one collector for a user on a machine: a second one says which it is, and ends. "
-        "PROBING_STORE=on beside PROBING=1 starts it in the background when none runs.",
+        "PROBING_STORE=on beside PROBING=1 starts it in the background when none runs.\n\n"
+        "Once a second it samples what the machine says of these processes: system.usage, "
+        "memory_usage, system.cgroup, system.network, gpu_metrics. From its environment: "
+        "PROBING_CPU_SAMPLE_MS and PROBING_GPU_SAMPLE_MS (1000; 0: never); PROBING_STORE_RAW (1d): "
+        "older samples and calls of modules become one a minute; PROBING_STORE_MINUTES (7d): one "
+        "an hour; PROBING_RETENTION_DAYS (7): older rows are removed; PROBING_STORE_MEMORY (1G): "
+        "and the oldest ones beyond that.",
     .options = options,
     .examples = "probing collect &\n"
                 "probing collect --once  # what is there now, of ended processes, too\n"

@@ -15,6 +15,7 @@
 #define TURN 1.0         /* s between two looks */
 #define TURN_FAILED 10.0 /* while the store cannot be written */
 #define KEEP 600.0       /* s between two looks at what is too old */
+#define JOIN 3600.0      /* s: older chunks that are small are joined */
 #define IDLE_END 60.0    /* s without a process that records */
 
 /* ---- only one ---- */
@@ -86,16 +87,37 @@ static bool turn(struct state *state, bool all)
     return good;
 }
 
+/* "7d", "12h", "30m", "90s"; a number alone is of days. */
+static double span_of(const char *name, double days)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = {{"", 86400}, {"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}};
+    const char *text = getenv(name);
+    char *end = NULL;
+    double number = text ? strtod(text, &end) : -1;
+    for (size_t i = 0; number >= 0 && number < 1e9 && i < sizeof units / sizeof *units; i++)
+        if (end != text && strcmp(end, units[i].unit) == 0)
+            return number * units[i].seconds;
+    return days * 86400;
+}
+
 /* As the settings of the same names: days, and bytes with K, M or G. */
 static struct prb_store_limits limits(void)
 {
-    const char *days = getenv("PROBING_RETENTION_DAYS"), *memory = getenv("PROBING_STORE_MEMORY");
-    struct prb_store_limits limits = {7 * 86400.0, (uint64_t)1 << 30};
+    const char *memory = getenv("PROBING_STORE_MEMORY");
+    struct prb_store_limits limits = {
+        .seconds = span_of("PROBING_RETENTION_DAYS", 7),
+        .bytes = (uint64_t)1 << 30,
+        .ages = {.join = JOIN,
+                 .raw = span_of("PROBING_STORE_RAW", 1),
+                 .minutes = span_of("PROBING_STORE_MINUTES", 7)},
+        .rules = prb_collect_rules,
+        .rule_count = prb_collect_rule_count,
+    };
     char *end = NULL;
-    double number = days ? strtod(days, &end) : -1;
-    if (number >= 0 && number < 1e6 && end != days && (!*end || strcmp(end, "d") == 0))
-        limits.seconds = number * 86400;
-    number = memory ? strtod(memory, &end) : -1;
+    double number = memory ? strtod(memory, &end) : -1;
     double unit = number < 0                   ? 0
                   : *end == 'K' || *end == 'k' ? 0x1p10
                   : *end == 'M' || *end == 'm' ? 0x1p20

@@ -5,6 +5,7 @@
 #include "proc/proc.h"
 #include "store/drain.h"
 #include "store/host.h"
+#include "store/thin.h"
 
 /* ---- job.c: which file a process's rows go to ---- */
 
@@ -57,6 +58,11 @@ void prb_collected_deinit(struct prb_collected *process);
  * file cannot be written, and rows wait. */
 bool prb_collect_rings(struct prb_collected *process, bool all, uint64_t *rows_out,
                        struct prb_error *err);
+
+/* ---- rules.c: which tables are thinned out ---- */
+
+extern const struct prb_store_rule prb_collect_rules[];
+extern const size_t prb_collect_rule_count;
 
 /* ---- processes.c: all of them ---- */
 

@@ -188,7 +188,7 @@ bool prb_store_chunk_may_have(const struct prb_store_chunk *chunk, size_t column
 
 size_t prb_store_time_column(const struct prb_ring_column *columns, size_t count)
 {
-    static const char *const names[] = {"timestamp", "time", "ts"};
+    static const char *const names[] = {"timestamp", "time", "ts", "begin", "end"};
     for (size_t name = 0; name < sizeof names / sizeof *names; name++)
         for (size_t i = 0; i < count; i++)
             if (strcmp(columns[i].name, names[name]) == 0 &&

@@ -56,7 +56,8 @@ bool prb_store_chunk_bounds(const struct prb_store_chunk *chunk, size_t column, 
 bool prb_store_chunk_may_have(const struct prb_store_chunk *chunk, size_t column, double least,
                               double most);
 
-/* The column that says when a row's event was, by its name: timestamp, time or ts.  SIZE_MAX: none. */
+/* The column that says when a row's event was, by its name: timestamp, time, ts,
+ * begin or end.  SIZE_MAX: none. */
 size_t prb_store_time_column(const struct prb_ring_column *columns, size_t count);
 
 #endif

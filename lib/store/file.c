@@ -33,6 +33,12 @@ static const char schema[] =
     " PRIMARY KEY(process, name)) WITHOUT ROWID;"
     "CREATE TABLE gap(name TEXT, process INTEGER, from_time REAL, to_time REAL, rows INTEGER);";
 
+/* Names that rows of the process's other tables have by number stay as long as these. */
+#define NOT_NEEDED                                                                                 \
+    "NOT (shape IN (SELECT id FROM shape WHERE name IN ('torch_names'))"                           \
+    " AND EXISTS (SELECT 1 FROM chunk AS other WHERE other.process = chunk.process"                \
+    " AND other.shape NOT IN (SELECT id FROM shape WHERE name IN ('torch_names'))))"
+
 static const char *const statements[] = {
     [PRB_STORE_BEGIN] = "BEGIN IMMEDIATE",
     [PRB_STORE_COMMIT] = "COMMIT",
@@ -54,9 +60,13 @@ static const char *const statements[] = {
         "SELECT data, process, resolution FROM chunk WHERE shape = ?1 AND last >= ?2"
         " AND first <= ?3 AND (process = ?4 OR ?4 = 0) ORDER BY last",
     [PRB_STORE_LIST_GAPS] = "SELECT name, process, from_time, to_time, rows FROM gap",
-    [PRB_STORE_OLDEST] = "SELECT min(last) FROM chunk",
-    [PRB_STORE_REMOVE] = "DELETE FROM chunk WHERE id IN"
-                         " (SELECT id FROM chunk WHERE last < ? ORDER BY last LIMIT ?)",
+    [PRB_STORE_OLDEST] = "SELECT min(last) FROM chunk WHERE " NOT_NEEDED,
+    [PRB_STORE_REMOVE] = "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE last < ? AND"
+                         " " NOT_NEEDED " ORDER BY last LIMIT ?)",
+    [PRB_STORE_REMOVE_ONE] = "DELETE FROM chunk WHERE id = ?",
+    [PRB_STORE_LIST_OLD] =
+        "SELECT id, first, last, rows, data FROM chunk WHERE shape = ? AND process = ?"
+        " AND resolution = ? AND last < ? AND last > ? AND rows <= ? ORDER BY last",
     [PRB_STORE_REMOVE_GAPS] = "DELETE FROM gap WHERE to_time < ?",
     [PRB_STORE_LAST_TIME] = "SELECT max(last) FROM chunk WHERE shape = ? AND process = ?",
 };

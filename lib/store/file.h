@@ -121,6 +121,8 @@ double prb_store_oldest(struct prb_store_file *file);
 /* Remove chunks that ended before this, the oldest first, at most so many (0: all), and give their
  * room back. */
 bool prb_store_remove(struct prb_store_file *file, double before, int most, struct prb_error *err);
+/* Give the room of what was removed back. */
+bool prb_store_vacuum(struct prb_store_file *file, struct prb_error *err);
 struct prb_store_new_chunk {
     int64_t shape, process;
     double first, last; /* s since the epoch */

@@ -175,6 +175,13 @@ double prb_store_oldest(struct prb_store_file *file)
     return known ? sqlite3_column_double(find, 0) : INFINITY;
 }
 
+bool prb_store_vacuum(struct prb_store_file *file, struct prb_error *err)
+{
+    return sqlite3_exec(file->sqlite, "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)",
+                        NULL, NULL, NULL) == SQLITE_OK ||
+           prb_store_failed(file, err);
+}
+
 bool prb_store_remove(struct prb_store_file *file, double before, int most, struct prb_error *err)
 {
     sqlite3_stmt *remove = prb_store_statement(file, PRB_STORE_REMOVE, err);
@@ -189,7 +196,5 @@ bool prb_store_remove(struct prb_store_file *file, double before, int most, stru
         sqlite3_bind_double(gaps, 1, before);
     if (gaps && !prb_store_run(file, gaps, err))
         return false;
-    return sqlite3_exec(file->sqlite, "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)",
-                        NULL, NULL, NULL) == SQLITE_OK ||
-           prb_store_failed(file, err);
+    return prb_store_vacuum(file, err);
 }

@@ -114,6 +114,25 @@ static bool shrink(struct folder *folder, uint64_t most, struct prb_error *err)
     return true;
 }
 
+/* A file that cannot be written, as of a full disk, keeps others from nothing. */
+static bool thin(struct folder *folder, const struct prb_store_limits *limits, double now,
+                 struct prb_error *err)
+{
+    bool good = true;
+    for (size_t i = 0; i < folder->count; i++) {
+        struct kept *kept = &folder->items[i];
+        struct prb_thinned thinned;
+        good = prb_store_thin(kept->file, limits->rules, limits->rule_count, &limits->ages, now,
+                              &thinned, err) &&
+               good;
+        if (thinned.chunks) {
+            good = prb_store_vacuum(kept->file, err) && good;
+            measure(kept);
+        }
+    }
+    return good;
+}
+
 static void remove_empty(struct folder *folder, double now)
 {
     for (size_t i = 0; i < folder->count; i++) {
@@ -132,9 +151,11 @@ bool prb_store_keep(const char *folder, const struct prb_store_limits *limits,
     PRB_AUTO(folder) struct folder files = {0};
     double now = (double)time(NULL);
     if (!list(folder, &files, err) ||
-        (limits->seconds > 0 && !expire(&files, now - limits->seconds, err)) ||
-        (limits->bytes && !shrink(&files, limits->bytes, err)))
+        (limits->seconds > 0 && !expire(&files, now - limits->seconds, err)))
+        return false;
+    bool thinned = thin(&files, limits, now, err);
+    if (limits->bytes && !shrink(&files, limits->bytes, err))
         return false;
     remove_empty(&files, now);
-    return true;
+    return thinned;
 }

@@ -4,11 +4,14 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
+#include "store/thin.h"
 
 struct prb_store_limits {
     double seconds; /* older chunks are removed; 0: none is too old */
     uint64_t bytes; /* of all files: the oldest chunks are removed until they are no more; 0: any */
+    struct prb_store_ages ages; /* of what is thinned out, by these rules */
+    const struct prb_store_rule *rules;
+    size_t rule_count;
 };
 /* Of the files in a folder of the store; a file without chunks is removed when nobody wrote to it for
  * a day.  False: a file could not be written. */

@@ -32,8 +32,12 @@ static const struct prb_column columns[] = {
     {"max_cached", PRB_REAL, "MB", "the most of it so far"},
     {"allocated_delta", PRB_REAL, "MB", "by which allocated grew meanwhile"},
     {"max_allocated_delta", PRB_REAL, "MB", "by which max_allocated grew meanwhile"},
+    {"resolution", PRB_TEXT, "",
+     "raw: one call; minute, hour: the mean of its module's calls in it, weight says of how many"},
     {0},
 };
+
+#define GPU_COLUMNS 7 /* from gpu_ms on */
 
 static const char *const stages[PRB_TRACE_STAGES] = {
     [PRB_TRACE_FORWARD] = "forward",     [PRB_TRACE_BACKWARD] = "backward",
@@ -68,7 +72,8 @@ static void put_real_or_null(struct prb_rows *rows, bool known, double value)
         prb_row_null(rows);
 }
 
-static bool put_row(void *context, const struct prb_ring_value *values)
+static bool put_row(void *context, const struct prb_ring_value *values, int64_t process,
+                    enum prb_store_resolution resolution)
 {
     const struct filling *filling = context;
     struct prb_rows *rows = filling->rows;
@@ -81,6 +86,7 @@ static bool put_row(void *context, const struct prb_ring_value *values)
     double duration = (double)values[PRB_TRACE_DURATION].integer * 1e-9;
     unsigned stage = PRB_TRACE_STAGE(place);
     char text[128];
+    (void)process;
     if (stage >= PRB_TRACE_STAGES || stage == PRB_TRACE_COLLECTIVE)
         return true;
     const char *label = prb_torch_label_of(names, values[PRB_TRACE_LABEL].integer);
@@ -107,8 +113,11 @@ static bool put_row(void *context, const struct prb_ring_value *values)
     prb_row_int(rows, PRB_TRACE_LOW(values[PRB_TRACE_THREAD].integer));
     prb_row_real(rows, duration);
     prb_row_real(rows, duration * 1e3);
-    put_real_or_null(rows, ended != NULL, ended ? begin - ended->begin : 0);
+    put_real_or_null(rows, ended && resolution == PRB_STORE_RAW, ended ? begin - ended->begin : 0);
     prb_row_int(rows, PRB_TRACE_WEIGHT(place));
+    for (int i = 0; i < GPU_COLUMNS; i++)
+        prb_row_null(rows);
+    prb_row_text(rows, prb_recorded_resolution(resolution));
     return true;
 }
 
@@ -116,8 +125,9 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct filling filling = {.rows = rows};
     bool steps = prb_rows_wants(rows, "micro_batches") || prb_rows_wants(rows, "time_offset");
-    bool good = prb_torch_names_read(rows, steps, &filling.names, err) &&
-                prb_recorded_each(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, put_row, &filling, err);
+    bool good =
+        prb_torch_names_read(rows, steps, &filling.names, err) &&
+        prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     return good && prb_recorded_same(rows, PRB_TRACE_RING, err);
 }

@@ -25,6 +25,12 @@ static void warn(struct prb_rows *rows, const char *ring, const struct prb_histo
     if (counts->ring.broken || counts->store.broken)
         prb_rows_warn(rows, "%s: %llu parts of its file are broken, and their rows are left out",
                       ring, (unsigned long long)(counts->ring.broken + counts->store.broken));
+    else if (counts->store.summed && counts->raw && !prb_rows_wants(rows, "resolution"))
+        prb_rows_warn(rows,
+                      "%s.%s: %llu rows stand for a minute or an hour each: its column resolution "
+                      "says which",
+                      prb_rows_table(rows)->schema, prb_rows_table(rows)->name,
+                      (unsigned long long)counts->store.summed);
     else if (counts->ring.dropped)
         prb_rows_warn(rows, "%s: %llu rows were dropped by the process: there was no room", ring,
                       (unsigned long long)counts->ring.dropped);
@@ -47,11 +53,9 @@ bool prb_recorded_query(struct prb_rows *rows, const struct prb_history *history
     return true;
 }
 
-bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *columns,
-                       bool (*row)(void *context, const struct prb_ring_value *values),
-                       void *context, struct prb_error *err)
+bool prb_recorded_each_of(struct prb_rows *rows, const char *ring, const char *columns,
+                          prb_store_row_fn *row, void *context, struct prb_error *err)
 {
-    struct passing passing = {row, context};
     struct prb_ring_column asked[PRB_RING_COLUMNS_MAX];
     struct prb_history_query query = {.schema = "python",
                                       .name = ring,
@@ -63,7 +67,15 @@ bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *colu
     if (!text)
         return prb_nomem(err);
     return !history || (prb_ring_columns_parse(text, asked, &query.count, err) &&
-                        prb_recorded_query(rows, history, &query, ring, pass, &passing, err));
+                        prb_recorded_query(rows, history, &query, ring, row, context, err));
+}
+
+bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *columns,
+                       bool (*row)(void *context, const struct prb_ring_value *values),
+                       void *context, struct prb_error *err)
+{
+    struct passing passing = {row, context};
+    return prb_recorded_each_of(rows, ring, columns, pass, &passing, err);
 }
 
 /* ---- as the table shows them ---- */

@@ -121,7 +121,7 @@ static void warn_of_store(struct prb_rows *rows, const struct user_table *user,
     if (counts->broken)
         prb_rows_warn(rows, SCHEMA ".%s: %llu of %llu chunks are damaged, and left out", name,
                       (unsigned long long)counts->broken, (unsigned long long)counts->all);
-    else if (counts->summed && all->raw)
+    else if (counts->summed && all->raw && !prb_rows_wants(rows, "resolution"))
         prb_rows_warn(rows,
                       SCHEMA ".%s: %llu rows stand for a minute or an hour each; its column "
                              "resolution says which",
