@@ -18,8 +18,8 @@ struct process {
     int fd; /* /proc/PID/mem, or -1: process_vm_readv */
 };
 
-/* Ranges go to the kernel in batches of its limit of vectors. */
-#define BATCH 1024
+/* Ranges go to the kernel in batches, of fewer vectors than it takes: they lie on the stack. */
+#define BATCH 256
 _Static_assert(BATCH <= IOV_MAX, "the kernel refuses more vectors");
 
 static bool lost(const struct process *self, int sys, struct prb_error *err)

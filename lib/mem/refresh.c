@@ -14,6 +14,9 @@
 #define JOIN_GAP 2048
 /* One range at most, so that a page that went away costs only its neighbours. */
 #define JOIN_MAX 65536
+/* Ranges that are read by one call, and so the staging area: it stays in the cache, and grows with no number
+ * of threads. */
+#define STAGING 32768
 /* Spans are rounded to this, and shrink only when they would lose this much, so that the plan
  * seldom changes. */
 #define ROUND 64
@@ -132,19 +135,48 @@ static int by_addr(const void *left, const void *right)
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-/* Join sorted spans to ranges; staging offsets go to range.buf as numbers until the staging area is
- * there. */
+/* How many ranges from first on are staged together; *bytes_out: all of them. */
+static size_t staged(const struct prb_plan *plan, size_t first, size_t *bytes_out)
+{
+    size_t n = 0, bytes = 0;
+    while (first + n < plan->range_count && (!n || bytes + plan->ranges[first + n].len <= STAGING))
+        bytes += plan->ranges[first + n++].len;
+    *bytes_out = bytes;
+    return n;
+}
+
+static bool plan_stage(struct prb_plan *plan)
+{
+    size_t most = 0, bytes;
+    for (size_t at = 0; at<plan->range_count; most = bytes> most ? bytes : most)
+        at += staged(plan, at, &bytes);
+    if (most > plan->staging_cap) {
+        uint8_t *staging = realloc(plan->staging, most);
+        if (!staging)
+            return false;
+        plan->staging = staging;
+        plan->staging_cap = most;
+    }
+    for (size_t at = 0; at < plan->range_count;) {
+        uint8_t *to = plan->staging;
+        for (size_t n = staged(plan, at, &bytes); n; n--, at++) {
+            plan->ranges[at].buf = to;
+            to += plan->ranges[at].len;
+        }
+    }
+    return true;
+}
+
+/* Join sorted spans to ranges. */
 static bool plan_join(struct prb_plan *plan)
 {
     struct prb_range *range = NULL;
-    size_t total = 0;
     plan->range_count = 0;
     for (size_t i = 0; i < plan->span_count; i++) {
         struct prb_planned *span = &plan->spans[i];
         prb_addr end = span->addr + span->len;
         if (!range || span->addr > range->addr + range->len + JOIN_GAP ||
             end - range->addr > JOIN_MAX) {
-            total += range ? range->len : 0; /* before the ranges move */
             if (!PRB_GROW(plan->ranges, plan->range_count, plan->range_cap))
                 return false;
             range = &plan->ranges[plan->range_count++];
@@ -155,20 +187,7 @@ static bool plan_join(struct prb_plan *plan)
         span->range = (uint32_t)(plan->range_count - 1);
         span->offset = (uint32_t)(span->addr - range->addr);
     }
-    total += range ? range->len : 0;
-    if (total > plan->staging_cap) {
-        uint8_t *staging = realloc(plan->staging, total);
-        if (!staging)
-            return false;
-        plan->staging = staging;
-        plan->staging_cap = total;
-    }
-    size_t at = 0;
-    for (size_t i = 0; i < plan->range_count; i++) {
-        plan->ranges[i].buf = plan->staging + at;
-        at += plan->ranges[i].len;
-    }
-    return true;
+    return plan_stage(plan);
 }
 
 static bool plan_make(struct prb_plan *plan, struct prb_view *const *views, size_t count,
@@ -215,15 +234,18 @@ bool prb_view_refresh(struct prb_view *const *views, size_t count, bool *same_ou
     struct prb_plan *plan = &views[0]->plan;
     if (!plan_make(plan, views, count, err))
         return false;
-    if (plan->range_count &&
-        !prb_mem_readv_some(views[0]->mem, plan->ranges, plan->range_count, err))
-        return false;
     for (size_t i = 0; same_out && i < count; i++)
         same_out[i] = true;
-    for (size_t i = 0; i < plan->span_count; i++) {
-        const struct prb_planned *span = &plan->spans[i];
-        if (!take(span, &plan->ranges[span->range]) && same_out)
-            same_out[span->view] = false;
+    for (size_t at = 0, i = 0, bytes; at < plan->range_count;) {
+        size_t n = staged(plan, at, &bytes);
+        if (!prb_mem_readv_some(views[0]->mem, plan->ranges + at, n, err))
+            return false;
+        at += n;
+        for (; i < plan->span_count && plan->spans[i].range < at; i++) {
+            const struct prb_planned *span = &plan->spans[i];
+            if (!take(span, &plan->ranges[span->range]) && same_out)
+                same_out[span->view] = false;
+        }
     }
     return true;
 }

@@ -31,7 +31,7 @@ static const uint8_t *window_at(struct prb_elf *elf, uint64_t offset, size_t *le
     size_t slot = number % PRB_ELF_WINDOWS, within = offset % PRB_ELF_WINDOW;
     if (offset >= elf->size)
         return NULL;
-    if (!elf->windows && !(elf->windows = malloc(PRB_ELF_WINDOWS * sizeof *elf->windows)))
+    if (!elf->windows[slot] && !(elf->windows[slot] = malloc(PRB_ELF_WINDOW)))
         return NULL;
     if (elf->numbers[slot] != number) {
         elf->lens[slot] =
@@ -176,7 +176,8 @@ void prb_elf_free(struct prb_elf *elf)
     prb_symbol_index_deinit(&elf->exported.index);
     prb_symbol_index_deinit(&elf->all.index);
     prb_arena_deinit(&elf->arena);
-    free(elf->windows);
+    for (size_t i = 0; i < PRB_ELF_WINDOWS; i++)
+        free(elf->windows[i]);
     free(elf->sections);
     free(elf->segments);
     if (elf->fd >= 0)

@@ -28,7 +28,7 @@ struct prb_elf {
     size_t section_names;              /* the number of the section that names sections */
     uint64_t numbers[PRB_ELF_WINDOWS]; /* of the windows, from 1 */
     uint16_t lens[PRB_ELF_WINDOWS];
-    uint8_t (*windows)[PRB_ELF_WINDOW];
+    uint8_t *windows[PRB_ELF_WINDOWS];      /* each made when first used */
     struct prb_arena arena;                 /* names that were asked for */
     struct prb_symbol_passes exported, all; /* of .dynsym and .symtab */
     struct prb_elf *debug;                  /* its separate debug file, or NULL; owned */

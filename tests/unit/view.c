@@ -5,7 +5,7 @@
 
 #define PAGE 4096
 #define BASE 0x10000
-#define PAGES 16
+#define PAGES 64
 
 /* Memory that counts its ranges, and can lose a page. */
 struct fake {
@@ -230,6 +230,28 @@ static void many_pages(void **state)
     }
 }
 
+/* More than is read by one call: every range is compared, and told of its own view. */
+static void many_ranges(void **state)
+{
+    struct room *room = *state;
+    enum { LEN = 1500 }; /* with a gap behind it that is not read along */
+    bool same[2];
+    struct prb_error err;
+    for (size_t page = 0; page < PAGES; page++)
+        assert_non_null(prb_view_get(room->view[page % 2], BASE + page * PAGE, LEN));
+    assert_ok(prb_view_refresh(room->view, 2, same, &err), err);
+    assert_true(same[0] && same[1]);
+    for (size_t page = 0; page < PAGES; page++) {
+        for (size_t k = 0; k < PAGES; k++)
+            assert_memory_equal(prb_view_get(room->view[k % 2], BASE + k * PAGE, LEN),
+                                room->fake->bytes + k * PAGE, LEN);
+        room->fake->bytes[page * PAGE + LEN - 1]++;
+        assert_ok(prb_view_refresh(room->view, 2, same, &err), err);
+        assert_int_equal(same[page % 2], false);
+        assert_int_equal(same[1 - page % 2], true);
+    }
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -243,6 +265,7 @@ int main(void)
         CASE(wanted_pages_come_along),
         CASE(several_views_share_a_call),
         CASE(many_pages),
+        CASE(many_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
