@@ -218,6 +218,14 @@ def start(how, settings=None):
     generation += 1
 
 
+def _pid_namespace():
+    # type: () -> int
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
 def _socket_here():
     # type: () -> bool
     """Whether a probe of this process listens (it may have been injected)."""
@@ -226,7 +234,7 @@ def _socket_here():
     try:
         with open("/proc/self/stat", "rb") as stat:
             started = stat.read().rpartition(b")")[2].split()[19].decode()
-        name = "{}-{}.sock".format(os.getpid(), started)
+        name = "{}-{}-{}.sock".format(os.getpid(), started, _pid_namespace())
         return any(os.path.exists(os.path.join(folder, name)) for folder in _log.folders())
     except (OSError, IndexError):
         return False
