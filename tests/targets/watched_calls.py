@@ -3,6 +3,7 @@
 Each line of its input is evaluated, and the result printed: how a test looks for what was left behind.
 """
 
+import ctypes
 import sys
 import threading
 import time
@@ -53,6 +54,14 @@ def again(number):
         call_too = number  # noqa: F841
         return None
     return work()
+
+
+def evaluator():
+    """The interpreter's function that runs frames, told by how often its address stands in the interpreter (from 3.11, NULL is the same)."""
+    head = ctypes.pythonapi.PyInterpreterState_Head
+    head.restype = ctypes.c_void_p
+    standard = ctypes.cast(ctypes.pythonapi._PyEval_EvalFrameDefault, ctypes.c_void_p).value
+    return list((ctypes.c_void_p * 300).from_address(head())).count(standard)
 
 
 def answer():

@@ -20,6 +20,7 @@ static struct {
     bool begun, in;
     char *interp;
     void *own, *beneath; /* beneath: what ours calls */
+    void *before;        /* what stood there: NULL is the standard one from 3.11 on */
 } evaluator;
 
 static void look(const char *frame)
@@ -59,7 +60,11 @@ static void put_in_place(void *function)
     memcpy(evaluator.interp + PRB_OFF(LAYOUT, interp, eval_frame), &function, sizeof function);
 }
 
-/* Another one that lies above ours calls it: then it stays, and only passes on. */
+/*
+ * Another one that lies above ours calls it: then it stays, and only passes on.  What stood there is
+ * put back to the bit: where NULL is the standard evaluator (3.11), its address instead would have
+ * each call of a Python function run in an evaluator of its own.
+ */
 void prb_watch_evaluator_needed(bool needed)
 {
     if (!evaluator.begun || needed == evaluator.in)
@@ -67,13 +72,13 @@ void prb_watch_evaluator_needed(bool needed)
     void *now = in_place();
     evaluator.in = needed;
     if (!needed && now == evaluator.own) {
-        put_in_place(evaluator.beneath);
+        put_in_place(evaluator.before);
         return;
     }
     if (!needed || now == evaluator.own)
         return;
     void *standard = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
-    /* NULL is the standard one (3.11). */
+    evaluator.before = now;
     evaluator.beneath = now ? now : standard;
     put_in_place(evaluator.own);
 }
