@@ -313,8 +313,8 @@ PRB_API bool prb_torch_counter(struct prb_target *target,
                                double seconds, int64_t *offset_out, char *name, size_t size,
                                struct prb_error *err);
 
-/* Functions of probing.torch.exprs ("loss@train,...") that a live target does not have, a line of text for each, with
- * names that are near; "": it has all.  The caller frees it. */
+/* Functions of probing.torch.exprs ("loss@train,...") or probing.torch.profiling that a live target does not have, a line
+ * of text for each, with names that are near; "": it has all.  The caller frees it. */
 PRB_API char *prb_watched_unknown(struct prb_target *target, const char *exprs,
                                   struct prb_error *err) PRB_MUST_CHECK;
 

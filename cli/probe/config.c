@@ -155,6 +155,14 @@ static void note_unknown(struct prb_control *control, const char *exprs)
             prb_out_note(line);
 }
 
+/* Somebody turned it off by name: then variables alone do not turn it on. */
+static void note_off(struct prb_control *control)
+{
+    PRB_AUTO_FREE char *value = NULL;
+    if (prb_control_config_get(control, TORCH, &value, NULL) && strcasecmp(value, "off") == 0)
+        prb_out_note(TORCH " is off: nothing is watched until it is on");
+}
+
 bool prb_config_word(struct prb_control *control, const char *word, struct prb_error *err)
 {
     const char *equals = strchr(word, '=');
@@ -173,6 +181,8 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
     if (equals && exprs && *value && !prb_config_torch(control, &why))
         prb_out_note(why.text);
     if (equals && exprs && *value)
+        note_off(control);
+    if (equals && (exprs || torch) && *value)
         note_unknown(control, value);
     if (equals) {
         prb_out_text(stdout, key);

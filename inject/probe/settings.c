@@ -66,13 +66,34 @@ void prb_settings_on_change(void (*changed)(void))
     prb_settings_unlock();
 }
 
+/* What a setting that nobody gave is while another one has a text. */
+static const struct {
+    const char *key, *by, *value;
+} implied[] = {
+    {"probing.torch.profiling", "probing.torch.exprs", "on"},
+};
+
+static const char *unless_given(int index)
+{
+    const char *key = prb_setting_at(index)->key;
+    for (size_t i = 0; i < sizeof implied / sizeof *implied; i++) {
+        int by = strcmp(implied[i].key, key) == 0 ? prb_setting_find(implied[i].by) : -1;
+        prb_settings_lock();
+        bool has = by >= 0 && values[by].set && values[by].text[0];
+        prb_settings_unlock();
+        if (has)
+            return implied[i].value;
+    }
+    return prb_setting_at(index)->fallback;
+}
+
 static void current(int index, struct prb_setting_value *out)
 {
     prb_settings_lock();
     *out = values[index];
     prb_settings_unlock();
     if (!out->set)
-        prb_setting_read(index, prb_setting_at(index)->fallback, out, NULL);
+        prb_setting_read(index, unless_given(index), out, NULL);
 }
 
 int prb_settings_get(const char *key, char *out, size_t cap)

@@ -28,19 +28,36 @@ struct looking {
     size_t count;
 };
 
+/* What an item of a spec watches: without the key before it.  0 bytes: nothing. */
+static size_t watched_part(const char **item, size_t len)
+{
+    size_t equals = 0;
+    while (equals < len && (*item)[equals] != '=' && (*item)[equals] != '[')
+        equals++;
+    if (equals < len && (*item)[equals] == '=') {
+        *item += equals + 1;
+        len -= equals + 1;
+    }
+    return memchr(*item, '@', len) ? len : 0;
+}
+
 static bool parse(const char *exprs, struct looking *out, struct prb_error *err)
 {
     struct prb_watched watched;
     for (const char *at = exprs; *at && out->count < PRB_WATCHED_MAX;) {
         size_t len = prb_watched_item(at), i = 0;
-        if (!prb_watched_parse_item(at, len, &watched, err))
+        const char *item = at;
+        size_t part = watched_part(&item, len);
+        at += len + (at[len] == ',');
+        if (!part)
+            continue;
+        if (!prb_watched_parse_item(item, part, &watched, err))
             return false;
         while (i < out->count && strcmp(out->functions[i].name, watched.function) != 0)
             i++;
-        if (i == out->count &&
-            watched.function[0] != '<') /* <module> and the like have no object */
+        if (i == out->count && watched.function[0] && /* <module> and the like have no object */
+            watched.function[0] != '<')
             memcpy(out->functions[out->count++].name, watched.function, sizeof watched.function);
-        at += len + (at[len] == ',');
     }
     return true;
 }
@@ -119,7 +136,7 @@ char *prb_watched_unknown(struct prb_target *target, const char *exprs, struct p
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     if (!looking)
         return PRB_NULL(prb_nomem(err));
-    if (!parse(exprs, looking, err) || !look(target, looking, err))
+    if (!parse(exprs, looking, err) || (looking->count && !look(target, looking, err)))
         return NULL;
     prb_buf_adds(&text, "");
     for (size_t i = 0; i < looking->count; i++) {
