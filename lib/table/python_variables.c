@@ -17,6 +17,7 @@
 #define SECONDS 1.0
 #define RATE 10.0
 #define RATE_MAX 100.0
+#define FUNCTIONS_SHOWN 8
 
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when it was read, since the epoch"},
@@ -89,9 +90,9 @@ static void note(struct prb_rows *rows, const struct prb_watched *watched, size_
 struct recorded {
     struct prb_rows *rows;
     struct prb_torch_names names;
-    struct begun { /* what is watched since the last change, and whether it was seen */
-        char function[PRB_WATCHED_TEXT_MAX];
-        bool seen;
+    struct begun { /* what is watched since the last change */
+        char function[PRB_WATCHED_TEXT_MAX], name[PRB_WATCHED_TEXT_MAX];
+        bool seen, bound; /* a call of the function; a value */
     } begun[PRB_WATCHED_MAX];
     size_t begun_count, count;
     double begun_at;
@@ -102,10 +103,12 @@ static bool is_same(const char *text, const struct prb_ring_value *value)
     return !value->null && strlen(text) == value->len && memcmp(text, value->text, value->len) == 0;
 }
 
-static struct begun *begun_of(struct recorded *recorded, const struct prb_ring_value *function)
+static struct begun *begun_of(struct recorded *recorded, const struct prb_ring_value *function,
+                              const struct prb_ring_value *name)
 {
     for (size_t i = 0; i < recorded->begun_count; i++)
-        if (is_same(recorded->begun[i].function, function))
+        if (is_same(recorded->begun[i].function, function) &&
+            is_same(recorded->begun[i].name, name))
             return &recorded->begun[i];
     return NULL;
 }
@@ -114,16 +117,32 @@ static struct begun *begun_of(struct recorded *recorded, const struct prb_ring_v
 static void begins(struct recorded *recorded, const struct prb_ring_value *values)
 {
     const struct prb_ring_value *function = &values[PRB_VARIABLES_FUNC];
+    const struct prb_ring_value *name = &values[PRB_VARIABLES_NAME];
     if (values[PRB_VARIABLES_TIME].real > recorded->begun_at)
         recorded->begun_count = 0;
     recorded->begun_at = values[PRB_VARIABLES_TIME].real;
-    if (function->null || function->len >= PRB_WATCHED_TEXT_MAX || begun_of(recorded, function) ||
+    if (function->null || function->len >= PRB_WATCHED_TEXT_MAX || name->null ||
+        name->len >= PRB_WATCHED_TEXT_MAX || begun_of(recorded, function, name) ||
         recorded->begun_count == PRB_WATCHED_MAX)
         return;
     struct begun *one = &recorded->begun[recorded->begun_count++];
+    *one = (struct begun){0};
     memcpy(one->function, function->text, function->len);
-    one->function[function->len] = '\0';
-    one->seen = false;
+    memcpy(one->name, name->text, name->len);
+}
+
+/* A row of a variable, of a function that was named or of whoever called. */
+static void comes(struct recorded *recorded, const struct prb_ring_value *values)
+{
+    static const struct prb_ring_value nobody = {.text = ""};
+    const struct prb_ring_value *name = &values[PRB_VARIABLES_NAME];
+    for (int i = 0; i < 2; i++) {
+        struct begun *begun = begun_of(recorded, i ? &nobody : &values[PRB_VARIABLES_FUNC], name);
+        if (!begun)
+            continue;
+        begun->seen = true;
+        begun->bound |= !values[PRB_VARIABLES_TYPE].null;
+    }
 }
 
 static void put_text(struct prb_rows *rows, const struct prb_ring_value *value)
@@ -160,9 +179,7 @@ static bool put_recorded(void *context, const struct prb_ring_value *values)
         begins(recorded, values);
         return true;
     }
-    struct begun *begun = begun_of(recorded, &values[PRB_VARIABLES_FUNC]);
-    if (begun)
-        begun->seen = true;
+    comes(recorded, values);
     prb_row_begin(rows);
     prb_row_real(rows, values[PRB_VARIABLES_TIME].real);
     prb_row_int_unless(rows, recorded->names.pid, -1);
@@ -181,6 +198,48 @@ static bool put_recorded(void *context, const struct prb_ring_value *values)
     return true;
 }
 
+/* Names of functions that the main thread is in, outermost first. */
+static void add_functions(struct prb_rows *rows, struct prb_buf *out)
+{
+    const struct prb_stacks *stacks = prb_rows_stacks(rows, NULL);
+    size_t shown = 0;
+    for (size_t i = 0; stacks && i < stacks->thread_count && !shown; i++) {
+        const struct prb_thread *thread = &stacks->threads[i];
+        for (size_t f = thread->frame_count; f-- > 0 && shown < FUNCTIONS_SHOWN;)
+            if (thread->frames[f].name[0] != '<')
+                prb_buf_addf(out, "%s%s", shown++ ? ", " : "", thread->frames[f].name);
+    }
+}
+
+/* What is watched and was never seen; of a function, once. */
+static void note_missing(struct recorded *recorded)
+{
+    PRB_AUTO(prb_buf) struct prb_buf functions = {0};
+    for (size_t i = 0; i < recorded->begun_count; i++) {
+        const struct begun *one = &recorded->begun[i];
+        bool again = false;
+        for (size_t j = 0; j < i; j++)
+            again |= !one->seen && strcmp(recorded->begun[j].function, one->function) == 0;
+        if (one->bound || again)
+            continue;
+        if (!functions.len)
+            add_functions(recorded->rows, &functions);
+        const char *running = prb_buf_ok(&functions) && functions.len ? functions.data : "nothing";
+        if (!one->function[0])
+            prb_rows_warn(recorded->rows,
+                          "no function that calls backward or the optimizer has had a %s yet; the "
+                          "main thread is in: %s",
+                          one->name, running);
+        else if (one->seen)
+            prb_rows_warn(recorded->rows, "no call of %s has had a %s yet", one->function,
+                          one->name);
+        else
+            prb_rows_warn(recorded->rows,
+                          "no call of %s has been seen yet; the main thread is in: %s",
+                          one->function, running);
+    }
+}
+
 static bool recorded_rows(struct prb_rows *rows, struct prb_error *err)
 {
     struct recorded recorded = {.rows = rows};
@@ -188,9 +247,8 @@ static bool recorded_rows(struct prb_rows *rows, struct prb_error *err)
                 prb_recorded_each(rows, PRB_VARIABLES_RING, PRB_VARIABLES_COLUMNS, put_recorded,
                                   &recorded, err);
     prb_torch_names_deinit(&recorded.names);
-    for (size_t i = 0; good && i < recorded.begun_count; i++)
-        if (!recorded.begun[i].seen)
-            prb_rows_warn(rows, "no call of %s has been seen yet", recorded.begun[i].function);
+    if (good)
+        note_missing(&recorded);
     if (good && !recorded.count)
         prb_rows_warn(rows, "nothing is recorded: `config probing.torch.exprs=loss@train` watches "
                             "the variable loss of a function train, "
@@ -211,6 +269,12 @@ static bool watch(struct prb_rows *rows, const struct prb_value *exprs, struct p
         !prb_rows_seconds(rows, &seconds, err) ||
         !prb_rows_number(rows, "rate", RATE_MAX, &rate, err))
         return false;
+    for (size_t i = 0; i < count; i++)
+        if (!watched[i].function[0]) {
+            prb_fail(err, PRB_QUERY, "\"%s@\" says no function", watched[i].text);
+            return prb_error_remedy(err, "from outside it must be named, as in '%s@train'",
+                                    watched[i].text);
+        }
     bool wants_step = prb_rows_wants(rows, "step") || prb_rows_wants(rows, "clock");
     PRB_AUTO(prb_heap)
     struct prb_heap *heap = wants_step && prb_rows_stacks(rows, err)

@@ -9,7 +9,8 @@ static bool wrong(struct prb_error *err, const char *item, size_t len, const cha
     prb_fail(err, PRB_QUERY, "\"%.*s\" cannot be watched: %s", (int)(len < 100 ? len : 100), item,
              why);
     return prb_error_remedy(err, "write VARIABLE@FUNCTION, as in loss@train, "
-                                 "out['loss']@train or self.loss@Trainer.step");
+                                 "out['loss']@train or self.loss@Trainer.step; loss@ is that of "
+                                 "the loop that calls the optimizer");
 }
 
 static size_t name_len(const char *at)
@@ -94,7 +95,7 @@ bool prb_watched_parse_item(const char *item, size_t len, struct prb_watched *ou
     if (at >= end)
         return wrong(err, item, len, "it says no function");
     if (!copy(out->text, item, (size_t)(at - item)) ||
-        !parse_function(at + 1, (size_t)(end - at - 1), out))
+        (end > at + 1 && !parse_function(at + 1, (size_t)(end - at - 1), out)))
         return wrong(err, item, len, "it says no function, or is too long");
     return true;
 }

@@ -12,10 +12,11 @@
 #define PRB_WATCHED_STEPS_MAX 8
 #define PRB_WATCHED_TEXT_MAX 128
 
-/* One of "loss@train", "out['loss']@mod:train", "self.total[0]@Trainer.fit". */
+/* One of "loss@train", "loss@", "out['loss']@mod:train", "self.total[0]@Trainer.fit". */
 struct prb_watched {
     char text[PRB_WATCHED_TEXT_MAX];     /* of the variable, as it was written */
-    char function[PRB_WATCHED_TEXT_MAX]; /* co_name, or co_qualname where the version has one */
+    char function[PRB_WATCHED_TEXT_MAX]; /* co_name, or co_qualname where the version has one; "":
+                                            whoever calls the optimizer */
     char module[PRB_WATCHED_TEXT_MAX];   /* of its file, without folders and ".py"; "": any */
     char name[PRB_WATCHED_TEXT_MAX];
     struct prb_watched_step {

@@ -105,7 +105,7 @@ def test_which_function(start, any_python):
 
 @pytest.mark.parametrize("exprs, why", [
     ("loss", "it says no function"), ("", "there is nothing"), ("@train", "does not begin with a name"),
-    ("loss@", "it says no function"), ("a+b@train", "attributes, keys and indices alone"), ("f(x)@train", "attributes, keys and indices"),
+    ("loss@", "says no function"), ("loss@fit,out['acc']@", "must be named"), ("a+b@train", "attributes, keys and indices alone"), ("f(x)@train", "attributes, keys and indices"),
     ("a[b]@train", "attributes, keys and indices"), ("a['x@train", "attributes, keys and indices"), ("a@:f", "no function"),
     (",".join("v%d@f" % i for i in range(17)), "at most 16"), ("x" * 200 + "@f", "does not begin with a name"),
     ("a" + ".b" * 9 + "@f", "attributes, keys and indices"),

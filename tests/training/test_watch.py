@@ -2,12 +2,13 @@
 
 import json
 import os
+import subprocess
 import time
 
 import pytest
 
 from support import pythons
-from support.target import SRCDIR, Target, probing, query
+from support.target import SRCDIR, TARGETS, Target, probing, query
 from support.torch_python import torch_python
 
 LIBRARY = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
@@ -64,7 +65,7 @@ def hooks(target):
     """What of ours is in the interpreter."""
     if target.python.version >= (3, 12):
         return ask(target, "sorted(filter(None, map(sys.monitoring.get_tool, range(6))))")
-    return "[]"
+    return ask(target, "evaluator()")
 
 
 def test_values_are_those_of_their_call(start, python):
@@ -146,7 +147,53 @@ def test_a_function_that_is_never_called(start, any_python):
         if done.stdout != "count(*)\n0\n":
             break
         assert done.returncode == 0 and time.monotonic() < until, done
-    assert done.stderr == "probing: note: no call of never has been seen yet\n"
+    assert done.stderr == "probing: note: no call of never has been seen yet; the main thread is in: work\n"
+    watch(target.pid, "missing@work,call@work")
+    until = time.monotonic() + 30
+    while True:
+        done = probing("-t", target.pid, "query", "-f", "csv", "SELECT count(*) FROM python.variables", check=False)
+        if "never" not in done.stderr:
+            break
+        assert done.returncode == 0 and time.monotonic() < until, done
+    assert done.stderr == "probing: note: no call of work has had a missing yet\n"
+    told = config(target.pid, "probing.torch.profiling=on,rate=0.5,exprs=call@work,vars=x@wrk")
+    assert "no function wrk is there yet; near: work" in told.stderr and "function work" not in told.stderr
+
+
+MADE_ANEW = '''
+import sys, time
+kinds = ["def work(number):\\n    loss = number\\n    other = -1\\n    third = -2\\n    return loss + other\\n",
+         "def work(number):\\n    other = -1\\n    third = -2\\n    loss = number\\n    return loss + other\\n"]
+names, number, places = {}, 0, set()
+while True:
+    for kind in kinds:
+        exec(kind, names)
+        places.add(id(names["work"].__code__))
+        for _ in range(3):
+            number += 1
+            names["work"](number)
+        del names["work"]
+    if number == 600:
+        assert len(places) < 20, "code objects have the addresses of those that are gone"
+        print("ready", flush=True)
+    time.sleep(0.001)
+'''
+
+
+def test_a_function_that_is_made_anew(tmp_path, python):
+    """Its code has the address of the one before, and its variables stand elsewhere."""
+    if python.root:
+        pytest.skip("the program is outside of its folder")
+    (tmp_path / "anew.py").write_text(MADE_ANEW)
+    target = Target(python, "anew.py", [], folder=str(tmp_path))
+    try:
+        watch(target.pid, "loss@work,third@work")
+        rows = rows_of(target.pid, 400, "number IS NOT NULL")
+    finally:
+        target.end()
+    assert {row["number"] for row in rows if row["name"] == "third"} == {-2}
+    losses = [int(row["number"]) for row in rows if row["name"] == "loss"]
+    assert len(losses) > 100 and losses == list(range(losses[0], losses[0] + len(losses)))
 
 
 @pytest.mark.parametrize("key, value, named", [
@@ -159,7 +206,11 @@ def test_a_bad_spec_changes_nothing(start, any_python, key, value, named):
     done = config(target.pid, "{}={}".format(key, value))
     assert done.returncode != 0 and named in done.stderr, done
     assert config(target.pid, "probing.torch.exprs").stdout == "call@work\n"
+    assert config(target.pid, "probing.torch.profiling").stdout == "on\n"  # by the variables alone
+    assert watch(target.pid, "").stdout == "probing.torch.exprs = \n"
     assert config(target.pid, "probing.torch.profiling").stdout == "off\n"
+    assert config(target.pid, "probing.torch.profiling=off").returncode == 0
+    assert "nothing is watched until it is on" in watch(target.pid, "call@work").stderr
 
 
 def test_from_the_start(any_python):
@@ -244,8 +295,10 @@ def test_each_step_once(steps):
                            "out['loss']": number, "gone": None}, (step, numbers)
         assert of[step]["loss"]["type"] == "torch.Tensor" and of[step]["loss"]["func"] == "train"
         assert of[step]["loss"]["micro_step"] == 1
-    timed = query(target.pid, "SELECT v.timestamp - t.timestamp AS late FROM python.variables v JOIN python.torch_step_timing t "
-                              "ON v.local_step = t.local_step WHERE v.local_step > 0")
+    done = probing("-t", target.pid, "query", "-f", "json", "SELECT v.timestamp - t.timestamp AS late FROM python.variables v "
+                   "JOIN python.torch_step_timing t ON v.local_step = t.local_step WHERE v.local_step > 0", check=False)
+    assert done.stderr == "probing: note: no call of train has had a gone yet\n"
+    timed = json.loads(done.stdout)
     assert len(timed) > 100 and all(abs(row["late"]) < 0.05 for row in timed)
 
 
@@ -277,3 +330,67 @@ def test_a_program_that_logs_itself_wins(steps):
         if len(rows) > 20 and all(row["loss"] % 7 == 0 for row in rows):
             break
         assert time.monotonic() < until, rows[-3:]
+
+
+# ---- trainers of frameworks, and whose variable it is ----
+
+
+@pytest.fixture
+def trainer():
+    """trainer(shape): tests/targets/torch_watched.py."""
+    if not torch_python():
+        pytest.skip("no Python with torch")
+    started = []
+
+    def begin(shape):
+        if shape in ("transformers", "lightning") and subprocess.run([torch_python(), "-c", "import " + shape], stderr=subprocess.DEVNULL).returncode:
+            pytest.skip("no Python with torch and " + shape)
+        python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
+        started.append(Target(python, "torch_watched.py", [shape], folder=TARGETS))
+        return started[-1]
+
+    yield begin
+    for target in started:
+        target.end()
+
+
+def losses_of(rows):
+    """{local_step: loss}, each once."""
+    found = {}
+    for row in rows:
+        assert row["local_step"] not in found, row
+        found[row["local_step"]] = row["number"]
+    return found
+
+
+def follow(rows, told):
+    """The losses of the steps are the program's own, one after the other."""
+    found = losses_of(rows)
+    first, last = min(found) + 1, max(found)
+    losses = [loss for loss, _ in told]
+    at = losses.index(found[first])
+    assert [found.get(step) for step in range(first, last)] == losses[at:at + last - first], (first, last)
+    return last - first
+
+
+@pytest.mark.parametrize("shape, func", [
+    ("transformers", "training_step"), ("lightning", "training_step"), ("function", "in_a_function"), ("module", "<module>"), ("wrapped", "wrapped"),
+    ("inference", "inference")])
+def test_the_loss_of_a_trainer(trainer, shape, func):
+    """By the function's name, and as that of whoever calls backward or the optimizer."""
+    target = trainer(shape)
+    watch(target.pid, "loss@{},loss@".format(func))
+    rows = rows_of(target.pid, 80, "local_step > 0 AND func IS NOT NULL")
+    told = eval(ask(target, "told"))
+    by_name = [row for row in rows if row["func"] == func]
+    by_caller = [row for row in rows if row not in by_name] if shape in ("transformers", "lightning") else by_name[1::2]
+    if shape not in ("transformers", "lightning"):
+        assert [row["number"] for row in by_name[0::2]] == [row["number"] for row in by_caller], "a row of each, of the same function"
+        by_name = by_name[0::2]
+    assert follow(by_name, told) >= 20 and follow(by_caller, told) >= 20
+    assert {row["func"] for row in by_caller} == ({"backward"} if shape in ("transformers", "lightning") else {func})
+    epochs = query(target.pid, LOGS.replace("training_logs", "training_logs WHERE local_step > 0"))
+    assert len(epochs) >= 3, epochs
+    if shape != "transformers":  # whose epochs have fractions
+        assert [row["epoch"] for row in epochs] == [epochs[0]["epoch"] + number for number in range(len(epochs))]
+        assert all(row["steps"] == 10 for row in epochs[1:-1])

@@ -80,6 +80,7 @@ static void watched_variables(void **state)
         assert_string_equal(good(same[i]).exprs, "loss@train,acc1@train");
         assert_true(good(same[i]).enabled);
     }
+    assert_string_equal(good("on,exprs=loss@,out['acc']@").exprs, "loss@,out['acc']@");
     assert_string_equal(good("exprs=out[\"a,b=c]\"]@m:train,self.x[-1]@A.b").exprs,
                         "out[\"a,b=c]\"]@m:train,self.x[-1]@A.b");
 }

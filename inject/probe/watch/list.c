@@ -34,8 +34,10 @@ static int add_function(struct prb_watch_list *list, const struct prb_watched *w
     *function = (struct prb_watch_function){.dotted = dot != NULL};
     memcpy(function->name, watched->function, sizeof function->name);
     memcpy(function->module, watched->module, sizeof function->module);
-    if (!intern(dot ? dot + 1 : watched->function, &function->last))
+    if (watched->function[0] && !intern(dot ? dot + 1 : watched->function, &function->last))
         return -1;
+    const char *last = dot ? function->name + (dot + 1 - watched->function) : function->name;
+    function->text = *last == '<' ? last : NULL;
     return (int)list->function_count++;
 }
 
@@ -134,11 +136,21 @@ static bool has_text(const char *code, enum prb_field field, const char *want, b
     return strncmp(base, want, wanted) == 0 && (!base[wanted] || base[wanted] == '.');
 }
 
+bool prb_watch_is_named(const char *name, const char *text)
+{
+    char have[PRB_WATCHED_TEXT_MAX];
+    uint64_t length;
+    size_t want = strlen(text);
+    return PRB_WATCH_FIELD(&direct, name, str, length, &length) && length == want &&
+           prb_watch_str(&direct, name, have, sizeof have) == want && !memcmp(have, text, want);
+}
+
 bool prb_watch_is(const struct prb_watch_function *function, const char *code)
 {
     uint64_t name;
-    if (!PRB_WATCH_FIELD(&direct, code, code, name, &name) ||
-        (const char *)(uintptr_t)name != (const char *)function->last)
+    if (!function->last || !PRB_WATCH_FIELD(&direct, code, code, name, &name) ||
+        ((const char *)(uintptr_t)name != (const char *)function->last &&
+         (!function->text || !prb_watch_is_named((const char *)(uintptr_t)name, function->text))))
         return false;
     return (!function->dotted || has_text(code, PRB_F_code_qualname, function->name, false)) &&
            (!function->module[0] || has_text(code, PRB_F_code_filename, function->module, true));

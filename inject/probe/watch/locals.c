@@ -73,26 +73,31 @@ int prb_watch_local_index(const char *code, const char *name)
                    : place_in(pointer_at(code, PRB_OFF(LAYOUT, code, varnames)), name);
 }
 
+bool prb_watch_has_names(const char *code)
+{
+    enum { OPTIMIZED = 1 }; /* CO_OPTIMIZED: fast locals; without it names live in a mapping */
+    return !(int_at(code, PRB_OFF(LAYOUT, code, flags)) & OPTIMIZED);
+}
+
 /* ---- locals ---- */
 
 /* Of the body of a module or a class. */
-static const char *in_mapping(const char *frame, const char *name)
+static const char *in_mapping(const struct prb_watch_reader *reader, const char *frame,
+                              const char *name)
 {
-    static const struct prb_watch_reader reader = {.direct = false};
     const char *names = pointer_at(frame, PRB_OFF(LAYOUT, frame, locals));
     if (!names)
         names = pointer_at(frame, PRB_OFF(LAYOUT, frame, globals));
-    return names ? prb_watch_dict_get(&reader, names, name) : NULL;
+    return names ? prb_watch_dict_get(reader, names, name) : NULL;
 }
 
-const char *prb_watch_local(const char *frame, const char *code, int index, const char *name,
-                            bool *is_number, int64_t *number_out)
+const char *prb_watch_local(const struct prb_watch_reader *reader, const char *frame,
+                            const char *code, int index, const char *name, bool *is_number,
+                            int64_t *number_out)
 {
-    enum { OPTIMIZED = 1 }; /* CO_OPTIMIZED: fast locals; without it names live in a mapping */
     *is_number = false;
     if (index < 0)
-        return int_at(code, PRB_OFF(LAYOUT, code, flags)) & OPTIMIZED ? NULL
-                                                                      : in_mapping(frame, name);
+        return prb_watch_has_names(code) ? in_mapping(reader, frame, name) : NULL;
     int32_t at = PRB_OFF(LAYOUT, frame, localsplus) + index * (int32_t)sizeof(void *);
     const char *value = untag(word_at(frame, at), is_number, number_out);
     if (value && pointer_at(value, PRB_OFF(LAYOUT, object, type)) == prb_watch_facts.cell)

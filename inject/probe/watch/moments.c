@@ -25,8 +25,11 @@ static atomic_flag lock = ATOMIC_FLAG_INIT;
 static struct prb_watch_list *list; /* with the lock */
 static struct prb_ring_table *_Atomic table;
 
-/* Interned co_names, for a look without the lock. */
-static const char *_Atomic names[PRB_WATCHED_MAX];
+/* co_names, for a look with the GIL or the lock: who changes them has the GIL, and drops them after
+ * having had the lock. */
+static struct {
+    const char *_Atomic name, *_Atomic text; /* interned; where it may not be, its text */
+} names[PRB_WATCHED_MAX];
 
 static struct {
     struct prb_py *param_groups, *lr; /* interned */
@@ -124,6 +127,13 @@ static bool is_shown(const struct prb_watch_variable *variable)
     return true;
 }
 
+/* NULL: of none, as it was not found. */
+static const char *function_of(const struct prb_watch_variable *variable)
+{
+    const struct prb_watch_function *function = &list->functions[variable->function];
+    return function->last ? function->name : variable->value.bound ? variable->where : NULL;
+}
+
 /* With the lock: the values that were read become rows of a step. */
 static void flush(int64_t step, unsigned micro_step, unsigned arming)
 {
@@ -134,8 +144,8 @@ static void flush(int64_t step, unsigned micro_step, unsigned arming)
             continue;
         row.thread = variable->thread;
         row.asked = variable->asked;
-        write_row(&row, list->functions[variable->function].name,
-                  variable->asked ? variable->text : "epoch", &variable->value);
+        write_row(&row, function_of(variable), variable->asked ? variable->text : "epoch",
+                  &variable->value);
     }
     for (unsigned i = 0; i < list->variable_count; i++)
         list->variables[i].read = false;
@@ -164,27 +174,41 @@ static const char *follow(const struct prb_watch_reader *reader, const char *obj
     return object;
 }
 
-static void read_variable(struct prb_watch_variable *variable, const char *frame, const char *code,
-                          bool gil)
+/* The place of the variable in frames of a code.  Looked up each time: a code object may have the
+ * address of one that is gone. */
+static int place_of(const struct prb_watch_variable *variable, const char *code)
+{
+    return prb_watch_local_index(code, (const char *)variable->name);
+}
+
+static void read_value(const struct prb_watch_variable *variable, const char *frame,
+                       const char *code, int index, bool gil, struct prb_watch_value *out)
 {
     bool is_number;
     int64_t number;
-    if (variable->code != code) {
-        variable->code = code;
-        variable->index = prb_watch_local_index(code, (const char *)variable->name);
-    }
-    const char *object = prb_watch_local(frame, code, variable->index, (const char *)variable->name,
-                                         &is_number, &number);
-    variable->read = true;
-    variable->thread = thread_id();
+    const char *object = prb_watch_local(gil ? &direct : &safe, frame, code, index,
+                                         (const char *)variable->name, &is_number, &number);
     if (is_number && !variable->step_count) {
-        prb_watch_value_of_int(number, &variable->value);
+        prb_watch_value_of_int(number, out);
         return;
     }
     /* What a local refers to lives as long as its frame waits for us. */
-    bool held = !variable->step_count && variable->index >= 0;
+    bool held = !variable->step_count && index >= 0;
     const struct prb_watch_reader *reader = gil || held ? &direct : &safe;
-    prb_watch_value(reader, follow(gil ? &direct : &safe, object, variable), &variable->value);
+    prb_watch_value(reader, follow(gil ? &direct : &safe, object, variable), out);
+}
+
+static void begin_reading(struct prb_watch_variable *variable, bool by_return)
+{
+    variable->read = true;
+    variable->by_return = by_return;
+    variable->thread = thread_id();
+}
+
+/* Without the GIL, what is read along stays as the backward before found it. */
+static bool is_read_along_already(const struct prb_watch_variable *variable, bool gil)
+{
+    return !gil && !variable->asked && variable->read;
 }
 
 static void read_function(unsigned function, const char *frame, const char *code, bool gil,
@@ -192,19 +216,60 @@ static void read_function(unsigned function, const char *frame, const char *code
 {
     for (unsigned i = 0; i < list->variable_count; i++) {
         struct prb_watch_variable *variable = &list->variables[i];
-        if (variable->function != function)
+        if (variable->function != function || is_read_along_already(variable, gil))
             continue;
-        read_variable(variable, frame, code, gil);
-        variable->by_return = by_return;
+        /* Another function of that name, such as a wrapper, has no such variable. */
+        int index = place_of(variable, code);
+        if (variable->read && index < 0 && !prb_watch_has_names(code))
+            continue;
+        begin_reading(variable, by_return);
+        read_value(variable, frame, code, index, gil, &variable->value);
+    }
+}
+
+/* Of whoever calls: what an earlier moment of the step found stays where this one finds nothing. */
+static void read_caller(struct prb_watch_variable *variable, bool gil)
+{
+    struct prb_watch_value value;
+    if (!variable->read)
+        variable->value = (struct prb_watch_value){.bound = false};
+    begin_reading(variable, false);
+    const char *frame = prb_torch_frame();
+    for (int depth = 0; frame && depth < FRAMES; frame = prb_torch_frame_caller(frame), depth++) {
+        const char *code = prb_torch_frame_code(frame);
+        if (!code)
+            continue;
+        read_value(variable, frame, code, place_of(variable, code), gil, &value);
+        if (!value.bound || prb_watch_is_torch(code))
+            continue;
+        variable->value = value;
+        prb_watch_function_name(code, variable->where);
+        return;
+    }
+}
+
+static void read_callers(bool gil)
+{
+    bool epoch = false; /* read along, it has been found */
+    for (unsigned i = 0; i < list->variable_count; i++) {
+        struct prb_watch_variable *variable = &list->variables[i];
+        if (list->functions[variable->function].last || (epoch && !variable->asked) ||
+            is_read_along_already(variable, gil))
+            continue;
+        read_caller(variable, gil);
+        epoch |= !variable->asked && variable->value.bound;
     }
 }
 
 /* This thread's frames, the innermost of each function. */
 static void read_stack(bool gil)
 {
-    unsigned missing = list->function_count;
-    for (unsigned i = 0; i < list->function_count; i++)
+    unsigned missing = 0;
+    for (unsigned i = 0; i < list->function_count; i++) {
         list->functions[i].found = false;
+        missing += list->functions[i].last != NULL;
+    }
+    read_callers(gil);
     const char *frame = prb_torch_frame();
     for (int depth = 0; frame && missing && depth < FRAMES;
          frame = prb_torch_frame_caller(frame), depth++) {
@@ -257,7 +322,7 @@ static void count_found(void)
 {
     for (unsigned i = 0; i < list->function_count; i++) {
         struct prb_watch_function *function = &list->functions[i];
-        function->on_stack = function->found ? function->on_stack + 1 : 0;
+        function->on_stack = function->found || !function->last ? function->on_stack + 1 : 0;
     }
 }
 
@@ -293,10 +358,12 @@ bool prb_watch_knows(const char *code)
 {
     uint64_t name = prb_torch_word(code, PRB_OFF(LAYOUT, code, name));
     for (unsigned i = 0; i < PRB_WATCHED_MAX; i++) {
-        const char *one = atomic_load_explicit(&names[i], memory_order_relaxed);
+        const char *one = atomic_load_explicit(&names[i].name, memory_order_relaxed);
         if (!one)
             return false;
-        if ((uintptr_t)one == name)
+        const char *text = atomic_load_explicit(&names[i].text, memory_order_relaxed);
+        if ((uintptr_t)one == name ||
+            (text && prb_watch_is_named((const char *)(uintptr_t)name, text)))
             return true;
     }
     return false;
@@ -349,14 +416,20 @@ void prb_watch_rows_end(void)
     table = NULL;
 }
 
+static void forget_names(void)
+{
+    for (unsigned i = 0; i < PRB_WATCHED_MAX; i++)
+        names[i].name = names[i].text = NULL;
+}
+
 struct prb_watch_list *prb_watch_set(struct prb_watch_list *new)
 {
     if (new && !anchor.lr) {
         anchor.param_groups = prb_watch_facts.intern("param_groups");
         anchor.lr = prb_watch_facts.intern("lr");
     }
-    for (unsigned i = 0; i < PRB_WATCHED_MAX; i++)
-        names[i] = NULL;
+    forget_names();
+    unsigned named = 0;
     acquire();
     struct prb_watch_list *before = list;
     list = new;
@@ -371,7 +444,10 @@ struct prb_watch_list *prb_watch_set(struct prb_watch_list *new)
                       &nothing);
     release();
     for (unsigned i = 0; new && i < new->function_count; i++)
-        names[i] = (const char *)new->functions[i].last;
+        if (new->functions[i].last) {
+            names[named].text = new->functions[i].text;
+            names[named++].name = (const char *)new->functions[i].last;
+        }
     return before;
 }
 
@@ -380,6 +456,5 @@ void prb_watch_moments_forked(void)
     atomic_flag_clear(&lock);
     list = NULL;
     table = NULL;
-    for (unsigned i = 0; i < PRB_WATCHED_MAX; i++)
-        names[i] = NULL;
+    forget_names();
 }

@@ -79,17 +79,21 @@ size_t prb_watch_str(const struct prb_watch_reader *reader, const char *str, cha
 
 /* The place of a local in frames of a code; -1: it has none of that name. */
 int prb_watch_local_index(const char *code, const char *name);
-/* The variable itself; *number_out: an int that the frame has instead of an object.  NULL and no
+/* Whether its variables are in a dict, as those of a module's body: any name may come to be. */
+bool prb_watch_has_names(const char *code);
+/* The variable itself; reader: for the body of a module, whose names are in a dict; *number_out: an int that the frame has instead of an object.  NULL and no
  * number: not bound. */
-const char *prb_watch_local(const char *frame, const char *code, int index, const char *name,
-                            bool *is_number, int64_t *number_out);
+const char *prb_watch_local(const struct prb_watch_reader *reader, const char *frame,
+                            const char *code, int index, const char *name, bool *is_number,
+                            int64_t *number_out);
 
 /* ---- list.c: what is watched ---- */
 
 struct prb_watch_function {
     char name[PRB_WATCHED_TEXT_MAX];   /* as it was written */
     char module[PRB_WATCHED_TEXT_MAX]; /* "": any */
-    struct prb_py *last;               /* interned: co_name */
+    struct prb_py *last;               /* interned: co_name; NULL: whoever calls, see caller.c */
+    const char *text;                  /* co_name that may not be interned; else NULL */
     bool dotted;                       /* name is a qualified one */
     unsigned on_stack;                 /* steps in a row at whose end a frame of it was found */
     bool found;                        /* at this moment */
@@ -106,10 +110,9 @@ struct prb_watch_variable {
         struct prb_py *key;
         int64_t index;
     } steps[PRB_WATCHED_STEPS_MAX];
-    const char *code; /* whose place index is */
-    int index;
-    bool read;      /* since the last row */
-    bool by_return; /* … outside of all moments */
+    char where[PRB_WATCHED_TEXT_MAX]; /* the function in which it was found, where none is named */
+    bool read;                        /* since the last row */
+    bool by_return;                   /* … outside of all moments */
     int64_t thread;
     struct prb_watch_value value;
 };
@@ -125,8 +128,17 @@ struct prb_watch_list {
 bool prb_watch_list_make(const struct prb_py_api *py, const char *exprs, struct prb_watch_list *out,
                          struct prb_error *err);
 void prb_watch_list_drop(struct prb_watch_list *list);
-/* Whether a code object is of a function. */
+/* Whether the co_name of a code is this text, such as "<module>": 3.11 does not intern that one. */
+bool prb_watch_is_named(const char *name, const char *text);
+/* Whether a code object is of a function; of the one that nobody named, none is. */
 bool prb_watch_is(const struct prb_watch_function *function, const char *code);
+
+/* ---- caller.c ---- */
+
+/* "loss@" is the variable of the innermost frame outside of PyTorch in which it has a value. */
+bool prb_watch_is_torch(const char *code);
+/* co_name */
+void prb_watch_function_name(const char *code, char out[PRB_WATCHED_TEXT_MAX]);
 
 /* ---- moments.c ---- */
 
