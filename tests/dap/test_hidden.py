@@ -15,6 +15,18 @@ def hiding(attached, python):
     return program, session
 
 
+def test_searched_once(attached, python):
+    """The search is long, so its result is kept: code that comes after it is found all the same."""
+    program, session = attached(python)
+    behind = {"source": program.source(NAME), "breakpoints": [{"line": 1000}]}
+    for _ in range(2):
+        point, = session.request("setBreakpoints", behind)["breakpoints"]
+        assert not point["verified"], point
+    program.run("hide")
+    points = set_lines(session, program, *PLACES, name=NAME)
+    assert [point["line"] for point in points if point["verified"]] == [program.line(mark, NAME) for mark in PLACES]
+
+
 def test_bound_and_hit(hiding):
     program, session = hiding
     assert all(mark in marks(NAME) for mark in PLACES)

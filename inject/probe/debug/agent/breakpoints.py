@@ -163,6 +163,8 @@ class Met(Planted):
     def more_code(self, path, code):
         known = {}
         codes.tree(code, known)
+        if path in self.hidden:
+            self.hidden[path].update(known)
         for key in list(known):
             if any(key in one.places for one in self.lines[path]):
                 del known[key]
@@ -247,6 +249,7 @@ class Breakpoints(OfFunctions):
         self.lines = {}  # path -> [LineBreakpoint]
         self.functions = []
         self.planted = {}  # id of code -> (code, {line: [Breakpoint]})
+        self.hidden = {}  # path -> {id of code: code}: what was searched for once; what is new since then is reported when it is called
         self.bases = ()  # ends of the names of files with breakpoints
         self.extra = {}  # id of code -> (code, lines) for others (data breakpoints)
         self.counter = iter(range(1, 1 << 31)).__next__
@@ -272,10 +275,14 @@ class Breakpoints(OfFunctions):
         self.bases = tuple(set(os.path.basename(name) for name in self.lines))
         known = codes.of_file(path) if now or before else {}
         known.update((key, code) for key, (code, _) in self.planted.items() if codes.mine.key(code.co_filename) == path)
+        known.update(self.hidden.get(path, {}))
         self.bind(now, known)
-        if not all(one.exact() for one in now):
-            known.update(probe.part("hidden").of_file(path))
+        if path not in self.hidden and not all(one.exact() for one in now):
+            self.hidden[path] = probe.part("hidden").of_file(path)
+            known.update(self.hidden[path])
             self.bind(now, known)
+        if not now:
+            self.hidden.pop(path, None)
         if now and not known:
             self.expect(now, path)
         self.replant(list(known.values()))
