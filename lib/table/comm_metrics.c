@@ -3,15 +3,16 @@
 
 #include "inspect/target.h"
 #include "sql/db.h"
-#include "table/shared/collectives.h"
+#include "table/shared/thread_columns.h"
+#include "table/shared/transfers.h"
 
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when the last rank began, since the epoch, on its clock"},
     {"group", PRB_TEXT, "", "process group of torch.distributed"},
-    {"seq", PRB_INTEGER, "", "of the collective in its group: the same in all ranks"},
-    {"op", PRB_TEXT, "", "all_reduce and the like: those in which each rank waits for all"},
-    {"src_rank", PRB_INTEGER, "id", "the rank that began last"},
-    {"dst_rank", PRB_INTEGER, "id", "a rank that waited for it"},
+    {"seq", PRB_INTEGER, "", "of the collective in its group: the same in all ranks; NULL: a send"},
+    {"op", PRB_TEXT, "", "all_reduce and the like: those in which each rank waits for all; send"},
+    {"src_rank", PRB_INTEGER, "id", "the rank that began last; that sent"},
+    {"dst_rank", PRB_INTEGER, "id", "a rank that waited for it; that received"},
     {"latency_ms", PRB_REAL, "ms",
      "from the last begin to this rank's end; NULL: its end is not known"},
     {"wait_ms", PRB_REAL, "ms", "from this rank's begin to the last begin"},
@@ -24,21 +25,22 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-static void put(struct prb_rows *rows, const struct prb_job *job,
-                const struct prb_collective *first, const struct prb_collective *last,
-                const struct prb_collective *one)
+static void begin_row(struct prb_rows *rows, const struct prb_job *job,
+                      const struct prb_collective *from, const struct prb_collective *to,
+                      double time)
 {
-    double offset = 0, error = NAN;
-    prb_job_offset(job, first, one->rank, last->rank, &offset, &error);
-    double begun = last->begin + offset; /* on the clock of the one that waited */
-    double latency = (one->end - begun) * 1e3, wait = (begun - one->begin) * 1e3;
     prb_row_begin(rows);
-    prb_row_real(rows, last->begin);
-    prb_row_text(rows, one->group);
-    prb_row_int(rows, one->seq);
-    prb_row_text(rows, one->op);
-    prb_row_int(rows, job->ranks[last->rank].rank);
-    prb_row_int(rows, job->ranks[one->rank].rank);
+    prb_row_real(rows, time);
+    prb_row_text(rows, from->group);
+    prb_row_int_unless(rows, from->seq, -1);
+    prb_row_text(rows, from->op);
+    prb_row_int(rows, job->ranks[from->rank].rank);
+    prb_row_int(rows, job->ranks[to->rank].rank);
+}
+
+static void put_times(struct prb_rows *rows, double latency, double wait, double error,
+                      const char *source)
+{
     if (isfinite(latency))
         prb_row_real(rows, latency > 0 ? latency : 0);
     else
@@ -52,7 +54,43 @@ static void put(struct prb_rows *rows, const struct prb_job *job,
         prb_row_int(rows, latency >= error * 1e3);
     else
         prb_row_null(rows);
-    prb_row_text(rows, one->source);
+    prb_row_text(rows, source);
+}
+
+static void put(struct prb_rows *rows, const struct prb_job *job,
+                const struct prb_collective *first, const struct prb_collective *last,
+                const struct prb_collective *one)
+{
+    double offset = 0, error = NAN;
+    prb_job_offset(job, first, one->rank, last->rank, &offset, &error);
+    double begun = last->begin + offset; /* on the clock of the one that waited */
+    double latency = (one->end - begun) * 1e3, wait = (begun - one->begin) * 1e3;
+    begin_row(rows, job, last, one, last->begin);
+    put_times(rows, latency, wait, error, one->source);
+}
+
+/* What was sent and received; all on the receiver's clock but the timestamp. */
+static void put_transfer(struct prb_rows *rows, const struct prb_job *job,
+                         const struct prb_transfer *transfer)
+{
+    const struct prb_collective *send = transfer->send, *receive = transfer->receive;
+    double offset = 0, error = NAN;
+    prb_job_offset(job, send, receive->rank, send->rank, &offset, &error);
+    double sent = send->begin + offset, later = sent > receive->begin ? sent : receive->begin;
+    begin_row(rows, job, send, receive, later - offset);
+    put_times(rows, (receive->end - later) * 1e3, (sent - receive->begin) * 1e3, error,
+              send->source);
+}
+
+static bool put_transfers(struct prb_rows *rows, const struct prb_job *job, struct prb_error *err)
+{
+    PRB_AUTO_FREE struct prb_transfer *list = NULL;
+    size_t count;
+    if (!prb_job_transfers(job, &list, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        put_transfer(rows, job, &list[i]);
+    return true;
 }
 
 /* On the clock of the first of them. */
@@ -92,13 +130,15 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         if (count > 1 && job.items[i].waits)
             put_collective(rows, &job, i, count);
     }
-    return true;
+    return put_transfers(rows, &job, err);
 }
 
 const struct prb_table prb_table_comm_metrics = {
     .schema = "main",
     .name = "comm_metrics",
-    .doc = "who waited for whom in the collectives of all ranks of the job on this machine",
+    .doc = "who waited for whom in the collectives of all ranks of the job on this machine, and in "
+           "what "
+           "two ranks sent each other",
     .columns = columns,
     .needs_target = true,
     .fill = fill,

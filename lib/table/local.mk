@@ -7,7 +7,7 @@ libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/host_history
 	%D%/shared/tensor_columns.c %D%/shared/tensor_columns.h \
 	%D%/shared/thread_columns.c %D%/shared/thread_columns.h \
 	%D%/shared/torch_names.c %D%/shared/torch_names.h %D%/shared/torch_shadow.c %D%/shared/torch_shadow.h \
-	%D%/shared/training_logs.c %D%/shared/training_logs.h %D%/shared/variable_text.c %D%/shared/variable_text.h \
+	%D%/shared/transfers.c %D%/shared/transfers.h %D%/shared/training_logs.c %D%/shared/training_logs.h %D%/shared/variable_text.c %D%/shared/variable_text.h \
 	%D%/shared/usage_rows.c %D%/shared/usage_rows.h
 # Tables that the program wrote itself.
 libprb_la_SOURCES += %D%/recorded/dump.c %D%/recorded/dump.h %D%/recorded/each.c %D%/recorded/each.h %D%/recorded/folder.c %D%/recorded/folder.h \

@@ -131,6 +131,41 @@ def test_numbers_that_do_not_belong_together(ranks):
     assert done.returncode == 0 and "contradict" in done.stderr
 
 
+@pytest.mark.parametrize("missing_sends, missing_receipts", [(0, 0), (3, 0), (0, 4)])
+@pytest.mark.parametrize("shift", [0.0, 0.123])
+def test_point_to_point(ranks, shift, missing_sends, missing_receipts):
+    """Rank 0 sends bursts, rank 1 answers each; the one or the other was switched on later.  Collectives in between bound the clocks."""
+    pids, write = ranks
+    chance, truth, rows, now = random.Random(3), [], ([], []), T0
+    for number in range(40):
+        begins = [now + chance.uniform(0, 0.001) for _ in range(2)]
+        for rank in range(2):
+            rows[rank].append((begins[rank] + shift * rank, "dp", number, "all_reduce", (max(begins) - begins[rank]) * 1e3 + 0.3))
+        now += 0.01
+        for sender, count in ((0, 3), (1, 1)):
+            sends = [now + n * 0.0004 + chance.uniform(0, 0.0002) for n in range(count)]  # all before the first has come
+            wanted = now + chance.uniform(-0.002, 0.004)
+            for n, send in enumerate(sends):
+                receive, end = wanted + n * 1e-4, max(send, wanted + n * 1e-4) + 0.002
+                rows[sender].append((send + shift * sender, None, n, "send", (end - send) * 1e3))
+                rows[1 - sender].append((receive + shift * (1 - sender), None, n, "recv", (end - receive) * 1e3))
+                truth.append((sender, send, receive, end))
+            now += 0.012
+    late = [None if not count else sorted(row[0] for row in rows[side] if row[3] == kind)[count - 1]
+            for side, kind, count in ((0, "send", missing_sends), (1, "recv", missing_receipts))]
+    for rank in range(2):
+        write(rank, sorted((row for row in rows[rank] if late[rank] is None or row[0] > late[rank]), key=lambda row: row[0]))
+    known = [one for one in truth if (late[0] is None or (one[1] if one[0] == 0 else one[2]) > late[0])
+             and (late[1] is None or (one[1] if one[0] == 1 else one[2]) + shift > late[1])]
+    rows = query(pids[1], "SELECT * FROM comm_metrics WHERE op = 'send' ORDER BY timestamp")
+    assert len(rows) == len(known) and {(row["seq"], row["group"], row["source"]) for row in rows} == {(None, None, "observer")}
+    known.sort(key=lambda one: max(one[1:3]) + shift * one[0])
+    for row, (sender, send, receive, end) in zip(rows, known):
+        assert (row["src_rank"], row["dst_rank"]) == (sender, 1 - sender) and row["error_ms"] <= 0.6
+        error = row["error_ms"] + 1e-3
+        assert abs(row["latency_ms"] - 2) <= error and abs(row["wait_ms"] - max(0, send - receive) * 1e3) <= error
+
+
 def test_no_job(start_job):
     child = subprocess.Popen([sys.executable, "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     child.stdout.readline()
@@ -190,3 +225,17 @@ def test_a_clock_that_is_shifted(start_job):
     clock, = told("SELECT * FROM probing.clock WHERE rank = 1 ORDER BY collectives DESC LIMIT 1")
     assert abs(clock["offset_s"] - 0.123) <= clock["error_s"] <= 1e-3 and clock["collectives"] >= 20
     assert all(row["wait_ms"] < 100 and row["error_ms"] <= 1 for row in rows)
+
+
+def test_what_two_ranks_send(start_job):
+    """Rank 0 sends 20 ms late; who received waited so long, and the transfer itself is short."""
+    job = start_job(2, 0, 20, variables={"TRANSFERS": "1"})
+    for pid in job.pids:
+        probing("-t", pid, "inject")
+        probing("-t", pid, "config", "probing.torch.profiling=on")
+    job.steps(len(job.tell(0)) + 30)
+    done = probing("-t", job.pids[0], "query", "-f", "json", "SELECT * FROM comm_metrics WHERE op = 'send'", check=False)
+    rows = json.loads(done.stdout)
+    assert len(rows) >= 15 and {(row["src_rank"], row["dst_rank"]) for row in rows} == {(0, 1)}
+    assert 10 <= sorted(row["wait_ms"] for row in rows)[len(rows) // 2] <= 40
+    assert sorted(row["latency_ms"] for row in rows)[len(rows) // 2] < 5

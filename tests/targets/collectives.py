@@ -2,7 +2,8 @@
 
 Says "pids RANK0 RANK1 ...", then "ready" when each has made a step.  LATE is a rank that comes MS later to each.
 A line "RANK hold S" has that rank keep the GIL for so long, and "RANK sleep S" sleep before its next collective; both say
-"begun".  "RANK tell" prints its collectives as JSON: [[begin, end], ...], seconds since the epoch.
+"begun".  "RANK tell" prints its collectives as JSON: [[begin, end], ...], seconds since the epoch.  With TRANSFERS in the
+environment rank 0 sends to rank 1 after each.
 """
 
 import ctypes
@@ -62,6 +63,9 @@ class Rank:
                 time.sleep(600)
             with self.lock:
                 self.done.append([begin, time.time()])
+            if "TRANSFERS" in os.environ and distributed.get_rank() < 2:
+                time.sleep(self.late)
+                distributed.recv(tensor, 0) if distributed.get_rank() else distributed.send(tensor, 1)
             if len(self.done) == 1:
                 print("stepped", flush=True)
 

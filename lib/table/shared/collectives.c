@@ -23,6 +23,7 @@ void prb_job_deinit(struct prb_job *job)
         prb_clocks_free(job->spans[i].clocks);
     free(job->ranks);
     free(job->items);
+    free(job->transfers);
     free(job->spans);
     prb_arena_deinit(&job->texts);
 }
@@ -60,8 +61,10 @@ static bool open_ranks(struct prb_rows *rows, struct prb_job *job, struct prb_er
         return prb_nomem(err);
     prb_process_choose(list, (pid_t)prb_rows_target(rows)->info.pid, true, false, chosen);
     for (size_t i = 0; i < list->count; i++)
-        if (chosen[i] && list->items[i].rank >= 0)
+        if (chosen[i] && list->items[i].rank >= 0) {
             open_rank(rows, job, &list->items[i]);
+            job->world_size = list->items[i].world_size;
+        }
     qsort(job->ranks, job->rank_count, sizeof *job->ranks, by_rank);
     if (!job->rank_count)
         prb_rows_warn(rows, "process %d is not a rank of a job: no RANK in its environment",
@@ -75,6 +78,8 @@ static bool open_ranks(struct prb_rows *rows, struct prb_job *job, struct prb_er
 static const char *const waiting[] = {"all_reduce", "allreduce",      "all_gather",
                                       "allgather",  "reduce_scatter", "all_to_all",
                                       "alltoall",   "barrier",        "monitored_barrier"};
+
+static const char *const transfers[] = {"send", "recv"};
 
 static bool waits_for_all(const char *op)
 {
@@ -121,6 +126,17 @@ static struct prb_collective *add(struct prb_job *job, size_t rank, const char *
 
 /* ---- python.comm_collective ---- */
 
+/* The same in an array of its own: nothing numbers them. */
+static bool add_transfer(struct prb_job *job, size_t rank, const char *op, double begin, double end)
+{
+    if (!PRB_GROW(job->transfers, job->transfer_count, job->transfer_cap))
+        return false;
+    job->ranks[rank].observed = true;
+    job->transfers[job->transfer_count++] = (struct prb_collective){
+        .rank = rank, .begin = begin, .end = end, .op = op, .seq = -1, .source = "observer"};
+    return true;
+}
+
 struct observed {
     struct prb_job *job;
     size_t rank;
@@ -145,6 +161,10 @@ static bool take_row(void *context, size_t columns, const char *const *names,
     double begin = number(&row[0]);
     if (!isfinite(begin) || row[2].type != PRB_TEXT)
         return true;
+    for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++)
+        if (strcmp(operation(row[2].text), transfers[i]) == 0)
+            return add_transfer(observed->job, observed->rank, transfers[i], begin,
+                                begin + number(&row[1]) / 1e3);
     struct prb_collective *one = add(observed->job, observed->rank, row[2].text,
                                      row[3].type == PRB_TEXT      ? row[3].text
                                      : row[3].type == PRB_INTEGER ? group
@@ -313,6 +333,16 @@ static int by_span(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* One that is not between collectives is nearest to some. */
+static const struct prb_clock_span *nearest_span(const struct prb_job *job, double time)
+{
+    const struct prb_clock_span *nearest = NULL;
+    for (size_t i = 0; i < job->span_count; i++)
+        if (!nearest || fabs(job->spans[i].moment - time) < fabs(nearest->moment - time))
+            nearest = &job->spans[i];
+    return nearest;
+}
+
 static struct prb_clock_span *find_span(const struct prb_job *job, double time)
 {
     struct prb_clock_span key = {.begin = span_of(time)};
@@ -387,6 +417,7 @@ bool prb_job_offset(const struct prb_job *job, const struct prb_collective *firs
                     size_t from, double *offset_out, double *error_out)
 {
     const struct prb_clock_span *span = find_span(job, first->begin);
+    span = span ? span : nearest_span(job, first->begin);
     if (!span || !span->clocks || !prb_clocks_offset(span->clocks, of, from, offset_out, error_out))
         return false;
     if (*error_out > ONE_CLOCK) /* two clocks, which may have drifted since */

@@ -39,6 +39,9 @@ struct prb_job {
     struct prb_collective
         *items; /* those of one collective side by side, by time of their first begin */
     size_t count, cap;
+    struct prb_collective *transfers; /* point to point, op is send or recv; unordered */
+    size_t transfer_count, transfer_cap;
+    int world_size;               /* ranks that the job has, on all machines; -1: not known */
     struct prb_clock_span *spans; /* by time */
     size_t span_count;
     struct prb_arena texts;
