@@ -8,10 +8,12 @@
 #define TORCH "probing.torch.profiling"
 #define EXPRS "probing.torch.exprs"
 
-enum { JSON };
+enum { JSON, NAMES };
 
 static const struct prb_option options[] = {
     [JSON] = {'j', "json", NULL, "JSON: the list as an array of objects", NULL},
+    [NAMES] = {0, "names", NULL,
+               "look again which modules and optimizers PyTorch has, for recording", NULL},
     {0},
 };
 
@@ -225,6 +227,9 @@ static bool print_default(const char *key, struct prb_error *err)
 static bool print_defaults(const struct prb_run *run, pid_t pid, struct prb_error *err)
 {
     char note[120];
+    if (run->options[NAMES].count)
+        return prb_cli_fail(err, PRB_NOT_FOUND, "", "process %d has no probe: nothing is recorded",
+                            (int)pid);
     PRB_AUTO(prb_control) struct prb_control *control = prb_control_open(pid, err);
     if (!control && err && err->code == PRB_PERMISSION)
         return false;
@@ -244,6 +249,8 @@ static bool run_config(const struct prb_run *run, struct prb_error *err)
     const char *socket;
     if (run->options[JSON].count && run->argument_count)
         return prb_usage(run, err, "--json is for the list");
+    if (run->options[NAMES].count && (run->argument_count || run->options[JSON].count))
+        return prb_usage(run, err, "--names is alone");
     if (!checked(run, &changes, err) || (!changes && !prb_run_process(run, &pid, &socket, err)))
         return false;
     if (!changes && !socket && !prb_control_seen(pid))
@@ -253,6 +260,8 @@ static bool run_config(const struct prb_run *run, struct prb_error *err)
     PRB_AUTO(prb_control) struct prb_control *control = prb_run_control(run, true, &pid, err);
     if (!control)
         return false;
+    if (run->options[NAMES].count)
+        return prb_config_torch(control, err);
     if (run->argument_count == 0)
         return prb_config_list(control, run->options[JSON].count, err);
     for (size_t i = 0; ok && i < run->argument_count; i++)
@@ -270,7 +279,9 @@ const struct prb_command prb_command_config = {
     .description =
         "Without an argument, all settings with their values, defaults, units and meanings; with "
         "KEY its value; with KEY=VALUE it is changed from now on, and shown as it was understood "
-        "(1GB, 7d). Unknown keys and wrong values are refused before anything is loaded; without a "
+        "(1GB, 7d). With --names nothing is changed: where PyTorch is recorded, its modules and "
+        "optimizers get their names, as setting probing.torch.profiling has it. Unknown keys and "
+        "wrong values are refused before anything is loaded; without a "
         "probe, KEY and the list are the defaults, and none is loaded for them. A probe that "
         "starts takes its "
         "settings from `inject -D` and from variables: PROBING_MAX_MEMORY is probing.max_memory.",

@@ -29,3 +29,6 @@ check_PROGRAMS += tests/bench/floor tests/bench/crowd tests/bench/stops
 tests_bench_floor_LDADD =
 tests_bench_crowd_LDADD =
 tests_bench_stops_LDADD =
+# Recording of PyTorch turned on and off: for test_unharmed.py, too.
+check_PROGRAMS += tests/bench/toggle
+tests_bench_toggle_LDADD = libprb.la

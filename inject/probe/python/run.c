@@ -10,7 +10,7 @@
 #include "inject/probe/python/sources.h"
 #include "inject/probe/python/switch_interval.h"
 
-#define SLICE_NS 250000u /* that we keep the GIL */
+#define SLICE_NS 200000u /* that we keep the GIL, and until a piece ends: 0.25 ms are allowed */
 #define PAUSE_NS 50000u  /* for another thread to get it */
 #define PAUSE_MAX_NS 4000000u
 /* Threads that compute get it for so many times as long as we held it.  Four times as long made an

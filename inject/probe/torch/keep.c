@@ -112,11 +112,11 @@ static bool await_torch(void)
     return false;
 }
 
-/* With the lock. */
+/* With the lock, until all is taken out. */
 static void look_after(void)
 {
     uint64_t classes = prb_clock_ns() + CLASSES_NS, ask = 0;
-    while (wanted()) {
+    while (wanted() && atomic_load(&prb_torch.on)) {
         uint64_t now = prb_clock_ns();
         if (!atomic_load(&prb_torch.told) && atomic_load(&prb_torch.step) >= ASK_STEP &&
             now >= ask) {
@@ -124,7 +124,7 @@ static void look_after(void)
             ask = now + ASK_NS;
         }
         prb_torch_check();
-        if (now >= classes && atomic_load(&prb_torch.on)) {
+        if (now >= classes) {
             arm_again();
             classes = now + CLASSES_NS;
         }
@@ -136,7 +136,7 @@ static void *keep(void *nothing)
 {
     (void)nothing;
     pthread_mutex_lock(&keeper.lock);
-    if (await_torch())
+    while (await_torch()) /* again where "off" and "on" came before it looked */
         look_after();
     keeper.runs = false;
     pthread_mutex_unlock(&keeper.lock);

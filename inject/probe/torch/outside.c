@@ -13,7 +13,6 @@
 
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/crash/raw.h"
-#include "inject/probe/settings.h"
 #include "inject/probe/thread.h"
 #include "inject/probe/torch/torch.h"
 
@@ -27,7 +26,7 @@
 #endif
 
 static uint8_t stack[STACK_BYTES] __attribute__((aligned(64)));
-static char pid_text[16], setting[PRB_SETTING_TEXT_MAX + 32];
+static char pid_text[16];
 static atomic_bool running;
 
 /* Shares our memory until it executes the program, but not our descriptors and handlers. */
@@ -40,7 +39,7 @@ static int run_child(void *nothing)
         uint64_t mask;
     } none;
     static const uint64_t empty;
-    char *arguments[] = {(char *)"probing", pid_text, (char *)"config", setting, NULL};
+    char *arguments[] = {(char *)"probing", pid_text, (char *)"config", (char *)"--names", NULL};
     (void)nothing;
     for (int i = 1; i <= LAST_SIGNAL; i++)
         prb_raw(SYS_rt_sigaction, i, (long)&none, 0, sizeof none.mask, 0, 0);
@@ -69,14 +68,9 @@ static void await_end(long pid)
 static void *start(void *nothing)
 {
     (void)nothing;
-    char value[PRB_SETTING_TEXT_MAX];
-    /* What turned it on, set again, has the program look. */
-    const char *key = prb_settings_given("probing.torch.profiling") ? "probing.torch.profiling"
-                                                                    : "probing.torch.exprs";
     prb_crash_plan_make();
-    if (prb_crash_plan.program[0] && prb_settings_get(key, value, sizeof value) >= 0) {
+    if (prb_crash_plan.program[0]) {
         snprintf(pid_text, sizeof pid_text, "%d", (int)getpid());
-        snprintf(setting, sizeof setting, "%s=%s", key, value);
         long pid = prb_raw_clone(CLONE_VM | CLONE_VFORK, stack + sizeof stack, run_child, NULL);
         if (pid > 0) {
             if (prb_crash_plan.name_tracer)

@@ -58,6 +58,16 @@ static void set_state(const char *text)
     pthread_mutex_unlock(&state_lock);
 }
 
+/* Unless the keeper, whom an "off" just before this one had not woken yet, was quicker: what is on
+ * is said after it is. */
+static void set_waiting(void)
+{
+    pthread_mutex_lock(&state_lock);
+    if (!atomic_load(&prb_torch.on))
+        snprintf(state, sizeof state, "waiting");
+    pthread_mutex_unlock(&state_lock);
+}
+
 void prb_torch_state(char *out, size_t size)
 {
     bool wanted = prb_torch_wanted_now();
@@ -92,8 +102,11 @@ static void add(char missing[PRB_TORCH_STATE_MAX], const char *what, const struc
 
 /* ---- with the GIL ---- */
 
+static unsigned times_out; /* that all was taken out */
+
 static void take_out_all(const struct prb_py_api *py)
 {
+    times_out++;
     bool was = atomic_exchange(&prb_torch.on, false);
     prb_torch_observer_disarm();
     prb_torch_backward_disarm();
@@ -113,28 +126,46 @@ static void arm_others(const struct prb_py_api *py, char missing[PRB_TORCH_STATE
         add(missing, "optimizers, batches and labels are not followed", &why);
 }
 
-static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
+/* The rings, and what our own code costs: the program's threads have the GIL meanwhile. */
+static bool prepare(const struct prb_py_api *py, struct prb_error *err)
 {
-    char missing[PRB_TORCH_STATE_MAX] = "on";
-    bool begins = !atomic_load(&prb_torch.on);
-    (void)job;
-    if (!prb_torch_wanted_now())
-        return true; /* it was turned off meanwhile */
-    if (!prb_torch_frames_find(py, err) || !prb_torch_slots_arm(py, err) ||
-        (begins && !prb_torch_record_begin(err))) {
-        take_out_all(py);
-        return false;
-    }
-    arm_others(py, missing);
-    if (!begins)
-        return true;
+    void *saved = py->PyEval_SaveThread();
+    bool ready = prb_torch_record_begin(err);
+    if (ready)
+        prb_torch_cost_measure();
+    py->PyEval_RestoreThread(saved);
+    prb_py_gil_acquired(py);
+    return ready;
+}
+
+static void begin(void)
+{
     prb_torch_labels_begin();
-    prb_torch_cost_measure();
     atomic_fetch_add(&prb_torch.arming, 1);
     prb_torch_steps_begin();
     atomic_store(&prb_torch.on, true);
+}
+
+static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
+{
+    char missing[PRB_TORCH_STATE_MAX] = "on";
+    unsigned times = times_out;
+    if (!prb_torch_wanted_now())
+        return true; /* it was turned off meanwhile */
+    if (!prb_torch_frames_find(py, err) || !prb_torch_slots_arm(py, err) ||
+        (!atomic_load(&prb_torch.on) && !prepare(py, err))) {
+        take_out_all(py);
+        return false;
+    }
+    if (times != times_out) /* another job did, while this one did not have the GIL */
+        return put_in(job, py, err);
+    bool begins = !atomic_load(&prb_torch.on);
+    arm_others(py, missing);
+    if (begins)
+        begin();
     set_state(missing);
-    say(missing, NULL);
+    if (begins)
+        say(missing, NULL);
     return true;
 }
 
@@ -158,7 +189,7 @@ static void follow(bool on, uint32_t wait_ms)
     const struct prb_python_request request = {.work = on ? &prb_torch_put_in : &out,
                                                .gil_ms = GIL_MS};
     if (on)
-        set_state("waiting");
+        set_waiting();
     if (prb_py_api(NULL) && (!on || wait_ms))
         prb_python_wait(&request, wait_ms, NULL);
     prb_torch_keep();
