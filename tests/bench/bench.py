@@ -3,7 +3,8 @@
 Prints a table in Markdown and writes build/bench.json (argument --json FILE).  --page FILE renews the page's tables of the
 parts that ran.  Every comparison is of runs taken in turn, medians of them.  --quick: fewer runs, and no page.
 --only WORD: the parts with that word in their name.
-PROBING_TORCH_PYTHON names a Python with torch; PROBING_PYSPY the py-spy command.
+PROBING_TORCH_PYTHON names a Python with torch; PROBING_PYSPY the py-spy command; PROBING_MEMRAY memray; PROBING_UPSTREAM the probing of
+PyPI's wheel, in an environment of its own.
 """
 
 import argparse
@@ -30,6 +31,7 @@ import looking  # noqa: E402
 import page  # noqa: E402
 import profiling  # noqa: E402
 import tensors  # noqa: E402
+import tracing  # noqa: E402
 import watching  # noqa: E402
 from support import pythons  # noqa: E402
 from support import target as live  # noqa: E402
@@ -236,7 +238,7 @@ def pyspy_wrong(pyspy, pid):
 
 
 PARTS = ([commands] + looking.PARTS + [training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
-         crashes.PARTS + [allocating.allocations] + watching.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
+         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 
 def main():

@@ -3,7 +3,7 @@ check_PROGRAMS += tests/bench/sample
 check_PROGRAMS += tests/bench/measure
 tests_bench_measure_LDADD =
 EXTRA_DIST += %D%/allocates.py %D%/allocating.py %D%/bench.py %D%/calls.py %D%/crashes.py %D%/debuggers.py %D%/debugging.py %D%/gaps.py %D%/getting_in.py \
-	%D%/looking.py %D%/page.py %D%/parked.py %D%/profiling.py %D%/sized.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/train.py %D%/watched.py %D%/watching.py
+	%D%/looking.py %D%/page.py %D%/parked.py %D%/profiling.py %D%/sized.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/traced.py %D%/tracing.py %D%/train.py %D%/watched.py %D%/watching.py
 
 .PHONY: bench
 bench: all $(check_PROGRAMS) $(check_LTLIBRARIES)
@@ -29,6 +29,11 @@ check_PROGRAMS += tests/bench/floor tests/bench/crowd tests/bench/stops
 tests_bench_floor_LDADD =
 tests_bench_crowd_LDADD =
 tests_bench_stops_LDADD =
-# Recording of PyTorch turned on and off: for test_unharmed.py, too.
+# Recording of PyTorch: its peer in C, how long the GIL is held, and a tool that turns it on and off, which test_unharmed.py has, too.
+check_LTLIBRARIES += %D%/c_hook.la %D%/gil_held.la
+tests_bench_c_hook_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+tests_bench_c_hook_la_LIBADD = -ldl
+tests_bench_gil_held_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+tests_bench_gil_held_la_LIBADD = -ldl -lpthread
 check_PROGRAMS += tests/bench/toggle
 tests_bench_toggle_LDADD = libprb.la
