@@ -84,10 +84,12 @@ bool prb_view_begin(struct prb_db *db, struct prb_error *err);
 void prb_view_end(struct prb_db *db);
 double prb_db_time(struct prb_db *db);
 const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err);
-/* The rows of a table for these PRB_ARGUMENTS_MAX arguments; the view's. */
+/* The rows of a table for these PRB_ARGUMENTS_MAX arguments, and at least those within the times; the
+ * view's. */
 #define PRB_ROW_SETS_MAX 4096
+#define PRB_TIME_SETS_MAX 8 /* of one table: a join may ask for other times in each row */
 struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_argument *arguments,
-                             struct prb_error *err);
+                             const struct prb_times *times, struct prb_error *err);
 
 /* failure.c: why SQLite refused a statement, in the user's text, with a remedy.  Returns false. */
 struct prb_statement;

@@ -67,6 +67,8 @@ bool prb_value_copy(const struct prb_value *value, struct prb_value *out)
     return true;
 }
 
+const struct prb_times *prb_rows_times(const struct prb_rows *rows) { return &rows->times; }
+
 struct prb_rows *prb_rows_new(struct prb_db *db, const struct prb_table *table, uint64_t wanted)
 {
     struct prb_rows *rows = calloc(1, sizeof *rows);

@@ -35,7 +35,8 @@ struct prb_rows {
     uint64_t wanted; /* a bit for each column of the descriptor */
     struct prb_argument
         arguments[PRB_ARGUMENTS_MAX]; /* of the columns that are hidden, in their order */
-    struct prb_cell *cells;           /* columns × count */
+    struct prb_times times;
+    struct prb_cell *cells; /* columns × count */
     size_t count, cell_count, cell_cap;
     struct prb_buf texts;
     uint32_t **orders; /* for each column: the rows in its order, made when first looked up */

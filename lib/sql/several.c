@@ -127,7 +127,8 @@ static bool fill(struct prb_rows *out, struct prb_error *err)
         asked++;
         db->warning[0] = '\0';
         db->view.wanted[index] |= wanted_of(out, db->tables[index]);
-        const struct prb_rows *in = prb_db_rows(db, (size_t)index, out->arguments, &why);
+        const struct prb_rows *in =
+            prb_db_rows(db, (size_t)index, out->arguments, &out->times, &why);
         if (!in) {
             prb_buf_addf(&pids, "%s%d", left_out++ ? ", " : "", (int)process->pid);
             continue;

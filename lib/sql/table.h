@@ -40,12 +40,13 @@ struct prb_table {
     const struct prb_column *columns;
     bool needs_target;
     bool recorded;  /* its rows are what processes recorded: a saved profile has none */
+    bool timed;     /* fill leaves out what it can of rows beyond prb_rows_times */
     bool kept;      /* the store has rows of it, which need no target */
     unsigned needs; /* PRB_NEED_*: of every statement that uses the table */
     /*
      * Append the rows of this moment.  rows gives the arguments and the target.
      * False: the query fails with err; a row that could only be read in part is a row with NULLs.
-     * Called at most once in a statement for the same arguments.
+     * Called at most once in a statement for the same arguments and times.
      */
     bool (*fill)(struct prb_rows *rows, struct prb_error *err);
 };
@@ -73,6 +74,13 @@ struct prb_db *prb_rows_db(const struct prb_rows *rows);
 bool prb_rows_reveal(const struct prb_rows *rows);
 /* The value that WHERE gives a hidden column, or NULL. */
 const struct prb_value *prb_rows_argument(const struct prb_rows *rows, const char *column);
+/* What a WHERE says of a column that is a time (timestamp, time or ts): its rows beyond are not
+ * needed. column NULL: nothing. */
+struct prb_times {
+    const char *column;
+    double least, most;
+};
+const struct prb_times *prb_rows_times(const struct prb_rows *rows);
 /* Whether the statement uses the column (so that costly ones can be left NULL). */
 bool prb_rows_wants(const struct prb_rows *rows, const char *column);
 /* Begin a row; then cells in the order of the columns; missing ones are NULL.  Text is copied. */

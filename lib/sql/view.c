@@ -107,6 +107,23 @@ static bool same_arguments(const struct prb_rows *rows, const struct prb_argumen
     return true;
 }
 
+/* Whether rows that were made for some times have those of others. */
+static bool has_times(const struct prb_times *made, const struct prb_times *wanted)
+{
+    return !made->column || (wanted->column && strcmp(made->column, wanted->column) == 0 &&
+                             made->least <= wanted->least && made->most >= wanted->most);
+}
+
+/* The times for which a table is asked: all, where there were too many already. */
+static struct prb_times times_of(const struct prb_db *db, const struct prb_table *table,
+                                 const struct prb_times *wanted)
+{
+    size_t count = 0;
+    for (const struct prb_rows *rows = db->view.rows; rows; rows = rows->next)
+        count += rows->table == table;
+    return table->timed && count < PRB_TIME_SETS_MAX ? *wanted : (struct prb_times){0};
+}
+
 static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argument *arguments,
                  struct prb_error *err)
 {
@@ -127,10 +144,12 @@ static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argu
 }
 
 struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_argument *arguments,
-                             struct prb_error *err)
+                             const struct prb_times *times, struct prb_error *err)
 {
+    const struct prb_times asked = times_of(db, db->tables[table], times);
     for (struct prb_rows *rows = db->view.rows; rows; rows = rows->next)
-        if (rows->table == db->tables[table] && same_arguments(rows, arguments))
+        if (rows->table == db->tables[table] && same_arguments(rows, arguments) &&
+            has_times(&rows->times, &asked))
             return rows;
     if (db->view.row_sets >= PRB_ROW_SETS_MAX)
         return PRB_NULL(prb_fail(err, PRB_QUERY, "%s.%s is asked with more than %d arguments",
@@ -139,6 +158,7 @@ struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_a
     struct prb_rows *rows = prb_rows_new(db, db->tables[table], db->view.wanted[table]);
     if (!rows)
         return PRB_NULL(prb_nomem(err));
+    rows->times = asked;
     if (!fill(db, rows, arguments, err)) {
         prb_rows_free(rows);
         return NULL;

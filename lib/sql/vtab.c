@@ -1,8 +1,10 @@
 /*
- * The one sqlite3_module of all tables (https://sqlite.org/vtab.html).  The plan pushes down only
- * `=` on arguments; while planning, it notes what the statement uses of each table; a cursor walks
+ * The one sqlite3_module of all tables (https://sqlite.org/vtab.html).  The plan pushes down `=` on
+ * arguments, and bounds on times to tables that can leave out the rest; while planning, it notes what the statement uses of each table; a cursor walks
  * rows that the view made once.
  */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -159,6 +161,47 @@ static int take_lookups(const struct prb_table *table, sqlite3_index_info *info,
     return plan;
 }
 
+/*
+ * idxStr: the time's column by its index, ':', and what is said of it, 'g' (at least) or 'l' (at
+ * most), in the order of the values, which are the last ones.  SQLite looks at each row as well.
+ */
+#define TIMES_MAX 2
+
+static bool is_time(const struct prb_column *column)
+{
+    return column->type == PRB_REAL && !column->hidden &&
+           (strcmp(column->name, "timestamp") == 0 || strcmp(column->name, "time") == 0 ||
+            strcmp(column->name, "ts") == 0);
+}
+
+static char bound_of(unsigned char op)
+{
+    return op == SQLITE_INDEX_CONSTRAINT_GE || op == SQLITE_INDEX_CONSTRAINT_GT   ? 'g'
+           : op == SQLITE_INDEX_CONSTRAINT_LE || op == SQLITE_INDEX_CONSTRAINT_LT ? 'l'
+                                                                                  : '\0';
+}
+
+static int take_times(const struct prb_table *table, sqlite3_index_info *info, int count)
+{
+    char said[TIMES_MAX + 1] = "";
+    int column = -1;
+    size_t terms = 0;
+    for (int term = 0; table->timed && term < info->nConstraint && terms < TIMES_MAX; term++) {
+        int at = info->aConstraint[term].iColumn;
+        char bound = bound_of(info->aConstraint[term].op);
+        if (at < 0 || !bound || !info->aConstraint[term].usable || (column >= 0 && at != column) ||
+            !is_time(&table->columns[at]))
+            continue;
+        column = at;
+        said[terms++] = bound;
+        info->aConstraintUsage[term].argvIndex = ++count;
+    }
+    if (terms && !(info->idxStr = sqlite3_mprintf("%d:%s", column, said)))
+        return SQLITE_NOMEM;
+    info->needToFreeIdxStr = terms > 0;
+    return SQLITE_OK;
+}
+
 static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     struct table_of_sqlite *vtab = (struct table_of_sqlite *)base;
@@ -179,7 +222,7 @@ static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     info->idxNum = asked | lookups;
     info->estimatedRows = lookups ? 20 : 1000;
     info->estimatedCost = lookups ? 20 : 1000;
-    return SQLITE_OK;
+    return take_times(table_of(vtab), info, count);
 }
 
 /* ---- reading ---- */
@@ -235,10 +278,38 @@ static struct prb_row_range find(struct prb_rows *rows, int plan, sqlite3_value 
     return best;
 }
 
+static struct prb_times times_of(const struct prb_table *table, const char *plan,
+                                 sqlite3_value **values)
+{
+    struct prb_times times = {NULL, -INFINITY, INFINITY};
+    const char *said = plan ? strchr(plan, ':') : NULL;
+    if (!said)
+        return times;
+    times.column = table->columns[atoi(plan)].name;
+    for (said++; *said; said++, values++) {
+        int type = sqlite3_value_numeric_type(*values);
+        if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+            continue;
+        double value = sqlite3_value_double(*values);
+        if (*said == 'g' && value > times.least)
+            times.least = value;
+        if (*said == 'l' && value < times.most)
+            times.most = value;
+    }
+    return times;
+}
+
+static int looked_up(int plan)
+{
+    int count = 0;
+    for (int columns = plan >> PRB_ARGUMENTS_MAX; columns; columns >>= LOOKUP_BITS)
+        count++;
+    return count;
+}
+
 static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int argc,
                          sqlite3_value **argv)
 {
-    (void)plan_text;
     struct cursor *cursor = (struct cursor *)base;
     struct table_of_sqlite *vtab = (struct table_of_sqlite *)base->pVtab;
     struct prb_statement_view *view = &vtab->db->view;
@@ -247,7 +318,9 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_t
     for (int i = 0; i < PRB_ARGUMENTS_MAX && next < argc; i++)
         if (plan >> i & 1)
             arguments[i] = (struct prb_argument){true, value_from(argv[next++])};
-    cursor->rows = prb_db_rows(vtab->db, vtab->index, arguments, &view->error);
+    const struct prb_times times =
+        times_of(table_of(vtab), plan_text, argv + next + looked_up(plan));
+    cursor->rows = prb_db_rows(vtab->db, vtab->index, arguments, &times, &view->error);
     view->failed = view->failed || !cursor->rows;
     if (!cursor->rows)
         return SQLITE_ERROR;

@@ -131,6 +131,7 @@ const struct prb_table prb_table_cpu_utilization = {
            "the query runs",
     .columns = columns,
     .needs_target = true,
+    .timed = true,
     .kept = true,
     .fill = fill,
 };

@@ -66,6 +66,7 @@ const struct prb_table prb_table_gpu_metrics = {
     .doc = "the machine's GPUs, as their driver says now: busy, memory, power, clocks, errors",
     .columns = columns,
     .needs_target = true,
+    .timed = true,
     .kept = true,
     .fill = fill,
 };

@@ -44,6 +44,7 @@ const struct prb_table prb_table_gpu_processes = {
     .doc = "the processes that use the machine's GPUs, as NVIDIA's driver says now",
     .columns = columns,
     .needs_target = true,
+    .timed = true,
     .kept = true,
     .fill = fill,
 };

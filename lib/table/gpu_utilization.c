@@ -86,6 +86,7 @@ const struct prb_table prb_table_gpu_utilization = {
     .doc = "gpu_metrics under the names of other tools' queries",
     .columns = columns,
     .needs_target = true,
+    .timed = true,
     .kept = true,
     .fill = fill,
 };

@@ -29,6 +29,7 @@ const struct prb_table prb_table_memory_usage = {
            "what the collector kept",
     .columns = columns,
     .needs_target = true,
+    .timed = true,
     .kept = true,
     .fill = fill,
 };

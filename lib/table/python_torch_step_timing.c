@@ -53,8 +53,10 @@ static void put_phases(struct prb_rows *rows, const struct prb_ring_value *value
     prb_row_null(rows);
 }
 
-static bool put_row(void *context, const struct prb_ring_value *values)
+static bool put_row(void *context, const struct prb_ring_value *values, int64_t process,
+                    enum prb_store_resolution resolution)
 {
+    (void)process, (void)resolution;
     const struct filling *filling = context;
     struct prb_rows *rows = filling->rows;
     const struct prb_torch_names *names = &filling->names;
@@ -92,8 +94,8 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
                    prb_rows_wants(rows, "shadow_high");
     bool good = prb_torch_names_read(rows, false, &filling.names, err) &&
                 (!shadows || prb_torch_shadows_read(rows, &filling.shadows, err)) &&
-                prb_recorded_each(rows, PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS, put_row,
-                                  &filling, err);
+                prb_recorded_each_of(rows, PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS,
+                                     "timestamp", put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     prb_torch_shadows_deinit(&filling.shadows);
     return good && prb_recorded_same(rows, PRB_TRACE_STEPS_RING, err);
@@ -105,5 +107,6 @@ const struct prb_table prb_table_python_torch_step_timing = {
     .doc = "one row for each step of training, recorded while probing.torch.profiling is on",
     .columns = columns,
     .recorded = true,
+    .timed = true,
     .fill = fill,
 };

@@ -125,9 +125,9 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct filling filling = {.rows = rows};
     bool steps = prb_rows_wants(rows, "micro_batches") || prb_rows_wants(rows, "time_offset");
-    bool good =
-        prb_torch_names_read(rows, steps, &filling.names, err) &&
-        prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, put_row, &filling, err);
+    bool good = prb_torch_names_read(rows, steps, &filling.names, err) &&
+                prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, "timestamp", put_row,
+                                     &filling, err);
     prb_torch_names_deinit(&filling.names);
     return good && prb_recorded_same(rows, PRB_TRACE_RING, err);
 }
@@ -139,5 +139,6 @@ const struct prb_table prb_table_python_torch_trace = {
            "is on",
     .columns = columns,
     .recorded = true,
+    .timed = true,
     .fill = fill,
 };

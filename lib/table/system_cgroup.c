@@ -58,6 +58,7 @@ const struct prb_table prb_table_system_cgroup = {
     .doc = "the control group of the process: its limits, what it uses, how long it was held back",
     .columns = columns,
     .needs_target = true,
+    .timed = true,
     .kept = true,
     .fill = fill,
 };

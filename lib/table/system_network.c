@@ -52,6 +52,7 @@ const struct prb_table prb_table_system_network = {
     .doc = "what went over the network interfaces that the process has, and RDMA ports",
     .columns = columns,
     .needs_target = true,
+    .timed = true,
     .kept = true,
     .fill = fill,
 };

@@ -75,6 +75,7 @@ const struct prb_table prb_table_system_usage = {
            "system.usage(seconds) watches as the query runs",
     .columns = columns,
     .needs_target = true,
+    .timed = true,
     .kept = true,
     .fill = fill,
 };

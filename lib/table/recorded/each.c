@@ -54,18 +54,23 @@ bool prb_recorded_query(struct prb_rows *rows, const struct prb_history *history
 }
 
 bool prb_recorded_each_of(struct prb_rows *rows, const char *ring, const char *columns,
-                          prb_store_row_fn *row, void *context, struct prb_error *err)
+                          const char *time, prb_store_row_fn *row, void *context,
+                          struct prb_error *err)
 {
+    struct prb_store_bound bound;
     struct prb_ring_column asked[PRB_RING_COLUMNS_MAX];
     struct prb_history_query query = {.schema = "python",
                                       .name = ring,
                                       .columns = asked,
                                       .wanted = UINT64_MAX,
+                                      .bounds = &bound,
                                       .fit = PRB_HISTORY_EXACT};
     const struct prb_history *history = prb_recorded_history(rows);
     PRB_AUTO_FREE char *text = strdup(columns);
     if (!text)
         return prb_nomem(err);
+    if (time)
+        query.bound_count = prb_history_bound(prb_rows_times(rows), time, 0, &bound);
     return !history || (prb_ring_columns_parse(text, asked, &query.count, err) &&
                         prb_recorded_query(rows, history, &query, ring, row, context, err));
 }
@@ -75,7 +80,7 @@ bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *colu
                        void *context, struct prb_error *err)
 {
     struct passing passing = {row, context};
-    return prb_recorded_each_of(rows, ring, columns, pass, &passing, err);
+    return prb_recorded_each_of(rows, ring, columns, NULL, pass, &passing, err);
 }
 
 /* ---- as the table shows them ---- */
@@ -148,6 +153,10 @@ static bool each_same(struct prb_rows *rows, struct prb_history_query *query, do
     for (; columns->name && !columns->hidden && same.count < PRB_RING_COLUMNS_MAX; columns++)
         asked[same.count++] =
             (struct prb_ring_column){columns->name, "", "", type_of(columns->type)};
+    struct prb_store_bound bound;
+    query->bounds = &bound;
+    for (size_t i = 0; i < same.count && !query->bound_count; i++)
+        query->bound_count = prb_history_bound(prb_rows_times(rows), asked[i].name, i, &bound);
     query->columns = asked;
     query->count = same.count;
     query->wanted = UINT64_MAX;

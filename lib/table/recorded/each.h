@@ -17,9 +17,11 @@
 bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *columns,
                        bool (*row)(void *context, const struct prb_ring_value *values),
                        void *context, struct prb_error *err);
-/* The same, with the process in the store and what the row stands for. */
+/* The same, with the process in the store and what the row stands for.  time: the column of the table
+ * that the first one of the ring is, so that a WHERE on it reads what it needs; NULL: none. */
 bool prb_recorded_each_of(struct prb_rows *rows, const char *ring, const char *columns,
-                          prb_store_row_fn *row, void *context, struct prb_error *err);
+                          const char *time, prb_store_row_fn *row, void *context,
+                          struct prb_error *err);
 /*
  * The rows of a ring whose columns are those of the table, by name and of their types: one that a
  * program, or a store of rows, wrote as the table shows it.  Columns that it lacks are NULL, but for pid and rank, which

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "ring/folder.h"
 #include "ring/format.h"
+#include "sql/table.h"
 
 /* ---- which file ---- */
 
@@ -57,6 +58,15 @@ const struct prb_store_process *prb_history_process(const struct prb_history *hi
         if (processes[i].id == id)
             return &processes[i];
     return NULL;
+}
+
+size_t prb_history_bound(const struct prb_times *times, const char *name, size_t column,
+                         struct prb_store_bound *out)
+{
+    if (!times->column || strcmp(times->column, name) != 0)
+        return 0;
+    *out = (struct prb_store_bound){column, times->least, times->most};
+    return 1;
 }
 
 /* ---- rows ---- */

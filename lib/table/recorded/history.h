@@ -19,6 +19,12 @@ void prb_history_close(struct prb_history *history);
 /* A process of the store by its id; NULL: there is none. */
 const struct prb_store_process *prb_history_process(const struct prb_history *history, int64_t id);
 
+/* What a statement needs of a time, as the bound of a column that is asked for: 1, or 0 where nothing
+ * is said of it. */
+struct prb_times;
+size_t prb_history_bound(const struct prb_times *times, const char *name, size_t column,
+                         struct prb_store_bound *out);
+
 enum prb_history_fit {
     PRB_HISTORY_ANY,
     PRB_HISTORY_PART, /* every column of the ring is asked for */

@@ -160,6 +160,13 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
                                       .columns = user->own,
                                       .count = user->count,
                                       .reader = user->reader};
+    struct prb_store_bound bound;
+    query.bounds = &bound;
+    for (size_t i = 0; i < user->count && !query.bound_count; i++)
+        query.bound_count = prb_history_bound(prb_rows_times(rows), user->own[i].name, i, &bound);
+    if (user->extras[TIMESTAMP] && !query.bound_count)
+        query.bound_count =
+            prb_history_bound(prb_rows_times(rows), "timestamp", (size_t)user->time, &bound);
     for (size_t i = 0; i < user->count; i++)
         if (prb_rows_wants(rows, user->own[i].name) ||
             ((int)i == user->time && prb_rows_wants(rows, "timestamp")))
@@ -258,6 +265,7 @@ static void set_table(struct user_table *user, const char *name)
                                      .name = name,
                                      .doc = doc ? doc : "rows that the program wrote itself",
                                      .columns = user->columns,
+                                     .timed = true,
                                      .fill = fill};
 }
 

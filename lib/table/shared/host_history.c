@@ -54,7 +54,10 @@ bool prb_rows_host_each(struct prb_rows *rows, const char *ring, const char *col
                                       .columns = asked,
                                       .wanted = UINT64_MAX,
                                       .every = every};
+    struct prb_store_bound bound;
     PRB_AUTO_FREE char *text = strdup(columns);
+    query.bounds = &bound;
+    query.bound_count = prb_history_bound(prb_rows_times(rows), "ts", 0, &bound);
     *latest_out = 0;
     if (!text)
         return prb_nomem(err);
