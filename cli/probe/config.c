@@ -7,6 +7,7 @@
 
 #define TORCH "probing.torch.profiling"
 #define EXPRS "probing.torch.exprs"
+#define STEP "probing.torch.step"
 
 enum { JSON, NAMES };
 
@@ -177,7 +178,8 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
         !prb_control_config_get(control, key, &value, err))
         return false;
     bool torch = strcasecmp(key, TORCH) == 0, exprs = strcasecmp(key, EXPRS) == 0;
-    if (equals && torch && !prb_config_torch(control, err))
+    bool step = strcasecmp(key, STEP) == 0;
+    if (equals && (torch || step) && !prb_config_torch(control, err))
         return false;
     /* Variables are watched in a program without PyTorch, too. */
     if (equals && exprs && *value && !prb_config_torch(control, &why))

@@ -81,11 +81,11 @@ bool prb_config_torch(struct prb_control *control, struct prb_error *err)
             err, PRB_UNSUPPORTED,
             "`query \"SELECT * FROM python.torch_phases(5)\"` samples the phases from outside",
             "PyTorch cannot be recorded: %s", talk.state);
-    if (talk.state[2])
-        prb_out_note(talk.state + 4);
     PRB_AUTO(prb_target)
     struct prb_target *target = prb_target_open_pid(prb_control_pid(control), NULL);
     if (target)
         tell(&talk, target);
+    if (strncmp(talk.state, "on; ", 4) == 0)
+        prb_out_note(talk.state + 4);
     return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/spec.h"
 #include "probing.h"
 
@@ -23,6 +24,7 @@ static const struct {
 } grammars[] = {
     {"probing.torch.profiling", prb_torch_spec_check},
     {"probing.torch.exprs", prb_torch_exprs_check},
+    {"probing.torch.step", prb_torch_ending_check},
 };
 
 enum { COUNT = sizeof settings / sizeof *settings };

@@ -62,6 +62,24 @@ def test_what_calls_do_is_unchanged(slotted, python):
     assert [ask(target, command) for command in commands] == before
 
 
+def test_a_function_that_ends_a_step(slotted, python):
+    target = slotted(python)
+    probing("-t", target.pid, "config", "probing.torch.step=torch_slots:calls", check=False)
+    turn(target, "rate=1")
+    until = time.monotonic() + 20
+    number = "SELECT count(*) AS n FROM python.torch_step_timing"
+    while query(target.pid, number) == [{"n": 0}]:  # the first return that is seen ends the step during which recording began
+        assert time.monotonic() < until
+        ask(target, "calls 1")
+    before = query(target.pid, number)[0]["n"]
+    for count in (3, 5, 2):
+        ask(target, "calls {}".format(count))
+    turn(target, "off")
+    rows = query(target.pid, "SELECT local_step, (SELECT count(*) FROM python.torch_trace t WHERE t.local_step = s.local_step) AS calls "
+                             "FROM python.torch_step_timing s ORDER BY local_step")
+    assert [row["calls"] for row in rows[before:]] == [3 * ONE_CALL, 5 * ONE_CALL, 2 * ONE_CALL]
+
+
 def test_threads_and_depth(slotted, any_python):
     target = slotted(any_python)
     turn(target, "rate=1")

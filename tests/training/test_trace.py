@@ -312,6 +312,64 @@ def test_shadow_steps(job, shape, has_rows):
     assert row["shadow_low"] <= row["shadow_normal"] / row["shadow_baseline"] - 1 <= row["shadow_high"]
 
 
+def chunks(events, begins, ends):
+    """Events in pieces: a piece begins with one of begins, and behind one of ends."""
+    found = [[]]
+    for event in events:
+        if event[:2] in begins or found[-1] and found[-1][-1][:2] in ends:
+            found.append([])
+        found[-1].append(event)
+    return found
+
+
+ENDINGS = [("gan", "optimizer:Adam", [], [["optimizer", "Adam"]], "Adam"), ("gan", "optimizer:RMSprop#0", [], [["optimizer", "RMSprop"]], "RMSprop"),
+           ("plain", "data", [["data", ""]], [], "AdamW"), ("plain", "module:blocks.1.norm", [], [["forward", "blocks.1.norm"]], "AdamW"),
+           ("plain", "module:LayerNorm", [], [["forward", "blocks.0.norm"], ["forward", "blocks.1.norm"]], None),
+           ("labels", "label:inner", [["backward", ""]], [], "SGD"),
+           ("plain", "torch_programs:step", [["data", ""]], [], "AdamW")]
+
+
+@pytest.mark.parametrize("shape, setting, begins, ends, optimizer", ENDINGS)
+def test_what_ends_a_step(job, shape, setting, begins, ends, optimizer):
+    one = job(shape, None)
+    assert probing("-t", one.pid, "config", "probing.torch.step=" + setting, check=False).returncode == 0
+    assert one.config("rate=1").returncode == 0
+    one.steps(2)
+    told = one.steps(5)
+    one.config("off")
+    truth = chunks([event for step in told for event in step["events"]], begins, ends)
+    kinds = {event[0] for piece in truth for event in piece}
+    steps, timing = by_step(one.rows()), one.timing()
+    found = [events_of(steps[row["local_step"]], kinds) for row in timing]
+    wanted = truth[1:-1]
+    assert len(wanted) >= 3 and any(found[at:at + len(wanted)] == wanted for at in range(len(found))), (wanted, found)
+    for row in timing[1:]:
+        assert optimizer is None or row["optimizer_class"] == optimizer
+        parts = sum(row[name] for name in ("data", "forward", "backward", "optimizer", "comm_wait", "other"))
+        assert parts == pytest.approx(row["step_duration_sec"])
+
+
+def test_what_ends_a_step_is_changed_and_refused(job):
+    one = job("gan")
+    one.steps(4)
+    before = len(one.timing())
+    done = probing("-t", one.pid, "config", "probing.torch.step=optimizer:AdamW", check=False)
+    assert done.returncode == 0 and "there is no optimizer of that name" in done.stderr, done
+    one.steps(4)
+    assert len(one.timing()) <= before + 1
+    assert "no optimizer" not in probing("-t", one.pid, "config", "probing.torch.step=optimizer:Adam#0", check=False).stderr
+    one.steps(4)
+    assert {row["optimizer_class"] for row in one.timing()[before + 1:]} == {"Adam"}
+    for value in ("optimizer:", "module:", "label:", "optimizer:A#x", "a b", "1x", "optimizer:#1"):
+        done = probing("-t", one.pid, "config", "probing.torch.step=" + value, check=False)
+        assert done.returncode == 2 and "probing.torch.step" in done.stderr, done
+    done = probing("-t", one.pid, "config", "probing.torch.step=module:no.such", check=False)
+    assert "no module has that name" in done.stderr, done
+    assert "no module" not in probing("-t", one.pid, "config", "probing.torch.step=auto", check=False).stderr
+    one.steps(3)
+    assert one.timing()[-1]["optimizer_class"] == "RMSprop"
+
+
 def test_torch_fx_and_export_undo_it_for_a_step_at_most(job):
     one = job("traced")
     one.steps(1)

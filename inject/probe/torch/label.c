@@ -150,6 +150,15 @@ enum prb_trace_stage prb_torch_label_stage(unsigned label)
 
 unsigned prb_torch_label_next(unsigned label) { return atomic_fetch_add(&labels[label].seen, 1); }
 
+void prb_torch_label_class(unsigned label, char out[PRB_TORCH_LABEL_MAX + 1])
+{
+    const char *name = strchr(labels[label].text, '#'), *end = name ? strrchr(name, '.') : NULL;
+    size_t len = end ? (size_t)(end - name - 1) : 0;
+    if (len)
+        memcpy(out, name + 1, len);
+    out[len] = '\0';
+}
+
 const char *prb_torch_label_users(unsigned label)
 {
     return labels[label].users ? labels[label].text : NULL;

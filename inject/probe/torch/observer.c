@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/torch.h"
 
 #define LIBRARY "libtorch_cpu.so" /* Python loads it RTLD_LOCAL */
@@ -162,6 +163,8 @@ static void end_scope(const void *function)
     record_scope(&event);
     if (here && scope.stage == PRB_TRACE_OPTIMIZER)
         prb_torch_optimizer_ends(thread, now, scope.object, scope.label);
+    if (here && prb_torch_ends_label(scope.label))
+        prb_torch_step_ends(thread, now, false);
 }
 
 /* std::unique_ptr<ObserverContext> (*)(const RecordFunction &): the pointer is returned through memory whose address

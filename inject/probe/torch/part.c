@@ -12,6 +12,7 @@
 #include "inject/probe/python/job.h"
 #include "inject/probe/server/server.h"
 #include "inject/probe/settings.h"
+#include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/frames.h"
 #include "inject/probe/torch/torch.h"
 #include "inject/probe/torch/wanted.h"
@@ -31,6 +32,7 @@ static void configure(void)
 {
     struct prb_torch_spec spec;
     prb_torch_wanted(&spec);
+    prb_torch_ending_configure();
     prb_torch_set_rate(spec.rate);
     prb_torch_set_shadow((unsigned)spec.shadow_normal, (unsigned)spec.shadow_steps);
     bool may = spec.adaptive == PRB_TORCH_ON ||
@@ -71,9 +73,12 @@ static void set_waiting(void)
 void prb_torch_state(char *out, size_t size)
 {
     bool wanted = prb_torch_wanted_now();
+    char missing[PRB_TORCH_ENDING_MAX + 120];
+    prb_torch_ending_missing(missing, sizeof missing);
     pthread_mutex_lock(&state_lock);
     if (state[0] ? wanted : !wanted)
-        snprintf(out, size, "%s", state);
+        snprintf(out, size, "%s%s%s", state, state[0] && missing[0] ? "; " : "",
+                 state[0] ? missing : "");
     else
         snprintf(out, size, "%s", wanted ? "waiting" : "ending");
     pthread_mutex_unlock(&state_lock);
@@ -213,6 +218,7 @@ static void forked(void)
     prb_torch_slots_forked();
     prb_torch_outside_forked();
     prb_torch_steps_forked();
+    prb_torch_ending_forked();
     prb_torch_labels_forked();
     prb_torch_observer_forked();
     prb_torch_record_end();

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "inject/probe/server/request.h"
+#include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/torch.h"
 
 #define LINE_LONGEST 4096
@@ -37,15 +38,19 @@ static void tell_line(char *line)
     char *at;
     int64_t address, number;
     if ((at = behind(line, "module ")) && take_number(&at, 16, &address) &&
-        take_number(&at, 16, &number))
+        take_number(&at, 16, &number)) {
         prb_torch_record_name(PRB_TRACE_KIND_MODULE, address, at, strlen(at), NULL, number);
-    else if ((at = behind(line, "optimizer ")) && take_number(&at, 16, &address) &&
-             take_number(&at, 10, &number))
+        prb_torch_ending_module((uintptr_t)address, at);
+    } else if ((at = behind(line, "optimizer ")) && take_number(&at, 16, &address) &&
+               take_number(&at, 10, &number)) {
         prb_torch_record_name(PRB_TRACE_KIND_OPTIMIZER, address, NULL, 0, at, number);
-    else if ((at = behind(line, "anchor ")) && take_number(&at, 16, &address))
+        prb_torch_ending_optimizer((uintptr_t)address, at, number);
+    } else if ((at = behind(line, "anchor ")) && take_number(&at, 16, &address)) {
         prb_torch_anchor((uintptr_t)address, address == 0);
-    else if ((at = behind(line, "offset ")) && take_number(&at, 10, &number))
+        prb_torch_ending_told();
+    } else if ((at = behind(line, "offset ")) && take_number(&at, 10, &number)) {
         prb_torch_set_offset(number, at);
+    }
 }
 
 static void tell(const char *text, size_t len)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "inject/probe/python/job.h"
+#include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/frames.h"
 #include "inject/probe/torch/torch.h"
 
@@ -111,7 +112,9 @@ static struct prb_py *on_call(struct prb_py *self, struct prb_py *args, struct p
     if (thread->arming != arming) /* off and on meanwhile: it is not counted there */
         return result;
     thread->depth--;
-    if (!sampled && !root)
+    bool ends = prb_torch_ending_kind() == PRB_TORCH_ENDS_MODULE && !recompute &&
+                prb_torch_ends_module((uintptr_t)self, label_of(type_of(self)));
+    if (!sampled && !root && !ends)
         return result;
     uint64_t end = prb_clock_ns();
     if (sampled && atomic_load_explicit(&prb_torch.on, memory_order_relaxed)) {
@@ -120,6 +123,8 @@ static struct prb_py *on_call(struct prb_py *self, struct prb_py *args, struct p
     }
     if (root)
         prb_torch_root_ends(thread, end);
+    if (ends)
+        prb_torch_step_ends(thread, end, true);
     return result;
 }
 

@@ -4,11 +4,13 @@
  * begins: a root's call, an outermost backward, a batch.  So a step's row is written then, with the
  * numbers that were noted when its last optimizer step ended.
  *
- * Without an optimizer a root's call is a step.
+ * Without an optimizer a root's call is a step.  The setting probing.torch.step may say otherwise
+ * (ending.h).
  */
 #include <pthread.h>
 #include <string.h>
 
+#include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/torch.h"
 
 #define ROOTS_ALONE 64 /* root calls without a backward, after which they are the steps */
@@ -100,8 +102,9 @@ static void choose(void)
     run.is_shadow = in_shadow(step);
     atomic_store(&prb_torch.sampled, run.wanted_rate != 0 && !run.is_shadow &&
                                          number % atomic_load(&prb_torch.weight) == 0);
-    atomic_store(&prb_torch.quiet,
-                 (run.is_shadow || !atomic_load(&prb_torch.shallow)) && run.trains);
+    atomic_store(&prb_torch.quiet, (run.is_shadow || !atomic_load(&prb_torch.shallow)) &&
+                                       run.trains &&
+                                       prb_torch_ending_kind() != PRB_TORCH_ENDS_MODULE);
 }
 
 /* ---- ends of steps ---- */
@@ -172,6 +175,8 @@ static void end_step(struct prb_torch_thread *thread)
     run.usual = run.run;
     run.updates = 0;
     run.anchored = false;
+    run.object = 0;
+    run.label = 0;
     atomic_fetch_sub(&prb_torch.micro_step, run.noted.micro_steps);
     atomic_fetch_add(&prb_torch.step, 1);
     choose();
@@ -189,14 +194,14 @@ static void end_run(struct prb_torch_thread *thread)
     run.run = 0;
 }
 
-static void tell(const struct prb_torch_thread *thread, enum prb_torch_moment moment, uint64_t now,
-                 uintptr_t optimizer)
+static void tell(const struct prb_torch_thread *thread, enum prb_torch_moment moment, bool gil,
+                 uint64_t now, uintptr_t optimizer)
 {
     if (!atomic_load_explicit(&prb_torch_listeners, memory_order_relaxed))
         return;
     const struct prb_torch_now moment_now = {
         .moment = moment,
-        .gil = moment != PRB_TORCH_STEP_ENDS,
+        .gil = gil,
         .local_step = atomic_load(&prb_torch.step),
         .micro_step = atomic_load(&prb_torch.micro_step),
         .arming = thread->arming,
@@ -222,17 +227,25 @@ void prb_torch_root_begins(struct prb_torch_thread *thread, uint64_t now)
 void prb_torch_root_ends(struct prb_torch_thread *thread, uint64_t now)
 {
     prb_torch_leave(thread, now);
-    if (run.trains || atomic_load(&prb_torch.backward) > 0)
+    if (run.trains || atomic_load(&prb_torch.backward) > 0 ||
+        prb_torch_ending_kind() != PRB_TORCH_ENDS_AUTO)
         return;
     pthread_mutex_lock(&lock);
     bool ended = run.alone || (!run.trains && ++run.roots > ROOTS_ALONE);
     if (ended) {
-        tell(thread, PRB_TORCH_ROOT_ENDS, now, 0);
+        tell(thread, PRB_TORCH_ROOT_ENDS, true, now, 0);
         note(thread, now);
-        run.object = 0;
-        run.label = 0;
         end_step(thread);
     }
+    pthread_mutex_unlock(&lock);
+}
+
+void prb_torch_step_ends(struct prb_torch_thread *thread, uint64_t now, bool gil)
+{
+    tell(thread, gil ? PRB_TORCH_ROOT_ENDS : PRB_TORCH_STEP_ENDS, gil, now, 0);
+    pthread_mutex_lock(&lock);
+    note(thread, now);
+    end_step(thread);
     pthread_mutex_unlock(&lock);
 }
 
@@ -249,13 +262,16 @@ void prb_torch_backward_begins(struct prb_torch_thread *thread, uint64_t now)
 void prb_torch_backward_ends(struct prb_torch_thread *thread, uint64_t now)
 {
     prb_torch_leave(thread, now);
-    tell(thread, PRB_TORCH_BACKWARD_ENDS, now, 0);
+    tell(thread, PRB_TORCH_BACKWARD_ENDS, true, now, 0);
     atomic_fetch_add(&prb_torch.micro_step, 1);
 }
 
 void prb_torch_data_begins(struct prb_torch_thread *thread, uint64_t now)
 {
-    (void)now;
+    if (prb_torch_ending_kind() == PRB_TORCH_ENDS_DATA) {
+        prb_torch_step_ends(thread, now, false);
+        return;
+    }
     pthread_mutex_lock(&lock);
     end_run(thread);
     pthread_mutex_unlock(&lock);
@@ -273,17 +289,19 @@ void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uin
         run.run = 0;
     }
     run.run++;
-    bool anchor = !run.anchor || !object || object == run.anchor;
-    if (anchor) {
-        run.anchored = true;
+    bool by_itself = prb_torch_ending_kind() == PRB_TORCH_ENDS_AUTO;
+    bool anchor = by_itself ? !run.anchor || !object || object == run.anchor
+                            : prb_torch_ends_optimizer(object, label);
+    if (anchor || prb_torch_ending_kind() > PRB_TORCH_ENDS_OPTIMIZER) {
         run.object = object;
         run.label = label;
     }
+    run.anchored |= anchor;
     if (run.anchored)
         note(thread, now);
     pthread_mutex_unlock(&lock);
     if (anchor)
-        tell(thread, PRB_TORCH_STEP_ENDS, now, object);
+        tell(thread, PRB_TORCH_STEP_ENDS, false, now, object);
 }
 
 int64_t prb_torch_step_of(bool ends)
@@ -322,6 +340,15 @@ void prb_torch_steps_end(void)
     pthread_mutex_unlock(&lock);
 }
 
+void prb_torch_steps_anew(void)
+{
+    pthread_mutex_lock(&lock);
+    run.whole = run.anchored = run.alone = false;
+    run.roots = 0;
+    atomic_store(&prb_torch.quiet, false);
+    pthread_mutex_unlock(&lock);
+}
+
 void prb_torch_set_rate(double rate)
 {
     pthread_mutex_lock(&lock);
@@ -342,7 +369,7 @@ void prb_torch_anchor(uintptr_t object, bool no_optimizer)
     pthread_mutex_lock(&lock);
     run.anchor = object;
     atomic_store(&prb_torch.told, true);
-    run.alone = no_optimizer && !run.trains;
+    run.alone = no_optimizer && !run.trains && prb_torch_ending_kind() == PRB_TORCH_ENDS_AUTO;
     pthread_mutex_unlock(&lock);
 }
 

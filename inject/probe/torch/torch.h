@@ -164,6 +164,11 @@ void prb_torch_backward_ends(struct prb_torch_thread *thread, uint64_t now);
 void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uintptr_t object,
                               unsigned label);
 void prb_torch_data_begins(struct prb_torch_thread *thread, uint64_t now);
+/* Something that the setting probing.torch.step names, other than an optimizer, ends; gil: the thread
+ * has it. */
+void prb_torch_step_ends(struct prb_torch_thread *thread, uint64_t now, bool gil);
+/* What ends a step is another thing from now on. */
+void prb_torch_steps_anew(void);
 /* Which step something belongs to that begins now: behind the last optimizer of an update, as many
  * as the last one had, it is the next.  ends: that is what an optimizer's step does. */
 int64_t prb_torch_step_of(bool ends);
@@ -243,6 +248,8 @@ enum prb_trace_stage prb_torch_label_stage(unsigned label);
 /* How many collectives of that name there were before, since the arming. */
 unsigned prb_torch_label_next(unsigned label);
 void prb_torch_labels_begin(void);
+/* The class in a label of an optimizer's, "Optimizer.step#AdamW.step"; "": it is none. */
+void prb_torch_label_class(unsigned label, char out[PRB_TORCH_LABEL_MAX + 1]);
 /* Its text, when the user's program opened the scope and not PyTorch; else NULL. */
 const char *prb_torch_label_users(unsigned label);
 /* Write all of them as names again. */

@@ -88,8 +88,21 @@ static bool add_epochs(struct prb_watch_list *list)
     return true;
 }
 
-bool prb_watch_list_make(const struct prb_py_api *py, const char *exprs, struct prb_watch_list *out,
-                         struct prb_error *err)
+static bool add_step(struct prb_watch_list *list, const char *function)
+{
+    struct prb_watched watched;
+    char item[PRB_WATCHED_TEXT_MAX + 8];
+    snprintf(item, sizeof item, "step@%s", function);
+    if (!*function || !prb_watched_parse_item(item, strlen(item), &watched, NULL))
+        return true;
+    int index = add_function(list, &watched);
+    if (index >= 0)
+        list->functions[index].ends_step = true;
+    return index >= 0;
+}
+
+bool prb_watch_list_make(const struct prb_py_api *py, const char *exprs, const char *step,
+                         struct prb_watch_list *out, struct prb_error *err)
 {
     struct prb_watched watched;
     *out = (struct prb_watch_list){0};
@@ -101,7 +114,7 @@ bool prb_watch_list_make(const struct prb_py_api *py, const char *exprs, struct 
             break;
         at += len + (at[len] == ',');
     }
-    if (add_epochs(out))
+    if (add_epochs(out) && add_step(out, step))
         return true;
     py->PyErr_Clear();
     return prb_nomem(err);

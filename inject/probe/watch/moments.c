@@ -29,7 +29,7 @@ static struct prb_ring_table *_Atomic table;
  * having had the lock. */
 static struct {
     const char *_Atomic name, *_Atomic text; /* interned; where it may not be, its text */
-} names[PRB_WATCHED_MAX];
+} names[PRB_WATCH_FUNCTIONS_MAX];
 
 static struct {
     struct prb_py *param_groups, *lr; /* interned */
@@ -330,7 +330,7 @@ static bool returns_needed(void)
 {
     bool needed = false;
     for (unsigned i = 0; i < list->function_count; i++)
-        needed |= list->functions[i].on_stack < STACK_STEPS;
+        needed |= list->functions[i].on_stack < STACK_STEPS || list->functions[i].ends_step;
     return needed;
 }
 
@@ -357,7 +357,7 @@ static void on_moment(const struct prb_torch_now *now)
 bool prb_watch_knows(const char *code)
 {
     uint64_t name = prb_torch_word(code, PRB_OFF(LAYOUT, code, name));
-    for (unsigned i = 0; i < PRB_WATCHED_MAX; i++) {
+    for (unsigned i = 0; i < PRB_WATCH_FUNCTIONS_MAX; i++) {
         const char *one = atomic_load_explicit(&names[i].name, memory_order_relaxed);
         if (!one)
             return false;
@@ -388,10 +388,12 @@ void prb_watch_returned(const char *frame, const char *code)
 {
     acquire();
     bool torch = atomic_load_explicit(&prb_torch.on, memory_order_relaxed);
+    bool ends_step = false;
     bool none = last_moment <= 0, steps = torch && !none && wall_s() - last_moment < QUIET_S;
     for (unsigned i = 0; list && i < list->function_count; i++) {
         if (!prb_watch_is(&list->functions[i], code))
             continue;
+        ends_step |= list->functions[i].ends_step;
         if (torch && none) /* the first step may still run: the last value is its own */
             flush_returned(i);
         read_function(i, frame, code, true, true);
@@ -399,6 +401,9 @@ void prb_watch_returned(const char *frame, const char *code)
             flush_returned(i);
     }
     release();
+    struct prb_torch_thread *thread = ends_step && torch ? prb_torch_thread() : NULL;
+    if (thread)
+        prb_torch_step_ends(thread, prb_clock_ns(), true);
 }
 
 /* ---- begin and end ---- */
@@ -418,7 +423,7 @@ void prb_watch_rows_end(void)
 
 static void forget_names(void)
 {
-    for (unsigned i = 0; i < PRB_WATCHED_MAX; i++)
+    for (unsigned i = 0; i < PRB_WATCH_FUNCTIONS_MAX; i++)
         names[i].name = names[i].text = NULL;
 }
 

@@ -21,18 +21,28 @@
 #define BEGIN_NS UINT64_C(60000000000) /* that an interpreter may take to begin */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char applied[PRB_TORCH_EXPRS_MAX]; /* what is watched now, or was tried */
-static bool waiting;                      /* a thread applies what is wanted */
-static bool begun;                        /* with the GIL */
+struct wanted {
+    char exprs[PRB_TORCH_EXPRS_MAX];
+    char step[PRB_TORCH_ENDING_MAX]; /* a function whose return ends a step */
+};
+static struct wanted applied; /* what is watched now, or was tried */
+static bool waiting;          /* a thread applies what is wanted */
+static bool begun;            /* with the GIL */
 
-static bool wanted(char out[PRB_TORCH_EXPRS_MAX])
+static bool is_same(const struct wanted *a, const struct wanted *b)
+{
+    return strcmp(a->exprs, b->exprs) == 0 && strcmp(a->step, b->step) == 0;
+}
+
+static bool wanted(struct wanted *out)
 {
     struct prb_torch_spec spec;
     prb_torch_wanted(&spec);
-    memcpy(out, spec.exprs, sizeof spec.exprs);
+    memcpy(out->exprs, spec.exprs, sizeof spec.exprs);
+    prb_torch_ending_function(out->step);
     if (!spec.enabled)
-        out[0] = '\0';
-    return out[0] != '\0';
+        out->exprs[0] = out->step[0] = '\0';
+    return out->exprs[0] || out->step[0];
 }
 
 static void say(const char *what, const char *text)
@@ -59,9 +69,9 @@ static void take_out_all(const struct prb_py_api *py)
 
 static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, struct prb_error *err)
 {
-    char exprs[PRB_TORCH_EXPRS_MAX];
+    struct wanted what;
     (void)job;
-    if (!wanted(exprs)) {
+    if (!wanted(&what)) {
         if (begun)
             take_out_all(py);
         return true;
@@ -71,7 +81,7 @@ static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, stru
         return prb_nomem(err);
     if (!prb_watch_facts_find(py, err) || !prb_watch_rows_begin(err))
         return false;
-    if (!prb_watch_list_make(py, exprs, list, err)) {
+    if (!prb_watch_list_make(py, what.exprs, what.step, list, err)) {
         prb_watch_list_drop(list);
         return false;
     }
@@ -83,7 +93,7 @@ static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, stru
     struct prb_error why = {0};
     if (prb_watch_monitoring_begin(py, &why) ||
         (why.code == PRB_NOT_FOUND && prb_watch_evaluator_begin(py, &why)))
-        say("", exprs);
+        say(what.exprs, what.step);
     else
         say("returns of functions are not seen: ", why.text);
     return true;
@@ -93,10 +103,10 @@ static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, stru
 
 static bool is_applied(void)
 {
-    char exprs[PRB_TORCH_EXPRS_MAX];
-    wanted(exprs);
+    struct wanted what;
+    wanted(&what);
     pthread_mutex_lock(&lock);
-    bool same = strcmp(exprs, applied) == 0;
+    bool same = is_same(&what, &applied);
     pthread_mutex_unlock(&lock);
     return same;
 }
@@ -106,12 +116,12 @@ static void apply(void)
     static const struct prb_python_work work = {.run = put_in, .always = true};
     const struct prb_python_request request = {.work = &work, .gil_ms = GIL_MS};
     struct prb_error err = {0};
-    char exprs[PRB_TORCH_EXPRS_MAX];
-    wanted(exprs);
+    struct wanted what;
+    wanted(&what);
     if (!prb_python_wait(&request, PRB_PYTHON_ITS_OWN, &err))
         say("not on: ", err.text);
     pthread_mutex_lock(&lock);
-    memcpy(applied, exprs, sizeof applied);
+    applied = what;
     pthread_mutex_unlock(&lock);
 }
 
@@ -122,9 +132,9 @@ static void *keep_up(void *nothing)
     (void)nothing;
     for (;;) {
         pthread_mutex_lock(&lock);
-        char exprs[PRB_TORCH_EXPRS_MAX];
-        wanted(exprs);
-        bool over = strcmp(exprs, applied) == 0 || prb_clock_ns() > end;
+        struct wanted what;
+        wanted(&what);
+        bool over = is_same(&what, &applied) || prb_clock_ns() > end;
         waiting = !over;
         pthread_mutex_unlock(&lock);
         if (over)
@@ -159,7 +169,7 @@ static void detach(const struct prb_py_api *py)
     if (begun)
         take_out_all(py);
     pthread_mutex_lock(&lock);
-    applied[0] = '\0';
+    applied = (struct wanted){0};
     pthread_mutex_unlock(&lock);
 }
 
@@ -167,7 +177,7 @@ static void forked(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     waiting = begun = false;
-    applied[0] = '\0';
+    applied = (struct wanted){0};
     prb_watch_evaluator_forked();
     prb_watch_moments_forked();
 }

@@ -18,6 +18,7 @@
 #define PRB_PROBE_WATCH_WATCH_H
 
 #include "inject/probe/python/api.h"
+#include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/spec.h"
 #include "py/layout/layout.h"
 #include "training/watched.h"
@@ -95,6 +96,7 @@ struct prb_watch_function {
     struct prb_py *last;               /* interned: co_name; NULL: whoever calls, see caller.c */
     const char *text;                  /* co_name that may not be interned; else NULL */
     bool dotted;                       /* name is a qualified one */
+    bool ends_step;                    /* as probing.torch.step says */
     unsigned on_stack;                 /* steps in a row at whose end a frame of it was found */
     bool found;                        /* at this moment */
 };
@@ -118,15 +120,17 @@ struct prb_watch_variable {
 };
 
 #define PRB_WATCH_VARIABLES_MAX (3 * PRB_WATCHED_MAX)
+#define PRB_WATCH_FUNCTIONS_MAX (PRB_WATCHED_MAX + 1) /* with that which ends a step */
 struct prb_watch_list {
     unsigned function_count, variable_count;
-    struct prb_watch_function functions[PRB_WATCHED_MAX];
+    struct prb_watch_function functions[PRB_WATCH_FUNCTIONS_MAX];
     struct prb_watch_variable variables[PRB_WATCH_VARIABLES_MAX];
 };
 
-/* With the GIL: "loss@train,acc1@train" with names interned. */
-bool prb_watch_list_make(const struct prb_py_api *py, const char *exprs, struct prb_watch_list *out,
-                         struct prb_error *err);
+/* With the GIL: "loss@train,acc1@train" with names interned, and the function whose return ends a
+ * step ("": none). */
+bool prb_watch_list_make(const struct prb_py_api *py, const char *exprs, const char *step,
+                         struct prb_watch_list *out, struct prb_error *err);
 void prb_watch_list_drop(struct prb_watch_list *list);
 /* Whether the co_name of a code is this text, such as "<module>": 3.11 does not intern that one. */
 bool prb_watch_is_named(const char *name, const char *text);
