@@ -11,7 +11,7 @@ import time
 from support import pythons
 from support import target as live
 from support.torch_python import torch_python
-from timing import in_turn, peer
+from timing import floor, in_turn, peer
 
 PYTHON_THREADS, NATIVE_THREADS = 100, 30
 BAR_MS, BAR_BYTES = 40, 2 << 20
@@ -99,6 +99,27 @@ def gcore(python, program, folder):
         child.wait()
 
 
+def bare(python, program, size):
+    """Milliseconds of what a dump cannot do without: {what: value}."""
+    child = start(python, program)
+    try:
+        told = floor(child.pid)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+    with tempfile.TemporaryFile() as file:
+        began = time.perf_counter()
+        file.write(bytes(size))
+        file.flush()
+        wrote = 1000 * (time.perf_counter() - began)
+    threads = told["threads"]
+    return {f"stat of {threads} threads": told["stat"] / 1e3,
+            f"two readings of {threads} stacks": told["readings"] / 1e3, "a copy of {:.2g} MiB".format(size / (1 << 20)): told["copy"] / 1e3 * size / (1 << 20),
+            "a file of that": wrote}
+
+
 def of_job(figures, options, name, python, program):
     with tempfile.TemporaryDirectory() as folder:
         plain, dumped = [], []
@@ -111,7 +132,7 @@ def of_job(figures, options, name, python, program):
         figures.bound("crash dump of {}: time".format(name), took, "ms", BAR_MS)
         start = in_turn(3, [live.PROBING, "--version"])[0]["ms"]
         figures.account("crash dump of " + name, "ms", took, {"start of the writer": start, "stop, read, write": took - start},
-                        {"`probing --version`": start})
+                        {"`probing --version`": start, **bare(python, program, max(sizes))})
         figures.bound("crash dump of {}: size".format(name), max(sizes) / (1 << 20), "MiB", BAR_BYTES / (1 << 20))
         if peer("gcore"):
             took, size = gcore(python, program, folder)

@@ -3,6 +3,7 @@
  *
  *     floor PID ROUNDS     one line of JSON, microseconds of CPU, each the least of the rounds
  *
+ *   list     open, read and close /proc/N/stat of every process of the machine
  *   stat     open, read and close /proc/PID/task/TID/stat of every thread
  *   maps     read /proc/PID/maps
  *   readings two process_vm_readv(2), each with 1 KB for every thread
@@ -75,6 +76,27 @@ static void read_stat(void)
         close(fd);
     }
     close(folder);
+}
+
+static size_t processes;
+
+static void read_processes(void)
+{
+    char path[64], text[1024];
+    DIR *folder = opendir("/proc");
+    processes = 0;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (atoi(entry->d_name) <= 0)
+            continue;
+        snprintf(path, sizeof path, "%d/stat", atoi(entry->d_name));
+        int fd = openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            continue; /* it ended */
+        processes += read(fd, text, sizeof text) > 0;
+        close(fd);
+    }
+    if (folder)
+        closedir(folder);
 }
 
 static void read_maps(void)
@@ -157,8 +179,10 @@ int main(int argc, char **argv)
     if (!count || !start)
         return 1;
     printf("{\"threads\": %zu, \"stat\": %.1f, \"maps\": %.1f, \"readings\": %.1f, \"copy\": %.1f, "
-           "\"sample\": %.2f, \"slept\": %.2f}\n",
+           "\"sample\": %.2f, \"slept\": %.2f, ",
            count, least(rounds, read_stat), least(rounds, read_maps), least(rounds, readings),
            least(rounds, copy), least(rounds, samples) / BATCH, least(3, slept) / BATCH);
+    double listed = least(3, read_processes);
+    printf("\"list\": %.1f, \"processes\": %zu}\n", listed, processes);
     return 0;
 }

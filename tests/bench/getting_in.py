@@ -177,13 +177,32 @@ class Session:
                 assert kind == END, kind
                 return
 
-    def round_trip_ms(self, source, count):
+    def round_trip_ms(self, source, count, kind=EVAL):
         times = []
         for _ in range(count):
             before = time.perf_counter()
-            self.ask(EVAL, SOURCE, source)
+            self.ask(kind, SOURCE, source)
             times.append((time.perf_counter() - before) * 1e3)
         return times
+
+
+def socket_round_trip_ms(count):
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        while theirs.send(theirs.recv(1) or os._exit(0)):
+            pass
+    theirs.close()
+    times = []
+    for _ in range(count):
+        before = time.perf_counter()
+        ours.send(b"x")
+        ours.recv(1)
+        times.append((time.perf_counter() - before) * 1e3)
+    ours.close()
+    os.waitpid(pid, 0)
+    return statistics.median(times)
 
 
 def evaluation(figures, options):
@@ -192,6 +211,10 @@ def evaluation(figures, options):
         times = Session(target.pid).round_trip_ms(b"1", 100 if options.quick else 500)
         figures.bound("evaluation of `1` in an open session, GIL free", statistics.median(times), "ms", 0.3)
         figures.add("the same, p99", sorted(times)[int(len(times) * 0.99)], "ms")
+        status = statistics.median(Session(target.pid).round_trip_ms(b"", len(times), STATUS))
+        figures.account("evaluation of `1`", "ms", statistics.median(times),
+                        {"a question that needs no Python": status, "a thread that takes the GIL, and the evaluation": statistics.median(times) - status},
+                        {"a byte there and back between two processes": socket_round_trip_ms(len(times))})
         command = [PROBING, "-t", target.pid, "eval", "1"]
         true, start, run = in_turn(options.rounds, TRUE, [PROBING, "--version"], command)
         figures.bound("`eval 1`, whole command, probe there", run["ms"], "ms", 10)
@@ -203,6 +226,20 @@ def evaluation(figures, options):
 def memory_kb(pid):
     with open("/proc/{}/smaps_rollup".format(pid)) as rollup:
         return {line.split(":")[0]: int(line.split()[1]) for line in rollup if line.endswith("kB\n")}
+
+
+def memory_by_owner(pid):
+    """Resident megabytes of: the probe's file, other files, memory without a file."""
+    found = dict.fromkeys(("libprobe.so", "other files", "its memory and its thread's stack"), 0.0)
+    with open("/proc/{}/smaps".format(pid)) as maps:
+        for line in maps:
+            words = line.split()
+            if "-" in words[0] and not words[0].endswith(":"):
+                path = words[5] if len(words) > 5 else ""
+                owner = "libprobe.so" if "libprobe" in path else "other files" if path[:1] == "/" else "its memory and its thread's stack"
+            elif words[0] == "Rss:":
+                found[owner] += int(words[1]) / 1024
+    return found
 
 
 def probe_nanoseconds(pid):
@@ -219,9 +256,10 @@ def probe_nanoseconds(pid):
 def idle(figures, options):
     with live.Target(interpreter(), "parked.py", [4], folder=HERE) as target:
         target.settle()
-        before = memory_kb(target.pid)
+        before, owned = memory_kb(target.pid), memory_by_owner(target.pid)
         live.probing("-t", target.pid, "inject", check=False)
         alone = memory_kb(target.pid)
+        adds = {owner: now - owned[owner] for owner, now in memory_by_owner(target.pid).items()}
         live.probing("-t", target.pid, "eval", "1", check=False)
         time.sleep(0.5)
         after, began = memory_kb(target.pid), probe_nanoseconds(target.pid)
@@ -230,6 +268,7 @@ def idle(figures, options):
         ended = probe_nanoseconds(target.pid)
         assert ended[1] >= 1, "the target has no probe"
         figures.bound("idle probe: resident memory that it adds", (alone["Rss"] - before["Rss"]) / 1024, "MB", 1)
+        figures.account("idle probe", "MB resident", sum(adds.values()), adds, {"libprobe.so, stripped": stripped_kb() / 1024})
         figures.add("the same, its own (dirty) part", (alone["Private_Dirty"] - before["Private_Dirty"]) / 1024, "MB")
         figures.add("the same, after an evaluation, which Python compiles", (after["Rss"] - before["Rss"]) / 1024, "MB")
         figures.bound("idle probe: CPU time", (ended[0] - began[0]) / 1e3 / seconds, "µs a second", 1)

@@ -58,11 +58,12 @@ def looking(figures, options):
         theirs = [[pyspy, "dump", "--pid", pid]] if pyspy else []
         true, start, *told = in_turn(rounds, TRUE, [PROBING, "--version"], *commands, *theirs)
         scale = true["cpu_ms"] / TRUE_MS
-        bare = {"`/bin/true`": true["cpu_ms"], "`probing --version`": start["cpu_ms"], **least(pid)}
-        for (name, _, bar), command, run in zip(looks, commands, told):
+        bare = {"`/bin/true`": true["cpu_ms"], "`probing --version`": start["cpu_ms"]}
+        of_stacks = least(pid)
+        for (name, words, bar), command, run in zip(looks, commands, told):
             figures.bound(name + ", CPU time", run["cpu_ms"], "ms", bar * scale)
-            figures.account(name, "ms of CPU", run["cpu_ms"], pieces(rounds, command), bare)
-            bare = {}
+            figures.account(name, "ms of CPU", run["cpu_ms"], pieces(rounds, command),
+                            bare if words[-1] == "select 1" else {**bare, **of_stacks})
         if pyspy:
             figures.against(looks[0][0] + ", CPU time", told[0]["cpu_ms"], told[-1]["cpu_ms"], "py-spy dump", "ms", 1 / 9)
         figures.bound(looks[0][0] + ", page faults", told[0]["faults"], "", 250)
@@ -72,7 +73,9 @@ def looking(figures, options):
     with begun([CROWD, 2000]):
         true, run = in_turn(options.rounds, TRUE, [PROBING, "list"])
         figures.bound("`list` beside 2,000 processes that are not Python, CPU time", run["cpu_ms"], "ms", 35 * true["cpu_ms"] / TRUE_MS)
-        figures.account("`list` beside 2,000 processes", "ms of CPU", run["cpu_ms"], pieces(options.rounds, [PROBING, "list"]), {})
+        bare = floor(os.getpid(), 1)
+        figures.account("`list` beside 2,000 processes", "ms of CPU", run["cpu_ms"], pieces(options.rounds, [PROBING, "list"]),
+                        {"`/bin/true`": true["cpu_ms"], "stat of {} processes".format(bare["processes"]): bare["list"] / 1e3})
 
 
 # What grows, from one size to another: unit, the command, its bar for each more, microseconds.
@@ -82,6 +85,17 @@ GROWTH = [("threads", (1, 30, 300, 2000), ["backtrace"], 25, "a thread of 7 fram
           ("depth", (10, 1000, 10000), ["backtrace"], 0.4, "a frame"),
           ("mappings", (500, 10000, 60000), ["backtrace"], 1, "a mapping"),
           ("objects", (100000, 1000000, 10000000), HEAP, 0.15, "an object on the heap")]
+
+
+# Beside so many processes: what `list` takes for each.
+PROCESSES = [("python", (10, 50, 200), 100, "a Python process"), ("crowd", (10, 500, 2000, 5000), 15, "a process that is not Python")]
+
+
+def slope(figures, name, sizes, costs, trues, bar):
+    """From the least size to the most, microseconds for each; milliseconds of each size stand beside it."""
+    each = (costs[-1] - costs[0]) / (sizes[len(costs) - 1] - sizes[0]) * 1e3
+    figures.bound("{} ({} ms)".format(name, ", ".join(f"{size:,}: {cost:.3g}" for size, cost in zip(sizes, costs))),
+                  each, "µs", bar * statistics.median(trues) / TRUE_MS)
 
 
 def growth(figures, options):
@@ -95,20 +109,17 @@ def growth(figures, options):
                 true, run = in_turn(3 if size >= 1000000 else options.rounds, TRUE, [PROBING, "-t", child.pid, *words])
                 costs.append(run["cpu_ms"])
                 trues.append(true["cpu_ms"])
-        each = (costs[-1] - costs[0]) / (sizes[-1] - sizes[0]) * 1e3
-        figures.bound("{} more ({} ms)".format(name, ", ".join(f"{size:,}: {cost:.3g}" for size, cost in zip(sizes, costs))),
-                      each, "µs", bar * statistics.median(trues) / TRUE_MS)
-    for command, count, bar, name in ([CROWD], 2000, 15, "a process that is not Python"), (None, 200, 100, "a Python process"):
-        before, = in_turn(options.rounds, [PROBING, "list"])
-        with contextlib.ExitStack() as running:
-            if command:
-                running.enter_context(begun([*command, count]))
-            else:
-                count = 20 if options.quick else count
-                for _ in range(count):
-                    running.enter_context(begun([*python.command(), os.path.join(HERE, "sized.py"), "objects", 1]))
-            true, with_them = in_turn(options.rounds, TRUE, [PROBING, "list"])
-        figures.bound(f"{name} more, `list`", (with_them["cpu_ms"] - before["cpu_ms"]) / count * 1e3, "µs", bar * true["cpu_ms"] / TRUE_MS)
+        slope(figures, name + " more", sizes, costs, trues, bar)
+    for kind, sizes, bar, name in PROCESSES:
+        costs, trues = [], []
+        for size in sizes[:-1] if options.quick else sizes:
+            with contextlib.ExitStack() as running:
+                for command in [[CROWD, size]] if kind == "crowd" else [[*python.command(), os.path.join(HERE, "sized.py"), "objects", 1]] * size:
+                    running.enter_context(begun(command))
+                true, run = in_turn(options.rounds, TRUE, [PROBING, "list"])
+            costs.append(run["cpu_ms"])
+            trues.append(true["cpu_ms"])
+        slope(figures, name + " more, `list`", sizes, costs, trues, bar)
 
 
 PARTS = [looking, growth]
