@@ -87,5 +87,8 @@ bool prb_config_torch(struct prb_control *control, struct prb_error *err)
         tell(&talk, target);
     if (strncmp(talk.state, "on; ", 4) == 0)
         prb_out_note(talk.state + 4);
+    if (strstr(talk.state, "not followed"))
+        prb_out_note(
+            "`query \"SELECT * FROM python.torch_phases(5)\"` samples the rest from outside");
     return true;
 }

@@ -15,6 +15,10 @@ if "fake" in sys.argv:
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch"))
 import torch.nn  # noqa: E402
 
+if os.environ.get("TORCH_VERSION"):
+    torch.__version__ = os.environ["TORCH_VERSION"]
+library = ctypes.CDLL(os.environ["TORCH_LIBRARY"]) if os.environ.get("TORCH_LIBRARY") else None
+
 HEADER = object.__basicsize__
 TP_CALL = HEADER + 112
 
@@ -139,6 +143,16 @@ def undone():
     before = word(id(Leaf) + TP_CALL)
     torch.nn.Module.__call__ = torch.nn.Module.__call__
     return word(id(Leaf) + TP_CALL) != before
+
+
+def observers():
+    """That the stand-in of torch's library has."""
+    return ctypes.c_int.in_dll(library, "observers").value
+
+
+def labelled():
+    with torch.profiler.record_function("a label"):
+        return 1
 
 
 def forked():

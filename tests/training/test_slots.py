@@ -1,6 +1,7 @@
 """Calls of modules are followed by their classes' slots: on every CPython nothing else changes, and nothing is left."""
 
 import json
+import os
 import time
 
 import pytest
@@ -148,6 +149,40 @@ def test_with_pytorch_itself(real):
         assert "run_backward" in changed and "torch.nn.modules.linear.Linear" in changed and len(changed) > 200
         leave()
         assert ask(real, "slots") == before
+
+
+def test_a_version_that_is_not_known(start, any_python, monkeypatch):
+    """A stand-in of its library that takes an observer and never calls it: it is given back, and what serves is said."""
+    monkeypatch.setenv("TORCH_VERSION", "9.9.1")
+    monkeypatch.setenv("TORCH_LIBRARY", os.path.join(os.environ["BUILDDIR"], "tests", "comm", ".libs", "libtorch_cpu.so"))
+    target = start(any_python, "torch_slots.py", "fake").settle()
+    done = turn(target, "rate=1")
+    assert done.returncode == 0 and "PyTorch 9.9.1 is not known to this release, and labels do not arrive" in done.stderr, done
+    assert "python.torch_phases" in done.stderr
+    assert ask(target, "observers") == 0
+    ask(target, "calls 5")
+    assert calls_seen(target) == 5 * ONE_CALL, "modules are followed all the same"
+    monkeypatch.setenv("TORCH_VERSION", "2.9.0+cpu")
+    target = start(any_python, "torch_slots.py", "fake").settle()
+    assert "labels" not in turn(target, "rate=1").stderr.replace("batches and labels", "") and ask(target, "observers") == 1
+    turn(target, "off")
+    assert ask(target, "observers") == 0
+
+
+def test_an_unknown_version_that_serves(monkeypatch):
+    """PyTorch itself, named 9.9: a label of ours is tried, is seen, and is no row."""
+    if not torch_python():
+        pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
+    monkeypatch.setenv("TORCH_VERSION", "9.9.0")
+    target = Target(pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch"), "torch_slots.py", [], folder=TARGETS)
+    try:
+        done = turn(target, "rate=1")
+        assert done.returncode == 0 and "not followed" not in done.stderr, done
+        assert ask(target, "labelled") == 1
+        turn(target, "off")
+        assert query(target.pid, "SELECT operation_name FROM python.torch_trace WHERE stage = 'scope'") == [{"operation_name": "a label"}]
+    finally:
+        target.end()
 
 
 def test_pytorch_sees_nothing(real):

@@ -102,12 +102,14 @@ static uintptr_t object_of(const struct scope *scope, const char *name)
 
 static void begin_scope(const void *function)
 {
+    const char *name = library.name(function);
+    if (prb_torch_check_sees(name))
+        return;
     struct prb_torch_thread *thread =
         atomic_load_explicit(&prb_torch.on, memory_order_acquire) ? prb_torch_thread() : NULL;
     struct scope *scope = thread ? open_scope(function) : NULL;
     if (!scope)
         return;
-    const char *name = library.name(function);
     scope->label = name ? prb_torch_label(name, strnlen(name, PRB_TORCH_LABEL_MAX)) : 0;
     scope->stage = prb_torch_label_stage(scope->label);
     scope->arming = thread->arming;
@@ -222,7 +224,7 @@ static bool find_library(struct prb_error *err)
                                      "this PyTorch has no observer that can be changed safely");
 }
 
-bool prb_torch_observer_arm(struct prb_error *err)
+bool prb_torch_observer_arm(const struct prb_py_api *py, struct prb_error *err)
 {
     if (registered)
         return true;
@@ -235,10 +237,15 @@ bool prb_torch_observer_arm(struct prb_error *err)
     memcpy(&callback.start, &start, sizeof start);
     memcpy(&callback.end, &end, sizeof end);
     callback.scopes[SCOPE_USER] = true;
+    bool unknown = prb_torch_check_begin(py);
     handle = library.add(callback);
     registered = true;
-    return true;
+    if (!unknown || prb_torch_check_end(py, err))
+        return true;
+    prb_torch_observer_disarm();
+    return false;
 #else
+    (void)py;
     return prb_fail(err, PRB_UNSUPPORTED, "the observer is not made for this processor");
 #endif
 }

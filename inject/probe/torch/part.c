@@ -127,7 +127,7 @@ static void arm_others(const struct prb_py_api *py, char missing[PRB_TORCH_STATE
     struct prb_error why;
     if (!prb_torch_backward_arm(py, &why))
         add(missing, "backward is not followed", &why);
-    if (!prb_torch_observer_arm(&why))
+    if (!prb_torch_observer_arm(py, &why))
         add(missing, "optimizers, batches and labels are not followed", &why);
 }
 

@@ -125,9 +125,18 @@ void prb_torch_backward_disarm(void);
 /* Whether PyTorch's library is loaded. */
 bool prb_torch_loaded(void);
 /* Register with it.  UNSUPPORTED: it has not what is needed. */
-bool prb_torch_observer_arm(struct prb_error *err);
+bool prb_torch_observer_arm(const struct prb_py_api *py, struct prb_error *err);
 void prb_torch_observer_disarm(void);
 void prb_torch_observer_forked(void);
+
+/* ---- check.c, with the GIL ---- */
+
+/* Before the observer is in: whether this version must be tried. */
+bool prb_torch_check_begin(const struct prb_py_api *py);
+/* With it in: UNSUPPORTED: a label of ours did not come. */
+bool prb_torch_check_end(const struct prb_py_api *py, struct prb_error *err);
+/* By the observer: true while a version is tried, when nothing else is to be done with a label. */
+bool prb_torch_check_sees(const char *name);
 
 /* ---- frames.c ---- */
 
