@@ -27,7 +27,9 @@ import crashes  # noqa: E402
 import debuggers  # noqa: E402
 import debugging  # noqa: E402
 import getting_in  # noqa: E402
+import keeping  # noqa: E402
 import looking  # noqa: E402
+import outside  # noqa: E402
 import page  # noqa: E402
 import profiling  # noqa: E402
 import tensors  # noqa: E402
@@ -238,7 +240,7 @@ def pyspy_wrong(pyspy, pid):
 
 
 PARTS = ([commands] + looking.PARTS + [training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
-         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
+         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + outside.PARTS + keeping.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 
 def main():
