@@ -141,8 +141,9 @@ static double in_sqlite(const struct prb_store_shape *shape, const char *path, b
         if (with_index)
             sqlite3_exec(db, text, NULL, NULL, NULL);
         sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-        if (sqlite3_prepare_v2(db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
-                               -1, &size, NULL) == SQLITE_OK &&
+        if (sqlite3_prepare_v2(
+                db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", -1,
+                &size, NULL) == SQLITE_OK &&
             sqlite3_step(size) == SQLITE_ROW)
             bytes = sqlite3_column_double(size, 0);
         sqlite3_finalize(size);
