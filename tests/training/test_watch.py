@@ -320,6 +320,27 @@ def test_training_logs(steps):
     assert all(row["steps"] == 10 for row in epochs[1:-1]) and len(epochs) >= 4
 
 
+def test_an_optimizer_that_is_made_anew(steps):
+    """Each row has the rate of its own one; none is kept alive, and no reference is left."""
+    anew = STEPS.replace("import sys,", "import gc, weakref, sys,").replace("        for _ in range(10):", """        global optimizer
+        kept, optimizer = weakref.ref(optimizer), None
+        gc.collect()
+        assert kept() is None or number < 10
+        optimizer = torch.optim.SGD(model.parameters(), lr=1 / (1 + epoch))
+        for _ in range(10):""").replace("            scheduler.step()\n", "").replace("\nscheduler =", "\n_ = lambda *_: None #")
+    target = steps(anew)
+    watch(target.pid, "loss@train")
+    rows_of(target.pid, 100, "local_step > 0")
+    told = {number: rate for _, number, _, rate in eval(ask(target, "log"))}
+    rows = query(target.pid, "SELECT loss, lr FROM training_logs WHERE local_step > 0")
+    with_rate = [row for row in rows if row["lr"] is not None and int(row["loss"]) in told]
+    assert len(with_rate) >= 60 and all(row["lr"] == told[int(row["loss"])] for row in with_rate), with_rate
+    watch(target.pid, "")
+    until = time.monotonic() + 30
+    while any(int(ask(target, "weakref.getweakrefcount(optimizer) if optimizer else 0")) for _ in range(5)):
+        assert time.monotonic() < until
+
+
 def test_a_program_that_logs_itself_wins(steps):
     target = steps("import sys; sys.path.insert(0, {!r}); import probing\n".format(os.path.join(SRCDIR, "python")) + STEPS.replace(
         "optimizer.zero_grad()", "optimizer.zero_grad(); probing.log(loss=number * 7.0, epoch=epoch) if number > 200 else None"))

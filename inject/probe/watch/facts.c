@@ -29,6 +29,7 @@ static bool find_symbols(struct prb_watch_facts *facts, void *handle)
         void *place;
     } symbols[] = {
         {"PyUnicode_InternFromString", &facts->intern},
+        {"PyWeakref_NewRef", &facts->new_reference},
         {"PyCell_Type", &facts->cell},
         {"PyFloat_Type", &facts->float_type},
         {"PyLong_Type", &facts->int_type},

@@ -31,14 +31,6 @@ static struct {
     const char *_Atomic name, *_Atomic text; /* interned; where it may not be, its text */
 } names[PRB_WATCH_FUNCTIONS_MAX];
 
-static struct {
-    struct prb_py *param_groups, *lr; /* interned */
-    uintptr_t optimizer;              /* of the last step; 0: none yet */
-    uint64_t type;
-    struct prb_watch_value value;
-    bool read;
-} anchor;
-
 static double last_moment; /* s; 0: none yet */
 
 static void acquire(void)
@@ -149,12 +141,12 @@ static void flush(int64_t step, unsigned micro_step, unsigned arming)
     }
     for (unsigned i = 0; i < list->variable_count; i++)
         list->variables[i].read = false;
-    if (anchor.read && step >= 0) {
+    const struct prb_watch_value *rate = prb_watch_rate_take();
+    if (rate && step >= 0) {
         row.asked = false;
         row.thread = thread_id();
-        write_row(&row, NULL, PRB_VARIABLES_LR, &anchor.value);
+        write_row(&row, NULL, PRB_VARIABLES_LR, rate);
     }
-    anchor.read = false;
 }
 
 /* ---- reading ---- */
@@ -286,38 +278,6 @@ static void read_stack(bool gil)
     }
 }
 
-/* param_groups[0]["lr"] */
-static void read_lr(const struct prb_watch_reader *reader)
-{
-    const char *object = (const char *)anchor.optimizer;
-    object = prb_watch_attribute(reader, object, (const char *)anchor.param_groups);
-    object = object ? prb_watch_item(reader, object, 0) : NULL;
-    object = object ? prb_watch_dict_get(reader, object, (const char *)anchor.lr) : NULL;
-    prb_watch_value(reader, object, &anchor.value);
-    anchor.read = anchor.value.bound && anchor.value.has_number;
-}
-
-static void follow_lr(const struct prb_torch_now *now)
-{
-    uint64_t type = 0;
-    if (now->moment == PRB_TORCH_STEP_ENDS && now->optimizer) {
-        if (anchor.optimizer != now->optimizer)
-            anchor.read = false;
-        anchor.optimizer = now->optimizer;
-        if (!anchor.read) /* the first one: later ones are read with the GIL, without the kernel */
-            read_lr(&safe);
-        if (anchor.read && !anchor.type)
-            PRB_WATCH_FIELD(&safe, (const char *)anchor.optimizer, object, type, &anchor.type);
-    } else if (now->moment == PRB_TORCH_BACKWARD_ENDS && anchor.optimizer && anchor.type) {
-        /* The program may have dropped it meanwhile. */
-        if (PRB_WATCH_FIELD(&safe, (const char *)anchor.optimizer, object, type, &type) &&
-            type == anchor.type)
-            read_lr(&direct);
-        else
-            anchor.optimizer = anchor.type = 0;
-    }
-}
-
 static void count_found(void)
 {
     for (unsigned i = 0; i < list->function_count; i++) {
@@ -341,7 +301,7 @@ static void on_moment(const struct prb_torch_now *now)
     if (list) {
         last_moment = wall_s();
         read_stack(now->gil);
-        follow_lr(now);
+        prb_watch_rate_at(now);
         if (ends) {
             count_found();
             flush(now->local_step, now->micro_step, now->arming);
@@ -429,18 +389,13 @@ static void forget_names(void)
 
 struct prb_watch_list *prb_watch_set(struct prb_watch_list *new)
 {
-    if (new && !anchor.lr) {
-        anchor.param_groups = prb_watch_facts.intern("param_groups");
-        anchor.lr = prb_watch_facts.intern("lr");
-    }
     forget_names();
     unsigned named = 0;
     acquire();
     struct prb_watch_list *before = list;
     list = new;
     last_moment = 0;
-    anchor.read = false;
-    anchor.optimizer = anchor.type = 0;
+    prb_watch_rate_begin();
     const struct row row = {.time = wall_s(), .step = -1, .asked = true, .begins = true};
     const struct prb_watch_value nothing = {.bound = false};
     for (unsigned i = 0; new && i < new->variable_count; i++)

@@ -19,6 +19,7 @@
 
 #include "inject/probe/python/api.h"
 #include "inject/probe/torch/ending.h"
+#include "inject/probe/torch/hooks.h"
 #include "inject/probe/torch/spec.h"
 #include "py/layout/layout.h"
 #include "training/watched.h"
@@ -30,6 +31,7 @@
 struct prb_watch_facts {
     struct prb_layout layout;
     struct prb_py *(*intern)(const char *text); /* NULL: not found yet */
+    struct prb_py *(*new_reference)(struct prb_py *object, struct prb_py *callback);
     const char *cell, *none;
     const char *float_type, *int_type, *bool_type, *str_type, *dict_type, *list_type, *tuple_type;
 };
@@ -143,6 +145,14 @@ bool prb_watch_is(const struct prb_watch_function *function, const char *code);
 bool prb_watch_is_torch(const char *code);
 /* co_name */
 void prb_watch_function_name(const char *code, char out[PRB_WATCHED_TEXT_MAX]);
+
+/* ---- rate.c: the learning rate; with moments.c's lock ---- */
+
+/* With the GIL: forget, and hold nothing. */
+void prb_watch_rate_begin(void);
+void prb_watch_rate_at(const struct prb_torch_now *now);
+/* What was read since; NULL: nothing. */
+const struct prb_watch_value *prb_watch_rate_take(void);
 
 /* ---- moments.c ---- */
 

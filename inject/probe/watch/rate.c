@@ -1,0 +1,96 @@
+/*
+ * The learning rate of the anchor, for training_logs: optimizer.param_groups[0]["lr"].
+ *
+ * Where its step ends the optimizer is known, but PyTorch has released the GIL; so the rate is read
+ * at the next backward, with it.  Whether the optimizer is still there, a weak reference tells: asking
+ * the kernel costs microseconds.
+ */
+#include "inject/probe/watch/watch.h"
+
+static struct {
+    struct prb_py *param_groups, *lr; /* interned */
+    uintptr_t optimizer;              /* of the last step; 0: none yet */
+    uint64_t type;
+    uintptr_t referred; /* the optimizer that reference is of */
+    struct prb_py *reference;
+    struct prb_watch_value value;
+    bool read;
+} anchor;
+
+static const struct prb_watch_reader direct = {.direct = true}, safe = {.direct = false};
+
+static void read_rate(const struct prb_watch_reader *reader)
+{
+    const char *object = (const char *)anchor.optimizer;
+    object = prb_watch_attribute(reader, object, (const char *)anchor.param_groups);
+    object = object ? prb_watch_item(reader, object, 0) : NULL;
+    object = object ? prb_watch_dict_get(reader, object, (const char *)anchor.lr) : NULL;
+    prb_watch_value(reader, object, &anchor.value);
+    anchor.read = anchor.value.bound && anchor.value.has_number;
+}
+
+static void drop_reference(void)
+{
+    prb_py_drop(anchor.reference);
+    anchor.reference = NULL;
+    anchor.referred = 0;
+}
+
+/* With the GIL. */
+static bool is_alive(void)
+{
+    const struct prb_py_api *py = prb_py_api(NULL);
+    uint64_t object = 0, type = 0;
+    if (anchor.reference && anchor.referred == anchor.optimizer)
+        return PRB_WATCH_FIELD(&direct, (const char *)anchor.reference, weakref, object, &object) &&
+               object == anchor.optimizer;
+    if (!PRB_WATCH_FIELD(&safe, (const char *)anchor.optimizer, object, type, &type) ||
+        type != anchor.type)
+        return false;
+    if (anchor.referred == anchor.optimizer || !py || py->PyErr_Occurred())
+        return true; /* it can have no reference, or not now */
+    drop_reference();
+    anchor.referred = anchor.optimizer;
+    anchor.reference = prb_watch_facts.new_reference((struct prb_py *)anchor.optimizer, NULL);
+    if (!anchor.reference)
+        py->PyErr_Clear();
+    return true;
+}
+
+void prb_watch_rate_at(const struct prb_torch_now *now)
+{
+    if (now->moment == PRB_TORCH_STEP_ENDS && now->optimizer) {
+        if (anchor.optimizer != now->optimizer) {
+            anchor.optimizer = now->optimizer;
+            anchor.type = 0;
+            anchor.read = false;
+        }
+        if (!anchor.read) /* the first one */
+            read_rate(&safe);
+        if (anchor.read && !anchor.type)
+            PRB_WATCH_FIELD(&safe, (const char *)anchor.optimizer, object, type, &anchor.type);
+    } else if (now->moment == PRB_TORCH_BACKWARD_ENDS && anchor.optimizer && anchor.type) {
+        if (is_alive())
+            read_rate(&direct);
+        else
+            anchor.optimizer = anchor.type = 0;
+    }
+}
+
+const struct prb_watch_value *prb_watch_rate_take(void)
+{
+    bool read = anchor.read;
+    anchor.read = false;
+    return read ? &anchor.value : NULL;
+}
+
+void prb_watch_rate_begin(void)
+{
+    if (!anchor.lr && prb_watch_facts.intern) {
+        anchor.param_groups = prb_watch_facts.intern("param_groups");
+        anchor.lr = prb_watch_facts.intern("lr");
+    }
+    drop_reference();
+    anchor.read = false;
+    anchor.optimizer = anchor.type = 0;
+}
