@@ -23,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 import allocating  # noqa: E402
+import communication  # noqa: E402
 import crashes  # noqa: E402
 import debuggers  # noqa: E402
 import debugging  # noqa: E402
@@ -240,7 +241,8 @@ def pyspy_wrong(pyspy, pid):
 
 
 PARTS = ([commands] + looking.PARTS + [training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
-         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + outside.PARTS + keeping.PARTS + profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
+         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + outside.PARTS + keeping.PARTS + communication.PARTS +
+         profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 
 def main():

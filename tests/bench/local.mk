@@ -2,7 +2,7 @@
 check_PROGRAMS += tests/bench/sample
 check_PROGRAMS += tests/bench/measure
 tests_bench_measure_LDADD =
-EXTRA_DIST += %D%/allocates.py %D%/allocating.py %D%/bench.py %D%/calls.py %D%/crashes.py %D%/debuggers.py %D%/debugging.py %D%/gaps.py %D%/getting_in.py \
+EXTRA_DIST += %D%/allocates.py %D%/allocating.py %D%/bench.py %D%/calls.py %D%/communication.py %D%/crashes.py %D%/debuggers.py %D%/debugging.py %D%/gaps.py %D%/getting_in.py \
 	%D%/looking.py %D%/page.py %D%/parked.py %D%/profiling.py %D%/sized.py %D%/spinners.py %D%/tensors.py %D%/timing.py %D%/traced.py %D%/tracing.py %D%/train.py %D%/watched.py %D%/watching.py
 
 .PHONY: bench
