@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "proc/ids.h"
 
-#define ESTABLISHED 1
 #define PLACE_MAX 48 /* "ADDRESS:PORT" in hexadecimal, with the NUL */
 
 /* As in a row of /proc/net/tcp (or tcp6: six): the address as words in the byte order of the CPU,
@@ -39,6 +38,13 @@ static bool place_of(const struct sockaddr_storage *address, bool six, char plac
     return six || address->ss_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
 }
 
+/* The kernel's states of TCP; who shut his side alone (nc -N) still has his socket. */
+static bool is_connected(unsigned state)
+{
+    enum { ESTABLISHED = 1, FIN_WAIT1 = 4, FIN_WAIT2 = 5 };
+    return state == ESTABLISHED || state == FIN_WAIT1 || state == FIN_WAIT2;
+}
+
 /* The owner of the socket with these local and remote addresses. */
 static bool find_owner(const char *path, const char *its, const char *other, uid_t *uid_out,
                        unsigned long *inode_out)
@@ -52,8 +58,7 @@ static bool find_owner(const char *path, const char *its, const char *other, uid
     while (file && getline(&line, &size, file) > 0)
         if (sscanf(line, "%*s %47s %47s %x %*s %*s %*s %u %*s %lu", local, remote, &state, &uid,
                    &inode) == 5 &&
-            state == ESTABLISHED && inode && strcmp(local, its) == 0 &&
-            strcmp(remote, other) == 0) {
+            is_connected(state) && inode && strcmp(local, its) == 0 && strcmp(remote, other) == 0) {
             *uid_out = uid;
             *inode_out = inode;
             return true;
