@@ -1,0 +1,59 @@
+/*
+ * How clients come in: a Unix socket in the user's runtime folder, and TCP.  One thread accepts, and
+ * looks at the first bytes of each connection without taking them (recv(2), MSG_PEEK).
+ */
+#ifndef PRB_SERVE_DOORS_H
+#define PRB_SERVE_DOORS_H
+
+#include "serve/serve.h"
+
+/* ---- first bytes ---- */
+
+enum prb_first_bytes {
+    PRB_FIRST_WAIT, /* may still be either */
+    PRB_FIRST_HTTP,
+    PRB_FIRST_TEXT,
+    PRB_FIRST_CLOSE, /* TLS, control characters, what a proxy is asked */
+};
+/* What a connection speaks that has sent these bytes; more: others may follow. */
+enum prb_first_bytes prb_first_bytes(const char *bytes, size_t count);
+
+/* ---- places ---- */
+
+/* The folder of the user's sockets, made: $XDG_RUNTIME_DIR/probing or /tmp/probing-UID, 0700.
+ * PERMISSION: it is another user's. */
+bool prb_serve_folder(char *out, size_t size, struct prb_error *err);
+
+/* Each open door; -1: it is not. */
+struct prb_doors {
+    int local, tcp;
+    int lock; /* of one server a user */
+    char local_path[128];
+    char file_path[160]; /* serve-PID.json */
+    char token_path[160];
+};
+/* Open them, write the token's file and what says where the server is.  BUSY: this user's server
+ * runs already; err's remedy is its address with the token. */
+bool prb_doors_open(struct prb_serve *serve, struct prb_doors *out, struct prb_error *err);
+/* Close them and remove their files. */
+void prb_doors_close(struct prb_doors *doors);
+/* "http://127.0.0.1:3344/#token=…" of this user's running server.  NOT_FOUND: none runs. */
+bool prb_doors_url(char *out, size_t size, struct prb_error *err);
+
+/* ---- strangers ---- */
+
+/* Who is at the other end, by what the kernel says. */
+struct prb_peer {
+    bool local;    /* Unix socket */
+    bool is_user;  /* the kernel proves that it is our user, or this machine's root */
+    char name[80]; /* "uid 1000", "127.0.0.1:55512" */
+};
+
+/* Take connections until stop_fd can be read; each is given, non-blocking, with what it speaks (HTTP
+ * or TEXT).  The callee closes fd. */
+typedef void prb_door_fn(void *context, int fd, enum prb_first_bytes speaks,
+                         const struct prb_peer *peer);
+void prb_doors_run(const struct prb_doors *doors, int stop_fd, struct prb_serve_log *log,
+                   prb_door_fn *give, void *context);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * probing serve: what its parts share.
+ *
+ * One thread accepts connections and looks at their first bytes (doors.h).  HTTP goes to the thread
+ * of libwebsockets (http.c), which hands each question to a worker (work.h) and writes the answer
+ * when it is whole: no worker ever waits for a reader.  Plain text has a thread for each connection
+ * (text.c).  Routes are one file each (route.h).
+ */
+#ifndef PRB_SERVE_H
+#define PRB_SERVE_H
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "net/address.h"
+
+/* What a client may do. */
+enum {
+    PRB_MAY_LOOK = 1,    /* read anything, profile */
+    PRB_MAY_CONTROL = 2, /* load and unload the probe, settings */
+    PRB_MAY_EVAL = 4,    /* run code */
+    PRB_MAY_ALL = 7,
+};
+/* "look,eval" as bits; look is always among them.  USAGE: names the word. */
+bool prb_grants_parse(const char *text, unsigned *out, struct prb_error *err);
+
+/* Limits; GET /api/v1 tells them. */
+#define PRB_SERVE_BODY_MAX (1u << 20)       /* bytes of a request's body */
+#define PRB_SERVE_ANSWER_MAX (64u << 20)    /* bytes of an answer */
+#define PRB_SERVE_STRANGERS_MAX 64          /* connections that have not shown who they are */
+#define PRB_SERVE_CONNECTIONS_MAX 256       /* of HTTP */
+#define PRB_SERVE_TEXTS_MAX 32              /* of plain text */
+#define PRB_SERVE_WAITING_MAX 64            /* questions that wait for a worker */
+#define PRB_SERVE_ROWS_MAX 10000            /* of a query, json and text */
+#define PRB_SERVE_ROWS_STREAM_MAX 1000000   /* csv and jsonl */
+#define PRB_SERVE_PROFILE_SECONDS_MAX 600.0 /* of one profile */
+
+struct prb_serve_options {
+    const char *address;    /* of TCP; NULL: none, the Unix socket alone */
+    const char *token_file; /* the token is its first line; NULL: one is made */
+    unsigned grants;        /* of who comes by TCP */
+    int stop_fd;            /* when it can be read, the server ends; nobody reads it */
+};
+
+struct prb_serve_log;
+
+struct prb_serve {
+    const struct prb_serve_options *options;
+    char folder[96];            /* of the socket and what lies beside it */
+    struct prb_address address; /* with the real port */
+    char token[129];
+    unsigned grants;
+    char program[4096]; /* of the command line, for answers as text */
+    struct prb_serve_log *log;
+    atomic_bool ending;
+};
+
+#endif
