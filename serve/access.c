@@ -1,0 +1,98 @@
+/*
+ * Nothing ambient lets anybody in: over TCP the token alone, which no browser adds by itself.  On
+ * the Unix socket the kernel proves the user; a request there that carries a browser's or a proxy's
+ * header speaks for somebody else, so it may look, and only under a loopback name (DNS rebinding).
+ */
+#include "serve/access.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "net/token.h"
+
+#define WRONG_MAX 10
+#define MINUTE 60.0
+
+static struct prb_try *try_of(struct prb_tries *tries, const char *who)
+{
+    struct prb_try *oldest = tries->items;
+    for (size_t i = 0; i < sizeof tries->items / sizeof *tries->items; i++) {
+        struct prb_try *one = tries->items + i;
+        if (strcmp(one->who, who) == 0)
+            return one;
+        if (one->since < oldest->since)
+            oldest = one;
+    }
+    *oldest = (struct prb_try){0};
+    snprintf(oldest->who, sizeof oldest->who, "%s", who);
+    return oldest;
+}
+
+static unsigned wrong(struct prb_tries *tries, const char *who, int *status, struct prb_error *err)
+{
+    struct prb_try *one = try_of(tries, who);
+    double now = prb_clock_s();
+    if (now - one->since > MINUTE)
+        *one = (struct prb_try){.since = now, .count = 0};
+    snprintf(one->who, sizeof one->who, "%s", who);
+    if (one->count++ < WRONG_MAX) {
+        *status = 401;
+        prb_fail(err, PRB_PERMISSION, "the token is wrong");
+        prb_error_remedy(err, "`probing serve --url` prints the address with the token");
+    } else {
+        *status = 429;
+        prb_fail(err, PRB_BUSY, "too many wrong tokens: wait for a minute");
+    }
+    return 0;
+}
+
+static bool is_loopback_name(const char *host)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t len = strlen(names[i]);
+        if (strncasecmp(host, names[i], len) == 0 && (!host[len] || host[len] == ':') &&
+            !strpbrk(host + len, "@, "))
+            return true;
+    }
+    return false;
+}
+
+/* Without a token, through the Unix socket. */
+static unsigned local_grants(const struct prb_shown *shown, int *status, struct prb_error *err)
+{
+    if (!shown->proxied)
+        return PRB_MAY_ALL;
+    if (!is_loopback_name(shown->host)) {
+        *status = 421;
+        prb_fail(err, PRB_PERMISSION, "\"%.80s\" is no name of this server", shown->host);
+        return 0;
+    }
+    const char *origin = strstr(shown->origin, "://");
+    bool same = !*shown->origin || (origin && strcasecmp(origin + 3, shown->host) == 0);
+    bool site =
+        !*shown->site || !strcmp(shown->site, "same-origin") || !strcmp(shown->site, "none");
+    if (same && site)
+        return PRB_MAY_LOOK;
+    *status = 403;
+    prb_fail(err, PRB_PERMISSION, "another page asks: %.80s", shown->origin);
+    return 0;
+}
+
+unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *tries,
+                           const struct prb_shown *shown, int *status, struct prb_error *err)
+{
+    if (!*shown->token) {
+        if (shown->local)
+            return local_grants(shown, status, err);
+        *status = 401;
+        prb_fail(err, PRB_PERMISSION, "a token is needed");
+        prb_error_remedy(err, "`probing serve --url` prints the address with the token");
+        return 0;
+    }
+    bool right = *serve->token && prb_net_token_same(serve->token, shown->token);
+    if (!right)
+        return wrong(tries, shown->who, status, err);
+    return shown->local && !shown->proxied ? PRB_MAY_ALL : serve->grants;
+}

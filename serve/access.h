@@ -1,0 +1,32 @@
+/* Who may do what: serve.h's grants for one request of HTTP. */
+#ifndef PRB_SERVE_ACCESS_H
+#define PRB_SERVE_ACCESS_H
+
+#include "serve/doors.h"
+
+/* What a request shows of itself; "" for what it has not. */
+struct prb_shown {
+    bool local;      /* by the Unix socket: the door has proved whose it is */
+    const char *who; /* an address without its port, or the user: whom to count wrong tokens of */
+    char token[160]; /* of Authorization: Bearer, or X-Probing-Token */
+    char host[256], origin[256], site[32]; /* site: Sec-Fetch-Site */
+    bool proxied;                          /* it has a header that a browser or a proxy sets */
+};
+
+/* Tries with wrong tokens, by who. */
+struct prb_tries {
+    struct prb_try {
+        char who[80];
+        unsigned count;
+        double since; /* s, monotonic */
+    } items[64];
+};
+
+/*
+ * The grants of a request.  0: refused; *status is then 401 (no token, or a wrong one), 403, 421
+ * (a name that is not this server's) or 429 (too many wrong tokens), and err says why.
+ */
+unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *tries,
+                           const struct prb_shown *shown, int *status, struct prb_error *err);
+
+#endif

@@ -1,0 +1,581 @@
+/*
+ * The one thread that libwebsockets runs in.  What it does not do well stands in README.md: here
+ * each answer says "Connection: close" (a pipelined POST spins 4.1.6), a timer sees clients that
+ * leave, and lengths are checked before the library reads a body.
+ */
+#include "serve/http.h"
+
+#include <errno.h>
+#include <libwebsockets.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "serve/access.h"
+#include "serve/log.h"
+#include "serve/work.h"
+
+#define HEADERS_MAX 8192
+#define URL_MAX 4096
+#define PIECE 65536
+#define LOOK_US 100000 /* whether the client is still there */
+#define GIVEN_MAX 64
+
+struct connection { /* libwebsockets' memory for each request */
+    struct prb_work_item *item;
+    size_t body_length; /* as the request says */
+    size_t sent;
+    bool refused; /* the answer is there, and goes out when the body has come */
+    bool whole;   /* the answer is there */
+    bool begun;   /* its headers are sent */
+    bool head;    /* without a body */
+    bool waits;   /* a worker has it */
+};
+
+struct prb_http {
+    struct prb_serve *serve;
+    struct lws_context *context;
+    struct lws_vhost *vhost;
+    struct prb_work *work;
+    struct prb_tries tries;
+    unsigned connections;
+    pthread_mutex_t lock; /* of given */
+    int given[GIVEN_MAX];
+    size_t given_count;
+    unsigned char piece[LWS_PRE + PIECE];
+};
+
+static struct prb_http *http_of(struct lws *wsi) { return lws_context_user(lws_get_context(wsi)); }
+
+/* ---- what a request says ---- */
+
+/* A header into out; "": it has none.  False: it does not fit, or has it more than once. */
+static bool header(struct lws *wsi, enum lws_token_indexes token, char *out, size_t size)
+{
+    *out = '\0';
+    int len = lws_hdr_total_length(wsi, token);
+    return len <= 0 || (len < (int)size && lws_hdr_copy(wsi, out, (int)size, token) >= 0);
+}
+
+/* One that libwebsockets has no number for; name ends with a colon. */
+static bool header_named(struct lws *wsi, const char *name, char *out, size_t size)
+{
+    *out = '\0';
+    int len = lws_hdr_custom_length(wsi, name, (int)strlen(name));
+    return len <= 0 || (len < (int)size &&
+                        lws_hdr_custom_copy(wsi, out, (int)size, name, (int)strlen(name)) >= 0);
+}
+
+static bool is_proxied(struct lws *wsi)
+{
+    static const char *const names[] = {
+        "sec-fetch-site:",   "sec-fetch-mode:",    "sec-fetch-dest:",   "forwarded:",
+        "x-forwarded-host:", "x-forwarded-proto:", "x-forwarded-port:", "x-forwarded-prefix:"};
+    if (lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN) > 0 ||
+        lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_VIA) > 0 ||
+        lws_hdr_total_length(wsi, WSI_TOKEN_X_FORWARDED_FOR) > 0 ||
+        lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_X_REAL_IP) > 0)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (lws_hdr_custom_length(wsi, names[i], (int)strlen(names[i])) >= 0)
+            return true;
+    return false;
+}
+
+/* The token that it shows; "": none. */
+static bool take_shown_token(struct lws *wsi, char *out, size_t size)
+{
+    char text[256];
+    if (!header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, text, sizeof text))
+        return false;
+    const char *token = strncasecmp(text, "bearer ", 7) == 0 ? text + 7 : "";
+    token += strspn(token, " ");
+    if (!*token) {
+        if (!header_named(wsi, "x-probing-token:", text, sizeof text))
+            return false;
+        token = text;
+    }
+    snprintf(out, size, "%.*s", (int)(size - 1), token);
+    explicit_bzero(text, sizeof text);
+    return true;
+}
+
+static void name_client(struct lws *wsi, bool *local, char who[80], char counted[80])
+{
+    struct sockaddr_storage room = {0};
+    struct prb_address address = {0};
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t len = sizeof room, peer_len = sizeof peer;
+    int fd = lws_get_socket_fd(wsi);
+    char text[PRB_ADDRESS_TEXT];
+    getpeername(fd, (struct sockaddr *)&room, &len);
+    *local = room.ss_family == AF_UNIX;
+    if (*local) {
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len);
+        snprintf(who, 80, "uid %u", (unsigned)peer.uid);
+        snprintf(counted, 80, "%s", who);
+        return;
+    }
+    address.room = room;
+    address.len = len;
+    prb_address_print(&address, text);
+    snprintf(who, 80, "%.79s", text);
+    char *colon = strrchr(text, ':');
+    if (colon)
+        *colon = '\0';
+    snprintf(counted, 80, "%.79s", text);
+}
+
+static bool take_shown(struct lws *wsi, struct prb_shown *out, char who[80], char counted[80],
+                       struct prb_error *err)
+{
+    *out = (struct prb_shown){.who = counted, .proxied = is_proxied(wsi)};
+    name_client(wsi, &out->local, who, counted);
+    return (header(wsi, WSI_TOKEN_HOST, out->host, sizeof out->host) &&
+            header(wsi, WSI_TOKEN_ORIGIN, out->origin, sizeof out->origin) &&
+            header_named(wsi, "sec-fetch-site:", out->site, sizeof out->site) &&
+            take_shown_token(wsi, out->token, sizeof out->token)) ||
+           prb_fail(err, PRB_USAGE, "a header is too long");
+}
+
+static bool take_query(struct lws *wsi, struct prb_question *question, struct prb_error *err)
+{
+    char text[URL_MAX];
+    for (int i = 0;; i++) {
+        int len = lws_hdr_copy_fragment(wsi, text, sizeof text, WSI_TOKEN_HTTP_URI_ARGS, i);
+        if (len < 0)
+            return true;
+        if (!len)
+            continue;
+        if (question->query_count == PRB_QUERY_MAX)
+            return prb_fail(err, PRB_USAGE, "more than %d parameters", PRB_QUERY_MAX);
+        char *equals = strchr(text, '=');
+        if (equals)
+            *equals = '\0';
+        struct prb_parameter *one = question->query + question->query_count++;
+        one->name = strdup(text);
+        one->value = strdup(equals ? equals + 1 : "");
+        if (!one->name || !one->value)
+            return prb_nomem(err);
+    }
+}
+
+/* Of the body; RFC 9110 section 8.6: digits alone. */
+static bool take_length(struct lws *wsi, struct connection *connection, int *status,
+                        struct prb_error *err)
+{
+    char text[32];
+    if (lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) > 0) {
+        *status = 501;
+        return prb_fail(err, PRB_UNSUPPORTED, "a body needs its length: no Transfer-Encoding here");
+    }
+    int len = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH);
+    if (len <= 0)
+        return true;
+    bool fits = header(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, text, sizeof text);
+    if (!fits || strspn(text, "0123456789") != strlen(text) || strlen(text) > 15)
+        return prb_fail(err, PRB_USAGE, "Content-Length is not valid");
+    size_t length = strtoul(text, NULL, 10);
+    if (length <= PRB_SERVE_BODY_MAX) {
+        connection->body_length = length;
+        return true;
+    }
+    *status = 413;
+    return prb_fail(err, PRB_USAGE, "a body has at most %u bytes", PRB_SERVE_BODY_MAX);
+}
+
+static bool take_method(struct lws *wsi, struct connection *connection,
+                        struct prb_question *question, int *status, struct prb_error *err)
+{
+    static const unsigned methods[] = {[LWSHUMETH_GET] = PRB_GET,
+                                       [LWSHUMETH_POST] = PRB_POST,
+                                       [LWSHUMETH_PUT] = PRB_PUT,
+                                       [LWSHUMETH_DELETE] = PRB_DELETE,
+                                       [LWSHUMETH_HEAD] = PRB_GET};
+    char *uri = NULL;
+    int len = 0, method = lws_http_get_uri_and_method(wsi, &uri, &len);
+    if (method == LWSHUMETH_OPTIONS) { /* a browser asks for another page: no */
+        *status = 403;
+        return prb_fail(err, PRB_PERMISSION, "no other page may ask this server");
+    }
+    if (method < 0 || method >= (int)(sizeof methods / sizeof *methods) || !methods[method]) {
+        *status = 405;
+        return prb_fail(err, PRB_UNSUPPORTED, "not by this method");
+    }
+    question->method = methods[method];
+    connection->head = method == LWSHUMETH_HEAD;
+    if (len <= 0 || len >= URL_MAX || *uri != '/' || memchr(uri, '\0', (size_t)len))
+        return prb_fail(err, PRB_USAGE, "the path is not valid");
+    question->path = strndup(uri, (size_t)len);
+    return question->path || prb_nomem(err);
+}
+
+static char *copy_header(struct lws *wsi, enum lws_token_indexes token)
+{
+    char text[1024];
+    return header(wsi, token, text, sizeof text) && *text ? strdup(text) : NULL;
+}
+
+/* ---- a request's way ---- */
+
+static void answer_now(struct lws *wsi, struct connection *connection)
+{
+    connection->whole = true;
+    connection->waits = false;
+    lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, 30); /* to take it */
+    lws_callback_on_writable(wsi);
+}
+
+static void refuse(struct lws *wsi, struct connection *connection, int status,
+                   const struct prb_error *err)
+{
+    struct prb_work_item *item = connection->item;
+    item->answer.status = status;
+    prb_answer_error(&item->answer, err);
+    /* A client that is cut off while it sends its body does not read the answer. */
+    connection->refused = connection->body_length > 0;
+    if (!connection->refused)
+        answer_now(wsi, connection);
+}
+
+static bool ask(struct lws *wsi, struct connection *connection, int *status, struct prb_error *err)
+{
+    struct prb_http *http = http_of(wsi);
+    struct prb_work_item *item = connection->item;
+    struct prb_shown shown;
+    char counted[80];
+    int length_status = 0;
+    struct prb_error length_err = {0};
+    bool measured = take_length(wsi, connection, &length_status, &length_err);
+    bool taken = take_shown(wsi, &shown, item->question.who, counted, err);
+    unsigned grants = taken ? prb_access_grants(http->serve, &http->tries, &shown, status, err) : 0;
+    explicit_bzero(shown.token, sizeof shown.token);
+    if (!taken || !grants) {
+        prb_serve_log(http->serve->log, "refused %s: %s", item->question.who, err->text);
+        return false;
+    }
+    item->question.grants = grants;
+    item->question.proxied = shown.proxied;
+    item->question.accept = copy_header(wsi, WSI_TOKEN_HTTP_ACCEPT);
+    item->question.content_type = copy_header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE);
+    if (!measured) {
+        *err = length_err;
+        *status = length_status;
+        return false;
+    }
+    if (!take_method(wsi, connection, &item->question, status, err) ||
+        !take_query(wsi, &item->question, err) || !prb_route_find(&item->job, status, err))
+        return false;
+    const struct prb_route *route = item->job.route;
+    if (route->grant & ~grants)
+        return prb_fail(err, PRB_PERMISSION, "this needs the grant %s",
+                        route->grant & PRB_MAY_EVAL ? "eval" : "control") ||
+               prb_error_remedy(err, "start the server with `probing serve --allow %s`",
+                                route->grant & PRB_MAY_EVAL ? "eval" : "control");
+    bool body = item->question.method == PRB_POST || item->question.method == PRB_PUT;
+    if (body && lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0) {
+        *status = 411;
+        return prb_fail(err, PRB_USAGE, "the request needs a Content-Length");
+    }
+    return body || !connection->body_length || prb_fail(err, PRB_USAGE, "this method has no body");
+}
+
+static void submit(struct lws *wsi, struct connection *connection)
+{
+    struct prb_error err = {0};
+    struct prb_work_item *item = connection->item;
+    if (!prb_work_add(http_of(wsi)->work, item)) {
+        prb_fail(&err, PRB_BUSY, "too many questions wait");
+        connection->body_length = 0; /* it has come */
+        refuse(wsi, connection, 503, &err);
+        return;
+    }
+    connection->waits = true;
+    lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0); /* the job has its own deadline */
+    lws_set_timer_usecs(wsi, LOOK_US);
+}
+
+static int begin(struct lws *wsi, struct connection *connection)
+{
+    struct prb_error err = {0};
+    int status = 0;
+    if (connection->item) /* a second request: one answer ends a connection */
+        return -1;
+    connection->item = prb_work_item_new(wsi);
+    if (!connection->item)
+        return -1;
+    if (!ask(wsi, connection, &status, &err))
+        refuse(wsi, connection, status, &err);
+    else if (!connection->body_length)
+        submit(wsi, connection);
+    return 0;
+}
+
+static int take_body(struct connection *connection, const void *bytes, size_t count)
+{
+    struct prb_work_item *item = connection->item;
+    if (!item || connection->whole || connection->refused)
+        return 0;
+    if (item->question.body.len + count > PRB_SERVE_BODY_MAX)
+        return -1;
+    prb_buf_add(&item->question.body, bytes, count);
+    return prb_buf_ok(&item->question.body) ? 0 : -1;
+}
+
+static int end_body(struct lws *wsi, struct connection *connection)
+{
+    if (connection->refused)
+        answer_now(wsi, connection);
+    else if (connection->item && !connection->whole && !connection->waits)
+        submit(wsi, connection);
+    return 0;
+}
+
+/* RFC 9112 section 9.6: who shuts its side has left. */
+static bool has_left(struct lws *wsi)
+{
+    struct pollfd polled = {lws_get_socket_fd(wsi), POLLRDHUP, 0};
+    return poll(&polled, 1, 0) > 0 && polled.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
+static void drop(struct connection *connection)
+{
+    struct prb_work_item *item = connection->item;
+    connection->item = NULL;
+    if (!item)
+        return;
+    item->owner = NULL;
+    prb_work_item_leave(item);
+    prb_work_item_release(item);
+}
+
+/* ---- answers ---- */
+
+static bool add(struct lws *wsi, const char *name, const char *value, unsigned char **at,
+                unsigned char *end)
+{
+    return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
+                                       (const unsigned char *)value, (int)strlen(value), at,
+                                       end) == 0;
+}
+
+static bool send_headers(struct lws *wsi, struct connection *connection)
+{
+    struct prb_http *http = http_of(wsi);
+    const struct prb_answer *answer = &connection->item->answer;
+    unsigned char *start = http->piece + LWS_PRE, *at = start, *end = start + 4096;
+    int status = answer->status ? answer->status : 200;
+    bool ok = lws_add_http_header_status(wsi, (unsigned)status, &at, end) == 0 &&
+              add(wsi, "content-type:", answer->type, &at, end) &&
+              lws_add_http_header_content_length(wsi, answer->body.len, &at, end) == 0 &&
+              add(wsi, "connection:", "close", &at, end) &&
+              add(wsi, "cache-control:", "no-store", &at, end) &&
+              add(wsi, "x-content-type-options:", "nosniff", &at, end) &&
+              add(wsi, "cross-origin-resource-policy:", "same-origin", &at, end) &&
+              add(wsi, "content-security-policy:", "default-src 'none'; frame-ancestors 'none'",
+                  &at, end) &&
+              (!*answer->etag || add(wsi, "etag:", answer->etag, &at, end)) &&
+              (!answer->truncated || add(wsi, "probing-truncated:", "1", &at, end)) &&
+              (status != 401 || add(wsi, "www-authenticate:", "Bearer", &at, end)) &&
+              lws_finalize_http_header(wsi, &at, end) == 0;
+    bool last = connection->head || !answer->body.len;
+    return ok && lws_write(wsi, start, (size_t)(at - start),
+                           last ? LWS_WRITE_HTTP_HEADERS | LWS_WRITE_H2_STREAM_END
+                                : LWS_WRITE_HTTP_HEADERS) >= 0;
+}
+
+/* Some of it each time that the socket takes some; -1: the connection ends. */
+static int go_on(struct lws *wsi, struct connection *connection)
+{
+    struct prb_http *http = http_of(wsi);
+    if (!connection->item || !connection->whole)
+        return 0;
+    const struct prb_buf *body = &connection->item->answer.body;
+    if (!connection->begun) {
+        connection->begun = true;
+        if (!send_headers(wsi, connection))
+            return -1;
+        lws_callback_on_writable(wsi);
+        return 0;
+    }
+    size_t left = connection->head ? 0 : body->len - connection->sent;
+    if (!left) /* all is with the kernel: this call came because nothing is held back */
+        return -1;
+    size_t count = left < PIECE ? left : PIECE;
+    memcpy(http->piece + LWS_PRE, body->data + connection->sent, count);
+    if (lws_write(wsi, http->piece + LWS_PRE, count,
+                  count == left ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0)
+        return -1;
+    connection->sent += count;
+    lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, 30);
+    lws_callback_on_writable(wsi);
+    return 0;
+}
+
+/* ---- between threads ---- */
+
+/* Ours, not one that the library has for itself. */
+static void count(struct prb_http *http, struct lws *wsi)
+{
+    if (!wsi)
+        return;
+    lws_set_opaque_user_data(wsi, http);
+    http->connections++;
+}
+
+static void adopt(struct prb_http *http)
+{
+    pthread_mutex_lock(&http->lock);
+    while (http->given_count) {
+        int fd = http->given[--http->given_count];
+        if (http->connections >= PRB_SERVE_CONNECTIONS_MAX)
+            close(fd);
+        else
+            count(http, lws_adopt_socket_vhost(http->vhost, fd)); /* closes it when it cannot */
+    }
+    pthread_mutex_unlock(&http->lock);
+}
+
+static void take_finished(struct prb_http *http)
+{
+    struct prb_work_item *item = http->work ? prb_work_finished(http->work) : NULL;
+    while (item) {
+        struct prb_work_item *next = item->next;
+        struct lws *wsi = item->owner;
+        if (wsi) {
+            lws_set_timer_usecs(wsi, LWS_SET_TIMER_USEC_CANCEL);
+            answer_now(wsi, lws_wsi_user(wsi));
+        }
+        prb_work_item_release(item);
+        item = next;
+    }
+}
+
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                    size_t len)
+{
+    struct connection *connection = user;
+    struct prb_http *http = http_of(wsi);
+    switch (reason) {
+    case LWS_CALLBACK_HTTP:
+        return begin(wsi, connection);
+    case LWS_CALLBACK_HTTP_BODY:
+        return take_body(connection, in, len);
+    case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+        return end_body(wsi, connection);
+    case LWS_CALLBACK_HTTP_WRITEABLE:
+        return go_on(wsi, connection);
+    case LWS_CALLBACK_TIMER:
+        if (!connection || !connection->waits)
+            return 0;
+        if (has_left(wsi))
+            return -1;
+        lws_set_timer_usecs(wsi, LOOK_US);
+        return 0;
+    case LWS_CALLBACK_CLOSED_HTTP:
+        if (connection)
+            drop(connection);
+        return 0;
+    case LWS_CALLBACK_WSI_DESTROY:
+        http->connections -= lws_get_opaque_user_data(wsi) == http;
+        return 0;
+    case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
+        adopt(http);
+        take_finished(http);
+        return 0;
+    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: /* WebSocket, h2c */
+    case LWS_CALLBACK_RAW_ADOPT:
+    case LWS_CALLBACK_RAW_RX:
+        return -1;
+    default:
+        return 0;
+    }
+}
+
+static void log_line(int level, const char *line)
+{
+    (void)level;
+    (void)line;
+}
+
+static void finished(void *context)
+{
+    struct prb_http *http = context;
+    lws_cancel_service(http->context);
+}
+
+struct prb_http *prb_http_new(struct prb_serve *serve, const char *const *files,
+                              struct prb_error *err)
+{
+    static const struct lws_protocols protocols[] = {
+        {"http", on_event, sizeof(struct connection), 0, 0, NULL, 0},
+        {0},
+    };
+    struct lws_context_creation_info info = {
+        .port = CONTEXT_PORT_NO_LISTEN_SERVER,
+        .options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8,
+        .protocols = protocols,
+        .vhost_name = "probing",
+        .server_string = "probing",
+        .max_http_header_data = HEADERS_MAX,
+        .timeout_secs = 10,
+        .gid = (gid_t)-1,
+        .uid = (uid_t)-1,
+    };
+    struct prb_http *http = calloc(1, sizeof *http);
+    if (!http)
+        return PRB_NULL(prb_nomem(err));
+    http->serve = serve;
+    pthread_mutex_init(&http->lock, NULL);
+    lws_set_log_level(0, log_line);
+    info.user = http;
+    http->context = lws_create_context(&info);
+    http->vhost = http->context ? lws_create_vhost(http->context, &info) : NULL;
+    if (http->vhost)
+        http->work = prb_work_new(serve, files, finished, http, err);
+    else
+        prb_fail(err, PRB_INTERNAL, "libwebsockets does not start");
+    if (http->work)
+        return http;
+    prb_http_free(http);
+    return NULL;
+}
+
+void prb_http_free(struct prb_http *http)
+{
+    if (http->work)
+        prb_work_free(http->work);
+    http->work = NULL;
+    if (http->context)
+        lws_context_destroy(http->context);
+    for (size_t i = 0; i < http->given_count; i++)
+        close(http->given[i]);
+    pthread_mutex_destroy(&http->lock);
+    free(http);
+}
+
+void prb_http_run(struct prb_http *http)
+{
+    while (!atomic_load(&http->serve->ending) && lws_service(http->context, 0) >= 0)
+        ;
+}
+
+void prb_http_give(struct prb_http *http, int fd)
+{
+    pthread_mutex_lock(&http->lock);
+    bool room = http->given_count < GIVEN_MAX;
+    if (room)
+        http->given[http->given_count++] = fd;
+    pthread_mutex_unlock(&http->lock);
+    if (!room)
+        close(fd);
+    lws_cancel_service(http->context);
+}
+
+void prb_http_end(struct prb_http *http)
+{
+    atomic_store(&http->serve->ending, true);
+    lws_cancel_service(http->context);
+}
