@@ -1,0 +1,96 @@
+/*
+ * A route is one file in routes/: a constant descriptor and the function that answers.
+ *
+ * To add one: routes/NAME.c with `const struct prb_route prb_route_NAME`, the file in SERVE_ROUTES
+ * (local.mk), and a case in tests/serve/test_routes.py.
+ */
+#ifndef PRB_SERVE_ROUTE_H
+#define PRB_SERVE_ROUTE_H
+
+#include <jansson.h>
+
+#include "serve/serve.h"
+
+enum prb_method { PRB_GET = 1, PRB_POST = 2, PRB_PUT = 4, PRB_DELETE = 8 };
+
+#define PRB_QUERY_MAX 16
+
+/* One question.  Strings belong to it. */
+struct prb_question {
+    enum prb_method method;
+    char *path; /* decoded; without the query */
+    struct prb_parameter {
+        char *name, *value;
+    } query[PRB_QUERY_MAX];
+    size_t query_count;
+    char *accept;       /* the header, or NULL */
+    char *content_type; /* of the body, or NULL */
+    struct prb_buf body;
+    unsigned grants; /* of who asks */
+    char who[80];
+    bool proxied;
+};
+void prb_question_deinit(struct prb_question *question);
+/* The value of a parameter, or NULL; "" for one without '='. */
+const char *prb_question_value(const struct prb_question *question, const char *name);
+/* A switch: "1", "true", "" (there at all); USAGE: anything else but "0" and "false". */
+bool prb_question_flag(const struct prb_question *question, const char *name, bool *out,
+                       struct prb_error *err);
+/* A number from least to most, left as it is without the parameter; "5s", "2m", "1h" are seconds, too. */
+bool prb_question_number(const struct prb_question *question, const char *name, double least,
+                         double most, double *out, struct prb_error *err);
+
+struct prb_answer {
+    int status; /* of HTTP; 0: 200 */
+    const char *type;
+    struct prb_buf body;
+    bool truncated; /* a bound cut it */
+    char etag[24];  /* quoted, or "" */
+};
+void prb_answer_deinit(struct prb_answer *answer);
+/* The body is this value; takes the reference, also NULL (out of memory). */
+bool prb_answer_json(struct prb_answer *answer, json_t *value, struct prb_error *err);
+/* The body is an error as routes give it: code, message, remedy, retryable. */
+void prb_answer_error(struct prb_answer *answer, const struct prb_error *err);
+/* The status for an error. */
+int prb_http_status(enum prb_code code);
+
+struct prb_serve_targets;
+
+/* One question being answered, by a worker. */
+struct prb_serve_job {
+    const struct prb_serve *serve;
+    struct prb_serve_targets *targets;
+    const struct prb_question *question;
+    const struct prb_route *route;
+    const char *format; /* of route->formats */
+    char part[3][256];  /* what stood for each {} of the path */
+    struct prb_answer *answer;
+    double asked, until; /* s, monotonic: when it came, the deadline */
+    atomic_bool *gone;   /* the client has left, or the server ends */
+    int wake_fd;         /* can be read from then on */
+};
+/* Whether the answer is still wanted. */
+bool prb_serve_job_goes_on(void *job);
+
+struct prb_route {
+    unsigned methods;
+    const char *path;       /* "/api/v1/p/{}/stacks" */
+    const char *summary;    /* one line */
+    unsigned grant;         /* what it needs */
+    const char *formats;    /* "json csv": what ?format= may be, the first by default */
+    const char *parameters; /* "native locals"; others are refused */
+    double seconds;         /* its deadline; ?timeout= may ask for another, up to 300 */
+    bool (*answer)(struct prb_serve_job *job, struct prb_error *err);
+};
+
+#define ROUTE(name) extern const struct prb_route prb_route_##name;
+#include "serve/routes.inc"
+#undef ROUTE
+extern const struct prb_route *const prb_routes[]; /* ends with NULL */
+
+/* Find the route of job->question and fill route, format, part.  NOT_FOUND; status says 404, 405 or
+ * 406 where the code alone does not. */
+bool prb_route_find(struct prb_serve_job *job, int *status, struct prb_error *err);
+
+#endif

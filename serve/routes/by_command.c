@@ -1,0 +1,73 @@
+/* The command line as a child: its output is the body, its exit status and message the error. */
+#include "serve/routes/by_command.h"
+
+#include <string.h>
+
+#include "serve/command.h"
+
+#define SAID_MAX 4096
+
+struct output {
+    struct prb_serve_job *job;
+    struct prb_buf said; /* on standard error */
+};
+
+static bool take(void *context, bool error, const char *bytes, size_t count)
+{
+    struct output *output = context;
+    struct prb_answer *answer = output->job->answer;
+    if (error) {
+        if (output->said.len + count < SAID_MAX)
+            prb_buf_add(&output->said, bytes, count);
+        return true;
+    }
+    if (answer->body.len + count > PRB_SERVE_ANSWER_MAX) {
+        answer->truncated = true;
+        return false;
+    }
+    prb_buf_add(&answer->body, bytes, count);
+    return prb_buf_ok(&answer->body);
+}
+
+static bool goes_on(void *context)
+{
+    return prb_serve_job_goes_on(((struct output *)context)->job);
+}
+
+/* "probing: TEXT\n  REMEDY\n" of a status as an error. */
+static bool fail(int status, const struct prb_buf *said, struct prb_error *err)
+{
+    static const enum prb_code codes[] = {
+#define CODE(name, text, exit_code) PRB_##name,
+        PRB_CODES(CODE)
+#undef CODE
+    };
+    enum prb_code code = PRB_INTERNAL;
+    const char *text = said->data ? said->data : "";
+    if (strncmp(text, "probing: ", 9) == 0)
+        text += 9;
+    size_t len = strcspn(text, "\n");
+    const char *rest = text + len + (text[len] == '\n');
+    rest += strspn(rest, " ");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (prb_code_exit(codes[i]) == status)
+            code = codes[i];
+    prb_fail(err, code, "%.*s", (int)len, text);
+    return prb_error_remedy(err, "%.*s", (int)strcspn(rest, "\n"), rest);
+}
+
+bool prb_answer_by_command(struct prb_serve_job *job, const char *const *words, const char *type,
+                           struct prb_error *err)
+{
+    struct output output = {.job = job};
+    const struct prb_command_run run = {job->serve->program, words, goes_on, take, &output};
+    int status;
+    job->answer->type = type;
+    bool ok = prb_command_run(&run, &status, err);
+    if (ok && status < 0 && !job->answer->truncated)
+        ok = prb_fail(err, PRB_TIMEOUT, "it took too long");
+    else if (ok && status > 0)
+        ok = fail(status, &output.said, err);
+    prb_buf_deinit(&output.said);
+    return ok;
+}

@@ -1,0 +1,12 @@
+/* Answers that the command line prints. */
+#ifndef PRB_SERVE_ROUTES_BY_COMMAND_H
+#define PRB_SERVE_ROUTES_BY_COMMAND_H
+
+#include "serve/route.h"
+
+/* What `probing WORDS` prints is the answer, of this type; its failure is err, with the text of its
+ * message.  words ends with NULL. */
+bool prb_answer_by_command(struct prb_serve_job *job, const char *const *words, const char *type,
+                           struct prb_error *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* GET /api/v1: the server, what who asks may do, the limits. */
+#include "serve/route.h"
+
+static bool answer(struct prb_serve_job *job, struct prb_error *err)
+{
+    unsigned grants = job->question->grants;
+    json_t *may = json_array();
+    static const char *const names[] = {"look", "control", "eval"};
+    for (unsigned i = 0; i < 3; i++)
+        if (grants & 1u << i)
+            json_array_append_new(may, json_string(names[i]));
+    json_t *limits =
+        json_pack("{s:i,s:i,s:i,s:i,s:i,s:f}", "body_bytes", (int)PRB_SERVE_BODY_MAX,
+                  "answer_bytes", (int)PRB_SERVE_ANSWER_MAX, "connections",
+                  PRB_SERVE_CONNECTIONS_MAX, "waiting", PRB_SERVE_WAITING_MAX, "rows",
+                  PRB_SERVE_ROWS_MAX, "profile_seconds", PRB_SERVE_PROFILE_SECONDS_MAX);
+    return prb_answer_json(job->answer,
+                           json_pack("{s:s,s:i,s:o,s:o}", "version", prb_version(), "pid",
+                                     (int)getpid(), "grants", may, "limits", limits),
+                           err);
+}
+
+const struct prb_route prb_route_server = {
+    .methods = PRB_GET,
+    .path = "/api/v1",
+    .summary = "the server, grants and limits",
+    .grant = PRB_MAY_LOOK,
+    .formats = "json",
+    .seconds = 10,
+    .answer = answer,
+};

@@ -1,0 +1,148 @@
+/*
+ * GET /api/v1/p/{}/stacks.  Lean by default: each frame and each stack once, threads by index; what
+ * `backtrace --json` prints by format=pyspy, what it prints for people by format=text.
+ */
+#include <string.h>
+
+#include "base/buf.h"
+#include "format/json.h"
+#include "serve/routes/by_command.h"
+#include "serve/targets.h"
+
+/* ---- lean ---- */
+
+struct lean {
+    json_t *frames, *stacks, *threads;
+    json_t *frame_index, *stack_index; /* objects: text to index */
+};
+
+/* The index of a value in an array, added when its key is new. */
+static json_int_t index_of(json_t *array, json_t *index, const char *key, json_t *value)
+{
+    json_t *known = json_object_get(index, key);
+    if (known) {
+        json_decref(value);
+        return json_integer_value(known);
+    }
+    json_int_t at = (json_int_t)json_array_size(array);
+    json_array_append_new(array, value);
+    json_object_set_new_nocheck(index, key, json_integer(at));
+    return at;
+}
+
+static json_int_t add_frame(struct lean *lean, const struct prb_frame *frame)
+{
+    static const char *const kinds[] = {"python", "native", "broken", "task"};
+    const char *file = frame->short_filename ? frame->short_filename : frame->filename;
+    PRB_AUTO(prb_buf) struct prb_buf key = {0};
+    prb_buf_addf(&key, "%d:%d:%s\n%s\n%s", (int)frame->kind, frame->line,
+                 frame->qualname ? frame->qualname : "", file ? file : "",
+                 frame->module ? frame->module : "");
+    json_t *line = frame->line > 0 ? json_integer(frame->line) : json_null();
+    return index_of(lean->frames, lean->frame_index, prb_buf_ok(&key) ? key.data : "",
+                    json_pack("{s:o,s:o,s:o,s:o,s:s}", "name",
+                              prb_json_text(frame->qualname ? frame->qualname : frame->name),
+                              "file", prb_json_text(file), "line", line, "module",
+                              prb_json_text(frame->module), "kind", kinds[frame->kind]));
+}
+
+static json_int_t add_stack(struct lean *lean, const struct prb_thread *thread)
+{
+    PRB_AUTO(prb_buf) struct prb_buf key = {0};
+    json_t *frames = json_array();
+    for (size_t i = 0; i < thread->frame_count; i++) {
+        json_int_t at = add_frame(lean, thread->frames + i);
+        json_array_append_new(frames, json_integer(at));
+        prb_buf_addf(&key, "%lld ", (long long)at);
+    }
+    return index_of(lean->stacks, lean->stack_index, key.data ? key.data : "", frames);
+}
+
+static json_t *thread_json(struct lean *lean, const struct prb_thread *thread)
+{
+    static const char *const gils[] = {NULL, "waiting", "holding"};
+    char state[2] = {thread->os_state, '\0'};
+    return json_pack("{s:i,s:o,s:o,s:I,s:b,s:o,s:b,s:n}", "id", (int)thread->os_thread_id, "name",
+                     prb_json_text(thread->name), "state",
+                     thread->os_state ? json_string(state) : json_null(), "stack",
+                     add_stack(lean, thread), "active", thread->active, "gil",
+                     prb_json_text(gils[thread->gil]), "unstable", thread->unstable, "since");
+}
+
+static json_t *lean_json(const struct prb_stacks *stacks)
+{
+    struct lean lean = {json_array(), json_array(), json_array(), json_object(), json_object()};
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        json_array_append_new(lean.threads, thread_json(&lean, stacks->threads + i));
+    json_decref(lean.frame_index);
+    json_decref(lean.stack_index);
+    return json_pack("{s:f,s:o,s:o,s:o,s:o}", "time", stacks->time, "frames", lean.frames, "stacks",
+                     lean.stacks, "threads", lean.threads, "warning",
+                     prb_json_text(stacks->warning));
+}
+
+/* ---- the route ---- */
+
+static bool take(struct prb_serve_job *job, struct prb_serve_target *held,
+                 const struct prb_stack_options *options, struct prb_error *err)
+{
+    struct prb_stacks *stacks = prb_stacks_take(prb_serve_target_open(held), options, err);
+    if (!stacks)
+        return false;
+    bool ok;
+    if (strcmp(job->format, "json") == 0) {
+        ok = prb_answer_json(job->answer, lean_json(stacks), err);
+    } else {
+        PRB_AUTO_FREE char *json = prb_stacks_json(stacks, err);
+        ok = json != NULL;
+        job->answer->type = "application/json";
+        if (json)
+            prb_buf_adds(&job->answer->body, json);
+    }
+    prb_stacks_free(stacks);
+    return ok;
+}
+
+static bool print(struct prb_serve_job *job, struct prb_serve_target *held, bool native,
+                  bool locals, struct prb_error *err)
+{
+    const char *words[8] = {"-t", prb_serve_target_name(held), "backtrace"};
+    size_t count = 3;
+    if (native)
+        words[count++] = "--native";
+    if (locals)
+        words[count++] = "--locals";
+    return prb_answer_by_command(job, words, "text/plain; charset=utf-8", err);
+}
+
+static bool answer(struct prb_serve_job *job, struct prb_error *err)
+{
+    struct prb_stack_options options = {.hide_secrets = true};
+    char key[64];
+    if (!prb_question_flag(job->question, "native", &options.native, err) ||
+        !prb_question_flag(job->question, "locals", &options.locals, err))
+        return false;
+    PRB_AUTO(prb_serve_target) struct prb_serve_target *held = prb_serve_target_hold(job, err);
+    if (!held)
+        return false;
+    snprintf(key, sizeof key, "stacks %s %d %d", job->format, options.native, options.locals);
+    if (prb_serve_target_shared(held, key, job->asked, job->answer))
+        return true;
+    bool ok = strcmp(job->format, "text") == 0
+                  ? print(job, held, options.native, options.locals, err)
+                  : take(job, held, &options, err);
+    if (ok)
+        prb_serve_target_share(held, key, job->answer);
+    return ok;
+}
+
+const struct prb_route prb_route_stacks = {
+    .methods = PRB_GET,
+    .path = "/api/v1/p/{}/stacks",
+    .summary = "stacks of all threads",
+    .grant = PRB_MAY_LOOK,
+    .formats = "json pyspy text",
+    .parameters = "native locals",
+    .seconds = 10,
+    .answer = answer,
+};
