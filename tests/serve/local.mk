@@ -1,0 +1,9 @@
+# probing serve: routes, access, plain text, hostile bytes.
+if SERVE
+PYTESTS += %D%/test_routes.py
+PYTESTS += %D%/test_access.py
+PYTESTS += %D%/test_protocol.py
+PYTESTS += %D%/test_text.py
+PYTESTS += %D%/test_streams.py
+endif
+EXTRA_DIST += %D%/serving.py %D%/conftest.py %D%/test_routes.py %D%/test_access.py %D%/test_protocol.py %D%/test_text.py %D%/test_streams.py

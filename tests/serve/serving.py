@@ -1,0 +1,160 @@
+"""A server of ours, and clients of it: HTTP over TCP and over the Unix socket, raw bytes, plain text."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+DEADLINE = 30
+PROBING = os.environ["PROBING"]
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+    @property
+    def error(self):
+        return self.json["error"]
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=DEADLINE)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(DEADLINE)
+        self.sock.connect(self.path)
+
+
+class Server:
+    def __init__(self, *options, files=(), variables=None, runtime=None):
+        self.runtime = runtime or tempfile.mkdtemp(prefix="serve-")  # short: the path of a socket has 107 bytes
+        self.environment = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, **(variables or {}))
+        self.folder = os.path.join(self.runtime, "probing")
+        self.process = subprocess.Popen([PROBING, "serve", *options, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        encoding="utf-8", env=self.environment, stdin=subprocess.DEVNULL)
+        self.line = self.process.stdout.readline().strip()
+        assert self.line, self.process.stderr.read()
+        found = re.match(r"http://(.*):(\d+)/#token=(\S+)$", self.line)
+        self.host, self.port, self.token = (found[1], int(found[2]), found[3]) if found else (None, None, None)
+        self.socket_path = os.path.join(self.folder, "serve.sock")
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def log(self):
+        with open(os.path.join(self.folder, "serve.log")) as file:
+            return file.read()
+
+    def end(self, how=signal.SIGTERM):
+        """The exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        try:
+            return self.process.wait(DEADLINE)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+            self.process.stderr.close()
+
+    def remove(self):
+        shutil.rmtree(self.runtime, ignore_errors=True)
+
+    # ---- HTTP ----
+
+    def ask(self, path, method="GET", body=None, tcp=False, token=None, **headers):
+        """One request; over TCP with the server's token unless another is given ("": none)."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=DEADLINE) if tcp else UnixConnection(self.socket_path)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        token = self.token if token is None and tcp else token
+        if token:
+            headers["Authorization"] = "Bearer " + token
+        try:
+            connection.request(method, path, body=body, headers=headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, dict((name.lower(), value) for name, value in answer.getheaders()), answer.read())
+        finally:
+            connection.close()
+
+    def post(self, path, value, **more):
+        return self.ask(path, "POST", json.dumps(value), **more)
+
+    def alive(self):
+        return self.ask("/health").status == 200
+
+    # ---- bytes ----
+
+    def connected(self, tcp=True):
+        one = socket.create_connection((self.host, self.port), DEADLINE) if tcp else socket.socket(socket.AF_UNIX)
+        one.settimeout(DEADLINE)
+        if not tcp:
+            one.connect(self.socket_path)
+        return one
+
+    def raw(self, *pieces, tcp=True, pause=0.0, end=False):
+        """Send pieces, and read until the server closes."""
+        with self.connected(tcp) as one:
+            try:
+                for piece in pieces:
+                    one.sendall(piece)
+                    if pause:
+                        time.sleep(pause)
+                if end:
+                    one.shutdown(socket.SHUT_WR)
+                return received(one)
+            except OSError:  # it was closed meanwhile
+                return b""
+
+    def text(self, *lines, tcp=True):
+        """What plain text answers to these lines and the end of input."""
+        return self.raw("".join(line + "\n" for line in lines).encode(), tcp=tcp, end=True).decode()
+
+
+def received_until(one, end):
+    """Read until these bytes have come; the server must not close before."""
+    data = b""
+    while end not in data:
+        piece = one.recv(65536)
+        assert piece, data
+        data += piece
+    return data
+
+
+def received(one):
+    pieces = []
+    try:
+        while True:
+            piece = one.recv(65536)
+            if not piece:
+                break
+            pieces.append(piece)
+    except ConnectionResetError:
+        pass
+    return b"".join(pieces)
+
+
+def until(what, seconds=DEADLINE):
+    limit = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < limit, what
+        time.sleep(0.01)

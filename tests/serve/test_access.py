@@ -1,0 +1,254 @@
+"""Who gets in: by which door, with what, and what he may then do."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+
+import pytest
+
+from serving import DEADLINE, PROBING
+
+LOOPBACK = "0100007F"
+
+
+def nobody(*words, **more):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("needs root and setpriv")
+    return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, stdin=subprocess.DEVNULL, **more)
+
+
+# ---- the token ----
+
+
+def test_tcp_needs_the_token(server):
+    for token in ("", "x", server.token[:-1], server.token + "0", server.token.upper(), "Bearer " + server.token):
+        answer = server.ask("/api/v1", tcp=True, token=token)
+        assert answer.status in (401, 429) and server.token not in answer.text
+    assert server.ask("/api/v1?token=" + server.token, tcp=True, token="").status == 401
+    assert server.ask("/api/v1", tcp=True, token="", Cookie="token=" + server.token).status == 401
+    assert server.ask("/api/v1", tcp=True).status == 200
+    assert server.ask("/api/v1", tcp=True, token="", X_Probing_Token=server.token).status == 200
+    assert server.ask("/api/v1", tcp=True, token="", Authorization="bearer  " + server.token).status == 200
+
+
+def test_every_route_needs_it(server):
+    for path in ("/", "/health", "/api/v1", "/api/v1/processes", "/api/v1/p/1/stacks", "/api/v1/p/1/query?sql=SELECT+1", "/nowhere"):
+        for method in ("GET", "POST", "PUT", "DELETE", "HEAD"):
+            assert server.ask(path, method, tcp=True, token="").status == 401, (method, path)
+
+
+def test_wrong_tokens_are_counted(serve):
+    """The right one is let in all the time."""
+    server = serve()
+    statuses = [server.ask("/api/v1", tcp=True, token="wrong%d" % i).status for i in range(15)]
+    assert statuses == [401] * 10 + [429] * 5
+    assert server.ask("/api/v1", tcp=True).status == 200
+    assert server.ask("/api/v1").status == 200
+
+
+def test_a_token_of_ones_own(serve, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("a-token-of-sixteen-and-more\nrest")
+    assert serve("--token-file", str(file)).ask("/api/v1", tcp=True, token="a-token-of-sixteen-and-more").status == 200
+    assert serve(variables={"PROBING_AUTH_TOKEN": "b" * 16}).token == "b" * 16
+    for variables, words in (({"PROBING_AUTH_TOKEN": "short"}, ()), ({}, ("--token-file", str(tmp_path / "missing")))):
+        refused = subprocess.run([PROBING, "serve", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                                 env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path), **variables), timeout=DEADLINE)
+        assert refused.returncode and not refused.stdout and "token" in refused.stderr
+
+
+def test_the_token_stands_nowhere(server):
+    """In no log, no answer, no argument, and no file that others may read."""
+    server.ask("/api/v1", tcp=True)
+    server.ask("/nowhere", tcp=True)
+    assert server.token not in server.log
+    assert server.token not in open("/proc/{}/cmdline".format(server.pid)).read()
+    assert stat.S_IMODE(os.stat(server.folder).st_mode) == 0o700
+    for name in os.listdir(server.folder):
+        assert stat.S_IMODE(os.lstat(os.path.join(server.folder, name)).st_mode) == 0o600, name
+    holders = [name for name in os.listdir(server.folder) if os.path.isfile(os.path.join(server.folder, name))
+               and server.token in open(os.path.join(server.folder, name)).read()]
+    assert holders == ["serve-{}.token".format(server.pid)]
+
+
+# ---- browsers and proxies ----
+
+
+@pytest.mark.parametrize("headers, status", [
+    ({"Host": "evil.example"}, 200),  # curl --unix-socket with any name: the kernel proves the user
+    ({"Origin": "http://localhost", "Host": "localhost"}, 200),
+    ({"Origin": "http://localhost:3344", "Host": "localhost:3344"}, 200),
+    ({"Origin": "http://evil.example", "Host": "localhost"}, 403),
+    ({"Origin": "null", "Host": "localhost"}, 403),
+    ({"Origin": "http://evil.example", "Host": "evil.example"}, 421),
+    ({"Sec-Fetch-Site": "cross-site", "Host": "localhost"}, 403),
+    ({"Sec-Fetch-Site": "same-site", "Host": "localhost"}, 403),
+    ({"Sec-Fetch-Site": "same-origin", "Host": "127.0.0.1:1"}, 200),
+    ({"Sec-Fetch-Mode": "cors", "Host": "user@localhost"}, 421),
+    ({"Sec-Fetch-Mode": "cors", "Host": "localhost.evil.example"}, 421),
+    ({"Sec-Fetch-Mode": "cors", "Host": "localhost:1@evil.example"}, 421),
+    ({"X-Forwarded-For": "1.2.3.4", "Host": "hub.example"}, 421),
+    ({"Via": "1.1 proxy", "Host": "hub.example"}, 421),
+])
+def test_the_unix_socket_behind_a_proxy(server, headers, status):
+    answer = server.ask("/api/v1", **headers)
+    assert answer.status == status, answer.body
+    if status == 200 and len(headers) > 1:
+        assert answer.json["grants"] == ["look"]
+
+
+def test_a_proxy_with_the_token(server):
+    assert server.ask("/api/v1", token=server.token, Origin="http://hub.example", Host="hub.example").json["grants"] == ["look"]
+    assert server.ask("/api/v1", token="wrong", Origin="http://hub.example", Host="hub.example").status == 401
+
+
+def test_no_other_page_may_ask(server):
+    preflight = server.ask("/api/v1", "OPTIONS", tcp=True, Origin="http://evil.example", Access_Control_Request_Method="GET")
+    assert preflight.status == 403
+    for answer in (preflight, server.ask("/api/v1", tcp=True, Origin="http://evil.example"), server.ask("/nowhere", tcp=True)):
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+# ---- doors ----
+
+
+def listening(pid):
+    """(address, port) of the TCP sockets on which a process listens."""
+    inodes = set()
+    for fd in os.listdir("/proc/{}/fd".format(pid)):
+        try:
+            inodes.add(os.readlink("/proc/{}/fd/{}".format(pid, fd)))
+        except OSError:
+            pass
+    found = []
+    for kind in ("tcp", "tcp6"):
+        for line in open("/proc/net/" + kind).read().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and "socket:[{}]".format(words[9]) in inodes:
+                address, port = words[1].split(":")
+                found.append((address, int(port, 16)))
+    return found
+
+
+def test_it_listens_on_loopback_alone(serve):
+    server = serve()
+    assert listening(server.pid) == [(LOOPBACK, server.port)]
+    assert listening(serve("--unix").pid) == []
+
+
+def test_an_open_network(serve, tmp_path):
+    """Another address than loopback asks for the token, and never runs code."""
+    server = serve("--address", "0.0.0.0:0")
+    assert server.ask("/api/v1", tcp=True, token="").status == 401
+    refused = subprocess.run([PROBING, "serve", "--address", "0.0.0.0:0", "--allow", "eval"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                             env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path)))
+    assert refused.returncode == 2 and "is not loopback" in refused.stderr
+
+
+def test_grants(serve):
+    assert serve("--allow", "control").ask("/api/v1", tcp=True).json["grants"] == ["look", "control"]
+    assert serve("--allow", "eval").ask("/api/v1", tcp=True).json["grants"] == ["look", "control", "eval"]
+    refused = subprocess.run([PROBING, "serve", "--allow", "everything"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             encoding="utf-8", timeout=DEADLINE)
+    assert refused.returncode == 2 and "everything" in refused.stderr
+
+
+CLIENT = """
+import socket, sys
+one = socket.socket({family}); one.settimeout(20)
+try:
+    one.connect({address!r})
+    one.sendall({bytes!r})
+    print(repr(one.recv(4000)))
+except OSError as error:
+    print("no way in:", error)
+"""
+
+
+def test_another_user(serve):
+    server = serve()
+    python = "/usr/bin/python3"
+    for folder in (server.folder, server.runtime):
+        os.chmod(folder, 0o755)  # as if the folders did not keep him out
+    os.chmod(server.socket_path, 0o666)
+    get = b"GET /api/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    local = nobody(python, "-c", CLIENT.format(family="socket.AF_UNIX", address=server.socket_path, bytes=get)).stdout
+    assert "HTTP" not in local and "refused uid 65534" in server.log
+    there = dict(family="socket.AF_INET", address=(server.host, server.port))
+    assert "401" in nobody(python, "-c", CLIENT.format(bytes=get, **there)).stdout
+    assert "first a line" in nobody(python, "-c", CLIENT.format(bytes=b"list\n", **there)).stdout
+    shown = "token {}\nlist\n".format(server.token).encode()
+    assert "pid" in nobody(python, "-c", CLIENT.format(bytes=shown, **there)).stdout.lower()
+
+
+@pytest.mark.parametrize("trick", ["link", "open to others"])
+def test_a_folder_that_is_not_safe(tmp_path, trick):
+    folder = tmp_path / "probing"
+    if trick == "link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        folder.mkdir()
+        folder.chmod(0o777)
+    refused = subprocess.run([PROBING, "serve"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                             env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path)))
+    assert refused.returncode == 5 and not refused.stdout and "is not a folder of user" in refused.stderr
+
+
+# ---- life ----
+
+
+def test_one_server_a_user(serve):
+    first = serve()
+    second = subprocess.run([PROBING, "serve"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                            timeout=DEADLINE, env=first.environment)
+    assert second.returncode == 0 and second.stdout.strip() == first.line and str(first.pid) in second.stderr
+    url = subprocess.run([PROBING, "serve", "--url"], stdout=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, env=first.environment)
+    assert url.stdout.strip() == first.line
+    told = json.load(open(os.path.join(first.folder, "serve-{}.json".format(first.pid))))
+    assert told["pid"] == first.pid and told["socket"] == first.socket_path and told["url"].endswith(str(first.port))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_ends_and_leaves_nothing(serve, how):
+    server = serve()
+    assert server.ask("/health").status == 200
+    silent = server.connected()  # a connection that says nothing, and a session of text
+    text = server.connected()
+    text.sendall(b"help\n")
+    assert text.recv(100)
+    assert server.end(how) == 0
+    silent.close()
+    text.close()
+    assert sorted(os.listdir(server.folder)) == ["serve.lock", "serve.log"]
+    none = subprocess.run([PROBING, "serve", "--url"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                          timeout=DEADLINE, env=server.environment)
+    assert none.returncode == 3 and "no server of yours runs" in none.stderr
+
+
+def test_killed_and_begun_again(serve):
+    first = serve()
+    os.kill(first.pid, signal.SIGKILL)
+    first.process.wait()
+    second = serve(runtime=first.runtime)
+    assert second.ask("/health").status == 200 and second.ask("/health", tcp=True).status == 200
+    assert second.end() == 0
+
+
+def test_a_port_that_is_taken(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused = subprocess.run([PROBING, "serve", "--address", "127.0.0.1:{}".format(taken.getsockname()[1])],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                                 env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path)))
+    assert refused.returncode and not refused.stdout and "listening on" in refused.stderr
+    assert sorted(os.listdir(str(tmp_path / "probing"))) == ["serve.lock"]

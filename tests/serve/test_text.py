@@ -1,0 +1,127 @@
+"""Plain text on the same port: what nc gets is what the command line prints."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from serving import received_until, until
+from support.target import probing
+
+
+@pytest.mark.parametrize("tcp", [True, False], ids=["tcp", "unix"])
+def test_commands(server, job, tcp):
+    pid = "pid {}".format(job.pid)
+    assert server.text(pid, "bt", tcp=tcp) == probing("-t", job.pid, "backtrace").stdout
+    assert server.text(pid, "tasks", tcp=tcp) == probing("-t", job.pid, "tasks").stdout
+    assert server.text(pid, "query SELECT 1 AS a, 'x y' AS b", tcp=tcp) == probing("query", "SELECT 1 AS a, 'x y' AS b").stdout
+    assert str(job.pid) in server.text("list", tcp=tcp)
+    assert "innermost" in server.text(pid, "tables", tcp=tcp)
+    assert "resident" in server.text(pid, "memory", tcp=tcp)
+
+
+def test_one_thread(server, job):
+    assert server.text("pid {}".format(job.pid), "bt {}".format(job.pid)) == probing("-t", job.pid, "backtrace", str(job.pid)).stdout
+
+
+def test_help_lists_every_command(server):
+    told = server.text("help")
+    for word in ("list", "bt", "tasks", "query", "tables", "memory", "config", "profile", "pid", "quit"):
+        assert "\n" + word in "\n" + told
+
+
+def test_nothing_is_said_first(server):
+    with server.connected() as one:
+        one.settimeout(0.3)
+        with pytest.raises(OSError):
+            one.recv(1)
+
+
+def test_several_processes(server, start, any_python):
+    start(any_python, "threads.py").settle()
+    start(any_python, "threads.py").settle()
+    assert "which process?" in server.text("bt")
+
+
+@pytest.mark.parametrize("line", ["bt --output /tmp/x", "bt -o /tmp/x", "list --anything", "bt 1 2", "bt $(id)", "bt ;id", "bt `id`", "bt --native=1",
+                                  "profile", "profile 1 -o /tmp/x", "profile 1 2", "profile x", "config probing.sample_rate=1",
+                                  "config --help", "pid x", "pid -1", "pid 1 2", "pid 99999999999", "tasks --json", "memory --watch"])
+def test_what_may_not_be_said(server, job, line):
+    told = server.text("pid {}".format(job.pid), line)
+    assert "not understood" in told or "pid needs a number" in told, told
+
+
+@pytest.mark.parametrize("line", ["inject", "eval 1", "snapshot /tmp/x", "detach", "crash", "serve", "launch x", "1 + 1", "import os", "GETX /"])
+def test_what_is_no_command(server, job, line):
+    assert "no command" in server.text("pid {}".format(job.pid), line)
+
+
+def test_control_characters(server):
+    for line in ("list\x1b[31m", "li\x07st", "\x7f"):
+        assert "control characters" in server.text("help", line)
+    assert server.text("bt\0") == ""
+
+
+def test_hostile_names(server, start, any_python):
+    """Names of threads and functions with escapes: nothing of them reaches the terminal."""
+    job = start(any_python, "hostile_names.py", "")
+    for line in ("bt --locals", "list", "tables"):
+        told = server.text("pid {}".format(job.pid), line)
+        assert told and not [char for char in told if (ord(char) < 32 and char not in "\n\t") or 0x7f <= ord(char) < 0xa0
+                             or char in "\u202e\u2066\u200f"]
+
+
+def test_crlf_and_the_end(server):
+    assert "bt" in server.raw(b"help\r\nquit\r\nhelp\r\n").decode()
+    assert server.raw(b"help\r\nquit\r\nhelp\r\n").count(b"quit ") == 1
+    assert b"bt" in server.raw(b"help", end=True)  # no end of line at the end of input
+
+
+def test_a_long_line(server):
+    assert server.raw(b"query " + b"x" * 70000, end=True) == b""
+    assert server.alive()
+
+
+def children(pid):
+    found = []
+    for task in os.listdir("/proc/{}/task".format(pid)):
+        try:
+            found += open("/proc/{}/task/{}/children".format(pid, task)).read().split()
+        except OSError:
+            pass
+    return found
+
+
+def test_interrupted(server, job):
+    with server.connected() as one:
+        one.sendall("pid {}\nprofile 100\n".format(job.pid).encode())
+        until(lambda: children(server.pid))
+        one.sendall(b"\x03")
+        received_until(one, b"(ended)\n")
+        assert not children(server.pid)
+        one.sendall(b"help\n")
+        received_until(one, b"quit ")
+
+
+def test_who_leaves_ends_his_work(server, job):
+    one = server.connected()
+    one.sendall("pid {}\nprofile 100\n".format(job.pid).encode())
+    until(lambda: children(server.pid))
+    one.setsockopt(1, 13, b"\x01\0\0\0\0\0\0\0")  # SO_LINGER 0: a reset
+    one.close()
+    began = time.monotonic()
+    until(lambda: not children(server.pid))
+    assert time.monotonic() - began < 5
+
+
+def test_the_end_of_input_is_no_end(server, job):
+    """`echo bt | nc -N`: what was asked is answered."""
+    assert "\n" in server.text("pid {}".format(job.pid), "profile 0.3 --idle")
+
+
+def test_a_target_that_ends(server, start, any_python):
+    job = start(any_python, "threads.py").settle()
+    os.kill(job.pid, signal.SIGKILL)
+    job.child.wait()
+    assert "no process {}".format(job.pid) in server.text("pid {}".format(job.pid), "bt")
