@@ -27,8 +27,8 @@ static void forget(int64_t counts[PRB_RAS_OPS])
 
 struct prb_ras_comm *prb_ras_add_comm(struct prb_ras_report *report)
 {
-    if (report->comm_count >= COMMS_MAX ||
-        !PRB_GROW(report->comms, report->comm_count, report->comm_cap))
+    report->too_many = report->comm_count >= COMMS_MAX;
+    if (report->too_many || !PRB_GROW(report->comms, report->comm_count, report->comm_cap))
         return NULL;
     struct prb_ras_comm *comm = &report->comms[report->comm_count++];
     *comm = (struct prb_ras_comm){.size = -1, .missing = -1};
@@ -38,8 +38,8 @@ struct prb_ras_comm *prb_ras_add_comm(struct prb_ras_report *report)
 
 struct prb_ras_rank *prb_ras_add_rank(struct prb_ras_report *report, size_t comm)
 {
-    if (report->rank_count >= RANKS_MAX ||
-        !PRB_GROW(report->ranks, report->rank_count, report->rank_cap))
+    report->too_many = report->rank_count >= RANKS_MAX;
+    if (report->too_many || !PRB_GROW(report->ranks, report->rank_count, report->rank_cap))
         return NULL;
     struct prb_ras_rank *rank = &report->ranks[report->rank_count++];
     *rank = (struct prb_ras_rank){
@@ -105,6 +105,9 @@ bool prb_ras_report_read(struct prb_ras_answer *answer, struct prb_ras_report *o
     *out = (struct prb_ras_report){0};
     bool read = answer->json ? prb_ras_read_json(&answer->text, out, err)
                              : prb_ras_read_text(&answer->text, out, err);
+    if (out->too_many)
+        read = prb_fail(err, PRB_CORRUPT,
+                        "NCCL's RAS service tells of more communicators or ranks than can be");
     if (!read || !prb_buf_ok(&out->notes)) {
         prb_ras_report_deinit(out);
         *out = (struct prb_ras_report){0};

@@ -41,6 +41,7 @@ struct prb_ras_report {
     size_t rank_count, rank_cap;
     struct prb_buf notes; /* a line for each thing that concerns the whole job */
     json_t *root;
+    bool too_many; /* it could not be read for that */
     struct prb_arena texts;
 };
 

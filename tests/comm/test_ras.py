@@ -282,6 +282,12 @@ def test_garbage(service, job, words, note):
     assert rows == [] and note in notes
 
 
+def test_more_than_there_can_be(service, job):
+    one = service(TEXT.replace("    2         2         1", "    2 999999999         1").encode(), json=False)
+    rows, notes = told(job(one.address), COMMS)
+    assert rows == [] and "more communicators or ranks than can be" in notes
+
+
 def test_cells_of_other_types(service, job):
     one = service(json.dumps({"nccl_version": 2, "communicators": [
         7, {"hash": "no", "size": "8", "ranks": [None, {"rank": 1 << 62, "host": 5, "status": [], "collective_counts": {"AllReduce": 1.5}}]}]}).encode())

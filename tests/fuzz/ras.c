@@ -14,7 +14,7 @@ static void look(const uint8_t *data, size_t size, bool json)
     struct prb_error err = {0};
     prb_buf_add(&answer.text, data, size);
     if (!prb_ras_report_read(&answer, &report, &err)) {
-        if ((err.code != PRB_CORRUPT && err.code != PRB_NOMEM) || !err.text[0] || report.comms)
+        if (err.code != PRB_CORRUPT || !err.text[0] || report.comms)
             abort();
         prb_buf_deinit(&answer.text);
         return;
