@@ -4,10 +4,12 @@
 
 #include "cli/print/out.h"
 #include "cli/probe/config_command.h"
+#include "cli/store/start.h"
 
 #define TORCH "probing.torch.profiling"
 #define EXPRS "probing.torch.exprs"
 #define STEP "probing.torch.step"
+#define STORE "probing.store"
 
 enum { JSON, NAMES };
 
@@ -166,6 +168,14 @@ static void note_off(struct prb_control *control)
         prb_out_note(TORCH " is off: nothing is watched until it is on");
 }
 
+static void set_store(struct prb_control *control, const char *value)
+{
+    if (strcmp(value, "on") == 0)
+        prb_start_collector(prb_control_pid(control));
+    else
+        prb_out_note("a collector that runs goes on, for all processes of its user");
+}
+
 bool prb_config_word(struct prb_control *control, const char *word, struct prb_error *err)
 {
     const char *equals = strchr(word, '=');
@@ -188,6 +198,8 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
         note_off(control);
     if (equals && (exprs || torch) && *value)
         note_unknown(control, value);
+    if (equals && strcasecmp(key, STORE) == 0)
+        set_store(control, value);
     if (equals) {
         prb_out_text(stdout, key);
         fputs(" = ", stdout);

@@ -1,6 +1,8 @@
 """What the machine says of a job, kept by the collector once a second, outside the job: one table before and after its end."""
 
+import os
 import shutil
+import signal
 import time
 
 from support import gpus
@@ -112,3 +114,28 @@ def test_the_interval_and_none(recorder, store, monkeypatch):
     assert not list(recorder.rings.glob("probing_host_*"))
     store.stop(collector)
     writer.kill()
+
+
+def test_a_live_job_by_its_setting(recorder, store):
+    """`config probing.store=on` starts the collector of the job's folder, which goes on until it is ended."""
+    recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    assert probing(recorder.pid, "config", "probing.store=on", check=False).stdout == "probing.store = on\n"
+    lock = store.data / "collector.lock"
+    until = time.monotonic() + DEADLINE
+    while not lock.exists() or not lock.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    collector = int(lock.read_text().split()[1].rstrip(","))
+    try:
+        with open("/proc/{}/stat".format(collector), encoding="utf-8") as stat:
+            assert int(stat.read().rsplit(")", 1)[1].split()[1]) != os.getpid(), "nobody waits for it"
+        assert str(store.folder) in probing("collect").stdout
+        wait_for(recorder.pid, "SELECT * FROM memory_usage", 3)
+        assert "goes on" in probing(recorder.pid, "config", "probing.store=off", check=False).stderr
+    finally:
+        os.kill(collector, signal.SIGTERM)
+    while os.path.exists("/proc/{}".format(collector)):
+        assert time.monotonic() < until + DEADLINE
+        time.sleep(0.02)
+    (file,) = store.files()
+    assert len(query(file, "SELECT * FROM memory_usage")) >= 2
