@@ -64,6 +64,10 @@ struct prb_table_source {
     void (*free)(struct prb_table_source *source);
     /* What the list leaves out, one sentence, or NULL; asked after list().  May be NULL. */
     const char *(*note)(struct prb_table_source *source);
+    /* Where it has the rows of several processes: have what is recorded be that of one of them, from 0
+     * on, for tables that are filled for each (struct prb_table, recorded).  False: there are no
+     * more, or it is of one; then it is that of all again.  May be NULL. */
+    bool (*choose)(struct prb_table_source *source, size_t process);
 };
 
 /* ---- for fill functions ---- */

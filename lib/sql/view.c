@@ -124,6 +124,20 @@ static struct prb_times times_of(const struct prb_db *db, const struct prb_table
     return table->timed && count < PRB_TIME_SETS_MAX ? *wanted : (struct prb_times){0};
 }
 
+/* Names and numbers of what is recorded are each process's own. */
+static bool fill_each(struct prb_db *db, struct prb_rows *rows, struct prb_error *err)
+{
+    struct prb_table_source *source = rows->table->recorded ? db->recorded : NULL;
+    size_t process = 0;
+    bool good = true;
+    if (!source || !source->choose || !source->choose(source, process))
+        return rows->table->fill(rows, err);
+    do
+        good = good && rows->table->fill(rows, err);
+    while (source->choose(source, ++process));
+    return good;
+}
+
 static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argument *arguments,
                  struct prb_error *err)
 {
@@ -140,7 +154,7 @@ static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argu
                  table->name);
         return prb_error_remedy(err, "name one: probing -t PID query …");
     }
-    return table->fill(rows, err) && prb_rows_finish(rows, err);
+    return fill_each(db, rows, err) && prb_rows_finish(rows, err);
 }
 
 struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_argument *arguments,

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from support.rings import Writer
 from support.target import DEADLINE, PROBING, probing, query
 
 
@@ -48,7 +49,7 @@ def test_the_job_is_gone(recorder, store, by):
     names = {"pid": recorder.pid, "command": "targets/hung.py", "job": file.name.split("-")[0], "file": file}
     assert query(names[by], ALL) == expected(30)
     assert query(names[by], "SELECT n, pid, rank FROM other") == [{"n": 7, "pid": recorder.pid, "rank": None}]
-    assert [one["table_name"] for one in query(names[by], "SHOW TABLES")][-2:] == ["events", "other"]
+    assert [one["table_name"] for one in query(names[by], "SHOW TABLES")][-3:] == ["events", "other", "training_logs"]
     assert list(query(names[by], "SELECT * FROM events LIMIT 1")[0]) == ["step", "loss", "note", "timestamp", "pid", "rank", "resolution"]
 
 
@@ -204,3 +205,30 @@ def test_the_store_has_a_bound(recorder, store, monkeypatch):
     assert file.stat().st_size <= 500 * 1024 < before
     kept = [one["step"] for one in query(file, "SELECT step FROM events ORDER BY step")]
     assert kept == list(range(240))[-len(kept):] or not kept
+
+
+def test_processes_of_one_job_have_names_of_their_own(recorder, store):
+    """Two ranks in one file: numbers of labels are each one's own, and so are pid and rank in the rows."""
+    names = "kind:integer\narming:integer\nkey:integer\nname:text\nclass:text\nnumber:integer"
+    calls = "begin:time\nduration:integer\nobject:integer\nlabel:integer\nplace:integer\nstep:integer\norder:integer\nthread:integer"
+    recorder.write("torch_names", [(0, 0, 5, "Linear", None, None)], columns=names)
+    recorder.write("torch_trace", [(1.7e9 + step, 1000, 0, 5, 1 << 24, step, 0, 1 << 32) for step in range(3)], columns=calls)
+    store.collect_once()
+    (file,) = store.files()
+    connection = sqlite3.connect(str(file))
+    connection.execute("INSERT INTO process(id, pid, started, ended, rank, world_size, command) SELECT 2, pid + 1, started + 1, 0, 1, 2, command FROM process")
+    connection.commit()
+    other = Writer(str(recorder.rings), "torch_names", names)
+    other.write(0, 0, 5, "Conv2d", None, None)
+    store.collect_once()
+    other.kill()
+    # The second chunk of names, and a copy of the calls, become the other rank's.
+    newest = "(SELECT max(id) FROM chunk WHERE shape = (SELECT id FROM shape WHERE name = 'torch_names'))"
+    connection.execute("UPDATE chunk SET process = 2 WHERE id = {}".format(newest))
+    connection.execute("INSERT INTO chunk(shape, process, first, last, rows, resolution, data) SELECT shape, 2, first, last, rows, resolution, data "
+                       "FROM chunk WHERE shape = (SELECT id FROM shape WHERE name = 'torch_trace')")
+    connection.commit()
+    connection.close()
+    recorder.end()
+    told = query(file, "SELECT rank, operation_name, count(*) AS n FROM python.torch_trace GROUP BY 1, 2 ORDER BY 1")
+    assert told == [{"rank": None, "operation_name": "Linear.forward", "n": 3}, {"rank": 1, "operation_name": "Conv2d.forward", "n": 3}]

@@ -17,6 +17,7 @@
 #include "table/recorded/history.h"
 #include "table/recorded/known.h"
 #include "table/recorded/names.h"
+#include "table/shared/training_logs.h"
 
 #define USER_TABLES_MAX 1000
 #define SCHEMA "python"
@@ -52,6 +53,7 @@ struct user_tables {
     int folder;                     /* -1: not there yet */
     struct prb_history history;
     bool stored;        /* of a file of the store, and nothing else */
+    bool all;           /* and of all processes in it */
     size_t shapes_seen; /* of the store */
     struct seen *seen;
     size_t seen_count;
@@ -432,12 +434,14 @@ static void list_stored(struct user_tables *user)
             add_table(user, stored_table_new(user, shapes[i].name));
 }
 
-/* What a live process may write and has not written yet, behind the others. */
+/* What a live process may write and has not written yet, behind the others; of one that is stored, what
+ * is made of other tables. */
 static size_t add_known(struct user_tables *user)
 {
     size_t added = 0;
-    for (size_t i = 0; user->proc && i < prb_known_count; i++)
-        if (!has_name(user, prb_known_tables[i]->name))
+    for (size_t i = 0; i < prb_known_count; i++)
+        if ((user->proc || (user->stored && prb_known_tables[i] == &prb_training_logs_watched)) &&
+            !has_name(user, prb_known_tables[i]->name))
             user->tables[user->count + added++] = prb_known_tables[i];
     return added;
 }
@@ -478,6 +482,18 @@ static void user_tables_free(struct prb_table_source *source)
     free(user);
 }
 
+static bool choose(struct prb_table_source *source, size_t process)
+{
+    struct user_tables *user = (struct user_tables *)source;
+    size_t count = 0;
+    const struct prb_store_process *all =
+        user->stored && user->all ? prb_store_processes(user->history.store, &count) : NULL;
+    user->history.process = process < count ? all[process].id
+                            : user->all     ? 0
+                                            : user->history.process;
+    return process < count;
+}
+
 static struct prb_table_source *source_new(struct prb_proc *proc, int folder, struct prb_error *err)
 {
     struct user_tables *user = calloc(1, sizeof *user);
@@ -487,7 +503,7 @@ static struct prb_table_source *source_new(struct prb_proc *proc, int folder, st
         return PRB_NULL(prb_nomem(err));
     }
     *user = (struct user_tables){
-        .source = {changed, list, user_tables_free},
+        .source = {changed, list, user_tables_free, .choose = choose},
         .proc = proc,
         .folder = folder,
         .history = {.folder = -1},
@@ -528,6 +544,7 @@ struct prb_table_source *prb_recorded_tables_stored(struct prb_store_file *store
     }
     struct user_tables *user = (struct user_tables *)source;
     user->stored = true;
+    user->all = process == 0;
     user->history = (struct prb_history){.folder = -1, .store = store, .process = process};
     return source;
 }

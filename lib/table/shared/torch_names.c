@@ -5,6 +5,7 @@
 
 #include "inspect/target.h"
 #include "table/recorded/each.h"
+#include "table/recorded/live.h"
 #include "table/shared/thread_columns.h"
 
 void prb_torch_names_deinit(struct prb_torch_names *names)
@@ -91,6 +92,20 @@ static bool take_step(void *context, const struct prb_ring_value *values)
     return !names->failed;
 }
 
+/* Who wrote the rows, as the store knows it, where they do not say so themselves. */
+static void take_stored(struct prb_rows *rows, struct prb_torch_names *out)
+{
+    const struct prb_history *history = prb_recorded_history(rows);
+    const struct prb_store_process *process =
+        history ? prb_history_process(history, history->process) : NULL;
+    if (process && out->pid < 0)
+        out->pid = process->pid;
+    if (process && out->rank < 0) {
+        out->rank = process->rank;
+        out->world_size = process->world_size;
+    }
+}
+
 bool prb_torch_names_read(struct prb_rows *rows, bool steps, struct prb_torch_names *out,
                           struct prb_error *err)
 {
@@ -104,6 +119,7 @@ bool prb_torch_names_read(struct prb_rows *rows, bool steps, struct prb_torch_na
         return prb_nomem(err);
     if (target && prb_proc_exists(target->proc))
         out->pid = prb_proc_pid(target->proc); /* as it is here */
+    take_stored(rows, out);
     return good;
 }
 

@@ -174,5 +174,6 @@ const struct prb_table prb_training_logs_watched = {
     .doc = "loss, epoch, learning rate and accuracy of each step: what the program logs "
            "(probing.log), else what probing.torch.exprs watches",
     .columns = columns,
+    .recorded = true,
     .fill = fill,
 };
