@@ -158,7 +158,8 @@ void prb_torch_record_step(const struct prb_torch_step *step)
         [PRB_TRACE_STEP_EVENTS] = {.integer = (int64_t)step->events},
         [PRB_TRACE_STEP_RATE] = {.integer = prb_trace_word(step->sampled | step->shadow << 1,
                                                            step->weight)},
-        [PRB_TRACE_STEP_OVERHEAD] = {.real = step->overhead},
+        /* To a billionth, as exact integers are small in the store; 7 bytes a row otherwise. */
+        [PRB_TRACE_STEP_OVERHEAD] = {.real = (double)(int64_t)(step->overhead * 1e9 + 0.5) / 1e9},
         [PRB_TRACE_STEP_OBJECT] = {.integer = (int64_t)step->object},
         [PRB_TRACE_STEP_LABEL] = {.integer = step->label},
         [PRB_TRACE_STEP_THREAD] = {.integer = owner(step->tid)},
