@@ -1,7 +1,8 @@
 """A training job that is recorded by the bench: each line of input is a command, and is answered with a line of JSON.
 
-calls TURNS, light TURNS: ns a call of a module, of a root with 1,500 modules below it; light ones do nothing.  steps TURNS: ns of the median step of a transformer of 28
-modules.  Both are CPU time of the thread that trains.  hooks c|python|none: hooks of the peer's kind on all modules, or none.
+calls TURNS, light TURNS: ns a call of a module, of a root with 1,500 modules below it; light ones do nothing.
+scopes TURNS: ns a scope of a collective, which does nothing.  steps TURNS: ns of the median step of a transformer of
+28 modules.  All are CPU time of the thread that trains.  hooks c|python|none: hooks of the peer's kind on all modules, or none.
 held: the longest time for which a thread of the probe had the GIL since the last such question, ns of CPU time and of the clock.
 clock: ns of a look at the clock.  go_on: steps until the next line; how many they were.
 """
@@ -51,6 +52,18 @@ def calls(turns):
 
 def light(turns):
     return calls_of(many_light, turns)
+
+
+def scopes(turns):
+    """As torch.distributed opens one around each collective."""
+    took, label, loop = [], torch.autograd.profiler.record_function, range(1000)
+    for _ in range(int(turns)):
+        began = time.thread_time_ns()
+        for _ in loop:
+            with label("gloo:all_reduce"):
+                pass
+        took.append((time.thread_time_ns() - began) / len(loop))
+    return statistics.median(took)
 
 
 def step():
@@ -135,5 +148,5 @@ while True:
     if not line:
         break
     name, *words = line.split()
-    if name in ("calls", "light", "steps", "hooks", "held", "clock", "go_on"):
+    if name in ("calls", "light", "scopes", "steps", "hooks", "held", "clock", "go_on"):
         print(json.dumps(globals()[name](*words)), flush=True)

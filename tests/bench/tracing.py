@@ -145,6 +145,18 @@ class Upstream:
         self.probed.__exit__()
 
 
+@needs_torch
+def collective_rows(figures, options):
+    """A scope as torch.distributed opens it, with nothing in it."""
+    with Job(torch_python()) as job:
+        ours = by_turns(job, ["on"], options.rounds * 8, "scopes", 5)["on"]
+        figures.add("a collective's row", ours.median / 1e3, "µs (± {:.3f}) more than {:.2f}".format(ours.error / 1e3, ours.plain / 1e3),
+                    "≤ 0.3 µs", ours.median <= 300)
+        clock = 2 * job.ask("clock")
+        figures.account("a collective's row", "ns", ours.median, {"two looks at the clock": clock, "the scope's name, the row, and the rest":
+                                                                  ours.median - clock}, {})
+
+
 def percent(figures, name, more, bar, peer_more=None, peer_name=None):
     """Of a step, which counts as met when it is not resolved."""
     value, error = 100 * more.median / more.plain, 100 * more.error / more.plain
@@ -198,4 +210,4 @@ def arming(figures, options):
         figures.add("hooks put in and taken out, {:,} times beside {:,} steps, each".format(count, json.loads(job.line())), told["ms"] / count, "ms")
 
 
-PARTS = [module_calls, traced_steps, arming]
+PARTS = [module_calls, collective_rows, traced_steps, arming]
