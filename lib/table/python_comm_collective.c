@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "table/recorded/each.h"
+#include "table/shared/recorded_groups.h"
 #include "table/shared/thread_columns.h"
 #include "table/shared/torch_names.h"
 
@@ -11,7 +12,8 @@ static const struct prb_column columns[] = {
     PRB_TORCH_STEP_COLUMNS,
     {"micro_step", PRB_INTEGER, "", "outermost backwards of the step before it"},
     {"micro_batches", PRB_INTEGER, "count", "outermost backwards of the step; NULL: it goes on"},
-    {"group", PRB_TEXT, "", "name of the process group; NULL: not known"},
+    {"group", PRB_TEXT, "",
+     "name of the process group, as the Flight Recorder has it; NULL: not known"},
     {"seq", PRB_INTEGER, "", "its place among those of the same op since recording began"},
     {"op", PRB_TEXT, "", "all_reduce, broadcast, …"},
     {"backend", PRB_TEXT, "", "gloo, nccl, …"},
@@ -31,6 +33,8 @@ static const struct prb_column columns[] = {
 struct filling {
     struct prb_rows *rows;
     struct prb_torch_names names;
+    struct prb_groups groups;
+    bool grouped; /* somebody asks for what only the Flight Recorder has */
 };
 
 /* "gloo:all_reduce" */
@@ -47,7 +51,7 @@ static void put_name(struct prb_rows *rows, const char *label, const char **back
 
 static bool put_row(void *context, const struct prb_ring_value *values)
 {
-    const struct filling *filling = context;
+    struct filling *filling = context;
     struct prb_rows *rows = filling->rows;
     const struct prb_torch_names *names = &filling->names;
     uint64_t place = (uint64_t)values[PRB_TRACE_PLACE].integer;
@@ -57,21 +61,25 @@ static bool put_row(void *context, const struct prb_ring_value *values)
     const char *ends;
     if (PRB_TRACE_STAGE(place) != PRB_TRACE_COLLECTIVE)
         return true;
+    const char *label = prb_torch_label_of(names, values[PRB_TRACE_LABEL].integer);
+    const struct prb_group_entry *entry =
+        filling->grouped
+            ? prb_groups_find(rows, &filling->groups, label, values[PRB_TRACE_BEGIN].real)
+            : NULL;
     prb_row_begin(rows);
     prb_row_real(rows, values[PRB_TRACE_BEGIN].real);
     prb_row_torch_process(rows, names);
     prb_row_torch_steps(rows, names, arming, step);
     prb_row_int(rows, PRB_TRACE_HIGH(order));
     prb_row_int_unless(rows, ended ? ended->micro_steps : -1, -1);
-    prb_row_null(rows);
+    prb_row_group(rows, entry);
     prb_row_int(rows, values[PRB_TRACE_OBJECT].integer);
-    put_name(rows, prb_torch_label_of(names, values[PRB_TRACE_LABEL].integer), &ends);
+    put_name(rows, label, &ends);
     if (ends)
         prb_row_real(rows, (double)values[PRB_TRACE_DURATION].integer * 1e-6);
     else /* it ends when the GPU has been told */
         prb_row_null(rows);
-    for (int i = 0; i < 6; i++)
-        prb_row_null(rows);
+    prb_row_group_tensors(rows, entry);
     prb_row_int(rows, (int64_t)PRB_TRACE_ASYNC(place));
     prb_row_int(rows, PRB_TRACE_LOW(owner));
     prb_row_text(rows, "observer");
@@ -80,11 +88,17 @@ static bool put_row(void *context, const struct prb_ring_value *values)
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
+    static const char *const of_group[] = {
+        "group",      "bytes",      "tensor_shape",     "tensor_dtype",
+        "group_rank", "group_size", "participate_ranks"};
     struct filling filling = {.rows = rows};
+    for (size_t i = 0; i < sizeof of_group / sizeof *of_group; i++)
+        filling.grouped |= prb_rows_wants(rows, of_group[i]);
     bool good =
         prb_torch_names_read(rows, prb_rows_wants(rows, "micro_batches"), &filling.names, err) &&
         prb_recorded_each(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
+    prb_groups_deinit(&filling.groups);
     return good && prb_recorded_same(rows, "comm_collective", err);
 }
 

@@ -178,15 +178,16 @@ static bool take_row(void *context, size_t columns, const char *const *names,
     return true;
 }
 
-/* A rank without that table has no rows of it. */
+/* A rank without that table has no rows of it.  The observer's own have no seq of their group. */
 static void take_observed(struct prb_job *job, size_t rank)
 {
     struct prb_error why;
     struct observed observed = {job, rank};
     struct prb_db *db = prb_db_open(job->ranks[rank].target, &why);
     if (db && !prb_db_query(db,
-                            "SELECT timestamp, duration_ms, op, \"group\", seq FROM "
-                            "python.comm_collective ORDER BY timestamp",
+                            "SELECT timestamp, duration_ms, op, CASE source WHEN 'observer' THEN "
+                            "NULL ELSE \"group\" END, seq FROM python.comm_collective "
+                            "ORDER BY timestamp",
                             take_row, &observed, &why))
         why.code = PRB_OK;
     if (db)
