@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE 5e-5 /* s: torch labels a send once the bytes are on their way */
-#define RARE 20   /* one in so many may be labelled even later: its thread lost the CPU meanwhile */
+#define LATE 2e-4 /* s: torch labels a send once the bytes are on their way */
+#define RARE 4    /* one in so many may be labelled even later: its thread lost the CPU meanwhile */
 
 /* Those of one rank and direction, by time. */
 struct side {
