@@ -82,6 +82,9 @@ void prb_torch_state(char *out, size_t size)
     else
         snprintf(out, size, "%s", wanted ? "waiting" : "ending");
     pthread_mutex_unlock(&state_lock);
+    /* Whoever waits for it has it looked after again, should its thread have left. */
+    if (strcmp(out, "waiting") == 0)
+        prb_torch_keep();
 }
 
 static void say(const char *what, const struct prb_error *err)
