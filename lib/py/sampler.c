@@ -224,7 +224,7 @@ static bool settle(struct prb_sampler *sampler, struct prb_error *err)
         size_t i = sampler->open[k];
         struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
         sampler->result.tries++;
-        bool agree = sampler->same[k] && !slot->walk[slot->last].broken.why;
+        bool agree = sampler->same[k] && !prb_walk_fails(&slot->walk[slot->last]);
         if (!sampler->same[k]) {
             walk_thread(sampler, i);
             agree = prb_walk_equal(&slot->walk[0], &slot->walk[1]);

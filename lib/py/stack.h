@@ -36,6 +36,7 @@ struct prb_raw_frame {
 struct prb_broken {
     const char *why; /* static; NULL: it did not */
     prb_addr at;
+    bool cut; /* it goes on: there are more frames than are followed */
 };
 /* As an error, FAULT; false. */
 bool prb_broken_error(const struct prb_broken *broken, struct prb_error *err);

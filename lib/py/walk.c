@@ -136,7 +136,7 @@ static void end_run(struct chain *chain, prb_addr shim)
 
 static bool breaks(struct prb_walk *walk, prb_addr at, const char *why)
 {
-    walk->broken = (struct prb_broken){why, at};
+    walk->broken = (struct prb_broken){.why = why, .at = at};
     return false;
 }
 
@@ -190,6 +190,7 @@ static void follow(struct chain *chain, prb_addr frame, size_t limit)
         prb_addr next = 0;
         if (steps >= limit) {
             breaks(walk, frame, "more frames than the limit");
+            walk->broken.cut = true;
             return;
         }
         if (!take(chain, frame, &next))
@@ -353,9 +354,11 @@ bool prb_walk_one(struct prb_py *py, struct prb_view *view, prb_addr addr,
     return good;
 }
 
+bool prb_walk_fails(const struct prb_walk *walk) { return walk->broken.why && !walk->broken.cut; }
+
 bool prb_walk_equal(const struct prb_walk *a, const struct prb_walk *b)
 {
-    if (a->count != b->count || a->broken.why || b->broken.why)
+    if (a->count != b->count || prb_walk_fails(a) || prb_walk_fails(b))
         return false;
     for (size_t i = 0; i < a->count; i++) {
         const struct prb_raw_frame *x = &a->frames[i], *y = &b->frames[i];

@@ -33,6 +33,8 @@ void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, 
 /* The frame at addr alone, without those that called it. */
 bool prb_walk_one(struct prb_py *py, struct prb_view *view, prb_addr addr,
                   struct prb_raw_frame *out, struct prb_error *err);
+/* Whether it broke: one that is only cut at the limit of frames is good. */
+bool prb_walk_fails(const struct prb_walk *walk);
 /* The same frames and code objects, and the same call sites but for the innermost frame's. */
 bool prb_walk_equal(const struct prb_walk *a, const struct prb_walk *b);
 /* A field through a view, as prb_py_field. */

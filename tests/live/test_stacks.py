@@ -46,6 +46,20 @@ def test_deep(start, python):
     assert max(len(entry["frames"]) for entry in entries) > 5000
 
 
+FRAMES_MAX = 100000  # PRB_FRAMES_MAX
+
+
+def test_too_deep(start, python):
+    """A stack that is cut is told as far as it goes, and no thread is called unstable for it."""
+    if python.minor < (3, 11) or python.container:
+        pytest.skip("each frame is an object of its own up to 3.10: more pages than one stack may have")
+    target = start(python, "deep.py", FRAMES_MAX + 1000).settle()
+    deep, = [entry for entry in backtrace(target.pid) if len(entry["frames"]) > 1000]
+    assert not deep["unstable"]
+    assert [frame["kind"] for frame in deep["frames"]] == ["python"] * FRAMES_MAX + ["broken"]
+    assert "more frames than the limit" in deep["frames"][-1]["name"]
+
+
 def test_subinterpreters(start, python):
     target = start(python, "subinterpreters.py").settle()
     entries = backtrace(target.pid, "--all-interpreters")

@@ -1,11 +1,11 @@
-"""5,000 frames in one thread."""
+"""5,000 frames in one thread, or as many as the argument says."""
 
 import sys
 import threading
 
 import oracle
 
-DEPTH = 5000
+DEPTH = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
 
 
 def down(depth):
