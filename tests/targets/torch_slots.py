@@ -120,6 +120,14 @@ def class_made_later():
     return later(5)  # noqa: F821
 
 
+def classes(count):
+    """So many more, each below the one before in groups of ten."""
+    made = globals().setdefault("many", [])
+    for number in range(count):
+        made.append(type("Many%d" % number, (made[-1] if number % 10 else Leaf,), {}))
+    return len(made)
+
+
 def later_again():
     return later(6)  # noqa: F821
 

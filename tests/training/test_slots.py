@@ -2,12 +2,13 @@
 
 import json
 import os
+import subprocess
 import time
 
 import pytest
 
 from support import pythons
-from support.target import TARGETS, Target, probing, query
+from support.target import PROBING, TARGETS, Target, probing, query
 from support.torch_python import torch_python
 
 ONE_CALL = 4  # Root, and three below it
@@ -51,6 +52,29 @@ def test_on_and_off(slotted, python):
     assert turn(target, "rate=1").returncode == 0
     assert ask(target, "calls 10") == 10 and calls_seen(target) == 60 * ONE_CALL
     probing("-t", target.pid, "detach")
+    assert ask(target, "slots") == before
+
+
+def test_on_and_off_at_once(slotted, any_python):
+    """Walks over thousands of classes let others have the GIL: of an "on" and an "off" that meet there the last one holds, whole."""
+    target = slotted(any_python)
+    assert ask(target, "classes 4000") == 4000
+    before = ask(target, "slots")
+    command = [PROBING, "-t", str(target.pid), "config"]
+    assert turn(target, "rate=1").returncode == 0
+    armed = ask(target, "slots")
+    assert len([name for name in before if armed[name] != before[name]]) > 1000
+    for turns in range(15):
+        running = [subprocess.Popen(command + ["probing.torch.profiling=" + spec], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                   for spec in ("rate=1", "off", "rate=1", "off")[turns % 2:]]
+        for one in running:
+            one.wait(60)
+        on = "rate=1" in probing("-t", target.pid, "config", "probing.torch.profiling").stdout
+        until = time.monotonic() + 20
+        while ask(target, "slots") != (armed if on else before):
+            assert time.monotonic() < until, (turns, on)
+            time.sleep(0.05)
+    assert turn(target, "off").returncode == 0
     assert ask(target, "slots") == before
 
 

@@ -118,10 +118,10 @@ static void take_out_all(const struct prb_py_api *py)
     bool was = atomic_exchange(&prb_torch.on, false);
     prb_torch_observer_disarm();
     prb_torch_backward_disarm();
-    prb_torch_slots_disarm(py);
     if (was)
         prb_torch_steps_end();
     prb_torch_record_end();
+    prb_torch_slots_disarm(py); /* the last: another job may arm meanwhile */
 }
 
 /* Both are worth having alone: what is missing is said. */
@@ -161,12 +161,15 @@ static bool put_in(struct prb_python_job *job, const struct prb_py_api *py, stru
     if (!prb_torch_wanted_now())
         return true; /* it was turned off meanwhile */
     if (!prb_torch_frames_find(py, err) || !prb_torch_slots_arm(py, err) ||
-        (!atomic_load(&prb_torch.on) && !prepare(py, err))) {
+        (times == times_out && !atomic_load(&prb_torch.on) && !prepare(py, err))) {
         take_out_all(py);
         return false;
     }
-    if (times != times_out) /* another job did, while this one did not have the GIL */
+    if (times != times_out) { /* another job did, while this one did not have the GIL */
+        if (!prb_torch_wanted_now())
+            take_out_all(py); /* it did not see the rings of this one */
         return put_in(job, py, err);
+    }
     bool begins = !atomic_load(&prb_torch.on);
     arm_others(py, missing);
     if (begins)
@@ -183,7 +186,8 @@ static bool take_out(struct prb_python_job *job, const struct prb_py_api *py, st
     if (prb_torch_wanted_now())
         return true; /* it was turned on meanwhile */
     take_out_all(py);
-    set_state("");
+    if (!atomic_load(&prb_torch.on)) /* another job has put them in meanwhile */
+        set_state("");
     return true;
 }
 

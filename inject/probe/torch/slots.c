@@ -157,8 +157,13 @@ static bool is_heap_type(const struct prb_py *type)
     return flags & HEAP_TYPE;
 }
 
+/* A walk lets the program's threads have the GIL now and then, and other jobs, too: the last one to
+ * begin is what is wanted, and an older one goes no further. */
+static atomic_uint walks;
+
 struct walk {
     const struct prb_py_api *py;
+    unsigned number;
     struct prb_py *subclasses; /* type.__subclasses__: no code of a metaclass runs */
     call_function *from, *to;
     unsigned seen;
@@ -171,9 +176,16 @@ static void set_slot(struct walk *walk, struct prb_py *type)
         atomic_store_explicit(slot, walk->to, memory_order_release);
 }
 
+static bool is_newest(const struct walk *walk)
+{
+    return walk->number == atomic_load_explicit(&walks, memory_order_relaxed);
+}
+
 static void walk_classes(struct walk *walk, struct prb_py *type, unsigned depth)
 {
     const struct prb_py_api *py = walk->py;
+    if (!is_newest(walk))
+        return;
     set_slot(walk, type);
     if (depth >= DEPTH_MAX || walk->seen++ >= CLASSES_MAX)
         return;
@@ -189,18 +201,26 @@ static void walk_classes(struct walk *walk, struct prb_py *type, unsigned depth)
     prb_py_yield_gil(py);
 }
 
-static bool each_class(const struct prb_py_api *py, call_function *from, call_function *to)
+/* *whole_out: no other walk began meanwhile. */
+static bool each_class(const struct prb_py_api *py, call_function *from, call_function *to,
+                       bool *whole_out)
 {
     struct prb_py *builtins = py->PyEval_GetBuiltins();
     struct prb_py *type = builtins ? py->PyDict_GetItemString(builtins, "type") : NULL;
     PRB_AUTO(prb_py)
     struct prb_py *subclasses = type ? py->PyObject_GetAttrString(type, "__subclasses__") : NULL;
-    struct walk walk = {.py = py, .subclasses = subclasses, .from = from, .to = to};
+    struct walk walk = {.py = py,
+                        .number = atomic_fetch_add(&walks, 1) + 1,
+                        .subclasses = subclasses,
+                        .from = from,
+                        .to = to};
+    *whole_out = false;
     if (!subclasses) {
         py->PyErr_Clear();
         return false;
     }
     walk_classes(&walk, module_class, 0);
+    *whole_out = is_newest(&walk);
     return true;
 }
 
@@ -231,7 +251,8 @@ bool prb_torch_slots_arm(const struct prb_py_api *py, struct prb_error *err)
         original = there;
     if (!is_heap_type(module_class) || !original)
         return prb_fail(err, PRB_UNSUPPORTED, "torch.nn.Module is no class of Python's");
-    if (!each_class(py, original, on_call))
+    bool whole; /* else another job arms or disarms, and its caller sees to the rest */
+    if (!each_class(py, original, on_call, &whole))
         return prb_fail(err, PRB_UNSUPPORTED, "the classes below torch.nn.Module cannot be listed");
     return true;
 }
@@ -240,7 +261,9 @@ void prb_torch_slots_disarm(const struct prb_py_api *py)
 {
     if (!module_class)
         return;
-    each_class(py, on_call, original);
+    bool whole;
+    if (each_class(py, on_call, original, &whole) && !whole)
+        return;
     PRB_AUTO(prb_py) struct prb_py *last = atomic_exchange(&module_class, NULL);
     for (size_t i = 0; i < KNOWN_MAX; i++) /* an address may be another class's by then */
         known[i].type = NULL;
