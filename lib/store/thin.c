@@ -218,7 +218,7 @@ static bool merge_row(struct merging *merging, const struct prb_ring_value *valu
     memcpy(row->values, values, merging->shape->count * sizeof *values);
     row->weight = merging->rule->take_weight ? merging->rule->take_weight(row->values) : 1;
     double at = values[time].null ? 0 : values[time].real / merging->span;
-    row->bucket = at > -1e15 && at < 1e15 ? (int64_t)floor(at) : 0;
+    row->bucket = at > -1e15 && at < 1e15 ? (int64_t)prb_floor(at) : 0;
     uint64_t hash = hash_of(merging, row->bucket, row->values);
     uint32_t found = prb_index_find(&merging->index, &kind, merging, hash, row);
     if (found != PRB_NO_ITEM)
@@ -507,7 +507,7 @@ static bool thin_shape(struct batch *what, const struct prb_store_rule *rule,
     for (int from = PRB_STORE_RAW; rule && from < PRB_STORE_HOUR; from++) {
         what->from = (enum prb_store_resolution)from;
         what->to = (enum prb_store_resolution)(from + 1);
-        what->before = floor((now - limits[from]) / spans[from]) * spans[from];
+        what->before = prb_floor((now - limits[from]) / spans[from]) * spans[from];
         what->rows_max = PRB_STORE_ROWS_MAX;
         if (limits[from] > 0 && !thin(what, rule, spans[from], out, err))
             return false;

@@ -56,7 +56,7 @@ def loaded(start, probing):
 def socket_of(pid):
     with open("/proc/{}/net/unix".format(pid)) as file:
         start = open("/proc/{}/stat".format(pid)).read().rsplit(")", 1)[1].split()[19]
-        (path,) = {line.split()[-1] for line in file if line.rstrip().endswith("/{}-{}.sock".format(pid, start))}
+        (path,) = {line.split()[-1] for line in file if line.rpartition("/")[2].startswith("{}-{}-".format(pid, start))}
     return path
 
 

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/json_text.h"
+#include "base/real.h"
 #include "table/recorded/each.h"
 #include "table/shared/thread_columns.h"
 #include "table/shared/torch_names.h"
@@ -58,7 +59,7 @@ static void put_real(struct prb_rows *rows, double value)
 
 static void put_whole(struct prb_rows *rows, double value)
 {
-    if (value == floor(value) && fabs(value) < 9e15)
+    if (value == prb_floor(value) && fabs(value) < 9e15)
         prb_row_int(rows, (int64_t)value);
     else
         put_real(rows, value);
