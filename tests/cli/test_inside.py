@@ -53,11 +53,10 @@ def loaded(start, probing):
     return process
 
 
-def socket_of(pid):
+def sockets_of(pid):
     with open("/proc/{}/net/unix".format(pid)) as file:
         start = open("/proc/{}/stat".format(pid)).read().rsplit(")", 1)[1].split()[19]
-        (path,) = {line.split()[-1] for line in file if line.rpartition("/")[2].startswith("{}-{}-".format(pid, start))}
-    return path
+        return {line.split()[-1] for line in file if line.rpartition("/")[2].startswith("{}-{}-".format(pid, start))}
 
 
 def has_probe(probing, pid):
@@ -178,7 +177,7 @@ def test_a_stopped_target(probing, bare):
     assert open("/proc/{}/stat".format(bare.pid)).read().rsplit(")", 1)[1].split()[0] == "T"
     bare.send_signal(signal.SIGCONT)
     until = time.monotonic() + DEADLINE
-    while not has_probe(probing, bare.pid):
+    while not sockets_of(bare.pid):  # mapped comes before it
         assert time.monotonic() < until
     bare.send_signal(signal.SIGSTOP)
     probing(bare.pid, "eval", "1").fails(TIMEOUT, "does not answer")
@@ -354,7 +353,7 @@ def wait_for_holder(probing, pid):
 
 
 def test_socket_as_target(probing, loaded):
-    path = socket_of(loaded.pid)
+    (path,) = sockets_of(loaded.pid)
     assert probing("-t", path, "eval", "limit").works() == "41\n"
     assert probing(path, "eval", "limit").works() == "41\n"
     assert "worker" in probing("-t", path, "bt").works()
