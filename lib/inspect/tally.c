@@ -29,7 +29,16 @@ static int64_t head_bytes(const struct prb_objects *objects, const struct prb_ob
     return PRB_OFF(layout, gc_head, size) + (type->flags & bits ? 16 : 0);
 }
 
-/* The table of a dict that has one of its own. */
+static bool is_power_of_two(uint64_t value) { return value && !(value & (value - 1)); }
+
+/* Objects/dictobject.c, new_keys_object: the index of a table of 2^size. */
+static uint64_t log2_index_bytes_of(uint64_t size)
+{
+    return size + (size < 8 ? 0 : size < 16 ? 1 : size < 32 ? 2 : 3);
+}
+
+/* The table of a dict that has one of its own.  What contradicts itself was changed meanwhile, and
+ * counts nothing: a number of a freed table makes terabytes. */
 static int64_t dict_bytes(struct prb_objects *objects, prb_addr object)
 {
     const struct prb_layout *layout = objects->layout;
@@ -41,13 +50,14 @@ static int64_t dict_bytes(struct prb_objects *objects, prb_addr object)
     if (PRB_IS(layout, dict_keys, INDEX_BY_LOG2)) {
         if (!PRB_GET(objects, keys, dict_keys, log2_size, &size) ||
             !PRB_GET(objects, keys, dict_keys, log2_index_bytes, &index_bytes) ||
-            !PRB_GET(objects, keys, dict_keys, kind, &kind) || size < 3 || size > 40 ||
-            index_bytes > 43)
+            !PRB_GET(objects, keys, dict_keys, kind, &kind) || size < 3 || size > 32 ||
+            index_bytes != log2_index_bytes_of(size))
             return 0; /* the empty one, which all share */
         return head + (INT64_C(1) << index_bytes) +
                (INT64_C(2) << size) / 3 * (kind ? UNICODE_ENTRY : DICT_ENTRY);
     }
-    if (!PRB_GET(objects, keys, dict_keys, size, &size) || size < 8 || size > ITEMS_MAX)
+    if (!PRB_GET(objects, keys, dict_keys, size, &size) || size < 8 || size > ITEMS_MAX ||
+        !is_power_of_two(size))
         return 0;
     if (PRB_IS(layout, dict_keys, HASH_TABLE))
         return head + (int64_t)size * DICT_ENTRY;
@@ -58,7 +68,8 @@ static int64_t dict_bytes(struct prb_objects *objects, prb_addr object)
 static int64_t set_bytes(struct prb_objects *objects, prb_addr object)
 {
     uint64_t mask;
-    return PRB_GET(objects, object, set, mask, &mask) && mask > SET_SMALL && mask < ITEMS_MAX
+    return PRB_GET(objects, object, set, mask, &mask) && mask > SET_SMALL && mask < ITEMS_MAX &&
+                   is_power_of_two(mask + 1)
                ? (int64_t)(mask + 1) * SET_ENTRY
                : 0;
 }
@@ -100,6 +111,14 @@ static struct prb_tally *tally_of(struct prb_tallies *tallies, struct prb_object
     return tally;
 }
 
+/* Whether it is still an object of that type: it may have been freed since the collector's lists were
+ * read, and its memory hold other bytes. */
+static bool is_still(struct prb_objects *objects, const struct prb_gc_object *object)
+{
+    uint64_t type;
+    return PRB_GET(objects, object->object, object, type, &type) && type == object->type;
+}
+
 static bool count_object(struct prb_tallies *tallies, struct prb_objects *objects,
                          const struct prb_gc_object *object, bool bytes)
 {
@@ -108,7 +127,7 @@ static bool count_object(struct prb_tallies *tallies, struct prb_objects *object
         return false;
     tally->count++;
     tally->young += object->generation == 0;
-    if (bytes && tally->known)
+    if (bytes && tally->known && is_still(objects, object))
         tally->bytes += tally->head + own_bytes(objects, object->object, tally->known);
     return true;
 }
