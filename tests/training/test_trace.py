@@ -391,3 +391,24 @@ def test_torch_fx_and_export_undo_it_for_a_step_at_most(job):
     # torch.fx traces after the fourth step, torch.export after the eighth.
     missing = [number for number in numbers if number not in seen]
     assert len(missing) <= 2, missing
+
+
+def test_ranks_in_the_store(loop, tmp_path, monkeypatch):
+    """One file for the job: each row is of its own rank, with that rank's names."""
+    for variable in ("PROBING_DATA_DIR", "XDG_STATE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    target = loop("ddp")
+    with open("/proc/{}/stat".format(target.pid)) as stat:
+        launcher = stat.read().rpartition(")")[2].split()[1]
+    with open("/proc/{0}/task/{0}/children".format(launcher)) as children:
+        pids = [int(word) for word in children.read().split()]
+    for pid in pids:
+        probing(pid, "config", "probing.torch.profiling=on", check=False)
+    for pid in pids:
+        wait_until(lambda pid=pid: query(pid, "SELECT count(*) AS n FROM python.torch_step_timing")[0]["n"] >= 5)
+    probing("collect", "--once", check=False)
+    (file,) = (tmp_path / "probing" / "store").glob("*.db")
+    for table, column in (("torch_step_timing", "global_step"), ("torch_trace", "module"), ("comm_collective", "op")):
+        rows = query(file, "SELECT pid, rank, count({}) AS known FROM python.{} GROUP BY pid, rank ORDER BY rank".format(column, table))
+        assert sorted(row["pid"] for row in rows) == sorted(pids) and [row["rank"] for row in rows] == [0, 1], (table, rows)
+        assert all(row["known"] for row in rows), (table, rows)
