@@ -428,13 +428,14 @@ static void count(struct prb_http *http, struct lws *wsi)
 static void adopt(struct prb_http *http)
 {
     pthread_mutex_lock(&http->lock);
-    while (http->given_count) {
-        int fd = http->given[--http->given_count];
+    for (size_t i = 0; i < http->given_count; i++) {
+        int fd = http->given[i];
         if (http->connections >= PRB_SERVE_CONNECTIONS_MAX)
             close(fd);
         else
             count(http, lws_adopt_socket_vhost(http->vhost, fd)); /* closes it when it cannot */
     }
+    http->given_count = 0;
     pthread_mutex_unlock(&http->lock);
 }
 

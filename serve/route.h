@@ -80,6 +80,7 @@ struct prb_route {
     unsigned grant;         /* what it needs */
     const char *formats;    /* "json csv": what ?format= may be, the first by default */
     const char *parameters; /* "native locals"; others are refused */
+    bool slow;              /* may take long by its nature: it holds up no quick one */
     double seconds;         /* its deadline; ?timeout= may ask for another, up to 300 */
     bool (*answer)(struct prb_serve_job *job, struct prb_error *err);
 };

@@ -16,6 +16,7 @@
 
 struct prb_serve_target {
     char name[PATH_MAX]; /* "123" or a path; "": the place is free */
+    bool slow;           /* for slow questions: quick ones have a handle of their own */
     uint64_t started;    /* of a process */
     unsigned users;      /* that hold it or wait for it; under the lock of all */
     double used;         /* s, monotonic */
@@ -137,12 +138,13 @@ static bool name_process(const char *text, char *out, uint64_t *started, struct 
 /* ---- holding ---- */
 
 /* Its place, one user more; NULL: all places are in use. */
-static struct prb_serve_target *place_of(struct prb_serve_targets *targets, const char *name)
+static struct prb_serve_target *place_of(struct prb_serve_targets *targets, const char *name,
+                                         bool slow)
 {
     struct prb_serve_target *free_one = NULL;
     for (size_t i = 0; i < PRB_SERVE_TARGETS_MAX; i++) {
         struct prb_serve_target *item = targets->items + i;
-        if (strcmp(item->name, name) == 0)
+        if (strcmp(item->name, name) == 0 && item->slow == slow)
             return item;
         if (!item->users && (!free_one || (*free_one->name && item->used < free_one->used)))
             free_one = item;
@@ -150,6 +152,7 @@ static struct prb_serve_target *place_of(struct prb_serve_targets *targets, cons
     if (free_one) {
         shut(free_one);
         snprintf(free_one->name, sizeof free_one->name, "%s", name);
+        free_one->slow = slow;
     }
     return free_one;
 }
@@ -186,7 +189,7 @@ struct prb_serve_target *prb_serve_target_hold(struct prb_serve_job *job, struct
                : name_process(wanted, name, &started, err)))
         return NULL;
     pthread_mutex_lock(&targets->lock);
-    struct prb_serve_target *item = place_of(targets, name);
+    struct prb_serve_target *item = place_of(targets, name, job->route->slow);
     if (item)
         item->users++;
     pthread_mutex_unlock(&targets->lock);

@@ -1,6 +1,7 @@
 /*
  * Open targets, kept for a minute after their last use: opening one costs more than looking at it.
- * A handle serves one thread at a time, so one question to a target waits for the other.
+ * A handle serves one thread at a time, so one question to a target waits for the other; slow ones
+ * (route.h) have a handle of their own.
  */
 #ifndef PRB_SERVE_TARGETS_H
 #define PRB_SERVE_TARGETS_H

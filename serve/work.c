@@ -1,4 +1,4 @@
-/* Threads over two lists: waiting and finished. */
+/* Threads over lists: questions that wait, quick and slow ones, and those that are answered. */
 #include "serve/work.h"
 
 #include <errno.h>
@@ -9,7 +9,9 @@
 
 #include "base/file.h"
 
-#define THREADS_MAX 4
+#define QUICK_MAX 4
+#define SLOW 4 /* questions that may take long, at a time */
+#define THREADS_MAX (QUICK_MAX + SLOW)
 #define SWEEP_SECONDS 10
 
 struct list {
@@ -23,10 +25,14 @@ struct prb_work {
     pthread_mutex_t lock;
     pthread_cond_t more;
     bool ending;
-    struct list waiting, finished;
-    struct prb_work_item *running[THREADS_MAX];
-    pthread_t threads[THREADS_MAX];
-    size_t thread_count;
+    struct list waiting[2], finished; /* waiting: quick, slow */
+    struct worker {
+        struct prb_work *work;
+        pthread_t thread;
+        bool slow;
+        struct prb_work_item *running;
+    } workers[THREADS_MAX];
+    size_t worker_count;
     void (*told)(void *context);
     void *context;
 };
@@ -104,10 +110,10 @@ static void answer(struct prb_work *work, struct prb_work_item *item)
     }
 }
 
-static struct prb_work_item *next(struct prb_work *work)
+static struct prb_work_item *next(struct prb_work *work, bool slow)
 {
     struct timespec until;
-    while (!work->ending && !work->waiting.first) {
+    while (!work->ending && !work->waiting[slow].first) {
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += SWEEP_SECONDS;
         if (pthread_cond_timedwait(&work->more, &work->lock, &until) != ETIMEDOUT)
@@ -116,23 +122,21 @@ static struct prb_work_item *next(struct prb_work *work)
         prb_serve_targets_sweep(work->targets);
         pthread_mutex_lock(&work->lock);
     }
-    return work->ending ? NULL : pop(&work->waiting);
+    return work->ending ? NULL : pop(&work->waiting[slow]);
 }
 
 static void *worker(void *context)
 {
-    struct prb_work *work = context;
-    struct prb_work_item *item, **running = NULL;
+    struct worker *self = context;
+    struct prb_work *work = self->work;
+    struct prb_work_item *item;
     pthread_mutex_lock(&work->lock);
-    for (size_t i = 0; i < THREADS_MAX && !running; i++)
-        if (pthread_equal(work->threads[i], pthread_self()))
-            running = work->running + i;
-    while (running && (item = next(work))) {
-        *running = item;
+    while ((item = next(work, self->slow))) {
+        self->running = item;
         pthread_mutex_unlock(&work->lock);
         answer(work, item);
         pthread_mutex_lock(&work->lock);
-        *running = NULL;
+        self->running = NULL;
         push(&work->finished, item);
         work->told(work->context);
     }
@@ -145,7 +149,7 @@ struct prb_work *prb_work_new(const struct prb_serve *serve, const char *const *
 {
     struct prb_work *work = calloc(1, sizeof *work);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = cores > THREADS_MAX ? THREADS_MAX : cores > 1 ? (size_t)cores : 2;
+    size_t quick = cores > QUICK_MAX ? QUICK_MAX : cores > 1 ? (size_t)cores : 2;
     if (work)
         work->targets = prb_serve_targets_new(files);
     if (!work || !work->targets) {
@@ -155,16 +159,18 @@ struct prb_work *prb_work_new(const struct prb_serve *serve, const char *const *
     work->serve = serve;
     work->told = finished;
     work->context = context;
-    work->waiting.last = &work->waiting.first;
+    for (size_t i = 0; i < 2; i++)
+        work->waiting[i].last = &work->waiting[i].first;
     work->finished.last = &work->finished.first;
     pthread_mutex_init(&work->lock, NULL);
     pthread_cond_init(&work->more, NULL);
-    pthread_mutex_lock(&work->lock); /* a worker finds itself in threads */
-    while (work->thread_count < wanted &&
-           pthread_create(work->threads + work->thread_count, NULL, worker, work) == 0)
-        work->thread_count++;
-    pthread_mutex_unlock(&work->lock);
-    if (work->thread_count)
+    for (; work->worker_count < quick + SLOW; work->worker_count++) {
+        struct worker *one = work->workers + work->worker_count;
+        *one = (struct worker){.work = work, .slow = work->worker_count >= quick};
+        if (pthread_create(&one->thread, NULL, worker, one) != 0)
+            break;
+    }
+    if (work->worker_count == quick + SLOW)
         return work;
     prb_work_free(work);
     return PRB_NULL(prb_fail(err, PRB_NOMEM, "no thread can be made"));
@@ -175,14 +181,15 @@ void prb_work_free(struct prb_work *work)
     struct prb_work_item *item;
     pthread_mutex_lock(&work->lock);
     work->ending = true;
-    for (size_t i = 0; i < THREADS_MAX; i++)
-        if (work->running[i])
-            prb_work_item_leave(work->running[i]);
+    for (size_t i = 0; i < work->worker_count; i++)
+        if (work->workers[i].running)
+            prb_work_item_leave(work->workers[i].running);
     pthread_cond_broadcast(&work->more);
     pthread_mutex_unlock(&work->lock);
-    for (size_t i = 0; i < work->thread_count; i++)
-        pthread_join(work->threads[i], NULL);
-    while ((item = pop(&work->waiting)) || (item = pop(&work->finished)))
+    for (size_t i = 0; i < work->worker_count; i++)
+        pthread_join(work->workers[i].thread, NULL);
+    while ((item = pop(work->waiting)) || (item = pop(work->waiting + 1)) ||
+           (item = pop(&work->finished)))
         prb_work_item_release(item);
     prb_serve_targets_free(work->targets);
     pthread_cond_destroy(&work->more);
@@ -193,11 +200,12 @@ void prb_work_free(struct prb_work *work)
 bool prb_work_add(struct prb_work *work, struct prb_work_item *item)
 {
     pthread_mutex_lock(&work->lock);
-    bool room = work->waiting.count < PRB_SERVE_WAITING_MAX;
+    struct list *waiting = work->waiting + item->job.route->slow;
+    bool room = waiting->count < PRB_SERVE_WAITING_MAX;
     if (room) {
         atomic_fetch_add(&item->shares, 1);
-        push(&work->waiting, item);
-        pthread_cond_signal(&work->more);
+        push(waiting, item);
+        pthread_cond_broadcast(&work->more); /* of either kind */
     }
     pthread_mutex_unlock(&work->lock);
     return room;

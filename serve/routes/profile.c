@@ -59,6 +59,7 @@ const struct prb_route prb_route_profile = {
     .grant = PRB_MAY_LOOK,
     .formats = "speedscope flamegraph collapsed pprof perfetto chrome firefox heatmap",
     .parameters = "seconds rate native idle",
+    .slow = true,
     .seconds = 10,
     .answer = answer,
 };

@@ -169,6 +169,7 @@ const struct prb_route prb_route_query = {
     .grant = PRB_MAY_LOOK,
     .formats = "json jsonl csv text",
     .parameters = "sql",
+    .slow = true,
     .seconds = 30,
     .answer = answer,
 };

@@ -50,6 +50,25 @@ def test_a_query_ends_with_its_client(server, job):
     assert time.monotonic() - began < 9
 
 
+def test_slow_ones_hold_up_no_quick_one(server, job):
+    """More profiles and endless queries than there are workers for them: stacks come at once all the same."""
+    base = "/api/v1/p/{}".format(job.pid)
+    sql = "WITH+RECURSIVE+n(i)+AS+(SELECT+1+UNION+ALL+SELECT+i%2B1+FROM+n)+SELECT+max(i)+FROM+n"
+    slow = []
+    for path in [base + "/profile?seconds=100"] * 5 + [base + "/query?timeout=200&sql=" + sql] * 5:
+        one = server.connected()
+        one.sendall("GET {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n".format(path, server.token).encode())
+        slow.append(one)
+    until(lambda: children(server.pid))
+    for path in (base + "/stacks", base + "/stacks?format=text", "/api/v1/processes", base + "/tables"):
+        began = time.monotonic()
+        assert server.ask(path).status == 200
+        assert time.monotonic() - began < 8  # of the hundred that those take
+    for one in slow:
+        one.close()
+    until(lambda: not children(server.pid))
+
+
 def test_many_at_once(server, job):
     path = "/api/v1/p/{}/stacks".format(job.pid)
     failed = []
