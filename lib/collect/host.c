@@ -175,9 +175,8 @@ static void add_usage(const struct prb_collected *process, double now,
     write_row(process, USAGE, &row);
 }
 
-static double spent(const struct prb_usage *before, const struct prb_usage_count *after)
+static double spent(const struct prb_usage_count *old, const struct prb_usage_count *after)
 {
-    const struct prb_usage_count *old = prb_usage_find(before, after->tid);
     return old ? after->on_cpu - old->on_cpu + after->user + after->system - old->user - old->system
                : -1;
 }
@@ -186,20 +185,21 @@ static double spent(const struct prb_usage *before, const struct prb_usage_count
 static void read_switches(struct prb_proc *proc, const struct prb_usage *before,
                           struct prb_usage *now)
 {
-    bool taken[THREADS_MAX + 1] = {false};
+    double ran[THREADS_MAX + 1];
+    for (size_t i = 1, at = 0; i < now->count && i <= THREADS_MAX; i++)
+        ran[i] = spent(prb_usage_next(before, &at, now->items[i].tid), &now->items[i]);
     for (int turn = 0; turn < BUSY_THREADS; turn++) {
         size_t best = 0;
-        double most = -1;
+        double most = 0; /* others have not switched */
         for (size_t i = 1; i < now->count && i <= THREADS_MAX; i++) {
-            double one = spent(before, &now->items[i]);
-            if (!taken[i] && one > most) {
-                most = one;
+            if (ran[i] > most) {
+                most = ran[i];
                 best = i;
             }
         }
         if (!best)
             return;
-        taken[best] = true;
+        ran[best] = -1;
         prb_usage_read_switches(proc, &now->items[best]);
     }
 }
@@ -209,13 +209,12 @@ static void sample_usage(const struct prb_collected *process, double now)
     struct prb_collect_host *host = process->host;
     struct prb_usage *before = &host->before;
     PRB_AUTO(prb_usage) struct prb_usage after = {0};
-    if (!prb_usage_read(host->proc, false, &after, NULL))
+    if (!prb_usage_read(host->proc, false, before, &after, NULL))
         return;
     read_switches(host->proc, before, &after);
     prb_usage_settle(before, &after);
-    for (size_t i = 0; i < after.count && i <= THREADS_MAX; i++) {
-        const struct prb_usage_count *old =
-            before->count ? prb_usage_find(before, after.items[i].tid) : NULL;
+    for (size_t i = 0, at = 0; i < after.count && i <= THREADS_MAX; i++) {
+        const struct prb_usage_count *old = prb_usage_next(before, &at, after.items[i].tid);
         if (old)
             add_usage(process, now, old, &after.items[i]);
     }

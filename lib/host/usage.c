@@ -17,12 +17,13 @@ void prb_usage_deinit(struct prb_usage *usage) { free(usage->items); }
 static void read_schedstat(struct prb_proc *proc, const char *name, struct prb_usage_count *out)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    unsigned long long on_cpu, wait;
+    unsigned long long on_cpu, wait, slices;
     if (!prb_proc_text(proc, name, &text, NULL) ||
-        sscanf(text.data, "%llu %llu", &on_cpu, &wait) != 2)
+        sscanf(text.data, "%llu %llu %llu", &on_cpu, &wait, &slices) != 3)
         return;
     out->on_cpu = (double)on_cpu * 1e-9;
     out->wait = (double)wait * 1e-9;
+    out->slices = (int64_t)slices;
 }
 
 static void read_switches(struct prb_proc *proc, const char *name, struct prb_usage_count *out)
@@ -54,22 +55,35 @@ static bool read_stat(struct prb_proc *proc, const char *name, struct prb_usage_
     return true;
 }
 
+static bool has_not_run(const struct prb_usage_count *before, const struct prb_usage_count *now)
+{
+    return before && now->on_cpu >= 0 && before->on_cpu == now->on_cpu &&
+           before->slices == now->slices;
+}
+
+/* before: the same thread's earlier one, or NULL. */
 static bool read_thread(struct prb_proc *proc, pid_t tid, bool switches,
-                        struct prb_usage_count *out)
+                        const struct prb_usage_count *before, struct prb_usage_count *out)
 {
     char name[64];
     *out = (struct prb_usage_count){.tid = tid,
                                     .on_cpu = -1,
                                     .wait = -1,
+                                    .slices = -1,
                                     .voluntary = -1,
                                     .forced = -1,
                                     .read = -1,
                                     .written = -1};
+    snprintf(name, sizeof name, "task/%d/schedstat", (int)tid);
+    read_schedstat(proc, name, out);
+    if (has_not_run(before, out)) {
+        *out = *before;
+        out->at = prb_clock_s();
+        return true;
+    }
     snprintf(name, sizeof name, "task/%d/stat", (int)tid);
     if (!read_stat(proc, name, out))
         return false;
-    snprintf(name, sizeof name, "task/%d/schedstat", (int)tid);
-    read_schedstat(proc, name, out);
     snprintf(name, sizeof name, "task/%d/status", (int)tid);
     if (switches)
         read_switches(proc, name, out);
@@ -123,9 +137,10 @@ void prb_usage_read_switches(struct prb_proc *proc, struct prb_usage_count *thre
     read_switches(proc, name, thread);
 }
 
-bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *out,
-                    struct prb_error *err)
+bool prb_usage_read(struct prb_proc *proc, bool switches, const struct prb_usage *before,
+                    struct prb_usage *out, struct prb_error *err)
 {
+    size_t at = 0;
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
     PRB_AUTO(prb_usage) struct prb_usage usage = {0};
     if (!prb_proc_tids(proc, &tasks, err))
@@ -135,7 +150,9 @@ bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *out,
         return prb_nomem(err);
     usage.count = 1;
     for (size_t i = 0; i < tasks.count; i++)
-        usage.count += read_thread(proc, tasks.items[i].tid, switches, &usage.items[usage.count]);
+        usage.count += read_thread(proc, tasks.items[i].tid, switches,
+                                   before ? prb_usage_next(before, &at, tasks.items[i].tid) : NULL,
+                                   &usage.items[usage.count]);
     if (!read_process(proc, &usage, &usage.items[0]))
         return prb_proc_check(proc, err) &&
                prb_fail(err, PRB_UNSUPPORTED, "there is no /proc/%d/stat to read",
@@ -153,6 +170,16 @@ const struct prb_usage_count *prb_usage_find(const struct prb_usage *usage, pid_
     return NULL;
 }
 
+const struct prb_usage_count *prb_usage_next(const struct prb_usage *usage, size_t *at, pid_t tid)
+{
+    for (size_t i = *at; i < usage->count; i++)
+        if (usage->items[i].tid == tid) {
+            *at = i + 1;
+            return &usage->items[i];
+        }
+    return NULL;
+}
+
 void prb_usage_settle(struct prb_usage *before, const struct prb_usage *after)
 {
     if (!before->count)
@@ -160,8 +187,8 @@ void prb_usage_settle(struct prb_usage *before, const struct prb_usage *after)
     struct prb_usage_count *sum = &before->items[0];
     sum->on_cpu = sum->wait = 0;
     sum->voluntary = sum->forced = 0;
-    for (size_t i = 1; i < after->count; i++) {
-        const struct prb_usage_count *old = prb_usage_find(before, after->items[i].tid);
+    for (size_t i = 1, at = 0; i < after->count; i++) {
+        const struct prb_usage_count *old = prb_usage_next(before, &at, after->items[i].tid);
         if (old)
             add_thread(sum, old);
     }

@@ -3,7 +3,7 @@
  * switches, and bytes to and from disks.  From /proc alone: nothing in the process.
  *
  * proc(5): task/TID/stat (clock ticks of 10 ms), schedstat (ns; its first number is the time on a
- * CPU, its second the time it waited for one), status (switches), PID/io (bytes; the process's
+ * CPU, its second the time it waited for one, its third how often it got one), status (switches), PID/io (bytes; the process's
  * owner alone may read it).
  */
 #ifndef PRB_HOST_USAGE_H
@@ -19,6 +19,7 @@ struct prb_usage_count {
     double at;                 /* s, monotonic: when it was read */
     double user, system;       /* s, by clock ticks */
     double on_cpu, wait;       /* s, by schedstat */
+    int64_t slices;            /* how often it got a CPU */
     int64_t minor, major;      /* page faults */
     int64_t voluntary, forced; /* switches */
     int64_t read, written;     /* bytes, of the process alone, as the rest */
@@ -32,13 +33,19 @@ struct prb_usage {
 void prb_usage_deinit(struct prb_usage *usage);
 PRB_DEFINE_AUTO(prb_usage, struct prb_usage, prb_usage_deinit)
 
-/* switches: read those, too: they are most of the cost (10 of 15 µs a thread). */
-bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *out,
-                    struct prb_error *err);
+/*
+ * switches: read those, too: they are most of the cost (10 of 15 µs a thread).  before: an earlier
+ * reading, or NULL; a thread that has not run since has its numbers, with the time of now: half the
+ * cost.  Its state is that of then, so one that has waited for a CPU all the time may say S.
+ */
+bool prb_usage_read(struct prb_proc *proc, bool switches, const struct prb_usage *before,
+                    struct prb_usage *out, struct prb_error *err);
 /* Those of one thread, which was read without them. */
 void prb_usage_read_switches(struct prb_proc *proc, struct prb_usage_count *thread);
 /* The same thread in an earlier reading; NULL: it has begun since. */
 const struct prb_usage_count *prb_usage_find(const struct prb_usage *usage, pid_t tid);
+/* The same, of threads asked for in the order of a reading: *at (0 at first) says how far it is. */
+const struct prb_usage_count *prb_usage_next(const struct prb_usage *usage, size_t *at, pid_t tid);
 
 /* Before the process's numbers of two readings are compared: those that are sums of its threads have in the earlier one
  * the threads of the later one alone.  So one that ended takes nothing away, and one that came counts from its begin. */

@@ -26,11 +26,11 @@ bool prb_rows_usage(struct prb_rows *rows, bool switches, prb_usage_row_fn *row,
     double seconds = SECONDS;
     PRB_AUTO(prb_usage) struct prb_usage before = {0}, after = {0};
     if (!prb_rows_seconds(rows, &seconds, err) ||
-        !prb_usage_read(prb_rows_target(rows)->proc, switches, &before, err))
+        !prb_usage_read(prb_rows_target(rows)->proc, switches, NULL, &before, err))
         return false;
     struct prb_proc *proc = prb_rows_target(rows)->proc;
     watch(rows, seconds);
-    if (!prb_proc_check(proc, err) || !prb_usage_read(proc, switches, &after, err))
+    if (!prb_proc_check(proc, err) || !prb_usage_read(proc, switches, NULL, &after, err))
         return false;
     prb_usage_settle(&before, &after);
     for (size_t i = 0; i < after.count; i++) {
