@@ -52,7 +52,8 @@ def holding(folder, build, scratch):
 
 def elves(folder):
     found = [path for path in files(folder) if not os.path.islink(path) and open(path, "rb").read(4) == b"\x7fELF"]
-    assert {os.path.basename(path) for path in found} == {"probing", "libprobing.so.0.0.0", "libprobe.so", "libprobing-nccl.so"}
+    server = {"probing-serve"} if os.path.exists(os.path.join(BUILD, "probing-serve")) else set()
+    assert {os.path.basename(path) for path in found} == {"probing", "libprobing.so.0.0.0", "libprobe.so", "libprobing-nccl.so"} | server
     return found
 
 
