@@ -39,10 +39,9 @@ def test_sites_and_what_lives(start, python):
     assert near(keeper["allocated"], kept, keeper["samples"]) and near(dropper["allocated"], dropped, dropper["samples"])
     assert near(dropper["allocations"], 10000, dropper["samples"])
     assert abs(keeper["live"] - kept) <= 5 * keeper["error"] and keeper["error"] < 0.1 * kept
-    assert dropper["live"] == 0
+    assert dropper["live"] < 0.01 * dropped  # with a JIT, code that it made on that line lives
     tell(target, "forget")
     tell(target, "free")
-    # With a JIT, code that it made on that line lives.
     assert by_line(target.pid)[KEEPS]["live"] < 0.01 * kept
 
 

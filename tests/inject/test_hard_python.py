@@ -43,6 +43,8 @@ def test_every_cpython_computes_on(start, python):
 
 
 def test_interpreter_exit_during_injection(start, python):
+    if python.minor == (3, 14) and python.how.endswith("jit"):
+        pytest.skip("without an injector, too, 1 exit in 200 hangs or crashes: its JIT, and daemon threads that run")
     for delay in range(short(0.1)):
         target = start(python, "steady.py")
         process = subprocess.Popen(injector(target.pid), stdout=subprocess.PIPE, encoding="utf-8")
