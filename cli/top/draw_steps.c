@@ -14,10 +14,11 @@
 /* A number in so many columns, to the right; NAN: none. */
 static void number(FILE *out, double value, int columns, int digits)
 {
-    if (isnan(value))
-        fprintf(out, "%*s", columns, "");
-    else
-        fprintf(out, "%*.*f", columns, digits, value);
+    char text[400] = "";
+    int len = isnan(value) ? 0 : snprintf(text, sizeof text, "%.*f", digits, value);
+    for (int exact = 2; len >= columns && exact >= 0; exact--) /* a loss that diverges */
+        len = snprintf(text, sizeof text, "%.*e", exact, value);
+    fprintf(out, "%*s", columns, text);
 }
 
 static void bytes(FILE *out, double value, int columns)
