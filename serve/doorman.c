@@ -67,22 +67,20 @@ static struct stranger *take_place(struct doorman *man)
     return oldest;
 }
 
-static void name_peer(int fd, struct prb_peer *peer)
+void prb_peer_name(int fd, struct prb_peer *out)
 {
-    struct sockaddr_storage room = {0};
-    struct prb_address address = {0};
-    socklen_t len = sizeof room;
-    struct ucred who;
+    struct prb_address address = {.len = sizeof address.room};
+    struct ucred who = {.uid = (uid_t)-1};
     socklen_t who_len = sizeof who;
     char text[PRB_ADDRESS_TEXT];
-    if (peer->local) {
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len) == 0)
-            snprintf(peer->name, sizeof peer->name, "uid %u", (unsigned)who.uid);
-    } else if (getpeername(fd, (struct sockaddr *)&room, &len) == 0) {
-        address.room = room;
-        address.len = len;
+    getpeername(fd, &address.any, &address.len);
+    out->local = address.any.sa_family == AF_UNIX;
+    if (out->local) {
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len);
+        snprintf(out->name, sizeof out->name, "uid %u", (unsigned)who.uid);
+    } else {
         prb_address_print(&address, text);
-        snprintf(peer->name, sizeof peer->name, "%.79s", text);
+        snprintf(out->name, sizeof out->name, "%.79s", text);
     }
 }
 
@@ -111,10 +109,10 @@ static void let_in(struct doorman *man, int door, bool local)
     PRB_AUTO_FD int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
-    struct prb_peer peer = {.local = local};
+    struct prb_peer peer = {0};
     struct prb_error why;
     int on = 1;
-    name_peer(fd, &peer);
+    prb_peer_name(fd, &peer);
     peer.is_user = local && prb_peer_check(fd, 0, &why);
     if (local && !peer.is_user) {
         prb_serve_log(man->log, "refused %s: %s", peer.name, why.text);

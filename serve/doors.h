@@ -49,6 +49,9 @@ struct prb_peer {
     char name[80]; /* "uid 1000", "127.0.0.1:55512" */
 };
 
+/* Fill local and name, by the socket's address and SO_PEERCRED. */
+void prb_peer_name(int fd, struct prb_peer *out);
+
 /* Take connections until stop_fd can be read; each is given, non-blocking, with what it speaks (HTTP
  * or TEXT).  The callee closes fd. */
 typedef void prb_door_fn(void *context, int fd, enum prb_first_bytes speaks,

@@ -102,30 +102,17 @@ static bool take_shown_token(struct lws *wsi, char *out, size_t size)
     return true;
 }
 
+/* Wrong tokens are counted by the address without its port. */
 static void name_client(struct lws *wsi, bool *local, char who[80], char counted[80])
 {
-    struct sockaddr_storage room = {0};
-    struct prb_address address = {0};
-    struct ucred peer = {.uid = (uid_t)-1};
-    socklen_t len = sizeof room, peer_len = sizeof peer;
-    int fd = lws_get_socket_fd(wsi);
-    char text[PRB_ADDRESS_TEXT];
-    getpeername(fd, (struct sockaddr *)&room, &len);
-    *local = room.ss_family == AF_UNIX;
-    if (*local) {
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len);
-        snprintf(who, 80, "uid %u", (unsigned)peer.uid);
-        snprintf(counted, 80, "%s", who);
-        return;
-    }
-    address.room = room;
-    address.len = len;
-    prb_address_print(&address, text);
-    snprintf(who, 80, "%.79s", text);
-    char *colon = strrchr(text, ':');
+    struct prb_peer peer = {0};
+    prb_peer_name(lws_get_socket_fd(wsi), &peer);
+    *local = peer.local;
+    snprintf(who, 80, "%s", peer.name);
+    snprintf(counted, 80, "%s", peer.name);
+    char *colon = peer.local ? NULL : strrchr(counted, ':');
     if (colon)
         *colon = '\0';
-    snprintf(counted, 80, "%.79s", text);
 }
 
 static bool take_shown(struct lws *wsi, struct prb_shown *out, char who[80], char counted[80],
