@@ -1,14 +1,10 @@
 /* nccl.coll_perf: collectives and point-to-point operations that the NCCL plugin saw (probing.nccl). */
 #include "inject/nccl/tables.h"
 #include "table/recorded/each.h"
+#include "table/shared/nccl_columns.h"
 
 static const struct prb_column columns[] = {
-    {"timestamp", PRB_REAL, "s", "when it began, since the epoch"},
-    {"ts", PRB_INTEGER, "ns", "the same"},
-    {"pid", PRB_INTEGER, "id", "of the process"},
-    {"rank", PRB_INTEGER, "id",
-     "of the process in its job; in the communicator where the job names none"},
-    {"comm_hash", PRB_INTEGER, "id", "of the communicator"},
+    PRB_NCCL_COLUMNS,
     {"n_ranks", PRB_INTEGER, "count", "of the communicator"},
     {"coll_func", PRB_TEXT, "", "AllReduce, Send and the like"},
     {"seq", PRB_INTEGER, "", "of the collective in its communicator; NULL: point to point"},

@@ -1,14 +1,10 @@
 /* nccl.net_qp: work requests of InfiniBand that NCCL's network plugin told of. */
 #include "inject/nccl/tables.h"
 #include "table/recorded/each.h"
+#include "table/shared/nccl_columns.h"
 
 static const struct prb_column columns[] = {
-    {"timestamp", PRB_REAL, "s", "when it began, since the epoch"},
-    {"ts", PRB_INTEGER, "ns", "the same"},
-    {"pid", PRB_INTEGER, "id", "of the process"},
-    {"rank", PRB_INTEGER, "id",
-     "of the process in its job; in the communicator where the job names none"},
-    {"comm_hash", PRB_INTEGER, "id", "of the communicator"},
+    PRB_NCCL_COLUMNS,
     {"device", PRB_INTEGER, "id", "network device, as NCCL counts them"},
     {"qp_num", PRB_INTEGER, "id", "queue pair"},
     {"wr_id", PRB_INTEGER, "id", "of the work request"},

@@ -1,14 +1,10 @@
 /* nccl.proxy_ops: what NCCL's proxy sent or received for a collective, and what it waited for. */
 #include "inject/nccl/tables.h"
 #include "table/recorded/each.h"
+#include "table/shared/nccl_columns.h"
 
 static const struct prb_column columns[] = {
-    {"timestamp", PRB_REAL, "s", "when it began, since the epoch"},
-    {"ts", PRB_INTEGER, "ns", "the same"},
-    {"pid", PRB_INTEGER, "id", "of the process"},
-    {"rank", PRB_INTEGER, "id",
-     "of the process in its job; in the communicator where the job names none"},
-    {"comm_hash", PRB_INTEGER, "id", "of the communicator"},
+    PRB_NCCL_COLUMNS,
     {"coll_func", PRB_TEXT, "", "of the collective; NULL: not known"},
     {"seq", PRB_INTEGER, "", "of the collective; NULL: not known, or point to point"},
     {"channel_id", PRB_INTEGER, "id", "the channel"},
