@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "serve/words.h"
 
 const struct prb_route *const prb_routes[] = {
 #define ROUTE(name) &prb_route_##name,
@@ -88,24 +89,14 @@ static bool fits(const char *form, const char *path, char part[3][256])
     return !*path;
 }
 
-static bool has_word(const char *words, const char *word, size_t len)
-{
-    for (const char *at = words; len && at && *at; at += strcspn(at, " "), at += *at == ' ') {
-        size_t n = strcspn(at, " ");
-        if (n == len && strncmp(at, word, len) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The name of the first word of formats that equals this; static. */
+/* A format by its name, when formats has it; static. */
 static const char *format_named(const char *formats, const char *name)
 {
     static const char *const names[] = {
         "json",      "jsonl", "csv",      "text",   "pyspy",   "speedscope", "flamegraph",
         "collapsed", "pprof", "perfetto", "chrome", "firefox", "heatmap"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0 && has_word(formats, name, strlen(name)))
+        if (strcmp(names[i], name) == 0 && prb_has_word(formats, name))
             return names[i];
     return NULL;
 }
@@ -125,7 +116,7 @@ static const char *accepted(const char *formats, const char *accept)
         for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
             const char *format = types[i].format;
             if (strlen(types[i].type) == len && strncmp(at, types[i].type, len) == 0 &&
-                has_word(formats, format, strlen(format)))
+                prb_has_word(formats, format))
                 return format_named(formats, format);
         }
         at += strcspn(at, ",");
@@ -161,8 +152,7 @@ static bool check_parameters(const struct prb_serve_job *job, struct prb_error *
 {
     for (size_t i = 0; i < job->question->query_count; i++) {
         const char *name = job->question->query[i].name;
-        size_t len = strlen(name);
-        if (has_word("format timeout", name, len) || has_word(job->route->parameters, name, len))
+        if (prb_has_word("format timeout", name) || prb_has_word(job->route->parameters, name))
             continue;
         prb_fail(err, PRB_USAGE, "there is no parameter \"%.40s\" here", name);
         return prb_error_remedy(err, "parameters: format timeout %s",

@@ -20,6 +20,7 @@
 #include "probing.h"
 #include "serve/command.h"
 #include "serve/log.h"
+#include "serve/words.h"
 
 #define LINE_BYTES 65536
 #define IDLE_MS (3600 * 1000)
@@ -194,15 +195,6 @@ static const struct command *command_of(const char *word, size_t len)
     return NULL;
 }
 
-static bool is_among(const char *words, const char *word)
-{
-    size_t len = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)); at++)
-        if ((at == words || at[-1] == ' ') && (at[len] == ' ' || !at[len]))
-            return true;
-    return false;
-}
-
 static bool is_number(const char *text)
 {
     size_t digits = strspn(text, "0123456789");
@@ -229,7 +221,7 @@ static bool take_words(const struct command *command, char *rest, const char **w
          word = strtok_r(NULL, " \t", &save)) {
         if (*count + 4 >= WORDS_MAX)
             return false;
-        if (*word == '-' && is_among(command->options, word)) {
+        if (*word == '-' && prb_has_word(command->options, word)) {
             words[(*count)++] = word;
             continue;
         }

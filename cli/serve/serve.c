@@ -37,8 +37,8 @@ static bool find_program(char out[PATH_MAX], struct prb_error *err)
         *slash = '\0';
     int len = snprintf(out, PATH_MAX, "%s/%s", own, places[build]);
     return (len < PATH_MAX && access(out, X_OK) == 0) ||
-           prb_cli_fail(err, PRB_UNSUPPORTED, "build without --without-serve",
-                        "there is no server: %s", out);
+           prb_cli_fail(err, PRB_UNSUPPORTED, "it is built unless configure had --without-serve",
+                        "the server's program is not there: %s", out);
 }
 
 static bool run_serve(const struct prb_run *run, struct prb_error *err)
