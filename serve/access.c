@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "net/token.h"
+#include "serve/log.h"
 
 #define WRONG_MAX 10
 #define MINUTE 60.0
@@ -95,4 +96,16 @@ unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *trie
     if (!right)
         return wrong(tries, shown->who, status, err);
     return shown->local && !shown->proxied ? PRB_MAY_ALL : serve->grants;
+}
+
+bool prb_access_may(const struct prb_serve *serve, const struct prb_question *question,
+                    unsigned grant, struct prb_error *err)
+{
+    const char *name = grant & PRB_MAY_EVAL ? "eval" : "control";
+    if (!(grant & ~question->grants))
+        return true;
+    prb_serve_log(serve->log, "refused %s: %.200s needs the grant %s", question->who,
+                  question->path, name);
+    prb_fail(err, PRB_PERMISSION, "this needs the grant %s", name);
+    return prb_error_remedy(err, "start the server with `probing serve --allow %s`", name);
 }

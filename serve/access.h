@@ -3,6 +3,7 @@
 #define PRB_SERVE_ACCESS_H
 
 #include "serve/doors.h"
+#include "serve/route.h"
 
 /* What a request shows of itself; "" for what it has not. */
 struct prb_shown {
@@ -28,5 +29,8 @@ struct prb_tries {
  */
 unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *tries,
                            const struct prb_shown *shown, int *status, struct prb_error *err);
+/* Whether who asks has this grant; PERMISSION says how it is given, and the log has it. */
+bool prb_access_may(const struct prb_serve *serve, const struct prb_question *question,
+                    unsigned grant, struct prb_error *err);
 
 #endif

@@ -255,12 +255,8 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
     if (!take_method(wsi, connection, &item->question, status, err) ||
         !take_query(wsi, &item->question, err) || !prb_route_find(&item->job, status, err))
         return false;
-    const struct prb_route *route = item->job.route;
-    if (route->grant & ~grants)
-        return prb_fail(err, PRB_PERMISSION, "this needs the grant %s",
-                        route->grant & PRB_MAY_EVAL ? "eval" : "control") ||
-               prb_error_remedy(err, "start the server with `probing serve --allow %s`",
-                                route->grant & PRB_MAY_EVAL ? "eval" : "control");
+    if (!prb_access_may(http->serve, &item->question, item->job.route->grant, err))
+        return false;
     bool body = item->question.method == PRB_POST || item->question.method == PRB_PUT;
     if (body && lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0) {
         *status = 411;

@@ -2,7 +2,8 @@
  * A route is one file in routes/: a constant descriptor and the function that answers.
  *
  * To add one: routes/NAME.c with `const struct prb_route prb_route_NAME`, the file in SERVE_ROUTES
- * (local.mk), and a case in tests/serve/test_routes.py.
+ * (local.mk), a case in tests/serve/test_routes.py, and what is new among its parameters and keys in
+ * fields.c.
  */
 #ifndef PRB_SERVE_ROUTE_H
 #define PRB_SERVE_ROUTE_H
@@ -14,6 +15,8 @@
 enum prb_method { PRB_GET = 1, PRB_POST = 2, PRB_PUT = 4, PRB_DELETE = 8 };
 
 #define PRB_QUERY_MAX 16
+
+struct prb_serve_job;
 
 /* One question.  Strings belong to it. */
 struct prb_question {
@@ -36,6 +39,9 @@ const char *prb_question_value(const struct prb_question *question, const char *
 /* A switch: "1", "true", "" (there at all); USAGE: anything else but "0" and "false". */
 bool prb_question_flag(const struct prb_question *question, const char *name, bool *out,
                        struct prb_error *err);
+/* The body of a question: a JSON object with the keys that its route has (fields.h).  The caller
+ * releases it.  USAGE: names the key. */
+json_t *prb_question_object(const struct prb_serve_job *job, struct prb_error *err);
 /* A number from least to most, left as it is without the parameter; "5s", "2m", "1h" are seconds, too. */
 bool prb_question_number(const struct prb_question *question, const char *name, double least,
                          double most, double *out, struct prb_error *err);
@@ -69,6 +75,7 @@ struct prb_serve_job {
     double asked, until; /* s, monotonic: when it came, the deadline */
     atomic_bool *gone;   /* the client has left, or the server ends */
     int wake_fd;         /* can be read from then on */
+    char did[201];       /* what changed something, for the log: the code, a setting */
 };
 /* Whether the answer is still wanted. */
 bool prb_serve_job_goes_on(void *job);
@@ -80,6 +87,7 @@ struct prb_route {
     unsigned grant;         /* what it needs */
     const char *formats;    /* "json csv": what ?format= may be, the first by default */
     const char *parameters; /* "native locals"; others are refused */
+    const char *body;       /* "code! thread": keys of a JSON body (fields.h), "!": needed */
     bool slow;              /* may take long by its nature: it holds up no quick one */
     double seconds;         /* its deadline; ?timeout= may ask for another, up to 300 */
     bool (*answer)(struct prb_serve_job *job, struct prb_error *err);

@@ -135,6 +135,21 @@ static bool name_process(const char *text, char *out, uint64_t *started, struct 
     return true;
 }
 
+bool prb_serve_target_process(const struct prb_serve_job *job, char out[16], struct prb_error *err)
+{
+    PRB_AUTO_FREE char *name = malloc(PATH_MAX);
+    uint64_t started;
+    if (!name)
+        return prb_nomem(err);
+    if (strncmp(job->part[0], "file:", 5) == 0)
+        return prb_fail(err, PRB_UNSUPPORTED, "%.100s is a file: this needs a live process",
+                        job->part[0] + 5);
+    if (!name_process(job->part[0], name, &started, err))
+        return false;
+    snprintf(out, 16, "%.15s", name);
+    return true;
+}
+
 /* ---- holding ---- */
 
 /* Its place, one user more; NULL: all places are in use. */

@@ -28,6 +28,10 @@ struct prb_serve_target *prb_serve_target_hold(struct prb_serve_job *job, struct
 void prb_serve_target_release(struct prb_serve_target *held);
 PRB_DEFINE_AUTO_PTR(prb_serve_target, struct prb_serve_target, prb_serve_target_release)
 
+/* The live process that the first part of the path names, as digits; nothing is opened.  Errors:
+ * those of its name; UNSUPPORTED: it is a file. */
+bool prb_serve_target_process(const struct prb_serve_job *job, char out[16], struct prb_error *err);
+
 struct prb_target *prb_serve_target_open(const struct prb_serve_target *held);
 /* Its tables; opened at the first use. */
 struct prb_db *prb_serve_target_db(struct prb_serve_target *held, struct prb_error *err);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "serve/log.h"
 
 #define QUICK_MAX 4
 #define SLOW 4 /* questions that may take long, at a time */
@@ -94,6 +95,21 @@ void prb_work_item_leave(struct prb_work_item *item)
 
 /* ---- workers ---- */
 
+/* Each control and evaluation, with what it came to. */
+static void audit(const struct prb_serve_job *job, const char *outcome)
+{
+    const struct prb_buf *body = &job->question->body;
+    const char *path = job->route->path + strlen("/api/v1/p/{}");
+    if (job->route->grant == PRB_MAY_LOOK)
+        return;
+    prb_serve_log(job->serve->log, "%s by %s, process %s%s: %.200s: %s", path, job->question->who,
+                  job->part[0], job->question->proxied ? ", proxied" : "",
+                  *job->did   ? job->did
+                  : body->len ? body->data
+                              : "",
+                  outcome);
+}
+
 static void answer(struct prb_work *work, struct prb_work_item *item)
 {
     struct prb_error err = {0};
@@ -102,12 +118,10 @@ static void answer(struct prb_work *work, struct prb_work_item *item)
     job->targets = work->targets;
     if (atomic_load(&item->gone))
         return;
-    if (!job->route->answer(job, &err))
+    bool ok = job->route->answer(job, &err) && (prb_buf_ok(&item->answer.body) || prb_nomem(&err));
+    if (!ok)
         prb_answer_error(&item->answer, &err);
-    else if (!prb_buf_ok(&item->answer.body)) {
-        prb_nomem(&err);
-        prb_answer_error(&item->answer, &err);
-    }
+    audit(job, ok ? "done" : err.text);
 }
 
 static struct prb_work_item *next(struct prb_work *work, bool slow)

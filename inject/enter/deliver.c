@@ -32,8 +32,9 @@
 
 bool prb_inject_library(char *path, size_t size, struct prb_error *err)
 {
-    /* Installed, in the package and in the build tree. */
-    static const char *const addresses[] = {"", "probing/", "../lib/probing/"};
+    /* Installed, in the package and in the build tree; there beside a program that has this library
+     * within itself, too. */
+    static const char *const addresses[] = {"", "probing/", "../lib/probing/", ".libs/"};
     Dl_info self;
     char own[PATH_MAX];
     if (!dladdr((void *)(uintptr_t)prb_inject_library, &self) || !realpath(self.dli_fname, own))

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "format/json.h"
 #include "serve/command.h"
 
 #define SAID_MAX 4096
@@ -70,4 +71,19 @@ bool prb_answer_by_command(struct prb_serve_job *job, const char *const *words, 
         ok = fail(status, &output.said, err);
     prb_buf_deinit(&output.said);
     return ok;
+}
+
+bool prb_answer_by_control(struct prb_serve_job *job, const char *const *words,
+                           struct prb_error *err)
+{
+    if (!prb_answer_by_command(job, words, "text/plain; charset=utf-8", err))
+        return false;
+    if (strcmp(job->format, "text") == 0)
+        return true;
+    PRB_AUTO(prb_buf) struct prb_buf said = job->answer->body;
+    job->answer->body = (struct prb_buf){0};
+    while (said.len && said.data[said.len - 1] == '\n')
+        said.data[--said.len] = '\0';
+    return prb_answer_json(
+        job->answer, json_pack("{s:o}", "message", prb_json_text(said.len ? said.data : "")), err);
 }

@@ -8,5 +8,9 @@
  * message.  words ends with NULL. */
 bool prb_answer_by_command(struct prb_serve_job *job, const char *const *words, const char *type,
                            struct prb_error *err);
+/* The same for a command that changes something: what it prints is the answer as text, and
+ * "message" of the answer as json. */
+bool prb_answer_by_control(struct prb_serve_job *job, const char *const *words,
+                           struct prb_error *err);
 
 #endif

@@ -99,6 +99,10 @@ class Server:
     def post(self, path, value, **more):
         return self.ask(path, "POST", json.dumps(value), **more)
 
+    def send(self, path, value, method="POST", **more):
+        """A JSON body by any method."""
+        return self.ask(path, method, json.dumps(value), **more)
+
     def alive(self):
         return self.ask("/health").status == 200
 
