@@ -16,6 +16,7 @@
 #include "serve/http.h"
 #include "serve/log.h"
 #include "serve/text.h"
+#include "serve/watch.h"
 
 struct server {
     struct prb_serve serve;
@@ -81,9 +82,14 @@ static int already(const struct prb_error *err)
 static bool run(struct server *server, const char *const *files, struct prb_error *err)
 {
     pthread_t thread;
-    server->http = prb_http_new(&server->serve, files, err);
-    if (!server->http)
+    server->serve.watch = prb_watch_new(err);
+    if (!server->serve.watch)
         return false;
+    server->http = prb_http_new(&server->serve, files, err);
+    if (!server->http) {
+        prb_watch_free(server->serve.watch);
+        return false;
+    }
     bool ok = pthread_create(&thread, NULL, doorman, server) == 0 ||
               prb_fail(err, PRB_NOMEM, "no thread can be made");
     if (ok) {
@@ -95,6 +101,7 @@ static bool run(struct server *server, const char *const *files, struct prb_erro
         prb_serve_log(server->serve.log, "ended");
     }
     prb_http_free(server->http);
+    prb_watch_free(server->serve.watch);
     return ok;
 }
 

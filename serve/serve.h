@@ -44,6 +44,7 @@ struct prb_serve_options {
 };
 
 struct prb_serve_log;
+struct prb_watch;
 
 struct prb_serve {
     const struct prb_serve_options *options;
@@ -53,6 +54,7 @@ struct prb_serve {
     unsigned grants;
     char program[4096]; /* of the command line, for answers as text */
     struct prb_serve_log *log;
+    struct prb_watch *watch; /* watch.h */
     atomic_bool ending;
 };
 

@@ -8,6 +8,7 @@
 #include "format/json.h"
 #include "serve/routes/by_command.h"
 #include "serve/targets.h"
+#include "serve/watch.h"
 
 /* ---- lean ---- */
 
@@ -58,22 +59,28 @@ static json_int_t add_stack(struct lean *lean, const struct prb_thread *thread)
     return index_of(lean->stacks, lean->stack_index, key.data ? key.data : "", frames);
 }
 
-static json_t *thread_json(struct lean *lean, const struct prb_thread *thread)
+static json_t *thread_json(struct lean *lean, const struct prb_thread *thread, double since)
 {
     static const char *const gils[] = {NULL, "waiting", "holding"};
     char state[2] = {thread->os_state, '\0'};
-    return json_pack("{s:i,s:o,s:o,s:I,s:b,s:o,s:b,s:n}", "id", (int)thread->os_thread_id, "name",
+    return json_pack("{s:i,s:o,s:o,s:I,s:b,s:o,s:b,s:o}", "id", (int)thread->os_thread_id, "name",
                      prb_json_text(thread->name), "state",
                      thread->os_state ? json_string(state) : json_null(), "stack",
                      add_stack(lean, thread), "active", thread->active, "gil",
-                     prb_json_text(gils[thread->gil]), "unstable", thread->unstable, "since");
+                     prb_json_text(gils[thread->gil]), "unstable", thread->unstable, "since",
+                     since < 0 ? json_null() : json_real(since));
 }
 
-static json_t *lean_json(const struct prb_stacks *stacks)
+static json_t *lean_json(const struct prb_serve_job *job, const struct prb_stacks *stacks)
 {
+    PRB_AUTO_FREE double *since = calloc(stacks->thread_count + 1, sizeof *since);
+    if (!since)
+        return NULL;
+    prb_watch_since(job->serve->watch, stacks->target.pid, prb_serve_started(stacks->target.pid),
+                    stacks, since);
     struct lean lean = {json_array(), json_array(), json_array(), json_object(), json_object()};
     for (size_t i = 0; i < stacks->thread_count; i++)
-        json_array_append_new(lean.threads, thread_json(&lean, stacks->threads + i));
+        json_array_append_new(lean.threads, thread_json(&lean, stacks->threads + i, since[i]));
     json_decref(lean.frame_index);
     json_decref(lean.stack_index);
     return json_pack("{s:f,s:o,s:o,s:o,s:o}", "time", stacks->time, "frames", lean.frames, "stacks",
@@ -91,7 +98,7 @@ static bool take(struct prb_serve_job *job, struct prb_serve_target *held,
         return false;
     bool ok;
     if (strcmp(job->format, "json") == 0) {
-        ok = prb_answer_json(job->answer, lean_json(stacks), err);
+        ok = prb_answer_json(job->answer, lean_json(job, stacks), err);
     } else {
         PRB_AUTO_FREE char *json = prb_stacks_json(stacks, err);
         ok = json != NULL;

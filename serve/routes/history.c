@@ -1,0 +1,44 @@
+/* GET /api/v1/p/{}/history?after=-600: what the server saw of a process by itself. */
+#include <float.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "serve/targets.h"
+#include "serve/watch.h"
+
+/* Seconds since the epoch; 0 and less: from now on. */
+static double moment(double time)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return time > 0 ? time : (double)now.tv_sec + (double)now.tv_nsec * 1e-9 + time;
+}
+
+static bool answer(struct prb_serve_job *job, struct prb_error *err)
+{
+    const char *text = job->part[0];
+    double after = -PRB_WATCH_MOMENTS * PRB_WATCH_EVERY, until = 0;
+    char *end;
+    if (!prb_question_number(job->question, "after", -1e9, 1e11, &after, err) ||
+        !prb_question_number(job->question, "until", -1e9, 1e11, &until, err))
+        return false;
+    long pid = strtol(text, &end, 10);
+    uint64_t started = *end == '.' ? strtoull(end + 1, &end, 10) : 0;
+    if (*text < '1' || *text > '9' || *end || pid > INT_MAX)
+        return prb_fail(err, PRB_NOT_FOUND, "\"%.60s\" is no process: PID or PID.STARTTIME", text);
+    json_t *value = prb_watch_history(job->serve->watch, (pid_t)pid, started, moment(after),
+                                      moment(until), NULL, err);
+    return value && prb_answer_json(job->answer, value, err);
+}
+
+const struct prb_route prb_route_history = {
+    .methods = PRB_GET,
+    .path = "/api/v1/p/{}/history",
+    .summary = "the last ten minutes of a process: stacks that changed, CPU, memory, step",
+    .grant = PRB_MAY_LOOK,
+    .formats = "json",
+    .parameters = "after until",
+    .seconds = 10,
+    .answer = answer,
+};
