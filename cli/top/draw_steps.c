@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/real.h"
 #include "cli/print/out.h"
@@ -154,13 +155,26 @@ void prb_draw_steps(struct prb_drawing *drawing)
     waits(drawing, chosen);
 }
 
+/* Of a job that is gone: how old it is. */
+static void kept_until(double seconds, char *text, size_t size)
+{
+    char when[32] = "";
+    time_t whole = (time_t)seconds;
+    struct tm parts;
+    if (localtime_r(&whole, &parts))
+        strftime(when, sizeof when, ", until %Y-%m-%d %H:%M:%S", &parts);
+    snprintf(text, size, "tier 1, kept: means of the last steps%s", when);
+}
+
 /* Which tier is shown, and what that means. */
 void prb_draw_steps_head(const struct prb_top *top, char *text, size_t size)
 {
     size_t traced = 0, count = 0;
     const char *clock = "";
+    double kept = 0;
     for (size_t i = 0; i < top->step_count; i++) {
         const struct prb_steps_row *row = &top->step_rows[i];
+        kept = row->seen > kept ? row->seen : kept;
         if (row->ended || row->problem[0])
             continue;
         count++;
@@ -169,6 +183,8 @@ void prb_draw_steps_head(const struct prb_top *top, char *text, size_t size)
     }
     if (!count)
         snprintf(text, size, "no step was seen yet");
+    else if (kept > 0)
+        kept_until(kept, text, size);
     else if (traced == count)
         snprintf(text, size, "tier 1: PyTorch is traced, means of the last steps");
     else if (traced)

@@ -9,11 +9,13 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/top/step_rows.h"
 
 #define PROCESSES_MAX 256 /* each has a thread */
 #define MB 1048576.0
-#define RECENT_S 30 /* tier 1: older rows are of a job that stands, or is not traced any more */
-#define RECENT_STEPS 20
+/* Tier 1: older rows are of a job that stands, or is not traced any more. */
+#define RECENT "timestamp > now() - 30"
+#define NOW "timestamp > now() - 10"
 #define RETRY_S 2.0
 
 const struct prb_steps_phase_name prb_steps_names[PRB_STEPS_PHASES] = {
@@ -50,13 +52,6 @@ struct prb_steps {
 
 /* ---- asking ---- */
 
-static double real_of(const struct prb_value *value)
-{
-    return value->type == PRB_REAL      ? value->real
-           : value->type == PRB_INTEGER ? (double)value->integer
-                                        : NAN;
-}
-
 static bool go_on(void *context)
 {
     struct prb_steps *steps = context;
@@ -64,47 +59,6 @@ static bool go_on(void *context)
     bool ending = steps->ending;
     pthread_mutex_unlock(&steps->lock);
     return !ending;
-}
-
-enum { TIMED_STEPS, TIMED_LENGTH, TIMED_STEP, TIMED_PHASES };
-
-/* Averages of the last steps, in the order of the SELECT. */
-static bool take_timed(void *context, size_t columns, const char *const *names,
-                       const struct prb_value *row)
-{
-    static const enum prb_steps_phase phases[] = {PRB_STEPS_DATA, PRB_STEPS_FORWARD,
-                                                  PRB_STEPS_BACKWARD, PRB_STEPS_OPTIMIZER,
-                                                  PRB_STEPS_COMMUNICATION};
-    struct prb_steps_row *out = context;
-    double length = row ? real_of(&row[TIMED_LENGTH]) : NAN, rest = 1;
-    (void)columns, (void)names;
-    if (!row || !(length > 0))
-        return true;
-    out->tier = 1;
-    out->known = true;
-    out->length = length;
-    out->step = row[TIMED_STEP].type == PRB_INTEGER ? row[TIMED_STEP].integer : INT64_MIN;
-    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
-        double share = real_of(&row[TIMED_PHASES + i]) / length;
-        out->shares[phases[i]] = share > 0 && share <= 1 ? share : 0;
-        rest -= out->shares[phases[i]];
-    }
-    out->shares[PRB_STEPS_OTHER] = rest > 0 ? rest : 0;
-    return true;
-}
-
-/* Whether there are rows of its last steps. */
-static bool ask_timed(struct follower *follower, struct prb_steps_row *row)
-{
-    static const char sql[] =
-        "SELECT count(*), avg(step_duration_sec), max(coalesce(global_step, local_step)), "
-        "avg(data), avg(forward), avg(backward), avg(optimizer), avg(comm_wait) FROM "
-        "(SELECT * FROM python.torch_step_timing WHERE timestamp > now() - %d "
-        "ORDER BY timestamp DESC LIMIT %d)";
-    char text[sizeof sql + 32];
-    struct prb_error none;
-    snprintf(text, sizeof text, sql, RECENT_S, RECENT_STEPS);
-    return prb_db_query(follower->db, text, take_timed, row, &none) && row->known;
 }
 
 enum {
@@ -124,7 +78,7 @@ static bool take_sampled(void *context, size_t columns, const char *const *names
     (void)columns, (void)names;
     if (!row || row[SAMPLED_PHASE].type != PRB_TEXT)
         return true;
-    double share = real_of(&row[SAMPLED_SHARE]), rate = real_of(&row[SAMPLED_RATE]);
+    double share = prb_steps_real(&row[SAMPLED_SHARE]), rate = prb_steps_real(&row[SAMPLED_RATE]);
     const char *phase = row[SAMPLED_PHASE].text;
     out->known = true;
     if (row[SAMPLED_ACTIVITY].type == PRB_TEXT && strcmp(row[SAMPLED_ACTIVITY].text, "wait") == 0)
@@ -136,7 +90,7 @@ static bool take_sampled(void *context, size_t columns, const char *const *names
         snprintf(out->clock, sizeof out->clock, "%s", row[SAMPLED_CLOCK].text);
     out->length = rate > 0 ? 1 / rate : NAN;
     out->step = row[SAMPLED_STEP].type == PRB_INTEGER ? row[SAMPLED_STEP].integer : INT64_MIN;
-    out->items = real_of(&row[SAMPLED_ITEMS]);
+    out->items = prb_steps_real(&row[SAMPLED_ITEMS]);
     return true;
 }
 
@@ -173,32 +127,6 @@ static bool ask_sampled(struct follower *follower, struct prb_steps_row *row, st
     return true;
 }
 
-/* The newest row of what the program logs, whatever columns it has. */
-static bool take_log(void *context, size_t columns, const char *const *names,
-                     const struct prb_value *row)
-{
-    static const struct {
-        const char *name, *unit;
-    } rates[] = {{"tokens_per_second", "tokens"},
-                 {"tokens_per_sec", "tokens"},
-                 {"tok_per_sec", "tokens"},
-                 {"samples_per_second", "samples"},
-                 {"samples_per_sec", "samples"},
-                 {"train_samples_per_second", "samples"},
-                 {"train_tokens_per_second", "tokens"}};
-    struct prb_steps_row *out = context;
-    for (size_t i = 0; row && i < columns; i++) {
-        if (strcmp(names[i], "loss") == 0)
-            out->loss = real_of(&row[i]);
-        for (size_t k = 0; k < sizeof rates / sizeof *rates; k++)
-            if (strcmp(names[i], rates[k].name) == 0 && real_of(&row[i]) > 0) {
-                out->items = real_of(&row[i]);
-                snprintf(out->unit, sizeof out->unit, "%s", rates[k].unit);
-            }
-    }
-    return true;
-}
-
 /* "2.5", or of a tensor of one element "torch.Tensor(...) = 2.5". */
 static bool take_loss(void *context, size_t columns, const char *const *names,
                       const struct prb_value *row)
@@ -217,23 +145,14 @@ static bool take_loss(void *context, size_t columns, const char *const *names,
     return true;
 }
 
-static bool take_memory(void *context, size_t columns, const char *const *names,
-                        const struct prb_value *row)
-{
-    (void)columns, (void)names;
-    if (row)
-        ((struct prb_steps_row *)context)->memory = real_of(&row[0]) * MB;
-    return true;
-}
-
 static bool take_gpu(void *context, size_t columns, const char *const *names,
                      const struct prb_value *row)
 {
     struct prb_steps_row *out = context;
     (void)columns, (void)names;
     if (row) {
-        out->gpu = real_of(&row[0]);
-        out->gpu_memory = real_of(&row[1]) * MB;
+        out->gpu = prb_steps_real(&row[0]);
+        out->gpu_memory = prb_steps_real(&row[1]) * MB;
     }
     return true;
 }
@@ -263,18 +182,13 @@ static void ask_rest(struct follower *follower, struct prb_steps_row *row)
 {
     struct prb_error none;
     row->loss = row->memory = NAN;
-    (void)!prb_db_query(follower->db,
-                        "SELECT * FROM python.training_logs ORDER BY time DESC LIMIT 1", take_log,
-                        row, &none);
+    prb_steps_logged(&(struct prb_steps_rows){follower->db, "1"}, row);
     if (isnan(row->loss)) /* a variable of the outermost frame that has one: that one stays */
         (void)!prb_db_query(follower->db,
                             "SELECT value FROM python.locals WHERE name = 'loss' AND "
                             "value NOT LIKE '<%' ORDER BY depth DESC LIMIT 1",
                             take_loss, row, &none);
-    (void)!prb_db_query(follower->db,
-                        "SELECT memory_mb FROM memory_usage WHERE timestamp > now() - 10 "
-                        "ORDER BY timestamp",
-                        take_memory, row, &none);
+    prb_steps_memory(&(struct prb_steps_rows){follower->db, NOW}, row);
     ask_gpu(follower, row);
 }
 
@@ -305,7 +219,8 @@ static bool ask(struct follower *follower, struct prb_steps_row *row, struct prb
 {
     row->known = false;
     if (!open_target(follower, row->pid, err) ||
-        (!ask_timed(follower, row) && !ask_sampled(follower, row, err)))
+        (!prb_steps_timed(&(struct prb_steps_rows){follower->db, RECENT}, row) &&
+         !ask_sampled(follower, row, err)))
         return false;
     row->problem[0] = '\0';
     ask_rest(follower, row);

@@ -40,9 +40,10 @@ struct prb_steps_row {
     double loss, memory, gpu, gpu_memory; /* memory in bytes, gpu in % */
     double shares[PRB_STEPS_PHASES];      /* of the step's time; their sum is 1, or 0: not known */
     double waits;                         /* the share in which the thread waits */
-    char unit[16];                        /* of items: "samples", "tokens" */
-    char clock[PRB_STEPS_TEXT];           /* tier 0: what counts the steps, or "" */
-    char problem[PRB_STEPS_TEXT];         /* why nothing is known, or "" */
+    double seen;   /* s since the epoch: of what is kept, the end of its last step; else 0 */
+    char unit[16]; /* of items: "samples", "tokens" */
+    char clock[PRB_STEPS_TEXT];   /* tier 0: what counts the steps, or "" */
+    char problem[PRB_STEPS_TEXT]; /* why nothing is known, or "" */
     char command[PRB_STEPS_TEXT];
 };
 

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "cli/ends.h"
+#include "cli/look/database.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
 #include "cli/profile/ranks.h"
+#include "cli/top/kept.h"
 #include "cli/top/top.h"
 
 #define DELAY_LEAST 0.1
@@ -122,6 +124,42 @@ static bool progress(void *context, const struct prb_profile *profile)
     return !showing->failed && (!showing->wanted || showing->updates < showing->wanted);
 }
 
+/* ---- a job that is gone ---- */
+
+/* What is no live process: a file of the store, or a process that ended. */
+static bool is_kept(const struct prb_run *run)
+{
+    const char *word = prb_run_word(run);
+    return prb_run_ended(run) || (word && prb_store_is(word));
+}
+
+/* Its last steps, once: they do not change. */
+static bool show_kept(const struct prb_run *run, struct showing *showing, struct prb_error *err)
+{
+    const char *word = prb_run_word(run), *job = word ? word : prb_run_ended(run);
+    PRB_AUTO(prb_database) struct prb_database database = {0};
+    PRB_AUTO(prb_kept_steps) struct prb_kept_steps steps = {0};
+    if (!prb_database_open(run, false, false, &database, err) ||
+        !prb_kept_steps_read(database.db, job, &steps, err))
+        return false;
+    struct prb_profile_process *processes = calloc(steps.count, sizeof *processes);
+    if (!processes)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    for (size_t i = 0; i < steps.count; i++)
+        processes[i] = (struct prb_profile_process){
+            .pid = steps.rows[i].pid, .rank = steps.rows[i].rank, .command = word};
+    const struct prb_profile profile = {.processes = processes, .process_count = steps.count};
+    struct prb_top *top = &showing->top;
+    bool good = prb_top_update(top, &profile);
+    top->step_rows = steps.rows;
+    top->step_count = steps.count;
+    good = good && show(showing);
+    top->step_rows = NULL;
+    prb_top_deinit(top);
+    free(processes);
+    return good || prb_cli_fail(err, PRB_IO, "", "the output cannot be written");
+}
+
 /* ---- the command ---- */
 
 static bool read_options(const struct prb_run *run, struct showing *showing,
@@ -158,10 +196,18 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
     const char *socket = NULL;
     pid_t pid = 0;
     bool ranks = run->options[RANKS].count;
-    if (!read_options(run, &showing, &sampling, err) ||
-        ((!ranks || prb_run_has_target(run)) &&
-         !prb_run_process_or_job(run, ranks, &pid, &socket, err)))
+    if (!read_options(run, &showing, &sampling, err))
         return false;
+    if (prb_run_has_target(run) && is_kept(run) && showing.top.view == PRB_TOP_STEPS)
+        return show_kept(run, &showing, err);
+    if (prb_run_has_target(run) && prb_run_word(run) && prb_store_is(prb_run_word(run)))
+        return prb_cli_fail(err, PRB_USAGE, "what it keeps of steps: top --view steps",
+                            "%s is a file of the store, and this view needs a live process",
+                            prb_run_word(run));
+    if ((!ranks || prb_run_has_target(run)) &&
+        !prb_run_process_or_job(run, ranks, &pid, &socket, err))
+        return err->code == PRB_NOT_FOUND && prb_run_word(run) &&
+               showing.top.view == PRB_TOP_STEPS && show_kept(run, &showing, err);
     showing.screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     if (!showing.screen && showing.top.view == PRB_TOP_STEPS) {
         showing.wanted = showing.wanted ? showing.wanted : 1;
@@ -207,7 +253,9 @@ const struct prb_command prb_command_top = {
         "The view steps shows a training job: how long a step takes and which part of it each "
         "phase (data, forward, backward, optimizer, ...), items a second, loss, memory, GPU. It "
         "says which tier it shows: 1 where PyTorch is traced (config "
-        "probing.torch.profiling=on), else 0, sampled from outside, nothing loaded.\n\n"
+        "probing.torch.profiling=on), else 0, sampled from outside, nothing loaded. Of a file of "
+        "the "
+        "store, or of a process that ended, it shows the last steps that were kept, once.\n\n"
         "Keys: f functions, t threads, p processes, e steps, Enter the stack of the chosen thread, "
         "the "
         "threads of the chosen process or the lines and callers of the chosen function, s sort, / "
@@ -219,6 +267,7 @@ const struct prb_command prb_command_top = {
     .examples = "probing 1234 top\n"
                 "probing 1234 top --ranks --view processes  # ranks side by side\n"
                 "probing 1234 top --view steps\n"
+                "probing -t train.db top --view steps  # a job that is gone, from the store\n"
                 "probing 1234 top --count 1 | head -20  # one update as text\n",
     .run = run_top,
 };

@@ -393,6 +393,22 @@ def test_torch_fx_and_export_undo_it_for_a_step_at_most(job):
     assert len(missing) <= 2, missing
 
 
+def shows_what_is_kept(file, pids):
+    """top --view steps: a row of each rank, the means of its last 20 steps; its other views need a live process."""
+    done = probing("-t", file, "top", "--view", "steps")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "probing top: steps" and lines[2].startswith("tier 1, kept: means of the last steps, until 20"), lines
+    rows = [line.split() for line in lines[4:6]]
+    timing = query(file, "SELECT rank, max(coalesce(global_step, local_step)) AS step FROM python.torch_step_timing GROUP BY rank ORDER BY rank")
+    assert [row[:4] for row in rows] == [["rank", str(one["rank"]), "1", str(one["step"])] for one in timing] and len(pids) == len(rows)
+    mean, = query(file, "SELECT avg(s) * 1e3 AS ms FROM (SELECT step_duration_sec AS s FROM python.torch_step_timing WHERE rank = 0 "
+                  "ORDER BY timestamp DESC LIMIT 20)")
+    assert float(rows[0][4]) == pytest.approx(mean["ms"], rel=0.01)
+    for refused in (("top",), ("top", "--view", "threads")):
+        done = probing("-t", file, *refused, check=False)
+        assert done.returncode == 2 and "is a file of the store" in done.stderr and "top --view steps" in done.stderr
+
+
 def test_ranks_in_the_store(loop, tmp_path, monkeypatch):
     """One file for the job: each row is of its own rank, with that rank's names."""
     for variable in ("PROBING_DATA_DIR", "XDG_STATE_HOME"):
@@ -408,6 +424,8 @@ def test_ranks_in_the_store(loop, tmp_path, monkeypatch):
         wait_until(lambda pid=pid: query(pid, "SELECT count(*) AS n FROM python.torch_step_timing")[0]["n"] >= 5)
     probing("collect", "--once", check=False)
     (file,) = (tmp_path / "probing" / "store").glob("*.db")
+    shows_what_is_kept(file, pids)
+    assert "of 2 processes" in probing("-t", file, "export", "-o", tmp_path / "steps.pftrace", check=False).stderr
     for table, column in (("torch_step_timing", "global_step"), ("torch_trace", "module"), ("comm_collective", "op")):
         rows = query(file, "SELECT pid, rank, count({}) AS known FROM python.{} GROUP BY pid, rank ORDER BY rank".format(column, table))
         assert sorted(row["pid"] for row in rows) == sorted(pids) and [row["rank"] for row in rows] == [0, 1], (table, rows)
