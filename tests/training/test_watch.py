@@ -412,6 +412,5 @@ def test_the_loss_of_a_trainer(trainer, shape, func):
     assert {row["func"] for row in by_caller} == ({"backward"} if shape in ("transformers", "lightning") else {func})
     epochs = query(target.pid, LOGS.replace("training_logs", "training_logs WHERE local_step > 0"))
     assert len(epochs) >= 3, epochs
-    if shape != "transformers":  # whose epochs have fractions
-        assert [row["epoch"] for row in epochs] == [epochs[0]["epoch"] + number for number in range(len(epochs))]
-        assert all(row["steps"] == 10 for row in epochs[1:-1])
+    assert [row["epoch"] for row in epochs] == [epochs[0]["epoch"] + number for number in range(len(epochs))]
+    assert all(row["steps"] == 10 for row in epochs[1:-1])

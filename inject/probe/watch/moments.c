@@ -136,8 +136,7 @@ static void flush(int64_t step, unsigned micro_step, unsigned arming)
             continue;
         row.thread = variable->thread;
         row.asked = variable->asked;
-        write_row(&row, function_of(variable), variable->asked ? variable->text : "epoch",
-                  &variable->value);
+        write_row(&row, function_of(variable), variable->text, &variable->value);
     }
     for (unsigned i = 0; i < list->variable_count; i++)
         list->variables[i].read = false;

@@ -22,7 +22,8 @@ static const char *const metric_names[METRICS] = {"epoch", "step", "loss", "lr",
 
 static const struct prb_column columns[] = {
     {"time", PRB_REAL, "s", "end of the step, since the epoch"},
-    {"epoch", PRB_REAL, "", "a watched epoch, else the local of that name, else the framework's"},
+    {"epoch", PRB_REAL, "",
+     "a watched epoch, else the local of that name, else the framework's whole ones"},
     {"step", PRB_INTEGER, "", "a watched step, else global_step, else local_step"},
     {"loss", PRB_REAL, "", "the watched variable of that name"},
     {"lr", PRB_REAL, "", "a watched lr, else that of the optimizer with the most parameters"},
@@ -145,6 +146,10 @@ static bool take(void *context, const struct prb_ring_value *values)
     int64_t step = values[PRB_VARIABLES_STEP].null ? -1 : values[PRB_VARIABLES_STEP].integer;
     int64_t thread = values[PRB_VARIABLES_THREAD].integer;
     double time = values[PRB_VARIABLES_TIME].real, number = values[PRB_VARIABLES_NUMBER].real;
+    /* transformers' TrainerState counts parts of an epoch, too; what the user asked for stays. */
+    bool of_framework = !values[PRB_VARIABLES_ASKED].integer && len != name->len;
+    if (of_framework && metric == EPOCH)
+        number = prb_floor(number);
     if (!filling->open || step != filling->step || time != filling->time ||
         PRB_TRACE_HIGH(thread) != PRB_TRACE_HIGH(filling->thread))
         begin(filling, time, step, thread);
