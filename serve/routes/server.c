@@ -1,4 +1,6 @@
 /* GET /api/v1: the server, what who asks may do, the limits. */
+#include "serve/tokens.h"
+
 #include "serve/route.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
@@ -15,8 +17,9 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
                   PRB_SERVE_CONNECTIONS_MAX, "waiting", PRB_SERVE_WAITING_MAX, "rows",
                   PRB_SERVE_ROWS_MAX, "profile_seconds", PRB_SERVE_PROFILE_SECONDS_MAX);
     return prb_answer_json(job->answer,
-                           json_pack("{s:s,s:i,s:o,s:o}", "version", prb_version(), "pid",
-                                     (int)getpid(), "grants", may, "limits", limits),
+                           json_pack("{s:s,s:i,s:o,s:i,s:o}", "version", prb_version(), "pid",
+                                     (int)getpid(), "grants", may, "second_tokens",
+                                     (int)prb_tokens_count(job->serve->tokens), "limits", limits),
                            err);
 }
 
