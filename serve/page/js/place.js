@@ -1,0 +1,29 @@
+export function parse(hash) {
+    const [path = "", words = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+    const parts = path.split("/").map(unescapeSafe);
+    const params = Object.fromEntries(new URLSearchParams(words));
+    if (parts[0] === "p")
+        return { target: parts[1] ?? "", screen: parts[2] || "overview", params };
+    return { target: "", screen: parts[0] || "overview", params };
+}
+function unescapeSafe(text) {
+    try {
+        return decodeURIComponent(text);
+    }
+    catch {
+        return text;
+    }
+}
+export function link(place) {
+    const words = new URLSearchParams(Object.entries(place.params ?? {}).filter(([, value]) => value !== "")).toString();
+    const path = place.target ? `p/${encodeURIComponent(place.target)}/${place.screen}` : place.screen;
+    return `#/${path}${words && "?" + words}`;
+}
+export function go(place) {
+    location.hash = link(place);
+}
+export function set(params, target) {
+    const now = parse(location.hash);
+    history.replaceState(null, "", link({ ...now, target: target ?? now.target, params: { ...now.params, ...params } }));
+    dispatchEvent(new HashChangeEvent("hashchange"));
+}

@@ -1,0 +1,100 @@
+// One WebSocket for all that is live.  It is opened by the first subscription and opened again when it breaks.
+import { useEffect, useRef, useState } from "./hooks.js";
+import { net, Refused } from "./net.js";
+import { state } from "./watch.js";
+
+interface Message {
+  id: number;
+  ok?: boolean;
+  time?: number;
+  value?: unknown;
+  same?: boolean;
+  error?: { code: string; message: string; remedy: string; retryable: boolean };
+}
+
+interface Subscription {
+  words: Record<string, unknown>;
+  value: (value: unknown, time: number) => void;
+  failed: (error: Error) => void;
+}
+
+const subscriptions = new Map<number, Subscription>();
+let socket: WebSocket | null = null;
+let ready = false;
+let next = 2;
+let pause = 500;
+
+export const hasLive = (): boolean => net.facts?.routes?.includes("/api/v1/live") ?? false;
+
+function send(words: Record<string, unknown>): void {
+  if (ready && socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(words));
+}
+
+function take(message: Message): void {
+  if (message.id === 1) {
+    ready = true;
+    pause = 500;
+    for (const [id, one] of subscriptions) send({ id, op: "sub", ...one.words });
+    return;
+  }
+  const one = subscriptions.get(message.id);
+  if (message.error && one) {
+    if (!message.error.retryable) subscriptions.delete(message.id);
+    one.failed(new Refused(0, message.error.message, message.error.remedy));
+  } else if (one && message.value !== undefined && !state.frozen) {
+    one.value(message.value, message.time ?? 0);
+  }
+}
+
+function open(): void {
+  if (socket || !subscriptions.size) return;
+  const address = new URL("api/v1/live", location.href);
+  address.protocol = address.protocol.replace("http", "ws");
+  address.hash = "";
+  const one = new WebSocket(address);
+  socket = one;
+  one.onopen = () => one.send(JSON.stringify({ id: 1, op: "token", token: net.token }));
+  one.onmessage = (event) => take(JSON.parse(event.data as string) as Message);
+  one.onclose = () => {
+    if (socket !== one) return;
+    socket = null;
+    ready = false;
+    setTimeout(open, pause);
+    pause = Math.min(10000, pause * 2);
+  };
+}
+
+function close(): void {
+  const one = socket;
+  socket = null;
+  ready = false;
+  one?.close();
+}
+
+/** A hidden tab costs nothing; what it showed is asked for anew when it is seen. */
+addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+
+export function subscribe(words: Record<string, unknown>, value: Subscription["value"], failed: Subscription["failed"]): () => void {
+  const id = next++;
+  subscriptions.set(id, { words, value, failed });
+  send({ id, op: "sub", ...words });
+  if (!document.hidden) open();
+  return () => {
+    if (subscriptions.delete(id)) send({ id, op: "unsub" });
+    if (!subscriptions.size) close();
+  };
+}
+
+/** Give each value of a topic to `take`, as long as the words stay; null: nothing is asked.  Returns why it ended. */
+export function useLive(words: Record<string, unknown> | null, take: (value: unknown, time: number) => void): Error | null {
+  const [error, setError] = useState<Error | null>(null);
+  const latest = useRef(take);
+  latest.current = take;
+  const key = words ? JSON.stringify(words) : "";
+  useEffect(() => {
+    setError(null);
+    if (!words) return;
+    return subscribe(words, (value, time) => latest.current(value, time), setError);
+  }, [key]);
+  return error;
+}
