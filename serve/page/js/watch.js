@@ -1,0 +1,158 @@
+import { ask, askJson, at, has, net, Refused } from "./net.js";
+import { framesOf, mainThread, since } from "./looks.js";
+export const STUCK = 10;
+const KEPT = 3600;
+export const state = {
+    processes: [],
+    ended: [],
+    loaded: false,
+    refused: null,
+    frozen: false,
+    listeners: new Set(),
+};
+export const memory = new Map();
+const skillsAsked = new Map();
+export function tell() {
+    for (const one of state.listeners)
+        one();
+}
+export function watched(id) {
+    return state.processes.find((one) => one.process.id === id || String(one.process.pid) === id);
+}
+export const isStuck = (one) => one.main.length > 0 && one.since >= STUCK;
+export function likeliest() {
+    const stuck = [...state.processes].sort((a, b) => Number(isStuck(b)) - Number(isStuck(a)) || b.since - a.since)[0];
+    return stuck?.process.id ?? "";
+}
+function remember(process) {
+    const kept = memory.get(process.id) ?? { times: [], rss: [], cpu: [], threads: [] };
+    memory.set(process.id, kept);
+    kept.times.push(Date.now() / 1000);
+    kept.rss.push(process.rss);
+    kept.cpu.push(process.cpu);
+    kept.threads.push(process.threads);
+    if (kept.times.length > KEPT)
+        for (const column of [kept.times, kept.rss, kept.cpu, kept.threads])
+            column.shift();
+    return kept;
+}
+function share(kept) {
+    const last = kept.times.length - 1;
+    const before = Math.max(0, last - 3);
+    const seconds = (kept.times[last] ?? 0) - (kept.times[before] ?? 0);
+    return seconds > 0.2 ? Math.max(0, ((kept.cpu[last] ?? 0) - (kept.cpu[before] ?? 0)) / seconds) : null;
+}
+function renew(list) {
+    const old = new Map(state.processes.map((one) => [one.process.id, one]));
+    state.processes = list.map((process) => {
+        const kept = remember(process);
+        const before = old.get(process.id);
+        old.delete(process.id);
+        return {
+            process,
+            share: share(kept),
+            grew: process.rss - (kept.rss[0] ?? process.rss),
+            watched: (kept.times.at(-1) ?? 0) - (kept.times[0] ?? 0),
+            stacks: before?.stacks ?? null,
+            main: before?.main ?? [],
+            since: before?.since ?? 0,
+            trouble: before?.trouble ?? "",
+            skills: before?.skills ?? [],
+        };
+    });
+    for (const gone of old.values())
+        state.ended.push({ process: gone.process, at: Date.now() / 1000 });
+    state.ended.splice(0, state.ended.length - 20);
+}
+export function note(target, stacks) {
+    const one = watched(target);
+    since.note(one?.process.id ?? target, stacks);
+    if (!one)
+        return;
+    const thread = mainThread(stacks, one.process.pid);
+    one.stacks = stacks;
+    one.trouble = "";
+    one.main = thread ? framesOf(stacks, thread) : [];
+    one.since = thread ? since.of(one.process.id, stacks, thread) : 0;
+}
+async function look(one) {
+    try {
+        note(one.process.id, await askJson(at(one.process.id, "stacks")));
+    }
+    catch (error) {
+        if (!(error instanceof Refused))
+            return;
+        one.main = [];
+        one.since = 0;
+        one.trouble = error.message;
+    }
+}
+async function runSkill(one) {
+    const asked = skillsAsked.get(one.process.id) ?? 0;
+    if (!has("/p/{}/skills/{}") || performance.now() - asked < 30000)
+        return;
+    skillsAsked.set(one.process.id, performance.now());
+    try {
+        const path = at(one.process.id, "skills/health");
+        const told = await askJson(path, { method: "POST", body: {} });
+        one.skills = told.findings.filter((finding) => finding.severity !== "info");
+    }
+    catch {
+        one.skills = [];
+    }
+}
+const silent = new Map();
+async function lookAtAll() {
+    const waiting = state.processes.filter((one) => (silent.get(one.process.id) ?? 0) < performance.now());
+    const worker = async () => {
+        for (let one = waiting.shift(); one; one = waiting.shift()) {
+            await look(one);
+            if (one.trouble)
+                silent.set(one.process.id, performance.now() + 30000);
+            void runSkill(one).then(tell);
+        }
+    };
+    await Promise.all([worker(), worker(), worker()]);
+}
+export async function learnServer() {
+    try {
+        net.facts = await askJson("api/v1");
+        state.refused = null;
+    }
+    catch (error) {
+        if (error instanceof Refused)
+            state.refused = error;
+    }
+    tell();
+}
+async function round() {
+    if (!net.facts)
+        await learnServer();
+    if (!net.facts)
+        return;
+    const answer = (await (await ask("api/v1/processes")).json());
+    renew(answer.processes.filter((one) => one.pid !== net.facts?.pid));
+    if (!state.loaded)
+        tell();
+    state.loaded = true;
+    await lookAtAll();
+}
+export async function watch() {
+    for (let pause = 500;;) {
+        let wait = 1000;
+        if (net.token !== "none" && !document.hidden && !state.frozen) {
+            try {
+                await round();
+                pause = 500;
+            }
+            catch (error) {
+                if (error instanceof Refused && error.status === 401)
+                    state.refused = error;
+                wait = pause;
+                pause = Math.min(10000, pause * 2);
+            }
+            tell();
+        }
+        await new Promise((done) => setTimeout(done, state.processes.length > 16 ? wait * 3 : wait));
+    }
+}
