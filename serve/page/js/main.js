@@ -1,0 +1,165 @@
+import { h, render } from "./preact.js";
+import { useEffect, useState } from "./hooks.js";
+import { net, takeToken } from "./net.js";
+import { go, link, set } from "./place.js";
+import { usePlace, useWatch } from "./polled.js";
+import { isStuck, likeliest, state, tell, watch, watched } from "./watch.js";
+import { count, duration, plain } from "./format.js";
+import { Overview, processName } from "./overview.js";
+import { Empty, Trouble } from "./parts.js";
+import { applyTheme, theme } from "./theme.js";
+import { Keys, listenKeys } from "./keys.js";
+export const screens = [
+    { id: "overview", name: "Overview", icon: "◉", key: "o", whole: true, load: async () => Overview },
+    { id: "stacks", name: "Stacks", icon: "≡", key: "s", load: async () => (await import("./stacks.js")).StacksScreen },
+    { id: "profile", name: "Profile", icon: "▤", key: "p", load: async () => (await import("./profile.js")).ProfileScreen },
+    { id: "training", name: "Training", icon: "∿", key: "t", load: async () => (await import("./training.js")).TrainingScreen },
+    { id: "memory", name: "Memory", icon: "▥", key: "m", load: async () => (await import("./memory.js")).MemoryScreen },
+    { id: "tensors", name: "Tensors", icon: "▦", key: "n", load: async () => (await import("./tensors.js")).TensorsScreen },
+    { id: "crashes", name: "Crashes", icon: "✕", key: "c", whole: true, load: async () => (await import("./crashes.js")).CrashesScreen },
+    { id: "sql", name: "SQL", icon: "⌕", key: "q", load: async () => (await import("./sql.js")).SqlScreen },
+    { id: "tasks", name: "Tasks", icon: "⋔", key: "k", load: async () => (await import("./tasks.js")).TasksScreen },
+    { id: "console", name: "Console", icon: "›", key: "e", load: async () => (await import("./console.js")).ConsoleScreen },
+    { id: "settings", name: "Settings", icon: "⚙", key: ",", whole: true, load: async () => (await import("./settings.js")).SettingsScreen },
+];
+function Rail({ place }) {
+    return (h("nav", { class: "rail", "aria-label": "Screens" }, screens.map((one) => (h("a", { href: link({ target: place.target, screen: one.id }), "aria-current": one.id === place.screen ? "page" : undefined, title: `g ${one.key}` },
+        h("span", { class: "icon", "aria-hidden": "true" }, one.icon),
+        one.name)))));
+}
+function Chip({ target }) {
+    if (target.startsWith("file:"))
+        return h("span", { class: "chip" }, "file");
+    const one = watched(target);
+    if (!one)
+        return h("span", { class: "chip bad" }, "ended");
+    if (one.trouble)
+        return h("span", { class: "chip" }, "cannot be looked at");
+    if (isStuck(one))
+        return h("span", { class: "chip bad" },
+            "unchanged for ",
+            duration(one.since));
+    return h("span", { class: "chip good" }, one.main.length ? "moving" : "looking");
+}
+function Picker({ target, place }) {
+    const known = watched(target) || !target;
+    if (!state.processes.length && known)
+        return null;
+    return (h("select", { "aria-label": "Process", value: watched(target)?.process.id ?? target, onChange: (event) => go({ ...place, params: {}, target: event.currentTarget.value }) },
+        !target && h("option", { value: "" }, "all processes"),
+        !known && h("option", { value: target }, plain(target, 60)),
+        state.processes.map((one) => (h("option", { value: one.process.id }, plain(processName(one.process), 70))))));
+}
+function Coverage({ target }) {
+    const stacks = watched(target)?.stacks;
+    if (!stacks)
+        return null;
+    const unstable = stacks.threads.filter((one) => one.unstable).length;
+    const ago = Math.max(0, Date.now() / 1000 - stacks.time);
+    return (h("span", { class: "quiet coverage" },
+        count(stacks.threads.length, "thread"),
+        ", ",
+        unstable,
+        " unstable, ",
+        duration(ago),
+        " ago"));
+}
+function Header({ target, place }) {
+    const each = net.looks ? net.millis / net.looks : 0;
+    return (h("header", null,
+        h("a", { class: "brand", href: "#/overview" }, "probing"),
+        state.loaded && h(Picker, { target: target, place: place }),
+        target && h(Chip, { target: target }),
+        target && h(Coverage, { target: target }),
+        h("span", { class: "gap" }),
+        h("span", { class: "quiet", title: "nothing in a process is stopped for a look" },
+            "an answer takes ",
+            each.toFixed(1),
+            " ms"),
+        h("button", { type: "button", "aria-pressed": state.frozen, onClick: () => freeze(), title: "Space" }, state.frozen ? "Frozen" : "Freeze")));
+}
+export function freeze() {
+    state.frozen = !state.frozen;
+    tell();
+}
+function NoToken() {
+    return (h(Empty, null,
+        h("h1", null, "This page needs its token"),
+        h("p", null, "The address that the server printed carries it after the #. This prints it again:"),
+        h("pre", null, "probing serve --url"),
+        state.refused && h(Trouble, { error: state.refused })));
+}
+function NoProcess() {
+    return (h(Empty, null,
+        h("h1", null, "No Python process is running"),
+        h("p", null, "What you start shows up here by itself. A dump or a core is looked at when the server is given it:"),
+        h("pre", null, "probing serve FILE")));
+}
+function Body({ place, target }) {
+    const screen = screens.find((one) => one.id === place.screen);
+    const [loaded, setLoaded] = useState(null);
+    const [failed, setFailed] = useState(false);
+    useEffect(() => {
+        setFailed(false);
+        screen?.load().then((component) => setLoaded({ id: screen.id, screen: component }), () => setFailed(true));
+    }, [screen?.id]);
+    if (!screen)
+        return h(Empty, null,
+            "There is no screen \u201C",
+            plain(place.screen, 40),
+            "\u201D.");
+    if (failed)
+        return h(Empty, null, "The server is another one by now, or gone. Load the page again.");
+    if (!state.loaded)
+        return h(Empty, null, "asking the server \u2026");
+    if (!target && !screen.whole)
+        return h(NoProcess, null);
+    if (loaded?.id !== screen.id)
+        return null;
+    const Loaded = loaded.screen;
+    return h(Loaded, { key: screen.id + target, target: target, place: place });
+}
+function Page() {
+    useWatch();
+    const place = usePlace();
+    const screen = screens.find((one) => one.id === place.screen);
+    const target = place.target || (screen?.whole ? "" : likeliest());
+    const name = screen?.name ?? "";
+    useEffect(() => {
+        if (target && !place.target)
+            set({}, target);
+    }, [target, place.target]);
+    useEffect(() => {
+        const one = watched(target);
+        document.title = `${name}${one ? " · " + plain(processName(one.process), 60) : ""} · probing`;
+    });
+    const shut = state.refused?.status === 401 || !net.token;
+    return (h("div", { class: "page" + (net.lostAt ? " lost" : "") },
+        h("a", { class: "skip", href: location.hash || "#/overview", onClick: (event) => (event.preventDefault(), document.querySelector("main")?.focus()) }, "Skip to the screen"),
+        h(Header, { target: shut ? "" : target, place: place }),
+        h(Rail, { place: place }),
+        h("main", { tabIndex: -1, class: place.screen },
+            net.lostAt > 0 && (h("p", { class: "banner", role: "alert" },
+                "The server has not answered since ",
+                new Date(net.lostAt).toLocaleTimeString(),
+                ". This page asks again by itself; what it shows is old.")),
+            shut ? h(NoToken, null) : h(Body, { place: place, target: target })),
+        h(Keys, { screens: screens, place: place })));
+}
+takeToken();
+if (theme())
+    applyTheme(theme());
+addEventListener("hashchange", () => {
+    if (!location.hash.startsWith("#token="))
+        return;
+    takeToken();
+    state.refused = null;
+    net.facts = null;
+});
+net.changed = tell;
+listenKeys({ freeze, open: (screen) => go({ target: parseTarget(), screen }), screens });
+function parseTarget() {
+    return /^#\/p\/([^/?]+)/.exec(location.hash)?.[1] ? decodeURIComponent(/^#\/p\/([^/?]+)/.exec(location.hash)[1]) : "";
+}
+render(h(Page, null), document.getElementById("page"));
+void watch();

@@ -1,0 +1,50 @@
+import { h, Fragment } from "./preact.js";
+import { Refused } from "./net.js";
+import { plain } from "./format.js";
+import { frameName, framePlace } from "./looks.js";
+export function Trouble({ error }) {
+    if (!error)
+        return null;
+    return (h("div", { class: "trouble", role: "alert" },
+        h("b", null, plain(error.message)),
+        error instanceof Refused && error.remedy && h("p", null, plain(error.remedy))));
+}
+export function Empty({ children }) {
+    return h("div", { class: "empty" }, children);
+}
+export function Loading() {
+    return h("p", { class: "empty" }, "looking \u2026");
+}
+export function Switch({ label, on, set, hint }) {
+    return (h("label", { class: "switch", title: hint },
+        h("input", { type: "checkbox", checked: on, onChange: (event) => set(event.currentTarget.checked) }),
+        label));
+}
+export function Filter({ value, set, label }) {
+    return (h("input", { type: "search", class: "filter", placeholder: label + "  /", "aria-label": label, value: value, onInput: (event) => set(event.currentTarget.value) }));
+}
+export function FrameLine({ frame, times = 1 }) {
+    return (h(Fragment, null,
+        h("span", { class: "fname " + frame.kind }, plain(frameName(frame), 120)),
+        times > 1 && h("span", { class: "times" },
+            " \u00D7",
+            times),
+        h("span", { class: "fplace" },
+            " ",
+            plain(framePlace(frame), 160))));
+}
+export function Table({ columns, rows, label, row }) {
+    return (h("div", { class: "scroll", role: "region", "aria-label": label, tabIndex: 0 },
+        h("table", { class: "cards" },
+            h("thead", null,
+                h("tr", null, columns.map((one) => (h("th", { scope: "col", class: one.right ? "right" : undefined }, one.name))))),
+            h("tbody", null, rows.map((value) => (h("tr", { class: row?.(value) }, columns.map((one) => (h("td", { class: one.right ? "right" : undefined, "data-name": one.name }, one.cell(value)))))))))));
+}
+export function save(name, type, text) {
+    const blob = typeof text === "string" ? new Blob([text], { type }) : text;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}

@@ -1,0 +1,218 @@
+// The frame: rail, header with the target, keys.  Screens other than the first are loaded when they are opened.
+import { h, render, type Child, type Component } from "./preact.js";
+import { useEffect, useState } from "./hooks.js";
+import { net, takeToken } from "./net.js";
+import { go, link, set, type Place } from "./place.js";
+import { usePlace, useWatch } from "./polled.js";
+import { isStuck, likeliest, state, tell, watch, watched } from "./watch.js";
+import { count, duration, plain } from "./format.js";
+import { Overview, processName } from "./overview.js";
+import { Empty, Trouble } from "./parts.js";
+import { applyTheme, theme } from "./theme.js";
+import { Keys, listenKeys } from "./keys.js";
+
+export interface ScreenProps {
+  target: string;
+  place: Place;
+}
+
+interface Screen {
+  id: string;
+  name: string;
+  icon: string;
+  key: string;
+  whole?: boolean; // it is about all processes
+  load: () => Promise<Component<ScreenProps>>;
+}
+
+export const screens: Screen[] = [
+  { id: "overview", name: "Overview", icon: "◉", key: "o", whole: true, load: async () => Overview },
+  { id: "stacks", name: "Stacks", icon: "≡", key: "s", load: async () => (await import("./stacks.js")).StacksScreen },
+  { id: "profile", name: "Profile", icon: "▤", key: "p", load: async () => (await import("./profile.js")).ProfileScreen },
+  { id: "training", name: "Training", icon: "∿", key: "t", load: async () => (await import("./training.js")).TrainingScreen },
+  { id: "memory", name: "Memory", icon: "▥", key: "m", load: async () => (await import("./memory.js")).MemoryScreen },
+  { id: "tensors", name: "Tensors", icon: "▦", key: "n", load: async () => (await import("./tensors.js")).TensorsScreen },
+  { id: "crashes", name: "Crashes", icon: "✕", key: "c", whole: true, load: async () => (await import("./crashes.js")).CrashesScreen },
+  { id: "sql", name: "SQL", icon: "⌕", key: "q", load: async () => (await import("./sql.js")).SqlScreen },
+  { id: "tasks", name: "Tasks", icon: "⋔", key: "k", load: async () => (await import("./tasks.js")).TasksScreen },
+  { id: "console", name: "Console", icon: "›", key: "e", load: async () => (await import("./console.js")).ConsoleScreen },
+  { id: "settings", name: "Settings", icon: "⚙", key: ",", whole: true, load: async () => (await import("./settings.js")).SettingsScreen },
+];
+
+// ---- the rail and the header ----
+
+function Rail({ place }: { place: Place }) {
+  return (
+    <nav class="rail" aria-label="Screens">
+      {screens.map((one) => (
+        <a href={link({ target: place.target, screen: one.id })} aria-current={one.id === place.screen ? "page" : undefined} title={`g ${one.key}`}>
+          <span class="icon" aria-hidden="true">
+            {one.icon}
+          </span>
+          {one.name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Chip({ target }: { target: string }) {
+  if (target.startsWith("file:")) return <span class="chip">file</span>;
+  const one = watched(target);
+  if (!one) return <span class="chip bad">ended</span>;
+  if (one.trouble) return <span class="chip">cannot be looked at</span>;
+  if (isStuck(one)) return <span class="chip bad">unchanged for {duration(one.since)}</span>;
+  return <span class="chip good">{one.main.length ? "moving" : "looking"}</span>;
+}
+
+function Picker({ target, place }: { target: string; place: Place }) {
+  const known = watched(target) || !target;
+  if (!state.processes.length && known) return null;
+  return (
+    <select
+      aria-label="Process"
+      value={watched(target)?.process.id ?? target}
+      onChange={(event: { currentTarget: HTMLSelectElement }) => go({ ...place, params: {}, target: event.currentTarget.value })}
+    >
+      {!target && <option value="">all processes</option>}
+      {!known && <option value={target}>{plain(target, 60)}</option>}
+      {state.processes.map((one) => (
+        <option value={one.process.id}>{plain(processName(one.process), 70)}</option>
+      ))}
+    </select>
+  );
+}
+
+function Coverage({ target }: { target: string }) {
+  const stacks = watched(target)?.stacks;
+  if (!stacks) return null;
+  const unstable = stacks.threads.filter((one) => one.unstable).length;
+  const ago = Math.max(0, Date.now() / 1000 - stacks.time);
+  return (
+    <span class="quiet coverage">
+      {count(stacks.threads.length, "thread")}, {unstable} unstable, {duration(ago)} ago
+    </span>
+  );
+}
+
+function Header({ target, place }: { target: string; place: Place }) {
+  const each = net.looks ? net.millis / net.looks : 0;
+  return (
+    <header>
+      <a class="brand" href="#/overview">
+        probing
+      </a>
+      {state.loaded && <Picker target={target} place={place} />}
+      {target && <Chip target={target} />}
+      {target && <Coverage target={target} />}
+      <span class="gap" />
+      <span class="quiet" title="nothing in a process is stopped for a look">
+        an answer takes {each.toFixed(1)} ms
+      </span>
+      <button type="button" aria-pressed={state.frozen} onClick={() => freeze()} title="Space">
+        {state.frozen ? "Frozen" : "Freeze"}
+      </button>
+    </header>
+  );
+}
+
+export function freeze(): void {
+  state.frozen = !state.frozen;
+  tell();
+}
+
+// ---- what to say when there is nothing to show ----
+
+function NoToken() {
+  return (
+    <Empty>
+      <h1>This page needs its token</h1>
+      <p>The address that the server printed carries it after the #. This prints it again:</p>
+      <pre>probing serve --url</pre>
+      {state.refused && <Trouble error={state.refused} />}
+    </Empty>
+  );
+}
+
+function NoProcess() {
+  return (
+    <Empty>
+      <h1>No Python process is running</h1>
+      <p>What you start shows up here by itself. A dump or a core is looked at when the server is given it:</p>
+      <pre>probing serve FILE</pre>
+    </Empty>
+  );
+}
+
+function Body({ place, target }: { place: Place; target: string }): Child {
+  const screen = screens.find((one) => one.id === place.screen);
+  const [loaded, setLoaded] = useState<{ id: string; screen: Component<ScreenProps> } | null>(null);
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    setFailed(false);
+    screen?.load().then(
+      (component) => setLoaded({ id: screen.id, screen: component }),
+      () => setFailed(true),
+    );
+  }, [screen?.id]);
+  if (!screen) return <Empty>There is no screen “{plain(place.screen, 40)}”.</Empty>;
+  if (failed) return <Empty>The server is another one by now, or gone. Load the page again.</Empty>;
+  if (!state.loaded) return <Empty>asking the server …</Empty>;
+  if (!target && !screen.whole) return <NoProcess />;
+  if (loaded?.id !== screen.id) return null;
+  const Loaded = loaded.screen as Component<{ target: string; place: Place; key: string }>;
+  return <Loaded key={screen.id + target} target={target} place={place} />;
+}
+
+function Page() {
+  useWatch();
+  const place = usePlace();
+  const screen = screens.find((one) => one.id === place.screen);
+  const target = place.target || (screen?.whole ? "" : likeliest());
+  const name = screen?.name ?? "";
+  useEffect(() => {
+    // Nobody chose: it stays with the one that it opened with, and a link shows the same.
+    if (target && !place.target) set({}, target);
+  }, [target, place.target]);
+  useEffect(() => {
+    const one = watched(target);
+    document.title = `${name}${one ? " · " + plain(processName(one.process), 60) : ""} · probing`;
+  });
+  const shut = state.refused?.status === 401 || !net.token;
+  return (
+    <div class={"page" + (net.lostAt ? " lost" : "")}>
+      <a class="skip" href={location.hash || "#/overview"} onClick={(event: Event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
+        Skip to the screen
+      </a>
+      <Header target={shut ? "" : target} place={place} />
+      <Rail place={place} />
+      <main tabIndex={-1} class={place.screen}>
+        {net.lostAt > 0 && (
+          <p class="banner" role="alert">
+            The server has not answered since {new Date(net.lostAt).toLocaleTimeString()}. This page asks again by itself; what it shows is old.
+          </p>
+        )}
+        {shut ? <NoToken /> : <Body place={place} target={target} />}
+      </main>
+      <Keys screens={screens} place={place} />
+    </div>
+  );
+}
+
+takeToken();
+if (theme()) applyTheme(theme());
+addEventListener("hashchange", () => {
+  if (!location.hash.startsWith("#token=")) return;
+  takeToken();
+  state.refused = null;
+  net.facts = null;
+});
+net.changed = tell;
+listenKeys({ freeze, open: (screen) => go({ target: parseTarget(), screen }), screens });
+
+function parseTarget(): string {
+  return /^#\/p\/([^/?]+)/.exec(location.hash)?.[1] ? decodeURIComponent(/^#\/p\/([^/?]+)/.exec(location.hash)![1]!) : "";
+}
+
+render(<Page />, document.getElementById("page")!);
+void watch();
