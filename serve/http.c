@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "serve/access.h"
+#include "serve/assets.h"
 #include "serve/log.h"
 #include "serve/work.h"
 
@@ -118,8 +119,7 @@ static void name_client(struct lws *wsi, bool *local, char who[80], char counted
 static bool take_shown(struct lws *wsi, struct prb_shown *out, char who[80], char counted[80],
                        struct prb_error *err)
 {
-    *out = (struct prb_shown){
-        .who = counted, .proxied = is_proxied(wsi), .fd = lws_get_socket_fd(wsi)};
+    *out = (struct prb_shown){.who = counted, .proxied = is_proxied(wsi)};
     name_client(wsi, &out->local, who, counted);
     return (header(wsi, WSI_TOKEN_HOST, out->host, sizeof out->host) &&
             header(wsi, WSI_TOKEN_ORIGIN, out->origin, sizeof out->origin) &&
@@ -238,9 +238,7 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
     struct prb_error length_err = {0};
     bool measured = take_length(wsi, connection, &length_status, &length_err);
     bool taken = take_shown(wsi, &shown, item->question.who, counted, err);
-    unsigned grants = taken ? prb_access_grants(http->serve, &http->tries, &shown,
-                                                item->question.token_name, status, err)
-                            : 0;
+    unsigned grants = taken ? prb_access_grants(http->serve, &http->tries, &shown, status, err) : 0;
     explicit_bzero(shown.token, sizeof shown.token);
     if (!taken || !grants) {
         prb_serve_log(http->serve->log, "refused %s: %s", item->question.who, err->text);
@@ -248,7 +246,6 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
     }
     item->question.grants = grants;
     item->question.proxied = shown.proxied;
-    item->question.local = shown.local && !shown.proxied;
     item->question.accept = copy_header(wsi, WSI_TOKEN_HTTP_ACCEPT);
     item->question.content_type = copy_header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE);
     if (!measured) {
@@ -284,6 +281,23 @@ static void submit(struct lws *wsi, struct connection *connection)
     lws_set_timer_usecs(wsi, LOOK_US);
 }
 
+/* The page's own files are for everybody: they say nothing of any process. */
+static bool answer_asset(struct lws *wsi, struct connection *connection)
+{
+    char *uri = NULL, path[128], known[64];
+    int len = 0, method = lws_http_get_uri_and_method(wsi, &uri, &len);
+    if ((method != LWSHUMETH_GET && method != LWSHUMETH_HEAD) || len <= 0 ||
+        len >= (int)sizeof path || memchr(uri, '\0', (size_t)len) ||
+        lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) > 0 ||
+        lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) > 0)
+        return false;
+    snprintf(path, sizeof path, "%.*s", len, uri);
+    if (!header(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, known, sizeof known))
+        *known = '\0';
+    connection->head = method == LWSHUMETH_HEAD;
+    return prb_assets_answer(path, known, &connection->item->answer);
+}
+
 static int begin(struct lws *wsi, struct connection *connection)
 {
     struct prb_error err = {0};
@@ -293,7 +307,9 @@ static int begin(struct lws *wsi, struct connection *connection)
     connection->item = prb_work_item_new(wsi);
     if (!connection->item)
         return -1;
-    if (!ask(wsi, connection, &status, &err))
+    if (answer_asset(wsi, connection))
+        answer_now(wsi, connection);
+    else if (!ask(wsi, connection, &status, &err))
         refuse(wsi, connection, status, &err);
     else if (!connection->body_length)
         submit(wsi, connection);
@@ -354,19 +370,23 @@ static bool send_headers(struct lws *wsi, struct connection *connection)
     const struct prb_answer *answer = &connection->item->answer;
     unsigned char *start = http->piece + LWS_PRE, *at = start, *end = start + 4096;
     int status = answer->status ? answer->status : 200;
-    bool ok = lws_add_http_header_status(wsi, (unsigned)status, &at, end) == 0 &&
-              add(wsi, "content-type:", answer->type, &at, end) &&
-              lws_add_http_header_content_length(wsi, answer->body.len, &at, end) == 0 &&
-              add(wsi, "connection:", "close", &at, end) &&
-              add(wsi, "cache-control:", "no-store", &at, end) &&
-              add(wsi, "x-content-type-options:", "nosniff", &at, end) &&
-              add(wsi, "cross-origin-resource-policy:", "same-origin", &at, end) &&
-              add(wsi, "content-security-policy:", "default-src 'none'; frame-ancestors 'none'",
-                  &at, end) &&
-              (!*answer->etag || add(wsi, "etag:", answer->etag, &at, end)) &&
-              (!answer->truncated || add(wsi, "probing-truncated:", "1", &at, end)) &&
-              (status != 401 || add(wsi, "www-authenticate:", "Bearer", &at, end)) &&
-              lws_finalize_http_header(wsi, &at, end) == 0;
+    bool ok =
+        lws_add_http_header_status(wsi, (unsigned)status, &at, end) == 0 &&
+        add(wsi, "content-type:", answer->type, &at, end) &&
+        lws_add_http_header_content_length(wsi, answer->body.len, &at, end) == 0 &&
+        add(wsi, "connection:", "close", &at, end) &&
+        add(wsi, "cache-control:", answer->caching ? answer->caching : "no-store", &at, end) &&
+        (!answer->encoding || add(wsi, "content-encoding:", answer->encoding, &at, end)) &&
+        add(wsi, "x-content-type-options:", "nosniff", &at, end) &&
+        add(wsi, "cross-origin-resource-policy:", "same-origin", &at, end) &&
+        add(wsi, "referrer-policy:", "no-referrer", &at, end) &&
+        add(wsi, "content-security-policy:",
+            answer->policy ? answer->policy : "default-src 'none'; frame-ancestors 'none'", &at,
+            end) &&
+        (!*answer->etag || add(wsi, "etag:", answer->etag, &at, end)) &&
+        (!answer->truncated || add(wsi, "probing-truncated:", "1", &at, end)) &&
+        (status != 401 || add(wsi, "www-authenticate:", "Bearer", &at, end)) &&
+        lws_finalize_http_header(wsi, &at, end) == 0;
     bool last = connection->head || !answer->body.len;
     return ok && lws_write(wsi, start, (size_t)(at - start),
                            last ? LWS_WRITE_HTTP_HEADERS | LWS_WRITE_H2_STREAM_END

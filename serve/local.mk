@@ -8,16 +8,26 @@ SERVE_ROUTES = %D%/routes/server.c %D%/routes/health.c %D%/routes/processes.c %D
 	%D%/routes/crash_put.c %D%/routes/eval.c %D%/routes/eval_end.c %D%/routes/complete.c
 # What the server sees by itself, and sends as it comes.
 SERVE_ROUTES += %D%/routes/history.c
-SERVE_ROUTES += %D%/routes/tokens.c %D%/routes/tokens_end.c %D%/routes/command.c
 probing_serve_SOURCES = %D%/main.c %D%/serve.h %D%/grants.c %D%/doors.h %D%/places.c %D%/doorman.c %D%/first_bytes.c \
 	%D%/log.c %D%/log.h %D%/access.c %D%/access.h %D%/http.c %D%/http.h %D%/text.c %D%/text.h %D%/command.c %D%/command.h \
 	%D%/work.c %D%/work.h %D%/targets.c %D%/targets.h %D%/route.c %D%/route.h %D%/words.h %D%/answer.c %D%/fields.c %D%/fields.h %D%/evaluations.c %D%/evaluations.h \
-	%D%/tokens.c %D%/tokens.h %D%/ask.c %D%/ask.h %D%/looks.c %D%/looks.h %D%/text_python.c %D%/text_python.h %D%/elsewhere.c %D%/elsewhere.h \
 	%D%/routes/by_command.c %D%/routes/by_command.h $(SERVE_ROUTES)
 probing_serve_SOURCES += %D%/watch.c %D%/watch.h %D%/watch_step.c %D%/watch_step.h
+probing_serve_SOURCES += %D%/assets.c %D%/assets.h
 probing_serve_CFLAGS = $(AM_CFLAGS) $(WEBSOCKETS_CFLAGS)
 probing_serve_LDADD = libprb.la $(JANSSON_LIBS) $(WEBSOCKETS_LIBS) -ldl
 BUILT_SOURCES += %D%/routes.inc
 CLEANFILES += %D%/routes.inc
+# The page: TypeScript in page/src, compiled into page/js, which is in git, so that make needs no node (page/README.md).
+PAGE_MODULES = main keys overview crash_list net watch looks live polled parts place format theme stacks moments source locals sql grid chart \
+	profile sampling flame flame_view canvas training memory tensors tensor crashes tasks console settings
+PAGE_FILES = $(PAGE_MODULES:%=%D%/page/js/%.js) %D%/page/page.css %D%/page/icon.svg %D%/page/vendor/preact.js %D%/page/vendor/hooks.js \
+	%D%/page/vendor/uPlot.js %D%/page/vendor/uPlot.css
+EXTRA_DIST += %D%/page/embed.sh %D%/page/index.html %D%/page/tsconfig.json %D%/page/README.md %D%/page/vendor/VENDOR %D%/page/vendor/LICENSE.preact \
+	%D%/page/vendor/LICENSE.uPlot $(PAGE_FILES) %D%/page/src
+BUILT_SOURCES += %D%/assets.inc
+CLEANFILES += %D%/assets.inc
+%D%/assets.inc: $(PAGE_FILES) %D%/page/index.html %D%/page/embed.sh
+	$(AM_V_GEN)cd $(srcdir) && sh %D%/page/embed.sh %D%/page/index.html $(PAGE_FILES) >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 %D%/routes.inc: $(srcdir)/%D%/local.mk
 	$(call write_list,ROUTE,$(SERVE_ROUTES))

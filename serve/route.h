@@ -31,8 +31,6 @@ struct prb_question {
     struct prb_buf body;
     unsigned grants; /* of who asks */
     char who[80];
-    char token_name[24]; /* of the token that it showed, for the log; "": none */
-    bool local;          /* by the Unix socket, of the user himself and not of a proxy */
     bool proxied;
 };
 void prb_question_deinit(struct prb_question *question);
@@ -52,8 +50,11 @@ struct prb_answer {
     int status; /* of HTTP; 0: 200 */
     const char *type;
     struct prb_buf body;
-    bool truncated; /* a bound cut it */
-    char etag[24];  /* quoted, or "" */
+    bool truncated;       /* a bound cut it */
+    char etag[24];        /* quoted, or "" */
+    const char *encoding; /* of the body: "gzip"; NULL: as it is */
+    const char *caching;  /* Cache-Control; NULL: no-store */
+    const char *policy;   /* Content-Security-Policy; NULL: nothing at all */
 };
 void prb_answer_deinit(struct prb_answer *answer);
 /* The body is this value; takes the reference, also NULL (out of memory). */

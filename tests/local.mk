@@ -32,6 +32,7 @@ include tests/export/local.mk
 include tests/comm/local.mk
 include tests/security/local.mk
 include tests/serve/local.mk
+include tests/page/local.mk
 include tests/bench/local.mk
 include tests/editors/local.mk
 TESTS += $(PYTESTS)

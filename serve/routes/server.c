@@ -1,6 +1,4 @@
 /* GET /api/v1: the server, what who asks may do, the limits. */
-#include "serve/tokens.h"
-
 #include "serve/route.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
@@ -16,10 +14,13 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
                   "answer_bytes", (int)PRB_SERVE_ANSWER_MAX, "connections",
                   PRB_SERVE_CONNECTIONS_MAX, "waiting", PRB_SERVE_WAITING_MAX, "rows",
                   PRB_SERVE_ROWS_MAX, "profile_seconds", PRB_SERVE_PROFILE_SECONDS_MAX);
+    json_t *routes = json_array();
+    for (size_t i = 0; prb_routes[i]; i++)
+        json_array_append_new(routes, json_string(prb_routes[i]->path));
     return prb_answer_json(job->answer,
-                           json_pack("{s:s,s:i,s:o,s:i,s:o}", "version", prb_version(), "pid",
-                                     (int)getpid(), "grants", may, "second_tokens",
-                                     (int)prb_tokens_count(job->serve->tokens), "limits", limits),
+                           json_pack("{s:s,s:i,s:o,s:o,s:o}", "version", prb_version(), "pid",
+                                     (int)getpid(), "grants", may, "limits", limits, "routes",
+                                     routes),
                            err);
 }
 

@@ -1,0 +1,108 @@
+"""Jobs to look at, a server, and Chromium with the page; what the browser has to say against the page fails the test."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, os.pardir, "serve"))
+from serving import Server  # noqa: E402
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+SIZES = {"light": {"width": 1366, "height": 768}, "dark": {"width": 390, "height": 844}}
+
+
+@pytest.fixture
+def job(any_python):
+    """job(name, *words, python=): a job of this folder that says it is ready; ended with the test."""
+    started = []
+
+    def begin(name, *words, python=None, **variables):
+        command = [python or any_python.executable, os.path.join(HERE, "jobs", name + ".py"), *words]
+        one = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8", env=dict(os.environ, **variables))
+        started.append(one)
+        assert one.stdout.readline() == "ready\n"
+        return one
+
+    yield begin
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+@pytest.fixture
+def serve():
+    started = []
+
+    def begin(*options, **more):
+        started.append(Server(*options, **more))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        status = one.end()
+        one.remove()
+        assert status == 0
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright (tests/editors/setup.sh)")
+    if not CHROMIUM:
+        pytest.skip("no Chromium")
+    with playwright.sync_playwright() as driver:
+        one = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu"])
+        yield one
+        one.close()
+
+
+class Tab:
+    """A tab of the browser that shows a server's page."""
+
+    def __init__(self, browser, server, scheme):
+        self.server = server
+        self.page = browser.new_page(viewport=SIZES[scheme], color_scheme=scheme)
+        self.page.set_default_timeout(30000)
+        self.faults = []
+        self.ended = set()  # pids of processes that are meant to end: an answer "410 Gone" is logged by the browser itself
+        self.page.on("pageerror", lambda error: self.faults.append("error: {}".format(error)))
+        self.page.on("console", self.heard)
+        self.page.goto(server.line)
+        self.page.wait_for_selector("main h1")
+
+    def heard(self, message):
+        where = str(message.location.get("url", ""))
+        others = "/api/v1/p/" in where and not any("/{}.".format(pid) in where for pid in self.watched)
+        if not others:  # of this machine's other processes some may end at any time
+            self.faults.append("{}: {} {}".format(message.type, message.text, where))
+
+    watched = ()
+
+    def open(self, pid, screen):
+        """A screen of a process, by its address."""
+        self.page.goto("http://{}:{}/#/p/{}/{}".format(self.server.host, self.server.port, pid, screen))
+
+    def text(self, selector="main"):
+        return self.page.inner_text(selector)
+
+    def until(self, text, selector="main"):
+        self.page.wait_for_function("([selector, text]) => document.querySelector(selector)?.innerText.includes(text)", arg=[selector, text])
+
+
+@pytest.fixture
+def tab(browser):
+    """tab(server, scheme="light"): the page in a tab of its own; neither a message on the console nor an error by the end."""
+    opened = []
+
+    def begin(server, scheme="light", watched=()):
+        opened.append(Tab(browser, server, scheme))
+        opened[-1].watched = watched
+        return opened[-1]
+
+    yield begin
+    for one in opened:
+        one.page.close()
+    assert [fault for one in opened for fault in one.faults] == []

@@ -1,0 +1,8 @@
+# serve/page: what it is made of; the page in Chromium on real jobs.
+if SERVE
+PYTESTS += %D%/test_page_files.py
+PYTESTS += %D%/test_assets.py
+PYTESTS += %D%/test_screens.py
+endif
+EXTRA_DIST += %D%/conftest.py %D%/test_page_files.py %D%/test_assets.py %D%/test_screens.py %D%/jobs/hangs.py %D%/jobs/healthy.py %D%/jobs/leaks.py \
+	%D%/jobs/hostile.py %D%/jobs/tasks.py %D%/jobs/nan.py

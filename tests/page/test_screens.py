@@ -1,0 +1,60 @@
+"""The page in Chromium, on real jobs."""
+
+import time
+
+
+def test_overview_names_what_hangs(job, serve, tab):
+    """Which process stands, where, since when: without a word of documentation."""
+    hangs, healthy = job("hangs"), job("healthy")
+    one = tab(serve(), watched=(hangs.pid, healthy.pid))
+    row = "main tr:has(a:text('{} ·'))"
+    one.page.wait_for_selector(row.format(hangs.pid) + ".standing", timeout=40000)
+    told = one.text(".findings")
+    assert "process {}: main thread unchanged for 1".format(hangs.pid) in told, told
+    assert "load_batch" in told and "process {}:".format(healthy.pid) not in told
+    assert "moving" in one.text(row.format(healthy.pid)) or "." in one.text(row.format(healthy.pid) + " td:nth-child(3)")
+    one.page.click(".findings a:text('process {}')".format(hangs.pid))
+    one.until("unchanged for")
+    assert one.text("h1") == "Stacks" and "load_batch" in one.text() and "worker" in one.text()
+
+
+def test_rail_and_token(serve, tab, job):
+    watched = job("hangs")
+    server = serve()
+    one = tab(server, watched=(watched.pid,))
+    names = one.page.eval_on_selector_all("nav.rail a", "all => all.map(one => one.innerText.split('\\n').pop())")
+    assert names == ["Overview", "Stacks", "Profile", "Training", "Memory", "Tensors", "Crashes", "SQL", "Tasks", "Console", "Settings"]
+    assert "token" not in one.page.url and server.token not in one.page.url
+    one.page.reload()
+    one.until("process")
+    fresh = one.page.context.browser.new_page()
+    fresh.goto("http://{}:{}/".format(server.host, server.port))
+    fresh.wait_for_selector("pre:text('probing serve --url')")
+    fresh.close()
+
+
+def test_sql(job, serve, tab):
+    hangs = job("hangs")
+    one = tab(serve(), watched=(hangs.pid,))
+    one.open(hangs.pid, "sql")
+    one.page.wait_for_selector(".schema button:text('python.backtrace')")
+    one.page.fill("textarea", "SELECT thread_name FROM python.threads ORDER BY 1")
+    one.page.keyboard.press("Control+Enter")
+    one.until("3 rows")
+    assert one.page.eval_on_selector_all(".grid td", "all => all.map(one => one.innerText)") == ["MainThread", "worker 0", "worker 1"]
+    assert "sql=SELECT" in one.page.url
+
+
+def test_hostile_names(job, serve, tab):
+    nasty = "<img src=x onerror='document.owned=1'>"
+    hostile = job("hostile", nasty)
+    one = tab(serve(), watched=(hostile.pid,))
+    one.until(nasty)
+    for screen in ("stacks?locals=1", "stacks?threads=1", "profile", "memory", "tasks", "sql", "settings"):
+        one.open(hostile.pid, screen)
+        one.page.wait_for_selector("main h1")
+        if screen.startswith("stacks"):
+            one.until("f<img src=x")
+            assert "\u202e" not in one.text() and "\x1b" not in one.text() and "\\u202e" in one.text()
+        time.sleep(0.3)
+        assert one.page.evaluate("[document.owned, document.querySelectorAll('main img').length]") == [None, 0]
