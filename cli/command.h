@@ -47,6 +47,7 @@ struct prb_run {
     const char **arguments;
     size_t argument_count;
     struct prb_wanted_target *target;
+    const char *server; /* that is asked instead of looking here; NULL: none */
     bool verbose;
     int *status; /* exit status when it is not 0 or that of the error; 0 at first */
 };
@@ -110,6 +111,11 @@ bool prb_run_take_target_options(struct prb_run *run, struct prb_error *err);
 void prb_wanted_target_free(struct prb_wanted_target *wanted);
 /* Whether a word is a target by its form: pids, or, as the first one, a path or HOST:PORT. */
 bool prb_word_is_target(const char *word, bool first);
+/* Whether a word means a server of ours: HOST:PORT, http://…, the path of its socket. */
+bool prb_word_is_server(const char *word);
+/* The target as the user named it, a pid or a part of a command line; both NULL: none. */
+bool prb_run_target_words(const struct prb_run *run, const char **pid_out, const char **name_out,
+                          struct prb_error *err);
 /* Digits only. */
 bool prb_word_is_pid(const char *word);
 /* Open what the user named; NULL with err. */

@@ -15,8 +15,8 @@ const struct prb_command *const prb_commands[] = {
 const struct prb_option prb_global_options[] = {
     [PRB_GLOBAL_TARGET] =
         {'t', "target", "TARGET",
-         "a pid, a core or snapshot file, a probe's socket, or a unique part of a "
-         "command line",
+         "a pid, a core or snapshot file, a probe's socket, a unique part of a command line, or a "
+         "server: HOST:PORT",
          NULL},
     [PRB_GLOBAL_PID] = {'p', "pid", "PID", "a process by its number", NULL},
     [PRB_GLOBAL_NAME] = {'n', "name", "TEXT", "the Python process whose command line contains TEXT",

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
+#include "cli/serve/program.h"
 
 /*
  * Options before the command, targets, the command.  A word that is not a command is a target when it
@@ -23,6 +24,10 @@ static bool take_command(struct prb_run *run, struct prb_scan *scan, struct prb_
         run->command = prb_command_find(word);
         if (run->command)
             return true;
+        if (!run->server && prb_word_is_server(word)) {
+            run->server = word;
+            continue;
+        }
         bool named = *scan->words && prb_command_find(*scan->words);
         if (!prb_word_is_target(word, !prb_run_has_target(run)) &&
             !(named && !prb_run_has_target(run)))
@@ -35,7 +40,8 @@ static bool take_command(struct prb_run *run, struct prb_scan *scan, struct prb_
 
 static bool has_target(const struct prb_run *run)
 {
-    return prb_run_has_target(run) || run->globals[PRB_GLOBAL_TARGET].count ||
+    const struct prb_option_value *target = &run->globals[PRB_GLOBAL_TARGET];
+    return prb_run_has_target(run) || (target->count && !prb_word_is_server(target->text)) ||
            run->globals[PRB_GLOBAL_PID].count || run->globals[PRB_GLOBAL_NAME].count;
 }
 
@@ -141,6 +147,8 @@ static bool run_words(struct prb_run *run, char **words, struct prb_error *err)
             "no command was given");
     if (run->command != &prb_command_help && !prb_run_take_target_options(run, err))
         return false;
+    if (run->server && run->command != &prb_command_help)
+        return prb_run_elsewhere(run, err);
     if (run->command->target == PRB_USES_NO_TARGET && prb_run_has_target(run) &&
         run->command != &prb_command_help)
         return prb_usage(run, err, "%s takes no target", run->command->name);

@@ -38,6 +38,22 @@ static bool is_address(const char *word)
            colon[1 + strspn(colon + 1, "0123456789")] == '\0' && !strchr(word, '/');
 }
 
+/* serve.sock, serve-HOST:PORT.sock: a probe's has another name. */
+static bool is_server_socket(const char *word)
+{
+    struct stat status;
+    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+    size_t len = strlen(name);
+    return strncmp(name, "serve", 5) == 0 && len >= 10 && strcmp(name + len - 5, ".sock") == 0 &&
+           stat(word, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+bool prb_word_is_server(const char *word)
+{
+    return strncmp(word, "http://", 7) == 0 || is_server_socket(word) ||
+           (is_address(word) && access(word, F_OK) != 0);
+}
+
 bool prb_word_is_target(const char *word, bool first)
 {
     return is_pids(word) ||
@@ -95,6 +111,10 @@ bool prb_run_take_target_options(struct prb_run *run, struct prb_error *err)
                                                   PRB_GLOBAL_NAME};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         const struct prb_option_value *value = &run->globals[ways[i]];
+        if (value->count == 1 && ways[i] == PRB_GLOBAL_TARGET && prb_word_is_server(value->text)) {
+            run->server = value->text;
+            continue;
+        }
         if (value->count > 1)
             return prb_cli_fail(err, PRB_USAGE, "give one target", "--%s was given %u times",
                                 prb_global_options[ways[i]].name, value->count);
@@ -195,6 +215,16 @@ static bool named_one(const struct prb_run *run, struct prb_error *err)
     return run->target->count == 1 || several(run, err);
 }
 
+bool prb_run_target_words(const struct prb_run *run, const char **pid_out, const char **name_out,
+                          struct prb_error *err)
+{
+    const struct prb_wanted_target *wanted = run->target;
+    bool pid = wanted && wanted->how == PRB_GLOBAL_PID;
+    *pid_out = pid ? wanted->word : NULL;
+    *name_out = wanted && !pid ? wanted->word : NULL;
+    return !wanted || wanted->count == 1 || several(run, err);
+}
+
 static bool is_socket(const char *path)
 {
     struct stat status;
@@ -221,13 +251,6 @@ static struct prb_target *open_named(const struct prb_run *run, bool whole_job,
         if (note[0] && !whole_job)
             prb_out_note(note);
         return pid ? prb_target_open_pid(pid, err) : NULL;
-    }
-    if (is_address(wanted->word) && access(wanted->word, F_OK) != 0) {
-        prb_cli_fail(err, PRB_UNSUPPORTED, "on that machine use the process id: probing PID ...",
-                     "%s is an address, and this release reads processes, cores and snapshots "
-                     "of this machine",
-                     wanted->word);
-        return NULL;
     }
     return prb_target_open(wanted->word, &options, err);
 }

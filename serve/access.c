@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
-#include "net/token.h"
+#include "net/peer.h"
 #include "serve/log.h"
 
 #define WRONG_MAX 10
@@ -48,24 +48,24 @@ static unsigned wrong(struct prb_tries *tries, const char *who, int *status, str
     return 0;
 }
 
-static bool is_loopback_name(const char *host)
+/* With any port. */
+static bool is_named(const char *host, const char *const *names)
 {
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t len = strlen(names[i]);
-        if (strncasecmp(host, names[i], len) == 0 && (!host[len] || host[len] == ':') &&
+    for (; *names; names++) {
+        size_t len = strlen(*names);
+        if (strncasecmp(host, *names, len) == 0 && (!host[len] || host[len] == ':') &&
             !strpbrk(host + len, "@, "))
             return true;
     }
     return false;
 }
 
-/* Without a token, through the Unix socket. */
-static unsigned local_grants(const struct prb_shown *shown, int *status, struct prb_error *err)
+/* Without a token, through a proxy to the Unix socket, or by TCP where none is asked for. */
+static unsigned look_grant(const struct prb_serve *serve, const struct prb_shown *shown,
+                           int *status, struct prb_error *err)
 {
-    if (!shown->proxied)
-        return PRB_MAY_ALL;
-    if (!is_loopback_name(shown->host)) {
+    static const char *const loopback[] = {"localhost", "127.0.0.1", "[::1]", NULL};
+    if (!is_named(shown->host, loopback) && !is_named(shown->host, serve->options->hosts)) {
         *status = 421;
         prb_fail(err, PRB_PERMISSION, "\"%.80s\" is no name of this server", shown->host);
         return 0;
@@ -81,21 +81,44 @@ static unsigned local_grants(const struct prb_shown *shown, int *status, struct 
     return 0;
 }
 
-unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *tries,
-                           const struct prb_shown *shown, int *status, struct prb_error *err)
+unsigned prb_access_token(const struct prb_serve *serve, const char *token,
+                          char name[PRB_TOKEN_NAME])
 {
+    bool right = *serve->token && prb_net_token_same(serve->token, token);
+    snprintf(name, PRB_TOKEN_NAME, "%s", right ? "token" : "");
+    return right ? serve->grants : prb_tokens_grants(serve->tokens, token, name);
+}
+
+bool prb_access_carries(const struct prb_address *address, unsigned grants, struct prb_error *err)
+{
+    char text[PRB_ADDRESS_TEXT];
+    if (!(grants & ~(unsigned)PRB_MAY_LOOK) || !address->len ||
+        prb_address_is_loopback(&address->any))
+        return true;
+    prb_address_print(address, text);
+    return prb_fail(err, PRB_USAGE, "%s is not loopback: %s must not come over an open network",
+                    text, grants & PRB_MAY_EVAL ? "code" : "control");
+}
+
+unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *tries,
+                           const struct prb_shown *shown, char token_name[PRB_TOKEN_NAME],
+                           int *status, struct prb_error *err)
+{
+    *token_name = '\0';
     if (!*shown->token) {
-        if (shown->local)
-            return local_grants(shown, status, err);
+        if (shown->local && !shown->proxied)
+            return PRB_MAY_ALL;
+        if (shown->local || (serve->options->no_token && prb_peer_check(shown->fd, 0, NULL)))
+            return look_grant(serve, shown, status, err);
         *status = 401;
         prb_fail(err, PRB_PERMISSION, "a token is needed");
         prb_error_remedy(err, "`probing serve --url` prints the address with the token");
         return 0;
     }
-    bool right = *serve->token && prb_net_token_same(serve->token, shown->token);
-    if (!right)
+    unsigned grants = prb_access_token(serve, shown->token, token_name);
+    if (!grants)
         return wrong(tries, shown->who, status, err);
-    return shown->local && !shown->proxied ? PRB_MAY_ALL : serve->grants;
+    return shown->local && !shown->proxied ? PRB_MAY_ALL : grants;
 }
 
 bool prb_access_may(const struct prb_serve *serve, const struct prb_question *question,
@@ -107,5 +130,6 @@ bool prb_access_may(const struct prb_serve *serve, const struct prb_question *qu
     prb_serve_log(serve->log, "refused %s: %.200s needs the grant %s", question->who,
                   question->path, name);
     prb_fail(err, PRB_PERMISSION, "this needs the grant %s", name);
-    return prb_error_remedy(err, "start the server with `probing serve --allow %s`", name);
+    return prb_error_remedy(
+        err, "`probing serve --url --allow %s` prints an address whose token has it", name);
 }

@@ -39,6 +39,8 @@ bool prb_doors_open(struct prb_serve *serve, struct prb_doors *out, struct prb_e
 void prb_doors_close(struct prb_doors *doors);
 /* "http://127.0.0.1:3344/#token=…" of this user's running server.  NOT_FOUND: none runs. */
 bool prb_doors_url(char *out, size_t size, struct prb_error *err);
+/* The token of this user's server at an address, "HOST:PORT".  NOT_FOUND: none of his runs there. */
+bool prb_doors_token(const char *address, char *out, size_t size, struct prb_error *err);
 
 /* ---- strangers ---- */
 

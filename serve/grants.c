@@ -22,3 +22,10 @@ bool prb_grants_parse(const char *text, unsigned *out, struct prb_error *err)
     *out = grants;
     return true;
 }
+
+const char *prb_grants_text(unsigned grants)
+{
+    return grants & PRB_MAY_EVAL      ? "look,control,eval"
+           : grants & PRB_MAY_CONTROL ? "look,control"
+                                      : "look";
+}

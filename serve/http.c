@@ -119,7 +119,8 @@ static void name_client(struct lws *wsi, bool *local, char who[80], char counted
 static bool take_shown(struct lws *wsi, struct prb_shown *out, char who[80], char counted[80],
                        struct prb_error *err)
 {
-    *out = (struct prb_shown){.who = counted, .proxied = is_proxied(wsi)};
+    *out = (struct prb_shown){
+        .who = counted, .proxied = is_proxied(wsi), .fd = lws_get_socket_fd(wsi)};
     name_client(wsi, &out->local, who, counted);
     return (header(wsi, WSI_TOKEN_HOST, out->host, sizeof out->host) &&
             header(wsi, WSI_TOKEN_ORIGIN, out->origin, sizeof out->origin) &&
@@ -238,7 +239,9 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
     struct prb_error length_err = {0};
     bool measured = take_length(wsi, connection, &length_status, &length_err);
     bool taken = take_shown(wsi, &shown, item->question.who, counted, err);
-    unsigned grants = taken ? prb_access_grants(http->serve, &http->tries, &shown, status, err) : 0;
+    unsigned grants = taken ? prb_access_grants(http->serve, &http->tries, &shown,
+                                                item->question.token_name, status, err)
+                            : 0;
     explicit_bzero(shown.token, sizeof shown.token);
     if (!taken || !grants) {
         prb_serve_log(http->serve->log, "refused %s: %s", item->question.who, err->text);
@@ -246,6 +249,7 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
     }
     item->question.grants = grants;
     item->question.proxied = shown.proxied;
+    item->question.local = shown.local && !shown.proxied;
     item->question.accept = copy_header(wsi, WSI_TOKEN_HTTP_ACCEPT);
     item->question.content_type = copy_header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE);
     if (!measured) {

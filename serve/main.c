@@ -13,9 +13,11 @@
 #include "base/cleanup.h"
 #include "format/format.h"
 #include "serve/command.h"
+#include "serve/elsewhere.h"
 #include "serve/http.h"
 #include "serve/log.h"
 #include "serve/text.h"
+#include "serve/tokens.h"
 #include "serve/watch.h"
 
 struct server {
@@ -45,24 +47,34 @@ static void *doorman(void *context)
 
 /* ---- life ---- */
 
+static void print_lines(const char *text, const char *before)
+{
+    for (; *text; text += strspn(text, "\n")) {
+        char line[sizeof((struct prb_error *)NULL)->text];
+        size_t len = strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)len, text);
+        fputs(before, stderr);
+        prb_out_text(stderr, line);
+        fputc('\n', stderr);
+        before = "  ";
+        text += len;
+    }
+}
+
 static int report(const struct prb_error *err)
 {
-    fputs("probing: ", stderr);
-    prb_out_text(stderr, err->text);
-    if (err->remedy[0]) {
-        fputs("\n  ", stderr);
-        prb_out_text(stderr, err->remedy);
-    }
-    fputc('\n', stderr);
+    print_lines(err->text, "probing: ");
+    print_lines(err->remedy, "  ");
     return prb_code_exit(err->code);
 }
 
 static void print_address(const struct server *server)
 {
     char text[PRB_ADDRESS_TEXT];
+    bool token = *server->serve.token != '\0';
     if (server->doors.tcp >= 0) {
         prb_address_print(&server->serve.address, text);
-        printf("http://%s/#token=%s\n", text, server->serve.token);
+        printf("http://%s/%s%s\n", text, token ? "#token=" : "", server->serve.token);
     } else {
         printf("%s\n", server->doors.local_path);
     }
@@ -133,7 +145,9 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     PRB_AUTO(prb_serve_log)
     struct prb_serve_log *log = prb_serve_log_open(server->serve.folder, &err);
     server->serve.log = log;
-    bool ok = log && run(server, files, &err);
+    server->serve.tokens = prb_tokens_new();
+    bool ok = log && (server->serve.tokens || prb_nomem(&err)) && run(server, files, &err);
+    prb_tokens_free(server->serve.tokens);
     prb_doors_close(&server->doors);
     explicit_bzero(server->serve.token, sizeof server->serve.token);
     return ok ? 0 : report(&err);
@@ -141,40 +155,118 @@ static int serve(struct prb_serve_options *options, const char *const *files)
 
 /* ---- the command line: `probing serve` passes its own words on ---- */
 
-static int print_url(void)
+enum { ADDRESS = 1, UNIX, TOKEN_FILE, NO_TOKEN, HOST, ALLOW, URL, REVOKE, ASK, PID, NAME, OUTPUT };
+
+struct words {
+    struct prb_serve_options serve;
+    struct prb_elsewhere elsewhere;
+    const char *allow;
+    bool url, revoke;
+};
+
+static bool add_host(struct prb_serve_options *options, const char *name, struct prb_error *err)
+{
+    size_t most = sizeof options->hosts / sizeof *options->hosts - 1, count = 0;
+    while (options->hosts[count])
+        count++;
+    if (count == most || !*name || strpbrk(name, "@, /:"))
+        return prb_fail(err, PRB_USAGE, "--host: %.60s", count == most ? "too many" : name);
+    options->hosts[count] = name;
+    return true;
+}
+
+static bool take_word(struct words *words, int what, const char *text, struct prb_error *err)
+{
+    switch (what) {
+    case ADDRESS:
+        words->serve.address = text;
+        return true;
+    case UNIX:
+        words->serve.address = NULL;
+        return true;
+    case TOKEN_FILE:
+        words->serve.token_file = text;
+        return true;
+    case NO_TOKEN:
+        return words->serve.no_token = true;
+    case HOST:
+        return add_host(&words->serve, text, err);
+    case ALLOW:
+        words->allow = text;
+        return prb_grants_parse(text, &words->serve.grants, err);
+    case URL:
+        return words->url = true;
+    case REVOKE:
+        return words->revoke = true;
+    case ASK:
+        words->elsewhere.where = text;
+        return true;
+    case PID:
+        words->elsewhere.pid = text;
+        return true;
+    case NAME:
+        words->elsewhere.name = text;
+        return true;
+    case OUTPUT:
+        words->elsewhere.output = text;
+        return true;
+    }
+    return prb_fail(err, PRB_USAGE, "that is no option of probing-serve");
+}
+
+static int print_url(const char *allow)
 {
     char url[400];
     struct prb_error err = {0};
-    if (!prb_doors_url(url, sizeof url, &err))
+    if (allow ? !prb_second_url(allow, url, sizeof url, &err)
+              : !prb_doors_url(url, sizeof url, &err))
         return report(&err);
     puts(url);
+    explicit_bzero(url, sizeof url);
     return 0;
+}
+
+static int end_second(void)
+{
+    struct prb_error err = {0};
+    int count = 0;
+    if (!prb_second_revoke(&count, &err))
+        return report(&err);
+    printf("%d second token%s ended\n", count, count == 1 ? "" : "s");
+    return 0;
+}
+
+static int ask(struct prb_elsewhere *elsewhere)
+{
+    struct prb_error err = {0};
+    signal(SIGPIPE, SIG_DFL);
+    return prb_elsewhere(elsewhere, &err) ? 0 : report(&err);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {{"address", required_argument, NULL, 'a'},
-                                          {"unix", no_argument, NULL, 'u'},
-                                          {"token-file", required_argument, NULL, 't'},
-                                          {"allow", required_argument, NULL, 'A'},
-                                          {"url", no_argument, NULL, 'U'},
+    static const struct option known[] = {{"address", required_argument, NULL, ADDRESS},
+                                          {"unix", no_argument, NULL, UNIX},
+                                          {"token-file", required_argument, NULL, TOKEN_FILE},
+                                          {"no-token", no_argument, NULL, NO_TOKEN},
+                                          {"host", required_argument, NULL, HOST},
+                                          {"allow", required_argument, NULL, ALLOW},
+                                          {"url", no_argument, NULL, URL},
+                                          {"revoke", no_argument, NULL, REVOKE},
+                                          {"ask", required_argument, NULL, ASK},
+                                          {"pid", required_argument, NULL, PID},
+                                          {"name", required_argument, NULL, NAME},
+                                          {"output", required_argument, NULL, OUTPUT},
                                           {0}};
-    struct prb_serve_options options = {.address = "127.0.0.1:0", .grants = PRB_MAY_LOOK};
+    struct words words = {.serve = {.address = "127.0.0.1:0", .grants = PRB_MAY_LOOK}};
     struct prb_error err = {0};
-    bool url = false;
-    for (int got; (got = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-        if (got == 'a')
-            options.address = optarg;
-        else if (got == 'u')
-            options.address = NULL;
-        else if (got == 't')
-            options.token_file = optarg;
-        else if (got == 'U')
-            url = true;
-        else if (got != 'A')
-            return prb_code_exit(PRB_USAGE);
-        else if (!prb_grants_parse(optarg, &options.grants, &err))
+    for (int got; (got = getopt_long(argc, argv, "", known, NULL)) != -1;)
+        if (!take_word(&words, got, optarg, &err))
             return report(&err);
-    }
-    return url ? print_url() : serve(&options, (const char *const *)argv + optind);
+    words.elsewhere.words = (const char *const *)argv + optind;
+    words.elsewhere.word_count = (size_t)(argc - optind);
+    return words.elsewhere.where ? ask(&words.elsewhere)
+           : words.revoke        ? end_second()
+           : words.url           ? print_url(words.allow)
+                                 : serve(&words.serve, words.elsewhere.words);
 }

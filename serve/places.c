@@ -2,6 +2,7 @@
  * The doors' places: one server a user by a lock, flock(2); the Unix socket, TCP, the token's file
  * and serve-PID.json beside it, all for the owner alone.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -12,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "net/token.h"
-#include "serve/doors.h"
+#include "serve/access.h"
 
 #define BACKLOG 128
 
@@ -91,6 +92,8 @@ static bool url_of(const char *folder, long pid, char *out, size_t size, struct 
     if (url && token_file && prb_read_text(token_file, token, sizeof token) > 0) {
         token[strcspn(token, "\n")] = '\0';
         snprintf(out, size, "%s/#token=%s", url, token);
+    } else if (url) {
+        snprintf(out, size, "%s/", url);
     } else if (found) {
         snprintf(out, size, "%s", socket_path);
     }
@@ -109,6 +112,49 @@ bool prb_doors_url(char *out, size_t size, struct prb_error *err)
         return url_of(folder, pid, out, size, err);
     prb_fail(err, PRB_NOT_FOUND, "no server of yours runs");
     return prb_error_remedy(err, "`probing serve` starts one");
+}
+
+/* The token that serve-PID.json names, when that server is at this address. */
+static bool token_at(const char *folder, const char *name, const struct prb_address *address,
+                     char *out, size_t size)
+{
+    char path[400], wanted[PRB_ADDRESS_TEXT];
+    prb_address_print(address, wanted);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    json_auto_t *told = json_load_file(path, 0, NULL);
+    const char *url = json_string_value(json_object_get(told, "url"));
+    const char *file = json_string_value(json_object_get(told, "token_file"));
+    const char *host = url ? strstr(url, "://") : NULL;
+    if (!host || strcmp(host + 3, wanted) != 0)
+        return false;
+    if (!file) /* it needs none */
+        return true;
+    if (prb_read_text(file, out, size) <= 0)
+        return false;
+    out[strcspn(out, "\n")] = '\0';
+    return true;
+}
+
+bool prb_doors_token(const char *address, char *out, size_t size, struct prb_error *err)
+{
+    struct prb_address parsed;
+    char folder[96];
+    bool found = false;
+    *out = '\0';
+    if (!prb_address_parse(address, &parsed, err) || !prb_serve_folder(folder, sizeof folder, err))
+        return false;
+    PRB_AUTO(dir) DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && !found && (entry = readdir(dir));) {
+        size_t len = strlen(entry->d_name);
+        if (strncmp(entry->d_name, "serve-", 6) == 0 && len > 5 &&
+            strcmp(entry->d_name + len - 5, ".json") == 0)
+            found = token_at(folder, entry->d_name, &parsed, out, size);
+    }
+    if (found)
+        return true;
+    prb_fail(err, PRB_NOT_FOUND, "no server of yours is at %s, and no token is given", address);
+    return prb_error_remedy(err, "give its address with the token, as `probing serve` prints it, "
+                                 "or set PROBING_AUTH_TOKEN");
 }
 
 static bool take_lock(struct prb_serve *serve, struct prb_doors *out, struct prb_error *err)
@@ -171,11 +217,12 @@ static bool open_tcp(struct prb_serve *serve, struct prb_doors *out, struct prb_
         return false;
     if (serve->address.any.sa_family == AF_UNIX)
         return prb_fail(err, PRB_USAGE, "%s is no address of TCP", serve->options->address);
-    if (!prb_address_is_loopback(&serve->address.any) && serve->grants & PRB_MAY_EVAL)
-        return prb_fail(err, PRB_USAGE,
-                        "%s is not loopback: code must not come over an open network",
+    if (!prb_access_carries(&serve->address, serve->grants, err))
+        return false;
+    if (serve->options->no_token && !prb_address_is_loopback(&serve->address.any))
+        return prb_fail(err, PRB_USAGE, "--no-token is for loopback: %s is open to others",
                         serve->options->address);
-    if (!take_token(serve, err))
+    if (!serve->options->no_token && !take_token(serve, err))
         return false;
     out->tcp = prb_address_listen(&serve->address, BACKLOG, err);
     return out->tcp >= 0;
@@ -188,9 +235,11 @@ static bool tell(const struct prb_serve *serve, struct prb_doors *doors, struct 
     snprintf(doors->file_path, sizeof doors->file_path, "%s/serve-%d.json", serve->folder,
              (int)getpid());
     if (doors->tcp >= 0) {
-        char line[sizeof serve->token + 1];
         prb_address_print(&serve->address, text);
         snprintf(url, sizeof url, "http://%s", text);
+    }
+    if (*serve->token) {
+        char line[sizeof serve->token + 1];
         snprintf(doors->token_path, sizeof doors->token_path, "%s/serve-%d.token", serve->folder,
                  (int)getpid());
         snprintf(line, sizeof line, "%s\n", serve->token);

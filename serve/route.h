@@ -31,6 +31,8 @@ struct prb_question {
     struct prb_buf body;
     unsigned grants; /* of who asks */
     char who[80];
+    char token_name[24]; /* of the token that it showed, for the log; "": none */
+    bool local;          /* by the Unix socket, of the user himself and not of a proxy */
     bool proxied;
 };
 void prb_question_deinit(struct prb_question *question);

@@ -24,6 +24,8 @@ enum {
 };
 /* "look,eval" as bits; look is always among them.  USAGE: names the word. */
 bool prb_grants_parse(const char *text, unsigned *out, struct prb_error *err);
+/* "look,eval" */
+const char *prb_grants_text(unsigned grants);
 
 /* Limits; GET /api/v1 tells them. */
 #define PRB_SERVE_BODY_MAX (1u << 20)       /* bytes of a request's body */
@@ -40,11 +42,14 @@ struct prb_serve_options {
     const char *address;    /* of TCP; NULL: none, the Unix socket alone */
     const char *token_file; /* the token is its first line; NULL: one is made */
     unsigned grants;        /* of who comes by TCP */
+    bool no_token;          /* on loopback this user needs none, to look */
+    const char *hosts[8];   /* names of this server beside those of loopback; ends with NULL */
     int stop_fd;            /* when it can be read, the server ends; nobody reads it */
 };
 
 struct prb_serve_log;
 struct prb_watch;
+struct prb_tokens;
 
 struct prb_serve {
     const struct prb_serve_options *options;
@@ -55,6 +60,7 @@ struct prb_serve {
     char program[4096]; /* of the command line, for answers as text */
     struct prb_serve_log *log;
     struct prb_watch *watch; /* watch.h */
+    struct prb_tokens *tokens; /* second ones */
     atomic_bool ending;
 };
 

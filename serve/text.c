@@ -16,11 +16,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "format/format.h"
-#include "net/token.h"
 #include "probing.h"
+#include "serve/access.h"
 #include "serve/command.h"
 #include "serve/log.h"
-#include "serve/words.h"
+#include "serve/looks.h"
+#include "serve/text_python.h"
 
 #define LINE_BYTES 65536
 #define IDLE_MS (3600 * 1000)
@@ -37,11 +38,12 @@ struct session {
     struct prb_serve *serve;
     int fd;
     struct prb_peer peer;
-    bool known; /* has shown who it is */
+    unsigned grants; /* 0: it has not shown who it is */
     unsigned wrong;
     char target[32];       /* pid N */
     struct prb_buf in;     /* bytes of lines that are not taken yet */
     struct prb_buf out[2]; /* the end of a line that is not whole yet: of output and of errors */
+    struct prb_text_python python;
     double until;
     bool ended; /* nobody reads any more */
 };
@@ -164,82 +166,6 @@ static char *next_line(struct session *session)
 
 /* ---- commands ---- */
 
-struct command {
-    const char *word, *name; /* as the client and as the command line have it */
-    const char *options;     /* what a client may say behind it, separated by spaces */
-    enum { NO_TARGET, TARGET } target;
-    enum { NONE, THREAD, SQL, KEY, SECONDS } argument;
-    const char *help;
-};
-
-static const struct command commands[] = {
-    {"list", "list", "", NO_TARGET, NONE, "the Python processes"},
-    {"bt", "backtrace", "--native -n --locals -l --group", TARGET, THREAD,
-     "stacks of all threads, or of one: bt [TID] [--native] [--locals]"},
-    {"backtrace", "backtrace", "--native -n --locals -l --group", TARGET, THREAD, NULL},
-    {"tasks", "tasks", "", TARGET, NONE, "asyncio tasks and what they wait for"},
-    {"query", "query", "", TARGET, SQL, "rows: query SELECT …"},
-    {"tables", "tables", "", TARGET, NONE, "the tables there are"},
-    {"memory", "memory", "", TARGET, NONE, "how much memory it has"},
-    {"config", "config", "", TARGET, KEY, "settings of its probe: config [KEY]"},
-    {"profile", "profile", "--native -n --idle -i --gil -g", TARGET, SECONDS,
-     "where the time goes, as collapsed stacks: profile SECONDS"},
-    {"crashes", "crash", "", NO_TARGET, NONE, "crash dumps"},
-};
-
-static const struct command *command_of(const char *word, size_t len)
-{
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strlen(commands[i].word) == len && strncmp(commands[i].word, word, len) == 0)
-            return commands + i;
-    return NULL;
-}
-
-static bool is_number(const char *text)
-{
-    size_t digits = strspn(text, "0123456789");
-    return digits &&
-           (!text[digits] ||
-            (text[digits] == '.' && !text[digits + 1 + strspn(text + digits + 1, "0123456789")]));
-}
-
-static bool is_key(const char *text)
-{
-    return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz_.0123456789")] == '\0';
-}
-
-/* Add what the client said behind a command; false: it may not be said. */
-static bool take_words(const struct command *command, char *rest, const char **words, size_t *count)
-{
-    bool argument = false;
-    if (command->argument == SQL) {
-        words[(*count)++] = "--";
-        words[(*count)++] = rest;
-        return *rest;
-    }
-    for (char *save = NULL, *word = strtok_r(rest, " \t", &save); word;
-         word = strtok_r(NULL, " \t", &save)) {
-        if (*count + 4 >= WORDS_MAX)
-            return false;
-        if (*word == '-' && prb_has_word(command->options, word)) {
-            words[(*count)++] = word;
-            continue;
-        }
-        bool fits =
-            command->argument == KEY ? is_key(word) : command->argument != NONE && is_number(word);
-        if (argument || !fits)
-            return false;
-        argument = true;
-        if (command->argument == SECONDS) {
-            words[(*count)++] = "--duration";
-            words[(*count)++] = word;
-        } else {
-            words[(*count)++] = word;
-        }
-    }
-    return argument || command->argument != SECONDS;
-}
-
 /* The one Python process of the user, when there is one alone. */
 static bool choose_target(struct session *session)
 {
@@ -252,52 +178,113 @@ static bool choose_target(struct session *session)
            (says(session, "which process? `list` shows them, `pid N` chooses one"), false);
 }
 
-static bool run(struct session *session, const struct command *command, char *rest)
+/* The words of a line, split; of a query the statement as it is. */
+static bool split(const struct prb_look *look, char *rest, const char **given, size_t *count)
 {
-    const char *words[WORDS_MAX + 1] = {0};
-    struct prb_error err;
-    size_t count = 0;
-    int status;
-    words[count++] = "--color";
-    words[count++] = "never";
-    if (command->target == TARGET && command->argument != SQL && !choose_target(session))
-        return true;
-    if (*session->target && command->target == TARGET) {
-        words[count++] = "--pid";
-        words[count++] = session->target;
+    if (look->argument == PRB_LOOK_SQL) {
+        given[(*count)++] = "--";
+        given[(*count)++] = rest;
+        return *rest;
     }
-    words[count++] = command->name;
-    if (command->argument == SECONDS) {
-        words[count++] = "--format";
-        words[count++] = "collapsed";
-        words[count++] = "--output";
-        words[count++] = "-";
+    for (char *save = NULL, *word = strtok_r(rest, " \t", &save); word;
+         word = strtok_r(NULL, " \t", &save)) {
+        if (*count == WORDS_MAX)
+            return false;
+        given[(*count)++] = word;
     }
-    if (!take_words(command, rest, words, &count))
-        return says(session, "not understood; `help` says what may stand behind a command");
-    if (strcmp(command->name, "crash") == 0)
-        words[count++] = "list";
-    const struct prb_command_run asked = {session->serve->program, words, goes_on, take_output,
-                                          session};
-    session->until = prb_clock_s() + COMMAND_SECONDS;
-    if (!prb_command_run(&asked, &status, &err))
-        return says(session, err.text);
+    return true;
+}
+
+/* The end of a line that is not whole yet. */
+static void flush(struct session *session)
+{
     for (size_t i = 0; i < 2; i++) {
         if (session->out[i].len)
             say_line(session, session->out[i].data, session->out[i].len);
         session->out[i].len = 0;
     }
+}
+
+/* *said is false when something of it is no word of the command. */
+static bool run(struct session *session, const struct prb_look *look, char *rest, bool *said)
+{
+    const char *words[PRB_LOOK_WORDS + 1] = {"--color", "never"}, *given[WORDS_MAX];
+    struct prb_error err;
+    size_t count = 2, given_count = 0;
+    int status;
+    PRB_AUTO_FREE char *copy = strdup(rest);
+    char target[sizeof session->target + 8] = "";
+    *said = copy && split(look, copy, given, &given_count);
+    if (*said && look->target && *session->target) {
+        words[count++] = "--pid";
+        words[count++] = session->target;
+    }
+    size_t before = count;
+    *said = *said && prb_look_take(look, given, given_count, words, &count);
+    if (!*said)
+        return true;
+    if (look->target && look->argument != PRB_LOOK_SQL && !*session->target) {
+        if (!choose_target(session))
+            return true;
+        snprintf(target, sizeof target, "--pid=%s", session->target);
+        memmove(words + before + 1, words + before, (count - before) * sizeof *words);
+        words[before] = target;
+    }
+    const struct prb_command_run asked = {session->serve->program, words, goes_on, take_output,
+                                          session};
+    session->until = prb_clock_s() + COMMAND_SECONDS;
+    if (!prb_command_run(&asked, &status, &err))
+        return says(session, err.text);
+    flush(session);
     return status >= 0 || says(session, "(ended)");
 }
 
 static bool help(struct session *session)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (commands[i].help)
-            prb_buf_addf(&text, "%-10s %s\n", commands[i].word, commands[i].help);
+    for (const struct prb_look *look = prb_looks; look->word; look++)
+        if (look->help)
+            prb_buf_addf(&text, "%-10s %s\n", look->word, look->help);
     prb_buf_addf(&text, "%-10s %s\n%-10s %s\n", "pid", "which process: pid N", "quit", "the end");
+    if (session->grants & PRB_MAY_EVAL)
+        prb_buf_adds(&text, "Any other line is Python, and runs in that process.\n");
     return prb_buf_ok(&text) && say(session, text.data, text.len);
+}
+
+/* ---- Python ---- */
+
+static bool take_printed(void *context, int stream, const char *bytes, size_t count)
+{
+    return take_output(context, stream == 2, bytes, count);
+}
+
+static bool is_interrupted(void *context) { return !goes_on(context); }
+
+/* Whether the client waits: nothing more has come, and its input has not ended. */
+static bool is_waiting(const struct session *session)
+{
+    struct pollfd polled = {session->fd, POLLIN | POLLRDHUP, 0};
+    return !session->in.len && poll(&polled, 1, 0) == 0;
+}
+
+static bool evaluate(struct session *session, const char *text)
+{
+    struct prb_error err = {0};
+    if (!choose_target(session))
+        return true;
+    const struct prb_text_line line = {(pid_t)strtol(session->target, NULL, 10), text, take_printed,
+                                       is_interrupted, session};
+    session->until = prb_clock_s() + COMMAND_SECONDS;
+    bool begun = session->python.block.len > 0;
+    bool ok = prb_text_python_line(&session->python, &line, &err);
+    flush(session);
+    if (!begun || !ok)
+        prb_serve_log(session->serve->log, "text eval by %s, process %s: %.200s: %s",
+                      session->peer.name, session->target, text, ok ? "done" : err.text);
+    if (!ok && (!says(session, err.text) || (*err.remedy && !says(session, err.remedy))))
+        return false;
+    const char *prompt = session->python.block.len ? "... " : ">>> ";
+    return !is_waiting(session) || say(session, prompt, 4);
 }
 
 static bool choose_pid(struct session *session, const char *rest)
@@ -310,11 +297,33 @@ static bool choose_pid(struct session *session, const char *rest)
 
 static bool show_token(struct session *session, const char *token)
 {
-    session->known = *session->serve->token && prb_net_token_same(session->serve->token, token);
-    if (session->known)
+    char name[PRB_TOKEN_NAME];
+    session->grants = prb_access_token(session->serve, token, name);
+    if (session->grants)
         return true;
     prb_serve_log(session->serve->log, "refused %s: a wrong token", session->peer.name);
     return ++session->wrong < WRONG_MAX && says(session, "the token is wrong");
+}
+
+static bool not_understood(struct session *session, const struct prb_look *look)
+{
+    if (look)
+        return says(session, "not understood; `help` says what may stand behind a command");
+    return says(session, "no command; `help` lists them.  Python needs the grant eval: "
+                         "`probing serve --url --allow eval` prints a token that has it");
+}
+
+/* A command, or Python when it is granted. */
+static bool take_line(struct session *session, char *line, char *word, size_t len, char *rest)
+{
+    bool may = session->grants & PRB_MAY_EVAL, said = false;
+    const struct prb_look *look =
+        session->python.block.len || line != word ? NULL : prb_look_named(word, len);
+    if (look && !run(session, look, rest, &said))
+        return false;
+    if (said)
+        return true;
+    return may ? evaluate(session, line) : not_understood(session, look);
 }
 
 /* False: the session ends. */
@@ -323,26 +332,25 @@ static bool answer(struct session *session, char *line)
     for (const char *at = line; *at; at++)
         if (((unsigned char)*at < 0x20 && *at != '\t') || *at == 0x7f)
             return says(session, "a line holds no control characters");
-    line += strspn(line, " \t");
-    size_t len = strcspn(line, " \t");
-    char *rest = line + len + strspn(line + len, " \t");
-    if (!len)
+    bool block = session->python.block.len > 0;
+    char *word = line + strspn(line, " \t");
+    size_t len = strcspn(word, " \t");
+    char *rest = word + len + strspn(word + len, " \t");
+    if (!len && !block)
         return true;
-    if (len == 5 && !strncmp(line, "token", 5))
+    if (len == 5 && !strncmp(word, "token", 5) && !block)
         return show_token(session, rest);
-    if (!session->known)
+    if (!session->grants)
         return says(session, "first a line `token T`; `probing serve --url` has it") && false;
-    if ((len == 4 && !strncmp(line, "quit", 4)) || (len == 4 && !strncmp(line, "exit", 4)))
+    if (block)
+        return take_line(session, line, word, len, rest);
+    if (len == 4 && (!strncmp(word, "quit", 4) || !strncmp(word, "exit", 4)))
         return false;
-    if (len == 4 && !strncmp(line, "help", 4))
+    if (len == 4 && !strncmp(word, "help", 4))
         return help(session);
-    if (len == 3 && !strncmp(line, "pid", 3))
+    if (len == 3 && !strncmp(word, "pid", 3))
         return choose_pid(session, rest);
-    const struct command *command = command_of(line, len);
-    if (!command)
-        return says(session, "no command; `help` lists them.  Python is not evaluated here: "
-                             "`probing PID eval CODE` does");
-    return run(session, command, rest);
+    return take_line(session, session->grants & PRB_MAY_EVAL ? line : word, word, len, rest);
 }
 
 static bool enter(void)
@@ -375,6 +383,7 @@ static void *serve(void *context)
     shutdown(session->fd, SHUT_WR);
     close(session->fd);
     prb_buf_deinit(&session->in);
+    prb_text_python_deinit(&session->python);
     prb_buf_deinit(session->out);
     prb_buf_deinit(session->out + 1);
     free(session);
@@ -388,8 +397,12 @@ void prb_text_begin(struct prb_serve *server, int fd, const struct prb_peer *pee
     bool room = enter();
     struct session *session = room ? calloc(1, sizeof *session) : NULL;
     if (session) {
-        *session =
-            (struct session){.serve = server, .fd = fd, .peer = *peer, .known = peer->is_user};
+        *session = (struct session){.serve = server,
+                                    .fd = fd,
+                                    .peer = *peer,
+                                    .grants = peer->local     ? PRB_MAY_ALL
+                                              : peer->is_user ? server->grants
+                                                              : 0};
         if (pthread_create(&thread, NULL, serve, session) == 0) {
             pthread_detach(thread);
             return;

@@ -1,71 +1,54 @@
 /* probing serve: becomes probing-serve, a program of its own that links the server's library. */
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
-#include <unistd.h>
+#include <stdlib.h>
 
-#include "cli/command.h"
+#include "cli/serve/program.h"
 
-#define WORDS 16
+#define WORDS (2 * PRB_OPTIONS_MAX)
 
-enum { ADDRESS, UNIX, ALLOW, TOKEN_FILE, URL };
+enum { ADDRESS, UNIX, ALLOW, TOKEN_FILE, NO_TOKEN, HOST, URL, REVOKE };
 
 static const struct prb_option options[] = {
     [ADDRESS] = {'a', "address", "HOST:PORT",
                  "where to listen; 127.0.0.1 and a free port if not given", NULL},
     [UNIX] = {0, "unix", NULL, "the Unix socket alone, no TCP", NULL},
     [ALLOW] = {0, "allow", "GRANTS",
-               "what who comes by TCP may do beside looking: control, eval, or both with a comma",
+               "what who comes by TCP may do beside looking: control, eval, or both with a comma; "
+               "with --url a second token that may, for 8 hours",
                NULL},
     [TOKEN_FILE] = {0, "token-file", "FILE",
                     "the token is its first line; else that of PROBING_AUTH_TOKEN, else a new one",
                     NULL},
+    [NO_TOKEN] = {0, "no-token", NULL, "you need no token on loopback, to look", NULL},
+    [HOST] = {0, "host", "NAME",
+              "a name under which a proxy has the Unix socket, or --no-token; may be repeated",
+              NULL},
     [URL] = {0, "url", NULL, "print the address of your server that runs, with its token", NULL},
+    [REVOKE] = {0, "revoke", NULL, "end the second tokens of your server", NULL},
     {0},
 };
 
-/* Beside this program; in the build one folder above. */
-static bool find_program(char out[PATH_MAX], struct prb_error *err)
-{
-    static const char *const places[] = {"probing-serve", "../probing-serve"};
-    char own[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
-    own[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(own, '/');
-    bool build = slash && slash - own >= 6 && strncmp(slash - 6, "/.libs", 6) == 0;
-    if (slash)
-        *slash = '\0';
-    int len = snprintf(out, PATH_MAX, "%s/%s", own, places[build]);
-    return (len < PATH_MAX && access(out, X_OK) == 0) ||
-           prb_cli_fail(err, PRB_UNSUPPORTED, "it is built unless configure had --without-serve",
-                        "the server's program is not there: %s", out);
-}
-
 static bool run_serve(const struct prb_run *run, struct prb_error *err)
 {
-    char program[PATH_MAX];
-    size_t room = WORDS + run->argument_count, count = 0;
+    size_t room = WORDS + PRB_REPEATS_MAX + run->argument_count, count = 1;
     PRB_AUTO_FREE const char **words = calloc(room, sizeof *words);
     if (!words)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    if (!find_program(program, err))
-        return false;
-    words[count++] = program;
     for (size_t i = 0; options[i].name; i++) {
-        static const char *const names[] = {"--address", "--unix", "--allow", "--token-file",
-                                            "--url"};
-        if (!run->options[i].count)
-            continue;
-        words[count++] = names[i];
-        if (options[i].argument)
-            words[count++] = run->options[i].text;
+        static const char *const names[] = {
+            [ADDRESS] = "--address",   [UNIX] = "--unix",
+            [ALLOW] = "--allow",       [TOKEN_FILE] = "--token-file",
+            [NO_TOKEN] = "--no-token", [HOST] = "--host",
+            [URL] = "--url",           [REVOKE] = "--revoke"};
+        for (unsigned n = 0; n < run->options[i].count; n++) {
+            words[count++] = names[i];
+            if (options[i].argument)
+                words[count++] = run->options[i].texts[n];
+        }
     }
     words[count++] = "--";
     for (size_t i = 0; i < run->argument_count; i++)
         words[count++] = run->arguments[i];
-    fflush(stdout);
-    execv(program, (char *const *)words);
-    return prb_cli_fail(err, PRB_IO, "", "%s cannot be run: %s", program, strerror(errno));
+    return prb_serve_become(words, err);
 }
 
 const struct prb_command prb_command_serve = {
@@ -88,6 +71,8 @@ const struct prb_command prb_command_serve = {
     .examples = "probing serve\n"
                 "probing serve --unix  # then curl --unix-socket .../serve.sock "
                 "http://localhost/api/v1/processes\n"
-                "probing serve --url  # the address of the one that runs",
+                "probing serve --url  # the address of the one that runs\n"
+                "probing serve --url --allow eval  # with a token that may run code\n"
+                "probing -t 127.0.0.1:3344 -p 12345 backtrace  # ask a server",
     .run = run_serve,
 };

@@ -5,13 +5,14 @@
 
 struct name {
     const char *text;
+    size_t len;
     bool family, evaluator;
 };
 
 static const struct name names[] = {
-#define EVALUATOR(text) {text, false, true},
-#define NAME(text) {text, false, false},
-#define FAMILY(text) {text, true, false},
+#define EVALUATOR(text) {text, sizeof text - 1, false, true},
+#define NAME(text) {text, sizeof text - 1, false, false},
+#define FAMILY(text) {text, sizeof text - 1, true, false},
 #include "native/evaluator_symbols.def"
 #undef EVALUATOR
 #undef NAME
@@ -23,8 +24,8 @@ static size_t plain_length(const char *symbol) { return strcspn(symbol, ".@"); }
 
 static bool matches(const struct name *name, const char *symbol, size_t len)
 {
-    size_t own = strlen(name->text);
-    return (name->family ? len >= own : len == own) && memcmp(symbol, name->text, own) == 0;
+    return (name->family ? len >= name->len : len == name->len) &&
+           memcmp(symbol, name->text, name->len) == 0;
 }
 
 bool prb_is_call_machinery(const char *symbol)

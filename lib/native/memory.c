@@ -24,8 +24,7 @@ void prb_unwinder_pages_forget(struct prb_unwinder *u, bool code)
 
 static const struct prb_map *map_of(struct prb_unwinder *u, prb_addr addr)
 {
-    const struct prb_maps *maps = prb_proc_maps(u->modules->proc, false, NULL);
-    return maps ? prb_maps_find(maps, addr) : NULL;
+    return prb_proc_map_at(u->modules->proc, addr);
 }
 
 /* The page at an aligned address, or NULL when it cannot be read. */

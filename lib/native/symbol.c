@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "base/hash_map.h"
 #include "native/source.h"
 #include "native/unwinder.h"
 
@@ -15,10 +16,19 @@ struct place {
     struct prb_native_frame *frame;
 };
 
+/* Each address once: many threads stand at the same ones. */
 struct places {
     struct place *items;
     size_t count, cap;
+    struct prb_hash_map first; /* by address: the frame that is named, for all that stand there */
 };
+
+static void places_deinit(struct places *places)
+{
+    free(places->items);
+    prb_hash_map_deinit(&places->first);
+}
+PRB_DEFINE_AUTO(places, struct places, places_deinit)
 
 typedef char *demangle_fn(const char *name, char *buffer, size_t *len, int *status);
 
@@ -65,17 +75,13 @@ static void name_module(struct prb_unwinder *u, struct prb_elf *elf, struct plac
     PRB_AUTO_FREE struct prb_symbol *symbols = calloc(count, sizeof *symbols);
     if (!addrs || !symbols)
         return;
-    size_t unique = 0;
     for (size_t i = 0; i < count; i++)
-        if (!unique || addrs[unique - 1] != places[i].addr)
-            addrs[unique++] = places[i].addr;
-    prb_elf_name(elf, addrs, unique, symbols);
+        addrs[i] = places[i].addr;
+    prb_elf_name(elf, addrs, count, symbols);
     const char *mangled = NULL, *name = NULL;
-    for (size_t i = 0, k = 0; i < count; i++) {
-        if (places[i].addr != addrs[k])
-            k++;
-        if (symbols[k].name != mangled) {
-            mangled = symbols[k].name;
+    for (size_t i = 0; i < count; i++) {
+        if (symbols[i].name != mangled) {
+            mangled = symbols[i].name;
             name = mangled ? readable_name(&u->arena, mangled) : NULL;
         }
         places[i].frame->symbol = name;
@@ -90,36 +96,58 @@ static void source_module(struct prb_unwinder *u, struct prb_elf *elf, struct pl
         return;
     for (size_t i = 0; i < count; i++) {
         struct prb_native_frame *frame = places[i].frame;
-        if (i && places[i - 1].addr == places[i].addr) {
-            frame->file = places[i - 1].frame->file;
-            frame->line = places[i - 1].frame->line;
-        } else {
-            prb_source_line(source, places[i].addr, &u->arena, &frame->file, &frame->line);
-        }
+        prb_source_line(source, places[i].addr, &u->arena, &frame->file, &frame->line);
     }
     prb_source_close(source);
 }
 
-/* Collect the frames that lie in files, with the address of the instruction that runs or calls. */
+/* The address of the instruction that runs or calls. */
+static prb_addr place_of(const struct prb_native_frame *frame)
+{
+    return frame->pc - frame->returning;
+}
+
+/* The places of all frames that lie in files. */
 static bool collect(struct prb_native_stack *stacks, size_t count, struct places *places)
 {
     for (size_t s = 0; s < count; s++)
         for (size_t f = 0; f < stacks[s].count; f++) {
             struct prb_native_frame *frame = &stacks[s].frames[f];
+            struct prb_hash_slot *slot;
             if (!frame->module)
+                continue;
+            if (!(slot = prb_hash_map_add(&places->first, place_of(frame))))
+                return false;
+            if (slot->pointer)
                 continue;
             if (!PRB_GROW(places->items, places->count, places->cap))
                 return false;
-            places->items[places->count++] =
-                (struct place){frame->module, frame->pc - frame->returning, frame};
+            slot->pointer = frame;
+            places->items[places->count++] = (struct place){frame->module, place_of(frame), frame};
         }
     return true;
+}
+
+/* To each frame what was found for its place. */
+static void share(struct prb_native_stack *stacks, size_t count, const struct places *places)
+{
+    for (size_t s = 0; s < count; s++)
+        for (size_t f = 0; f < stacks[s].count; f++) {
+            struct prb_native_frame *frame = &stacks[s].frames[f];
+            const struct prb_native_frame *first =
+                frame->module ? prb_hash_map_pointer(&places->first, place_of(frame)) : NULL;
+            if (!first)
+                continue;
+            frame->symbol = first->symbol;
+            frame->file = first->file;
+            frame->line = first->line;
+        }
 }
 
 void prb_unwinder_name(struct prb_unwinder *u, struct prb_native_stack *stacks, size_t count,
                        bool source_lines)
 {
-    struct places places = {0};
+    PRB_AUTO(places) struct places places = {0};
     if (collect(stacks, count, &places) && places.count)
         qsort(places.items, places.count, sizeof *places.items, by_place);
     for (size_t i = 0, end; i < places.count; i = end) {
@@ -135,5 +163,5 @@ void prb_unwinder_name(struct prb_unwinder *u, struct prb_native_stack *stacks, 
         if (source_lines)
             source_module(u, elf, first, end - i);
     }
-    free(places.items);
+    share(stacks, count, &places);
 }

@@ -104,29 +104,19 @@ const struct prb_unwind_table *prb_unwind_table(struct prb_unwinder *u, prb_addr
     return table->header ? table : NULL;
 }
 
-/* Of all maps of files with code: where they are and what they map (FNV-1a). */
-static uint64_t sum_code(const struct prb_maps *maps)
-{
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < maps->count; i++) {
-        const struct prb_map *map = &maps->items[i];
-        const uint64_t words[] = {map->start, map->end, map->offset, map->inode};
-        for (size_t k = 0; map->executable && map->inode && k < sizeof words / sizeof *words; k++)
-            sum = (sum ^ words[k]) * UINT64_C(0x100000001b3);
-    }
-    return sum;
-}
-
 bool prb_unwind_tables_follow(struct prb_unwinder *u, bool again)
 {
     struct prb_proc *proc = u->modules->proc;
-    const struct prb_maps *maps = prb_proc_maps(proc, again && prb_proc_exists(proc), NULL);
-    uint64_t code = maps ? sum_code(maps) : 0;
-    if (u->tables && code == u->code)
-        return true;
     PRB_AUTO(prb_modules) struct prb_modules now = {0};
-    if (u->tables && !prb_modules_init(&now, proc, NULL))
-        return false;
+    if (u->tables) {
+        if (!again || !prb_proc_exists(proc))
+            return true;
+        prb_proc_forget_maps(proc);
+        if (!prb_modules_init(&now, proc, NULL))
+            return false;
+        if (now.code == u->code)
+            return true;
+    }
     size_t count = u->tables ? now.count : u->modules->count;
     struct prb_unwind_table *tables = calloc(count + 1, sizeof *tables);
     if (!tables)
@@ -140,6 +130,6 @@ bool prb_unwind_tables_follow(struct prb_unwinder *u, bool again)
     }
     u->tables = tables;
     u->vdso.tried = false;
-    u->code = code;
+    u->code = u->modules->code;
     return true;
 }

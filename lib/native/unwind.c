@@ -270,6 +270,26 @@ bool prb_unwind(struct prb_unwinder *u, const struct prb_thread_copy *copy,
     return true;
 }
 
+/* What lies outside of all frames is not asked for again, and of many threads it would be much. */
+static void keep_frames_only(struct prb_thread_copy *copy, const struct prb_native_stack *stack)
+{
+    prb_addr end = copy->stack_start, limit = copy->stack_start + copy->stack_len;
+    for (size_t i = 0; i < stack->count; i++) {
+        const struct prb_native_frame *frame = &stack->frames[i];
+        prb_addr last = frame->cfa > frame->sp ? frame->cfa : frame->sp;
+        if (last > end && last < limit)
+            end = last;
+        else if (last >= limit && frame->sp < limit && frame->sp >= copy->stack_start)
+            return;
+    }
+    size_t len = (size_t)(end - copy->stack_start);
+    uint8_t *less = len ? realloc(copy->stack, len) : NULL;
+    if (less) {
+        copy->stack = less;
+        copy->stack_len = len;
+    }
+}
+
 bool prb_thread_unwind(struct prb_unwinder *u, struct prb_proc *proc, pid_t tid, bool may_stop,
                        prb_during_stop_fn *during_stop, void *context,
                        struct prb_thread_copy *copy_out, struct prb_native_stack *stack_out,
@@ -287,11 +307,13 @@ bool prb_thread_unwind(struct prb_unwinder *u, struct prb_proc *proc, pid_t tid,
         prb_thread_copy_take(proc, u->mem, tid, PRB_STOP_USEFUL, during_stop, context, &u->stops,
                              &better, NULL) &&
         better.stopped > 0 && prb_unwind(u, &better, &again, &suffices, NULL)) {
+        keep_frames_only(&better, &again);
         *stack_out = again;
         *copy_out = better;
         better.stack = NULL;
         return true;
     }
+    keep_frames_only(&copy, stack_out);
     *copy_out = copy;
     copy.stack = NULL;
     return true;

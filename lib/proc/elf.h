@@ -61,6 +61,7 @@ struct prb_modules {
     struct prb_proc *proc;
     struct prb_module *items; /* ascending start; one file mapped twice is two modules */
     size_t count;
+    uint64_t code;          /* a sum over the maps of files with code: where, and what */
     struct prb_arena arena; /* paths and first maps: a refresh of proc's maps leaves them valid */
 };
 

@@ -19,8 +19,8 @@
 
 /* Texts of /proc/PID are cut off here with an error: 16 MiB of maps are 160,000 lines. */
 #define TEXT_MAX (16u << 20)
-/* Of a stat text, whose some 52 numbers have at most 20 digits. */
-#define STAT_MAX 2048
+/* Of a text of one line: the longest is stat, whose some 52 numbers have at most 20 digits. */
+#define LINE_MAX_BYTES 2048
 
 /* What makes it the program it was: an exec changes the stack's place even when it runs the same
  * file. */
@@ -34,6 +34,9 @@ struct live {
     struct prb_proc base;
     int folder; /* /proc/PID */
     int tasks;  /* its task/, a shorter way to the many texts below; -1: not opened yet */
+    int maps;   /* its maps; -1: not opened yet */
+    int call;   /* the syscall text that was asked for last, which is asked for twice; -1: none */
+    char call_name[32];
     struct identity identity;
 };
 
@@ -67,16 +70,38 @@ static int open_text(struct live *live, const char *name)
     return live->tasks < 0 ? -1 : openat(live->tasks, name + skip, O_RDONLY | O_CLOEXEC);
 }
 
+/* A text of one line comes whole: there is no need to ask for its end. */
+static bool read_line(struct prb_buf *out, int fd)
+{
+    return prb_buf_read_some(out, fd, LINE_MAX_BYTES) >= 0;
+}
+
+/* What a thread waits in is read before its stack and after it: the second time, by the same
+ * descriptor.  (Read from its start again, the kernel writes the text anew.) */
+static bool read_call(struct live *live, const char *name, struct prb_buf *out)
+{
+    if (live->call >= 0 && strcmp(live->call_name, name) == 0)
+        return lseek(live->call, 0, SEEK_SET) == 0 && read_line(out, live->call);
+    if (live->call >= 0)
+        close(live->call);
+    live->call = open_text(live, name);
+    snprintf(live->call_name, sizeof live->call_name, "%s", name);
+    return live->call >= 0 && read_line(out, live->call);
+}
+
+static bool read_whole(struct live *live, const char *name, bool line, struct prb_buf *out)
+{
+    PRB_AUTO_FD int fd = open_text(live, name);
+    return fd >= 0 && (line ? read_line(out, fd) : prb_buf_read(out, fd, TEXT_MAX));
+}
+
 static bool live_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
                       struct prb_error *err)
 {
     struct live *live = (struct live *)proc;
-    PRB_AUTO_FD int fd = open_text(live, name);
-    if (fd < 0)
-        return refused(live, errno, name, err);
-    /* One line, which comes whole: there is no need to ask for its end. */
-    bool line = strcmp(prb_base_name(name), "stat") == 0;
-    if (line ? prb_buf_read_some(out, fd, STAT_MAX) >= 0 : prb_buf_read(out, fd, TEXT_MAX))
+    const char *base = prb_base_name(name);
+    if (strcmp(base, "syscall") == 0 ? read_call(live, name, out)
+                                     : read_whole(live, name, strcmp(base, "stat") == 0, out))
         return true;
     if (errno == EFBIG)
         return prb_fail(err, PRB_CORRUPT, "/proc/%d/%s is longer than %u MiB", (int)proc->pid, name,
@@ -102,15 +127,23 @@ static bool live_tids(struct prb_proc *proc, struct prb_buf *out, struct prb_err
     return true;
 }
 
+/* To ask for single maps; after an exec there are none in it. */
+static int maps_of(struct live *live)
+{
+    if (live->maps < 0)
+        live->maps = openat(live->folder, "maps", O_RDONLY | O_CLOEXEC);
+    return live->maps;
+}
+
 static bool live_code_maps(struct prb_proc *proc, struct prb_maps *out)
 {
-    PRB_AUTO_FD int fd = openat(((struct live *)proc)->folder, "maps", O_RDONLY | O_CLOEXEC);
+    int fd = maps_of((struct live *)proc);
     return fd >= 0 && prb_code_maps_query(fd, out);
 }
 
 static bool live_map_from(struct prb_proc *proc, prb_addr addr, bool code, struct prb_map *out)
 {
-    PRB_AUTO_FD int fd = openat(((struct live *)proc)->folder, "maps", O_RDONLY | O_CLOEXEC);
+    int fd = maps_of((struct live *)proc);
     return fd >= 0 && prb_map_query(fd, addr, code, out);
 }
 
@@ -275,9 +308,10 @@ static int live_open_map(struct prb_proc *proc, const struct prb_map *map, struc
 static void live_free(struct prb_proc *proc)
 {
     struct live *live = (struct live *)proc;
-    close(live->folder);
-    if (live->tasks >= 0)
-        close(live->tasks);
+    const int opened[] = {live->folder, live->tasks, live->maps, live->call};
+    for (size_t i = 0; i < sizeof opened / sizeof *opened; i++)
+        if (opened[i] >= 0)
+            close(opened[i]);
     prb_proc_deinit(proc);
     free(live);
 }
@@ -329,7 +363,7 @@ struct prb_proc *prb_proc_open(pid_t pid, struct prb_error *err)
     live->base =
         (struct prb_proc){.ops = &prb_proc_live_ops, .pid = pid, .exists = true, .inner = -1};
     live->folder = folder;
-    live->tasks = -1;
+    live->tasks = live->maps = live->call = -1;
     if (!identify(live, &live->identity, err)) {
         close(folder);
         return NULL;

@@ -31,6 +31,19 @@ static bool begin(struct prb_modules *modules, size_t *cap, const struct prb_map
     return true;
 }
 
+/* FNV-1a. */
+static uint64_t sum_code(const struct prb_maps *maps)
+{
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < maps->count; i++) {
+        const struct prb_map *map = &maps->items[i];
+        const uint64_t words[] = {map->start, map->end, map->offset, map->inode};
+        for (size_t k = 0; map->executable && map->inode && k < sizeof words / sizeof *words; k++)
+            sum = (sum ^ words[k]) * UINT64_C(0x100000001b3);
+    }
+    return sum;
+}
+
 bool prb_modules_init(struct prb_modules *out, struct prb_proc *proc, struct prb_error *err)
 {
     PRB_AUTO(prb_maps) struct prb_maps of_code = {0};
@@ -38,7 +51,7 @@ bool prb_modules_init(struct prb_modules *out, struct prb_proc *proc, struct prb
     const struct prb_maps *maps = asked ? &of_code : prb_proc_maps(proc, false, err);
     if (!maps)
         return false;
-    PRB_AUTO(prb_modules) struct prb_modules modules = {.proc = proc};
+    PRB_AUTO(prb_modules) struct prb_modules modules = {.proc = proc, .code = sum_code(maps)};
     size_t cap = 0;
     const struct prb_map *last = NULL;
     bool has_code = true;

@@ -19,6 +19,7 @@ void prb_proc_deinit(struct prb_proc *proc)
     free(proc->texts);
     prb_index_deinit(&proc->text_index);
     prb_maps_deinit(&proc->maps);
+    free(proc->asked);
     prb_mem_free(proc->mem);
 }
 
@@ -169,7 +170,7 @@ const struct prb_maps *prb_proc_maps(struct prb_proc *proc, bool refresh, struct
         return PRB_NULL(
             prb_fail(err, PRB_GONE, "process %d has no memory: it is ending", (int)proc->pid));
     }
-    prb_maps_deinit(&proc->maps);
+    prb_proc_forget_maps(proc);
     proc->maps = maps;
     proc->maps_read = true;
     return &proc->maps;
@@ -190,10 +191,37 @@ bool prb_proc_map_from(struct prb_proc *proc, prb_addr addr, bool code, struct p
     return false;
 }
 
+/* After so many questions all maps are read: they cost as much. */
+#define ASKS_MAX 256
+
+static bool ask_for_map(struct prb_proc *proc, prb_addr addr, struct prb_map *out)
+{
+    return proc->ops->map_from && !proc->recording && !proc->maps_read && proc->asks++ < ASKS_MAX &&
+           proc->ops->map_from(proc, addr, false, out);
+}
+
+const struct prb_map *prb_proc_map_at(struct prb_proc *proc, prb_addr addr)
+{
+    struct prb_map found;
+    for (size_t i = 0; i < proc->asked_count; i++)
+        if (addr >= proc->asked[i].start && addr < proc->asked[i].end)
+            return &proc->asked[i];
+    if (!ask_for_map(proc, addr, &found) ||
+        !PRB_GROW(proc->asked, proc->asked_count, proc->asked_cap)) {
+        const struct prb_maps *maps = prb_proc_maps(proc, false, NULL);
+        return maps ? prb_maps_find(maps, addr) : NULL;
+    }
+    if (found.end <= addr || found.start > addr)
+        return NULL;
+    proc->asked[proc->asked_count] = found;
+    return &proc->asked[proc->asked_count++];
+}
+
 void prb_proc_forget_maps(struct prb_proc *proc)
 {
     prb_maps_deinit(&proc->maps);
     proc->maps_read = false;
+    proc->asked_count = proc->asks = 0;
 }
 
 /* ---- the rest is the source's ---- */

@@ -111,7 +111,11 @@ bool prb_code_maps_query(int fd, struct prb_maps *out);
  * alone.  Of this moment where the kernel can be asked for one, else of the maps that
  * prb_proc_maps saved.  False: there is none. */
 bool prb_proc_map_from(struct prb_proc *proc, prb_addr addr, bool code, struct prb_map *out);
-/* What prb_proc_maps saved is old: read them again when they are needed. */
+/* The map that covers addr, asked for and saved alone, without its path, where the kernel can be
+ * asked, else of the maps that prb_proc_maps saved.  NULL: there is none.  Borrowed until the next
+ * call. */
+const struct prb_map *prb_proc_map_at(struct prb_proc *proc, prb_addr addr);
+/* What was saved of the maps is old: read them again when they are needed. */
 void prb_proc_forget_maps(struct prb_proc *proc);
 /* Tasks now. inner_tid is read only when the target is in another pid namespace than we. */
 bool prb_proc_tasks(struct prb_proc *proc, struct prb_tasks *out, struct prb_error *err);

@@ -53,6 +53,9 @@ struct prb_proc {
     struct prb_mem *mem;
     struct prb_maps maps;
     bool maps_read;
+    struct prb_map *asked; /* the kernel was asked for one by one: prb_proc_map_at */
+    size_t asked_count, asked_cap;
+    size_t asks;
     int inner; /* whether it lives in another pid namespace: 0 no, 1 yes, -1 not yet known */
 };
 

@@ -15,6 +15,9 @@ static const struct prb_column columns[] = {
     {"group", PRB_TEXT, "",
      "name of the process group, as the Flight Recorder has it; NULL: not known"},
     {"seq", PRB_INTEGER, "", "its place among those of the same op since recording began"},
+    {"collective_seq_id", PRB_INTEGER, "",
+     "its number in the group, the same in all its ranks, as the Flight Recorder has it; NULL: not "
+     "known"},
     {"op", PRB_TEXT, "", "all_reduce, broadcast, …"},
     {"backend", PRB_TEXT, "", "gloo, nccl, …"},
     {"duration_ms", PRB_REAL, "ms", "until it was complete; NULL: the backend does not say"},
@@ -49,6 +52,36 @@ static void put_name(struct prb_rows *rows, const char *label, const char **back
         prb_row_null(rows);
 }
 
+static bool is_collective(const struct prb_ring_value *values)
+{
+    return PRB_TRACE_STAGE((uint64_t)values[PRB_TRACE_PLACE].integer) == PRB_TRACE_COLLECTIVE;
+}
+
+static bool note(void *context, const struct prb_ring_value *values)
+{
+    struct filling *filling = context;
+    return !is_collective(values) ||
+           prb_groups_note(&filling->groups, PRB_TRACE_HIGH(values[PRB_TRACE_THREAD].integer),
+                           values[PRB_TRACE_LABEL].integer, values[PRB_TRACE_OBJECT].integer,
+                           values[PRB_TRACE_BEGIN].real);
+}
+
+static const char *label_of(const void *context, int64_t label)
+{
+    const struct filling *filling = context;
+    return prb_torch_label_of(&filling->names, label);
+}
+
+/* What the Flight Recorder has of those that were seen. */
+static bool join(struct filling *filling, struct prb_error *err)
+{
+    return !filling->grouped ||
+           (prb_recorded_each(filling->rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, note, filling,
+                              err) &&
+            (prb_groups_join(filling->rows, &filling->groups, label_of, filling) ||
+             prb_nomem(err)));
+}
+
 static bool put_row(void *context, const struct prb_ring_value *values)
 {
     struct filling *filling = context;
@@ -59,12 +92,13 @@ static bool put_row(void *context, const struct prb_ring_value *values)
     int64_t arming = PRB_TRACE_HIGH(owner), step = values[PRB_TRACE_STEP].integer;
     const struct prb_torch_ended *ended = prb_torch_step_at(names, arming, step);
     const char *ends;
-    if (PRB_TRACE_STAGE(place) != PRB_TRACE_COLLECTIVE)
+    if (!is_collective(values))
         return true;
     const char *label = prb_torch_label_of(names, values[PRB_TRACE_LABEL].integer);
     const struct prb_group_entry *entry =
         filling->grouped
-            ? prb_groups_find(rows, &filling->groups, label, values[PRB_TRACE_BEGIN].real)
+            ? prb_groups_find(&filling->groups, arming, values[PRB_TRACE_LABEL].integer,
+                              values[PRB_TRACE_OBJECT].integer, values[PRB_TRACE_BEGIN].real)
             : NULL;
     prb_row_begin(rows);
     prb_row_real(rows, values[PRB_TRACE_BEGIN].real);
@@ -74,6 +108,7 @@ static bool put_row(void *context, const struct prb_ring_value *values)
     prb_row_int_unless(rows, ended ? ended->micro_steps : -1, -1);
     prb_row_group(rows, entry);
     prb_row_int(rows, values[PRB_TRACE_OBJECT].integer);
+    prb_row_group_number(rows, entry);
     put_name(rows, label, &ends);
     if (ends)
         prb_row_real(rows, (double)values[PRB_TRACE_DURATION].integer * 1e-6);
@@ -88,14 +123,15 @@ static bool put_row(void *context, const struct prb_ring_value *values)
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
-    static const char *const of_group[] = {
-        "group",      "bytes",      "tensor_shape",     "tensor_dtype",
-        "group_rank", "group_size", "participate_ranks"};
+    static const char *const of_group[] = {"group",        "collective_seq_id", "bytes",
+                                           "tensor_shape", "tensor_dtype",      "group_rank",
+                                           "group_size",   "participate_ranks"};
     struct filling filling = {.rows = rows};
     for (size_t i = 0; i < sizeof of_group / sizeof *of_group; i++)
         filling.grouped |= prb_rows_wants(rows, of_group[i]);
     bool good =
         prb_torch_names_read(rows, prb_rows_wants(rows, "micro_batches"), &filling.names, err) &&
+        join(&filling, err) &&
         prb_recorded_each(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     prb_groups_deinit(&filling.groups);

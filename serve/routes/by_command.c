@@ -35,7 +35,35 @@ static bool goes_on(void *context)
     return prb_serve_job_goes_on(((struct output *)context)->job);
 }
 
-/* "probing: TEXT\n  REMEDY\n" of a status as an error. */
+/* The message behind the notes: "probing: TEXT\n  REMEDY\n", TEXT of one line or several. */
+static void split(const char *said, struct prb_error *err, enum prb_code code)
+{
+    const char *text = said;
+    for (const char *at = said; at; at = strchr(at, '\n'), at += at != NULL)
+        if (strncmp(at, "probing: ", 9) == 0 && strncmp(at + 9, "note: ", 6) != 0)
+            text = at + 9;
+    size_t len = strlen(text);
+    const char *remedy = "";
+    for (const char *at = strchr(text, '\n'); at; at = strchr(at + 1, '\n')) {
+        if (strncmp(at, "\n  ", 3) != 0 || at[3] == ' ' || !at[3])
+            continue;
+        len = (size_t)(at - text);
+        remedy = at + 3;
+        break;
+    }
+    while (len && text[len - 1] == '\n')
+        len--;
+    PRB_AUTO(prb_buf) struct prb_buf lines = {0};
+    for (size_t at = 0; at < len; at++) {
+        prb_buf_addc(&lines, text[at]);
+        at += text[at] == '\n' ? strspn(text + at + 1, " ") < 2 ? 0 : 2 : 0;
+    }
+    prb_fail(err, code, "%s", lines.len ? lines.data : "");
+    size_t remedy_len = strlen(remedy);
+    remedy_len -= remedy_len && remedy[remedy_len - 1] == '\n';
+    prb_error_remedy(err, "%.*s", (int)remedy_len, remedy);
+}
+
 static bool fail(int status, const struct prb_buf *said, struct prb_error *err)
 {
     static const enum prb_code codes[] = {
@@ -44,17 +72,11 @@ static bool fail(int status, const struct prb_buf *said, struct prb_error *err)
 #undef CODE
     };
     enum prb_code code = PRB_INTERNAL;
-    const char *text = said->data ? said->data : "";
-    if (strncmp(text, "probing: ", 9) == 0)
-        text += 9;
-    size_t len = strcspn(text, "\n");
-    const char *rest = text + len + (text[len] == '\n');
-    rest += strspn(rest, " ");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (prb_code_exit(codes[i]) == status)
             code = codes[i];
-    prb_fail(err, code, "%.*s", (int)len, text);
-    return prb_error_remedy(err, "%.*s", (int)strcspn(rest, "\n"), rest);
+    split(said->data ? said->data : "", err, code);
+    return false;
 }
 
 bool prb_answer_by_command(struct prb_serve_job *job, const char *const *words, const char *type,

@@ -1,4 +1,6 @@
 /* GET /api/v1: the server, what who asks may do, the limits. */
+#include "serve/tokens.h"
+
 #include "serve/route.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
@@ -18,9 +20,10 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     for (size_t i = 0; prb_routes[i]; i++)
         json_array_append_new(routes, json_string(prb_routes[i]->path));
     return prb_answer_json(job->answer,
-                           json_pack("{s:s,s:i,s:o,s:o,s:o}", "version", prb_version(), "pid",
-                                     (int)getpid(), "grants", may, "limits", limits, "routes",
-                                     routes),
+                           json_pack("{s:s,s:i,s:o,s:i,s:o,s:o}", "version", prb_version(), "pid",
+                                     (int)getpid(), "grants", may, "second_tokens",
+                                     (int)prb_tokens_count(job->serve->tokens), "limits", limits,
+                                     "routes", routes),
                            err);
 }
 

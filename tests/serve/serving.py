@@ -52,7 +52,7 @@ class Server:
                                         encoding="utf-8", env=self.environment, stdin=subprocess.DEVNULL)
         self.line = self.process.stdout.readline().strip()
         assert self.line, self.process.stderr.read()
-        found = re.match(r"http://(.*):(\d+)/#token=(\S+)$", self.line)
+        found = re.match(r"http://(.*):(\d+)/(?:#token=(\S+))?$", self.line)
         self.host, self.port, self.token = (found[1], int(found[2]), found[3]) if found else (None, None, None)
         self.socket_path = os.path.join(self.folder, "serve.sock")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -10,7 +11,7 @@ import subprocess
 
 import pytest
 
-from serving import DEADLINE, PROBING
+from serving import DEADLINE, PROBING, Server
 
 LOOPBACK = "0100007F"
 
@@ -159,6 +160,89 @@ def test_grants(serve):
     refused = subprocess.run([PROBING, "serve", "--allow", "everything"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              encoding="utf-8", timeout=DEADLINE)
     assert refused.returncode == 2 and "everything" in refused.stderr
+
+
+# ---- second tokens ----
+
+
+def serve_words(server, *words):
+    return subprocess.run([PROBING, "serve", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                          env=server.environment)
+
+
+def test_a_second_token(serve):
+    """`serve --url --allow eval`: for a running server, until it is revoked."""
+    server = serve()
+    told = serve_words(server, "--url", "--allow", "eval")
+    assert told.returncode == 0, told.stderr
+    url, token = told.stdout.strip().split("#token=")
+    assert url == server.line.split("#")[0] and token != server.token and len(token) >= 32
+    assert server.ask("/api/v1", tcp=True, token=token).json["grants"] == ["look", "control", "eval"]
+    assert server.ask("/api/v1", tcp=True).json["grants"] == ["look"] and server.ask("/api/v1").json["second_tokens"] == 1
+    control = serve_words(server, "--url", "--allow", "control").stdout.strip().split("#token=")[1]
+    assert server.ask("/api/v1", tcp=True, token=control).json["grants"] == ["look", "control"]
+    assert token not in server.log and control not in server.log
+    assert serve_words(server, "--url").stdout.strip() == server.line
+    assert serve_words(server, "--revoke").stdout == "2 second tokens ended\n"
+    assert server.ask("/api/v1", tcp=True, token=token).status == 401 and server.ask("/api/v1", tcp=True).status == 200
+
+
+def test_who_gives_second_tokens(serve):
+    """The user through the Unix socket alone: neither a token with all grants, nor a page."""
+    server = serve("--allow", "eval")
+    assert server.post("/api/v1/tokens", {"allow": "eval"}, tcp=True).status == 403
+    assert server.post("/api/v1/tokens", {"allow": "eval"}, Origin="http://localhost", Host="localhost").status == 403
+    assert server.post("/api/v1/tokens", {"allow": "everything"}).status == 400
+    tokens = [server.post("/api/v1/tokens", {"allow": "control"}).json["token"] for _ in range(16)]
+    assert len(set(tokens)) == 16
+    assert server.post("/api/v1/tokens", {"allow": "control"}).status == 409
+    assert server.ask("/api/v1/tokens", "DELETE").json == {"ended": 16}
+
+
+def test_the_log_names_the_token(serve):
+    server = serve()
+    token = server.post("/api/v1/tokens", {"allow": "control"}).json["token"]
+    server.post("/api/v1/p/1/detach", {}, tcp=True, token=token)
+    assert "with second token 1" in server.log
+
+
+# ---- without a token ----
+
+
+@pytest.mark.parametrize("headers, status", [
+    ({}, 200), ({"Host": "localhost:1"}, 200), ({"Host": "evil.example"}, 421), ({"Host": "hub.example"}, 200), ({"Host": "hub.example:80"}, 200),
+    ({"Host": "hub.example.evil"}, 421), ({"Origin": "http://evil.example", "Host": "localhost"}, 403),
+    ({"Origin": "http://localhost", "Host": "localhost"}, 200), ({"Origin": "http://localhost:81", "Host": "localhost:80"}, 403),
+    ({"Sec-Fetch-Site": "cross-site", "Host": "localhost"}, 403), ({"Sec-Fetch-Site": "same-site", "Host": "localhost"}, 403),
+    ({"Sec-Fetch-Site": "none", "Host": "localhost"}, 200)])
+def test_no_token(open_server, headers, status):
+    """DNS rebinding, cross-site requests, and what is right."""
+    answer = open_server.ask("/api/v1", tcp=True, **headers)
+    assert answer.status == status, answer.body
+    if status == 200:
+        assert answer.json["grants"] == ["look"]
+
+
+@pytest.fixture(scope="module")
+def open_server():
+    one = Server("--no-token", "--host", "hub.example")
+    yield one
+    one.end()
+    one.remove()
+
+
+def test_no_token_is_for_its_user_to_look(open_server, tmp_path):
+    assert re.match(r"http://127.0.0.1:\d+/$", open_server.line)
+    assert serve_words(open_server, "--url").stdout.strip() == open_server.line
+    assert open_server.post("/api/v1/p/1/detach", {}, tcp=True).status == 403
+    assert "401" in nobody("/usr/bin/python3", "-c", CLIENT.format(
+        family="socket.AF_INET", address=(open_server.host, open_server.port), bytes=b"GET /api/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n")).stdout
+    token = serve_words(open_server, "--url", "--allow", "eval").stdout.strip().split("#token=")[1]
+    assert open_server.ask("/api/v1", tcp=True, token=token).json["grants"][-1] == "eval"
+    for words in (("--no-token", "--address", "0.0.0.0:0"), ("--allow", "control", "--address", "0.0.0.0:0"), ("--host", "a@b"), ("--host", "")):
+        refused = subprocess.run([PROBING, "serve", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                                 timeout=DEADLINE, env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path)))
+        assert refused.returncode == 2 and not refused.stdout, words
 
 
 CLIENT = """

@@ -46,7 +46,9 @@ def test_several_processes(server, start, any_python):
 
 @pytest.mark.parametrize("line", ["bt --output /tmp/x", "bt -o /tmp/x", "list --anything", "bt 1 2", "bt $(id)", "bt ;id", "bt `id`", "bt --native=1",
                                   "profile", "profile 1 -o /tmp/x", "profile 1 2", "profile x", "config probing.sample_rate=1",
-                                  "config --help", "pid x", "pid -1", "pid 1 2", "pid 99999999999", "tasks --json", "memory --watch"])
+                                  "config --help", "pid x", "pid -1", "pid 1 2", "pid 99999999999", "tasks --output=x", "memory --watch",
+                                  "config probing.x probing.y=1", "export --format=tensorboard", "export -o x", "tables /etc", "crashes /tmp",
+                                  "inspect tensors -f", "query"])
 def test_what_may_not_be_said(server, job, line):
     told = server.text("pid {}".format(job.pid), line)
     assert "not understood" in told or "pid needs a number" in told, told
@@ -55,6 +57,69 @@ def test_what_may_not_be_said(server, job, line):
 @pytest.mark.parametrize("line", ["inject", "eval 1", "snapshot /tmp/x", "detach", "crash", "serve", "launch x", "1 + 1", "import os", "GETX /"])
 def test_what_is_no_command(server, job, line):
     assert "no command" in server.text("pid {}".format(job.pid), line)
+
+
+# ---- Python, where it is granted ----
+
+
+@pytest.fixture
+def granted(serve, job):
+    server = serve("--allow", "eval")
+    server.pid_line = "pid {}".format(job.pid)
+    return server
+
+
+def test_python(granted):
+    assert granted.text(granted.pid_line, "6 * 7") == "42\n"
+    assert granted.text(granted.pid_line, "print('a', end='')", "x = 5", "x + 1") == "a\n6\n"
+    told = granted.text(granted.pid_line, "1 / 0")
+    assert told.startswith("Traceback") and told.endswith("ZeroDivisionError: division by zero\n")
+    assert "SyntaxError" in granted.text(granted.pid_line, "1 +* 2")
+    assert "is Python" in granted.text("help")
+    assert "/eval" not in granted.log and "text eval by 127.0.0.1" in granted.log and "6 * 7: done" in granted.log
+
+
+def test_blocks(granted):
+    assert granted.text(granted.pid_line, "for i in range(3):", "    print(i)", "", "i") == "0\n1\n2\n2\n"
+    assert granted.text(granted.pid_line, "if True:", "    list", "", "quit") == "<class 'list'>\n"  # within a block no word is a command
+
+
+def test_prompts(granted):
+    """Who waits gets one, nobody else, and not before there was Python."""
+    with granted.connected() as one:
+        one.sendall((granted.pid_line + "\n6 * 7\n").encode())
+        assert received_until(one, b">>> ") == b"42\n>>> "
+        one.sendall(b"if 1:\n")
+        assert received_until(one, b"... ") == b"... "
+        one.sendall(b"  'done'\n")
+        received_until(one, b"... ")
+        one.sendall(b"\n")
+        assert received_until(one, b">>> ") == b"'done'\n>>> "
+
+
+def test_output_comes_as_it_is_printed(granted):
+    with granted.connected() as one:
+        one.sendall((granted.pid_line + "\nimport time\nfor i in range(100000): print(i); time.sleep(0.05)\n\n").encode())
+        received_until(one, b"3\n")
+        one.sendall(b"\x03")
+        assert b"KeyboardInterrupt" in received_until(one, b">>> ")
+
+
+def test_a_command_wins(granted, job):
+    assert granted.text(granted.pid_line, "bt") == probing("-t", job.pid, "backtrace").stdout
+    assert granted.text(granted.pid_line, "memory = 5", "memory") != "5\n"
+    assert granted.text(granted.pid_line, "tasks = 7", "print(tasks)") == "7\n"
+
+
+def test_python_prints_nothing_harmful(granted):
+    told = granted.text(granted.pid_line, "print('\\x1b[31m\\x9b\\u202e')")
+    assert "\x1b" not in told and "\x9b" not in told and "\u202e" not in told and told
+
+
+def test_python_without_a_grant(server, job):
+    told = server.text("pid {}".format(job.pid), "1 + 1")
+    assert "--allow eval" in told
+    assert server.text("pid {}".format(job.pid), "1 + 1", tcp=False) == "2\n"  # the Unix socket may do everything
 
 
 def test_control_characters(server):

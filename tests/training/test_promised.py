@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from loops import ranks_of
 from support import gpus, pythons, timeline
 from support.injection import wait_until
 from support.promised import PROMISED, table_of
@@ -54,6 +55,48 @@ def test_promised(job, sql):
         assert needs[name] in told
         return
     assert rows, told
+
+
+def test_promised_of_two_ranks(loop):
+    """What one process alone has not: variables that are watched, and who waited for whom, of torchrun's two ranks with gloo."""
+    target = loop("ddp")
+    for pid in ranks_of(target):
+        probing(pid, "config", "probing.torch.profiling=on,exprs=loss@backward", check=False)
+    for pid in ranks_of(target):
+        wait_until(lambda pid=pid: query(pid, "SELECT count(number) AS n FROM python.variables")[0]["n"] >= 20)
+    promised = {table_of(sql): sql for sql in PROMISED}
+    rows, told = rows_of(target, promised["python.variables"])
+    rows = [row for row in rows if row["step"] is not None]
+    assert len(rows) >= 20 and {(row["func"], row["name"], row["type"], row["rank"]) for row in rows} == {("backward", "loss", "torch.Tensor", 0)}, told
+    assert all(1 < row["number"] < 5 for row in rows) and [row["step"] for row in rows] == list(range(rows[0]["step"], rows[0]["step"] + len(rows)))
+    wait_until(lambda: len(rows_of(target, promised["comm_metrics"])[0]) == 2)
+    rows, told = rows_of(target, promised["comm_metrics"])
+    assert {(row["src_rank"], row["dst_rank"]) for row in rows} == {(0, 1), (1, 0)} and "contradict" not in told
+    assert all(0 < row["avg(latency_ms)"] < 1000 for row in rows), rows
+    assert rows_of(target, promised["training_logs"])[0][0]["steps"] >= 20
+
+
+# As they are named there; ours has more.
+UPSTREAM = {
+    "python.torch_trace": "timestamp micro_step local_step global_step micro_batches seq module stage allocated max_allocated cached max_cached "
+                          "time_offset duration allocated_delta max_allocated_delta rank world_size role",
+    "python.torch_step_timing": "timestamp local_step global_step rank world_size role step_duration_sec is_shadow sampled shadow_normal "
+                                "shadow_baseline sample_rate sample_mode",
+    "python.variables": "micro_step func name value",
+    "python.comm_collective": "local_step global_step micro_step micro_batches rank world_size role op group_rank group_size participate_ranks "
+                              "tensor_shape tensor_dtype bytes duration_ms async_op",
+    "python.backtrace": "func file lineno depth frame_type",
+    "python.torch_nccl_flight_record": "snapshot_id rank world_size record_id pg_id pg_name pg_desc collective_seq_id p2p_seq_id op_id profiling_name "
+                                       "state input_sizes output_sizes time_created_ns time_discovered_started_ns time_discovered_completed_ns "
+                                       "duration_ns timeout_ms retired",
+    "cpu.utilization": "ts scope platform tid comm wall_ns delta_user_ns delta_sys_ns delta_total_ns cpu_user_pct cpu_sys_pct cpu_total_pct "
+                       "cum_user_ns cum_sys_ns rss_kb thread_count delta_vol_ctxt delta_invol_ctxt state wchan",
+}
+
+
+@pytest.mark.parametrize("table", UPSTREAM)
+def test_columns_of_the_generation_before(job, table):
+    rows_of(job, "SELECT {} FROM {} LIMIT 1".format(", ".join(UPSTREAM[table].split()), table))
 
 
 def test_what_the_rows_say(job):

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from loops import report
+from loops import ranks_of, report
 from support import pythons
 from support.injection import wait_until
 from support.target import TARGETS, Target, probing, query
@@ -175,7 +175,7 @@ def test_two_ranks(job, shape):
     assert {row["backend"] for row in collectives} == {"gloo"}
     assert all(row["duration_ms"] > 0 and row["rank"] == 0 for row in collectives)
     known = [row for row in collectives if row["group"] is not None]
-    assert 2 * len(known) >= len(collectives), "the recorder holds them; a busy machine may pause between its look and ours"
+    assert len(known) >= 0.9 * len(collectives), "the recorder holds them, whatever a busy machine puts between its look and ours"
     for row in known:
         assert (row["group_size"], row["group_rank"], row["participate_ranks"]) == (2, 0, "[0, 1]"), row
     if shape == "ddp":
@@ -414,10 +414,7 @@ def test_ranks_in_the_store(loop, tmp_path, monkeypatch):
     for variable in ("PROBING_DATA_DIR", "XDG_STATE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path))
     target = loop("ddp")
-    with open("/proc/{}/stat".format(target.pid)) as stat:
-        launcher = stat.read().rpartition(")")[2].split()[1]
-    with open("/proc/{0}/task/{0}/children".format(launcher)) as children:
-        pids = [int(word) for word in children.read().split()]
+    pids = ranks_of(target)
     for pid in pids:
         probing(pid, "config", "probing.torch.profiling=on", check=False)
     for pid in pids:

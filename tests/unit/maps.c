@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "proc/proc.h"
 
@@ -166,6 +167,44 @@ static void one_at_a_time(void **state)
     assert_true(prb_proc_map_from(saved, 1, true, &none));
 }
 
+/* The map at an address, asked for once: of the kernel, and (saved) of the text of all maps. */
+static void at_an_address(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    PRB_AUTO(prb_proc) struct prb_proc *asked = prb_proc_open(getpid(), &err);
+    PRB_AUTO(prb_proc) struct prb_proc *saved = prb_proc_open(getpid(), &err);
+    assert_true(asked && saved);
+    prb_proc_record(saved);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *mapped = mmap(NULL, 3 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_int_equal(mprotect(mapped + page, page, PROT_READ | PROT_WRITE), 0);
+    assert_int_equal(munmap(mapped + 2 * page, page), 0);
+    const prb_addr start = (uintptr_t)mapped;
+    struct prb_proc *procs[] = {asked, saved};
+    for (size_t i = 0; i < 2; i++) {
+        const struct prb_map *code = prb_proc_map_at(procs[i], (uintptr_t)at_an_address);
+        assert_true(code && code->executable && code->inode);
+        assert_null(prb_proc_map_at(procs[i], start + 2 * page));
+        const struct prb_map *second = prb_proc_map_at(procs[i], start + page);
+        assert_true(second && second->writable && second->end == start + 2 * page);
+        assert_int_equal(second->start, start + page);
+        assert_int_equal(mprotect(mapped + page, page, PROT_READ), 0);
+        second = prb_proc_map_at(procs[i], start + page);
+        assert_true(second && second->writable); /* as it was */
+        prb_proc_forget_maps(procs[i]);
+        second = prb_proc_map_at(procs[i], start + page);
+        assert_true(second && !second->writable);
+        assert_int_equal(mprotect(mapped + page, page, PROT_READ | PROT_WRITE), 0);
+    }
+    /* One question too many: all maps are read, and give the same answers. */
+    for (int i = 0; i < 1000; i++)
+        assert_null(prb_proc_map_at(asked, start + 2 * page));
+    const struct prb_map *code = prb_proc_map_at(asked, (uintptr_t)at_an_address);
+    assert_true(code && code->executable && code->inode);
+    munmap(mapped, 2 * page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +214,7 @@ int main(void)
         cmocka_unit_test(cut_everywhere),
         cmocka_unit_test(own_maps),
         cmocka_unit_test(one_at_a_time),
+        cmocka_unit_test(at_an_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

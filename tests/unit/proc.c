@@ -122,6 +122,9 @@ static void tasks_and_system_calls(void **state)
     assert_int_equal(write(waiting.end[1], &byte, 1), 1);
     pthread_join(thread, NULL);
     assert_false(prb_proc_syscall(proc, 0, &call, &err));
+    for (int i = 0; i < 10000 && prb_proc_syscall(proc, waiting.tid, &call, NULL); i++)
+        usleep(1000); /* joined, and on its way out of the kernel */
+    assert_false(prb_proc_syscall(proc, waiting.tid, &call, &err));
 }
 
 static pid_t child_that(void (*act)(void))

@@ -190,6 +190,18 @@ static void renewed(void **state)
     assert_false(prb_unwinder_word(lab->unwinder, UINT64_MAX - 3, &seen));
 }
 
+/* Where the code of a library begins. */
+static prb_addr code_of(void *library)
+{
+    struct link_map *map;
+    assert_int_equal(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
+    const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)map->l_addr;
+    const ElfW(Phdr) *program = (const ElfW(Phdr) *)(map->l_addr + head->e_phoff);
+    while (program->p_type != PT_LOAD || !(program->p_flags & PF_X))
+        program++;
+    return map->l_addr + program->p_vaddr;
+}
+
 /* Code mapped after the modules were listed: a library loaded later. */
 static void later_code(void **state)
 {
@@ -199,9 +211,7 @@ static void later_code(void **state)
         library = dlopen(libraries[i], RTLD_NOW);
     if (!library)
         skip();
-    struct link_map *map;
-    assert_int_equal(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
-    prb_addr inside = (prb_addr)(uintptr_t)map->l_ld;
+    prb_addr inside = code_of(library);
     assert_null(prb_modules_find(lab->unwinder->modules, inside));
     prb_unwinder_forget_all(lab->unwinder);
     assert_non_null(prb_modules_find(lab->unwinder->modules, inside));

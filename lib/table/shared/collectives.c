@@ -9,9 +9,8 @@
 #include "sql/db.h"
 #include "table/shared/recorder.h"
 
-#define ONE_CLOCK 1e-6     /* s: processes of one machine read one clock */
-#define NEAR 3             /* spans on each side for which a collective says something, too */
-#define JOIN_SECONDS 0.002 /* between what the observer and the recorder call the beginning */
+#define ONE_CLOCK 1e-6 /* s: processes of one machine read one clock */
+#define NEAR 3         /* spans on each side for which a collective says something, too */
 
 PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
 
@@ -178,16 +177,17 @@ static bool take_row(void *context, size_t columns, const char *const *names,
     return true;
 }
 
-/* A rank without that table has no rows of it.  The observer's own have no seq of their group. */
+/* A rank without that table has no rows of it.  The observer's own seq is of no group: which number a
+ * collective has in its group says the Flight Recorder. */
 static void take_observed(struct prb_job *job, size_t rank)
 {
     struct prb_error why;
     struct observed observed = {job, rank};
     struct prb_db *db = prb_db_open(job->ranks[rank].target, &why);
     if (db && !prb_db_query(db,
-                            "SELECT timestamp, duration_ms, op, CASE source WHEN 'observer' THEN "
-                            "NULL ELSE \"group\" END, seq FROM python.comm_collective "
-                            "ORDER BY timestamp",
+                            "SELECT timestamp, duration_ms, op, \"group\", CASE source WHEN "
+                            "'observer' THEN collective_seq_id ELSE seq END FROM "
+                            "python.comm_collective ORDER BY timestamp",
                             take_row, &observed, &why))
         why.code = PRB_OK;
     if (db)
@@ -234,43 +234,6 @@ static bool take_recorded(struct prb_rows *rows, struct prb_job *job, size_t ran
 }
 
 /* ---- which is which ---- */
-
-/* What the observer saw has no number that all ranks share.  The recorder has it: the entry of the same operation and
- * beginning.  Both are in the order in which the rank began them. */
-static void join(struct prb_collective *seen, size_t seen_count,
-                 const struct prb_collective *recorded, size_t recorded_count)
-{
-    size_t next = 0;
-    for (size_t i = 0; i < seen_count; i++) {
-        while (next < recorded_count && recorded[next].begin < seen[i].begin - JOIN_SECONDS)
-            next++;
-        for (size_t k = next;
-             k < recorded_count && recorded[k].begin <= seen[i].begin + JOIN_SECONDS; k++)
-            if (strcmp(recorded[k].op, seen[i].op) == 0) {
-                seen[i].group = recorded[k].group;
-                seen[i].seq = recorded[k].seq;
-                next = k + 1;
-                break;
-            }
-    }
-}
-
-/* Rows of the observer without a group: ask the recorder, whose rows are then dropped again. */
-static bool number_observed(struct prb_rows *rows, struct prb_job *job, size_t rank, size_t first,
-                            struct prb_error *err)
-{
-    size_t behind = job->count;
-    bool needed = false;
-    for (size_t i = first; i < behind; i++)
-        needed |= !job->items[i].group;
-    if (!needed)
-        return true;
-    if (!take_recorded(rows, job, rank, err))
-        return false;
-    join(&job->items[first], behind - first, &job->items[behind], job->count - behind);
-    job->count = behind;
-    return true;
-}
 
 static int by_collective(const void *a, const void *b)
 {
@@ -436,11 +399,8 @@ bool prb_job_take(struct prb_rows *rows, struct prb_job *out, struct prb_error *
         return false;
     bool observed = false;
     for (size_t i = 0; i < out->rank_count; i++) {
-        size_t first = out->count;
         take_observed(out, i);
         observed |= out->ranks[i].observed;
-        if (!number_observed(rows, out, i, first, err))
-            return false;
     }
     for (size_t i = 0; !observed && out->rank_count > 1 && i < out->rank_count; i++)
         if (!take_recorded(rows, out, i, err))

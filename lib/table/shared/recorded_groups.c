@@ -1,6 +1,7 @@
 /* Groups and tensors of collectives: see recorded_groups.h. */
 #include "table/shared/recorded_groups.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,26 +11,29 @@
 #include "table/shared/thread_columns.h"
 
 #define WORLD_MAX 4096 /* ranks that are listed */
-#define NEAR_S 0.002   /* between what the observer and the recorder call the beginning */
+#define FARTHEST_S 1   /* between what the observer and the recorder call the beginning */
 
 struct prb_group_entry {
     double created; /* s since the epoch */
     const json_t *entry, *config;
     int64_t rank, world_size; /* of the process; -1: not known */
-    bool given;
+    const char *name;         /* "gloo:all_reduce" */
 };
 
 void prb_groups_deinit(struct prb_groups *groups)
 {
+    for (size_t i = 0; i < groups->run_count; i++)
+        free(groups->runs[i].seen);
+    free(groups->runs);
     free(groups->entries);
     prb_recording_deinit(&groups->recording);
 }
 
-static int by_time(const void *a, const void *b)
+static int by_name(const void *a, const void *b)
 {
-    double x = ((const struct prb_group_entry *)a)->created;
-    double y = ((const struct prb_group_entry *)b)->created;
-    return (x > y) - (x < y);
+    const struct prb_group_entry *x = a, *y = b;
+    int names = strcmp(x->name, y->name);
+    return names ? names : (x->created > y->created) - (x->created < y->created);
 }
 
 static void read_recorder(struct prb_groups *groups, const json_t *recorder)
@@ -41,11 +45,14 @@ static void read_recorder(struct prb_groups *groups, const json_t *recorder)
         const char *name =
             json_string_value(json_array_get(json_object_get(entry, "process_group"), 0));
         json_int_t created = json_integer_value(json_object_get(entry, "time_created_ns"));
-        if (created <= 0 || !name || !PRB_GROW(groups->entries, groups->count, groups->cap))
+        const char *operation = json_string_value(json_object_get(entry, "profiling_name"));
+        if (created <= 0 || !name || !operation ||
+            !PRB_GROW(groups->entries, groups->count, groups->cap))
             continue;
         groups->entries[groups->count++] = (struct prb_group_entry){
             .created = (double)created / 1e9,
             .entry = entry,
+            .name = operation,
             .config = json_object_get(json_object_get(recorder, "pg_config"), name),
             .rank = groups->recording.rank,
             .world_size = groups->recording.world_size};
@@ -59,37 +66,90 @@ static void read_all(struct prb_rows *rows, struct prb_groups *groups)
     struct prb_error why;
     size_t i;
     const json_t *recorder;
-    groups->read = true;
     if (!target || prb_target_info(target)->kind != PRB_TARGET_PROCESS ||
         !prb_control_seen((pid_t)prb_target_info(target)->pid) ||
         !prb_recording_take(rows, target, &groups->recording, &why))
         return;
     json_array_foreach(groups->recording.texts, i, recorder) read_recorder(groups, recorder);
-    qsort(groups->entries, groups->count, sizeof *groups->entries, by_time);
+    if (groups->count)
+        qsort(groups->entries, groups->count, sizeof *groups->entries, by_name);
 }
 
-const struct prb_group_entry *prb_groups_find(struct prb_rows *rows, struct prb_groups *groups,
-                                              const char *label, double begin)
+/* ---- which is which ---- */
+
+static struct prb_group_run *run_of(struct prb_groups *groups, int64_t arming, int64_t label)
 {
-    size_t low = 0, high;
-    if (!groups->read)
-        read_all(rows, groups);
-    for (high = groups->count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (groups->entries[middle].created < begin - NEAR_S)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; label && low < groups->count && groups->entries[low].created <= begin + NEAR_S; low++) {
-        struct prb_group_entry *entry = &groups->entries[low];
-        const char *name = json_string_value(json_object_get(entry->entry, "profiling_name"));
-        if (entry->given || !name || strcmp(name, label) != 0)
+    for (size_t i = 0; i < groups->run_count; i++) {
+        size_t place = (groups->last + i) % groups->run_count; /* mostly the same as before */
+        struct prb_group_run *run = &groups->runs[place];
+        if (run->arming != arming || run->label != label)
             continue;
-        entry->given = true;
-        return entry;
+        groups->last = place;
+        return run;
     }
     return NULL;
+}
+
+bool prb_groups_note(struct prb_groups *groups, int64_t arming, int64_t label, int64_t number,
+                     double begin)
+{
+    struct prb_group_run *run = run_of(groups, arming, label);
+    if (!run) {
+        if (!PRB_GROW(groups->runs, groups->run_count, groups->run_cap))
+            return false;
+        run = &groups->runs[groups->run_count++];
+        *run = (struct prb_group_run){.arming = arming, .label = label};
+    }
+    if (!PRB_GROW(run->seen, run->count, run->cap))
+        return false;
+    run->seen[run->count++] = (struct prb_numbered){number, begin};
+    return true;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct prb_numbered *x = a, *y = b;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+/* A row is written when the collective ends, which need not be in the order of the beginnings. */
+static void join(struct prb_groups *groups, struct prb_group_run *run, const char *name,
+                 double *times)
+{
+    while (run->first < groups->count && strcmp(groups->entries[run->first].name, name) < 0)
+        run->first++;
+    for (size_t i = run->first; i < groups->count && strcmp(groups->entries[i].name, name) == 0;
+         i++)
+        times[run->entries++] = groups->entries[i].created;
+    qsort(run->seen, run->count, sizeof *run->seen, by_begin);
+    run->joined = prb_align(run->seen, run->count, times, run->entries, &run->shift);
+}
+
+bool prb_groups_join(struct prb_rows *rows, struct prb_groups *groups,
+                     const char *(*label_of)(const void *, int64_t), const void *context)
+{
+    if (groups->run_count)
+        read_all(rows, groups);
+    PRB_AUTO_FREE double *times = calloc(groups->count + 1, sizeof *times);
+    if (!times)
+        return false;
+    for (size_t i = 0; i < groups->run_count; i++) {
+        const char *name = label_of(context, groups->runs[i].label);
+        if (name)
+            join(groups, &groups->runs[i], name, times);
+    }
+    return true;
+}
+
+const struct prb_group_entry *prb_groups_find(struct prb_groups *groups, int64_t arming,
+                                              int64_t label, int64_t number, double begin)
+{
+    const struct prb_group_run *run = run_of(groups, arming, label);
+    int64_t place = run ? number + run->shift : -1;
+    if (!run || !run->joined || place < 0 || place >= (int64_t)run->entries)
+        return NULL;
+    const struct prb_group_entry *entry = &groups->entries[run->first + (size_t)place];
+    return fabs(entry->created - begin) <= FARTHEST_S ? entry : NULL;
 }
 
 /* ---- cells ---- */
@@ -98,6 +158,14 @@ void prb_row_group(struct prb_rows *rows, const struct prb_group_entry *entry)
 {
     if (entry)
         prb_row_json_text(rows, json_array_get(json_object_get(entry->entry, "process_group"), 0));
+    else
+        prb_row_null(rows);
+}
+
+void prb_row_group_number(struct prb_rows *rows, const struct prb_group_entry *entry)
+{
+    if (entry)
+        prb_row_json_int(rows, entry->entry, "collective_seq_id");
     else
         prb_row_null(rows);
 }

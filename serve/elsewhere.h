@@ -1,0 +1,23 @@
+/* `probing -t HOST:PORT COMMAND`: a command that looks, run by a server. */
+#ifndef PRB_SERVE_ELSEWHERE_H
+#define PRB_SERVE_ELSEWHERE_H
+
+#include "serve/serve.h"
+
+struct prb_elsewhere {
+    const char *where;  /* "HOST:PORT", "http://HOST:PORT/#token=…", the path of its socket */
+    const char *pid;    /* digits, or NULL */
+    const char *name;   /* or NULL */
+    const char *output; /* a file, or NULL: standard output */
+    const char *const *words;
+    size_t word_count;
+};
+/* Ask and print.  Errors: those of prb_ask; IO. */
+bool prb_elsewhere(const struct prb_elsewhere *asked, struct prb_error *err);
+
+/* POST or DELETE /api/v1/tokens to this user's server: its address with a second token that has the
+ * grants; how many were ended. */
+bool prb_second_url(const char *allow, char *out, size_t size, struct prb_error *err);
+bool prb_second_revoke(int *count, struct prb_error *err);
+
+#endif
