@@ -227,7 +227,18 @@ static bool seconds_of(const struct prb_dap_session *session, const char *name, 
     return true;
 }
 
-/* Give the agent the settings that it needs; its answer becomes session->facts. */
+/* Whether the agent is to show the output of the target: unless the configuration forbids it, or we
+ * read the output of a launched program ourselves, or it has a terminal. */
+static bool wants_output(const struct prb_dap_session *session)
+{
+    const json_t *wanted = prb_dap_get(session->settings, "redirectOutput");
+    bool elsewhere = session->program && (prb_dap_program_is_read(session->program) || !wanted);
+    return !json_is_false(wanted) && !elsewhere &&
+           session->backend->ops->has(session->backend, "output");
+}
+
+/* Give the agent the settings that it needs; its answer becomes session->facts.  All that an attach
+ * asks of it is in this one question: each takes the GIL of a job that computes. */
 static bool configure_agent(struct prb_dap_session *session, struct prb_error *err)
 {
     double of_repr;
@@ -255,6 +266,8 @@ static bool configure_agent(struct prb_dap_session *session, struct prb_error *e
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (prb_dap_get(session->settings, settings[i]))
             json_object_set(arguments, settings[i], prb_dap_get(session->settings, settings[i]));
+    json_object_set_new(arguments, "redirectOutput", json_boolean(wants_output(session)));
+    json_object_set_new(arguments, "threads", json_boolean(prb_dap_session_is_live(session)));
     if (session->host->look)
         json_object_set_new(arguments, "still", json_true());
     session->facts = prb_dap_ask(session, "attach", arguments, 0, err);
@@ -297,24 +310,6 @@ static void send_beginning(struct prb_dap_session *session, const char *how)
     prb_dap_event(session, "initialized", NULL);
 }
 
-/* Show the output of the target while attached, unless the configuration forbids it. */
-static void redirect(struct prb_dap_session *session)
-{
-    const json_t *wanted = prb_dap_get(session->settings, "redirectOutput");
-    /* We read the output of a launched program ourselves, or it has a terminal. */
-    bool elsewhere = session->program && (prb_dap_program_is_read(session->program) || !wanted);
-    if (json_is_false(wanted) || elsewhere ||
-        !session->backend->ops->has(session->backend, "output"))
-        return;
-    struct prb_error why = {0};
-    json_t *arguments = json_pack("{s:b}", "on", true),
-           *answer = prb_dap_ask(session, "output", arguments, 0, &why);
-    if (!answer)
-        prb_dap_say(session, false, "probing: the output of the target is not shown: %s", why.text);
-    json_decref(arguments);
-    json_decref(answer);
-}
-
 static bool begin(struct prb_dap_session *session, const char *how, struct prb_error *err)
 {
     if (!configure_agent(session, err) || !take_settings(session, err))
@@ -326,7 +321,10 @@ static bool begin(struct prb_dap_session *session, const char *how, struct prb_e
     pthread_mutex_unlock(&session->lock);
     if (json_is_object(stopped))
         prb_dap_target_event(session, "stopped", stopped);
-    redirect(session);
+    const char *hidden = json_string_value(json_object_get(session->facts, "outputHidden"));
+    if (hidden)
+        prb_dap_say(session, false, "probing: the output of the target is not shown: %.200s",
+                    hidden);
     pthread_mutex_lock(&session->lock);
     session->state = PRB_DAP_IS_ATTACHED;
     pthread_mutex_unlock(&session->lock);

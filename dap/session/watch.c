@@ -44,18 +44,25 @@ static uint64_t sum_tasks(pid_t pid)
     return sum;
 }
 
-static json_t *python_threads(struct prb_dap_session *session)
+/* {id as text: true} of an answer; NULL: it has none. */
+static json_t *threads_of(const json_t *answer)
 {
-    json_t *answer = prb_dap_ask(session, "threads", NULL, 0, NULL),
-           *found = answer ? json_object() : NULL, *one;
+    const json_t *list = json_object_get(answer, "threads");
+    json_t *found = list ? json_object() : NULL, *one;
     size_t i;
     char key[32];
-    json_array_foreach(json_object_get(answer, "threads"), i, one)
+    json_array_foreach(list, i, one)
     {
         snprintf(key, sizeof key, "%lld",
                  (long long)json_integer_value(json_object_get(one, "id")));
         json_object_set_new(found, key, json_true());
     }
+    return found;
+}
+
+static json_t *python_threads(struct prb_dap_session *session)
+{
+    json_t *answer = prb_dap_ask(session, "threads", NULL, 0, NULL), *found = threads_of(answer);
     json_decref(answer);
     return found;
 }
@@ -161,10 +168,12 @@ static void *watch_all(void *context)
     bool again = true, children = prb_dap_children_wanted(watch->session);
     unsigned rounds = 0;
     do {
-        check_threads(watch, &again);
+        if (rounds) /* not beside the client's first questions */
+            check_threads(watch, &again);
         check_alone(watch->session);
-        if (children && rounds++ % CHILDREN_EVERY == 0)
+        if (children && rounds % CHILDREN_EVERY == 0)
             prb_dap_children_announce(watch->session, &watch->children);
+        rounds++;
     } while (wait_a_moment(watch));
     return NULL;
 }
@@ -179,8 +188,11 @@ struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session)
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->changed, NULL);
     pthread_mutex_init(&watch->children.lock, NULL);
-    /* Now, before the client knows that it is attached: threads that start later are reported. */
-    check_threads(watch, &(bool){true});
+    /* As they were before the client knows that it is attached: threads that start later are
+     * reported.  Those without Python are not among the attach's facts. */
+    watch->known = threads_of(session->facts);
+    if (!watch->known || json_is_true(prb_dap_get(session->settings, "showNativeThreads")))
+        check_threads(watch, &(bool){true});
     watch->births = prb_dap_births_open(session, &watch->children);
     if (pthread_create(&watch->thread, NULL, watch_all, watch) == 0)
         return watch;

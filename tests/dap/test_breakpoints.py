@@ -406,6 +406,43 @@ def test_a_line_inside_a_statement(launch, python, tmp_path, wanted, bound):
     session.disconnect(terminateDebuggee=True)
 
 
+COPIES = """def run(i):
+    return i
+def wait():
+    return 0
+def main():
+    space = {"__name__": "copy"}
+    exec(compile(open(__file__).read(), __file__, "exec"), space)
+    space["run"](1)
+    wait()
+    space["run"](2)
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_other_code_of_the_same_lines(launch, python, tmp_path):
+    """A file that ran twice: the frames lead to one code object of a line, which is enough to verify it, and the other one, which was
+    called before, stops all the same."""
+    path = tmp_path / "copies.py"
+    path.write_text(COPIES)
+
+    def set_line(session, line):
+        point, = session.request("setBreakpoints", {"source": {"path": str(path)}, "breakpoints": [{"line": line}]})["breakpoints"]
+        assert point["line"] == line
+        return point["verified"]
+
+    session, _ = launch(python, lambda one: set_line(one, 4), program=str(path))
+    body = stopped(session, "breakpoint")
+    assert set_line(session, 2)
+    resume(session, body["threadId"])
+    body = stopped(session, "breakpoint")
+    frame = top(session, body["threadId"])
+    assert frame["line"] == 2
+    assert evaluate(session, "i", frame)["result"] == "2"
+    session.disconnect(terminateDebuggee=True)
+
+
 EXITS = """import sys
 def main(status):
     sys.exit(status)

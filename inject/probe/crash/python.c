@@ -147,7 +147,7 @@ static bool load(const struct prb_py_api *py, struct prb_error *err)
         prb_py_give(py, probe, "crashed", py->PyCFunction_NewEx(&crashed_method, NULL, NULL)) &&
         prb_py_give(py, probe, "stack", py->PyCFunction_NewEx(&stack_method, NULL, NULL)) &&
         prb_py_give(py, probe, "again", py->PyCFunction_NewEx(&again_method, NULL, NULL)) &&
-        prb_py_run(py, source->text, source->file, space);
+        prb_py_run(py, source, space);
     if (ok && !hooks) /* another thread may have loaded it meanwhile */
         hooks = PRB_STEAL(space);
     return hooks || prb_py_fail_raised(py, "loading the crash hooks", err);

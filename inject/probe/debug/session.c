@@ -115,7 +115,7 @@ static struct prb_py *execute(const struct prb_py_api *py, struct prb_error *err
     const struct prb_py_source *source = prb_py_source("<probing debug agent>");
     bool ran = space && prb_py_give(py, probe, "functions", prb_debug_functions(py)) &&
                prb_py_give(py, probe, "methods", prb_debug_methods(py)) &&
-               prb_py_run(py, source->text, source->file, space);
+               prb_py_run(py, source, space);
     return ran ? PRB_STEAL(space) : NULL;
 }
 

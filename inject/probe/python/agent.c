@@ -62,7 +62,7 @@ static struct prb_py *load(const struct prb_py_api *py, struct prb_error *err)
     PRB_AUTO(prb_py) struct prb_py *probe = NULL;
     PRB_AUTO(prb_py) struct prb_py *space = prb_py_space(py, "", &probe, err);
     const struct prb_py_source *source = prb_py_source("<probing agent>");
-    if (!space || !prb_py_run(py, source->text, source->file, space))
+    if (!space || !prb_py_run(py, source, space))
         return PRB_NULL(prb_py_fail_raised(py, "loading the agent", err));
     return PRB_STEAL(space);
 }

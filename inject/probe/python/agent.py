@@ -1,9 +1,8 @@
 # What the probe runs inside: one Job for each request, made, run and finished by the helper thread that has the GIL.
 # Only Job.run can be interrupted.
 #
-# C gives every file of ours one name, `probe` (space.c): run(source, file, namespace) executes a source statement by
-# statement and lets others have the GIL between; sources has the files of the same folder; kept is a dict that outlives
-# a detach; codes are those of errors; text_max is the room for a result; agent is this module.
+# C gives every file of ours one name, `probe` (space.c): run(file, namespace) executes a source of ours, by the name of its file,
+# statement by statement, and lets others have the GIL between; kept is a dict that outlives a detach; codes are those of errors; text_max is the room for a result; agent is this module.
 import _thread
 import builtins
 import os
@@ -38,7 +37,7 @@ def part(name):
 def load(name):
     made = type(sys)("probing_agent_" + name)
     made.__dict__.update(__builtins__=builtins, probe=probe)
-    probe.run(probe.sources[name], OWN + name + ">", made.__dict__)
+    probe.run(OWN + name + ">", made.__dict__)
     return made
 
 

@@ -114,11 +114,12 @@ void prb_py_gil_releasing(const struct prb_py_api *py);
 /* When it has had the GIL for a moment, let other threads have it: no step of the program waits
  * long. */
 void prb_py_yield_gil(const struct prb_py_api *py);
-/* Execute a source of ours (NUL-terminated) in a namespace, statement by statement; other
+struct prb_py_source;
+/* Execute a source of ours in a namespace, statement by statement; other
  * threads run in between, as compiling it whole would keep the GIL for milliseconds.  False: an exception is set. */
-bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
+bool prb_py_run(const struct prb_py_api *py, const struct prb_py_source *source,
                 struct prb_py *space);
-/* run(source, file, space): the same for Python code of ours. */
+/* run(file, space), by the name of a source's file: the same for Python code of ours. */
 extern struct prb_py_method prb_py_run_method;
 /* The exception that is set, cleared, as text (bytes of UTF-8, never NULL) for a message. */
 const char *prb_py_raised(const struct prb_py_api *py, char *out, size_t size);

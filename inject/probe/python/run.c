@@ -147,28 +147,40 @@ static bool compile_and_run(const struct prb_py_api *py, const char *source, con
     return true;
 }
 
-bool prb_py_run(const struct prb_py_api *py, const char *source, const char *file,
-                struct prb_py *space)
+/* What ran, a new reference: a tuple of code objects, or None when it came as a source. */
+static struct prb_py *run(const struct prb_py_api *py, const struct prb_py_source *source,
+                          struct prb_py *space)
 {
     prb_py_yield_gil(py);
-    PRB_AUTO(prb_py) struct prb_py *pieces = prb_bytecode_pieces(py, file);
-    return pieces ? run_pieces(py, pieces, space) : compile_and_run(py, source, file, space);
+    PRB_AUTO(prb_py) struct prb_py *pieces = prb_bytecode_pieces(py, source->file);
+    bool ran = pieces ? run_pieces(py, pieces, space)
+                      : compile_and_run(py, source->text, source->file, space);
+    if (ran && !pieces)
+        py->Py_IncRef(py->none);
+    return !ran ? NULL : pieces ? PRB_STEAL(pieces) : py->none;
+}
+
+bool prb_py_run(const struct prb_py_api *py, const struct prb_py_source *source,
+                struct prb_py *space)
+{
+    PRB_AUTO(prb_py) struct prb_py *ran = run(py, source, space);
+    return ran;
 }
 
 static struct prb_py *on_run(struct prb_py *self, struct prb_py *args)
 {
     (void)self;
     const struct prb_py_api *py = prb_py_api(NULL);
-    struct prb_py *bytes, *space;
-    char *source, *file;
-    ptrdiff_t len;
-    if (!py || !py->PyArg_ParseTuple(args, "OsO", &bytes, &file, &space) ||
-        py->PyBytes_AsStringAndSize(bytes, &source, &len) != 0 ||
-        !prb_py_run(py, source, file, space))
+    struct prb_py *space;
+    char *file;
+    if (!py || !py->PyArg_ParseTuple(args, "sO", &file, &space))
         return NULL;
-    py->Py_IncRef(py->none);
-    return py->none;
+    const struct prb_py_source *source = prb_py_source(file);
+    if (source)
+        return run(py, source, space);
+    py->PyErr_SetString(*py->runtime_error, file);
+    return NULL;
 }
 
-struct prb_py_method prb_py_run_method = {"run", on_run, PRB_PY_VARARGS,
-                                          "run(source, file, space)"};
+struct prb_py_method prb_py_run_method = {
+    "run", on_run, PRB_PY_VARARGS, "run(file, space) -> its code objects, None: from the source"};

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "inject/probe/python/job.h"
-#include "inject/probe/python/sources.h"
 
 bool prb_py_give(const struct prb_py_api *py, struct prb_py *dict, const char *name,
                  struct prb_py *value)
@@ -26,17 +25,6 @@ static struct prb_py *module_new(const struct prb_py_api *py, const char *name)
     PRB_AUTO(prb_py) struct prb_py *text = type ? prb_py_text(py, name) : NULL;
     PRB_AUTO(prb_py) struct prb_py *args = text ? py->PyTuple_Pack(1, text) : NULL;
     return args ? py->PyObject_CallObject(type, args) : NULL;
-}
-
-static struct prb_py *sources_of(const struct prb_py_api *py, const char *group)
-{
-    PRB_AUTO(prb_py) struct prb_py *dict = py->PyDict_New();
-    bool ok = dict;
-    for (const struct prb_py_source *one = prb_py_sources; ok && one->name; one++)
-        if (strcmp(one->group, group) == 0)
-            ok = prb_py_give(py, dict, one->name,
-                             py->PyBytes_FromStringAndSize(one->text, (ptrdiff_t)one->len));
-    return ok ? PRB_STEAL(dict) : NULL;
 }
 
 static struct prb_py *codes(const struct prb_py_api *py)
@@ -84,7 +72,6 @@ struct prb_py *prb_py_space(const struct prb_py_api *py, const char *group,
         space && given &&
         prb_py_give(py, given, "agent", *group ? agent_module(py, err) : PRB_STEAL(module)) &&
         prb_py_give(py, given, "run", py->PyCFunction_NewEx(&prb_py_run_method, NULL, NULL)) &&
-        prb_py_give(py, given, "sources", sources_of(py, group)) &&
         prb_py_give(py, given, "kept", kept(py)) && prb_py_give(py, given, "codes", codes(py)) &&
         prb_py_give(py, given, "text_max", py->PyLong_FromUnsignedLongLong(PRB_PYTHON_TEXT_MAX)) &&
         prb_py_give(py, space, "probe", PRB_STEAL(probe)) &&

@@ -47,12 +47,27 @@ class Uncompiled(object):
     def __init__(self):
         self.done = set()  # ids of code objects, which live as long as we do
         self.seen = False  # torch's compiler is loaded, and knows all of our code
+        self.known = set()  # names of parts of which it knows the code
 
     def of(self, spaces):
         skip = self.skip()
         if skip is not None:
             for space in spaces:
                 self.values(list(space.values()), skip)
+
+    def of_part(self, name, codes, space):
+        """codes: those that made the space, or None."""
+        skip = self.skip()
+        if skip is None:
+            return
+        self.known.add(name)
+        if codes is None:
+            self.values(list(space.values()), skip)
+        waiting = list(codes or ())
+        while waiting:
+            code = waiting.pop()
+            skip(code)
+            waiting += [one for one in code.co_consts if type(one) is Code]
 
     def skip(self):
         """What does that to a code object, in the torch that is loaded."""
@@ -65,7 +80,8 @@ class Uncompiled(object):
     def values(self, waiting, skip):
         while waiting:
             one = waiting.pop()
-            engine.yield_gil()
+            if len(waiting) % 16 == 0:
+                engine.yield_gil()
             if isinstance(one, type) and str(one.__module__).startswith("probing_"):
                 waiting += list(vars(one).values())
             code = one if type(one) is Code else getattr(one, "__code__", None) if type(one) is Function else None
@@ -114,13 +130,13 @@ def part(name):
         if name not in parts:
             found = type(sys)("probing_debug_" + name)
             found.__dict__.update(__builtins__=__builtins__, probe=probe)
-            probe.run(probe.sources[name], "{}debug {}>".format(OWN, name), found.__dict__)
-            uncompiled.of([found.__dict__])
+            uncompiled.of_part(name, probe.run("{}debug {}>".format(OWN, name), found.__dict__), found.__dict__)
             parts[name] = found
         return parts[name]
 
 
 probe.part, probe.engine, probe.Failed, probe.caught = part, engine, Failed, caught
+probe.repr_timeout = 1.0  # s, that the repr of one value may take; 0: no limit
 session = part("session").Session()
 
 
@@ -152,7 +168,8 @@ def call(method, arguments):
         if not uncompiled.seen and uncompiled.skip() is not None:
             uncompiled.seen = True
             of_agent = [probe.agent, probe.agent.streams] + list(probe.agent.parts.values())
-            uncompiled.of([globals()] + [one.__dict__ for one in of_agent + list(parts.values())])
+            others = [one for name, one in list(parts.items()) if name not in uncompiled.known]
+            uncompiled.of([globals()] + [one.__dict__ for one in of_agent + others])
     return json.dumps(result or {})
 
 

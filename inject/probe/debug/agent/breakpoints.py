@@ -140,8 +140,12 @@ class Planted(object):
                 if fits:
                     yield line, rule.condition, local
 
-    def watch(self):
-        probe.engine.watch_new_code(bool(self.lines or self.functions or self.session.data))
+    def watch(self, again=False):
+        """again: code that was called since is reported once more."""
+        if again and (self.watches or self.session.data):
+            probe.engine.watch_new_code(False)
+        self.watches = bool(self.lines or self.functions or self.session.data)
+        probe.engine.watch_new_code(self.watches)
 
 
 class Met(Planted):
@@ -250,6 +254,7 @@ class Breakpoints(OfFunctions):
         self.functions = []
         self.planted = {}  # id of code -> (code, {line: [Breakpoint]})
         self.hidden = {}  # path -> {id of code: code}: what was searched for once; what is new since then is reported when it is called
+        self.watches = False  # code that is called
         self.bases = ()  # ends of the names of files with breakpoints
         self.extra = {}  # id of code -> (code, lines) for others (data breakpoints)
         self.counter = iter(range(1, 1 << 31)).__next__
@@ -273,10 +278,15 @@ class Breakpoints(OfFunctions):
         if now:
             self.lines[path] = now
         self.bases = tuple(set(os.path.basename(name) for name in self.lines))
-        known = codes.of_file(path) if now or before else {}
+        known = codes.live_of_file(path) if now or before else {}
         known.update((key, code) for key, (code, _) in self.planted.items() if codes.mine.key(code.co_filename) == path)
         known.update(self.hidden.get(path, {}))
         self.bind(now, known)
+        # Of a program that runs its frames know all of its file: any other code object of these lines is reported when it is called.
+        exact = all(one.exact() for one in now)
+        if not exact:
+            known.update(codes.of_modules(path))
+            self.bind(now, known)
         if path not in self.hidden and not all(one.exact() for one in now):
             self.hidden[path] = probe.part("hidden").of_file(path)
             known.update(self.hidden[path])
@@ -286,7 +296,7 @@ class Breakpoints(OfFunctions):
         if now and not known:
             self.expect(now, path)
         self.replant(list(known.values()))
-        self.watch()
+        self.watch(again=exact and bool(now))
         for one in now:
             one.reported = bool(one.places)
         return [one.answer(path) for one in now]

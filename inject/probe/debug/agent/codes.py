@@ -6,6 +6,7 @@ import sys
 
 Code = type((lambda: None).__code__)
 Function = type(lambda: None)
+Module = type(sys)
 Cell = type((lambda x: lambda: x)(0).__closure__[0])
 DEPTH_MAX = 12  # of functions in functions, classes in classes
 NAMES_MAX = 50000  # cached file names
@@ -241,6 +242,19 @@ def modules():
     return found
 
 
+def modules_of(path):
+    """[(name, module)] of those whose file it is.  A job with torch has 2,000 others."""
+    found = []
+    base = os.path.basename(path)
+    for number, (name, module) in enumerate(list(sys.modules.items())):
+        if number % 128 == 0:
+            probe.engine.yield_gil()
+        file = dict.get(module.__dict__, "__file__") if isinstance(module, Module) else None
+        if type(file) is str and file.endswith(base) and mine.key(file) == path:
+            found.append((name, module))
+    return found
+
+
 def live():
     """The code objects of all frames that run."""
     found = {}
@@ -251,18 +265,29 @@ def live():
     return list(found.values())
 
 
-def of_file(path):
-    """Those of one file that are known now: {id: code}."""
+def live_of_file(path):
+    """Those of one file that frames run, and what is nested in them: {id: code}."""
     found = {}
     base = os.path.basename(path)
     probe.engine.yield_gil()
     for code in live():
         if code.co_filename.endswith(base) and mine.key(code.co_filename) == path:
             tree(code, found)
-    for _, module, file in modules():
-        if file.endswith(base) and mine.key(file) == path:
-            probe.engine.yield_gil()
-            for function in module_functions(module):
-                if mine.key(function.__code__.co_filename) == path:
-                    tree(function.__code__, found)
+    return found
+
+
+def of_file(path):
+    """Those of one file that are known now: {id: code}."""
+    found = live_of_file(path)
+    found.update(of_modules(path))
+    return found
+
+
+def of_modules(path):
+    found = {}
+    for _, module in modules_of(path):
+        probe.engine.yield_gil()
+        for function in module_functions(module):
+            if mine.key(function.__code__.co_filename) == path:
+                tree(function.__code__, found)
     return found

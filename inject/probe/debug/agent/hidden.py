@@ -1,7 +1,6 @@
 # Code of a file that is in no namespace of a module and in no frame that runs: kept by an object, a closure, a generator that
 # rests, a task, or a class that was made in a function.  Looked for where a breakpoint found nothing else; other threads run in between.
 # (The collector could list all objects, but only in one go, which takes tens of milliseconds in a process with torch.)
-import os
 import sys
 import types
 
@@ -117,8 +116,7 @@ def coroutines(loops):
 def of_file(path):
     """{id: code}"""
     search = Search(path)
-    base = os.path.basename(path)
-    own = [(name, module) for name, module, file in codes.modules() if file.endswith(base) and codes.mine.key(file) == path]
+    own = codes.modules_of(path)
     for _, module in own:
         search.value(dict(module.__dict__))
     for kind in subclasses(set(name for name, _ in own)):

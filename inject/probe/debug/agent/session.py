@@ -236,15 +236,21 @@ def continue_(session, given):
 
 def attach(session, given):
     session.options = Options(given)
-    probe.part("values").limits.seconds = session.options.repr_timeout
+    probe.repr_timeout = session.options.repr_timeout
     probe.part("codes").mine.configure(session.options.just_my_code, session.options.rules)
     if session.options.breakpoint_hook and session.breakpoint_hook is None:
         session.breakpoint_hook = probe.part("breakpointhook").BreakpointHook(session)
+    facts = {"python": sys.version, "mechanism": probe.engine.mechanism, "cwd": os.getcwd(), "pid": os.getpid(),
+             "waits": waits(),
+             "path": [one for one in sys.path if isinstance(one, str)], "features": features()}
     if session.options.redirect_output:
-        probe.part("output").output(session, {"on": True})
-    return {"python": sys.version, "mechanism": probe.engine.mechanism, "cwd": os.getcwd(), "pid": os.getpid(),
-            "waits": waits(),
-            "path": [one for one in sys.path if isinstance(one, str)], "features": features()}
+        try:
+            probe.part("output").output(session, {"on": True})
+        except Exception as error:
+            facts["outputHidden"] = probe.caught(error)
+    if given.get("threads"):
+        facts.update(probe.part("stack").threads(session, {}))
+    return facts
 
 
 def go():

@@ -33,7 +33,6 @@ class Limits(object):
     """Of the time that a value's own repr may take."""
 
     def __init__(self):
-        self.seconds = 1.0  # reprTimeout; 0: none
         self.quiet = {}  # ident -> why no repr of the program's runs on this thread now
 
     def repr(self, value):
@@ -42,11 +41,11 @@ class Limits(object):
         why = self.quiet.get(_thread.get_ident())
         if why is not None:
             return "<{} object at {:#x}; {}>".format(type_name(value), id(value), why)
-        text = probe.engine.repr(value, self.seconds)
+        text = probe.engine.repr(value, probe.repr_timeout)
         return self.late(value) if text is None else text
 
     def late(self, value):
-        return "<{} object at {:#x}; its repr takes longer than {:g} s>".format(type_name(value), id(value), self.seconds)
+        return "<{} object at {:#x}; its repr takes longer than {:g} s>".format(type_name(value), id(value), probe.repr_timeout)
 
 
 limits = Limits()

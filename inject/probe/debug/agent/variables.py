@@ -89,7 +89,7 @@ class Page(object):
     def rows(self):
         """On the thread that the values belong to."""
         rows = self.session.handles.begun[self.key] = []
-        until = time.time() + SLOW_MAX * values.limits.seconds if values.limits.seconds else None
+        until = time.time() + SLOW_MAX * probe.repr_timeout if probe.repr_timeout else None
         view = View(self.session, self.node.handle, self.given)
         try:
             for child in self.children():
