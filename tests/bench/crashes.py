@@ -1,6 +1,7 @@
 """What a crash dump costs: the time that it keeps a process that crashes, and its size, beside whole cores."""
 
 import glob
+import json
 import os
 import statistics
 import subprocess
@@ -12,6 +13,8 @@ from support import pythons
 from support import target as live
 from support.torch_python import torch_python
 from timing import floor, in_turn, peer
+
+PIECES = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "crash_pieces")
 
 PYTHON_THREADS, NATIVE_THREADS = 100, 30
 BAR_MS, BAR_BYTES = 40, 2 << 20
@@ -73,12 +76,25 @@ def end_of(child):
     return took
 
 
-def crash(python, program, folder):
-    """The same, with a dump (folder) or without (None)."""
+def crash(python, program, folder, writer=None):
+    """The same, with a dump (folder) or without (None), by the command or another writer."""
     child = start(python, program)
     if folder:
-        live.probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir=" + folder)
+        more = ["-D", "probing.crash_program=" + writer] if writer else []
+        live.probing("-p", child.pid, "inject", "-c", "-D", "probing.crash_dir=" + folder, *more)
     return end_of(child)
+
+
+def pieces_of(python, program, rounds):
+    """{what: milliseconds} of the writer from the stop to the file (crash_pieces.c)."""
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(rounds):
+            crash(python, program, folder, PIECES)
+        with open(os.path.join(folder, "PIECES")) as told:
+            runs = [json.loads(line) for line in told]
+    assert len(runs) == rounds
+    names = [name for run in runs for name in run]
+    return {name: statistics.median(run.get(name, 0) for run in runs) for name in dict.fromkeys(names)}
 
 
 def gcore(python, program, folder):
@@ -131,7 +147,10 @@ def of_job(figures, options, name, python, program):
         took = statistics.median(dumped) - statistics.median(plain)
         figures.bound("crash dump of {}: time".format(name), took, "ms", BAR_MS)
         start = in_turn(3, [live.PROBING, "--version"])[0]["ms"]
-        figures.account("crash dump of " + name, "ms", took, {"start of the writer": start, "stop, read, write": took - start},
+        told = pieces_of(python, program, options.rounds)
+        rest = took - start - sum(told.values())
+        figures.account("crash dump of " + name, "ms", took,
+                        {"start of the writer": start, **told, "the text beside it, its last word, its end": rest},
                         {"`probing --version`": start, **bare(python, program, max(sizes))})
         figures.bound("crash dump of {}: size".format(name), max(sizes) / (1 << 20), "MiB", BAR_BYTES / (1 << 20))
         if peer("gcore"):

@@ -305,6 +305,7 @@ def debugger_attaching(figures, options):
 COSTS = [("no breakpoint", None, None), ("a breakpoint in cold code", "# at never", None),
          ("a breakpoint in the hot functions, on lines not run", "# at rare", None),
          ("a condition that does not hold, in every call", "# at call", "x == -1")]
+PAIRED = (COSTS[0][0], COSTS[1][0], "after")  # what is near 1
 
 
 def nanoseconds(target):
@@ -313,45 +314,66 @@ def nanoseconds(target):
     return float(call), float(turn)
 
 
-def beside(target, control, pairs=9):
-    """How long (a call, a round) takes beside a process that nobody debugs, by turns: the machine's own speed, which
+def beside(target, control, pairs=5):
+    """[(a call, a round)] of the target over those of a process that nobody debugs, by turns: the machine's own speed, which
     changes from second to second, drops out."""
     ratios = []
     for _ in range(pairs):
         theirs, ours = nanoseconds(control), nanoseconds(target)
         ratios.append([now / then for now, then in zip(ours, theirs)])
+    return ratios
+
+
+def medians(ratios):
     return [statistics.median(one) for one in zip(*ratios)]
+
+
+def over(ratios, *before):
+    """(of calls, of rounds), over the mean of what was measured before and after it."""
+    means = [statistics.mean(one) for one in zip(*(medians(those) for those in before))]
+    return [now / then for now, then in zip(medians(ratios), means)]
 
 
 def microseconds(target, control, before):
     """What each call takes more than before."""
-    return (beside(target, control, 3)[0] / before[0] - 1) * nanoseconds(control)[0] / 1e3
+    return (medians(beside(target, control, 3))[0] / medians(before)[0] - 1) * nanoseconds(control)[0] / 1e3
 
 
-def worst_ratio(target, control, before):
-    return max(now / then for now, then in zip(beside(target, control), before))
+TURNS = 5  # of attached and detached, in one process
 
 
-def cost_of(side, python):
-    """{what is set: ratio}, the worse of calls and loops, all in one process."""
+def cost_of(side, python, turns):
+    """{what is set: [(of calls, of rounds)]} in one process: attached beside the detached turns before and after it; the
+    detached ones beside the time before the first attach."""
     measured = {}
     with of_root(python, "calls.py") as target, of_root(python, "calls.py") as control:
         path = target.folder + "/calls.py"
         for one in (target, control):
             told(one)
-        before = beside(target, control)
-        with attached(side, target.pid) as client:
-            for name, mark, condition in COSTS:
-                if mark:
-                    set_lines(client.session, path, lines_of(mark), **({"condition": condition} if condition else {}))
-                    told(target)  # what the interpreter specializes anew is specialized
-                if condition:
-                    measured[name] = microseconds(target, control, before)
-                else:
-                    measured[name] = worst_ratio(target, control, before)
-            client.leave()
-        told(target)
-        measured["after"] = worst_ratio(target, control, before)
+        first = detached = beside(target, control, 9)
+        every = []
+        for turn in range(turns):
+            last = detached
+            with attached(side, target.pid) as client:
+                during = {}
+                for name, mark, condition in COSTS:
+                    if turn and name not in PAIRED:
+                        continue  # they are nowhere near their bar
+                    if mark:
+                        set_lines(client.session, path, lines_of(mark), **({"condition": condition} if condition else {}))
+                        told(target)  # what the interpreter specializes anew is specialized
+                    if condition:
+                        measured[name] = [[microseconds(target, control, last)] * 2]
+                    else:
+                        during[name] = beside(target, control)
+                client.leave()
+            told(target)
+            detached = beside(target, control)
+            every += detached
+            for name, ratios in during.items():
+                measured.setdefault(name, []).append(over(ratios, last, detached))
+        measured["after"] = [over([one], first) for one in every]
+        measured["before"] = [over([one], first) for one in first]
     return measured
 
 
@@ -363,11 +385,11 @@ def evaluator_cost(python):
     with of_root(python, "calls.py") as target, of_root(python, "calls.py") as control:
         for one in (target, control):
             told(one)
-        before = beside(target, control)
+        before = beside(target, control, 9)
         if told(target, "evaluator {}\n".format(EVALUATOR)).strip() != "0":
             raise Hung("this CPython takes no frame evaluator")
         told(target)
-        return worst_ratio(target, control, before)
+        return max(over(beside(target, control, 9), before))
 
 
 def account_of_evaluator(figures, python, text, whole, rounds):
@@ -387,6 +409,11 @@ def bar_of(python, name):
     return None if name != COSTS[1][0] else 1.2 if python.minor == (3, 11) else 1.05
 
 
+def error_of(values):
+    """Of their median."""
+    return 1.25 * statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.inf
+
+
 def debugger_costs(figures, options):
     """Calls and loops while attached, beside before, by version; debugpy where the version is its own."""
     theirs = debugpy_version()
@@ -395,14 +422,41 @@ def debugger_costs(figures, options):
             continue
         runs = Runs()
         for number in range(1 if options.quick else 3):
-            runs.run(Ours, cost_of, python)
+            runs.run(Ours, flat, python, TURNS)
             if theirs == python.version and not python.root and python.how == "shared" and number < 2:
-                runs.run(Debugpy, cost_of, python)
+                runs.run(Debugpy, flat, python, 1)
         for name in [name for name, _, _ in COSTS] + ["after"]:
             text = "CPython {}, {}".format(python.id.split("-")[0], name if name != "after" else "after the detach")
-            runs.row(figures, text, name, "µs" if name == COSTS[3][0] else "×", bar=bar_of(python, name))
+            if name in PAIRED:
+                paired_row(figures, runs, text, name, bar_of(python, name))
+            else:
+                runs.row(figures, text, name, "µs" if name == COSTS[3][0] else "×", bar=bar_of(python, name))
             if name == COSTS[1][0]:
                 account_of_evaluator(figures, python, text, runs.median(Ours, name), 1 if options.quick else 3)
+
+
+def flat(side, python, turns):
+    """Medians of the worse of calls and rounds, and their errors: that of the time before is in the one after."""
+    told = cost_of(side, python, turns)
+    found = {}
+    for name, ratios in told.items():
+        kinds = list(zip(*ratios))
+        kind = max(kinds, key=statistics.median)
+        found[name] = statistics.median(kind)
+        of_before = error_of(list(zip(*told["before"]))[kinds.index(kind)]) if name == "after" else 0
+        found[name + ", error"] = math.hypot(error_of(kind), of_before)
+    return found
+
+
+def paired_row(figures, runs, text, name, bar):
+    """What exceeds 1 by less than twice its error is not resolved, and counts as met."""
+    ours, theirs = runs.median(Ours, name), runs.median(Debugpy, name)
+    if ours is None:
+        runs.row(figures, text, name, "×", bar=bar)
+        return
+    error = runs.median(Ours, name + ", error") / math.sqrt(len(runs.kept[Ours, name]))
+    figures.add(text + runs.note(Ours), ours, "× (± {:.3f})".format(error), "≤ {:g} ×".format(bar), ours <= bar or ours - 1 <= 2 * error,
+                Debugpy.name + runs.note(Debugpy) if Debugpy in runs.tried else None, theirs, ours / theirs if theirs else None)
 
 
 def debugpy_version():
