@@ -66,6 +66,16 @@ bool prb_question_number(const struct prb_question *question, const char *name, 
     return true;
 }
 
+bool prb_question_address(const struct prb_serve_job *job, prb_addr *out, struct prb_error *err)
+{
+    const char *text = job->part[1];
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 0);
+    return (*text >= '0' && *text <= '9' && !*end && !errno) ||
+           prb_fail(err, PRB_NOT_FOUND, "\"%.40s\" is no address: 0x7f…", text);
+}
+
 /* ---- finding ---- */
 
 /* Whether a path is of this form; what stands for each {} goes to part. */
@@ -94,7 +104,7 @@ static const char *format_named(const char *formats, const char *name)
 {
     static const char *const names[] = {
         "json",      "jsonl", "csv",      "text",   "pyspy",   "speedscope", "flamegraph",
-        "collapsed", "pprof", "perfetto", "chrome", "firefox", "heatmap"};
+        "collapsed", "pprof", "perfetto", "chrome", "firefox", "heatmap",    "snapshot"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0 && prb_has_word(formats, name))
             return names[i];

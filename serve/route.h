@@ -47,6 +47,8 @@ json_t *prb_question_object(const struct prb_serve_job *job, struct prb_error *e
 /* A number from least to most, left as it is without the parameter; "5s", "2m", "1h" are seconds, too. */
 bool prb_question_number(const struct prb_question *question, const char *name, double least,
                          double most, double *out, struct prb_error *err);
+/* The address in the path's last part, "0x7f…" or decimal. */
+bool prb_question_address(const struct prb_serve_job *job, prb_addr *out, struct prb_error *err);
 
 struct prb_answer {
     int status; /* of HTTP; 0: 200 */

@@ -59,7 +59,7 @@ struct prb_serve {
     unsigned grants;
     char program[4096]; /* of the command line, for answers as text */
     struct prb_serve_log *log;
-    struct prb_watch *watch; /* watch.h */
+    struct prb_watch *watch;   /* watch.h */
     struct prb_tokens *tokens; /* second ones */
     atomic_bool ending;
 };

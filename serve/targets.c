@@ -101,6 +101,12 @@ uint64_t prb_serve_started(pid_t pid)
                : 0;
 }
 
+bool prb_serve_crash_folder(char out[PRB_CRASH_PATH_MAX], struct prb_error *err)
+{
+    const char *wanted = getenv("PROBING_CRASH_DIR");
+    return prb_crash_dump_folder(wanted ? wanted : "", out, err);
+}
+
 static bool name_file(const struct prb_serve_targets *targets, const char *base, char *out,
                       struct prb_error *err)
 {
@@ -108,7 +114,7 @@ static bool name_file(const struct prb_serve_targets *targets, const char *base,
     for (const char *const *file = targets->files; file && *file; file++)
         if (strcmp(prb_base_name(*file), base) == 0)
             return snprintf(out, PATH_MAX, "%s", *file) < PATH_MAX;
-    if (*base && !strchr(base, '/') && *base != '.' && prb_crash_dump_folder("", folder, NULL)) {
+    if (*base && !strchr(base, '/') && *base != '.' && prb_serve_crash_folder(folder, NULL)) {
         int n = snprintf(out, PATH_MAX, "%s/%s", folder, base);
         if (n < PATH_MAX && access(out, R_OK) == 0)
             return true;

@@ -45,6 +45,9 @@ bool prb_serve_target_shared(const struct prb_serve_target *held, const char *ke
 void prb_serve_target_share(struct prb_serve_target *held, const char *key,
                             const struct prb_answer *answer);
 
+/* The folder of crash dumps: that of PROBING_CRASH_DIR, else the user's. */
+bool prb_serve_crash_folder(char out[PRB_CRASH_PATH_MAX], struct prb_error *err);
+
 /* The start time of a process, field 22; 0: there is none. */
 uint64_t prb_serve_started(pid_t pid);
 

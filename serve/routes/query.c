@@ -8,6 +8,7 @@
 
 #include "format/format.h"
 #include "format/json.h"
+#include "serve/routes/rows.h"
 #include "serve/targets.h"
 
 PRB_DEFINE_AUTO_PTR(prb_row_writer, struct prb_row_writer, prb_row_writer_free)
@@ -146,11 +147,8 @@ static bool as_text(struct prb_serve_job *job, struct prb_db *db, const char *sq
            (prb_row_writer_end(writer, err) || job->answer->truncated);
 }
 
-static bool answer(struct prb_serve_job *job, struct prb_error *err)
+bool prb_answer_rows(struct prb_serve_job *job, const char *sql, struct prb_error *err)
 {
-    PRB_AUTO_FREE char *sql = take_sql(job->question, err);
-    if (!sql)
-        return false;
     PRB_AUTO(prb_serve_target) struct prb_serve_target *held = prb_serve_target_hold(job, err);
     struct prb_db *db = held ? prb_serve_target_db(held, err) : NULL;
     if (!db)
@@ -160,6 +158,12 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
         strcmp(job->format, "json") == 0 ? as_json(job, db, sql, err) : as_text(job, db, sql, err);
     prb_db_watch(db, NULL, NULL);
     return ok;
+}
+
+static bool answer(struct prb_serve_job *job, struct prb_error *err)
+{
+    PRB_AUTO_FREE char *sql = take_sql(job->question, err);
+    return sql && prb_answer_rows(job, sql, err);
 }
 
 const struct prb_route prb_route_query = {
