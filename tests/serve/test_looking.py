@@ -12,8 +12,8 @@ import pytest
 
 from serving import DEADLINE
 from support import pythons
-from support.torch_python import torch_python
 from support.target import Target, probing, query
+from support.torch_python import torch_python
 
 PROGRAM = """
 import os, sys
