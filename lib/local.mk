@@ -36,6 +36,7 @@ include lib/plugin/local.mk
 include lib/collect/local.mk
 include lib/table/local.mk
 include lib/export/local.mk
+include lib/skill/local.mk
 include lib/crash/local.mk
 include lib/net/local.mk
 include lib/format/local.mk

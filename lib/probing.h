@@ -990,6 +990,84 @@ PRB_API void prb_db_watch(struct prb_db *db, bool (*go_on)(void *context), void 
 /* Show secrets in system.environment and in values of variables (off at first). */
 PRB_API void prb_db_reveal(struct prb_db *db, bool reveal);
 
+/* ---- skills: files that say what to look for ---- */
+
+/* A Markdown file with a head (name, description) whose SQL blocks return findings (lib/skill/README.md). */
+struct prb_skill {
+    const char *name, *description;
+    const char *text; /* the whole file */
+    const char *path; /* NULL: it is part of this library */
+    bool ranks;       /* it compares the ranks of a job */
+};
+/* Which files count beside the ones of this library: the user's, below $XDG_CONFIG_HOME/probing/skills, and
+ * those of a project's folder (NULL: none).  One with the name of another is left out. */
+struct prb_skills {
+    const struct prb_skill *const *items; /* ours first, then by name */
+    size_t count;
+    const char *warning; /* files that are left out, and why, or NULL */
+};
+/* Free with prb_skills_free. */
+PRB_API struct prb_skills *prb_skills_find(const char *project,
+                                           struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_skills_free(struct prb_skills *skills);
+/* By name; NOT_FOUND names the nearest. */
+PRB_API const struct prb_skill *prb_skill_named(const struct prb_skills *skills, const char *name,
+                                                struct prb_error *err);
+/* Write each as FOLDER/NAME/SKILL.md, the form that agents read; returns how many in *count_out. */
+PRB_API bool prb_skills_install(const struct prb_skills *skills, const char *folder,
+                                size_t *count_out, struct prb_error *err);
+
+enum prb_severity { PRB_SEVERITY_INFO, PRB_SEVERITY_LOW, PRB_SEVERITY_MEDIUM, PRB_SEVERITY_HIGH };
+/* "info", "low", "medium", "high".  Never freed. */
+PRB_API const char *prb_severity_name(enum prb_severity severity);
+
+struct prb_finding {
+    const char *skill; /* that found it */
+    enum prb_severity severity;
+    const char *finding; /* one sentence */
+    const char *where;   /* "train.py:12 in step", or NULL */
+    const char *next;    /* what to do, or NULL */
+};
+/* What a skill shows beside its findings. */
+struct prb_evidence {
+    const char *skill, *title;
+    const char *const *columns;
+    const struct prb_value *cells; /* rows × columns */
+    size_t column_count, row_count;
+    bool truncated; /* there were more rows */
+};
+struct prb_diagnosis {
+    struct prb_finding *findings; /* the worst first */
+    size_t finding_count;
+    struct prb_evidence *tables;
+    size_t table_count;
+    const char *const *notes; /* what could not be looked at, "SKILL: why" */
+    size_t note_count;
+};
+struct prb_diagnose_options {
+    double seconds; /* how long hang, slow and the like look; 0: as their files say */
+    /* Asked some times a second; false ends it (TIMEOUT).  May be NULL. */
+    bool (*go_on)(void *context);
+    /* For how long a thread has not moved, in s, when the caller has looked at it before; negative: not
+     * known.  NULL: nobody has looked. */
+    double (*since)(void *context, pid_t os_thread_id);
+    void *context;
+};
+/*
+ * Run skills on the tables of a target, or, where that is NULL, of db, which serves nothing else
+ * meanwhile and afterwards.  They wait beside each other, so all together take about as long as the
+ * longest.  A step that fails is a note.  options may be NULL.  Free with prb_diagnosis_free.
+ */
+PRB_API struct prb_diagnosis *prb_diagnose(struct prb_target *target, struct prb_db *db,
+                                           const struct prb_skill *const *skills, size_t count,
+                                           const struct prb_diagnose_options *options,
+                                           struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_diagnosis_free(struct prb_diagnosis *diagnosis);
+/* {"findings": [{"severity", "finding", "where", "next", "skill"}], "tables": [{"skill", "title", "columns",
+ * "rows", "truncated"}], "notes": […]}; the caller frees it. */
+PRB_API char *prb_diagnosis_json(const struct prb_diagnosis *diagnosis,
+                                 struct prb_error *err) PRB_MUST_CHECK;
+
 /* ---- what a job recorded, as files of other programs ---- */
 
 struct prb_export_format {
