@@ -35,6 +35,8 @@ const struct prb_field prb_fields[] = {
     {"id", PRB_FIELD_TEXT, "a name by which DELETE ends the evaluation"},
     {"text", PRB_FIELD_TEXT, "what was typed"},
     {"cursor", PRB_FIELD_INTEGER, "the byte of it that the cursor stands before"},
+    {"after", PRB_FIELD_NUMBER, "s since the epoch, or 0 and less: from now on"},
+    {"until", PRB_FIELD_NUMBER, "the same"},
     {0},
 };
 

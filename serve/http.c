@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "serve/access.h"
 #include "serve/assets.h"
+#include "serve/live.h"
 #include "serve/log.h"
 #include "serve/work.h"
 
@@ -22,7 +23,11 @@
 #define URL_MAX 4096
 #define PIECE 65536
 #define LOOK_US 100000 /* whether the client is still there */
-#define GIVEN_MAX 64
+#define GIVEN_MAX 256
+#define LIVE_PIECE                                                                                 \
+    16384 /* bytes for a WebSocket at once: so much waits here for one that reads slowly */
+#define LIVE_RX 1024 /* that each WebSocket has for what comes */
+#define LIVE_PATH "/api/v1/live"
 
 struct connection { /* libwebsockets' memory for each request */
     struct prb_work_item *item;
@@ -35,14 +40,21 @@ struct connection { /* libwebsockets' memory for each request */
     bool waits;   /* a worker has it */
 };
 
+struct guest { /* a connection that we gave to the library, which has some for itself */
+    unsigned *counted;
+    struct prb_live_client *live; /* of a WebSocket */
+};
+
 struct prb_http {
     struct prb_serve *serve;
     struct lws_context *context;
     struct lws_vhost *vhost;
     struct prb_work *work;
     struct prb_tries tries;
-    unsigned connections;
-    pthread_mutex_t lock; /* of given */
+    struct prb_live *live;
+    lws_sorted_usec_list_t turn;
+    unsigned connections, lives; /* lives: WebSockets that have shown who they are */
+    pthread_mutex_t lock;        /* of given */
     int given[GIVEN_MAX];
     size_t given_count;
     unsigned char piece[LWS_PRE + PIECE];
@@ -427,27 +439,168 @@ static int go_on(struct lws *wsi, struct connection *connection)
 
 /* ---- between threads ---- */
 
-/* Ours, not one that the library has for itself. */
-static void count(struct prb_http *http, struct lws *wsi)
+static void adopt_one(struct prb_http *http, int fd)
 {
-    if (!wsi)
+    struct guest *guest = calloc(1, sizeof *guest);
+    if (!guest || http->connections >= PRB_SERVE_CONNECTIONS_MAX) {
+        free(guest);
+        close(fd);
         return;
-    lws_set_opaque_user_data(wsi, http);
-    http->connections++;
+    }
+    struct lws *wsi = lws_adopt_socket_vhost(http->vhost, fd); /* closes it when it cannot */
+    if (!wsi) {
+        free(guest);
+        return;
+    }
+    guest->counted = &http->connections;
+    ++*guest->counted;
+    lws_set_opaque_user_data(wsi, guest);
 }
 
 static void adopt(struct prb_http *http)
 {
     pthread_mutex_lock(&http->lock);
-    for (size_t i = 0; i < http->given_count; i++) {
-        int fd = http->given[i];
-        if (http->connections >= PRB_SERVE_CONNECTIONS_MAX)
-            close(fd);
-        else
-            count(http, lws_adopt_socket_vhost(http->vhost, fd)); /* closes it when it cannot */
-    }
+    for (size_t i = 0; i < http->given_count; i++)
+        adopt_one(http, http->given[i]);
     http->given_count = 0;
     pthread_mutex_unlock(&http->lock);
+}
+
+static void leave(struct lws *wsi)
+{
+    struct guest *guest = lws_get_opaque_user_data(wsi);
+    if (!guest)
+        return;
+    lws_set_opaque_user_data(wsi, NULL);
+    --*guest->counted;
+    if (guest->live)
+        prb_live_client_free(guest->live);
+    free(guest);
+}
+
+/* ---- WebSockets ---- */
+
+static void turn(lws_sorted_usec_list_t *planned);
+
+static void plan(struct prb_http *http, double seconds)
+{
+    lws_sul_schedule(http->context, 0, &http->turn, turn, (lws_usec_t)(seconds * 1e6) + 1);
+}
+
+static void turn(lws_sorted_usec_list_t *planned)
+{
+    struct prb_http *http = lws_container_of(planned, struct prb_http, turn);
+    plan(http, prb_live_turn(http->live));
+}
+
+static void writable(void *owner) { lws_callback_on_writable(owner); }
+
+/* RFC 6455 section 4.2.1, which the library does not check. */
+static bool is_handshake(struct lws *wsi, struct prb_error *err)
+{
+    char text[64];
+    int len = lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI);
+    bool path = len == (int)strlen(LIVE_PATH) &&
+                header(wsi, WSI_TOKEN_GET_URI, text, sizeof text) && strcmp(text, LIVE_PATH) == 0;
+    return (path && header(wsi, WSI_TOKEN_UPGRADE, text, sizeof text) &&
+            strcasecmp(text, "websocket") == 0 &&
+            header(wsi, WSI_TOKEN_VERSION, text, sizeof text) && strcmp(text, "13") == 0 &&
+            header(wsi, WSI_TOKEN_KEY, text, sizeof text) && strlen(text) == 24) ||
+           prb_fail(err, PRB_USAGE, "a WebSocket is at " LIVE_PATH " alone");
+}
+
+/* 0: go on; else what the library is to be told. */
+static int confirm_upgrade(struct lws *wsi)
+{
+    struct prb_http *http = http_of(wsi);
+    struct guest *guest = lws_get_opaque_user_data(wsi);
+    struct prb_shown shown;
+    struct prb_error err = {0};
+    char who[80], counted[80], name[PRB_TOKEN_NAME];
+    int status = 400;
+    unsigned grants = 0;
+    if (!guest || guest->live)
+        return -1;
+    bool ok = is_handshake(wsi, &err) && take_shown(wsi, &shown, who, counted, &err);
+    if (ok && (shown.local || *shown.token)) {
+        grants = prb_access_grants(http->serve, &http->tries, &shown, name, &status, &err);
+        ok = grants;
+    }
+    if (ok) {
+        explicit_bzero(shown.token, sizeof shown.token);
+        guest->live = prb_live_client_new(http->live, wsi, &shown, grants);
+        status = 503;
+    }
+    if (guest->live)
+        return 0;
+    prb_serve_log(http->serve->log, "refused a WebSocket: %s", err.text);
+    return lws_return_http_status(wsi, (unsigned)status, NULL) ? -1 : 1;
+}
+
+static void live_is_known(struct lws *wsi, struct guest *guest)
+{
+    struct prb_http *http = http_of(wsi);
+    if (guest->counted == &http->lives || !prb_live_client_is_known(guest->live))
+        return;
+    lws_set_timer_usecs(wsi, LWS_SET_TIMER_USEC_CANCEL);
+    --*guest->counted;
+    guest->counted = &http->lives;
+    ++*guest->counted;
+}
+
+static int live_begins(struct lws *wsi)
+{
+    struct guest *guest = lws_get_opaque_user_data(wsi);
+    if (!guest || !guest->live)
+        return -1;
+    lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+    lws_set_timer_usecs(wsi, (lws_usec_t)(PRB_LIVE_TOKEN_SECONDS * 1e6));
+    live_is_known(wsi, guest);
+    return 0;
+}
+
+static bool is_live(struct lws *wsi)
+{
+    const struct guest *guest = lws_get_opaque_user_data(wsi);
+    return guest && guest->live;
+}
+
+/* The time to show the token in is over. */
+static int live_timer(struct lws *wsi)
+{
+    const struct guest *guest = lws_get_opaque_user_data(wsi);
+    return prb_live_client_is_known(guest->live) ? 0 : -1;
+}
+
+static int live_takes(struct lws *wsi, const void *bytes, size_t count)
+{
+    struct guest *guest = lws_get_opaque_user_data(wsi);
+    if (!guest || !guest->live || lws_frame_is_binary(wsi) ||
+        !prb_live_take(guest->live, bytes, count, lws_is_final_fragment(wsi)))
+        return -1;
+    live_is_known(wsi, guest);
+    plan(http_of(wsi), 0);
+    return 0;
+}
+
+static int live_gives(struct lws *wsi)
+{
+    struct prb_http *http = http_of(wsi);
+    struct guest *guest = lws_get_opaque_user_data(wsi);
+    bool first, last;
+    size_t count = guest && guest->live ? prb_live_next(guest->live, http->piece + LWS_PRE,
+                                                        LIVE_PIECE, &first, &last)
+                                        : 0;
+    if (!count)
+        return 0;
+    int flags = lws_write_ws_flags(LWS_WRITE_TEXT, first, last);
+    if (lws_write(wsi, http->piece + LWS_PRE, count, (enum lws_write_protocol)flags) < 0)
+        return -1;
+    if (last)
+        plan(http, 0);
+    else
+        lws_callback_on_writable(wsi);
+    return 0;
 }
 
 static void take_finished(struct prb_http *http)
@@ -456,6 +609,12 @@ static void take_finished(struct prb_http *http)
     while (item) {
         struct prb_work_item *next = item->next;
         struct lws *wsi = item->owner;
+        if (item->feed) {
+            prb_live_finished(http->live, item);
+            plan(http, 0);
+            item = next;
+            continue;
+        }
         if (wsi) {
             lws_set_timer_usecs(wsi, LWS_SET_TIMER_USEC_CANCEL);
             answer_now(wsi, lws_wsi_user(wsi));
@@ -479,7 +638,15 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return end_body(wsi, connection);
     case LWS_CALLBACK_HTTP_WRITEABLE:
         return go_on(wsi, connection);
+    case LWS_CALLBACK_ESTABLISHED:
+        return live_begins(wsi);
+    case LWS_CALLBACK_RECEIVE:
+        return live_takes(wsi, in, len);
+    case LWS_CALLBACK_SERVER_WRITEABLE:
+        return live_gives(wsi);
     case LWS_CALLBACK_TIMER:
+        if (is_live(wsi))
+            return live_timer(wsi);
         if (!connection || !connection->waits)
             return 0;
         if (has_left(wsi))
@@ -490,14 +657,16 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         if (connection)
             drop(connection);
         return 0;
+    case LWS_CALLBACK_CLOSED:
     case LWS_CALLBACK_WSI_DESTROY:
-        http->connections -= lws_get_opaque_user_data(wsi) == http;
+        leave(wsi);
         return 0;
     case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
         adopt(http);
         take_finished(http);
         return 0;
-    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: /* WebSocket, h2c */
+    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+        return confirm_upgrade(wsi);
     case LWS_CALLBACK_RAW_ADOPT:
     case LWS_CALLBACK_RAW_RX:
         return -1;
@@ -522,7 +691,7 @@ struct prb_http *prb_http_new(struct prb_serve *serve, const char *const *files,
                               struct prb_error *err)
 {
     static const struct lws_protocols protocols[] = {
-        {"http", on_event, sizeof(struct connection), 0, 0, NULL, 0},
+        {"http", on_event, sizeof(struct connection), LIVE_RX, 0, NULL, 0},
         {0},
     };
     struct lws_context_creation_info info = {
@@ -550,6 +719,8 @@ struct prb_http *prb_http_new(struct prb_serve *serve, const char *const *files,
     else
         prb_fail(err, PRB_INTERNAL, "libwebsockets does not start");
     if (http->work)
+        http->live = prb_live_new(serve, http->work, &http->tries, writable, err);
+    if (http->live)
         return http;
     prb_http_free(http);
     return NULL;
@@ -562,6 +733,7 @@ void prb_http_free(struct prb_http *http)
     http->work = NULL;
     if (http->context)
         lws_context_destroy(http->context);
+    prb_live_free(http->live);
     for (size_t i = 0; i < http->given_count; i++)
         close(http->given[i]);
     pthread_mutex_destroy(&http->lock);

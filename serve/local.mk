@@ -16,7 +16,6 @@ probing_serve_SOURCES = %D%/main.c %D%/serve.h %D%/grants.c %D%/doors.h %D%/plac
 	%D%/work.c %D%/work.h %D%/targets.c %D%/targets.h %D%/route.c %D%/route.h %D%/words.h %D%/answer.c %D%/fields.c %D%/fields.h %D%/evaluations.c %D%/evaluations.h \
 	%D%/tokens.c %D%/tokens.h %D%/ask.c %D%/ask.h %D%/looks.c %D%/looks.h %D%/text_python.c %D%/text_python.h %D%/elsewhere.c %D%/elsewhere.h \
 	%D%/routes/by_command.c %D%/routes/by_command.h %D%/routes/rows.h $(SERVE_ROUTES)
-probing_serve_SOURCES += %D%/watch.c %D%/watch.h %D%/watch_step.c %D%/watch_step.h
 probing_serve_SOURCES += %D%/assets.c %D%/assets.h
 probing_serve_CFLAGS = $(AM_CFLAGS) $(WEBSOCKETS_CFLAGS)
 probing_serve_LDADD = libprb.la $(JANSSON_LIBS) $(WEBSOCKETS_LIBS) -ldl
@@ -33,5 +32,7 @@ BUILT_SOURCES += %D%/assets.inc
 CLEANFILES += %D%/assets.inc
 %D%/assets.inc: $(PAGE_FILES) %D%/page/index.html %D%/page/embed.sh
 	$(AM_V_GEN)cd $(srcdir) && sh %D%/page/embed.sh %D%/page/index.html $(PAGE_FILES) >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+# What the server sees by itself, and sends as it changes.
+probing_serve_SOURCES += %D%/watch.c %D%/watch.h %D%/watch_step.c %D%/watch_step.h %D%/live.c %D%/live.h
 %D%/routes.inc: $(srcdir)/%D%/local.mk
 	$(call write_list,ROUTE,$(SERVE_ROUTES))

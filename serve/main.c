@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include "base/cleanup.h"
@@ -19,6 +20,8 @@
 #include "serve/text.h"
 #include "serve/tokens.h"
 #include "serve/watch.h"
+
+#define DESCRIPTORS 8192
 
 struct server {
     struct prb_serve serve;
@@ -117,6 +120,16 @@ static bool run(struct server *server, const char *const *files, struct prb_erro
     return ok;
 }
 
+/* Many clients and processes have many descriptors. */
+static void take_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < DESCRIPTORS) {
+        limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static int serve(struct prb_serve_options *options, const char *const *files)
 {
     PRB_AUTO_FREE struct server *server = calloc(1, sizeof *server);
@@ -125,6 +138,7 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     if (!server)
         return prb_code_exit(PRB_NOMEM);
     signal(SIGPIPE, SIG_IGN);
+    take_descriptors();
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);

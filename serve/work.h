@@ -14,6 +14,7 @@ struct prb_work_item {
     struct prb_serve_job job;
     atomic_bool gone; /* who asked has left */
     void *owner;      /* for the thread that asked */
+    bool feed;        /* the owner is a feed (live.h) */
 };
 struct prb_work_item *prb_work_item_new(void *owner);
 void prb_work_item_release(struct prb_work_item *item);

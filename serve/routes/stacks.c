@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/index.h"
 #include "format/json.h"
 #include "serve/routes/by_command.h"
 #include "serve/targets.h"
@@ -71,6 +72,30 @@ static json_t *thread_json(struct lean *lean, const struct prb_thread *thread, d
                      since < 0 ? json_null() : json_real(since));
 }
 
+static uint64_t hash_json(uint64_t hash, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT);
+    hash = prb_hash_words(hash, text ? prb_hash_bytes(text, strlen(text)) : 0);
+    free(text);
+    return hash;
+}
+
+/* Of the stacks, without times. */
+static void set_etag(struct prb_answer *answer, const struct lean *lean,
+                     const struct prb_stacks *stacks)
+{
+    uint64_t hash = hash_json(hash_json(1, lean->frames), lean->stacks);
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        const struct prb_thread *thread = stacks->threads + i;
+        const json_t *stack = json_object_get(json_array_get(lean->threads, i), "stack");
+        hash = prb_hash_words(hash, (uint64_t)thread->os_thread_id);
+        hash = prb_hash_words(hash, (uint64_t)json_integer_value(stack));
+        hash = prb_hash_words(hash, (uint64_t)thread->os_state << 8 | (unsigned)thread->gil << 1 |
+                                        thread->active);
+    }
+    snprintf(answer->etag, sizeof answer->etag, "\"%016llx\"", (unsigned long long)hash);
+}
+
 static json_t *lean_json(const struct prb_serve_job *job, const struct prb_stacks *stacks)
 {
     PRB_AUTO_FREE double *since = calloc(stacks->thread_count + 1, sizeof *since);
@@ -83,6 +108,7 @@ static json_t *lean_json(const struct prb_serve_job *job, const struct prb_stack
         json_array_append_new(lean.threads, thread_json(&lean, stacks->threads + i, since[i]));
     json_decref(lean.frame_index);
     json_decref(lean.stack_index);
+    set_etag(job->answer, &lean, stacks);
     return json_pack("{s:f,s:o,s:o,s:o,s:o}", "time", stacks->time, "frames", lean.frames, "stacks",
                      lean.stacks, "threads", lean.threads, "warning",
                      prb_json_text(stacks->warning));
