@@ -46,6 +46,17 @@ def look():
     return x + len(items)                        # at look
 
 
+def steps():
+    total = 0                                    # at steps
+    for number in range(100000):
+        total += number
+        total ^= number
+    return total
+
+
+COMMANDS = {"look": look, "steps": steps}
+
+
 def set_evaluator(path):
     import ctypes
 
@@ -59,7 +70,7 @@ def main():
         if words and words[0] == "evaluator":
             print(set_evaluator(words[1]), flush=True)
         else:
-            print(look() if words == ["look"] else measure(), flush=True)
+            print(COMMANDS[words[0]]() if words else measure(), flush=True)
 
 
 main()

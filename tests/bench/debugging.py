@@ -19,11 +19,11 @@ import tempfile
 import time
 import types
 
-from getting_in import KINDS, first_time, waiting
+from getting_in import KINDS, first_time, socket_round_trip_ms, waiting
 from support import pythons
 from support import target as live
 from support.torch_python import torch_python
-from timing import HERE, Hung, of_root
+from timing import HERE, TRUE, Hung, of_root
 
 sys.path.insert(0, os.path.join(HERE, "..", "dap"))
 
@@ -244,6 +244,15 @@ def first_stop(side):
     return dict(zip(("start of the adapter", "attach", "set a breakpoint", "to the stop"), took), **{"first stop": sum(took)})
 
 
+def start_of_true():
+    """Milliseconds of a program that does nothing, started as the adapter is, beside the job: both CPUs are busy."""
+    with live.Target(job_python(), "train.py", folder=HERE) as target:
+        steps_of(target)
+        began = time.perf_counter()
+        Stdio(*TRUE).child.wait()
+        return (time.perf_counter() - began) * 1e3
+
+
 def without_waits():
     """Milliseconds until the breakpoint is set in a job that waits: nobody else wants a CPU, and its GIL is free."""
     with waiting() as target:
@@ -289,9 +298,10 @@ def debugger_attaching(figures, options):
     runs = in_turn(rounds, first_stop, peers=peers)
     runs.row(figures, "debugger: attach to first stop, torch, 30 threads", "first stop", "ms", bar=60, at_most=1 / 40)
     pieces = {name: runs.median(Ours, name) for name in ("start of the adapter", "attach", "set a breakpoint", "to the stop")}
+    starting = statistics.median(start_of_true() for _ in range(rounds))
     entering = first_time(KINDS[-1][1], lambda pid: [live.PROBING, "-t", pid, "inject"])
     figures.account("attach to first stop", "ms", runs.median(Ours, "first stop"), pieces,
-                    {"`inject`, the same job": entering, "the same up to the breakpoint, a job that waits":
+                    {"start of `/bin/true` beside it": starting, "`inject`, the same job": entering, "the same up to the breakpoint, a job that waits":
                      statistics.median(without_waits() for _ in range(rounds))})
     runs = in_turn(rounds, attach_alone, {}, peers=peers)
     runs.row(figures, "worst training step while it attaches, over the usual worst", "longer", "ms")
@@ -546,17 +556,44 @@ def questions(session):
     }
 
 
+ITSELF = "what the adapter answers itself"  # a request to cancel nothing
+
+
 def trips(side, count):
     times = {}
     with live.Target(job_python(), "calls.py", folder=HERE) as target:
         with attached(side, target.pid, PROGRAM, lines_of("# at look")) as client:
             target.child.stdin.write(b"look\n")
             target.child.stdin.flush()
-            for name, (command, arguments) in questions(client.session).items():
+            asked = questions(client.session)
+            if side is Ours:
+                asked[ITSELF] = ("cancel", {"requestId": 0})
+            for name, (command, arguments) in asked.items():
                 for _ in range(count):
                     began = time.perf_counter()
                     client.session.request(command, arguments, seconds=LONG)
                     times.setdefault(name, []).append((time.perf_counter() - began) * 1e3)
+            client.leave()
+    return {name: statistics.median(kept) for name, kept in times.items()}
+
+
+STEP, ANSWER = "a step (next), until it stands", "until next is answered"
+
+
+def stepping(side, count):
+    """From the request to `stopped`, and to its response, line by line in a loop."""
+    times = {STEP: [], ANSWER: []}
+    with live.Target(job_python(), "calls.py", folder=HERE) as target:
+        with attached(side, target.pid, PROGRAM, lines_of("# at steps")) as client:
+            target.child.stdin.write(b"steps\n")
+            target.child.stdin.flush()
+            thread = stop_of(client.session)["threadId"]
+            for _ in range(count):
+                began = time.perf_counter()
+                client.session.request("next", {"threadId": thread}, seconds=LONG)
+                times[ANSWER].append((time.perf_counter() - began) * 1e3)
+                stop_of(client.session)
+                times[STEP].append((time.perf_counter() - began) * 1e3)
             client.leave()
     return {name: statistics.median(kept) for name, kept in times.items()}
 
@@ -568,8 +605,32 @@ def debugger_round_trips(figures, options):
         for side in sides() + [Listening]:
             runs.run(side, trips, count if side is not Debugpy else 20)
     for name in ("evaluate `x`", "variables of a frame", "threads", "stackTrace", "100 rows in the middle of a list of 1e6"):
-        runs.row(figures, "debugger: " + name, name, "ms", bar=1 if name.startswith("evaluate") else None)
-    runs.row(figures, "debugger: evaluate `x`, by TCP", "evaluate `x`", "ms", bar=1, side=Listening)
+        runs.row(figures, "debugger: " + name, name, "ms", bar=0.3 if name.startswith("evaluate") else None)
+    runs.row(figures, "debugger: evaluate `x`, by TCP", "evaluate `x`", "ms", bar=0.3, side=Listening)
+    account_of_trips(figures, runs, count)
+    steps = Runs()
+    for _ in range(1 if options.quick else 3):
+        for side in sides():
+            steps.run(side, stepping, count if side is not Debugpy else 20)
+    steps.row(figures, "debugger: " + STEP, STEP, "ms", bar=2)
+    step, answered = (steps.median(Ours, name) for name in (STEP, ANSWER))
+    if step is not None:
+        figures.account("debugger: " + STEP, "ms", step, {"the request, answered": answered, "the line, and its event": step - answered},
+                        {ITSELF: runs.median(Ours, ITSELF) or math.nan})
+
+
+def account_of_trips(figures, runs, count):
+    """The client, which is Python, and the adapter's reader; the worker of the adapter, which has a stack of this stop; the rest is the
+    probe's."""
+    itself, worker = runs.median(Ours, ITSELF), runs.median(Ours, "stackTrace")
+    if itself is None or worker is None:
+        return
+    floor = {"a byte there and back between two processes": socket_round_trip_ms(count)}
+    own = {"the client, and the adapter's reader": itself, "the adapter's worker": worker - itself}
+    figures.account("debugger: stackTrace", "ms", worker, own, floor)
+    for name in ("evaluate `x`", "variables of a frame", "threads"):
+        whole = runs.median(Ours, name)
+        figures.account("debugger: " + name, "ms", whole, dict(own, **{"the probe, there and back, and its answer": whole - worker}), floor)
 
 
 PARTS = [debugger_attaching, debugger_costs, debugger_stop_all, debugger_round_trips]
