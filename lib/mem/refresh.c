@@ -123,15 +123,18 @@ static bool plan_collect(struct prb_plan *plan, struct prb_view *const *views, s
                 (struct prb_planned){.addr = (page->number << views[v]->shift) + page->kept.lo,
                                      .len = (uint32_t)(page->kept.hi - page->kept.lo),
                                      .view = (uint32_t)v,
-                                     .page = page};
+                                     .page = page,
+                                     .late = views[v]->late};
         }
     }
     return true;
 }
 
-static int by_addr(const void *left, const void *right)
+static int by_order(const void *left, const void *right)
 {
     const struct prb_planned *a = left, *b = right;
+    if (a->late != b->late)
+        return a->late - b->late;
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
@@ -171,16 +174,18 @@ static bool plan_stage(struct prb_plan *plan)
 static bool plan_join(struct prb_plan *plan)
 {
     struct prb_range *range = NULL;
+    bool late = false;
     plan->range_count = 0;
     for (size_t i = 0; i < plan->span_count; i++) {
         struct prb_planned *span = &plan->spans[i];
         prb_addr end = span->addr + span->len;
-        if (!range || span->addr > range->addr + range->len + JOIN_GAP ||
+        if (!range || span->late != late || span->addr > range->addr + range->len + JOIN_GAP ||
             end - range->addr > JOIN_MAX) {
             if (!PRB_GROW(plan->ranges, plan->range_count, plan->range_cap))
                 return false;
             range = &plan->ranges[plan->range_count++];
             *range = (struct prb_range){.addr = span->addr};
+            late = span->late;
         }
         if (end > range->addr + range->len)
             range->len = (size_t)(end - range->addr);
@@ -197,7 +202,7 @@ static bool plan_make(struct prb_plan *plan, struct prb_view *const *views, size
         return true;
     bool ok = plan_collect(plan, views, count);
     if (ok && plan->span_count)
-        qsort(plan->spans, plan->span_count, sizeof *plan->spans, by_addr);
+        qsort(plan->spans, plan->span_count, sizeof *plan->spans, by_order);
     if (ok && plan_join(plan))
         return true;
     plan->owner_count = 0;

@@ -70,6 +70,8 @@ void prb_view_free(struct prb_view *view)
     free(view);
 }
 
+void prb_view_read_late(struct prb_view *view) { view->late = true; }
+
 static size_t unit_of(const struct prb_view *view) { return (size_t)1 << view->shift; }
 
 size_t prb_view_bytes(const struct prb_view *view) { return view->count << view->shift; }

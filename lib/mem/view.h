@@ -47,6 +47,8 @@ void prb_view_prefetch(struct prb_view *view, prb_addr addr, size_t len);
  */
 bool prb_view_refresh(struct prb_view *const *views, size_t count, bool *same_out,
                       struct prb_error *err);
+/* In a common refresh its bytes are read after those of all views that are not late. */
+void prb_view_read_late(struct prb_view *view);
 /* How many bytes it has. */
 size_t prb_view_bytes(const struct prb_view *view);
 /* Forget everything. */

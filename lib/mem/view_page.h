@@ -46,6 +46,7 @@ struct prb_planned {
     prb_addr addr;
     uint32_t len, view;
     struct prb_page *page;
+    bool late;
     uint32_t range;  /* the range it is part of */
     uint32_t offset; /* in that range */
 };
@@ -79,6 +80,7 @@ struct prb_view {
     uint64_t generation; /* changes with every span that is saved; no two views share one */
     bool asked;          /* prb_view_prefetch since the last refresh */
     bool walked;         /* since the last refresh */
+    bool late;           /* prb_view_read_late */
     uint8_t *across;     /* prb_view_get over a page border */
     size_t across_cap;
     struct prb_plan plan;

@@ -12,12 +12,14 @@ struct fake {
     uint8_t bytes[PAGES * PAGE];
     bool lost[PAGES];
     size_t reads;
+    prb_addr last; /* address of the last one */
 };
 
 static size_t fake_read(void *context, prb_addr addr, void *buf, size_t len)
 {
     struct fake *fake = context;
     fake->reads++;
+    fake->last = addr;
     size_t n = 0;
     for (; n < len; n++) {
         prb_addr at = addr + n - BASE;
@@ -220,6 +222,28 @@ static void several_views_share_a_call(void **state)
     assert_true(same[0] && same[1]);
 }
 
+/* What is late comes last, whatever its address, and never in one range with what is not. */
+static void late_views_are_read_last(void **state)
+{
+    struct room *room = *state;
+    bool same[2];
+    struct prb_error err;
+    prb_view_read_late(room->view[0]);
+    expect(room, 64, 64);
+    assert_non_null(prb_view_get(room->view[1], BASE + 256, 64));
+    assert_non_null(prb_view_get(room->view[1], BASE + 12 * PAGE, 64));
+    size_t reads = room->fake->reads;
+    uint64_t calls = room->mem->calls;
+    assert_ok(prb_view_refresh(room->view, 2, same, &err), err);
+    assert_int_equal(room->mem->calls - calls, 1);
+    assert_int_equal(room->fake->reads - reads, 3);
+    assert_int_equal(room->fake->last, BASE + 64);
+    assert_true(same[0] && same[1]);
+    room->fake->bytes[64]++;
+    assert_ok(prb_view_refresh(room->view, 2, same, &err), err);
+    assert_true(!same[0] && same[1]);
+}
+
 static void many_pages(void **state)
 {
     struct room *room = *state;
@@ -257,6 +281,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(get_reads_a_page_once),
+        CASE(late_views_are_read_last),
         CASE(refresh_compares_what_was_touched),
         CASE(spans_of_a_page_come_together),
         CASE(untouched_pages_are_forgotten),
