@@ -10,15 +10,16 @@
 
 struct entry {
     struct prb_code_reading read;
-    uint64_t generation, loaded; /* when it was proven last, and when it was read */
-    uint64_t announced;
+    uint64_t generation;        /* when it was proven last */
+    uint64_t loaded, announced; /* in which sample */
     bool with_variables;
 };
 
 struct prb_code_cache {
     struct prb_hash_map entries; /* by address */
     size_t held;                 /* entries in the arena: replaced ones, too */
-    uint64_t generation;
+    uint64_t generation;         /* counts the readings that something may have ended before */
+    uint64_t sample;
     struct prb_arena
         arena; /* entries and their strings: they live as long as the cache, replaced or not */
     struct prb_objects *objects;
@@ -68,7 +69,7 @@ static struct entry *load(struct prb_py *py, struct prb_code_cache *cache, prb_a
         return PRB_NULL(prb_nomem(err));
     slot->pointer = entry;
     cache->held++;
-    entry->loaded = entry->announced = cache->generation;
+    entry->loaded = entry->announced = cache->sample;
     return entry;
 }
 
@@ -128,7 +129,7 @@ const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_vie
         prb_code_is_same_in(py, view, &entry->read); /* so that the view brings it in from now on */
     }
     entry->generation = cache->generation;
-    *fresh_out = entry->loaded == cache->generation;
+    *fresh_out = entry->loaded == cache->sample;
     return &entry->read.code;
 }
 
@@ -136,16 +137,18 @@ void prb_code_prefetch(struct prb_py *py, struct prb_view *view, prb_addr addr)
 {
     struct prb_code_cache *cache = py->codes;
     struct entry *entry = cache ? prb_hash_map_pointer(&cache->entries, addr) : NULL;
-    if (!entry || entry->announced == cache->generation)
+    if (!entry || entry->announced == cache->sample)
         return;
-    entry->announced = cache->generation;
+    entry->announced = cache->sample;
     prb_code_reading_prefetch(py, view, &entry->read);
 }
 
-void prb_codes_next_sample(struct prb_py *py)
+void prb_codes_next_sample(struct prb_py *py, bool none_ended)
 {
-    if (py->codes)
-        py->codes->generation++;
+    if (!py->codes)
+        return;
+    py->codes->sample++;
+    py->codes->generation += !none_ended;
 }
 
 size_t prb_codes_count(const struct prb_py *py) { return py->codes ? py->codes->held : 0; }
@@ -159,6 +162,7 @@ void prb_codes_drop(struct prb_py *py)
 void prb_codes_new_reading(struct prb_py *py)
 {
     if (py->codes) {
+        py->codes->sample++;
         py->codes->generation++;
         prb_objects_clear(py->codes->objects);
     }

@@ -55,7 +55,8 @@ void prb_codes_new_reading(struct prb_py *py);
 const struct prb_code_object *prb_code_watched(struct prb_py *py, struct prb_view *view,
                                                prb_addr code, bool *fresh_out,
                                                struct prb_error *err);
-void prb_codes_next_sample(struct prb_py *py);
+/* none_ended: of all code objects, since the sample before; then what was proven remains so. */
+void prb_codes_next_sample(struct prb_py *py, bool none_ended);
 /* Before view is refreshed: it is to bring in what prb_code_watched will compare. */
 void prb_code_prefetch(struct prb_py *py, struct prb_view *view, prb_addr code);
 /* Code objects read so far that the cache holds, replaced ones too; and an end to all of them,

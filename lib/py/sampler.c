@@ -33,6 +33,7 @@ struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, st
     sampler->lists = prb_view_new(py->mem, PRB_VIEW_UNIT_MAX, err);
     if (!sampler->lists)
         return NULL;
+    prb_view_read_late(sampler->lists);
     if (!sampler->slots)
         return PRB_NULL(prb_nomem(err));
     return PRB_STEAL(sampler);
@@ -57,6 +58,12 @@ void prb_sampler_free(struct prb_sampler *sampler)
 }
 
 void prb_sampler_expect_many(struct prb_sampler *sampler) { sampler->unit = PRB_VIEW_UNIT_MAX; }
+
+void prb_sampler_read_along(struct prb_sampler *sampler, struct prb_view *view)
+{
+    prb_view_read_late(view);
+    sampler->along = view;
+}
 
 void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want)
 {
@@ -339,21 +346,28 @@ static bool read_threads(struct prb_sampler *sampler, unsigned tries_max, struct
     return true;
 }
 
-/* Where one thread keeps the GIL: one system call reads the GIL and what the active threads
- * touched, if the list of threads is as it was.  False: all must be read. */
+/* Where one thread keeps the GIL: one system call reads what the active threads touched, then the
+ * GIL and the list of threads, which shall be as they were, and, if these threads seem to stand,
+ * what is read along.  False: all must be read. */
 static bool read_active(struct prb_sampler *sampler)
 {
     size_t count = sampler->active_count;
-    if (!sampler->active_only || !batch_room(sampler, sampler->result.thread_count + 1, NULL))
+    if (!sampler->active_only || !batch_room(sampler, sampler->result.thread_count + 2, NULL))
         return false;
+    bool along = sampler->along && sampler->stood;
     sampler->batch[0] = sampler->lists;
     for (size_t k = 0; k < count; k++)
         sampler->batch[k + 1] = sampler->slot_of_thread[sampler->active[k]]->view;
-    bool read = prb_view_refresh(sampler->batch, count + 1, sampler->same, NULL);
+    if (along)
+        sampler->batch[count + 1] = sampler->along;
+    bool read = prb_view_refresh(sampler->batch, count + 1 + along, sampler->same, NULL);
+    sampler->stood = read;
     for (size_t k = 0; k < count; k++) {
         struct prb_sampler_slot *slot = sampler->slot_of_thread[sampler->active[k]];
         slot->unchanged = slot->verified &= read && sampler->same[k + 1];
+        sampler->stood &= slot->unchanged;
     }
+    sampler->result.still = sampler->stood && along && sampler->same[count + 1];
     if (!read || !prb_sampler_others_unmoved(sampler)) {
         prb_sampler_forget_gil(sampler);
         return false;
@@ -369,7 +383,9 @@ static bool read_active(struct prb_sampler *sampler)
 static bool read_all(struct prb_sampler *sampler, unsigned tries_max, struct prb_error *err)
 {
     struct prb_raw_stacks *result = &sampler->result;
+    result->still = false;
     result->active_only = tries_max != 1 && read_active(sampler);
+    result->still &= result->active_only;
     if (!result->active_only && !read_threads(sampler, tries_max, err))
         return false;
     result->active = result->active_only ? sampler->active : NULL;

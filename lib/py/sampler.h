@@ -4,7 +4,7 @@
  * A sampler reads every frame chain twice and says whether the two readings agree.  It saves the
  * pages that it read, so the next sample of the same threads takes two system calls, and it reads
  * only threads that may have had the GIL since: while one thread keeps the GIL, a sample costs as
- * much as that one thread.
+ * much as that one thread, and one system call if it stands.
  */
 #ifndef PRB_PY_SAMPLER_H
 #define PRB_PY_SAMPLER_H
@@ -36,6 +36,9 @@ bool prb_sampler_reread(struct prb_sampler *sampler, size_t thread, struct prb_e
 /* The same of a thread that was not stopped: whether its frames are those of the result before;
  * exactly: the innermost one's instruction and the anchors, too. */
 bool prb_sampler_unchanged(struct prb_sampler *sampler, size_t thread, bool exactly);
+/* What is to be compared when no stack moves is read in the same system call, after the stacks:
+ * code (all of py's source), the caller's. */
+void prb_sampler_read_along(struct prb_sampler *sampler, struct prb_view *view);
 /* Where trait anchor is CFRAMES the anchors cost reads of their own: ask for them. */
 void prb_sampler_want_anchors(struct prb_sampler *sampler, bool want);
 

@@ -29,6 +29,7 @@ struct prb_sampler_slot {
 struct prb_gil_note {
     prb_addr interp;
     int64_t id;
+    prb_addr gil; /* where it is: it stays there */
     prb_addr last_holder;
     uint64_t switch_number;
     bool kept;       /* no other thread had it since the reading before */
@@ -39,6 +40,7 @@ struct prb_sampler {
     struct prb_py *py;
     struct prb_proc *proc;           /* NULL: not known */
     struct prb_view *lists;          /* the interpreter structs */
+    struct prb_view *along;          /* prb_sampler_read_along; NULL: none */
     struct prb_sampler_slot **slots; /* open addressing by thread state */
     size_t capacity, used;
     uint64_t number;
@@ -62,6 +64,7 @@ struct prb_sampler {
     /* with active_only: threads of the result that may have moved; the others need no reading */
     size_t *active;
     size_t active_count, active_cap;
+    bool stood;                 /* in the last sample, no active thread had moved */
     bool active_only;           /* the next sample may be of the active threads only */
     unsigned samples_of_active; /* since all threads were read */
 };

@@ -67,6 +67,9 @@ struct prb_raw_stacks {
     bool active_only;
     const size_t *active;
     size_t active_count;
+    /* active_only, and neither the stacks of these threads moved, nor did what is read along with
+     * them (prb_sampler_read_along) change, since the reading before. */
+    bool still;
 };
 
 #endif

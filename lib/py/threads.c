@@ -89,6 +89,16 @@ static bool list_word(struct prb_sampler *sampler, prb_addr base, enum prb_field
     return prb_view_field(sampler->lists, &sampler->py->layout, base, field, out);
 }
 
+/* The interpreter's pointer to its GIL, which it has all its life. */
+static prb_addr gil_of(struct prb_sampler *sampler, const struct prb_interpreter *interp)
+{
+    uint64_t word = 0;
+    for (size_t i = 0; i < sampler->note_count; i++)
+        if (sampler->notes[i].interp == interp->addr && sampler->notes[i].id == interp->id)
+            return sampler->notes[i].gil;
+    return list_word(sampler, interp->addr, PRB_F_interp_gil, &word) ? word : 0;
+}
+
 static void read_gil(struct prb_sampler *sampler, struct prb_interpreter *interp)
 {
     struct prb_py *py = sampler->py;
@@ -102,9 +112,8 @@ static void read_gil(struct prb_sampler *sampler, struct prb_interpreter *interp
     }
     if (PRB_IS(layout, gil, RUNTIME))
         interp->gil = py->runtime + (prb_addr)PRB_OFF(layout, runtime, gil);
-    else if (PRB_IS(layout, gil, INTERPRETER) &&
-             list_word(sampler, interp->addr, PRB_F_interp_gil, &word))
-        interp->gil = word;
+    else if (PRB_IS(layout, gil, INTERPRETER))
+        interp->gil = gil_of(sampler, interp);
     if (interp->gil && list_word(sampler, interp->gil, PRB_F_gil_locked, &locked) &&
         (int32_t)locked > 0 && list_word(sampler, interp->gil, PRB_F_gil_last_holder, &word))
         interp->gil_holder = word;
@@ -252,6 +261,7 @@ static const struct prb_gil_note *note_gil(struct prb_sampler *sampler,
     bool known = note->id == interp->id && holder != 0;
     note->mistrusted |= known && same_count && !same_holder && note->last_holder != 0;
     note->id = interp->id;
+    note->gil = interp->gil;
     note->last_holder = holder;
     note->switch_number = switches;
     note->kept = known && same_count && same_holder && !note->mistrusted;
@@ -318,7 +328,7 @@ bool prb_sampler_choose_active(struct prb_sampler *sampler)
             return false;
         sampler->active[sampler->active_count++] = i;
     }
-    return sampler->active_only = sampler->active_count < result->thread_count;
+    return sampler->active_only = true;
 }
 
 /* Threads that were verified since and do not have the GIL are unmoved now. */

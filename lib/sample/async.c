@@ -216,7 +216,7 @@ static bool name_line(struct prb_sampled_process *process, struct prb_sampled_th
     struct prb_py *py = process->target->runtimes[thread->runtime].py;
     struct naming naming = {process, thread, line->objects, false};
     thread->task_rows.count = 0;
-    prb_codes_next_sample(py);
+    prb_codes_next_sample(py, false);
     prb_view_refresh(&process->names[thread->runtime].codes, 1, NULL, NULL);
     for (size_t i = line->count; i-- > 0;) {
         add_marker(&naming, &line->tasks[i]);

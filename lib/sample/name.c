@@ -8,10 +8,16 @@
 #include <string.h>
 
 #include "py/code.h"
+#include "py/walk.h"
 #include "sample/process.h"
 
 #define NAMING_TRIES 3
 #define CODES_HELD_MAX 50000 /* code objects in the cache, replaced ones too: some 40 MB */
+
+/* Whether nothing needs to be named again.  In the first readings that are still all is proven once
+ * more, so that the view forgets code objects that are no longer needed. */
+#define STANDS_AFTER 3
+static bool stands(const struct prb_runtime_names *naming) { return naming->stood > STANDS_AFTER; }
 
 static uint64_t instruction_hash(const void *items, uint32_t item)
 {
@@ -89,12 +95,45 @@ static void announce(struct prb_sampled_process *process, size_t k)
         announce_thread(runtime->py, codes, &raw->threads[raw->active_only ? raw->active[i] : i]);
 }
 
+/*
+ * Whether no code object ended since the last reading that was named, so that all are what they
+ * were.  Interpreters count (_code_object_generation, Objects/codeobject.c); it is read after the
+ * stacks.
+ */
+static bool no_code_ended(struct prb_sampled_process *process, size_t k)
+{
+    const struct prb_runtime *runtime = &process->target->runtimes[k];
+    const struct prb_raw_stacks *raw = prb_sampler_last(runtime->sampler);
+    struct prb_runtime_names *naming = &process->names[k];
+    uint64_t all = 0, before = naming->ended;
+    naming->ended = 0;
+    if (!PRB_HAS(&runtime->py->layout, interp, code_object_generation) ||
+        (!naming->stood && !prb_view_refresh(&naming->codes, 1, NULL, NULL)))
+        return false;
+    for (size_t i = 0; i < raw->interpreter_count; i++) {
+        uint64_t count = 0;
+        if (!prb_view_field(naming->codes, &runtime->py->layout, raw->interpreters[i].addr,
+                            PRB_F_interp_code_object_generation, &count))
+            return false;
+        all = prb_hash_words(all ^ raw->interpreters[i].addr, count);
+    }
+    naming->ended = all;
+    return all == before;
+}
+
 void prb_name_begin(struct prb_sampled_process *process, size_t runtime)
 {
     struct prb_py *py = process->target->runtimes[runtime].py;
+    struct prb_runtime_names *naming = &process->names[runtime];
+    const struct prb_raw_stacks *raw = prb_sampler_last(process->target->runtimes[runtime].sampler);
+    naming->stood = raw->still && raw->serial == naming->named + 1 ? naming->stood + 1 : 0;
+    naming->named = raw->serial;
+    if (stands(naming))
+        return;
+    bool none_ended = no_code_ended(process, runtime);
     if (prb_codes_count(py) > CODES_HELD_MAX) {
         prb_codes_drop(py);
-        prb_view_clear(process->names[runtime].codes);
+        prb_view_clear(naming->codes);
         prb_index_clear(&process->instruction_index);
         process->instruction_count = 0;
         for (size_t i = 0; i < process->thread_count; i++) {
@@ -102,9 +141,11 @@ void prb_name_begin(struct prb_sampled_process *process, size_t runtime)
             process->threads[i]->has_stack = false;
         }
     }
-    prb_codes_next_sample(py);
+    prb_codes_next_sample(py, none_ended);
+    if (naming->stood || none_ended)
+        return;
     announce(process, runtime);
-    prb_view_refresh(&process->names[runtime].codes, 1, NULL, NULL);
+    prb_view_refresh(&naming->codes, 1, NULL, NULL);
 }
 
 static bool chain_room(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
@@ -172,7 +213,7 @@ bool prb_name_thread(struct prb_sampled_process *process, struct prb_sampled_thr
 {
     struct prb_sampler *sampler = process->target->runtimes[thread->runtime].sampler;
     const struct prb_raw_thread *raw = &prb_sampler_last(sampler)->threads[k];
-    if (raw->unmoved && thread->has_stack)
+    if ((raw->unmoved || stands(&process->names[thread->runtime])) && thread->has_stack)
         return true;
     thread->has_stack = false;
     if (raw->unstable)

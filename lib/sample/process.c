@@ -89,6 +89,7 @@ static bool prepare_naming(struct prb_sampled_process *process, struct prb_error
         if (!(process->names[i].codes = prb_view_new(runtime->py->mem, PRB_VIEW_UNIT_MAX, err)))
             return false;
         prb_sampler_expect_many(runtime->sampler);
+        prb_sampler_read_along(runtime->sampler, process->names[i].codes);
         prb_sampler_want_anchors(runtime->sampler, process->options->native);
         if (!prb_sampler_take(runtime->sampler, 0, err))
             return false;

@@ -95,6 +95,9 @@ struct prb_runtime_names {  /* one for each runtime of the target */
     uint32_t *thread_of;    /* by raw thread: threads[…], PRB_NO_ITEM: none */
     size_t thread_of_cap;
     uint64_t serial; /* of the reading that thread_of belongs to */
+    uint64_t ended;  /* of the code objects that ended until the last naming; 0: not known */
+    uint64_t named;  /* of the last reading whose stacks were named */
+    unsigned stood;  /* readings until then with the stacks and code objects of the one before */
 };
 
 struct prb_sampled_process {
@@ -193,6 +196,11 @@ uint32_t prb_async_add(struct prb_sampled_process *process, const struct prb_tas
 /* ---- count.c ---- */
 void prb_count_thread(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
                       const struct prb_moment *moment);
+/* Samples more of a thread that was unmoved in them, as in its last one. */
+void prb_count_again(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                     uint64_t samples);
+bool prb_thread_unmoved(const struct prb_sampled_process *process,
+                        const struct prb_sampled_thread *thread);
 /* Whether the thread waited when its activity was read, and nothing moved it since. */
 bool prb_thread_still_waits(const struct prb_sampled_process *process,
                             const struct prb_sampled_thread *thread);

@@ -238,7 +238,7 @@ static bool sample_thread(struct sampling *sampling, size_t k)
 static void announce(struct sampling *sampling, const struct prb_raw_stacks *raw)
 {
     struct prb_py *py = sampling->runtime->py;
-    prb_codes_next_sample(py);
+    prb_codes_next_sample(py, false);
     for (size_t i = 0; i < raw->thread_count; i++)
         for (size_t j = 0; !raw->threads[i].unmoved && j < raw->threads[i].frame_count; j++)
             if (raw->threads[i].frames[j].code)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import signal
 import sqlite3
@@ -93,15 +94,17 @@ def test_a_generator_is_not_the_outermost_frame(start, python, tmp_path):
     assert told.dropped <= max(2, 0.03 * told.threads), told.text
 
 
-def test_no_name_of_a_dead_function(start, python, tmp_path):
+@pytest.mark.parametrize("how", ["spins", "sleeps"])
+def test_no_name_of_a_dead_function(start, python, tmp_path, how):
     """Code objects are freed and their addresses used again: a sample never tells a function that had ended before."""
-    if python.container or python.root:
-        pytest.skip("its log is written in its own root")
-    target = start(python, "reborn.py", str(tmp_path / "log"))
+    log = "/tmp/probing-reborn-{}-{}".format(os.getpid(), how)  # as the target sees it
+    log_here = pathlib.Path((python.root or "") + log)
+    target = start(python, "reborn.py", log, how)
     profile(target.pid, tmp_path / "p.db", "-r", 1000, "--idle", seconds=3)
     target.end()
     lives = {name: (float(begin), float(end)) for name, begin, end in
-             (line.split() for line in (tmp_path / "log").read_text().splitlines())}
+             (line.split() for line in log_here.read_text().splitlines())}
+    log_here.unlink()
     with sqlite3.connect(str(tmp_path / "p.db")) as db:
         began = db.execute("SELECT value FROM meta WHERE key = 'start'").fetchone()[0]
         rows = db.execute("SELECT functions.name, stays.start_ns FROM stays JOIN stacks ON stacks.id = stays.stack "
@@ -279,8 +282,19 @@ def test_one_of_many_runs(any_python, tmp_path):
         target.child.stdin.write(b"\n")
         target.child.stdin.flush()
         told = profile(target.pid, tmp_path / "p.txt", "--function", seconds=2)
+        all_told = profile(target.pid, tmp_path / "all.txt", "--idle", "--threads")
+        stays_told = profile(target.pid, tmp_path / "all.db", "--idle")
+        gil_told = profile(target.pid, tmp_path / "gil.txt", "--gil", "--function")
     finally:
         target.end()
+    threads = {}
+    for frames, count in stacks(tmp_path / "all.txt"):
+        threads[frames[0]] = threads.get(frames[0], 0) + count
+    assert sum(threads.values()) == all_told.threads - all_told.dropped
+    assert len(threads) == 41 and sum(count == all_told.samples for count in threads.values()) >= 40, (threads, all_told.text)
+    with sqlite3.connect(str(tmp_path / "all.db")) as db:
+        assert db.execute("SELECT sum(samples) FROM stays").fetchone()[0] == stays_told.threads - stays_told.dropped
+    assert sum(count for _, count in stacks(tmp_path / "gil.txt")) <= gil_told.samples
     counted = {frames[-1].split(" ")[0]: count for frames, count in stacks(tmp_path / "p.txt")}
     assert told.threads == 41 * told.samples and not told.dropped
     assert sum(counted.values()) == counted["busy"] == pytest.approx(told.samples, rel=0.05), counted

@@ -275,6 +275,47 @@ static void test_unmoved(void **state)
     }
 }
 
+/* Where the holder of the GIL stands, one call tells, and whether what is read along is the same. */
+static void test_still(void **state)
+{
+    (void)state;
+    FOR_EACH_VERSION(version)
+    {
+        struct stack_image s;
+        struct prb_error err = {0};
+        stack_image_init(&s, version);
+        struct image *image = &s.f.image;
+        const struct prb_layout *layout = &image->py.layout;
+        bool counts = PRB_HAS(layout, gil, switch_number) && !PRB_HAS(layout, gil, enabled);
+        PUT(image, s.gil, gil, switch_number, 5);
+        PRB_AUTO(prb_view) struct prb_view *along = prb_view_new(image->py.mem, 4096, &err);
+        PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(&image->py, NULL, &err);
+        assert_non_null(along);
+        assert_non_null(sampler);
+        prb_sampler_read_along(sampler, along);
+        prb_addr runs = s.frames[0][0] + OFF(image, frame, code);
+        uint64_t word = 0;
+        PUT(image, s.codes[0], code, firstlineno, 7);
+        assert_true(prb_view_u64(along, s.codes[0] + OFF(image, code, firstlineno), &word));
+        for (int warm = 0; warm < 5; warm++)
+            assert_int_equal(innermost(sampler, 0), s.codes[0]);
+        uint64_t calls = image->py.mem->calls;
+        innermost(sampler, 0);
+        assert_int_equal(prb_sampler_last(sampler)->still, counts);
+        if (counts)
+            assert_int_equal(image->py.mem->calls - calls, 1);
+        PUT(image, s.codes[0], code, firstlineno, 8);
+        innermost(sampler, 0);
+        assert_false(prb_sampler_last(sampler)->still);
+        innermost(sampler, 0);
+        assert_int_equal(prb_sampler_last(sampler)->still, counts);
+        image_word(image, runs, s.codes[1]);
+        assert_int_equal(innermost(sampler, 1), s.codes[1]);
+        assert_false(prb_sampler_last(sampler)->still);
+        stack_image_deinit(&s);
+    }
+}
+
 /* Reused memory: the same addresses hold another function now. */
 static void test_reused_code(void **state)
 {
@@ -339,10 +380,10 @@ static void test_growing_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),         cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_torn_list),
-        cmocka_unit_test(test_unmoved),       cmocka_unit_test(test_reused_code),
-        cmocka_unit_test(test_growing_names),
+        cmocka_unit_test(test_whole),       cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),      cmocka_unit_test(test_torn_list),
+        cmocka_unit_test(test_unmoved),     cmocka_unit_test(test_still),
+        cmocka_unit_test(test_reused_code), cmocka_unit_test(test_growing_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
