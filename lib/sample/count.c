@@ -47,12 +47,18 @@ static const char *wait_name(struct prb_sampled_process *process,
 #define ACTIVITY_EVERY_MAX 64
 #define ACTIVITY_EVERY_NS 640000000 /* but at least so often */
 
-bool prb_thread_still_waits(const struct prb_sampled_process *process,
-                            const struct prb_sampled_thread *thread)
+bool prb_thread_unmoved(const struct prb_sampled_process *process,
+                        const struct prb_sampled_thread *thread)
 {
     const struct prb_raw_stacks *raw =
         prb_sampler_last(process->target->runtimes[thread->runtime].sampler);
-    return thread->has_task && thread->has_stack && raw->threads[thread->raw].unmoved &&
+    return raw->threads[thread->raw].unmoved;
+}
+
+bool prb_thread_still_waits(const struct prb_sampled_process *process,
+                            const struct prb_sampled_thread *thread)
+{
+    return thread->has_task && thread->has_stack && prb_thread_unmoved(process, thread) &&
            thread->activity.known && thread->activity.waits;
 }
 
@@ -130,7 +136,7 @@ static uint64_t worth(const struct prb_sampled_process *process,
 }
 
 static void add_weight(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
-                       uint64_t ns)
+                       uint64_t samples, uint64_t ns)
 {
     struct prb_profile_box *box = process->box;
     if (thread->weight == PRB_NO_ITEM || thread->weight_node != thread->counted_node) {
@@ -139,12 +145,12 @@ static void add_weight(struct prb_sampled_process *process, struct prb_sampled_t
     }
     if (thread->weight == PRB_NO_ITEM)
         return;
-    box->weights[thread->weight].samples++;
+    box->weights[thread->weight].samples += samples;
     box->weights[thread->weight].ns += ns;
 }
 
 static void add_to_interval(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
-                            unsigned state, uint64_t ns, uint64_t now)
+                            unsigned state, uint64_t samples, uint64_t ns, uint64_t now)
 {
     if (thread->open &&
         (thread->interval.node != thread->counted_node || thread->interval.state != state))
@@ -156,7 +162,7 @@ static void add_to_interval(struct prb_sampled_process *process, struct prb_samp
         thread->interval.start = now;
         thread->interval.samples = thread->interval.ns = 0;
     }
-    thread->interval.samples++;
+    thread->interval.samples += samples;
     thread->interval.ns += ns;
 }
 
@@ -196,9 +202,9 @@ static void catch_up(struct prb_sampled_process *process, struct prb_sampled_thr
     prb_close_interval(process, thread, moment->now);
     for (uint64_t i = 0; i < ran; i++) {
         row->idle_samples -= row->idle_samples > 0;
-        add_weight(process, thread, moment->period);
+        add_weight(process, thread, 1, moment->period);
         if (process->box->timeline.wanted)
-            add_to_interval(process, thread, 0, moment->period,
+            add_to_interval(process, thread, 0, 1, moment->period,
                             moment->now > span ? moment->now - span : 0);
     }
 }
@@ -233,11 +239,24 @@ void prb_count_thread(struct prb_sampled_process *process, struct prb_sampled_th
     row->gil_samples += !!(state & PRB_SAMPLED_GIL);
     row->idle_samples += !!(state & PRB_SAMPLED_IDLE);
     if (ns)
-        add_weight(process, thread, ns);
+        add_weight(process, thread, 1, ns);
     if (!kept) {
         prb_close_interval(process, thread, moment->now);
         return;
     }
     if (box->timeline.wanted)
-        add_to_interval(process, thread, state, ns, moment->now);
+        add_to_interval(process, thread, state, 1, ns, moment->now);
+}
+
+void prb_count_again(struct prb_sampled_process *process, struct prb_sampled_thread *thread,
+                     uint64_t samples)
+{
+    uint64_t ns = samples * (uint64_t)(1e9 / process->options->rate);
+    if (process->options->mode != PRB_PROFILE_WALL || !thread->node)
+        return; /* it had no GIL, or no frame */
+    add_weight(process, thread, samples, ns);
+    if (thread->open) {
+        thread->interval.samples += samples;
+        thread->interval.ns += ns;
+    }
 }

@@ -3,20 +3,32 @@
  *
  * While one thread holds the GIL, no other moves in Python, and the sampler does not read the
  * others (py/stack.h, "active_only").  They are visited only in the samples in which their activity is
- * read (count.c).  The samples between are counted then, or when somebody reads the profile.  So a
- * sample costs what its active threads cost.
+ * read (count.c), or, where the mode needs no activity, when they have moved.  The samples between are
+ * counted then, or when somebody reads the profile.  So a sample costs what its active threads cost.
  */
 #include "sample/process.h"
 
+/* Whether a sample counts a thread without knowing whether it runs; one that is unmoved counts as in
+ * the sample before. */
+static bool counts_alike(const struct prb_profiler_options *options)
+{
+    return (options->mode == PRB_PROFILE_WALL || options->mode == PRB_PROFILE_GIL) &&
+           !options->states && !options->native && !options->async;
+}
+
 static bool wanted(const struct prb_sampled_process *process)
 {
-    return process->options->mode == PRB_PROFILE_ACTIVE && !process->options->whole_timeline;
+    const struct prb_profiler_options *options = process->options;
+    return (options->mode == PRB_PROFILE_ACTIVE || counts_alike(options)) &&
+           !options->whole_timeline;
 }
 
 uint64_t prb_idle_next_visit(const struct prb_sampled_process *process,
                              const struct prb_sampled_thread *thread)
 {
     uint64_t next = process->number + 1;
+    if (counts_alike(process->options))
+        return thread->has_stack && prb_thread_unmoved(process, thread) ? UINT64_MAX : next;
     if (!prb_thread_still_waits(process, thread) || !thread->activity_every)
         return next;
     uint64_t past = (next + thread->index) % thread->activity_every;
@@ -78,7 +90,11 @@ void prb_idle_count_missed(struct prb_sampled_process *process, struct prb_sampl
         return;
     process->box->profile.thread_samples += samples;
     row->samples += samples;
-    row->idle_samples += samples;
     row->seen = process->box->profile.samples;
+    if (counts_alike(process->options)) {
+        prb_count_again(process, thread, samples);
+        return;
+    }
+    row->idle_samples += samples;
     thread->activity_age += (unsigned)samples;
 }

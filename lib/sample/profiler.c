@@ -30,6 +30,7 @@ struct prb_profiler {
     uint64_t paused;  /* ns in which no run was under way */
     uint64_t stopped; /* when the last run ended */
     uint64_t random;
+    uint64_t looked; /* when the run last looked for what wakes it, but for the clock */
     struct prb_children children;
     int followed; /* pidfd of a process that is followed, not sampled itself; -1: none */
     uint64_t late_count;
@@ -236,10 +237,9 @@ static void next_slot(struct prb_profiler *profiler, struct clock *clock)
                  (uint64_t)(at_random(profiler) * (double)clock->period);
 }
 
-static void note_lateness(struct prb_profiler *profiler, const struct clock *clock)
+static void note_lateness(struct prb_profiler *profiler, const struct clock *clock, uint64_t now)
 {
     struct prb_profile *profile = &profiler->box->profile;
-    uint64_t now = profile_now(profiler);
     double late = now > clock->due ? 1e-9 * (double)(now - clock->due) : 0;
     profiler->late_sum += late;
     profile->late = profiler->late_sum / (double)++profiler->late_count;
@@ -260,8 +260,10 @@ static int first_alive(const struct prb_profiler *profiler)
 
 /* A shorter sleep lasts longer than it says: the kernel's own work takes that long. */
 #define SLEEP_LEAST_NS 20000
+#define LOOK_NS                                                                                    \
+    1000000 /* with no sleep between samples: look so often for the caller and the processes */
 
-static enum woken sleep_until(const struct prb_profiler *profiler, uint64_t until, int wake)
+static enum woken sleep_until(struct prb_profiler *profiler, uint64_t until, int wake)
 {
     struct pollfd fds[] = {{.fd = wake, .events = POLLIN},
                            {.fd = first_alive(profiler), .events = POLLIN}};
@@ -269,7 +271,10 @@ static enum woken sleep_until(const struct prb_profiler *profiler, uint64_t unti
     if (rest < SLEEP_LEAST_NS)
         rest = 0;
     const struct timespec time = {(time_t)(rest / 1000000000u), (long)(rest % 1000000000u)};
-    ppoll(fds, 2, &time, NULL);
+    if (rest || now >= profiler->looked + LOOK_NS) {
+        profiler->looked = now;
+        ppoll(fds, 2, &time, NULL);
+    }
     while (rest == 0 && !fds[0].revents && profile_now(profiler) < until)
         continue;
     return fds[0].revents ? BY_CALLER : fds[1].revents ? BY_PROCESS : BY_TIME;
@@ -296,7 +301,7 @@ static bool loop(struct prb_profiler *profiler, struct clock *clock,
             reap(profiler);
             continue;
         }
-        note_lateness(profiler, clock);
+        note_lateness(profiler, clock, now);
         any |= sample_all(profiler);
         next_slot(profiler, clock);
         if (progress && now >= clock->progress) {
