@@ -4,6 +4,7 @@
  *   BYTES     of a vector register
  *   MIN32, MAX32, MIN64, MAX64 (a, b)   lane by lane; b where either is NaN
  *   WIDE(x)   half a register of floats as one of doubles
+ *   PLUS(a, b)   of doubles
  * Most blocks have finite elements only.  So a block is summed as if it did; if not, the sum of
  * squares is not finite, and the block is summed again, with care.
  */
@@ -70,8 +71,8 @@ static void NAME(f32_quick)(const char *from, size_t count, struct prb_block *ou
         sums.zero -= value == 0;
         sums.low = MIN32(value, sums.low);
         sums.high = MAX32(value, sums.high);
-        sums.sum += away;
-        sums.sum2 += away2;
+        sums.sum = PLUS(sums.sum, away);
+        sums.sum2 = PLUS(sums.sum2, away2);
         sums.squares += away * away;
         sums.squares2 += away2 * away2;
     }
@@ -263,3 +264,4 @@ static const struct prb_kernel NAME(kernel) = {NAME(f32_block), NAME(f64_block),
 #undef MIN64
 #undef MAX64
 #undef WIDE
+#undef PLUS
