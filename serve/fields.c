@@ -37,6 +37,9 @@ const struct prb_field prb_fields[] = {
     {"cursor", PRB_FIELD_INTEGER, "the byte of it that the cursor stands before"},
     {"after", PRB_FIELD_NUMBER, "s since the epoch, or 0 and less: from now on"},
     {"until", PRB_FIELD_NUMBER, "the same"},
+    {"from", PRB_FIELD_TEXT, "where an answer before ended: its next"},
+    {"target", PRB_FIELD_TEXT, "PID or PID.STARTTIME"},
+    {"mode", PRB_FIELD_TEXT, "active, wall, cpu or gil"},
     {0},
 };
 

@@ -27,7 +27,6 @@
 #define LIVE_PIECE                                                                                 \
     16384 /* bytes for a WebSocket at once: so much waits here for one that reads slowly */
 #define LIVE_RX 1024 /* that each WebSocket has for what comes */
-#define LIVE_PATH "/api/v1/live"
 
 struct connection { /* libwebsockets' memory for each request */
     struct prb_work_item *item;
@@ -500,13 +499,14 @@ static bool is_handshake(struct lws *wsi, struct prb_error *err)
 {
     char text[64];
     int len = lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI);
-    bool path = len == (int)strlen(LIVE_PATH) &&
-                header(wsi, WSI_TOKEN_GET_URI, text, sizeof text) && strcmp(text, LIVE_PATH) == 0;
+    bool path = len == (int)strlen(PRB_LIVE_PATH) &&
+                header(wsi, WSI_TOKEN_GET_URI, text, sizeof text) &&
+                strcmp(text, PRB_LIVE_PATH) == 0;
     return (path && header(wsi, WSI_TOKEN_UPGRADE, text, sizeof text) &&
             strcasecmp(text, "websocket") == 0 &&
             header(wsi, WSI_TOKEN_VERSION, text, sizeof text) && strcmp(text, "13") == 0 &&
             header(wsi, WSI_TOKEN_KEY, text, sizeof text) && strlen(text) == 24) ||
-           prb_fail(err, PRB_USAGE, "a WebSocket is at " LIVE_PATH " alone");
+           prb_fail(err, PRB_USAGE, "a WebSocket is at " PRB_LIVE_PATH " alone");
 }
 
 /* 0: go on; else what the library is to be told. */

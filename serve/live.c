@@ -1,12 +1,14 @@
 /* Feeds, and who is subscribed to them (live.h). */
 #include "serve/live.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/index.h"
 #include "format/json.h"
+#include "serve/runs.h"
 #include "serve/words.h"
 
 #define FEEDS_MAX 256
@@ -16,7 +18,6 @@
 #define EVERY_MAX 60.0
 #define REPLIES_MAX 65536 /* bytes that a client has not taken: it is dropped */
 #define BUSY_SECONDS 1.0  /* when too many questions wait */
-#define HISTORY_AFTER "-600"
 
 /* A body of JSON, for all who are to get it. */
 struct value {
@@ -33,7 +34,9 @@ struct feed {
     char target[128];
     char *sql;
     bool native, locals;
-    double after; /* history: the last moment that was sent */
+    char run[PRB_RUN_NAME]; /* flame */
+    bool own_run;           /* it ends with the feed */
+    char from[64];          /* where the next question goes on; "": at the beginning */
     struct subscription *first;
     struct prb_work_item *item; /* under way */
     double due;                 /* s, monotonic */
@@ -84,15 +87,16 @@ struct topic {
     const char *path; /* of the route, behind the target's */
     bool target;
     const char *options; /* of those that a subscription may have */
-    bool alone;          /* a feed for each subscription */
+    const char *from;    /* what says where to go on: a feed for each subscription; NULL: none */
 };
 
 static const struct topic topics[] = {
-    {"processes", "/api/v1/processes", false, NULL, false},
-    {"stacks", "/stacks", true, "native locals", false},
-    {"tasks", "/tasks", true, NULL, false},
-    {"query", "/query", true, "sql", false},
-    {"history", "/history", true, NULL, true},
+    {"processes", "/api/v1/processes", false, NULL, NULL},
+    {"stacks", "/stacks", true, "native locals", NULL},
+    {"tasks", "/tasks", true, NULL, NULL},
+    {"query", "/query", true, "sql", NULL},
+    {"history", "/history", true, NULL, "after"},
+    {"flame", "/api/v1/profiles/", false, "target profile rate mode native", "from"},
 };
 
 static const struct topic *topic_named(const char *name)
@@ -150,6 +154,8 @@ static void feed_free(struct prb_live *live, struct feed *feed)
         prb_work_item_leave(feed->item);
         prb_work_item_release(feed->item);
     }
+    if (feed->own_run)
+        prb_runs_end(live->serve->runs, feed->run, NULL);
     free(feed->key);
     free(feed->sql);
     free(feed);
@@ -183,18 +189,18 @@ static bool add_parameter(struct prb_question *question, const char *name, const
 
 static bool fill_question(const struct feed *feed, struct prb_question *question)
 {
-    char path[192], after[32];
-    snprintf(path, sizeof path, "%s%s%s", feed->topic->target ? "/api/v1/p/" : "", feed->target,
-             feed->topic->path);
-    snprintf(after, sizeof after, "%.17g", feed->after);
+    char path[192];
+    if (feed->topic->target)
+        snprintf(path, sizeof path, "/api/v1/p/%s%s", feed->target, feed->topic->path);
+    else
+        snprintf(path, sizeof path, "%s%s", feed->topic->path, feed->run);
     question->method = PRB_GET;
     question->grants = PRB_MAY_LOOK;
     question->path = strdup(path);
     return question->path && (!feed->native || add_parameter(question, "native", "1")) &&
            (!feed->locals || add_parameter(question, "locals", "1")) &&
            (!feed->sql || add_parameter(question, "sql", feed->sql)) &&
-           (!feed->topic->alone ||
-            add_parameter(question, "after", feed->after > 0 ? after : HISTORY_AFTER));
+           (!*feed->from || add_parameter(question, feed->topic->from, feed->from));
 }
 
 /* BUSY: later.  Else the feed's question is with the workers. */
@@ -332,17 +338,6 @@ size_t prb_live_next(struct prb_live_client *client, void *out, size_t room, boo
 
 /* ---- answers ---- */
 
-/* Of the feed history: the last moment.  It has a subscription alone. */
-static void remember_moment(struct feed *feed, const struct value *value)
-{
-    json_t *root = json_loadb(value->body.data, value->body.len, 0, NULL);
-    const json_t *moments = json_object_get(root, "moments");
-    size_t count = json_array_size(moments);
-    if (count)
-        feed->after = json_real_value(json_object_get(json_array_get(moments, count - 1), "time"));
-    json_decref(root);
-}
-
 static void give(struct prb_live *live, struct feed *feed, struct value *value)
 {
     double now = prb_clock_s();
@@ -400,8 +395,8 @@ void prb_live_finished(struct prb_live *live, struct prb_work_item *item)
             struct value *value = value_of(&item->answer);
             while (value && value->body.len && value->body.data[value->body.len - 1] == '\n')
                 value->body.len--;
-            if (value && feed->topic->alone)
-                remember_moment(feed, value);
+            if (*item->answer.next)
+                snprintf(feed->from, sizeof feed->from, "%s", item->answer.next);
             if (value)
                 give(live, feed, value);
         }
@@ -504,7 +499,7 @@ static bool take_target(const json_t *message, const struct topic *topic, char *
 static struct feed *feed_of(struct prb_live *live, const struct feed *wanted, const char *key)
 {
     for (struct feed *feed = live->feeds; feed; feed = feed->next)
-        if (!feed->topic->alone && strcmp(feed->key, key) == 0)
+        if (!feed->topic->from && strcmp(feed->key, key) == 0)
             return feed;
     struct feed *feed = live->feed_count < FEEDS_MAX ? malloc(sizeof *feed) : NULL;
     if (!feed)
@@ -524,6 +519,40 @@ static struct feed *feed_of(struct prb_live *live, const struct feed *wanted, co
     return feed;
 }
 
+/* The profile that a flame graph grows from: one that was begun by POST, or of its own. */
+static bool begin_run(struct prb_live *live, const json_t *message, struct feed *wanted,
+                      struct prb_error *err)
+{
+    static const struct topic target = {.target = true};
+    struct prb_run_options options = {.shared = true, .rate = 100};
+    const char *profile = json_string_value(json_object_get(message, "profile"));
+    const char *mode = json_string_value(json_object_get(message, "mode"));
+    const json_t *rate = json_object_get(message, "rate");
+    char *end;
+    if (profile) {
+        snprintf(wanted->run, sizeof wanted->run, "%s", profile);
+        return (*profile && !strchr(profile, '/')) || prb_fail(err, PRB_USAGE, "profile: its id");
+    }
+    if (!take_target(message, &target, wanted->target, sizeof wanted->target, err))
+        return false;
+    if (rate)
+        options.rate = json_number_value(rate);
+    if (!(options.rate >= 1 && options.rate <= 1000))
+        return prb_fail(err, PRB_USAGE, "rate is a number from 1 to 1000");
+    if (mode && !prb_run_mode(mode, &options.mode))
+        return prb_fail(err, PRB_USAGE, "mode is active, wall, cpu or gil");
+    long pid = strtol(wanted->target, &end, 10);
+    uint64_t started = *end == '.' ? strtoull(end + 1, &end, 10) : 0;
+    options.pid = pid > 0 && pid <= INT_MAX && !*end ? (pid_t)pid : 0;
+    uint64_t now = options.pid ? prb_serve_started(options.pid) : 0;
+    if (!now || (started && started != now))
+        return prb_fail(err, started ? PRB_GONE : PRB_NOT_FOUND, "there is no process %.40s",
+                        wanted->target);
+    options.native = json_is_true(json_object_get(message, "native"));
+    wanted->own_run = prb_runs_begin(live->serve->runs, &options, wanted->run, err);
+    return wanted->own_run;
+}
+
 static bool subscribe(struct prb_live_client *client, const json_t *message, json_int_t id,
                       struct prb_error *err)
 {
@@ -532,7 +561,7 @@ static bool subscribe(struct prb_live_client *client, const json_t *message, jso
     double every = EVERY;
     if (!wanted.topic)
         return prb_fail(err, PRB_NOT_FOUND, "there is no topic \"%.40s\"", name ? name : "") ||
-               prb_error_remedy(err, "topics: processes stacks tasks query history");
+               prb_error_remedy(err, "topics: processes stacks tasks query history flame");
     if (subscription_of(client, id) || client->count == SUBSCRIPTIONS_MAX)
         return prb_fail(err, PRB_USAGE,
                         client->count == SUBSCRIPTIONS_MAX ? "too many subscriptions"
@@ -540,7 +569,9 @@ static bool subscribe(struct prb_live_client *client, const json_t *message, jso
     if (!check_keys(message, wanted.topic, err) || !take_every(message, &every, err) ||
         !take_target(message, wanted.topic, wanted.target, sizeof wanted.target, err))
         return false;
-    wanted.native = json_is_true(json_object_get(message, "native"));
+    if (strcmp(wanted.topic->name, "flame") == 0 && !begin_run(client->live, message, &wanted, err))
+        return false;
+    wanted.native = !*wanted.run && json_is_true(json_object_get(message, "native"));
     wanted.locals = json_is_true(json_object_get(message, "locals"));
     wanted.sql = (char *)json_string_value(json_object_get(message, "sql"));
     if (!wanted.sql && prb_has_word(wanted.topic->options, "sql"))
@@ -553,6 +584,8 @@ static bool subscribe(struct prb_live_client *client, const json_t *message, jso
     struct feed *feed = one && prb_buf_ok(&key) ? feed_of(client->live, &wanted, key.data) : NULL;
     if (!feed) {
         free(one);
+        if (wanted.own_run)
+            prb_runs_end(client->live->serve->runs, wanted.run, NULL);
         return prb_fail(err, PRB_BUSY, "too many things are asked for");
     }
     *one = (struct subscription){.next = feed->first,

@@ -33,6 +33,8 @@ CLEANFILES += %D%/assets.inc
 %D%/assets.inc: $(PAGE_FILES) %D%/page/index.html %D%/page/embed.sh
 	$(AM_V_GEN)cd $(srcdir) && sh %D%/page/embed.sh %D%/page/index.html $(PAGE_FILES) >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 # What the server sees by itself, and sends as it changes.
-probing_serve_SOURCES += %D%/watch.c %D%/watch.h %D%/watch_step.c %D%/watch_step.h %D%/live.c %D%/live.h
+probing_serve_SOURCES += %D%/watch.c %D%/watch.h %D%/watch_step.c %D%/watch_step.h %D%/live.c %D%/live.h %D%/runs.c %D%/runs.h \
+	%D%/routes/profile_file.c %D%/routes/profile_file.h
+SERVE_ROUTES += %D%/routes/profiles.c %D%/routes/profile_begin.c %D%/routes/profile_one.c %D%/routes/profile_end.c %D%/routes/profile_diff.c
 %D%/routes.inc: $(srcdir)/%D%/local.mk
 	$(call write_list,ROUTE,$(SERVE_ROUTES))

@@ -17,6 +17,7 @@
 #include "serve/elsewhere.h"
 #include "serve/http.h"
 #include "serve/log.h"
+#include "serve/runs.h"
 #include "serve/text.h"
 #include "serve/tokens.h"
 #include "serve/watch.h"
@@ -98,10 +99,14 @@ static bool run(struct server *server, const char *const *files, struct prb_erro
 {
     pthread_t thread;
     server->serve.watch = prb_watch_new(err);
-    if (!server->serve.watch)
+    server->serve.runs = server->serve.watch ? prb_runs_new(err) : NULL;
+    if (!server->serve.runs) {
+        prb_watch_free(server->serve.watch);
         return false;
+    }
     server->http = prb_http_new(&server->serve, files, err);
     if (!server->http) {
+        prb_runs_free(server->serve.runs);
         prb_watch_free(server->serve.watch);
         return false;
     }
@@ -116,6 +121,7 @@ static bool run(struct server *server, const char *const *files, struct prb_erro
         prb_serve_log(server->serve.log, "ended");
     }
     prb_http_free(server->http);
+    prb_runs_free(server->serve.runs);
     prb_watch_free(server->serve.watch);
     return ok;
 }

@@ -56,6 +56,7 @@ struct prb_answer {
     struct prb_buf body;
     bool truncated;       /* a bound cut it */
     char etag[24];        /* quoted, or "" */
+    char next[64];        /* where the next question goes on, or "" */
     const char *encoding; /* of the body: "gzip"; NULL: as it is */
     const char *caching;  /* Cache-Control; NULL: no-store */
     const char *policy;   /* Content-Security-Policy; NULL: nothing at all */

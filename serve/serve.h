@@ -38,6 +38,8 @@ const char *prb_grants_text(unsigned grants);
 #define PRB_SERVE_ROWS_STREAM_MAX 1000000   /* csv and jsonl */
 #define PRB_SERVE_PROFILE_SECONDS_MAX 600.0 /* of one profile */
 
+#define PRB_LIVE_PATH "/api/v1/live" /* of the WebSocket */
+
 struct prb_serve_options {
     const char *address;    /* of TCP; NULL: none, the Unix socket alone */
     const char *token_file; /* the token is its first line; NULL: one is made */
@@ -49,6 +51,7 @@ struct prb_serve_options {
 
 struct prb_serve_log;
 struct prb_watch;
+struct prb_runs;
 struct prb_tokens;
 
 struct prb_serve {
@@ -60,6 +63,7 @@ struct prb_serve {
     char program[4096]; /* of the command line, for answers as text */
     struct prb_serve_log *log;
     struct prb_watch *watch;   /* watch.h */
+    struct prb_runs *runs;     /* runs.h */
     struct prb_tokens *tokens; /* second ones */
     atomic_bool ending;
 };

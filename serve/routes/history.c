@@ -1,6 +1,7 @@
 /* GET /api/v1/p/{}/history?after=-600: what the server saw of a process by itself. */
 #include <float.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -27,8 +28,10 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     uint64_t started = *end == '.' ? strtoull(end + 1, &end, 10) : 0;
     if (*text < '1' || *text > '9' || *end || pid > INT_MAX)
         return prb_fail(err, PRB_NOT_FOUND, "\"%.60s\" is no process: PID or PID.STARTTIME", text);
+    double last = 0;
     json_t *value = prb_watch_history(job->serve->watch, (pid_t)pid, started, moment(after),
-                                      moment(until), NULL, err);
+                                      moment(until), &last, err);
+    snprintf(job->answer->next, sizeof job->answer->next, "%.17g", last);
     return value && prb_answer_json(job->answer, value, err);
 }
 

@@ -1,26 +1,10 @@
 /* GET /api/v1/p/{}/profile?seconds=5&format=speedscope: a profile of the next seconds, as a file. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "serve/routes/by_command.h"
+#include "serve/routes/profile_file.h"
 #include "serve/targets.h"
 
 #define START_SECONDS 10 /* beside those that it takes */
-
-static const char *type_of(const char *format)
-{
-    static const struct {
-        const char *format, *type;
-    } types[] = {{"flamegraph", "image/svg+xml"},
-                 {"collapsed", "text/plain; charset=utf-8"},
-                 {"speedscope", "application/json"},
-                 {"chrome", "application/json"},
-                 {"firefox", "application/json"}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].format, format) == 0)
-            return types[i].type;
-    return "application/octet-stream";
-}
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
@@ -49,7 +33,7 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     if (idle)
         words[count++] = "--idle";
     job->until = prb_clock_s() + seconds + START_SECONDS;
-    return prb_answer_by_command(job, words, type_of(job->format), err);
+    return prb_answer_by_command(job, words, prb_profile_media_type(job->format), err);
 }
 
 const struct prb_route prb_route_profile = {

@@ -19,6 +19,7 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     json_t *routes = json_array();
     for (size_t i = 0; prb_routes[i]; i++)
         json_array_append_new(routes, json_string(prb_routes[i]->path));
+    json_array_append_new(routes, json_string(PRB_LIVE_PATH));
     return prb_answer_json(job->answer,
                            json_pack("{s:s,s:i,s:o,s:i,s:o,s:o}", "version", prb_version(), "pid",
                                      (int)getpid(), "grants", may, "second_tokens",
