@@ -242,6 +242,14 @@ static bool add_python_threads(struct prb_reading *reading, struct prb_native_re
     return true;
 }
 
+/* The first reading is the only one of most commands.  What is read of the stacks again needs what
+ * was read of them. */
+static bool may_rest(const struct prb_reading *reading)
+{
+    const struct prb_stack_options *options = reading->options;
+    return reading->raw->serial == 1 && !options->native && !options->locals && !options->stop;
+}
+
 /* Take a sample and identify its threads.  The caller frees *facts_out. */
 static bool sample(struct prb_reading *reading, unsigned tries, struct prb_thread_facts **facts_out,
                    struct prb_error *err)
@@ -249,6 +257,8 @@ static bool sample(struct prb_reading *reading, unsigned tries, struct prb_threa
     reading->raw = prb_sampler_take(reading->runtime->sampler, tries, err);
     if (!reading->raw)
         return false;
+    if (may_rest(reading))
+        prb_sampler_rest(reading->runtime->sampler);
     if (!reading->raw->whole)
         reading->box->stacks.warning =
             "the list of threads could not be read to its end: some are missing";

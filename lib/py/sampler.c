@@ -18,7 +18,7 @@
 
 /* One reading touches a thread's state and the last frames of its stack.  Of many, each would begin
  * and forget small units as stacks grow and shrink: it has whole pages. */
-#define ONCE_UNIT 1024
+#define ONCE_UNIT 512
 
 struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, struct prb_error *err)
 {
@@ -31,7 +31,8 @@ struct prb_sampler *prb_sampler_new(struct prb_py *py, struct prb_proc *proc, st
     sampler->unit = ONCE_UNIT;
     sampler->slots = calloc(sampler->capacity, sizeof *sampler->slots);
     sampler->lists = prb_view_new(py->mem, PRB_VIEW_UNIT_MAX, err);
-    if (!sampler->lists)
+    sampler->heads = sampler->lists ? prb_view_new(py->mem, PRB_VIEW_UNIT_MAX, err) : NULL;
+    if (!sampler->heads)
         return NULL;
     prb_view_read_late(sampler->lists);
     if (!sampler->slots)
@@ -45,6 +46,7 @@ void prb_sampler_free(struct prb_sampler *sampler)
         return;
     prb_sampler_slots_free(sampler);
     prb_view_free(sampler->lists);
+    prb_view_free(sampler->heads);
     free(sampler->result.interpreters);
     free(sampler->result.threads);
     free(sampler->notes);
@@ -55,6 +57,20 @@ void prb_sampler_free(struct prb_sampler *sampler)
     free(sampler->open);
     free(sampler->active);
     free(sampler);
+}
+
+void prb_sampler_rest(struct prb_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->capacity; i++) {
+        struct prb_sampler_slot *slot = sampler->slots[i];
+        if (!slot)
+            continue;
+        prb_view_set_unit(slot->view, sampler->unit);
+        slot->verified = slot->unchanged = slot->unmoved = false;
+        slot->cold = true;
+    }
+    prb_view_set_unit(sampler->heads, PRB_VIEW_UNIT_MAX);
+    prb_sampler_forget_gil(sampler);
 }
 
 void prb_sampler_expect_many(struct prb_sampler *sampler) { sampler->unit = PRB_VIEW_UNIT_MAX; }
@@ -125,7 +141,7 @@ static bool warm_up(struct prb_sampler *sampler, struct prb_error *err)
     return true;
 }
 
-/* The first reading of new threads' chains: announced, then fetched together. */
+/* The first reading of new threads' chains: announced when they were met, fetched together. */
 static bool fetch_cold(struct prb_sampler *sampler, struct prb_error *err)
 {
     size_t count = 0;
@@ -133,7 +149,6 @@ static bool fetch_cold(struct prb_sampler *sampler, struct prb_error *err)
         struct prb_sampler_slot *slot = sampler->slot_of_thread[i];
         if (!slot->cold)
             continue;
-        prb_walk_prefetch(&sampler->py->layout, slot->view, slot->tstate, &slot->head);
         slot->cold = false;
         sampler->batch[count++] = slot->view;
     }

@@ -28,6 +28,9 @@ void prb_sampler_expect_many(struct prb_sampler *sampler);
 #define PRB_TRIES 800
 const struct prb_raw_stacks *prb_sampler_take(struct prb_sampler *sampler, unsigned tries_max,
                                               struct prb_error *err);
+/* Give the memory back that was read through, for a caller that may take no other sample: the next
+ * one begins anew.  The result stays. */
+void prb_sampler_rest(struct prb_sampler *sampler);
 /* The result of the last take, for callers that need the same reading; empty before the first. */
 const struct prb_raw_stacks *prb_sampler_last(const struct prb_sampler *sampler);
 /* Read one thread's frames once more, for a caller that has stopped it: the result replaces the

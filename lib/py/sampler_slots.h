@@ -41,6 +41,7 @@ struct prb_sampler {
     struct prb_proc *proc;           /* NULL: not known */
     struct prb_view *lists;          /* the interpreter structs */
     struct prb_view *along;          /* prb_sampler_read_along; NULL: none */
+    struct prb_view *heads;          /* thread states that are met for the first time */
     struct prb_sampler_slot **slots; /* open addressing by thread state */
     size_t capacity, used;
     uint64_t number;

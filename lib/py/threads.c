@@ -181,6 +181,28 @@ static bool add_thread(struct prb_sampler *sampler, size_t interpreter,
     return true;
 }
 
+/* Thread states lie side by side, and a page has several: new ones are met in whole pages, of this
+ * walk over the list, and what their own views need is announced to these. */
+#define HEADS_BYTES 16384
+
+static bool meet(struct prb_sampler *sampler, struct prb_sampler_slot *slot)
+{
+    const struct prb_layout *layout = &sampler->py->layout;
+    if (prb_view_bytes(sampler->heads) >= HEADS_BYTES)
+        prb_view_clear(sampler->heads);
+    if (!prb_walk_head(layout, sampler->heads, slot->tstate, &slot->head))
+        return false;
+    prb_walk_prefetch(layout, slot->view, sampler->heads, slot->tstate, &slot->head);
+    return true;
+}
+
+static bool read_head(struct prb_sampler *sampler, struct prb_sampler_slot *slot)
+{
+    return slot->unchanged || (slot->cold ? meet(sampler, slot)
+                                          : prb_walk_head(&sampler->py->layout, slot->view,
+                                                          slot->tstate, &slot->head));
+}
+
 /* A thread state's place in the list; false when it is not of this interpreter, or was seen before:
  * a thread began or ended while we walked. */
 static bool in_list(struct prb_sampler *sampler, struct prb_sampler_slot *slot, prb_addr interp)
@@ -194,9 +216,7 @@ static bool in_list(struct prb_sampler *sampler, struct prb_sampler_slot *slot, 
     }
     slot->seen = sampler->number;
     slot->verified &= slot->unchanged;
-    return (slot->unchanged ||
-            prb_walk_head(&sampler->py->layout, slot->view, slot->tstate, &slot->head)) &&
-           slot->head.interp == interp;
+    return read_head(sampler, slot) && slot->head.interp == interp;
 }
 
 /* ---- who may have moved ---- */
@@ -397,6 +417,7 @@ bool prb_sampler_threads(struct prb_sampler *sampler, bool *whole, struct prb_er
 {
     sampler->number++;
     sampler->result.thread_count = 0;
+    prb_view_clear(sampler->heads);
     *whole = true;
     for (size_t i = 0; i < sampler->result.interpreter_count; i++)
         if (!list_threads(sampler, i, whole, err))

@@ -220,21 +220,29 @@ static enum prb_field chain_field(const struct prb_layout *layout)
     return PRB_IS(layout, frame_chain, CFRAME) ? PRB_F_thread_cframe : PRB_F_thread_frame;
 }
 
-bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
-                   struct prb_thread_head *out)
+/* Where the words of a thread state lie that make its head: [low, high) from its address. */
+static void head_span(const struct prb_layout *layout, int32_t *low, int32_t *high)
 {
     const enum prb_field fields[] = {
         PRB_F_thread_next,      PRB_F_thread_interp,           chain_field(layout),
         PRB_F_thread_thread_id, PRB_F_thread_native_thread_id,
     };
-    int32_t low = INT32_MAX, high = 0;
+    *low = INT32_MAX;
+    *high = 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         int32_t offset = layout->offset[fields[i]];
         if (offset == PRB_ABSENT)
             continue;
-        low = offset < low ? offset : low;
-        high = offset + 8 > high ? offset + 8 : high;
+        *low = offset < *low ? offset : *low;
+        *high = offset + 8 > *high ? offset + 8 : *high;
     }
+}
+
+bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
+                   struct prb_thread_head *out)
+{
+    int32_t low, high;
+    head_span(layout, &low, &high);
     const uint8_t *head =
         low < high ? prb_view_get(view, tstate + (prb_addr)(int64_t)low, (size_t)(high - low))
                    : NULL;
@@ -250,15 +258,19 @@ bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_a
     return true;
 }
 
-void prb_walk_prefetch(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
-                       const struct prb_thread_head *head)
+void prb_walk_prefetch(const struct prb_layout *layout, struct prb_view *view,
+                       struct prb_view *heads, prb_addr tstate, const struct prb_thread_head *head)
 {
     enum { CFRAME_BYTES = 32, DATA_BYTES = 4096 };
     uint64_t chunk = 0, top = 0;
+    int32_t low, high;
+    head_span(layout, &low, &high);
+    if (low < high)
+        prb_view_prefetch(view, tstate + (prb_addr)(int64_t)low, (size_t)(high - low));
     if (PRB_IS(layout, frame_chain, CFRAME))
         prb_view_prefetch(view, head->chain, CFRAME_BYTES);
-    if (!prb_view_field(view, layout, tstate, PRB_F_thread_datastack_chunk, &chunk) ||
-        !prb_view_field(view, layout, tstate, PRB_F_thread_datastack_top, &top) || top <= chunk)
+    if (!prb_view_field(heads, layout, tstate, PRB_F_thread_datastack_chunk, &chunk) ||
+        !prb_view_field(heads, layout, tstate, PRB_F_thread_datastack_top, &top) || top <= chunk)
         return;
     uint64_t used = top - chunk;
     prb_addr from = used > DATA_BYTES ? top - DATA_BYTES : chunk;

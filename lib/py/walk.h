@@ -23,9 +23,10 @@ struct prb_thread_head {
 /* Read it, as one span of the view; false when it cannot be read. */
 bool prb_walk_head(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
                    struct prb_thread_head *out);
-/* Announce to the view what the first walk of a thread will touch: its CFrame, its data stack. */
-void prb_walk_prefetch(const struct prb_layout *layout, struct prb_view *view, prb_addr tstate,
-                       const struct prb_thread_head *head);
+/* Announce to the view what the first walk of a thread will touch: its state, its CFrame, its data
+ * stack, as a view of thread states (heads) says where these are. */
+void prb_walk_prefetch(const struct prb_layout *layout, struct prb_view *view,
+                       struct prb_view *heads, prb_addr tstate, const struct prb_thread_head *head);
 /* Replace walk's contents.  anchors: also where each call of the evaluator stands on the native
  * stack. */
 void prb_walk_thread(struct prb_py *py, struct prb_view *view, prb_addr tstate, bool anchors,
