@@ -55,13 +55,15 @@ static bool executable_of(pid_t pid, char out[PATH_MAX])
     return read_executable(AT_FDCWD, link, out);
 }
 
+#define LIBPYTHON "libpython"
+
 /* A libpython whose code is mapped, where the executable does not say it.  Tools like ours map the
  * file alone, to read its symbols. */
 static bool has_libpython(const struct prb_maps *maps, char version[16])
 {
     for (size_t i = 0; i < maps->count; i++)
         if (maps->items[i].executable &&
-            strncmp(prb_base_name(maps->items[i].path), "libpython", 9) == 0)
+            strncmp(prb_base_name(maps->items[i].path), LIBPYTHON, strlen(LIBPYTHON)) == 0)
             return version_in_name(prb_base_name(maps->items[i].path), version);
     return false;
 }
@@ -220,23 +222,23 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* Most processes are not Python, and a few questions say so: what they execute, and which files
- * with code they map.  base: the descriptor of /proc. */
-static bool may_be_python(int base, pid_t pid)
+ * with code they map.  base: the descriptor of /proc.  others: files that are no libpython. */
+static bool may_be_python(int base, pid_t pid, struct prb_hash_map *others)
 {
     char name[32], path[PATH_MAX], version[16];
+    bool found;
     snprintf(name, sizeof name, "%d/exe", (int)pid);
     if (!read_executable(base, name, path) || version_in_name(prb_base_name(path), version))
         return true;
     snprintf(name, sizeof name, "%d/maps", (int)pid);
     PRB_AUTO_FD int fd = openat(base, name, O_RDONLY | O_CLOEXEC);
-    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
-    return fd < 0 || !prb_code_maps_query(fd, &maps) || has_libpython(&maps, version);
+    return fd < 0 || !prb_code_maps_search(fd, LIBPYTHON, others, &found) || found;
 }
 
-static bool add(struct list_box *box, int base, pid_t pid)
+static bool add(struct list_box *box, int base, struct prb_hash_map *others, pid_t pid)
 {
     char version[16];
-    if (!may_be_python(base, pid))
+    if (!may_be_python(base, pid, others))
         return true;
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
     if (!proc || !is_python(proc, version))
@@ -251,12 +253,13 @@ struct prb_process_list *prb_process_list(struct prb_error *err)
 {
     struct list_box *box = calloc(1, sizeof *box);
     PRB_AUTO(dir) DIR *dir = opendir("/proc");
+    PRB_AUTO(prb_hash_map) struct prb_hash_map others = {0};
     const pid_t own = getpid();
     bool ok = box && dir;
     for (struct dirent *entry; ok && (entry = readdir(dir));) {
         pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)atoi(entry->d_name) : 0;
         if (pid > 0 && pid != own)
-            ok = add(box, dirfd(dir), pid);
+            ok = add(box, dirfd(dir), &others, pid);
     }
     if (!ok) {
         prb_process_list_free(box ? &box->list : NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/file.h"
 #include "proc/source.h"
 
 /* linux/fs.h, struct procmap_query. */
@@ -59,6 +60,46 @@ bool prb_map_query(int fd, prb_addr addr, bool code, struct prb_map *out)
                      0, &found);
     *out = there ? map_of(&found) : (struct prb_map){.path = ""};
     return there ? found.vma_end > addr : errno == ENOENT;
+}
+
+/* Of a file, exactly; 0: it does not fit. */
+static uint64_t file_key(const struct procmap_query *found)
+{
+    uint64_t device = (uint64_t)found->dev_major << 20 | found->dev_minor;
+    return found->inode >> 32 || device >> 32 ? 0 : device << 32 | found->inode;
+}
+
+static bool name_begins(const char *path, const char *begin)
+{
+    return strncmp(prb_base_name(path), begin, strlen(begin)) == 0;
+}
+
+bool prb_code_maps_search(int fd, const char *begin, struct prb_hash_map *others, bool *found_out)
+{
+    const uint64_t code = VMA_EXECUTABLE | COVERING_OR_NEXT | FILE_BACKED;
+    struct procmap_query found;
+    char name[PATH_MAX];
+    bool any = false;
+    *found_out = false;
+    for (uint64_t next = 0; ask(fd, code, next, NULL, 0, &found); next = found.vma_end) {
+        uint64_t key = file_key(&found);
+        any = true;
+        if (found.vma_end <= next)
+            return false;
+        if (key && prb_hash_map_number(others, key))
+            continue;
+        name[0] = '\0';
+        if (!ask(fd, code, found.vma_start, name, sizeof name, &found))
+            return false;
+        name[sizeof name - 1] = '\0';
+        if (name_begins(name, begin))
+            return *found_out = true;
+        struct prb_hash_slot *slot =
+            (key = file_key(&found)) ? prb_hash_map_add(others, key) : NULL;
+        if (slot)
+            slot->number = 1;
+    }
+    return errno == ENOENT && any;
 }
 
 bool prb_code_maps_query(int fd, struct prb_maps *out)

@@ -11,6 +11,7 @@
 
 #include "arch/registers.h"
 #include "base/buf.h"
+#include "base/hash_map.h"
 #include "mem/mem.h"
 
 /* One line of /proc/PID/maps, proc(5). */
@@ -107,6 +108,9 @@ bool prb_proc_maps_now(struct prb_proc *proc, struct prb_maps *out, struct prb_e
 bool prb_proc_code_maps(struct prb_proc *proc, struct prb_maps *out, struct prb_error *err);
 /* The first, by a descriptor of /proc/PID/maps: false where the kernel cannot say (before 6.11). */
 bool prb_code_maps_query(int fd, struct prb_maps *out);
+/* The same question of one file: whether there is one whose name, without folders, begins so.
+ * others: the files, of all processes that were asked about, whose names are known to be others. */
+bool prb_code_maps_search(int fd, const char *begin, struct prb_hash_map *others, bool *found_out);
 /* The map that covers addr, else the next one above it, without its path; code: of files with code
  * alone.  Of this moment where the kernel can be asked for one, else of the maps that
  * prb_proc_maps saved.  False: there is none. */

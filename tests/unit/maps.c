@@ -1,6 +1,7 @@
 /* proc/maps: the text of /proc/PID/maps. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -205,6 +206,29 @@ static void at_an_address(void **state)
     munmap(mapped, 2 * page);
 }
 
+/* A file by the beginning of its name; what is known not to be it is not asked again, and what is
+ * not known is. */
+static void by_name(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_hash_map) struct prb_hash_map others = {0};
+    PRB_AUTO_FD int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool found = true;
+    if (!prb_code_maps_search(fd, "libpython", &others, &found))
+        skip(); /* the kernel cannot be asked */
+    assert_false(found);
+    size_t files = others.count;
+    assert_true(files > 2);
+    assert_true(prb_code_maps_search(fd, "libpython", &others, &found));
+    assert_false(found);
+    assert_int_equal(others.count, files);
+    prb_hash_map_clear(&others);
+    assert_true(prb_code_maps_search(fd, "libc.so", &others, &found));
+    assert_true(found && others.count < files);
+    PRB_AUTO_FD int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_false(prb_code_maps_search(none, "libc", &others, &found));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +239,7 @@ int main(void)
         cmocka_unit_test(own_maps),
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(at_an_address),
+        cmocka_unit_test(by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
