@@ -31,6 +31,18 @@ bool prb_answer_json(struct prb_answer *answer, json_t *value, struct prb_error 
                           PRB_SERVE_ANSWER_MAX >> 20);
 }
 
+void prb_answer_spare(const struct prb_question *question, struct prb_answer *answer)
+{
+    if (!*answer->etag)
+        return;
+    answer->caching = "no-cache";
+    if (strcmp(question->known, answer->etag) != 0)
+        return;
+    answer->status = 304;
+    prb_buf_deinit(&answer->body);
+    answer->body = (struct prb_buf){0};
+}
+
 int prb_http_status(enum prb_code code)
 {
     static const struct {

@@ -12,6 +12,8 @@ const struct prb_field prb_fields[] = {
     {"locals", PRB_FIELD_FLAG, "values of local variables, too"},
     {"idle", PRB_FIELD_FLAG, "threads that wait, too"},
     {"sql", PRB_FIELD_TEXT, "a statement"},
+    {"after", PRB_FIELD_SECONDS, "since the epoch; 0 and less: from now on"},
+    {"until", PRB_FIELD_SECONDS, "since the epoch; 0 and less: from now on"},
     {"start", PRB_FIELD_INTEGER, "the first element"},
     {"count", PRB_FIELD_INTEGER, "how many"},
     {"slice", PRB_FIELD_TEXT, "a part of a tensor, as a subscript of Python"},

@@ -218,6 +218,16 @@ static char *copy_header(struct lws *wsi, enum lws_token_indexes token)
     return header(wsi, token, text, sizeof text) && *text ? strdup(text) : NULL;
 }
 
+/* RFC 9110 section 12.5.3; what weighs 0 is not wanted. */
+static bool takes_gzip(struct lws *wsi)
+{
+    char text[256];
+    if (!header(wsi, WSI_TOKEN_HTTP_ACCEPT_ENCODING, text, sizeof text))
+        return false;
+    const char *gzip = strstr(text, "gzip");
+    return gzip && strncmp(gzip, "gzip;q=0", 8) != 0;
+}
+
 /* ---- a request's way ---- */
 
 static void answer_now(struct lws *wsi, struct connection *connection)
@@ -263,6 +273,10 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
     item->question.local = shown.local && !shown.proxied;
     item->question.accept = copy_header(wsi, WSI_TOKEN_HTTP_ACCEPT);
     item->question.content_type = copy_header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE);
+    item->question.takes_gzip = takes_gzip(wsi);
+    if (!header(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, item->question.known,
+                sizeof item->question.known))
+        item->question.known[0] = '\0';
     if (!measured) {
         *err = length_err;
         *status = length_status;
@@ -387,7 +401,7 @@ static bool send_headers(struct lws *wsi, struct connection *connection)
     int status = answer->status ? answer->status : 200;
     bool ok =
         lws_add_http_header_status(wsi, (unsigned)status, &at, end) == 0 &&
-        add(wsi, "content-type:", answer->type, &at, end) &&
+        (!answer->type || add(wsi, "content-type:", answer->type, &at, end)) &&
         lws_add_http_header_content_length(wsi, answer->body.len, &at, end) == 0 &&
         add(wsi, "connection:", "close", &at, end) &&
         add(wsi, "cache-control:", answer->caching ? answer->caching : "no-store", &at, end) &&

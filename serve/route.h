@@ -28,6 +28,8 @@ struct prb_question {
     size_t query_count;
     char *accept;       /* the header, or NULL */
     char *content_type; /* of the body, or NULL */
+    char known[64];     /* If-None-Match, or "" */
+    bool takes_gzip;
     struct prb_buf body;
     unsigned grants; /* of who asks */
     char who[80];
@@ -66,6 +68,10 @@ void prb_answer_deinit(struct prb_answer *answer);
 bool prb_answer_json(struct prb_answer *answer, json_t *value, struct prb_error *err);
 /* The body is an error as routes give it: code, message, remedy, retryable. */
 void prb_answer_error(struct prb_answer *answer, const struct prb_error *err);
+/* Send it packed, when it is text, large, and who asks takes it so. */
+void prb_answer_compress(const struct prb_question *question, struct prb_answer *answer);
+/* Who knows its entity tag already gets 304 and no body. */
+void prb_answer_spare(const struct prb_question *question, struct prb_answer *answer);
 /* The status for an error. */
 int prb_http_status(enum prb_code code);
 

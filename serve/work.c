@@ -124,6 +124,9 @@ static void answer(struct prb_work *work, struct prb_work_item *item)
     bool ok = job->route->answer(job, &err) && (prb_buf_ok(&item->answer.body) || prb_nomem(&err));
     if (!ok)
         prb_answer_error(&item->answer, &err);
+    else
+        prb_answer_spare(&item->question, &item->answer);
+    prb_answer_compress(&item->question, &item->answer);
     audit(job, ok ? "done" : err.text);
 }
 

@@ -173,6 +173,7 @@ const struct prb_route prb_route_query = {
     .grant = PRB_MAY_LOOK,
     .formats = "json jsonl csv text",
     .parameters = "sql",
+    .body = "sql",
     .slow = true,
     .seconds = 30,
     .answer = answer,

@@ -1,6 +1,7 @@
 """What each route answers, in each format, is what the command line and the library say."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -167,10 +168,36 @@ def test_ended(server, start, any_python):
     assert server.ask("/api/v1/p/{}.1/stacks".format(os.getpid())).status == 410
 
 
+def test_large_answers_are_packed(server, job):
+    """Of who takes it so; the same text."""
+    path = base(job) + "/query?sql=SELECT+*+FROM+information_schema.columns"
+    plain, packed = server.ask(path), server.ask(path, Accept_Encoding="br, gzip")
+    assert "content-encoding" not in plain.headers and len(plain.body) > 4096
+    assert packed.headers["content-encoding"] == "gzip" and len(packed.body) < len(plain.body) / 3
+    assert gzip.decompress(packed.body) == plain.body
+    for where, encoding in ((path, "identity"), (path, "gzip;q=0"), ("/api/v1", "gzip"), (base(job) + "/snapshot", "gzip")):
+        assert "content-encoding" not in server.ask(where, Accept_Encoding=encoding).headers, (where, encoding)
+
+
+def test_unchanged_stacks(server, job):
+    """Who has them already gets 304, whoever asked before; when they move, the new ones."""
+    path = base(job) + "/stacks"
+    first = server.ask(path)
+    tag = first.headers["etag"]
+    assert first.headers["cache-control"] == "no-cache"
+    for _ in range(3):
+        known = server.ask(path, If_None_Match=tag)
+        assert known.status == 304 and known.body == b"" and known.headers["etag"] == tag
+        assert server.ask(path).json["threads"]
+    assert server.ask(path, If_None_Match='"other"').status == 200
+    assert server.ask(path + "?native=1").headers["etag"] != tag
+
+
 def test_each_route_says_how_it_is_asked(server, job):
     for route in ROUTES:
         answer = server.ask(base(job) + route)
-        assert answer.status == 200 and answer.headers["connection"] == "close" and answer.headers["cache-control"] == "no-store"
+        assert answer.status == 200 and answer.headers["connection"] == "close"
+        assert answer.headers["cache-control"] == ("no-cache" if "etag" in answer.headers else "no-store")
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert len(answer.body) == int(answer.headers["content-length"])
 
