@@ -141,6 +141,8 @@ def training(figures, options):
             figures.add("worst training step beside " + name, worst, "ms (median step {:.1f} ms)".format(median))
         told = sampled(pid, "--seconds", 1 if options.quick else 3)
         figures.bound("a verified sample, torch, busy", told["cpu_us_per_thread"], "µs a thread", 2)
+        whole = told["cpu_us_per_thread"] * told["thread_samples"] / told["samples"]
+        figures.account("a verified sample, torch, busy", "µs of CPU", whole, *profiling.of_a_sample(pid, whole, "sample"))
     finally:
         job.target.end()
 
@@ -197,8 +199,11 @@ def cost(figures, options):
         with of_root(python, "parked.py", 9) as target:
             target.settle()
             told = sampled(target.pid, "--seconds", 0.5 if options.quick else 2)
-            figures.bound("a verified sample, 9 threads, CPython {}".format(python.id.split("-")[0]), told["cpu_us_per_thread"],
-                          "µs a thread", 2)
+            name, whole = "a verified sample, 9 threads, CPython {}".format(python.id.split("-")[0]), 9 * told["cpu_us_per_thread"]
+            figures.bound(name, told["cpu_us_per_thread"], "µs a thread", 2)
+            # Before 3.7 nothing tells that a thread had no GIL: all are read.
+            figures.account(name, "µs of CPU", whole,
+                            *profiling.of_a_sample(target.pid, whole, "sample" if python.minor >= (3, 7) else "readings"))
             if python.minor >= (3, 15):
                 before = cpu_seconds()
                 counts = cpython_sampler(python, target.pid, "1000khz", 3)

@@ -8,9 +8,10 @@
  *   maps     read /proc/PID/maps
  *   readings two process_vm_readv(2), each with 1 KB for every thread
  *   copy     1 MB by process_vm_readv(2)
- *   sample   three process_vm_readv(2), of 3, 3 and 6 ranges: a sample of one thread, one after
- *            the other
+ *   sample   one process_vm_readv(2) of five ranges: a thread that stands, its state, its frames,
+ *            where its C stack calls Python, the runtime, its interpreter; one after the other
  *   slept    the same after a sleep of 1 ms each, with the sleep's own CPU time; the mean
+ *   nap      such a sleep alone
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -135,12 +136,7 @@ static void readings(void)
 static void copy(void) { read_memory(1, (end - start < 1 << 20) ? end - start : 1 << 20); }
 
 #define BATCH 100
-static void sample(void)
-{
-    read_memory(3, 256);
-    read_memory(3, 256);
-    read_memory(6, 256);
-}
+static void sample(void) { read_memory(5, 768); }
 
 static void samples(void)
 {
@@ -148,10 +144,18 @@ static void samples(void)
         sample();
 }
 
+static void nap(void) { ppoll(NULL, 0, &(struct timespec){.tv_nsec = 1000000}, NULL); }
+
+static void naps(void)
+{
+    for (int i = 0; i < BATCH; i++)
+        nap();
+}
+
 static void slept(void)
 {
     for (int i = 0; i < BATCH; i++) {
-        ppoll(NULL, 0, &(struct timespec){.tv_nsec = 1000000}, NULL);
+        nap();
         sample();
     }
 }
@@ -179,9 +183,10 @@ int main(int argc, char **argv)
     if (!count || !start)
         return 1;
     printf("{\"threads\": %zu, \"stat\": %.1f, \"maps\": %.1f, \"readings\": %.1f, \"copy\": %.1f, "
-           "\"sample\": %.2f, \"slept\": %.2f, ",
+           "\"sample\": %.2f, \"slept\": %.2f, \"nap\": %.2f, ",
            count, least(rounds, read_stat), least(rounds, read_maps), least(rounds, readings),
-           least(rounds, copy), least(rounds, samples) / BATCH, least(3, slept) / BATCH);
+           least(rounds, copy), least(rounds, samples) / BATCH, least(3, slept) / BATCH,
+           least(3, naps) / BATCH);
     double listed = least(3, read_processes);
     printf("\"list\": %.1f, \"processes\": %zu}\n", listed, processes);
     return 0;

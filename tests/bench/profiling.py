@@ -94,10 +94,13 @@ def newest():
 
 
 def of_a_sample(pid, whole, which):
-    """Its pieces and its floor (floor.c): the bare reads, with a sleep before each ("slept") or without ("sample")."""
-    bare = floor(pid)[which]
-    name = {"sample": "three reads of 12 ranges, bare", "slept": "a sleep of 1 ms and the reads, bare"}[which]
-    return {name: bare, "the rest": whole - bare}, {name: bare}
+    """Its pieces and its floor (floor.c): the bare read of a thread that stands ("sample"), with a sleep before each ("slept"), or one
+    reading of all threads ("readings": its first one is that of the sample before)."""
+    told = floor(pid)
+    bare = {"sample": {"one read of 5 ranges": told["sample"]},
+            "slept": {"a sleep of 1 ms": told["nap"], "one read of 5 ranges after it": told["slept"] - told["nap"]},
+            "readings": {"one reading of {} stacks".format(told["threads"]): told["readings"] / 2}}[which]
+    return {**bare, "the rest": whole - sum(bare.values())}, bare
 
 
 def rates(figures, options, cpython_sampler):
