@@ -12,14 +12,28 @@
 /* proc_pid_stat(5) */
 enum { MINFLT = 10, MAJFLT = 12 };
 
-void prb_usage_deinit(struct prb_usage *usage) { free(usage->items); }
+static void drop_descriptor(struct prb_usage_count *one)
+{
+    if (one->schedstat >= 0)
+        close(one->schedstat);
+    one->schedstat = -1;
+}
 
-static void read_schedstat(struct prb_proc *proc, const char *name, struct prb_usage_count *out)
+void prb_usage_deinit(struct prb_usage *usage)
+{
+    for (size_t i = 0; i < usage->count; i++)
+        drop_descriptor(&usage->items[i]);
+    free(usage->items);
+}
+
+static void read_schedstat(struct prb_proc *proc, const char *name, bool keep,
+                           struct prb_usage_count *out)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     unsigned long long on_cpu, wait, slices;
-    if (!prb_proc_text(proc, name, &text, NULL) ||
-        sscanf(text.data, "%llu %llu %llu", &on_cpu, &wait, &slices) != 3)
+    bool read = keep ? prb_proc_line(proc, name, &out->schedstat, &text)
+                     : prb_proc_text(proc, name, &text, NULL);
+    if (!read || sscanf(text.data, "%llu %llu %llu", &on_cpu, &wait, &slices) != 3)
         return;
     out->on_cpu = (double)on_cpu * 1e-9;
     out->wait = (double)wait * 1e-9;
@@ -61,9 +75,9 @@ static bool has_not_run(const struct prb_usage_count *before, const struct prb_u
            before->slices == now->slices;
 }
 
-/* before: the same thread's earlier one, or NULL. */
-static bool read_thread(struct prb_proc *proc, pid_t tid, bool switches,
-                        const struct prb_usage_count *before, struct prb_usage_count *out)
+/* before: the same thread's earlier one, or NULL; keep: its descriptor moves to the new one. */
+static bool read_thread(struct prb_proc *proc, pid_t tid, bool switches, bool keep,
+                        struct prb_usage_count *before, struct prb_usage_count *out)
 {
     char name[64];
     *out = (struct prb_usage_count){.tid = tid,
@@ -73,17 +87,24 @@ static bool read_thread(struct prb_proc *proc, pid_t tid, bool switches,
                                     .voluntary = -1,
                                     .forced = -1,
                                     .read = -1,
-                                    .written = -1};
+                                    .written = -1,
+                                    .schedstat = before ? before->schedstat : -1};
+    if (before)
+        before->schedstat = -1;
     snprintf(name, sizeof name, "task/%d/schedstat", (int)tid);
-    read_schedstat(proc, name, out);
+    read_schedstat(proc, name, keep, out);
     if (has_not_run(before, out)) {
+        int descriptor = out->schedstat;
         *out = *before;
+        out->schedstat = descriptor;
         out->at = prb_clock_s();
         return true;
     }
     snprintf(name, sizeof name, "task/%d/stat", (int)tid);
-    if (!read_stat(proc, name, out))
+    if (!read_stat(proc, name, out)) {
+        drop_descriptor(out);
         return false;
+    }
     snprintf(name, sizeof name, "task/%d/status", (int)tid);
     if (switches)
         read_switches(proc, name, out);
@@ -121,7 +142,7 @@ static void add_thread(struct prb_usage_count *sum, const struct prb_usage_count
 static bool read_process(struct prb_proc *proc, const struct prb_usage *threads,
                          struct prb_usage_count *out)
 {
-    *out = (struct prb_usage_count){.read = -1, .written = -1};
+    *out = (struct prb_usage_count){.read = -1, .written = -1, .schedstat = -1};
     if (!read_stat(proc, "stat", out))
         return false;
     for (size_t i = 1; i < threads->count; i++)
@@ -137,7 +158,14 @@ void prb_usage_read_switches(struct prb_proc *proc, struct prb_usage_count *thre
     read_switches(proc, name, thread);
 }
 
-bool prb_usage_read(struct prb_proc *proc, bool switches, const struct prb_usage *before,
+/* prb_usage_next, to take its descriptor. */
+static struct prb_usage_count *next_of(struct prb_usage *before, size_t *at, pid_t tid)
+{
+    const struct prb_usage_count *one = before ? prb_usage_next(before, at, tid) : NULL;
+    return one ? &before->items[one - before->items] : NULL;
+}
+
+bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *before,
                     struct prb_usage *out, struct prb_error *err)
 {
     size_t at = 0;
@@ -149,10 +177,11 @@ bool prb_usage_read(struct prb_proc *proc, bool switches, const struct prb_usage
     if (!usage.items)
         return prb_nomem(err);
     usage.count = 1;
+    usage.items[0].schedstat = -1;
     for (size_t i = 0; i < tasks.count; i++)
-        usage.count += read_thread(proc, tasks.items[i].tid, switches,
-                                   before ? prb_usage_next(before, &at, tasks.items[i].tid) : NULL,
-                                   &usage.items[usage.count]);
+        usage.count +=
+            read_thread(proc, tasks.items[i].tid, switches, before != NULL,
+                        next_of(before, &at, tasks.items[i].tid), &usage.items[usage.count]);
     if (!read_process(proc, &usage, &usage.items[0]))
         return prb_proc_check(proc, err) &&
                prb_fail(err, PRB_UNSUPPORTED, "there is no /proc/%d/stat to read",

@@ -24,6 +24,7 @@ struct prb_usage_count {
     int64_t voluntary, forced; /* switches */
     int64_t read, written;     /* bytes, of the process alone, as the rest */
     int64_t resident, threads; /* now: bytes; how many */
+    int schedstat;             /* a descriptor of the thread's, to read it again; -1: none */
 };
 
 struct prb_usage {
@@ -36,9 +37,10 @@ PRB_DEFINE_AUTO(prb_usage, struct prb_usage, prb_usage_deinit)
 /*
  * switches: read those, too: they are most of the cost (10 of 15 µs a thread).  before: an earlier
  * reading, or NULL; a thread that has not run since has its numbers, with the time of now: half the
- * cost.  Its state is that of then, so one that has waited for a CPU all the time may say S.
+ * cost.  Its state is that of then, so one that has waited for a CPU all the time may say S.  With
+ * it descriptors are kept, and move from one reading to the next.
  */
-bool prb_usage_read(struct prb_proc *proc, bool switches, const struct prb_usage *before,
+bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *before,
                     struct prb_usage *out, struct prb_error *err);
 /* Those of one thread, which was read without them. */
 void prb_usage_read_switches(struct prb_proc *proc, struct prb_usage_count *thread);

@@ -70,6 +70,11 @@ static int open_text(struct live *live, const char *name)
     return live->tasks < 0 ? -1 : openat(live->tasks, name + skip, O_RDONLY | O_CLOEXEC);
 }
 
+static int live_open(struct prb_proc *proc, const char *name)
+{
+    return open_text((struct live *)proc, name);
+}
+
 /* A text of one line comes whole: there is no need to ask for its end. */
 static bool read_line(struct prb_buf *out, int fd)
 {
@@ -319,6 +324,7 @@ static void live_free(struct prb_proc *proc)
 const struct prb_proc_ops prb_proc_live_ops = {
     .name = "process",
     .text = live_text,
+    .open = live_open,
     .tids = live_tids,
     .code_maps = live_code_maps,
     .map_from = live_map_from,

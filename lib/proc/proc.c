@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Texts that are saved: some for each thread. */
 #define TEXTS_MAX (4u * PRB_TASKS_MAX)
@@ -127,6 +128,26 @@ bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
     return prb_proc_answer_saved(proc, name, out) ||
            (proc->ops->text(proc, name, out, err) &&
             prb_proc_record_text(proc, name, out, from, err));
+}
+
+#define KEPT_MAX 512  /* descriptors from there on are for others */
+#define KEPT_LINE 512 /* bytes of a line */
+
+bool prb_proc_line(struct prb_proc *proc, const char *name, int *fd, struct prb_buf *out)
+{
+    char line[KEPT_LINE];
+    if (!proc->ops->open || proc->recording || proc->stopped)
+        return prb_proc_text(proc, name, out, NULL);
+    if (*fd < 0)
+        *fd = proc->ops->open(proc, name);
+    ssize_t len = *fd < 0 ? -1 : pread(*fd, line, sizeof line, 0);
+    if (*fd >= 0 && (len <= 0 || *fd >= KEPT_MAX)) {
+        close(*fd);
+        *fd = -1;
+    }
+    if (len > 0)
+        prb_buf_add(out, line, (size_t)len);
+    return len > 0 && prb_buf_ok(out);
 }
 
 /* The kernel gives the map in pieces: of a process that maps and unmaps meanwhile two may not fit

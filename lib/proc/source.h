@@ -14,6 +14,8 @@ struct prb_proc_ops {
     /* Append the text.  UNSUPPORTED: this source does not know it. */
     bool (*text)(struct prb_proc *proc, const char *name, struct prb_buf *out,
                  struct prb_error *err);
+    /* Open it, to be read again and again: a descriptor, or -1.  NULL: there are none. */
+    int (*open)(struct prb_proc *proc, const char *name);
     /* Append the thread ids, one a line. */
     bool (*tids)(struct prb_proc *proc, struct prb_buf *out, struct prb_error *err);
     /* The maps of files that are executable; NULL, or false: all maps must be read for them. */

@@ -52,6 +52,33 @@ def test_the_history_of_a_live_and_an_ended_job(recorder, store):
     assert refused.returncode != 0 and "process" in refused.stderr
 
 
+def descriptors_of_threads(pid):
+    """Of the collector: the texts of threads that it keeps open."""
+    found = []
+    for name in os.listdir("/proc/{}/fd".format(pid)):
+        try:
+            where = os.readlink("/proc/{}/fd/{}".format(pid, name))
+        except FileNotFoundError:
+            continue
+        found += [where] if where.endswith("/schedstat") else []
+    return found
+
+
+def test_descriptors_are_of_threads_that_live(recorder, store):
+    """One for each thread, to read it again and again; none when the process has ended."""
+    recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    collector = store.collect()
+    wait_for(recorder.pid, USAGE + " WHERE scope = 'process'", 3)
+    threads = os.listdir("/proc/{}/task".format(recorder.pid))
+    assert sorted(one.split("/")[4] for one in descriptors_of_threads(collector.pid)) == sorted(threads)
+    recorder.end()
+    until = time.monotonic() + DEADLINE
+    while descriptors_of_threads(collector.pid):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    store.stop(collector)
+
+
 def test_only_what_is_now_without_a_collector(recorder, store):
     recorder.write("events", [(1, 0.5, "", 1.7e9)])
     assert len(query(recorder.pid, "SELECT * FROM memory_usage")) == 1
