@@ -24,16 +24,18 @@ def job(tmp_path_factory):
     data = tmp_path_factory.mktemp("data")
     target = Target(python, "torch_logged.py", folder=TARGETS, variables={
         "PYTHONPATH": os.path.join(SRCDIR, "python"), "PROBING_DATA_DIR": str(data), "XDG_RUNTIME_DIR": str(data)})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(data))
-        done = probing(target.pid, "inject", check=False)
-        assert done.returncode == 0, done.stderr
-        for setting in SETTINGS:
-            probing(target.pid, "config", setting)
-        wait_until(lambda: query(target.pid, "SELECT count(*) AS n FROM python.steps")[0]["n"] >= 20)
-        gpus.pretend(patch, tmp_path_factory.mktemp("gpu"))
-        yield target
-    target.end()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_RUNTIME_DIR", str(data))
+            done = probing(target.pid, "inject", check=False)
+            assert done.returncode == 0, done.stderr
+            for setting in SETTINGS:
+                probing(target.pid, "config", setting)
+            wait_until(lambda: query(target.pid, "SELECT count(*) AS n FROM python.steps")[0]["n"] >= 20)
+            gpus.pretend(patch, tmp_path_factory.mktemp("gpu"))
+            yield target
+    finally:
+        target.end()
 
 
 def rows_of(job, sql):
