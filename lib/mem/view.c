@@ -132,7 +132,7 @@ static bool table_grow(struct prb_view *view)
 /* A page without bytes yet. */
 static struct prb_page *add(struct prb_view *view, uint64_t number)
 {
-    if (view->count >= PRB_VIEW_PAGES_MAX || !table_grow(view) ||
+    if (prb_view_bytes(view) >= PRB_VIEW_BYTES_MAX || !table_grow(view) ||
         !PRB_GROW(view->pages, view->count, view->cap))
         return NULL;
     struct prb_page *page = view->free;

@@ -6,8 +6,9 @@
 #include "base/buf.h"
 #include "mem/view.h"
 
-/* Pages of one view: 128 MiB, several times the deepest stack that prb_sampler follows. */
-#define PRB_VIEW_PAGES_MAX 32768
+/* Of one view: more than the deepest stack takes that prb_sampler follows (up to 3.10 a frame is an
+ * object of half a kilobyte). */
+#define PRB_VIEW_BYTES_MAX (128u << 20)
 
 /* Bytes [lo, hi) of a page. */
 struct prb_span {
